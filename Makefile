@@ -1,0 +1,54 @@
+# One place for the project's commands; `make` alone lists them.
+# Each makes .venv on its first run. Another interpreter: make test PYTHON=python3.13
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test check bench clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: $(VENV)/stamp-base ## evolve a few trees and draw them into demo-output/
+	$(BIN)/python -m evotree demo --out demo-output
+
+test: $(VENV)/stamp-test ## run the tests
+	$(BIN)/python -m pytest
+
+check: $(VENV)/stamp-dev ## lint, formatting, types, floors
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy -p evotree
+	$(BIN)/lint-imports
+
+bench: $(VENV)/stamp-test ## time the kernels and the operators
+	$(BIN)/python -m benchmarks
+
+clean: ## remove .venv, caches and built files
+	rm -rf $(VENV) .numba_cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf build dist *.egg-info demo-output htmlcov .coverage .coverage.*
+	find evotree tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# The stamps say which requirements are installed; setup.cfg is what they depend on. The larger
+# sets contain the smaller, so that one installation marks them all.
+$(VENV)/stamp-base: setup.cfg | $(BIN)/pip
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	@touch $(VENV)/stamp-base
+
+$(VENV)/stamp-test: setup.cfg | $(BIN)/pip
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $(VENV)/stamp-base $(VENV)/stamp-test
+
+$(VENV)/stamp-dev: setup.cfg | $(BIN)/pip
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $(VENV)/stamp-base $(VENV)/stamp-test $(VENV)/stamp-dev
+
+# pip is the last thing that venv writes: without Debian's python3-venv package a folder with an
+# interpreter but no pip is left behind, and the next run has to make it again.
+$(BIN)/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
+	"evotree needs Python 3.11 or newer; give one with make PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
