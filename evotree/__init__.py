@@ -1,0 +1,57 @@
+"""Evolution of oblique decision trees.
+
+The names below are imported on first use, so that ``import evotree`` costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.estimators import EvoTreeClassifier
+    from evotree.evolution import Evolution, evolve
+    from evotree.fitness.objectives import PenalizedAccuracy
+    from evotree.history import make_statistics, to_frame
+    from evotree.individual import Individual
+    from evotree.toolbox import make_toolbox
+    from evotree.tree import ObliqueTree
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Dataset",
+    "EvoTreeClassifier",
+    "Evolution",
+    "Individual",
+    "ObliqueTree",
+    "PenalizedAccuracy",
+    "evolve",
+    "make_statistics",
+    "make_toolbox",
+    "to_frame",
+]
+
+_HOMES = {
+    "Dataset": "dataset",
+    "EvoTreeClassifier": "estimators",
+    "Evolution": "evolution",
+    "Individual": "individual",
+    "ObliqueTree": "tree",
+    "PenalizedAccuracy": "fitness.objectives",
+    "evolve": "evolution",
+    "make_statistics": "history",
+    "make_toolbox": "toolbox",
+    "to_frame": "history",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'evotree' has no attribute {name!r}")
+    value = getattr(import_module(f"evotree.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

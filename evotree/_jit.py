@@ -1,0 +1,47 @@
+"""The decorators behind every compiled function of the package."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from numba import njit
+
+F = TypeVar("F", bound=Callable)
+
+
+def kernel(function: F) -> F:
+    """Compile `function` in numba's nopython mode, cached on disk, without the GIL.
+
+    Floating-point semantics stay strict (no ``fastmath``), so that NaN behaves.
+
+    Parameters
+    ----------
+    function : callable
+        A plain function over arrays and numbers.
+
+    Returns
+    -------
+    callable
+        The compiled function; its plain form stays reachable as ``.py_func``.
+    """
+    return njit(nogil=True, cache=True, error_model="numpy")(function)
+
+
+def dot_kernel(function: F) -> F:
+    """Compile a scalar product: as `kernel`, but its additions may be done in another order.
+
+    Without that licence the compiler must add one product after the other; with it the loop uses
+    vector instructions and takes a third of the time. NaN and infinity still behave.
+
+    Parameters
+    ----------
+    function : callable
+        A plain function that returns one sum.
+
+    Returns
+    -------
+    callable
+        The compiled function; its plain form stays reachable as ``.py_func``.
+    """
+    return njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})(
+        function
+    )

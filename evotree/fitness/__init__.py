@@ -1,0 +1,1 @@
+"""Scoring: routing of rows, class counts, objectives and their scaling; kernels on flat arrays."""

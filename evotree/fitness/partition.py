@@ -1,0 +1,135 @@
+"""Kernels on the rows of one node: project, split, count, sort.
+
+A partition holds the training rows as one permutation ``order``; the rows of node k are
+``order[start[k]:end[k]]``. It is *canonical*: the rows of every leaf ascend. Splits are stable, so
+rows that ascend at a node ascend at its children, memory is read forwards, and the partition of a
+tree does not depend on how the tree came about.
+"""
+
+import numpy as np
+
+from evotree._jit import dot_kernel, kernel
+
+_ONE = np.uint64(1)
+_LOW = np.uint64(63)
+_SIX = np.uint64(6)
+
+
+@dot_kernel
+def project_rows(weights, k, X, order, lo, hi, out):
+    """Write the projections ``weights[k] @ X[row]`` of the rows ``order[lo:hi]`` into `out`.
+
+    Every partition of the training rows is made from these projections alone, by this one compiled
+    function, so that equal hyperplanes split equal rows equally.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_nodes, n_features)
+        Normal vectors.
+    k : int
+        The node.
+    X : ndarray of shape (n_samples, n_features)
+        All rows.
+    order : ndarray of int32
+        Permutation of rows.
+    lo, hi : int
+        The slice of the node.
+    out : ndarray of shape at least (hi - lo,)
+        Written.
+    """
+    for t in range(hi - lo):
+        i = np.uint64(np.uint32(order[lo + t]))  # an unsigned index needs no wrap-around test
+        s = 0.0
+        for j in range(X.shape[1]):
+            s += weights[k, j] * X[i, j]
+        out[t] = s
+
+
+@kernel
+def split_rows(order, lo, hi, projection, threshold, scratch):
+    """Reorder ``order[lo:hi]``: first the rows that go left, then the others, each as they came.
+
+    Parameters
+    ----------
+    order : ndarray of int32
+        Permutation of rows; written in ``[lo, hi)``.
+    lo, hi : int
+        The slice of the node.
+    projection : ndarray of shape at least (hi - lo,)
+        Projections of the rows in their present order.
+    threshold : float
+        Rows with a projection of at most this go left.
+    scratch : ndarray of shape at least (hi - lo,), int32
+        Overwritten.
+
+    Returns
+    -------
+    int
+        Where the right part begins.
+    """
+    left, right = lo, 0
+    for t in range(hi - lo):
+        row = order[lo + t]
+        goes_left = np.int64(projection[t] <= threshold)
+        order[left] = row
+        scratch[right] = row
+        left += goes_left
+        right += 1 - goes_left
+    for t in range(right):
+        order[left + t] = scratch[t]
+    return left
+
+
+@kernel
+def count_classes(order, lo, hi, y, sample_weight, counts, k):
+    """Write the weight of each class among the rows ``order[lo:hi]`` into ``counts[k]``."""
+    for c in range(counts.shape[1]):
+        counts[k, c] = 0.0
+    for t in range(lo, hi):
+        i = np.uint64(np.uint32(order[t]))
+        counts[k, y[i]] += sample_weight[i]
+
+
+@kernel
+def trailing_zeros(bits):
+    """Return the position of the lowest set bit of a non-zero 64-bit integer."""
+    count = 0
+    if bits & np.uint64(0xFFFFFFFF) == np.uint64(0):
+        bits >>= np.uint64(32)
+        count += 32
+    if bits & np.uint64(0xFFFF) == np.uint64(0):
+        bits >>= np.uint64(16)
+        count += 16
+    if bits & np.uint64(0xFF) == np.uint64(0):
+        bits >>= np.uint64(8)
+        count += 8
+    if bits & np.uint64(0xF) == np.uint64(0):
+        bits >>= np.uint64(4)
+        count += 4
+    if bits & np.uint64(0x3) == np.uint64(0):
+        bits >>= np.uint64(2)
+        count += 2
+    if bits & _ONE == np.uint64(0):
+        count += 1
+    return count
+
+
+@kernel
+def sort_rows(order, lo, hi):
+    """Sort the distinct integers ``order[lo:hi]`` by way of a bitmap, in linear time."""
+    n_rows = order.shape[0]
+    if hi - lo == n_rows:
+        for t in range(n_rows):
+            order[t] = t
+        return
+    bitmap = np.zeros((n_rows + 63) // 64, dtype=np.uint64)
+    for t in range(lo, hi):
+        row = np.uint64(np.uint32(order[t]))
+        bitmap[row >> _SIX] |= _ONE << (row & _LOW)
+    at = lo
+    for word in range(bitmap.shape[0]):
+        bits = bitmap[word]
+        while bits != np.uint64(0):
+            order[at] = word * 64 + trailing_zeros(bits)
+            at += 1
+            bits &= bits - _ONE

@@ -1,0 +1,75 @@
+"""What a run records: DEAP's statistics and logbook, and their form as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from deap import tools
+
+if TYPE_CHECKING:
+    from evotree.individual import Individual
+
+CHAPTERS = ("fitness", "quality", "size")
+
+
+def make_statistics() -> tools.MultiStatistics:
+    """Return the statistics of a population: best, mean and std of fitness, quality and size.
+
+    ``best`` is the value of the first individual; the loop keeps the best one first.
+
+    Returns
+    -------
+    deap.tools.MultiStatistics
+        One chapter each for fitness, quality and size, to be extended by ``register``.
+    """
+    statistics = tools.MultiStatistics(
+        fitness=tools.Statistics(lambda individual: individual.fitness.wvalues[0]),
+        quality=tools.Statistics(attrgetter("quality")),
+        size=tools.Statistics(len),
+    )
+    statistics.register("best", itemgetter(0))
+    statistics.register("mean", np.mean)
+    statistics.register("std", np.std)
+    return statistics
+
+
+def make_logbook() -> tools.Logbook:
+    """Return an empty logbook whose printed form has its columns in order."""
+    logbook = tools.Logbook()
+    logbook.header = ["gen", "nevals", "diversity", "seconds", *CHAPTERS]
+    for chapter in CHAPTERS:
+        logbook.chapters[chapter].header = ["best", "mean", "std"]
+    return logbook
+
+
+def diversity(population: Sequence[Individual]) -> float:
+    """Return the share of trees in a population that are no clone of another, in (0, 1].
+
+    Clones share their arrays, so this costs no comparison of trees.
+    """
+    return len({id(individual.weights) for individual in population}) / len(population)
+
+
+def to_frame(logbook: tools.Logbook) -> pd.DataFrame:
+    """Return a logbook as a table.
+
+    Parameters
+    ----------
+    logbook : deap.tools.Logbook
+        As a run records it, with or without chapters.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a generation; the columns of a chapter are named ``chapter_field``.
+    """
+    frame = pd.DataFrame(list(logbook))
+    for name, chapter in logbook.chapters.items():
+        table = pd.DataFrame(list(chapter))
+        for field in table.columns.difference(["gen", "nevals"], sort=False):
+            frame[f"{name}_{field}"] = table[field]
+    return frame

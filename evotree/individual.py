@@ -1,0 +1,142 @@
+"""One member of a population: a tree, its partition of the training rows, and its fitness."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from deap import base
+
+from evotree._jit import kernel
+from evotree.tree import ObliqueTree
+
+
+@kernel
+def leaf_accuracy(counts, subtree_size):
+    """Return the share of the training weight that the majority classes of the leaves get right.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_nodes, n_classes)
+        Class weights of the nodes.
+    subtree_size : ndarray of shape (n_nodes,), int32
+        1 at leaves.
+    """
+    right = total = 0.0
+    for k in range(subtree_size.shape[0]):
+        if subtree_size[k] == 1:
+            best = counts[k, 0]
+            for c in range(counts.shape[1]):
+                total += counts[k, c]
+                best = max(best, counts[k, c])
+            right += best
+    return right / total
+
+
+class FitnessMax(base.Fitness):
+    """One objective, to be maximized.
+
+    A class of this package, not one put into ``deap.creator`` at run time: it pickles, and two
+    experiments in one process cannot collide.
+    """
+
+    weights = (1.0,)
+    __hash__ = base.Fitness.__hash__
+
+
+class Individual(ObliqueTree):
+    """A tree over a data set with its partition and its fitness.
+
+    Operators replace the arrays and never write them, so a clone shares them with its parent.
+
+    Parameters
+    ----------
+    nodes : iterable of ndarray
+        ``weights, thresholds, subtree_size`` of the tree; ``order (n_rows,)``, ``start (n_nodes,)``
+        and ``end (n_nodes,)`` of the partition, int32: the rows of node k are
+        ``order[start[k]:end[k]]``; and ``counts (n_nodes, n_classes)``, their class weights.
+
+    Attributes
+    ----------
+    fitness : FitnessMax
+        DEAP's fitness; not valid after a change.
+    stream : ndarray of shape (1,), uint64, or None
+        Random state that operators draw from; set by the loop for each offspring.
+    """
+
+    __slots__ = ("_quality", "counts", "end", "fitness", "order", "start", "stream")
+
+    def __init__(self, nodes: Iterable[np.ndarray]) -> None:
+        self.fitness = FitnessMax()
+        self.stream: np.ndarray | None = None
+        self.replace(nodes)
+
+    def replace(self, nodes: Iterable[np.ndarray]) -> None:
+        """Put other arrays in the place of the present ones, and delete the fitness."""
+        (
+            self.weights,
+            self.thresholds,
+            self.subtree_size,
+            self.order,
+            self.start,
+            self.end,
+            self.counts,
+        ) = nodes
+        self._quality: float | None = None
+        self.fitness.wvalues = ()
+
+    def nodes(self) -> tuple[np.ndarray, ...]:
+        """Return the arrays of the tree and its partition, as `replace` takes them."""
+        return (
+            self.weights,
+            self.thresholds,
+            self.subtree_size,
+            self.order,
+            self.start,
+            self.end,
+            self.counts,
+        )
+
+    @property
+    def values(self) -> np.ndarray:  # type: ignore[override]
+        """Class shares of the nodes, of shape (n_nodes, n_classes)."""
+        return self.counts / self.counts.sum(axis=1, keepdims=True)
+
+    @property
+    def quality(self) -> float:
+        """Re-classification quality: the share of the training weight that is classified right."""
+        if self._quality is None:
+            self._quality = leaf_accuracy(self.counts, self.subtree_size)
+        return self._quality
+
+    def to_tree(self) -> ObliqueTree:
+        """Return the tree alone."""
+        return ObliqueTree(self.weights, self.thresholds, self.subtree_size, self.values)
+
+    def clone(self) -> Individual:
+        """Return an individual that shares the arrays and has a fitness of its own."""
+        copy = Individual.__new__(Individual)
+        copy.weights = self.weights
+        copy.thresholds = self.thresholds
+        copy.subtree_size = self.subtree_size
+        copy.order = self.order
+        copy.start = self.start
+        copy.end = self.end
+        copy.counts = self.counts
+        copy.stream = self.stream
+        copy._quality = self._quality
+        copy.fitness = self.fitness.__deepcopy__(None)
+        return copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Individual:
+        return self.clone()
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return (*self.nodes(), self.fitness.wvalues, self.stream)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        *nodes, wvalues, stream = state
+        self.__init__(nodes)  # type: ignore[misc]
+        self.fitness.wvalues = wvalues
+        self.stream = stream

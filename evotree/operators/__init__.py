@@ -1,0 +1,1 @@
+"""Everything that makes or changes a tree."""

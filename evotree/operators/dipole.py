@@ -1,0 +1,253 @@
+"""Dipoles: pairs of rows that place and move hyperplanes.
+
+A dipole is *mixed* when its two rows belong to different classes, *pure* otherwise, and *divided*
+by a hyperplane when they lie on different sides of it. Mixed dipoles should be divided, pure ones
+should not (Krętowski and Grześ, "Global learning of decision trees by an evolutionary algorithm",
+section on dipolar initialization and mutation).
+"""
+
+import math
+
+import numpy as np
+
+from evotree._jit import kernel
+from evotree.rng import below, normal, uniform
+from evotree.tree import project
+
+_PAIR_TRIALS = 32
+_FEATURE_TRIALS = 4
+
+
+@kernel
+def mixed_dipole(y, order, lo, hi, stream):
+    """Draw two rows of different classes from ``order[lo:hi]``, which holds at least two classes.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,), int32
+        Class codes.
+    order : ndarray of int32
+        Permutation of rows.
+    lo, hi : int
+        The slice of the node.
+    stream : ndarray of shape (1,), uint64
+        Random state.
+
+    Returns
+    -------
+    i, j : int
+        `i` is uniform over the rows, `j` over the rows of the other classes.
+    """
+    i = order[lo + below(stream, hi - lo)]
+    for _ in range(_PAIR_TRIALS):
+        j = order[lo + below(stream, hi - lo)]
+        if y[j] != y[i]:
+            return i, j
+    others = 0
+    for t in range(lo, hi):
+        others += y[order[t]] != y[i]
+    rank = below(stream, others)
+    j = i
+    for t in range(lo, hi):
+        if y[order[t]] != y[i]:
+            if rank == 0:
+                j = order[t]
+                break
+            rank -= 1
+    return i, j
+
+
+@kernel
+def dipole_test(X, y, order, lo, hi, stream, w):
+    """Place a hyperplane at right angles to a random mixed dipole, between its two rows.
+
+    ``w = (x_i - x_j) / |x_i - x_j|`` and ``threshold = delta w @ x_i + (1 - delta) w @ x_j`` with
+    delta uniform in (0, 1).
+
+    Parameters
+    ----------
+    X, y : ndarray of shapes (n, d) and (n,)
+        Training rows.
+    order : ndarray of int32
+        Permutation of rows.
+    lo, hi : int
+        The slice of the node; it holds at least two classes.
+    stream : ndarray of shape (1,), uint64
+        Random state.
+    w : ndarray of shape (d,)
+        Written: the unit normal vector, or 0 where the two rows coincide.
+
+    Returns
+    -------
+    float
+        The threshold.
+    """
+    i, j = mixed_dipole(y, order, lo, hi, stream)
+    norm = 0.0
+    for m in range(X.shape[1]):
+        w[m] = X[i, m] - X[j, m]
+        norm += w[m] * w[m]
+    if norm > 0.0:
+        norm = 1.0 / math.sqrt(norm)
+        for m in range(X.shape[1]):
+            w[m] *= norm
+    delta = uniform(stream)
+    return delta * project(w, X, i) + (1.0 - delta) * project(w, X, j)
+
+
+@kernel
+def flipping_shift(s_i, s_j, x_i, x_j, depth):
+    """Return the shift of one weight that moves exactly one row of a dipole to the other side.
+
+    The sides are the signs of ``s_i + delta x_i`` and ``s_j + delta x_j``; their product changes
+    its sign at the roots ``-s_i / x_i`` and ``-s_j / x_j``. Where 0 lies outside the roots the
+    shift lies between them, at the share `depth` of the way; where 0 lies between them it lies
+    beyond the nearer one, by the share `depth` of its distance. So the product flips, and the rest
+    of the tree is disturbed little.
+
+    Parameters
+    ----------
+    s_i, s_j : float
+        Signed distances ``w @ x - threshold`` of the two rows, up to the norm of w.
+    x_i, x_j : float
+        The rows' values of the feature whose weight moves.
+    depth : float in [0, 1)
+        How far into the admissible set.
+
+    Returns
+    -------
+    float
+        The shift; 0 where no shift of this weight does it.
+    """
+    if x_i == 0.0 and x_j == 0.0:
+        return 0.0
+    if x_i == 0.0:
+        return -s_j / x_j * (1.0 + depth)
+    if x_j == 0.0:
+        return -s_i / x_i * (1.0 + depth)
+    r_i = -s_i / x_i
+    r_j = -s_j / x_j
+    if (r_i < 0.0) != (r_j < 0.0):
+        nearer = r_i if abs(r_i) < abs(r_j) else r_j
+        return nearer * (1.0 + depth)
+    return r_i + (r_j - r_i) * depth
+
+
+@kernel
+def dipolar_change(X, y, order, lo, hi, stream, w, threshold):
+    """Move one weight so that a random dipole is treated better: the dipolar operator.
+
+    The dipole is drawn by rejection: pairs of rows are drawn uniformly until one is an undivided
+    mixed or a divided pure dipole, which is then uniform over the union of the two sets; after a
+    bounded number of trials the operator gives up. The feature is uniform; where no shift of its
+    weight helps, another is drawn.
+
+    Parameters
+    ----------
+    X, y : ndarray of shapes (n, d) and (n,)
+        Training rows.
+    order : ndarray of int32
+        Permutation of rows.
+    lo, hi : int
+        The slice of the node.
+    stream : ndarray of shape (1,), uint64
+        Random state.
+    w : ndarray of shape (d,)
+        Normal vector of the node; one weight is changed in place.
+    threshold : float
+        Threshold of the node.
+
+    Returns
+    -------
+    bool
+        Whether a weight was changed.
+    """
+    n = hi - lo
+    for _ in range(_PAIR_TRIALS):
+        i = order[lo + below(stream, n)]
+        j = order[lo + below(stream, n)]
+        s_i = project(w, X, i) - threshold
+        s_j = project(w, X, j) - threshold
+        mixed = y[i] != y[j]
+        divided = (s_i <= 0.0) != (s_j <= 0.0)
+        if mixed == divided:
+            continue
+        for _ in range(_FEATURE_TRIALS):
+            m = below(stream, w.shape[0])
+            shift = flipping_shift(s_i, s_j, X[i, m], X[j, m], uniform(stream))
+            if shift != 0.0 and math.isfinite(shift):
+                w[m] += shift
+                return True
+    return False
+
+
+@kernel
+def gaussian_change(stream, w, threshold):
+    """Add Gaussian noise to one weight or to the threshold: standard mutation.
+
+    The features are standardized, so the noise of a weight has the size of a mean weight, and that
+    of the threshold the size of the projections' spread, each times a factor that is log-uniform
+    between 0.01 and 1: coarse moves and fine ones.
+
+    Parameters
+    ----------
+    stream : ndarray of shape (1,), uint64
+        Random state.
+    w : ndarray of shape (d,)
+        Normal vector; at most one weight is changed in place.
+    threshold : float
+        Threshold of the node.
+
+    Returns
+    -------
+    float
+        The threshold, changed or not.
+    """
+    d = w.shape[0]
+    norm = 0.0
+    for m in range(d):
+        norm += w[m] * w[m]
+    norm = math.sqrt(norm)
+    m = below(stream, d + 1)
+    noise = normal(stream) * norm * 10.0 ** (-2.0 * uniform(stream))
+    if m == d:
+        return threshold + noise
+    w[m] += noise / math.sqrt(d)
+    return threshold
+
+
+@kernel
+def centre_margin(projection, order, lo, hi, y, threshold):
+    """Move a threshold to the middle between the nearest rows, if these form a mixed dipole.
+
+    Parameters
+    ----------
+    projection : ndarray of shape at least (hi - lo,)
+        Projections of the rows ``order[lo:hi]``, in this order.
+    order : ndarray of int32
+        Permutation of rows.
+    lo, hi : int
+        The slice of the node.
+    y : ndarray of shape (n,), int32
+        Class codes.
+    threshold : float
+        Threshold of the node.
+
+    Returns
+    -------
+    float
+        The new threshold; no row changes side.
+    """
+    below_it, above_it = -np.inf, np.inf
+    row_below = row_above = -1
+    for t in range(hi - lo):
+        s = projection[t]
+        if s <= threshold:
+            if s > below_it:
+                below_it, row_below = s, order[lo + t]
+        elif s < above_it:
+            above_it, row_above = s, order[lo + t]
+    if row_below < 0 or row_above < 0 or y[row_below] == y[row_above]:
+        return threshold
+    middle = below_it + 0.5 * (above_it - below_it)
+    return middle if middle < above_it else below_it
