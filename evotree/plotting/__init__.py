@@ -1,0 +1,18 @@
+"""Pictures of runs and of trees, drawn with matplotlib alone.
+
+In: the records of runs (logbooks, or what carries one), trees, fitted classifiers. Out: the Axes
+that were drawn on, those given or new ones. Nothing is shown or saved; what was given is only read.
+"""
+
+from evotree.plotting.curves import plot_learning_curve, plot_learning_curves
+from evotree.plotting.regions import plot_decision_regions
+from evotree.plotting.style import class_colors
+from evotree.plotting.trees import plot_tree
+
+__all__ = [
+    "class_colors",
+    "plot_decision_regions",
+    "plot_learning_curve",
+    "plot_learning_curves",
+    "plot_tree",
+]

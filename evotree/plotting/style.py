@@ -1,0 +1,134 @@
+"""What the pictures share: colours, axes, legends, and the reading of trees and names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.transforms import ScaledTranslation
+
+from evotree.tree import ObliqueTree
+
+# Okabe and Ito's colours, which all common kinds of colour vision tell apart.
+PALETTE = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#D55E00",
+    "#CC79A7",
+    "#56B4E9",
+    "#F0E442",
+    "#000000",
+)
+INK = "#222222"
+
+
+def class_colors(n_classes: int) -> list[str]:
+    """Return the colour of each class, the same in every picture with as many classes.
+
+    Parameters
+    ----------
+    n_classes : int, at least 1
+        Number of classes.
+
+    Returns
+    -------
+    list of str
+        Hexadecimal colours: a palette safe for colour-blind readers up to eight classes, an even
+        sample of matplotlib's viridis beyond.
+    """
+    if n_classes <= len(PALETTE):
+        return list(PALETTE[:n_classes])
+    return [to_hex(color) for color in colormaps["viridis"](np.linspace(0.0, 1.0, n_classes))]
+
+
+def tint(color: str) -> np.ndarray:
+    """Return a light shade of a colour, of shape (3,), for areas."""
+    return 1.0 - 0.27 * (1.0 - np.array(to_rgb(color)))
+
+
+def check_axes(ax: Axes | None) -> None:
+    """Raise a TypeError if `ax` is neither an Axes nor None."""
+    if ax is not None and not isinstance(ax, Axes):
+        raise TypeError(f"ax is a {type(ax).__name__}: allowed are a matplotlib Axes and None.")
+
+
+def axes_or_new(ax: Axes | None, figsize: tuple[float, float]) -> Axes:
+    """Return `ax`, or those of a new figure of a size in inches."""
+    check_axes(ax)
+    if ax is not None:
+        return ax
+    return plt.subplots(figsize=figsize, layout="constrained")[1]
+
+
+def legend_below(ax: Axes, n_columns: int, others: Sequence[Axes] = ()) -> None:
+    """Put the legend of some axes below the label of the x axis, where it hides nothing."""
+    handles = [handle for side in (ax, *others) for handle in side.get_legend_handles_labels()[0]]
+    below_label = ScaledTranslation(0.0, -32.0 / 72.0, ax.figure.dpi_scale_trans)
+    ax.legend(
+        handles=handles,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        bbox_transform=ax.transAxes + below_label,
+        ncols=n_columns,
+        frameon=False,
+        fontsize="small",
+    )
+
+
+def tree_of(source: Any) -> ObliqueTree:
+    """Return the tree itself, or that of a fitted classifier.
+
+    Raises
+    ------
+    TypeError
+        If there is no tree of this package.
+    """
+    tree = getattr(source, "tree_", source)
+    if not isinstance(tree, ObliqueTree):
+        raise TypeError(
+            f"tree_or_classifier is a {type(source).__name__}: allowed are an ObliqueTree and a "
+            "fitted classifier whose tree_ is one."
+        )
+    return tree
+
+
+def names_or_known(
+    parameter: str, given: Sequence[str] | None, known: Any, n: int, prefix: str = ""
+) -> list[str]:
+    """Return the names that were given, else those known if they fit, else numbered ones.
+
+    Parameters
+    ----------
+    parameter : str
+        What the names were given as, for the error.
+    given : sequence of str, optional
+        Names that must fit.
+    known : sequence, optional
+        Names by default, used if there are `n`.
+    n : int
+        Number of names.
+    prefix : str, default=""
+        Beginning of the numbered names.
+
+    Returns
+    -------
+    list of str, length n
+        The names.
+
+    Raises
+    ------
+    ValueError
+        If those given are not `n`.
+    """
+    if given is None:
+        fits = known is not None and len(known) == n
+        return [str(name) for name in known] if fits else [f"{prefix}{j}" for j in range(n)]
+    if isinstance(given, str) or len(given) != n:
+        raise ValueError(f"{parameter}={given!r}: allowed is a sequence of {n} names.")
+    return [str(name) for name in given]

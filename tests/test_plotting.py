@@ -1,0 +1,400 @@
+"""The pictures: what is drawn is what was given, and nothing hides anything."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import combinations
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from deap import tools
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
+
+from evotree.history import CHAPTERS, make_logbook, to_frame
+from evotree.plotting import (
+    class_colors,
+    plot_decision_regions,
+    plot_learning_curve,
+    plot_learning_curves,
+    plot_tree,
+)
+from evotree.tree import ObliqueTree, node_depths
+
+
+@pytest.fixture(autouse=True)
+def close_figures() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def ax() -> Axes:
+    """Return axes that pyplot does not know."""
+    return Figure(figsize=(6.0, 4.0)).subplots()
+
+
+def make_run(seed: int, n_generations: int = 12) -> tools.Logbook:
+    """Make up the records of a run."""
+    rng = np.random.default_rng(seed)
+    logbook, seconds = make_logbook(), 0.0
+    for gen in range(n_generations):
+        seconds += rng.random()
+        fields = rng.random((3, 3)) + [[gen, 0.0, 0.0]]
+        rows = [dict(zip(("best", "mean", "std"), row, strict=True)) for row in fields]
+        chapters = dict(zip(CHAPTERS, rows, strict=True))
+        nevals = int(rng.integers(0, 64))
+        logbook.record(gen=gen, nevals=nevals, diversity=1.0, seconds=seconds, **chapters)
+    return logbook
+
+
+def make_tree(seed: int, n_leaves: int, n_features: int = 2, n_classes: int = 3) -> ObliqueTree:
+    """Draw a tree of any shape, whose hyperplanes pass near the middle of the unit cube."""
+    rng = np.random.default_rng(seed)
+    sizes: list[int] = []
+
+    def grow(n: int) -> None:
+        sizes.append(2 * n - 1)
+        if n > 1:
+            n_left = int(rng.integers(1, n))
+            grow(n_left)
+            grow(n - n_left)
+
+    grow(n_leaves)
+    subtree_size = np.array(sizes, dtype=np.int32)
+    weights = rng.normal(size=(len(sizes), n_features))
+    thresholds = (weights * rng.uniform(0.2, 0.8, size=weights.shape)).sum(axis=1)
+    weights[subtree_size == 1], thresholds[subtree_size == 1] = 0.0, 0.0
+    values = rng.dirichlet(np.ones(n_classes), size=len(sizes))
+    return ObliqueTree(weights, thresholds, subtree_size, values).validate()
+
+
+def points_for(tree: ObliqueTree, n: int = 40) -> tuple[np.ndarray, np.ndarray]:
+    """Draw points of the unit square, of all classes of a tree."""
+    rng = np.random.default_rng(0)
+    return rng.random((n, 2)), np.arange(n) % tree.values.shape[1]
+
+
+def line_data(ax: Axes) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return what the lines of some axes show, by their labels."""
+    return {line.get_label(): (line.get_xdata(), line.get_ydata()) for line in ax.get_lines()}
+
+
+def size_axes(ax: Axes) -> Axes:
+    """Return the right axes of a learning curve."""
+    (right,) = [other for other in ax.figure.axes if other is not ax]
+    return right
+
+
+def boxes_of(ax: Axes) -> list[FancyBboxPatch]:
+    """Return the boxes of a drawn tree, in the order of its nodes."""
+    return [patch for patch in ax.patches if isinstance(patch, FancyBboxPatch)]
+
+
+TREE, RUN = make_tree(0, 4), make_run(0)
+X, Y = points_for(TREE)
+
+each_drawer = pytest.mark.parametrize(
+    "draw",
+    [
+        partial(plot_learning_curve, RUN),
+        partial(plot_learning_curves, {"a": [RUN]}),
+        partial(plot_decision_regions, TREE, X, Y),
+        partial(plot_tree, TREE),
+    ],
+    ids=["curve", "curves", "regions", "tree"],
+)
+
+
+@each_drawer
+def test_draws_on_the_given_axes(draw: Callable[..., Axes], ax: Axes) -> None:
+    assert draw(ax=ax) is ax
+    assert not plt.get_fignums()
+    ax.figure.canvas.draw()
+
+
+@each_drawer
+def test_makes_axes_if_none_are_given(draw: Callable[..., Axes]) -> None:
+    made = draw()
+    assert plt.get_fignums() == [made.figure.number]
+    made.figure.canvas.draw()
+
+
+@each_drawer
+def test_axes_of_another_kind_are_refused(draw: Callable[..., Axes]) -> None:
+    with pytest.raises(TypeError, match="ax is a ndarray"):
+        draw(ax=np.array([0]))
+
+
+@pytest.mark.parametrize("x", ["gen", "seconds", "evaluations"])
+def test_lines_are_the_records(x: str, ax: Axes) -> None:
+    logbook = make_run(1)
+    table = to_frame(logbook)
+    positions = np.cumsum(table["nevals"]) if x == "evaluations" else table[x]
+    right = size_axes(plot_learning_curve(logbook, x=x, ax=ax))
+    for side, name in ((ax, "fitness"), (ax, "quality"), (right, "size (right)")):
+        chapter = name.split()[0]
+        for label, field in (("best", "best"), ("mean ± std", "mean")):
+            drawn = line_data(side)[f"{name}, {label}"]
+            np.testing.assert_array_equal(drawn, (positions, table[f"{chapter}_{field}"]))
+    assert (len(ax.get_lines()), len(right.get_lines())) == (4, 2)
+
+
+def test_band_is_one_std_about_the_mean(ax: Axes) -> None:
+    table = to_frame(make_run(2))
+    plot_learning_curve(table, curves=["quality"], ax=ax)
+    (band,) = ax.collections
+    corners = {tuple(corner) for corner in band.get_paths()[0].vertices}
+    mean, std = table["quality_mean"], table["quality_std"]
+    for edge in (mean - std, mean + std):
+        assert corners.issuperset(zip(table["gen"], edge, strict=True))
+
+
+def test_all_carriers_of_a_history_are_drawn_alike() -> None:
+    logbook = make_run(3)
+    carriers = (logbook, to_frame(logbook), SimpleNamespace(history_=logbook))
+    best = logbook.chapters["fitness"].select("best")
+    for carrier in (*carriers, SimpleNamespace(logbook=logbook)):
+        drawn = line_data(plot_learning_curve(carrier))["fitness, best"]
+        np.testing.assert_array_equal(drawn[1], best)
+
+
+def test_two_runs_share_the_size_axes_and_differ_in_colour(ax: Axes) -> None:
+    for name in ("a", "b"):
+        plot_learning_curve(make_run(4), ax=ax, label=name)
+    lines = [*ax.get_lines(), *size_axes(ax).get_lines()]
+    assert len({line.get_color() for line in lines}) == 6
+    assert "b: size (right), best" in line_data(size_axes(ax))
+    assert len(ax.get_legend().get_texts()) == len(lines) == 12
+
+
+def test_size_alone_needs_no_second_axes(ax: Axes) -> None:
+    assert plot_learning_curve(RUN, curves="size", ax=ax).figure.axes == [ax]
+
+
+def test_legend_is_below_the_lines() -> None:
+    for ax in (plot_learning_curve(make_run(6)), plot_learning_curves({"a": [make_run(6)]})):
+        ax.figure.canvas.draw()
+        legend = ax.get_legend().get_window_extent()
+        assert legend.y1 <= ax.xaxis.label.get_window_extent().y0
+        assert legend.y0 >= 0.0
+
+
+def test_band_is_numpys_quantiles_of_the_runs_carried_forward(ax: Axes) -> None:
+    runs = [make_run(seed, n) for seed, n in enumerate((5, 9, 12, 7))]
+    plot_learning_curves({"a": runs}, chapter="fitness", field="mean", ax=ax, quantiles=(0.1, 0.8))
+    means = [run.chapters["fitness"].select("mean") for run in runs]
+    values = np.array([[mean[min(gen, len(mean) - 1)] for gen in range(12)] for mean in means])
+    positions, median = line_data(ax)["a (n = 4)"]
+    np.testing.assert_array_equal(positions, np.arange(12))
+    np.testing.assert_array_equal(median, np.median(values, axis=0))
+    corners = {tuple(corner) for corner in ax.collections[0].get_paths()[0].vertices}
+    for edge in np.quantile(values, (0.1, 0.8), axis=0):
+        assert corners.issuperset(enumerate(edge))
+
+
+@pytest.mark.parametrize("x", ["seconds", "evaluations"])
+def test_runs_are_aligned_by_their_last_record(x: str, ax: Axes) -> None:
+    runs = [make_run(seed, 4 + seed) for seed in range(3)]
+    plot_learning_curves({"a": runs}, x=x, ax=ax)
+    records = []
+    for run in runs:
+        at = np.cumsum(run.select("nevals")) if x == "evaluations" else run.select("seconds")
+        records.append(list(zip(at, run.chapters["quality"].select("best"), strict=True)))
+    positions, median = line_data(ax)["a (n = 3)"]
+    assert positions[0] == max(record[0][0] for record in records)
+    for position, value in zip(positions, median, strict=True):
+        last = [[best for at, best in record if at <= position][-1] for record in records]
+        assert value == np.median(last)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_segment_lies_in_the_region_of_its_node(seed: int, ax: Axes) -> None:
+    """Points beside a segment reach its node, and different children of it."""
+    tree = make_tree(seed, 9)
+    plot_decision_regions(tree, *points_for(tree), ax=ax)
+    (lines,) = [item for item in ax.collections if isinstance(item, LineCollection)]
+    box = np.sort(np.array([ax.get_xlim(), ax.get_ylim()]), axis=1)
+    starts, ends = np.array(lines.get_segments()).transpose(1, 0, 2)
+    assert len(starts) >= 3
+    inner = np.flatnonzero(~tree.is_leaf)
+    drawn = []
+    for start, end in zip(starts, ends, strict=True):
+        both = np.array([start, end])
+        assert ((both >= box[:, 0] - 1e-9) & (both <= box[:, 1] + 1e-9)).all()
+        offsets = tree.weights[inner] @ both.T - tree.thresholds[inner, None]
+        k = inner[np.abs(offsets).max(axis=1).argmin()]
+        drawn.append(k)
+        beside = 1e-7 * tree.weights[k] / np.linalg.norm(tree.weights[k])
+        for share in (0.01, 0.5, 0.99):
+            point = start + share * (end - start)
+            left, right = tree.apply(np.array([point - beside, point + beside]))
+            assert k < left < tree.right(k) <= right < k + tree.subtree_size[k]
+    # Every node that divides the picture is there, once, and no other.
+    grid = np.stack(np.meshgrid(*np.linspace(box[:, 0], box[:, 1], 300).T), -1).reshape(-1, 2)
+    reached = tree.apply(grid)
+    for k in inner:
+        at_left = ((reached > k) & (reached < tree.right(k))).sum()
+        at_right = ((reached >= tree.right(k)) & (reached < k + tree.subtree_size[k])).sum()
+        if min(at_left, at_right) > 0:
+            assert drawn.count(k) == 1
+    assert len(drawn) == len(set(drawn))
+
+
+def test_segments_through_corners_and_along_edges() -> None:
+    """A diagonal ends in corners; a second time it divides nothing, nor does a line outside."""
+    diagonal, outside = (1.0, -1.0), (1.0, 0.0)
+    weights = np.array([diagonal, diagonal, outside, (0, 0), (0, 0), (0, 0), (0, 0)], dtype=float)
+    thresholds = np.array([0.0, 0.0, 9.0, 0.0, 0.0, 0.0, 0.0])
+    sizes = np.array([7, 5, 3, 1, 1, 1, 1], dtype=np.int32)
+    tree = ObliqueTree(weights, thresholds, sizes, np.tile([0.4, 0.6], (7, 1))).validate()
+    square = np.array([[0.0, 0.0], [1.0, 1.0]])
+    ax = plot_decision_regions(tree, square, [0, 1])
+    (segment,) = ax.collections[-1].get_segments()
+    np.testing.assert_allclose(np.sort(segment, axis=0), [[-0.04, -0.04], [1.04, 1.04]])
+
+
+def test_regions_have_the_colours_of_the_predicted_classes(ax: Axes) -> None:
+    tree = make_tree(1, 6)
+    plot_decision_regions(tree, X, Y, ax=ax, resolution=50, hyperplanes=False)
+    (image,) = ax.images
+    cells, (x0, x1, y0, y1) = image.get_array(), image.get_extent()
+    x, y = np.linspace(x0, x1, 101)[1::2], np.linspace(y0, y1, 101)[1::2]
+    predicted = tree.predict_value(np.array([[a, b] for b in y for a in x])).argmax(axis=1)
+    assert len(np.unique(predicted)) > 1
+    for code in np.unique(predicted):
+        tints = np.unique(cells.reshape(-1, 3)[predicted == code], axis=0)
+        assert len(tints) == 1
+        shade = (1.0 - tints[0]) / (1.0 - ax.collections[code].get_facecolor()[0, :3])
+        assert np.ptp(shade) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_points_are_grouped_by_label(ax: Axes) -> None:
+    fitted = SimpleNamespace(tree_=TREE, classes_=np.array(["a", "b", "c"]))
+    plot_decision_regions(fitted, X, fitted.classes_[Y], ax=ax, hyperplanes=False)
+    for code, points in enumerate(ax.collections):
+        np.testing.assert_array_equal(points.get_offsets(), X[np.equal(Y, code)])
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "c"]
+
+
+LONG_NAMES = [f"the largest {name} of all measured cells" for name in "abcdefgh"]
+
+
+@pytest.mark.parametrize("n_leaves", [1, 2, 5, 16])
+@pytest.mark.parametrize("given", [False, True])
+def test_boxes_are_apart_and_hold_their_texts(n_leaves: int, given: bool, ax: Axes) -> None:
+    tree = make_tree(n_leaves, n_leaves, n_features=8)
+    drawn = plot_tree(tree, ax=ax if given else None, feature_names=LONG_NAMES)
+    drawn.figure.canvas.draw()
+    boxes = [patch.get_window_extent() for patch in boxes_of(drawn)]
+    assert len(boxes) == tree.n_nodes
+    for one, other in combinations(boxes, 2):
+        assert not one.overlaps(other)
+    texts = [text for text in drawn.texts if text.get_text() not in ("yes", "no")]
+    for box, text in zip(boxes, texts, strict=True):
+        # Text is hinted to whole pixels, which a small font feels.
+        extent = text.get_window_extent().padded(-1.0)
+        assert box.x0 <= extent.x0 and extent.x1 <= box.x1
+        assert box.y0 <= extent.y0 and extent.y1 <= box.y1
+    whole = drawn.figure.bbox
+    assert all(whole.x0 <= box.x0 and box.x1 <= whole.x1 for box in boxes)
+    assert given or texts[0].get_fontsize() >= 7.9
+
+
+def test_parents_stand_above_the_middle_of_their_children(ax: Axes) -> None:
+    tree = make_tree(3, 11)
+    plot_tree(tree, ax=ax)
+    extents = [patch.get_path().get_extents() for patch in boxes_of(ax)]
+    x = np.array([extent.x0 + extent.x1 for extent in extents]) / 2
+    top = np.array([extent.y1 for extent in extents])
+    for k in np.flatnonzero(~tree.is_leaf):
+        assert x[k] == pytest.approx((x[tree.left(k)] + x[tree.right(k)]) / 2)
+        assert extents[k].y0 > top[[tree.left(k), tree.right(k)]].max()
+    assert np.ptp(np.diff(x[tree.is_leaf])) == pytest.approx(0.0, abs=1e-9)
+    depths = node_depths(tree.subtree_size)
+    for depth in range(tree.depth + 1):
+        assert np.ptp(top[depths == depth]) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_edges_cross_no_box(ax: Axes) -> None:
+    tree = make_tree(5, 20)
+    tree.weights[::4, 1] = 0.0  # so that boxes of one row differ in their number of lines
+    plot_tree(tree, ax=ax)
+    boxes = [patch.get_path().get_extents() for patch in boxes_of(ax)]
+    assert len(ax.get_lines()) == tree.n_nodes - 1
+    assert len({round(line.get_ydata()[0], 6) for line in ax.get_lines()}) == tree.depth
+    for line in ax.get_lines():
+        for point in np.linspace(*line.get_xydata(), 52)[1:-1]:
+            assert not any(box.contains(*point) for box in boxes)
+
+
+def test_texts_of_nodes() -> None:
+    weights = np.array([[0.5, -2.0, 0.0, 0.001, 1.0], [0.0] * 5, [0.0] * 5])
+    values = np.array([[0.5, 0.5], [0.25, 0.75], [1.0, 0.0]])
+    tree = ObliqueTree(weights, np.array([3.0, 0.0, 0.0]), np.array([3, 1, 1]), values)
+    ax = plot_tree(tree, class_names=["no", "yes, $5 to $9"], feature_names=list("abcde"))
+    assert [text.get_text() for text in ax.texts] == [
+        "− b\n+ 0.50 e\n+ 0.25 a\n… (+1 more)\n≤ 1.50",
+        "yes",
+        "no",
+        "yes, $5 to $9\n0.75",
+        "no\n1.00",
+    ]
+    assert not any(text.get_parse_math() for text in ax.texts if "$" in text.get_text())
+    tree.thresholds[0] = -0.0
+    ax = plot_tree(tree, max_terms=9, decimals=1)
+    x = {text.get_text(): text.get_position()[0] for text in ax.texts}
+    assert x["yes"] < x["no"]
+    assert ax.texts[0].get_text() == "− x1\n+ 0.5 x4\n+ 0.2 x0\n+ 0.0005 x3\n≤ 0.0"
+
+
+@pytest.mark.parametrize("n_classes", [2, 8, 9, 30])
+def test_classes_have_the_same_distinct_colours_everywhere(n_classes: int) -> None:
+    colors = class_colors(n_classes)
+    assert len(set(colors)) == n_classes
+    tree = make_tree(0, 12, n_classes=n_classes)
+    majority = tree.values.argmax(axis=1)
+    for k, box in enumerate(boxes_of(plot_tree(tree))):
+        if tree.is_leaf[k]:
+            assert to_hex(box.get_edgecolor()) == colors[majority[k]].lower()
+
+
+curve, curves, regions = plot_learning_curve, plot_learning_curves, plot_decision_regions
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "call"),
+    [
+        (TypeError, "history is a list", lambda: curve([1.0])),
+        (ValueError, "history has no records", lambda: curve(make_logbook())),
+        (ValueError, "x='epoch'", lambda: curve(RUN, x="epoch")),
+        (ValueError, "curves=.*cost_best", lambda: curve(RUN, curves="cost")),
+        (ValueError, "curves is empty", lambda: curve(RUN, curves=())),
+        (TypeError, "histories is a list", lambda: curves([RUN])),
+        (ValueError, r"histories\['a'\] is empty", lambda: curves({"a": []})),
+        (TypeError, r"histories\['a'\] is a Logbook", lambda: curves({"a": RUN})),
+        (TypeError, r"histories\['a'\]\[0\] is a int", lambda: curves({"a": [1]})),
+        (ValueError, "quantiles=", lambda: curves({"a": [RUN]}, quantiles=(0.8, 0.2))),
+        (ValueError, "no 'quality_worst'", lambda: curves({"a": [RUN]}, field="worst")),
+        (ValueError, "n_features=3", lambda: regions(make_tree(0, 3, n_features=3), X, Y)),
+        (TypeError, "tree_or_classifier is a int", lambda: regions(1, X, Y)),
+        (ValueError, "X has shape", lambda: regions(TREE, X[:, :1], Y)),
+        (ValueError, "X has values", lambda: regions(TREE, np.full_like(X, np.nan), Y)),
+        (ValueError, "y has shape", lambda: regions(TREE, X, Y[1:])),
+        (ValueError, "y has labels", lambda: regions(TREE, X, np.arange(len(X)))),
+        (ValueError, "resolution=1", lambda: regions(TREE, X, Y, resolution=1)),
+        (ValueError, "feature_names=", lambda: plot_tree(TREE, feature_names=["a"])),
+        (ValueError, "class_names='abc'", lambda: plot_tree(TREE, class_names="abc")),
+        (ValueError, "max_terms=0", lambda: plot_tree(TREE, max_terms=0)),
+    ],
+)
+def test_errors_name_the_parameter_and_leave_no_figure(
+    kind: type[Exception], message: str, call: Callable[[], Axes]
+) -> None:
+    with pytest.raises(kind, match=message):
+        call()
+    assert not plt.get_fignums()
