@@ -1,0 +1,1 @@
+"""Experiments: problems, data sets, protocols, statistics and the studies of the papers."""

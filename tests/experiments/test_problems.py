@@ -1,0 +1,174 @@
+"""The synthetic problems: definitions, optimal trees, class shares, seeds and errors."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from evotree.experiments.problems import (
+    PROBLEMS,
+    make_problem,
+    reference_predict,
+    reference_size,
+)
+
+OPTIMAL_NODES = {
+    "chessboard2": 7,
+    "chessboard4": 7,
+    "zebra1": 7,
+    "zebra2": 5,
+    "zebra3": 15,
+    "house": 11,
+    "LS10": 3,
+    "POL": 9,
+    "RCB": 31,
+}
+
+
+def best_axis_gain(X, y):
+    """Return the largest Gini gain of any axis-parallel split, for classes 0 and 1."""
+    n, p = len(y), y.mean()
+    best = 0.0
+    for column in X.T:
+        n_left = np.arange(1, n)
+        ones_left = np.cumsum(y[np.argsort(column)])[:-1]
+        p_left = ones_left / n_left
+        p_right = (y.sum() - ones_left) / (n - n_left)
+        impurity = n_left * p_left * (1 - p_left) + (n - n_left) * p_right * (1 - p_right)
+        best = max(best, 2 * (p * (1 - p) - impurity.min() / n))
+    return best
+
+
+def test_registry_holds_the_problems_of_both_papers():
+    assert {name: p.optimal_nodes for name, p in PROBLEMS.items()} == OPTIMAL_NODES
+    assert all(name == problem.name for name, problem in PROBLEMS.items())
+    with pytest.raises(TypeError):
+        PROBLEMS["new"] = None
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_optimal_tree_has_the_stated_size_and_no_error(name):
+    problem = PROBLEMS[name]
+    X, y = make_problem(name, 20_000, random_state=1)
+    assert reference_size(problem.tree) == problem.optimal_nodes
+    np.testing.assert_array_equal(reference_predict(problem.tree, X), y)
+
+
+def leaf_paths(tree, path=()):
+    """Return the half-spaces (weights, threshold) with weights @ x <= threshold above each leaf."""
+    if not isinstance(tree, tuple):
+        return [(tree, path)]
+    _, weights, threshold, left, right = tree
+    w = np.asarray(weights)
+    return leaf_paths(left, (*path, (w, threshold))) + leaf_paths(right, (*path, (-w, -threshold)))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_no_two_leaves_of_a_class_fit_one_convex_region(name):
+    """Of any two leaves of one class the convex hull meets another class: none can be merged."""
+    problem = PROBLEMS[name]
+    X, y = make_problem(name, 20_000, random_state=2)
+    leaves = [
+        (label, X[np.all([X @ w <= t for w, t in path], axis=0)])
+        for label, path in leaf_paths(problem.tree)
+    ]
+    assert all(len(rows) for _, rows in leaves)
+    rng = np.random.default_rng(0)
+    for (a, rows_a), (b, rows_b) in itertools.combinations(leaves, 2):
+        if a == b:
+            share = rng.random((5000, 1))
+            between = share * rng.choice(rows_a, 5000) + (1 - share) * rng.choice(rows_b, 5000)
+            assert np.any(reference_predict(problem.tree, between) != a)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_class_shares(name):
+    problem = PROBLEMS[name]
+    _, y = make_problem(name, 100_000, random_state=3)
+    assert len(problem.class_shares) == problem.n_classes
+    assert sum(problem.class_shares) == pytest.approx(1.0)
+    shares = np.bincount(y, minlength=problem.n_classes) / len(y)
+    # four standard deviations of the largest possible spread
+    np.testing.assert_allclose(shares, problem.class_shares, atol=4 * 0.5 / np.sqrt(len(y)))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_shapes_types_and_default_size(name):
+    problem = PROBLEMS[name]
+    X, y = make_problem(name, random_state=0)
+    assert X.shape == (problem.default_samples, problem.n_features)
+    assert y.shape == (problem.default_samples,)
+    assert X.dtype == np.float64 and y.dtype == np.int64
+    assert X.flags.c_contiguous
+    X, y = make_problem(name, 1, random_state=0)
+    assert X.shape == (1, problem.n_features) and y.shape == (1,)
+
+
+@pytest.mark.parametrize("name", sorted(set(PROBLEMS) - {"RCB"}))
+def test_rows_fill_the_unit_cube(name):
+    X, _ = make_problem(name, 20_000, random_state=0)
+    assert X.min() >= 0 and X.max() <= 1
+    np.testing.assert_allclose(X.mean(axis=0), 0.5, atol=0.02)
+    np.testing.assert_allclose(X.var(axis=0), 1 / 12, atol=0.005)
+
+
+def test_rcb_region_is_the_rotated_unit_square():
+    X, _ = make_problem("RCB", 20_000, random_state=0)
+    distance = np.abs(X - 0.5).sum(axis=1)
+    assert 0.69 < distance.max() <= np.sqrt(0.5)
+
+
+def test_zebra1_hides_from_axis_parallel_splits():
+    """20,000 rows of fair coins would show a gain of about 0.0003 by chance."""
+    assert best_axis_gain(*make_problem("zebra1", 20_000, random_state=4)) < 1e-3
+    assert best_axis_gain(*make_problem("chessboard2", 20_000, random_state=4)) > 0.02
+    assert best_axis_gain(*make_problem("zebra3", 20_000, random_state=4)) > 0.003
+
+
+def test_house_small_tree_and_price_of_the_other_edges():
+    """The roof alone has 0.975, and each further edge about 0.008."""
+    X, y = make_problem("house", 200_000, random_state=5)
+    tree, edges = PROBLEMS["house"].tree, []
+    while isinstance(tree, tuple):
+        edges.append(X @ np.asarray(tree[1]) <= tree[2])
+        tree = tree[3]
+    accuracy = [np.mean(np.all(edges[:k], axis=0) == y) for k in range(2, 6)]
+    assert accuracy[0] == pytest.approx(0.975, abs=0.003)
+    np.testing.assert_allclose(np.diff(accuracy), 0.008, atol=0.002)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_same_seed_same_sample(name):
+    X, y = make_problem(name, 50, random_state=7)
+    for seed in (7, np.int64(7), np.random.default_rng(7)):
+        other_X, other_y = make_problem(name, 50, random_state=seed)
+        np.testing.assert_array_equal(other_X, X)
+        np.testing.assert_array_equal(other_y, y)
+    assert not np.array_equal(make_problem(name, 50, random_state=8)[0], X)
+    assert not np.array_equal(make_problem(name, 50)[0], make_problem(name, 50)[0])
+
+
+def test_generator_is_advanced_and_global_state_left_alone():
+    rng = np.random.default_rng(0)
+    first, second = (make_problem("house", 20, random_state=rng)[0] for _ in range(2))
+    assert not np.array_equal(first, second)
+    state = np.random.get_state()[1].copy()  # noqa: NPY002 (the global state is under test)
+    make_problem("house", 20)
+    np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
+
+
+def test_unknown_name_lists_those_allowed():
+    with pytest.raises(ValueError, match="'zebra9'.*allowed: chessboard2, .*zebra3.*LS10.*RCB"):
+        make_problem("zebra9")
+
+
+@pytest.mark.parametrize("n_samples", [0, -3, 2.5, True, "10"])
+def test_bad_number_of_samples(n_samples):
+    with pytest.raises(ValueError, match="n_samples"):
+        make_problem("zebra1", n_samples)
+
+
+@pytest.mark.parametrize("random_state", [-1, 1.5, "a", False, np.random.RandomState(0)])
+def test_bad_random_state(random_state):
+    with pytest.raises(ValueError, match="random_state"):
+        make_problem("zebra1", 10, random_state)
