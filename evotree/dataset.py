@@ -1,4 +1,4 @@
-"""Training data as the engine sees it: standardized, canonical, read-only."""
+"""Training data as the engine sees it: centred, scaled, canonical, read-only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evotree.tree import ObliqueTree
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Validated training rows in standardized units.
+    """Validated training rows in the units that trees evolve in.
 
     The rows are *canonical*: rows without weight are left out, equal rows of one class are merged
     and their weights added, and the rows are sorted. So a weight of two is the same as a row given
@@ -20,7 +20,7 @@ class Dataset:
     Attributes
     ----------
     X : ndarray of shape (n_rows, n_features), float64, C-contiguous
-        Standardized rows: ``(raw - mean) / scale``.
+        Rows: ``(raw - mean) / scale``.
     y : ndarray of shape (n_rows,), int32
         Class codes, positions in `classes`.
     sample_weight : ndarray of shape (n_rows,), float64
@@ -31,6 +31,8 @@ class Dataset:
         Names of the features.
     mean, scale : ndarray of shape (n_features,)
         The affine map to raw units.
+    spread : ndarray of shape (n_features,)
+        Standard deviations of the columns of `X`; 1 for a constant one.
     raw : ndarray of shape (n_rows, n_features)
         The same rows in raw units.
     """
@@ -42,6 +44,7 @@ class Dataset:
     feature_names: tuple[str, ...]
     mean: np.ndarray
     scale: np.ndarray
+    spread: np.ndarray
     raw: np.ndarray
 
     @classmethod
@@ -51,6 +54,7 @@ class Dataset:
         y: np.ndarray,
         sample_weight: np.ndarray | None = None,
         feature_names: tuple[str, ...] | None = None,
+        scaling: str = "standard",
     ) -> Dataset:
         """Make a data set of raw rows.
 
@@ -64,6 +68,10 @@ class Dataset:
             Weights, at least 0, some above 0; 1 for every row by default.
         feature_names : tuple of str, optional
             ``x0``, ``x1``, ... by default.
+        scaling : {"standard", "common"}, default="standard"
+            ``"standard"`` divides each feature by its standard deviation, so that the units of the
+            features do not matter; ``"common"`` divides all by one number, so that directions
+            between rows are those of the raw data.
 
         Returns
         -------
@@ -73,8 +81,11 @@ class Dataset:
         Raises
         ------
         ValueError
-            If shapes do not fit, values are not finite, or no row has weight.
+            If shapes do not fit, values are not finite, no row has weight, or there is no such
+            scaling.
         """
+        if scaling not in ("standard", "common"):
+            raise ValueError(f"scaling={scaling!r}: allowed are 'standard' and 'common'.")
         X = np.ascontiguousarray(X, dtype=np.float64)
         classes, codes = np.unique(np.asarray(y), return_inverse=True)
         if X.ndim != 2 or X.shape[0] == 0 or X.shape[1] == 0:
@@ -85,14 +96,27 @@ class Dataset:
             raise ValueError("X has values that are NaN or infinite: impute or drop them first.")
         weight = _check_weight(sample_weight, X.shape[0])
         X, codes, weight = _canonical_rows(X, codes, weight)
-        mean, scale = _location_and_scale(X, weight)
+        mean, deviation = _location_and_scale(X, weight)
+        scale = deviation
+        if scaling == "common":
+            scale = np.full_like(deviation, np.sqrt(np.mean(deviation**2)))
         if feature_names is None:
             feature_names = tuple(f"x{j}" for j in range(X.shape[1]))
-        arrays = ((X - mean) / scale, codes.astype(np.int32), weight, classes, mean, scale, X)
-        for array in arrays:
-            array.flags.writeable = False
-        standardized, codes, weight, classes, mean, scale, X = arrays
-        return cls(standardized, codes, weight, classes, feature_names, mean, scale, X)
+        dataset = cls(
+            X=(X - mean) / scale,
+            y=codes.astype(np.int32),
+            sample_weight=weight,
+            classes=classes,
+            feature_names=feature_names,
+            mean=mean,
+            scale=scale,
+            spread=deviation / scale,
+            raw=X,
+        )
+        for array in vars(dataset).values():
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False
+        return dataset
 
     @property
     def n_classes(self) -> int:
@@ -105,7 +129,7 @@ class Dataset:
         return float(self.sample_weight.sum())
 
     def to_raw(self, tree: ObliqueTree) -> ObliqueTree:
-        """Map a tree over standardized features to one over raw features.
+        """Map a tree over the features of `X` to one over raw features.
 
         The hyperplanes are the same ones in other coordinates. Where rounding would take a training
         row to the other side, the threshold moves to the middle of the gap between the sides, so

@@ -30,6 +30,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "patience": 1_000,
         "mutation_probability": 0.1,
         "crossover_probability": 0.2,
+        "scaling": "common",
     },
 }
 """Settings of published algorithms, by name, for `EvoTreeClassifier.from_preset`."""
@@ -64,6 +65,7 @@ _RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
         lambda v: isinstance(v, Integral) and v >= 2,
         "an integer of at least 2",
     ),
+    "scaling": (lambda v: v in ("standard", "common"), "'standard' or 'common'"),
     "callbacks": (
         lambda v: v is None or (isinstance(v, Iterable) and all(map(callable, v))),
         "None or a list of callables",
@@ -95,6 +97,9 @@ class EvoTreeClassifier(ClassifierMixin, BaseEstimator):
         Share of the changes of a test that the dipolar operator makes; the others add noise.
     min_samples_split : int, at least 2, default=5
         A leaf with fewer distinct rows is not split.
+    scaling : {"standard", "common"}, default="standard"
+        Whether trees evolve over features in units of their standard deviations, or in their own
+        units. A fitted tree is over raw features in either case.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as scikit-learn means them.
     keep_on_interrupt : bool, default=False
@@ -158,6 +163,7 @@ class EvoTreeClassifier(ClassifierMixin, BaseEstimator):
         crossover_probability: float = 0.2,
         dipolar_probability: float = 0.5,
         min_samples_split: int = 5,
+        scaling: str = "standard",
         class_weight: Mapping[Any, float] | str | None = None,
         keep_on_interrupt: bool = False,
         random_state: Any = None,
@@ -174,6 +180,7 @@ class EvoTreeClassifier(ClassifierMixin, BaseEstimator):
         self.crossover_probability = crossover_probability
         self.dipolar_probability = dipolar_probability
         self.min_samples_split = min_samples_split
+        self.scaling = scaling
         self.class_weight = class_weight
         self.keep_on_interrupt = keep_on_interrupt
         self.random_state = random_state
@@ -236,7 +243,7 @@ class EvoTreeClassifier(ClassifierMixin, BaseEstimator):
             weight = weight * compute_sample_weight(self.class_weight, y)
         names = getattr(self, "feature_names_in_", None)
         self.dataset_ = Dataset.from_arrays(
-            X, y, weight, None if names is None else tuple(names)
+            X, y, weight, None if names is None else tuple(names), self.scaling
         )
         run = self._evolve(self.dataset_)
         self.classes_ = self.dataset_.classes

@@ -134,9 +134,7 @@ def next_generation(
     ]
     offspring = [elite]
     n_evaluations = 0
-    for children, n_evaluated in toolbox.map(
-        partial(breed, toolbox, crossover_probability), slots
-    ):
+    for children, n_evaluated in toolbox.map(partial(breed, toolbox, crossover_probability), slots):
         offspring += children
         n_evaluations += n_evaluated
     return best_first(offspring), n_evaluations

@@ -86,9 +86,7 @@ def make_toolbox(
     toolbox.register("population", init_population, toolbox)
     toolbox.register("clone", Individual.clone)
     toolbox.register("select", sel_proportional, pressure=selection_pressure)
-    toolbox.register(
-        "mate", cx_trees, dataset=dataset, test_probability=test_crossover_probability
-    )
+    toolbox.register("mate", cx_trees, dataset=dataset, test_probability=test_crossover_probability)
     toolbox.register(
         "mutate",
         mut_nodes,

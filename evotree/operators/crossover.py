@@ -118,9 +118,7 @@ def graft(
     """
     rows = Rows(X, y, sample_weight)
     target = Nodes(weights_a, thresholds_a, subtree_size_a, order_a, start_a, end_a, counts_a)
-    source = Nodes(
-        weights_b, thresholds_b, subtree_size_b, order_a, start_a, end_a, counts_a
-    )
+    source = Nodes(weights_b, thresholds_b, subtree_size_b, order_a, start_a, end_a, counts_a)
     n_nodes = subtree_size_a.shape[0]
     after = a + subtree_size_a[a]
     lo, hi = np.int64(start_a[a]), np.int64(end_a[a])

@@ -182,12 +182,12 @@ def dipolar_change(X, y, order, lo, hi, stream, w, threshold):
 
 
 @kernel
-def gaussian_change(stream, w, threshold):
+def gaussian_change(stream, w, threshold, spread):
     """Add Gaussian noise to one weight or to the threshold: standard mutation.
 
-    The features are standardized, so the noise of a weight has the size of a mean weight, and that
-    of the threshold the size of the projections' spread, each times a factor that is log-uniform
-    between 0.01 and 1: coarse moves and fine ones.
+    The noise of the threshold has the size of the projections' spread, and that of a weight moves
+    the projections by as much, divided by the square root of the number of features; each times a
+    factor that is log-uniform between 0.01 and 1: coarse moves and fine ones.
 
     Parameters
     ----------
@@ -197,6 +197,8 @@ def gaussian_change(stream, w, threshold):
         Normal vector; at most one weight is changed in place.
     threshold : float
         Threshold of the node.
+    spread : ndarray of shape (d,)
+        Standard deviations of the features.
 
     Returns
     -------
@@ -204,15 +206,14 @@ def gaussian_change(stream, w, threshold):
         The threshold, changed or not.
     """
     d = w.shape[0]
-    norm = 0.0
+    variance = 0.0
     for m in range(d):
-        norm += w[m] * w[m]
-    norm = math.sqrt(norm)
+        variance += (w[m] * spread[m]) ** 2
     m = below(stream, d + 1)
-    noise = normal(stream) * norm * 10.0 ** (-2.0 * uniform(stream))
+    noise = normal(stream) * math.sqrt(variance) * 10.0 ** (-2.0 * uniform(stream))
     if m == d:
         return threshold + noise
-    w[m] += noise / math.sqrt(d)
+    w[m] += noise / (math.sqrt(d) * spread[m])
     return threshold
 
 

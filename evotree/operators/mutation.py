@@ -53,27 +53,53 @@ def emit_dipole_split(rows, out, m, lo, hi, scratch, stream, min_rows):
 
 
 @kernel
-def change_test(rows, out, m, lo, hi, stream, dipolar_probability):
+def change_test(rows, spread, out, m, lo, hi, stream, dipolar_probability):
     """Change the test that stands at position `m`, by the dipolar operator or standard mutation."""
     if uniform(stream) < dipolar_probability and dipolar_change(
         rows.X, rows.y, out.order, lo, hi, stream, out.weights[m], out.thresholds[m]
     ):
         return
-    out.thresholds[m] = gaussian_change(stream, out.weights[m], out.thresholds[m])
+    out.thresholds[m] = gaussian_change(stream, out.weights[m], out.thresholds[m], spread)
 
 
 @kernel
 def emit_mutated(
-    rows, source, k, changes, out, m, lo, hi, scratch, stream, dipolar_probability, min_rows
+    rows,
+    spread,
+    source,
+    k,
+    changes,
+    out,
+    m,
+    lo,
+    hi,
+    scratch,
+    stream,
+    dipolar_probability,
+    min_rows,
 ):
     """Route rows down the subtree of `source` at `k` as `emit` does, mutating the marked nodes.
 
     Parameters
     ----------
-    rows, source, k, out, m, lo, hi, scratch
-        As in `splice.emit`.
+    rows : Rows
+        Training rows.
+    spread : ndarray of shape (d,)
+        Standard deviations of the features.
+    source : Nodes
+        The tree that the subtree is read from.
+    k : int
+        Root of the subtree.
     changes : ndarray of shape (n_nodes,), bool
         The nodes of `source` to mutate.
+    out : Nodes
+        The new tree; its order is written in ``[lo, hi)``.
+    m : int
+        Position of the first node written.
+    lo, hi : int
+        The slice of the rows; at least one, ascending.
+    scratch : Scratch
+        Overwritten.
     stream : ndarray of shape (1,), uint64
         Random state.
     dipolar_probability : float in [0, 1]
@@ -104,7 +130,7 @@ def emit_mutated(
                 continue
             copy_test(source, k, out, m)
             if changes[k]:
-                change_test(rows, out, m, lo, hi, stream, dipolar_probability)
+                change_test(rows, spread, out, m, lo, hi, stream, dipolar_probability)
             mid = emit_split(rows, out, m, lo, hi, scratch, changes[k])
             if mid == lo:
                 k = right
@@ -130,6 +156,7 @@ def mutate_nodes(
     X,
     y,
     sample_weight,
+    spread,
     weights,
     thresholds,
     subtree_size,
@@ -149,6 +176,8 @@ def mutate_nodes(
     ----------
     X, y, sample_weight : ndarray of shapes (n, d), (n,) and (n,)
         Training rows.
+    spread : ndarray of shape (d,)
+        Standard deviations of the features.
     weights, thresholds, subtree_size, order, start, end, counts : ndarray
         The tree and its partition; read only.
     first : int
@@ -186,6 +215,7 @@ def mutate_nodes(
             sort_rows(out.order, start[k], end[k])
         m = emit_mutated(
             rows,
+            spread,
             source,
             k,
             changes,
@@ -243,6 +273,7 @@ def mut_nodes(
                 dataset.X,
                 dataset.y,
                 dataset.sample_weight,
+                dataset.spread,
                 *individual.nodes(),
                 first,
                 individual.stream,

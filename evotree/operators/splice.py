@@ -251,7 +251,5 @@ def partition_tree(X, y, sample_weight, weights, thresholds, subtree_size, n_cla
     source = Nodes(
         weights, thresholds, subtree_size, nothing, nothing, nothing, np.empty((0, n_classes))
     )
-    out = make_nodes(
-        subtree_size.shape[0], X.shape[1], n_classes, np.arange(n).astype(np.int32)
-    )
+    out = make_nodes(subtree_size.shape[0], X.shape[1], n_classes, np.arange(n).astype(np.int32))
     return finish(out, emit(rows, source, 0, out, 0, 0, n, make_scratch(n)))
