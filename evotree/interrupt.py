@@ -1,0 +1,48 @@
+"""Ctrl-C as a wish to stop soon, not as an exception in the middle of something."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+__all__ = ["interrupt_as_flag"]
+
+
+@contextmanager
+def interrupt_as_flag() -> Iterator[Callable[[], bool]]:
+    """Take note of a first Ctrl-C while a block runs; a second one raises KeyboardInterrupt.
+
+    Python raises KeyboardInterrupt wherever it is. Where that is the way in or out of a compiled
+    function, numba makes a SystemError of it, so that a run which spends its time in kernels cannot
+    count on catching it.
+
+    Nothing changes in other threads than the main one, or where the interrupt is ignored or handled
+    by others already.
+
+    Yields
+    ------
+    callable
+        Without arguments; tells whether there was a Ctrl-C.
+    """
+    pressed = False
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        if pressed:
+            signal.default_int_handler(number, frame)
+        pressed = True
+
+    ours = (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
+    if ours:
+        signal.signal(signal.SIGINT, handle)
+    try:
+        yield lambda: pressed
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,0 +1,87 @@
+"""What the tests of exported trees share: drawn trees, a small one, and damage to plain data."""
+
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from evotree.tree import ObliqueTree
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+tame = st.floats(0.01, 100.0) | st.floats(-100.0, -0.01)
+
+
+@st.composite
+def trees(
+    draw: st.DrawFn, numbers: st.SearchStrategy[float] = finite, n_classes: int | None = None
+) -> ObliqueTree:
+    """Draw a tree of up to 15 nodes; its values are class shares."""
+    n_features, n_outputs = draw(st.integers(1, 4)), n_classes or draw(st.integers(1, 3))
+
+    def sizes(n_splits: int) -> list[int]:
+        if n_splits == 0:
+            return [1]
+        n_left = draw(st.integers(0, n_splits - 1))
+        return [2 * n_splits + 1, *sizes(n_left), *sizes(n_splits - 1 - n_left)]
+
+    subtree_size = np.array(sizes(draw(st.integers(0, 7))), dtype=np.int32)
+    weights = np.zeros((len(subtree_size), n_features))
+    thresholds = np.zeros(len(subtree_size))
+    for k in np.flatnonzero(subtree_size > 1):
+        weights[k] = draw(st.lists(numbers, min_size=n_features, max_size=n_features))
+        thresholds[k] = draw(numbers)
+    counts = draw(
+        st.lists(
+            st.lists(st.integers(1, 9), min_size=n_outputs, max_size=n_outputs),
+            min_size=len(subtree_size),
+            max_size=len(subtree_size),
+        )
+    )
+    values = np.array(counts, dtype=np.float64)
+    values /= values.sum(axis=1, keepdims=True)
+    return ObliqueTree(weights, thresholds, subtree_size, values)
+
+
+def assert_same(a: ObliqueTree, b: ObliqueTree) -> None:
+    """Compare trees to the last bit, the sign of zeros included."""
+    for name in ObliqueTree.__slots__:
+        one, other = getattr(a, name), getattr(b, name)
+        assert one.dtype == other.dtype and one.shape == other.shape
+        assert one.tobytes() == other.tobytes(), name
+
+
+def stump(weights: list[float], threshold: float = 1.0) -> ObliqueTree:
+    n = len(weights)
+    return ObliqueTree(
+        np.array([weights, [0.0] * n, [0.0] * n]),
+        np.array([threshold, 0.0, 0.0]),
+        np.array([3, 1, 1], dtype=np.int32),
+        np.array([[0.5, 0.5], [1.0, 0.0], [0.002, 0.998]]),
+    )
+
+
+JUNK = st.sampled_from(
+    [None, True, -1, 0, 1, 3, 10**400, 1e308, float("nan"), float("inf"), "", "a", [], [[]], {}]
+) | st.recursive(st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x))
+
+
+def places(data: Any) -> list[tuple[Any, Any]]:
+    """List the places of plain data, each as a container and a key."""
+    keys = data.keys() if isinstance(data, dict) else range(len(data))
+    found = [(data, key) for key in list(keys)]
+    for key in list(keys):
+        if isinstance(data[key], dict | list):
+            found += places(data[key])
+    return found
+
+
+def mutate(draw: st.DrawFn, data: Any) -> None:
+    """Replace, remove or repeat something in plain data."""
+    container, key = draw(st.sampled_from(places(data)))
+    action = draw(st.sampled_from(["replace", "remove", "repeat"]))
+    if action == "replace":
+        container[key] = draw(JUNK)
+    elif action == "remove":
+        del container[key]
+    elif isinstance(container, list):
+        container.append(container[key])

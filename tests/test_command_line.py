@@ -1,0 +1,329 @@
+"""The command line as its users call it, mistakes included."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.image import imread
+from sklearn.datasets import load_iris
+
+from evotree import EvoTreeClassifier, __version__
+from evotree.__main__ import main
+from evotree.model_file import load_model
+
+QUICK = ["--generations", "20", "--population", "16"]
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return a function that runs a command in a folder of its own: status, output, messages."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        status = main([str(argument) for argument in arguments])
+        return status, *capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def iris() -> pd.DataFrame:
+    bunch = load_iris(as_frame=True)
+    frame = bunch.data.rename(columns=lambda name: name.removesuffix(" (cm)").replace(" ", "_"))
+    return frame.assign(species=bunch.target_names[bunch.target])
+
+
+@pytest.fixture
+def iris_csv(iris: pd.DataFrame, tmp_path: Path) -> Path:
+    iris.to_csv(tmp_path / "iris.csv", index=False)
+    return tmp_path / "iris.csv"
+
+
+@pytest.fixture
+def model_json(run: Run, iris_csv: Path) -> Path:
+    """Return a model of the irises."""
+    status, _, err = run("fit", iris_csv, "--target", "species", "--out", "model.json", *QUICK)
+    assert status == 0, err
+    return iris_csv.with_name("model.json")
+
+
+def assert_error(result: tuple[int, str, str], *named: str) -> None:
+    """Check that a command ended with one line that names what is wrong."""
+    status, out, err = result
+    assert (status, out) == (2, "")
+    *messages, last = err.splitlines()
+    assert last.startswith("evotree: error: ")
+    assert not any(line.startswith(("Traceback", "evotree: error", "usage")) for line in messages)
+    for word in named:
+        assert word in last
+
+
+# ---- what it is for ------------------------------------------------------------------------------
+
+
+def test_fit_predict_and_show(run: Run, iris: pd.DataFrame, iris_csv: Path) -> None:
+    status, out, err = run(
+        *("fit", iris_csv, "--target", "species", "--out", "model.json", *QUICK),
+        *("--test-size", "0.2", "--plots", "plots"),
+    )
+    assert status == 0, err
+    assert "training  accuracy" in out and "on 120 rows" in out
+    assert "test      accuracy" in out and "on 30 rows" in out
+    assert "|--- " in out and "class: setosa" in out
+    assert "wrote model.json" in out
+    assert (Path("plots") / "learning-curve.png").is_file() and Path("plots/tree.png").is_file()
+
+    status, out, err = run("predict", "model.json", iris_csv)
+    assert status == 0
+    labels = pd.read_csv(io.StringIO(out))["prediction"]
+    n_right = (labels == iris["species"]).sum()
+    assert n_right > 130
+    assert err == f"accuracy {n_right / 150:.4f} ({n_right} of 150 rows)\n"
+
+    assert run("predict", "model.json", iris_csv, "--proba", "--out", "proba.csv")[0] == 0
+    shares = pd.read_csv("proba.csv")
+    assert list(shares) == ["setosa", "versicolor", "virginica"]
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    assert (shares.idxmax(axis=1) == labels).all()
+
+    status, out, _ = run("show", "model.json", "--plot", "tree.png")
+    assert status == 0
+    assert "species: setosa, versicolor, virginica" in out
+    assert load_model("model.json").rules() in out
+    assert imread("tree.png").size
+
+
+def test_the_same_seed_gives_the_same_tree(run: Run, iris_csv: Path) -> None:
+    trees = []
+    for name in ("a.json", "b.json"):
+        assert run("fit", iris_csv, "--target", "species", "--out", name, *QUICK)[0] == 0
+        trees.append(json.loads(Path(name).read_text("utf-8"))["tree"])
+    assert trees[0] == trees[1]
+
+
+def test_demo_draws_what_it_found(run: Run) -> None:
+    status, out, err = run("demo", "--out", "pictures", *QUICK)
+    assert (status, err) == (0, "")
+    assert "chessboard2" in out and "test      accuracy" in out and "on 1000 rows" in out
+    for name in ("learning-curve.png", "decision-regions.png"):
+        assert f"wrote {Path('pictures', name)}" in out
+        assert imread(Path("pictures", name)).std() > 0.0
+
+
+def test_demo_in_more_dimensions_draws_the_tree(run: Run) -> None:
+    assert run("demo", "--problem", "LS10", "--out", "pictures", *QUICK)[0] == 0
+    assert {path.name for path in Path("pictures").iterdir()} == {"learning-curve.png", "tree.png"}
+
+
+def test_categories_and_missing_values(run: Run, iris: pd.DataFrame) -> None:
+    frame = iris.assign(
+        petal_width=iris["petal_width"].where(iris.index % 5 > 0),
+        colour=np.where(iris["petal_length"] > 2, "blue", "white"),
+        empty=np.nan,
+        number=np.where(iris["species"] == "setosa", 1, 2),
+    )
+    frame.loc[::7, "colour"] = np.nan
+    frame.loc[:2, "number"] = np.nan
+    frame.to_csv("mixed.csv.gz", index=False)
+    status, _, err = run("fit", "mixed.csv.gz", "--target", "number", "--out", "m.json", *QUICK)
+    assert status == 0
+    assert "left out, without 'number': 3 of 150 rows" in err
+    assert "left out, the same in all rows: empty" in err
+    assert load_model("m.json").classes.tolist() == [1, 2]
+    frame.assign(colour="green", empty="text", number=None).to_csv("later.csv", index=False)
+    status, out, err = run("predict", "m.json", "later.csv")
+    assert (status, err) == (0, "")
+    assert set(out.split()) == {"prediction", "1", "2"}
+
+
+def test_whole_numbers_and_words_are_compared_as_written(run: Run, iris: pd.DataFrame) -> None:
+    codes = iris["species"].map({"setosa": "7", "versicolor": "x", "virginica": "8"})
+    iris.assign(species=codes).to_csv("a.csv", index=False)
+    assert run("fit", "a.csv", "--target", "species", "--out", "m.json", *QUICK)[0] == 0
+    # Without the rows of "x" the column reads as numbers, and with a gap as floats.
+    later = iris.assign(species=codes)[codes != "x"]
+    later.loc[later.index[0], "species"] = np.nan
+    later.to_csv("b.csv", index=False)
+    _, _, err = run("predict", "m.json", "b.csv")
+    assert float(err.split()[1]) > 0.8 and "of 99 rows" in err
+
+
+def test_the_model_is_written_after_an_interrupt(
+    run: Run, iris_csv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(evolution: object) -> None:
+        if evolution.generation == 3:  # type: ignore[attr-defined]
+            os.kill(os.getpid(), signal.SIGINT)
+
+    fit = EvoTreeClassifier.fit
+
+    def fit_and_interrupt(self: EvoTreeClassifier, *data: object) -> EvoTreeClassifier:
+        self.callbacks = [interrupt]
+        return fit(self, *data)
+
+    monkeypatch.setattr(EvoTreeClassifier, "fit", fit_and_interrupt)
+    # A shell starts its background jobs with the interrupt ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        status, out, err = run("fit", iris_csv, "--target", "species", "--out", "m.json", *QUICK)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert status == 0
+    assert "the model is the best tree so far" in err and "interrupted" in out
+    assert load_model("m.json").training["generations"] == 3
+
+
+def test_an_early_interrupt_writes_nothing(
+    run: Run, iris_csv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fit(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(EvoTreeClassifier, "fit", fit)
+    status, out, err = run("fit", iris_csv, "--target", "species", "--out", "m.json")
+    assert (status, out, err) == (130, "", "evotree: interrupted, nothing was written\n")
+    assert not Path("m.json").exists()
+
+
+def test_a_reader_that_goes_away_is_no_error(model_json: Path, iris_csv: Path) -> None:
+    command = [sys.executable, "-m", "evotree", "predict", str(model_json), str(iris_csv)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        err = process.stderr.read().decode()
+    assert process.returncode == 1
+    assert "Traceback" not in err and "Exception ignored" not in err
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_version_and_help(run: Run, capsys: pytest.CaptureFixture[str], option: str) -> None:
+    with pytest.raises(SystemExit) as done:
+        run(option)
+    assert done.value.code == 0
+    out = capsys.readouterr().out
+    assert out == f"evotree {__version__}\n" if option == "--version" else "demo" in out
+
+
+def test_defaults_are_those_of_the_classifier() -> None:
+    from evotree.__main__ import _make_parser
+
+    args = _make_parser().parse_args(["demo"])
+    parameters = EvoTreeClassifier().get_params()
+    assert args.size_penalty == parameters["size_penalty"]
+    assert args.population == parameters["population_size"]
+    assert args.generations == parameters["max_generations"]
+    assert args.patience == parameters["patience"]
+    assert args.time_limit == parameters["time_limit"]
+
+
+# ---- mistakes ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ([], "COMMAND"),
+        (["grow"], "'grow'"),
+        (["demo", "--problem", "chess"], "chessboard2"),
+        (["demo", "--seed", "-1"], "--seed: '-1' is not a whole number of at least 0"),
+        (["demo", "--population", "1"], "--population: '1' is not a whole number of at least 2"),
+        (["demo", "--generations", "1.5"], "--generations: '1.5' is not a whole number"),
+        (["demo", "--time-limit", "0"], "--time-limit: '0' is not a number above 0"),
+        (["demo", "--size-penalty", "nan"], "--size-penalty: 'nan' is not a number"),
+        (["fit", "x.csv", "--out", "m.json"], "--target"),
+        (["fit", "x.csv", "--target", "y", "--out", "m", "--test-size", "1"], "share below 1"),
+        (["fit", "none.csv", "--target", "y", "--out", "m.json"], "no such file: none.csv"),
+        (["show", "none.json"], "no such file: none.json"),
+        (["demo", "--out", os.devnull], os.devnull),
+    ],
+)
+def test_bad_arguments(run: Run, arguments: list[str], named: str) -> None:
+    assert_error(run(*arguments), named)
+
+
+def spoil(column: str, value: object) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """Return a function that puts a value into data row 3 of a column."""
+
+    def change(frame: pd.DataFrame) -> pd.DataFrame:
+        frame = frame.astype({column: object})
+        frame.loc[2, column] = value
+        return frame
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda f: f.rename(columns={"species": "kind"}), ["'species'", "petal_width, kind"]),
+        (spoil("petal_width", "wide"), ["'petal_width'", "'wide' in data row 3"]),
+        (spoil("petal_width", np.inf), ["'petal_width'", "inf in data row 3"]),
+        (spoil("petal_width", "-Infinity"), ["'petal_width'", "inf in data row 3"]),
+        (lambda f: f.assign(species="rose"), ["'species'", "one value only, rose"]),
+        (lambda f: f.assign(species=np.nan), ["'species'", "no value"]),
+        (lambda f: f.assign(species=f["petal_width"]), ["'species'", "0.2"]),
+        (lambda f: f.assign(species=f.index), ["'species'", "150 different values"]),
+        (lambda f: f.assign(name=[f"row {i}" for i in f.index]), ["'name'", "150 different"]),
+        (lambda f: f[["species"]], ["only column"]),
+        (lambda f: f[["species"]].assign(one=1), ["every column"]),
+        (lambda f: f.iloc[:0], ["no data rows"]),
+    ],
+)
+def test_bad_training_data(
+    run: Run,
+    iris: pd.DataFrame,
+    change: Callable[[pd.DataFrame], pd.DataFrame],
+    named: list[str],
+) -> None:
+    change(iris).to_csv("bad.csv", index=False)
+    assert_error(run("fit", "bad.csv", "--target", "species", "--out", "m.json"), *named)
+    assert not Path("m.json").exists()
+
+
+def test_an_empty_file(run: Run) -> None:
+    Path("empty.csv").touch()
+    assert_error(run("fit", "empty.csv", "--target", "species", "--out", "m.json"), "is empty")
+
+
+@pytest.mark.parametrize("out", ["no/folder/m.json", ".", os.devnull])
+def test_an_unwritable_output_is_found_before_the_work(
+    run: Run, iris_csv: Path, out: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(EvoTreeClassifier, "fit", None)
+    assert_error(run("fit", iris_csv, "--target", "species", "--out", out), f"cannot write {out}")
+
+
+def test_bad_data_to_predict(run: Run, iris: pd.DataFrame, model_json: Path) -> None:
+    iris.drop(columns=["sepal_width", "petal_width"]).to_csv("a.csv", index=False)
+    assert_error(run("predict", model_json, "a.csv"), "'sepal_width', 'petal_width'", "a.csv")
+    for value, shown in (("wide", "'wide'"), (np.inf, "inf")):
+        spoil("petal_width", value)(iris).to_csv("a.csv", index=False)
+        assert_error(run("predict", model_json, "a.csv"), "'petal_width'", f"{shown} in data row 3")
+    assert_error(run("predict", model_json, "a.csv", "--out", "no/b.csv"), "cannot write no/b.csv")
+
+
+@pytest.mark.parametrize("command", ["predict", "show"])
+def test_bad_models(run: Run, iris_csv: Path, model_json: Path, command: str) -> None:
+    content = model_json.read_bytes()
+    rest = [iris_csv] if command == "predict" else []
+    for damaged, named in (
+        (content[: len(content) // 2], "cut off"),
+        (b'{"name": "package.json"}', "another kind"),
+        (content.replace(b'"version": 1', b'"version": 99', 1), "newer"),
+        (iris_csv.read_bytes(), "not JSON"),
+    ):
+        model_json.write_bytes(damaged)
+        assert_error(run(command, model_json, *rest), "model.json", named)
+
+
+def test_a_picture_of_an_unknown_kind(run: Run, model_json: Path) -> None:
+    status, _, err = run("show", model_json, "--plot", "tree.txt")
+    assert status == 2 and "txt" in err

@@ -1,0 +1,149 @@
+"""Trees as rules and as plain data."""
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from evotree.export import export_text, tree_from_dict, tree_to_dict
+from evotree.tree import ObliqueTree
+from tests.exported import assert_same, mutate, stump, tame, trees
+
+# ---- rules ---------------------------------------------------------------------------------------
+
+
+def predict_from(text: str, row: np.ndarray) -> str:
+    """Follow printed rules by reading them, and return the class of the leaf."""
+    text = re.sub(r"\n(?:\|   )*\|    (?=[+-])", " ", text)  # a sum that goes on
+    lines = text.splitlines()
+
+    def holds(rule: str) -> bool:
+        sums, relation, threshold = re.fullmatch(r"(.*) (<=|>=) (\S+)", rule).groups()
+        total = 0.0
+        for sign, factor, j in re.findall(r"([+-]?) ?(?:([\d.e+-]+) \* )?x(\d)", sums):
+            total += (-1.0 if sign == "-" else 1.0) * float(factor or 1.0) * row[int(j)]
+        return total <= float(threshold) if relation == "<=" else total >= float(threshold)
+
+    at = 0
+    while True:
+        depth, rest = lines[at].count("|   "), lines[at].partition("--- ")[2]
+        if rest.startswith("class: "):
+            return rest.split()[1]
+        at += 1
+        if not holds(rest):
+            at = lines.index("|   " * depth + "|--- else", at) + 1
+
+
+@given(trees(tame, n_classes=3), st.data())
+def test_rules_predict_as_the_tree_does(tree: ObliqueTree, data: st.DataObject) -> None:
+    row = np.array(data.draw(st.lists(tame, min_size=tree.n_features, max_size=tree.n_features)))
+    margins = (tree.weights @ row - tree.thresholds)[~tree.is_leaf]
+    assume((np.abs(margins) > 1e-6).all())
+    expected = tree.predict_value(row[np.newaxis])[0].argmax()
+    assert predict_from(export_text(tree, decimals=12), row) == str(expected)
+
+
+@given(trees())
+def test_rules_of_any_tree_have_a_line_for_each_branch(tree: ObliqueTree) -> None:
+    lines = export_text(tree).splitlines()
+    n_splits = tree.n_nodes - tree.n_leaves
+    assert sum("--- else" in line for line in lines) == n_splits
+    assert sum("<=" in line or ">=" in line for line in lines) == n_splits
+    assert sum("class: " in line or "value: " in line for line in lines) == tree.n_leaves
+    assert not any("nan" in line or "inf" in line for line in lines)
+
+
+def test_terms_are_ordered_by_influence_and_zeros_left_out() -> None:
+    tree = stump([0.5, 0.0, -2.0])
+    names, classes = ["a", "b", "c"], ["no", "yes"]
+    assert export_text(tree, names, classes) == (
+        "|--- c - 0.250 * a >= -0.500\n"
+        "|   |--- class: no (share 1.00)\n"
+        "|--- else\n"
+        "|   |--- class: yes (share above 0.99)\n"
+    )
+    assert export_text(tree, names, spreads=[100.0, 9.0, 1.0]).startswith("|--- a - 4.000 * c <= 2")
+    assert export_text(stump([0.0, 0.0]), ["a", "b"]).startswith("|--- 0 <= 1.000\n")
+
+
+def test_long_sums_go_on_below_their_first_term() -> None:
+    names = [f"a rather long name of a feature {j}" for j in range(12)]
+    lines = export_text(stump([1.0] * 12), names).splitlines()
+    assert max(map(len, lines)) <= 100
+    rule = lines[: lines.index("|   |--- class: 0 (share 1.00)")]
+    assert len(rule) > 3
+    assert all(line.startswith("|    + a rather long name of") for line in rule[1:])
+
+
+def test_rules_take_the_names_of_a_classifier() -> None:
+    class Fitted:
+        tree_ = stump([1.0, 2.0])
+        classes_ = np.array(["a", "b"])
+        feature_names_in_ = np.array(["u", "v"], dtype=object)
+
+    assert export_text(Fitted()) == export_text(stump([1.0, 2.0]), ["u", "v"], ["a", "b"])
+    assert "w + " in export_text(Fitted(), feature_names=["u", "w"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"feature_names": ["a"]}, "feature_names"),
+        ({"class_names": ["a"]}, "class_names"),
+        ({"spreads": [1.0, 2.0, 3.0]}, "spreads"),
+        ({"decimals": -1}, "decimals"),
+        ({"decimals": 1.5}, "decimals"),
+        ({"tree": "oak"}, "tree is a str"),
+    ],
+)
+def test_rules_name_a_bad_argument(arguments: dict[str, Any], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        export_text(**{"tree": stump([1.0, 2.0]), **arguments})
+
+
+# ---- plain data ----------------------------------------------------------------------------------
+
+
+@given(trees())
+def test_plain_data_gives_back_the_same_tree(tree: ObliqueTree) -> None:
+    assert_same(tree_from_dict(json.loads(json.dumps(tree_to_dict(tree)))), tree)
+
+
+@given(trees(), st.data())
+def test_changed_plain_data_are_refused_or_sound(tree: ObliqueTree, data: st.DataObject) -> None:
+    plain = tree_to_dict(tree)
+    mutate(data.draw, plain)
+    try:
+        changed = tree_from_dict(plain)
+    except ValueError:
+        return
+    changed.validate()
+    changed.predict_value(np.zeros((2, changed.n_features)))
+
+
+@pytest.mark.parametrize(
+    ("entry", "value", "named"),
+    [
+        ("version", 2, "newer"),
+        ("version", "1", "version is a string"),
+        ("subtree_size", [3, 1], "subtree_size"),
+        ("subtree_size", [3, 1, 1.0], "subtree_size"),
+        ("subtree_size", [3, 1, True], "subtree_size"),
+        ("subtree_size", [1, 1, 1], "subtree_size"),
+        ("subtree_size", [1] * 100_001, "subtree_size"),
+        ("thresholds", [1.0, "0", 0.0], "thresholds.*a string"),
+        ("thresholds", [1.0, float("nan"), 0.0], "thresholds.*not finite"),
+        ("thresholds", [10**400, 0, 0], "thresholds.*too large"),
+        ("weights", [[1.0], [0.0, 0.0], [0.0, 0.0]], "weights has rows of lengths"),
+        ("weights", [[], [], []], "weights has rows of lengths"),
+        ("weights", [[1.0, 2.0]], "weights has shape"),
+        ("values", {"0": 1}, "values"),
+    ],
+)
+def test_bad_plain_data_are_named(entry: str, value: Any, named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        tree_from_dict({**tree_to_dict(stump([1.0, 2.0])), entry: value})

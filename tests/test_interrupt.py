@@ -1,0 +1,55 @@
+"""Ctrl-C as a flag."""
+
+import signal
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from evotree.interrupt import interrupt_as_flag
+
+
+@pytest.fixture(autouse=True)
+def _interrupts_raise() -> Iterator[None]:
+    """Handle the interrupt as a program in the foreground does."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_the_first_is_noted_and_the_second_raised() -> None:
+    with interrupt_as_flag() as interrupted:
+        assert not interrupted()
+        signal.raise_signal(signal.SIGINT)
+        assert interrupted()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert interrupted()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_the_handler_is_put_back_after_an_error() -> None:
+    with pytest.raises(ZeroDivisionError), interrupt_as_flag():
+        _ = 1 / 0
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_ignored_interrupt_stays_ignored() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with interrupt_as_flag() as interrupted:
+        signal.raise_signal(signal.SIGINT)
+        assert not interrupted()
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+def test_other_threads_are_left_alone() -> None:
+    seen = []
+
+    def work() -> None:
+        with interrupt_as_flag() as interrupted:
+            seen.append(interrupted())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [False]
