@@ -1,14 +1,12 @@
 """The decorators behind every compiled function of the package."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any
 
 from numba import njit
 
-F = TypeVar("F", bound=Callable)
 
-
-def kernel(function: F) -> F:
+def kernel(function: Callable[..., Any]) -> Any:
     """Compile `function` in numba's nopython mode, cached on disk, without the GIL.
 
     Floating-point semantics stay strict (no ``fastmath``), so that NaN behaves.
@@ -26,7 +24,7 @@ def kernel(function: F) -> F:
     return njit(nogil=True, cache=True, error_model="numpy")(function)
 
 
-def dot_kernel(function: F) -> F:
+def dot_kernel(function: Callable[..., Any]) -> Any:
     """Compile a scalar product: as `kernel`, but its additions may be done in another order.
 
     Without that licence the compiler must add one product after the other; with it the loop uses

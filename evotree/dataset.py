@@ -149,7 +149,7 @@ class Dataset:
         thresholds = tree.thresholds + weights @ self.mean
         thresholds[tree.is_leaf] = 0.0
         leaves = tree.apply(self.X)
-        for k in np.flatnonzero(~tree.is_leaf):
+        for k in map(int, np.flatnonzero(~tree.is_leaf)):
             end_left, end = tree.right(k), k + tree.subtree_size[k]
             projection = self.raw @ weights[k]
             left = projection[(leaves > k) & (leaves < end_left)]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from deap import base
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import compute_sample_weight
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from tqdm import tqdm
@@ -38,40 +38,6 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 # Below this many rows a task is shorter than the threads' quarrel about the interpreter lock.
 _MIN_ROWS_FOR_THREADS = 10_000
 
-_FRACTION = (lambda v: isinstance(v, Real) and 0.0 <= v <= 1.0, "a number in [0, 1]")
-_COUNT = (lambda v: isinstance(v, Integral) and v >= 1, "an integer of at least 1")
-_RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "size_penalty": (
-        lambda v: isinstance(v, Real) and 0.0 <= v < math.inf,
-        "a finite number of at least 0",
-    ),
-    "population_size": (
-        lambda v: isinstance(v, Integral) and v >= 2,
-        "an integer of at least 2",
-    ),
-    "max_generations": (
-        lambda v: isinstance(v, Integral) and v >= 0,
-        "an integer of at least 0",
-    ),
-    "patience": (lambda v: v is None or _COUNT[0](v), "None or " + _COUNT[1]),
-    "time_limit": (
-        lambda v: v is None or (isinstance(v, Real) and v > 0.0),
-        "None or a number of seconds above 0",
-    ),
-    "mutation_probability": _FRACTION,
-    "crossover_probability": _FRACTION,
-    "dipolar_probability": _FRACTION,
-    "min_samples_split": (
-        lambda v: isinstance(v, Integral) and v >= 2,
-        "an integer of at least 2",
-    ),
-    "scaling": (lambda v: v in ("standard", "common"), "'standard' or 'common'"),
-    "callbacks": (
-        lambda v: v is None or (isinstance(v, Iterable) and all(map(callable, v))),
-        "None or a list of callables",
-    ),
-}
-
 
 class EvoTreeClassifier(ClassifierMixin, BaseEstimator):
     """A classifier that is one small oblique tree, found by evolving a population of whole trees.
@@ -83,9 +49,9 @@ class EvoTreeClassifier(ClassifierMixin, BaseEstimator):
         give larger trees.
     population_size : int, at least 2, default=64
         Number of trees that evolve.
-    max_generations : int, at least 0, default=2000
+    max_generations : int, at least 0, default=5000
         The evolution stops after so many generations.
-    patience : int or None, default=300
+    patience : int or None, default=500
         It stops after so many generations without a better tree.
     time_limit : float or None, default=None
         It stops at the end of the generation in which so many seconds have passed.
@@ -103,7 +69,8 @@ class EvoTreeClassifier(ClassifierMixin, BaseEstimator):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as scikit-learn means them.
     keep_on_interrupt : bool, default=False
-        Whether Ctrl-C ends `fit` with the best tree so far, instead of raising KeyboardInterrupt.
+        Whether Ctrl-C ends `fit` with the best tree so far, instead of raising KeyboardInterrupt;
+        either way at the end of the present generation.
     random_state : int, RandomState, Generator or None, default=None
         Source of all random draws. The same number gives the same tree for any `n_jobs`.
     n_jobs : int or None, default=None
@@ -139,7 +106,8 @@ class EvoTreeClassifier(ClassifierMixin, BaseEstimator):
 
     References
     ----------
-    M. Krętowski and M. Grześ, "Global learning of decision trees by an evolutionary algorithm".
+    Krętowski M., Grześ M. (2005). Global induction of oblique decision trees: an evolutionary
+    approach. Intelligent Information Processing and Web Mining, 309-318.
 
     Examples
     --------
@@ -151,13 +119,32 @@ class EvoTreeClassifier(ClassifierMixin, BaseEstimator):
     3
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "size_penalty": [Interval(Real, 0.0, None, closed="left")],
+        "population_size": [Interval(Integral, 2, None, closed="left")],
+        "max_generations": [Interval(Integral, 0, None, closed="left")],
+        "patience": [Interval(Integral, 1, None, closed="left"), None],
+        "time_limit": [Interval(Real, 0.0, None, closed="neither"), None],
+        "mutation_probability": [Interval(Real, 0.0, 1.0, closed="both")],
+        "crossover_probability": [Interval(Real, 0.0, 1.0, closed="both")],
+        "dipolar_probability": [Interval(Real, 0.0, 1.0, closed="both")],
+        "min_samples_split": [Interval(Integral, 2, None, closed="left")],
+        "scaling": [StrOptions({"standard", "common"})],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "keep_on_interrupt": ["boolean"],
+        "random_state": ["random_state", np.random.Generator],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+        "callbacks": ["array-like", None],
+    }
+
     def __init__(
         self,
         *,
         size_penalty: float = 0.005,
         population_size: int = 64,
-        max_generations: int = 2000,
-        patience: int | None = 300,
+        max_generations: int = 5000,
+        patience: int | None = 500,
         time_limit: float | None = None,
         mutation_probability: float = 0.1,
         crossover_probability: float = 0.2,
@@ -235,7 +222,7 @@ class EvoTreeClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             If a parameter or the data are not as described; the message names what is wrong.
         """
-        self._check_parameters()
+        self._validate_params()
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -277,12 +264,6 @@ class EvoTreeClassifier(ClassifierMixin, BaseEstimator):
                 callbacks=(show, *(self.callbacks or ())),
                 keep_on_interrupt=self.keep_on_interrupt,
             )
-
-    def _check_parameters(self) -> None:
-        for name, (is_allowed, allowed) in _RULES.items():
-            value = getattr(self, name)
-            if isinstance(value, bool) or not is_allowed(value):
-                raise ValueError(f"{name}={value!r}: allowed is {allowed}.")
 
     def apply(self, X: Any) -> np.ndarray:
         """Return the leaf that each row reaches, as positions in the arrays of `tree_`.
@@ -359,11 +340,10 @@ def _threads(toolbox: base.Toolbox, n_jobs: int | None, n_rows: int) -> Iterator
 @contextmanager
 def _progress_bar(max_generations: int, disable: bool) -> Iterator[Callback]:
     """Yield a callback that shows the generation, the best fitness and size."""
-    with tqdm(total=max_generations, unit="gen", disable=disable, leave=False) as bar:
+    with tqdm(total=max_generations, unit="gen", disable=disable) as bar:
 
         def show(run: Evolution) -> None:
-            if bar.update(run.generation - bar.n):
-                best = run.best
-                bar.set_postfix(quality=f"{best.quality:.4f}", nodes=len(best), refresh=False)
+            bar.set_postfix(quality=f"{run.best.quality:.4f}", nodes=len(run.best), refresh=False)
+            bar.update(run.generation - bar.n)
 
         yield show

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from deap import base, tools
 
 from evotree.history import diversity, make_logbook, make_statistics
+from evotree.interrupt import interrupt_as_flag
 from evotree.rng import uniform
 
 if TYPE_CHECKING:
@@ -87,14 +88,18 @@ def breed(
     for i in range(1, len(offspring), 2):
         if uniform(streams[i - 1]) < crossover_probability:
             offspring[i - 1], offspring[i] = toolbox.mate(offspring[i - 1], offspring[i])
+    offspring = [toolbox.mutate(child)[0] for child in offspring]
+    return offspring, evaluate_invalid(offspring, toolbox)
+
+
+def evaluate_invalid(individuals: Iterable[Individual], toolbox: base.Toolbox) -> int:
+    """Evaluate the individuals whose fitness is not valid; return how many there were."""
     n_evaluations = 0
-    for i, child in enumerate(offspring):
-        (child,) = toolbox.mutate(child)
-        offspring[i] = child
-        if not child.fitness.wvalues:
-            child.fitness.values = toolbox.evaluate(child)
+    for individual in individuals:
+        if not individual.fitness.wvalues:
+            individual.fitness.values = toolbox.evaluate(individual)
             n_evaluations += 1
-    return offspring, n_evaluations
+    return n_evaluations
 
 
 def next_generation(
@@ -185,23 +190,35 @@ def evolve(
         Each is called with the `Evolution` after every generation; one that returns True stops
         the run.
     keep_on_interrupt : bool, default=False
-        Whether a KeyboardInterrupt ends the run as the other stops do, instead of being raised.
+        Whether Ctrl-C ends the run as the other stops do, instead of raising KeyboardInterrupt;
+        either way the generation is finished first.
 
     Returns
     -------
     Evolution
         The last population, the logbook and the hall of fame.
 
+    Raises
+    ------
+    ValueError
+        If the population has fewer than two individuals, or a callback is not callable.
+
     References
     ----------
-    M. Krętowski and M. Grześ, "Global learning of decision trees by an evolutionary algorithm".
+    Krętowski M., Grześ M. (2005). Global induction of oblique decision trees: an evolutionary
+    approach. Intelligent Information Processing and Web Mining, 309-318.
     """
     begin = time.perf_counter()
     run = Evolution(list(population))
+    if len(run.population) < 2:
+        raise ValueError(f"population has {len(run.population)} individuals: at least 2 mate.")
     if hall_of_fame is not None:
         run.hall_of_fame = hall_of_fame
     stats = make_statistics() if stats is None else stats
     callbacks = tuple(callbacks)
+    for callback in callbacks:
+        if not callable(callback):
+            raise ValueError(f"callbacks holds {callback!r}: allowed are callables.")
     best_fitness, last_improvement = (), 0
 
     def stop_reason() -> str:
@@ -213,14 +230,10 @@ def evolve(
             return "patience"
         if time_limit is not None and time.perf_counter() - begin >= time_limit:
             return "time_limit"
-        return ""
+        return "interrupt" if interrupted() else ""
 
-    try:
-        n_evaluations = 0
-        for individual in run.population:
-            if not individual.fitness.valid:
-                individual.fitness.values = toolbox.evaluate(individual)
-                n_evaluations += 1
+    with interrupt_as_flag() as interrupted:
+        n_evaluations = evaluate_invalid(run.population, toolbox)
         best_first(run.population)
         while True:
             if run.best.fitness.wvalues > best_fitness:
@@ -240,8 +253,6 @@ def evolve(
                 run.population, toolbox, run.generation + 1, crossover_probability
             )
             run.generation += 1
-    except KeyboardInterrupt:
-        if not keep_on_interrupt or not run.logbook:
-            raise
-        run.stop_reason = "interrupt"
+    if run.stop_reason == "interrupt" and not keep_on_interrupt:
+        raise KeyboardInterrupt
     return run

@@ -88,15 +88,15 @@ def make_tasks(n_runs: int = N_RUNS, datasets: Sequence[str] = tuple(DATASETS)) 
     return tasks
 
 
-def run_task(task: Task, data_home: Path | None) -> tuple[dict[str, Any], pd.DataFrame | None]:
+def run_task(task: Task, data_home: Path) -> tuple[dict[str, Any], pd.DataFrame | None]:
     """Do one run.
 
     Parameters
     ----------
     task : tuple
         Values of the columns `KEY`.
-    data_home : Path or None
-        Folder of the real data sets; needed for table 2.
+    data_home : Path
+        Folder of the real data sets.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def run_task(task: Task, data_home: Path | None) -> tuple[dict[str, Any], pd.Dat
     return row, curve.assign(name=name, run=run, dipolar_probability=dipolar)
 
 
-def run_missing(tasks: Sequence[Task], data_home: Path | None, out: Path, jobs: int) -> None:
+def run_missing(tasks: Sequence[Task], data_home: Path, out: Path, jobs: int) -> None:
     """Do the runs that have no row in the folder `out` yet, and append theirs as they finish."""
     runs_file, curves_file = out / "gea_odt_runs.csv", out / "gea_odt_curves.csv"
     done: set[Task] = set()

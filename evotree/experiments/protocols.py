@@ -47,10 +47,10 @@ def try_once(
     ----------
     estimator : EvoTreeClassifier
         Fitted in place.
-    X_train, X_test : array-like of shape (n_samples, n_features)
-        Rows.
-    y_train, y_test : ndarray of shape (n_samples,)
-        Labels.
+    X_train, y_train : array-like of shape (n_samples, n_features) and ndarray of shape (n_samples,)
+        Rows and labels to fit on.
+    X_test, y_test : array-like of shape (n_samples, n_features) and ndarray of shape (n_samples,)
+        Rows and labels to score on.
 
     Returns
     -------

@@ -60,7 +60,7 @@ def draw_exchange(stream, size_a, size_b, n_features, test_probability):
 
 @kernel
 def emit_crossed(rows, target, a, source, b, cut, out, m, scratch):
-    """Write node `a` of `target` with its test crossed with that of `source` at `b`; rows sorted."""
+    """Write node `a` of `target`, its rows sorted, with its test crossed with `source`'s at `b`."""
     lo, hi = np.int64(target.start[a]), np.int64(target.end[a])
     copy_test(target, a, out, m)
     for j in range(cut, source.weights.shape[1]):

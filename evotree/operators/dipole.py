@@ -2,8 +2,8 @@
 
 A dipole is *mixed* when its two rows belong to different classes, *pure* otherwise, and *divided*
 by a hyperplane when they lie on different sides of it. Mixed dipoles should be divided, pure ones
-should not (Krętowski and Grześ, "Global learning of decision trees by an evolutionary algorithm",
-section on dipolar initialization and mutation).
+should not (Krętowski and Grześ 2005, "Global induction of oblique decision trees: an evolutionary
+approach", the sections on initialization and on genetic operators).
 """
 
 import math

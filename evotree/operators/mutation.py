@@ -40,7 +40,7 @@ def can_split(counts, n_rows, min_rows):
 
 @kernel
 def emit_dipole_split(rows, out, m, lo, hi, scratch, stream, min_rows):
-    """Write a leaf, or a dipole test with two leaves where that makes sense; return the next one."""
+    """Write a leaf, or a dipole test with two leaves where it makes sense; return the next one."""
     after = emit_leaf(rows, out, m, lo, hi)
     if not can_split(out.counts[m], hi - lo, min_rows):
         return after

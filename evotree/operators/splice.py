@@ -69,7 +69,7 @@ def make_nodes(capacity, n_features, n_classes, order):
 
 @kernel
 def copy_nodes(source, first, last, out, m):
-    """Copy the nodes ``[first, last)`` of `source` to position `m` of `out`; return the next one."""
+    """Copy nodes ``[first, last)`` of `source` to position `m` of `out`; return the next one."""
     # Loops, here and below: slice assignments take the compiler three times as long.
     for k in range(first, last):
         for j in range(source.weights.shape[1]):

@@ -1,0 +1,152 @@
+"""Dipole tests, the dipolar operator and margin centring."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from evotree.operators.dipole import (
+    centre_margin,
+    dipolar_change,
+    dipole_test,
+    flipping_shift,
+    gaussian_change,
+    mixed_dipole,
+)
+from evotree.rng import make_streams
+from tests.reference import naive
+from tests.strategies import datasets, seeds
+
+finite = st.floats(-100, 100, allow_subnormal=False)
+
+
+@given(finite, finite, finite, finite, st.floats(0.001, 0.999))
+def test_flipping_shift_moves_one_row_across(s_i, s_j, x_i, x_j, depth):
+    assume(min(abs(v) for v in (s_i, s_j)) > 1e-3)
+    assume(all(v == 0 or abs(v) > 1e-3 for v in (x_i, x_j)))
+    shift = flipping_shift(s_i, s_j, x_i, x_j, depth)
+    if x_i == x_j == 0:
+        assert shift == 0
+        return
+    roots = [-s / x for s, x in ((s_i, x_i), (s_j, x_j)) if x != 0]
+    assume(len(roots) == 1 or abs(roots[0] - roots[1]) > 1e-6 * max(map(abs, roots)))
+    before = np.sign(s_i) * np.sign(s_j)
+    after = np.sign(s_i + shift * x_i) * np.sign(s_j + shift * x_j)
+    assert after == -before
+    nearest = min(roots, key=abs)
+    between = len(roots) == 2 and roots[0] * roots[1] > 0
+    bound = max(map(abs, roots)) if between else 2 * abs(nearest)
+    assert abs(shift) <= bound * (1 + 1e-12)
+
+
+@given(datasets(), seeds)
+def test_dipole_test_divides_a_mixed_dipole(dataset, seed):
+    assume(len(np.unique(dataset.y)) > 1)
+    n, d = dataset.X.shape
+    order = np.arange(n, dtype=np.int32)
+    w = np.empty(d)
+    threshold = dipole_test(dataset.X, dataset.y, order, 0, n, make_streams(seed, 0, 1)[0], w)
+    if not w.any():  # two classes at one point
+        return
+    assert np.linalg.norm(w) == pytest.approx(1.0)
+    projection = dataset.X @ w
+    i, j = mixed_dipole(dataset.y, order, 0, n, make_streams(seed, 0, 1)[0])
+    assert projection[j] - 1e-9 <= threshold <= projection[i] + 1e-9
+    difference = dataset.X[i] - dataset.X[j]
+    np.testing.assert_allclose(w * np.linalg.norm(difference), difference, atol=1e-9)
+
+
+def test_mixed_dipole_is_uniform_even_where_a_class_is_rare():
+    y = np.zeros(1000, dtype=np.int32)
+    y[[3, 500]] = 1
+    order = np.arange(1000, dtype=np.int32)
+    stream = make_streams(0, 0, 1)[0]
+    pairs = np.array([mixed_dipole(y, order, 0, 1000, stream) for _ in range(4000)])
+    assert (y[pairs[:, 0]] != y[pairs[:, 1]]).all()
+    common_first = pairs[y[pairs[:, 0]] == 0]
+    share = np.mean(common_first[:, 1] == 3)
+    assert share == pytest.approx(0.5, abs=0.04)
+    assert common_first[:, 0].mean() == pytest.approx(500, abs=20)
+
+
+@given(datasets(), seeds)
+def test_dipolar_change_moves_one_weight(dataset, seed):
+    rng = np.random.default_rng(seed)
+    n, d = dataset.X.shape
+    w, threshold = rng.standard_normal(d), rng.standard_normal()
+    changed = w.copy()
+    did = dipolar_change(
+        dataset.X,
+        dataset.y,
+        np.arange(n, dtype=np.int32),
+        0,
+        n,
+        make_streams(seed, 0, 1)[0],
+        changed,
+        threshold,
+    )
+    assert np.count_nonzero(changed != w) <= 1
+    if did:
+        assert np.isfinite(changed).all()
+    else:
+        np.testing.assert_array_equal(changed, w)
+
+
+def test_dipolar_change_treats_some_dipole_better():
+    """On two points of different classes on one side, the hyperplane ends up between them."""
+    X = np.array([[1.0, 2.0], [3.0, -1.0]])
+    y = np.array([0, 1], dtype=np.int32)
+    order = np.arange(2, dtype=np.int32)
+    for stream in make_streams(1, 0, 200):
+        w, threshold = np.array([1.0, 1.0]), -5.0
+        assert dipolar_change(X, y, order, 0, 2, stream, w, threshold)
+        sides = X @ w <= threshold
+        assert sides[0] != sides[1]
+
+
+def test_dipolar_change_gives_up_where_nothing_is_wrong():
+    X = np.array([[-1.0], [1.0]])
+    y = np.array([0, 1], dtype=np.int32)
+    w = np.array([1.0])
+    order = np.arange(2, dtype=np.int32)
+    assert not dipolar_change(X, y, order, 0, 2, make_streams(1, 0, 1)[0], w, 0.0)
+    assert w[0] == 1.0
+
+
+def test_gaussian_change_moves_all_coordinates_in_the_units_of_the_features():
+    spread = np.array([1.0, 100.0])
+    moves = []
+    for stream in make_streams(2, 0, 6000):
+        w = np.array([1.0, 0.01])
+        threshold = gaussian_change(stream, w, 0.0, spread)
+        moves.append([w[0] - 1.0, w[1] - 0.01, threshold])
+    moves = np.array(moves)
+    assert (np.count_nonzero(moves, axis=1) == 1).all()
+    np.testing.assert_allclose((moves != 0).mean(axis=0), 1 / 3, atol=0.03)
+    size = [np.median(np.abs(column[column != 0])) for column in moves.T]
+    assert size[0] / size[1] == pytest.approx(100.0, rel=0.2)
+    assert size[2] / size[0] == pytest.approx(np.sqrt(2.0), rel=0.2)
+
+
+@given(
+    st.lists(st.tuples(st.integers(-5, 5), st.integers(0, 2)), min_size=1, max_size=20),
+    st.floats(-6, 6),
+)
+def test_centring_agrees_with_its_naive_twin_and_moves_no_row(rows, threshold):
+    # Rows of one projection and two classes would leave open which of them is the nearest.
+    rows = list({s: (float(s), c) for s, c in rows}.values())
+    projection = np.array([s for s, _ in rows])
+    y = np.array([c for _, c in rows], dtype=np.int32)
+    order = np.arange(len(rows), dtype=np.int32)
+    centred = centre_margin(projection, order, 0, len(rows), y, threshold)
+    assert centred == pytest.approx(naive.centred_threshold(projection, y, threshold))
+    np.testing.assert_array_equal(projection <= centred, projection <= threshold)
+
+
+def test_centring_between_neighbouring_floats_moves_no_row():
+    below = 1.0
+    above = np.nextafter(below, 2.0)
+    projection = np.array([below, above])
+    y = np.array([0, 1], dtype=np.int32)
+    centred = centre_margin(projection, np.arange(2, dtype=np.int32), 0, 2, y, below)
+    assert below <= centred < above

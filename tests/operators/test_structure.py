@@ -1,0 +1,146 @@
+"""Initialization, mutation of roles, crossover, pruning: what each does to the structure."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris
+
+from evotree.dataset import Dataset
+from evotree.operators.crossover import cx_trees, draw_exchange
+from evotree.operators.initialization import grow_dipolar, init_dipolar
+from evotree.operators.mutation import mut_nodes
+from evotree.operators.pruning import prune, unprofitable
+from evotree.rng import make_streams
+from tests.reference import naive
+from tests.strategies import datasets, populations, seeds
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return Dataset.from_arrays(*load_iris(return_X_y=True))
+
+
+def grown(dataset, stream, **kwargs):
+    options = {"max_depth": 20, "min_rows": 2} | kwargs
+    return grow_dipolar(
+        dataset.X,
+        dataset.y,
+        dataset.sample_weight,
+        dataset.n_classes,
+        options["max_depth"],
+        options["min_rows"],
+        stream,
+    )
+
+
+@given(datasets(), seeds, st.integers(0, 4), st.integers(2, 6))
+def test_grown_trees_stop_where_they_should(dataset, seed, max_depth, min_rows):
+    weights, thresholds, size, order, start, end, counts = grown(
+        dataset, make_streams(seed, 0, 1)[0], max_depth=max_depth, min_rows=min_rows
+    )
+    depth = np.zeros(len(size), dtype=int)
+    for k in np.flatnonzero(size > 1):
+        depth[k + 1] = depth[k + 1 + size[k + 1]] = depth[k] + 1
+        assert (counts[k] > 0).sum() > 1
+        assert end[k] - start[k] >= min_rows
+    assert depth.max() <= max_depth
+    for k in np.flatnonzero(size == 1):
+        rows = order[start[k] : end[k]]
+        distinct = len(np.unique(dataset.X[rows], axis=0))
+        stops = (counts[k] > 0).sum() < 2 or len(rows) < min_rows or depth[k] == max_depth
+        # Where rows of two classes coincide, a drawn dipole may have no direction.
+        assert stops or distinct < len(rows)
+
+
+def test_grown_without_limits_is_perfect(iris):
+    for stream in make_streams(0, 0, 20):
+        nodes = grown(iris, stream)
+        counts, size = nodes[6], nodes[2]
+        assert ((counts[size == 1] > 0).sum(axis=1) == 1).all()
+
+
+def test_initial_individuals_differ_and_are_pruned(iris):
+    population = [init_dipolar(iris, 0.005, stream) for stream in make_streams(0, 0, 30)]
+    assert len({individual.weights.tobytes() for individual in population}) == 30
+    charge = 0.005 * iris.total_weight
+    for individual in population:
+        assert not unprofitable(individual.counts, individual.subtree_size, charge).any()
+
+
+@given(populations(), st.sampled_from((0.0, 0.004, 0.02, 0.2, 1.0)))
+def test_pruning_is_the_best_of_all_prunings(drawn, penalty):
+    dataset, individuals = drawn
+    stream = make_streams(5, 0, 1)[0]
+    individual = init_dipolar(dataset, 0.0, stream, max_depth=4, min_rows=2)
+    charge = penalty * dataset.total_weight
+    best = naive.best_pruning_value(individual.counts, individual.subtree_size, charge)
+    (pruned,) = prune(individual.clone(), dataset, penalty)
+    value = pruned.quality * dataset.total_weight - charge * len(pruned)
+    assert value == pytest.approx(best, abs=1e-9)
+    assert len(pruned) <= len(individual)
+    (again,) = prune(pruned.clone(), dataset, penalty)
+    assert again.weights is pruned.weights
+
+
+def test_pruning_at_a_high_price_leaves_the_root(iris):
+    individual = init_dipolar(iris, 0.0, make_streams(0, 0, 1)[0])
+    assert len(individual) > 1
+    assert len(prune(individual, iris, 1.0)[0]) == 1
+
+
+def test_mutation_changes_tests_and_roles_in_the_stated_shares(iris):
+    """A tree of three nodes whose root alone mutates: half tests, a quarter each role."""
+    parent = init_dipolar(iris, 0.0, make_streams(3, 0, 1)[0], max_depth=1)
+    assert len(parent) == 3
+    outcome = {"test": 0, "leaf": 0}
+    for stream in make_streams(1, 1, 4000):
+        child = parent.clone()
+        child.stream = stream
+        mut_nodes(child, iris, probability=1.0, min_rows=1000)  # no leaf may split
+        outcome["test" if len(child) == 3 else "leaf"] += 1
+    # With two leaves below, both roles end in a leaf, as do tests that part nothing.
+    assert outcome["test"] / 4000 == pytest.approx(0.5, abs=0.06)
+
+
+def test_leaves_split_unless_pure_or_small(iris):
+    root = prune(init_dipolar(iris, 0.0, make_streams(3, 0, 1)[0]), iris, 1.0)[0]
+    assert len(root) == 1
+    for min_rows, size in ((5, 3), (1000, 1)):
+        child = root.clone()
+        child.stream = make_streams(4, 0, 1)[0]
+        assert len(mut_nodes(child, iris, probability=1.0, min_rows=min_rows)[0]) == size
+
+
+def test_mutation_probability_is_each_nodes_own(iris):
+    parent = init_dipolar(iris, 0.0, make_streams(3, 0, 1)[0])
+    unchanged = 0
+    for stream in make_streams(2, 1, 3000):
+        child = parent.clone()
+        child.stream = stream
+        unchanged += mut_nodes(child, iris, probability=0.1)[0].weights is parent.weights
+    assert unchanged / 3000 == pytest.approx(0.9 ** len(parent), abs=0.03)
+
+
+def test_exchange_of_subtrees_swaps_slices(iris):
+    """Where all rows reach the exchanged node, the trees swap whole, and nothing is dropped."""
+    first, second = (init_dipolar(iris, 0.0, s) for s in make_streams(6, 0, 2))
+    seen = set()
+    for stream in make_streams(7, 0, 400):
+        a, b = first.clone(), second.clone()
+        a.stream = stream.copy()
+        i, j, cut = draw_exchange(
+            stream, first.subtree_size, second.subtree_size, iris.X.shape[1], 0.5
+        )
+        cx_trees(a, b, iris)
+        if cut == 0:
+            assert len(a) <= len(first) - first.subtree_size[i] + second.subtree_size[j]
+            assert len(b) <= len(second) - second.subtree_size[j] + first.subtree_size[i]
+            if i == j == 0:
+                assert a == second and b == first
+        elif len(a) == len(first):
+            mixed = np.append(first.weights[i, :cut], second.weights[j, cut:])
+            np.testing.assert_array_equal(a.weights[i], mixed)
+        np.testing.assert_array_equal(a.weights[:i], first.weights[:i])
+        seen.add((cut > 0, i == 0, j == 0))
+    assert len(seen) >= 6

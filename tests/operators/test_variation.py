@@ -1,0 +1,87 @@
+"""What holds for every operator, whatever came before it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evotree.operators.initialization import make_individual
+from evotree.rng import make_streams
+from tests.reference import naive
+from tests.strategies import OPERATORS, apply_operator, operator_sequences, populations, seeds
+
+
+def assert_sound(individual, dataset):
+    """The tree is valid, and its partition and quality are those computed from scratch."""
+    individual.to_tree().validate()
+    scratch = make_individual(
+        dataset, individual.weights, individual.thresholds, individual.subtree_size
+    )
+    for name, ours, theirs in zip(
+        ("weights", "thresholds", "subtree_size", "order", "start", "end", "counts"),
+        individual.nodes(),
+        scratch.nodes(),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(ours, theirs, err_msg=name)
+    assert individual.quality == scratch.quality
+
+
+@given(populations(), operator_sequences, seeds)
+def test_any_sequence_keeps_trees_sound(drawn, names, seed):
+    dataset, individuals = drawn
+    for generation, name in enumerate(names):
+        stream = make_streams(seed, generation, 1)[0]
+        children = apply_operator(name, *individuals[:2], dataset, stream)
+        for child in children:
+            assert_sound(child, dataset)
+        individuals = [*children, *individuals][:3]
+
+
+@given(populations(), st.sampled_from(OPERATORS), seeds)
+def test_partition_agrees_with_naive_routing(drawn, name, seed):
+    dataset, individuals = drawn
+    (child, *_) = apply_operator(name, *individuals[:2], dataset, make_streams(seed, 1, 1)[0])
+    for k in np.flatnonzero(child.subtree_size == 1):
+        for row in naive.rows_of(k, child):
+            distance = child.weights @ dataset.X[row] - child.thresholds
+            if np.abs(distance[child.subtree_size > 1]).min(initial=np.inf) > 1e-9:
+                assert naive.leaf_of(dataset.X[row], child) == k
+    assert child.quality == pytest.approx(naive.accuracy(dataset, child), abs=1e-12)
+    assert (child.end > child.start).all()
+
+
+@given(populations(), st.sampled_from(OPERATORS), seeds)
+def test_parents_stay_untouched(drawn, name, seed):
+    dataset, individuals = drawn
+    for individual in individuals[:2]:
+        individual.fitness.values = (1.0,)
+        for array in individual.nodes():
+            array.flags.writeable = False
+    before = [[array.copy() for array in ind.nodes()] for ind in individuals[:2]]
+    apply_operator(name, *individuals[:2], dataset, make_streams(seed, 1, 1)[0])
+    for individual, arrays in zip(individuals[:2], before, strict=True):
+        assert individual.fitness.values == (1.0,)
+        for ours, theirs in zip(individual.nodes(), arrays, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+@given(populations(), st.sampled_from(OPERATORS), seeds)
+def test_same_stream_same_child(drawn, name, seed):
+    dataset, individuals = drawn
+    twins = [
+        apply_operator(name, *individuals[:2], dataset, make_streams(seed, 1, 1)[0])
+        for _ in range(2)
+    ]
+    for first, second in zip(*twins, strict=True):
+        assert first == second
+
+
+@given(populations(), st.sampled_from(OPERATORS), seeds)
+def test_fitness_is_deleted_exactly_where_arrays_change(drawn, name, seed):
+    dataset, individuals = drawn
+    for individual in individuals:
+        individual.fitness.values = (1.0,)
+    children = apply_operator(name, *individuals[:2], dataset, make_streams(seed, 1, 1)[0])
+    for child, parent in zip(children, individuals, strict=False):
+        assert child.fitness.valid == (child.weights is parent.weights)

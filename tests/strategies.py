@@ -1,0 +1,58 @@
+"""Hypothesis strategies: awkward data sets, individuals on them, and sequences of operators."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+from evotree.dataset import Dataset
+from evotree.operators.crossover import cx_trees
+from evotree.operators.initialization import init_dipolar
+from evotree.operators.mutation import mut_nodes
+from evotree.operators.pruning import prune
+from evotree.rng import make_streams
+
+seeds = st.integers(0, 2**32)
+
+
+@st.composite
+def datasets(draw, max_rows=60):
+    """Draw data with ties, duplicates, constant columns, few rows and odd weights."""
+    rng = np.random.default_rng(draw(seeds))
+    n = draw(st.integers(1, max_rows))
+    d = draw(st.integers(1, 6))
+    n_classes = draw(st.integers(1, 4))
+    grid = draw(st.sampled_from((2, 4, 1000)))
+    X = rng.integers(0, grid, (n, d)) * 10.0 ** draw(st.integers(-3, 3))
+    if draw(st.booleans()):
+        X[:, 0] = 7.0
+    y = rng.integers(0, n_classes, n)
+    weight = None
+    if draw(st.booleans()):
+        weight = rng.choice([0.0, 0.1, 1.0, 3.0], n)
+        weight[0] = 1.0
+    return Dataset.from_arrays(X, y, weight, scaling=draw(st.sampled_from(("standard", "common"))))
+
+
+@st.composite
+def populations(draw, size=3):
+    """Draw a data set and individuals of its first population."""
+    dataset = draw(datasets())
+    penalty = draw(st.sampled_from((0.0, 0.01)))
+    streams = make_streams(draw(seeds), 0, size)
+    return dataset, [init_dipolar(dataset, penalty, stream) for stream in streams]
+
+
+def apply_operator(name, first, second, dataset, stream):
+    """Apply an operator to clones; return the changed individuals."""
+    first, second = first.clone(), second.clone()
+    first.stream = second.stream = stream
+    if name == "mutate":
+        return mut_nodes(first, dataset, probability=0.4)
+    if name == "mutate without dipoles":
+        return mut_nodes(first, dataset, probability=0.4, dipolar_probability=0.0)
+    if name == "mate":
+        return cx_trees(first, second, dataset)
+    return prune(first, dataset, 0.01)
+
+
+OPERATORS = ("mutate", "mutate without dipoles", "mate", "prune")
+operator_sequences = st.lists(st.sampled_from(OPERATORS), min_size=1, max_size=8)

@@ -1,0 +1,177 @@
+"""The loop: its stops, its records, its parts replaced, and the same run for the same seed."""
+
+import copy
+import pickle
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from deap import tools
+from sklearn.datasets import load_iris
+
+from evotree import Dataset, Individual, evolve, make_statistics, make_toolbox, to_frame
+from evotree.individual import FitnessMax
+from evotree.rng import as_generator
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return Dataset.from_arrays(*load_iris(return_X_y=True))
+
+
+def run(dataset, toolbox=None, n=20, **options):
+    toolbox = make_toolbox(dataset, random_state=1) if toolbox is None else toolbox
+    return evolve(toolbox.population(n=n), toolbox, **({"max_generations": 30} | options))
+
+
+def test_same_seed_same_run(iris):
+    first, second = run(iris), run(iris)
+    assert all(a == b for a, b in zip(first.population, second.population, strict=True))
+    columns = ["gen", "nevals", "diversity", "fitness_best", "fitness_std", "size_mean"]
+    assert to_frame(first.logbook)[columns].equals(to_frame(second.logbook)[columns])
+    other = run(iris, make_toolbox(iris, random_state=2))
+    assert any(a != b for a, b in zip(first.population, other.population, strict=True))
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_same_run_for_any_number_of_threads(iris, n_threads):
+    toolbox = make_toolbox(iris, random_state=1)
+    with ThreadPoolExecutor(n_threads) as executor:
+        toolbox.register("map", executor.map)
+        threaded = run(iris, toolbox)
+    serial = run(iris)
+    assert all(a == b for a, b in zip(serial.population, threaded.population, strict=True))
+
+
+def test_the_best_survives_and_stands_first(iris):
+    seen = []
+    result = run(iris, callbacks=[lambda state: seen.append(list(state.population))])
+    best = [max(ind.fitness.values[0] for ind in population) for population in seen]
+    assert best == sorted(best)
+    assert best[-1] > best[0]
+    assert [population[0].fitness.values[0] for population in seen] == best
+    assert all(len(population) == 20 for population in seen)
+    assert result.best.fitness.values[0] == best[-1]
+
+
+def test_fitness_is_quality_less_the_price_of_the_nodes(iris):
+    result = run(iris, make_toolbox(iris, size_penalty=0.02, random_state=1))
+    for individual in result.population:
+        expected = individual.quality - 0.02 * individual.n_nodes
+        assert individual.fitness.values[0] == pytest.approx(expected)
+
+
+def test_stops(iris):
+    assert run(iris, max_generations=7).stop_reason == "max_generations"
+    assert run(iris, max_generations=0).generation == 0
+    stopped = run(iris, max_generations=10_000, patience=15)
+    assert stopped.stop_reason == "patience"
+    best = np.array(stopped.logbook.chapters["fitness"].select("best"))
+    assert len(best) - 1 - np.argmax(best) == 15
+    begin = time.perf_counter()
+    assert run(iris, max_generations=10**6, time_limit=0.3).stop_reason == "time_limit"
+    assert time.perf_counter() - begin < 3.0
+    by_callback = run(iris, callbacks=[lambda state: state.generation == 4])
+    assert (by_callback.generation, by_callback.stop_reason) == (4, "callback")
+
+
+def interrupt_at(generation):
+    def callback(state):
+        if state.generation == generation:
+            signal.raise_signal(signal.SIGINT)
+
+    return callback
+
+
+def test_interrupt(iris):
+    with pytest.raises(KeyboardInterrupt):
+        run(iris, callbacks=[interrupt_at(5)])
+    kept = run(iris, callbacks=[interrupt_at(5)], keep_on_interrupt=True)
+    assert kept.stop_reason == "interrupt"
+    assert kept.best == run(iris, max_generations=5).best
+
+
+def test_records(iris):
+    result = run(iris)
+    table = to_frame(result.logbook)
+    assert list(table["gen"]) == list(range(31))
+    assert table["nevals"][0] == 20
+    assert (table["nevals"][1:] <= 19).all() and table["nevals"].sum() > 100
+    assert table["diversity"].between(0, 1, inclusive="right").all()
+    assert table["seconds"].is_monotonic_increasing
+    last = result.population
+    assert table["quality_best"].iloc[-1] == last[0].quality
+    assert table["size_mean"].iloc[-1] == np.mean([len(ind) for ind in last])
+    assert table["fitness_std"].iloc[-1] == np.std([ind.fitness.values[0] for ind in last])
+    assert "diversity" in str(result.logbook)
+
+
+def test_hall_of_fame_holds_distinct_trees_in_order(iris):
+    hall = tools.HallOfFame(5)
+    result = run(iris, hall_of_fame=hall)
+    assert result.hall_of_fame is hall
+    values = [ind.fitness.values[0] for ind in hall]
+    assert len(hall) == 5 and values == sorted(values, reverse=True)
+    assert all(hall[i] != hall[j] for i in range(5) for j in range(i))
+    assert hall[0].fitness == result.best.fitness
+
+
+def test_users_statistics_replace_ours(iris):
+    stats = tools.Statistics(lambda ind: ind.n_leaves)
+    stats.register("max", max)
+    result = run(iris, stats=stats)
+    assert result.logbook.select("max")[-1] == max(ind.n_leaves for ind in result.population)
+    extended = make_statistics()
+    extended.register("worst", min)
+    assert run(iris, stats=extended).logbook.chapters["size"].select("worst")[-1] >= 1
+
+
+def test_operators_are_replaced_by_registering(iris):
+    """One of DEAP's own, and two in plain Python that draw from the individual's stream."""
+    calls = []
+
+    def mutate(individual):
+        rng = as_generator(individual.stream)
+        calls.append(rng.random())
+        k = rng.integers(len(individual))
+        individual.replace(
+            (
+                individual.weights,
+                individual.thresholds + 0.0 * k,
+                *individual.nodes()[2:],
+            )
+        )
+        return (individual,)
+
+    toolbox = make_toolbox(iris, random_state=1)
+    toolbox.register("select", tools.selBest)
+    toolbox.register("mutate", mutate)
+    toolbox.register("evaluate", lambda individual: (individual.quality,))
+    result = run(iris, toolbox, max_generations=5)
+    assert len(calls) == 5 * 19 == len(set(calls))
+    assert result.best.fitness.values[0] == result.best.quality
+
+
+def test_bad_arguments_are_named(iris):
+    with pytest.raises(ValueError, match="population"):
+        run(iris, n=1)
+    with pytest.raises(ValueError, match="callbacks"):
+        run(iris, callbacks=[3])
+
+
+def test_individuals_copy_and_pickle(iris):
+    individual = run(iris).best
+    for twin in (
+        copy.deepcopy(individual),
+        individual.clone(),
+        pickle.loads(pickle.dumps(individual)),
+    ):
+        assert type(twin) is Individual and type(twin.fitness) is FitnessMax
+        assert twin == individual
+        assert twin.fitness == individual.fitness and twin.fitness is not individual.fitness
+        assert twin.quality == individual.quality
+        np.testing.assert_array_equal(twin.order, individual.order)
+        del twin.fitness.values
+        assert individual.fitness.valid
