@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evotree._jit import kernel
+from evotree._jit import inner_kernel, kernel
 from evotree.fitness.partition import sort_rows
 from evotree.operators.dipole import dipolar_change, dipole_test, gaussian_change
 from evotree.operators.splice import (
@@ -38,7 +38,7 @@ def can_split(counts, n_rows, min_rows):
     return classes > 1
 
 
-@kernel
+@inner_kernel
 def emit_dipole_split(rows, out, m, lo, hi, scratch, stream, min_rows):
     """Write a leaf, or a dipole test with two leaves where it makes sense; return the next one."""
     after = emit_leaf(rows, out, m, lo, hi)
@@ -52,7 +52,7 @@ def emit_dipole_split(rows, out, m, lo, hi, scratch, stream, min_rows):
     return emit_leaf(rows, out, emit_leaf(rows, out, after, lo, mid), mid, hi)
 
 
-@kernel
+@inner_kernel
 def change_test(rows, spread, out, m, lo, hi, stream, dipolar_probability):
     """Change the test that stands at position `m`, by the dipolar operator or standard mutation."""
     if uniform(stream) < dipolar_probability and dipolar_change(
@@ -62,7 +62,7 @@ def change_test(rows, spread, out, m, lo, hi, stream, dipolar_probability):
     out.thresholds[m] = gaussian_change(stream, out.weights[m], out.thresholds[m], spread)
 
 
-@kernel
+@inner_kernel
 def emit_mutated(
     rows,
     spread,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evotree._jit import kernel
+from evotree._jit import inner_kernel, kernel
 from evotree.fitness.partition import (
     count_classes,
     project_rows,
@@ -47,13 +47,13 @@ class Scratch(NamedTuple):
     right: np.ndarray
 
 
-@kernel
+@inner_kernel
 def make_scratch(n_rows):
     """Return scratch for nodes of at most `n_rows` rows."""
     return Scratch(np.empty(n_rows), np.empty(n_rows, dtype=np.int32))
 
 
-@kernel
+@inner_kernel
 def make_nodes(capacity, n_features, n_classes, order):
     """Return unwritten room for `capacity` nodes over a permutation that the new tree owns."""
     return Nodes(
@@ -67,7 +67,7 @@ def make_nodes(capacity, n_features, n_classes, order):
     )
 
 
-@kernel
+@inner_kernel
 def copy_nodes(source, first, last, out, m):
     """Copy nodes ``[first, last)`` of `source` to position `m` of `out`; return the next one."""
     # Loops, here and below: slice assignments take the compiler three times as long.
@@ -84,7 +84,7 @@ def copy_nodes(source, first, last, out, m):
     return m
 
 
-@kernel
+@inner_kernel
 def copy_test(source, k, out, m):
     """Copy the test of node `k` of `source` to position `m` of `out`."""
     for j in range(source.weights.shape[1]):
@@ -92,7 +92,7 @@ def copy_test(source, k, out, m):
     out.thresholds[m] = source.thresholds[k]
 
 
-@kernel
+@inner_kernel
 def emit_leaf(rows, out, m, lo, hi):
     """Write a leaf over the rows ``order[lo:hi]`` at position `m`; return the next position."""
     for j in range(out.weights.shape[1]):
@@ -105,7 +105,7 @@ def emit_leaf(rows, out, m, lo, hi):
     return m + 1
 
 
-@kernel
+@inner_kernel
 def emit_split(rows, out, m, lo, hi, scratch, centre):
     """Split the rows of a node by the test that stands at position `m`.
 
@@ -142,7 +142,7 @@ def emit_split(rows, out, m, lo, hi, scratch, centre):
     return mid
 
 
-@kernel
+@inner_kernel
 def emit(rows, source, k, out, m, lo, hi, scratch):
     """Route the rows ``order[lo:hi]`` down the subtree of `source` at `k`, written from `m` on.
 
@@ -194,14 +194,14 @@ def emit(rows, source, k, out, m, lo, hi, scratch):
     return m
 
 
-@kernel
+@inner_kernel
 def emit_collapsed(rows, out, m, lo, hi):
     """Write a leaf over the rows of what was a subtree, sorted, at position `m`."""
     sort_rows(out.order, lo, hi)
     return emit_leaf(rows, out, m, lo, hi)
 
 
-@kernel
+@inner_kernel
 def finish(out, m):
     """Give the `m` nodes written their subtree sizes and class weights; return the arrays cut to m.
 
