@@ -5,6 +5,14 @@ from typing import Any
 
 from numba import njit
 
+# No C callback is ever made of a kernel; its wrapper would only take time to compile.
+_OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "cache": True,
+    "error_model": "numpy",
+    "no_cfunc_wrapper": True,
+}
+
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile `function` in numba's nopython mode, cached on disk, without the GIL.
@@ -21,7 +29,25 @@ def kernel(function: Callable[..., Any]) -> Any:
     callable
         The compiled function; its plain form stays reachable as ``.py_func``.
     """
-    return njit(nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True)(function)
+    return njit(**_OPTIONS)(function)
+
+
+def inner_kernel(function: Callable[..., Any]) -> Any:
+    """Compile a part of kernels, as `kernel` does, that only compiled functions call.
+
+    Without a way in from Python, a function of several arrays compiles in two thirds of the time.
+
+    Parameters
+    ----------
+    function : callable
+        A plain function over arrays and numbers.
+
+    Returns
+    -------
+    callable
+        The compiled function.
+    """
+    return njit(**_OPTIONS, no_cpython_wrapper=True)(function)
 
 
 def dot_kernel(function: Callable[..., Any]) -> Any:
@@ -40,34 +66,4 @@ def dot_kernel(function: Callable[..., Any]) -> Any:
     callable
         The compiled function; its plain form stays reachable as ``.py_func``.
     """
-    return njit(
-        nogil=True,
-        cache=True,
-        error_model="numpy",
-        no_cfunc_wrapper=True,
-        fastmath={"reassoc", "contract"},
-    )(function)
-
-
-def inner_kernel(function: Callable[..., Any]) -> Any:
-    """Compile a part of kernels, as `kernel` does, that only compiled functions call.
-
-    Without a way in from Python, a function of several arrays compiles in two thirds of the time.
-
-    Parameters
-    ----------
-    function : callable
-        A plain function over arrays and numbers.
-
-    Returns
-    -------
-    callable
-        The compiled function.
-    """
-    return njit(
-        nogil=True,
-        cache=True,
-        error_model="numpy",
-        no_cfunc_wrapper=True,
-        no_cpython_wrapper=True,
-    )(function)
+    return njit(**_OPTIONS, fastmath={"reassoc", "contract"})(function)
