@@ -47,7 +47,7 @@ def inner_kernel(function: Callable[..., Any]) -> Any:
     callable
         The compiled function.
     """
-    return njit(**_OPTIONS, no_cpython_wrapper=True)(function)
+    return njit(**_OPTIONS | {"no_cpython_wrapper": True})(function)
 
 
 def dot_kernel(function: Callable[..., Any]) -> Any:
@@ -66,4 +66,4 @@ def dot_kernel(function: Callable[..., Any]) -> Any:
     callable
         The compiled function; its plain form stays reachable as ``.py_func``.
     """
-    return njit(**_OPTIONS, fastmath={"reassoc", "contract"})(function)
+    return njit(**_OPTIONS | {"fastmath": {"reassoc", "contract"}})(function)
