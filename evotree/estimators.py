@@ -279,7 +279,8 @@ class EvoTreeClassifier(ClassifierMixin, BaseEstimator):
             Leaves.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        # Single precision is routed as it is: a copy would cost more than the routing.
+        X = validate_data(self, X, dtype=[np.float64, np.float32], order="C", reset=False)
         return self.tree_.apply(X)
 
     def predict(self, X: Any) -> np.ndarray:

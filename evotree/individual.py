@@ -126,7 +126,8 @@ class Individual(ObliqueTree):
         copy.counts = self.counts
         copy.stream = self.stream
         copy._quality = self._quality
-        copy.fitness = self.fitness.__deepcopy__(None)
+        copy.fitness = FitnessMax.__new__(FitnessMax)  # its __init__ checks what is known
+        copy.fitness.wvalues = self.fitness.wvalues
         return copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Individual:

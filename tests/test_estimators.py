@@ -64,6 +64,13 @@ def test_predictions_follow_from_the_tree():
     assert to_frame(model.history_)["quality_best"].iloc[-1] == pytest.approx(model.score(X, y))
 
 
+def test_single_precision_is_routed_as_its_double():
+    X, y = load_iris(return_X_y=True)
+    model = quick().fit(X, y)
+    narrow = X.astype(np.float32)
+    np.testing.assert_array_equal(model.apply(narrow), model.apply(narrow.astype(np.float64)))
+
+
 def test_threads_do_not_change_the_tree():
     X, y = make_classification(20_000, 6, n_informative=4, n_classes=3, random_state=0)
     one, two = (quick(max_generations=15, n_jobs=n).fit(X, y) for n in (1, 2))

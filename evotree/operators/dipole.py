@@ -239,16 +239,18 @@ def centre_margin(projection, order, lo, hi, y, threshold):
     float
         The new threshold; no row changes side.
     """
-    below_it, above_it = -np.inf, np.inf
-    row_below = row_above = -1
+    # Indexed by side: which side a row is on cannot be predicted, and a branch on it would cost as
+    # much as the projection.
+    nearest = np.full(2, -np.inf)
+    at = np.full(2, -1)
     for t in range(hi - lo):
-        s = projection[t]
-        if s <= threshold:
-            if s > below_it:
-                below_it, row_below = s, order[lo + t]
-        elif s < above_it:
-            above_it, row_above = s, order[lo + t]
-    if row_below < 0 or row_above < 0 or y[row_below] == y[row_above]:
+        side = np.uint64(projection[t] > threshold)
+        nearness = projection[t] * (1.0 - 2.0 * side)
+        if nearness > nearest[side]:
+            nearest[side] = nearness
+            at[side] = t
+    if at[0] < 0 or at[1] < 0 or y[order[lo + at[0]]] == y[order[lo + at[1]]]:
         return threshold
+    below_it, above_it = nearest[0], -nearest[1]
     middle = below_it + 0.5 * (above_it - below_it)
     return middle if middle < above_it else below_it

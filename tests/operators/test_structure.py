@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 from evotree.dataset import Dataset
 from evotree.operators.crossover import cx_trees, draw_exchange
 from evotree.operators.initialization import grow_dipolar, init_dipolar
-from evotree.operators.mutation import mut_nodes
+from evotree.operators.mutation import mut_nodes, mutate_nodes
 from evotree.operators.pruning import prune, unprofitable
 from evotree.rng import make_streams
 from tests.reference import naive
@@ -89,18 +89,50 @@ def test_pruning_at_a_high_price_leaves_the_root(iris):
     assert len(prune(individual, iris, 1.0)[0]) == 1
 
 
-def test_mutation_changes_tests_and_roles_in_the_stated_shares(iris):
-    """A tree of three nodes whose root alone mutates: half tests, a quarter each role."""
-    parent = init_dipolar(iris, 0.0, make_streams(3, 0, 1)[0], max_depth=1)
-    assert len(parent) == 3
-    outcome = {"test": 0, "leaf": 0}
+def test_roots_change_tests_and_roles_in_the_stated_shares(iris):
+    """Half of the changes are of the test, a quarter of each role."""
+    parents = (init_dipolar(iris, 0.0, s) for s in make_streams(3, 0, 50))
+    parent = next(p for p in parents if min(p.subtree_size[[p.left(0), p.right(0)]]) > 1)
+    left, right = parent.weights[parent.left(0)], parent.weights[parent.right(0)]
+    outcomes = {"leaf": 0, "left": 0, "right": 0, "test": 0}
     for stream in make_streams(1, 1, 4000):
+        weights, _, size, *_ = mutate_nodes(
+            iris.X,
+            iris.y,
+            iris.sample_weight,
+            iris.spread,
+            *parent.nodes(),
+            0,
+            stream,
+            0.0,
+            0.5,
+            5,
+        )
+        if len(size) == 1:
+            outcomes["leaf"] += 1
+        elif np.array_equal(weights[0], left):
+            outcomes["left"] += 1
+        elif np.array_equal(weights[0], right):
+            outcomes["right"] += 1
+        else:
+            outcomes["test"] += 1
+    # A changed test that parts nothing leaves a child in its place, too.
+    expected = {"leaf": 0.25, "left": 0.125, "right": 0.125, "test": 0.5}
+    for name, share in expected.items():
+        assert outcomes[name] / 4000 == pytest.approx(share, abs=0.04), name
+
+
+def test_neighbouring_nodes_mutate_independently(iris):
+    """A root and two impure leaves at probability 1/2: both leaves split alone in 1 of 8."""
+    parents = (init_dipolar(iris, 0.0, s, max_depth=1) for s in make_streams(3, 0, 50))
+    parent = next(p for p in parents if len(p) == 3 and ((p.counts > 0).sum(axis=1) > 1).all())
+    both = 0
+    for stream in make_streams(2, 1, 4000):
         child = parent.clone()
         child.stream = stream
-        mut_nodes(child, iris, probability=1.0, min_rows=1000)  # no leaf may split
-        outcome["test" if len(child) == 3 else "leaf"] += 1
-    # With two leaves below, both roles end in a leaf, as do tests that part nothing.
-    assert outcome["test"] / 4000 == pytest.approx(0.5, abs=0.06)
+        mut_nodes(child, iris, probability=0.5)
+        both += len(child) == 7 and np.array_equal(child.weights[0], parent.weights[0])
+    assert both / 4000 == pytest.approx(0.125, abs=0.02)
 
 
 def test_leaves_split_unless_pure_or_small(iris):

@@ -1,0 +1,1 @@
+"""What evotree costs: ``python -m benchmarks`` prints one table for each question."""

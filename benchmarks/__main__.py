@@ -1,0 +1,57 @@
+"""``python -m benchmarks [--only NAME ...] [--quick] [--data-home DIR] [--out FILE]``."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from threadpoolctl import threadpool_limits
+
+from benchmarks import change, loop, predict, start, threads
+from benchmarks.measure import Table, machine
+
+BENCHMARKS: Mapping[str, Callable[..., Table]] = {
+    "loop": loop.run,
+    "change": change.run,
+    "predict": predict.run,
+    "start": start.run,
+    "threads": threads.run,
+}
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Return the options of the command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=BENCHMARKS, help="run these alone")
+    parser.add_argument("--quick", action="store_true", help="small sizes, to see that all runs")
+    parser.add_argument("--data-home", type=Path, help="folder of the real data sets, for loop")
+    parser.add_argument("--out", type=Path, help="Markdown file to write, for example speed.md")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> list[Table]:
+    """Run the benchmarks, print their tables as they are done, and return them."""
+    options = parse(arguments)
+    run_loop = partial(loop.run, data_home=options.data_home)
+    head = f"# Speed\n\nBy `python -m benchmarks`. {machine()}\n"
+    print(head, flush=True)
+    tables, text = [], head
+    for name in options.only or BENCHMARKS:
+        begin = time.perf_counter()
+        with threadpool_limits(1):  # of the matrix products
+            run = run_loop if name == "loop" else BENCHMARKS[name]
+            tables.append(run(quick=options.quick))
+        text += "\n" + tables[-1].to_markdown()
+        print(tables[-1].to_markdown(), flush=True)
+        print(f"({name} took {time.perf_counter() - begin:.0f} s)\n", flush=True)
+    if options.out is not None:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.write_text(text, encoding="utf-8")
+    return tables
+
+
+if __name__ == "__main__":
+    main()
