@@ -56,7 +56,7 @@ def test_raw_trees_leave_the_training_rows_where_they_are(drawn):
 
 def test_raw_trees_survive_large_offsets():
     rng = np.random.default_rng(3)
-    X = rng.integers(0, 50, (200, 3)) + 1e9
+    X = rng.integers(0, 50, (200, 3)) + 1e14
     dataset = Dataset.from_arrays(X, rng.integers(0, 2, 200))
     for stream in make_streams(1, 0, 20):
         individual = init_dipolar(dataset, 0.0, stream)

@@ -143,8 +143,9 @@ def test_centring_agrees_with_its_naive_twin_and_moves_no_row(rows, threshold):
     np.testing.assert_array_equal(projection <= centred, projection <= threshold)
 
 
-def test_centring_between_neighbouring_floats_moves_no_row():
-    below = 1.0
+@pytest.mark.parametrize("below", [1.0, np.nextafter(1.0, 2.0)])
+def test_centring_between_neighbouring_floats_moves_no_row(below):
+    """Half-way is rounded to the even one of the two, the lower or the upper."""
     above = np.nextafter(below, 2.0)
     projection = np.array([below, above])
     y = np.array([0, 1], dtype=np.int32)
