@@ -19,6 +19,7 @@ from evotree.operators.splice import (
     make_nodes,
     make_scratch,
     partition_tree,
+    push,
 )
 from evotree.rng import as_generator
 
@@ -53,8 +54,7 @@ def grow_dipolar(X, y, sample_weight, n_classes, max_depth, min_rows, stream):
     out = make_nodes(2 * n, X.shape[1], n_classes, np.arange(n).astype(np.int32))
     scratch = make_scratch(n)
     pending = np.empty((n + 1, 3), dtype=np.int64)
-    pending[0, 0], pending[0, 1], pending[0, 2] = 0, n, 0
-    n_pending = 1
+    n_pending = push(pending, 0, 0, n, 0)
     m = 0
     while n_pending > 0:
         n_pending -= 1
@@ -67,10 +67,7 @@ def grow_dipolar(X, y, sample_weight, n_classes, max_depth, min_rows, stream):
                 emit_leaf(rows, out, m, lo, hi)
                 break
             depth += 1
-            pending[n_pending, 0] = mid
-            pending[n_pending, 1] = hi
-            pending[n_pending, 2] = depth
-            n_pending += 1
+            n_pending = push(pending, n_pending, mid, hi, depth)
             m += 1
             hi = mid
             emit_leaf(rows, out, m, lo, hi)

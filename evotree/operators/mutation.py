@@ -19,6 +19,7 @@ from evotree.operators.splice import (
     finish,
     make_nodes,
     make_scratch,
+    push,
 )
 from evotree.rng import failures, uniform
 
@@ -113,8 +114,7 @@ def emit_mutated(
         The position after the last node written.
     """
     pending = np.empty((source.subtree_size[k], 3), dtype=np.int64)
-    n_pending = 1
-    pending[0, 0], pending[0, 1], pending[0, 2] = k, lo, hi
+    n_pending = push(pending, 0, k, lo, hi)
     while n_pending > 0:
         n_pending -= 1
         k, lo, hi = pending[n_pending, 0], pending[n_pending, 1], pending[n_pending, 2]
@@ -137,10 +137,7 @@ def emit_mutated(
             elif mid == hi:
                 k += 1
             else:
-                pending[n_pending, 0] = right
-                pending[n_pending, 1] = mid
-                pending[n_pending, 2] = hi
-                n_pending += 1
+                n_pending = push(pending, n_pending, right, mid, hi)
                 m += 1
                 k += 1
                 hi = mid

@@ -143,6 +143,15 @@ def emit_split(rows, out, m, lo, hi, scratch, centre):
 
 
 @inner_kernel
+def push(pending, n_pending, a, b, c):
+    """Put a part that is still to be written on the stack; return how many there are."""
+    pending[n_pending, 0] = a
+    pending[n_pending, 1] = b
+    pending[n_pending, 2] = c
+    return n_pending + 1
+
+
+@inner_kernel
 def emit(rows, source, k, out, m, lo, hi, scratch):
     """Route the rows ``order[lo:hi]`` down the subtree of `source` at `k`, written from `m` on.
 
@@ -169,8 +178,7 @@ def emit(rows, source, k, out, m, lo, hi, scratch):
         The position after the last node written; parts that no row reaches are left out.
     """
     pending = np.empty((source.subtree_size[k], 3), dtype=np.int64)
-    n_pending = 1
-    pending[0, 0], pending[0, 1], pending[0, 2] = k, lo, hi
+    n_pending = push(pending, 0, k, lo, hi)
     while n_pending > 0:
         n_pending -= 1
         k, lo, hi = pending[n_pending, 0], pending[n_pending, 1], pending[n_pending, 2]
@@ -183,10 +191,7 @@ def emit(rows, source, k, out, m, lo, hi, scratch):
             elif mid == hi:
                 k += 1
             else:
-                pending[n_pending, 0] = right
-                pending[n_pending, 1] = mid
-                pending[n_pending, 2] = hi
-                n_pending += 1
+                n_pending = push(pending, n_pending, right, mid, hi)
                 m += 1
                 k += 1
                 hi = mid
