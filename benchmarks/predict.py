@@ -15,7 +15,7 @@ DEPTH = 4  # 31 nodes, 16 leaves
 
 NOTES = (
     "One thread, validation of the input included. scikit-learn's tests look at one feature, "
-    "evotree's at all 16; scikit-learn converts to float32, evotree to float64. *Ratio* is evotree "
+    "evotree's at all 16; scikit-learn converts to float32, evotree takes both. *Ratio* is evotree "
     "/ scikit-learn, the target its upper limit.",
 )
 
