@@ -7,10 +7,13 @@ import hashlib
 import os
 import platform
 import shutil
+import sys
 import time
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -59,3 +62,12 @@ os.environ["MPLBACKEND"] = "Agg"
 settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+@pytest.fixture(autouse=True)
+def no_figure_stays_open() -> Iterator[None]:
+    """Close what a test has drawn; the next one counts its own figures."""
+    yield
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        pyplot.close("all")

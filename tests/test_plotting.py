@@ -1,6 +1,6 @@
 """The pictures: what is drawn is what was given, and nothing hides anything."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from itertools import combinations
 from types import SimpleNamespace
@@ -24,12 +24,6 @@ from evotree.plotting import (
     plot_tree,
 )
 from evotree.tree import ObliqueTree, node_depths
-
-
-@pytest.fixture(autouse=True)
-def close_figures() -> Iterator[None]:
-    yield
-    plt.close("all")
 
 
 @pytest.fixture
