@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evotree.tree import ObliqueTree
+from evotree._jit import kernel
+from evotree.tree import ObliqueTree, project
+
+SCALINGS = ("standard", "common", "minmax")
+"""Names of the ways to scale features."""
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """Validated training rows in the units that trees evolve in.
 
-    The rows are *canonical*: rows without weight are left out, equal rows of one class are merged
-    and their weights added, and the rows are sorted. So a weight of two is the same as a row given
-    twice, and the order of the rows does not matter.
+    The rows are *canonical*: rows without weight are left out, equal rows of one class, or one
+    target, are merged and their weights added, and the rows are sorted. So a weight of two is the
+    same as a row given twice, and the order of the rows does not matter.
 
     Attributes
     ----------
     X : ndarray of shape (n_rows, n_features), float64, C-contiguous
         Rows: ``(raw - mean) / scale``.
-    y : ndarray of shape (n_rows,), int32
-        Class codes, positions in `classes`.
+    y : ndarray of shape (n_rows,)
+        Class codes, positions in `classes`, int32; for regression the targets less their mean, in
+        units of their standard deviation, float64.
     sample_weight : ndarray of shape (n_rows,), float64
         Weights, all above 0.
     classes : ndarray of shape (n_classes,)
-        Class labels, sorted.
+        Class labels, sorted; empty for regression.
     feature_names : tuple of str
         Names of the features.
     mean, scale : ndarray of shape (n_features,)
@@ -35,6 +40,8 @@ class Dataset:
         Standard deviations of the columns of `X`; 1 for a constant one.
     raw : ndarray of shape (n_rows, n_features)
         The same rows in raw units.
+    target_mean, target_scale : float
+        The affine map of the targets to raw units; 0 and 1 for classes.
     """
 
     X: np.ndarray
@@ -46,6 +53,8 @@ class Dataset:
     scale: np.ndarray
     spread: np.ndarray
     raw: np.ndarray
+    target_mean: float = 0.0
+    target_scale: float = 1.0
 
     @classmethod
     def from_arrays(
@@ -55,6 +64,7 @@ class Dataset:
         sample_weight: np.ndarray | None = None,
         feature_names: tuple[str, ...] | None = None,
         scaling: str = "standard",
+        task: str = "classification",
     ) -> Dataset:
         """Make a data set of raw rows.
 
@@ -63,15 +73,17 @@ class Dataset:
         X : array-like of shape (n_samples, n_features)
             Raw rows, finite.
         y : array-like of shape (n_samples,)
-            Class labels.
+            Class labels, or finite targets.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, at least 0, some above 0; 1 for every row by default.
         feature_names : tuple of str, optional
             ``x0``, ``x1``, ... by default.
-        scaling : {"standard", "common"}, default="standard"
+        scaling : {"standard", "common", "minmax"}, default="standard"
             ``"standard"`` divides each feature by its standard deviation, so that the units of the
             features do not matter; ``"common"`` divides all by one number, so that directions
-            between rows are those of the raw data.
+            between rows are those of the raw data; ``"minmax"`` takes each feature to [-1, 1].
+        task : {"classification", "regression"}, default="classification"
+            What `y` holds.
 
         Returns
         -------
@@ -82,12 +94,18 @@ class Dataset:
         ------
         ValueError
             If shapes do not fit, values are not finite, no row has weight, or there is no such
-            scaling.
+            scaling or task.
         """
-        if scaling not in ("standard", "common"):
-            raise ValueError(f"scaling={scaling!r}: allowed are 'standard' and 'common'.")
+        if scaling not in SCALINGS:
+            raise ValueError(f"scaling={scaling!r}: allowed are {', '.join(map(repr, SCALINGS))}.")
+        if task not in ("classification", "regression"):
+            raise ValueError(f"task={task!r}: allowed are 'classification' and 'regression'.")
         X = np.ascontiguousarray(X, dtype=np.float64)
-        classes, codes = np.unique(np.asarray(y), return_inverse=True)
+        codes: np.ndarray
+        if task == "classification":
+            classes, codes = np.unique(np.asarray(y), return_inverse=True)
+        else:
+            classes, codes = np.empty(0), _check_targets(y)
         if X.ndim != 2 or X.shape[0] == 0 or X.shape[1] == 0:
             raise ValueError(f"X has shape {X.shape}: allowed are 2 dimensions, both at least 1.")
         if codes.shape != (X.shape[0],):
@@ -100,11 +118,20 @@ class Dataset:
         scale = deviation
         if scaling == "common":
             scale = np.full_like(deviation, np.sqrt(np.mean(deviation**2)))
+        elif scaling == "minmax":
+            mean = X.min(axis=0) + 0.5 * (X.max(axis=0) - X.min(axis=0))
+            scale = (X - mean).max(axis=0)
+            scale[scale == 0.0] = 1.0
+        target_mean, target_scale = 0.0, 1.0
+        if task == "regression":
+            location, spread = _location_and_scale(codes[:, None], weight)
+            target_mean, target_scale = float(location[0]), float(spread[0])
+            codes = (codes - target_mean) / target_scale
         if feature_names is None:
             feature_names = tuple(f"x{j}" for j in range(X.shape[1]))
         dataset = cls(
             X=(X - mean) / scale,
-            y=codes.astype(np.int32),
+            y=codes.astype(np.int32 if task == "classification" else np.float64),
             sample_weight=weight,
             classes=classes,
             feature_names=feature_names,
@@ -112,6 +139,8 @@ class Dataset:
             scale=scale,
             spread=deviation / scale,
             raw=X,
+            target_mean=target_mean,
+            target_scale=target_scale,
         )
         for array in vars(dataset).values():
             if isinstance(array, np.ndarray):
@@ -120,16 +149,41 @@ class Dataset:
 
     @property
     def n_classes(self) -> int:
-        """Number of classes."""
+        """Number of classes; 0 for regression."""
         return self.classes.shape[0]
+
+    @property
+    def n_statistics(self) -> int:
+        """Columns of an individual's ``counts``: the classes, or sums of w, w y and w y**2."""
+        return self.n_classes or 3
 
     @property
     def total_weight(self) -> float:
         """Sum of the weights of all rows."""
         return float(self.sample_weight.sum())
 
+    def take(self, rows: np.ndarray, sample_weight: np.ndarray | None = None) -> Dataset:
+        """Return a data set of some of the rows, in the same units and with the same classes.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_taken,), int or bool
+            Which rows; positions that ascend, or a mask.
+        sample_weight : ndarray of shape (n_taken,), optional
+            Other weights for them, above 0.
+
+        Returns
+        -------
+        Dataset
+            At least one row, or its arrays are empty.
+        """
+        weight = self.sample_weight[rows] if sample_weight is None else sample_weight
+        return replace(
+            self, X=self.X[rows], y=self.y[rows], sample_weight=weight, raw=self.raw[rows]
+        )
+
     def to_raw(self, tree: ObliqueTree) -> ObliqueTree:
-        """Map a tree over the features of `X` to one over raw features.
+        """Map a tree over the features of `X`, and its targets, to one over raw features.
 
         The hyperplanes are the same ones in other coordinates. Where rounding would take a training
         row to the other side, the threshold moves to the middle of the gap between the sides, so
@@ -148,20 +202,61 @@ class Dataset:
         weights = tree.weights / self.scale
         thresholds = tree.thresholds + weights @ self.mean
         thresholds[tree.is_leaf] = 0.0
-        leaves = tree.apply(self.X)
-        for k in map(int, np.flatnonzero(~tree.is_leaf)):
-            end_left, end = tree.right(k), k + tree.subtree_size[k]
-            projection = self.raw @ weights[k]
-            left = projection[(leaves > k) & (leaves < end_left)]
-            right = projection[(leaves >= end_left) & (leaves < end)]
-            nearest_left = left.max(initial=-np.inf)
-            nearest_right = right.min(initial=np.inf)
-            # The router may sum in another order than `@`: keep a distance of some roundings.
-            slack = 1e-12 * (1.0 + np.abs(weights[k]) @ np.abs(self.raw).max(axis=0))
-            inside = nearest_left + slack <= thresholds[k] <= nearest_right - slack
-            if not inside and np.isfinite(nearest_right - nearest_left):
-                thresholds[k] = nearest_left + 0.5 * (nearest_right - nearest_left)
-        return ObliqueTree(weights, thresholds, tree.subtree_size, tree.values)
+        left, right = nearest_projections(self.raw, weights, tree.subtree_size, tree.apply(self.X))
+        # The router may round in another way: keep a distance of some roundings.
+        slack = 1e-12 * (1.0 + np.abs(weights) @ np.abs(self.raw).max(axis=0))
+        inside = (left + slack <= thresholds) & (thresholds <= right - slack)
+        parts_rows = np.isfinite(left) & np.isfinite(right)
+        moved = parts_rows & ~inside
+        thresholds[moved] = left[moved] + 0.5 * (right[moved] - left[moved])
+        values = tree.values
+        if self.n_classes == 0:
+            values = self.target_mean + self.target_scale * values
+        return ObliqueTree(weights, thresholds, tree.subtree_size, values)
+
+
+@kernel
+def nearest_projections(X, weights, subtree_size, leaves):
+    """Return the projections nearest to each hyperplane on its two sides.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Rows.
+    weights : ndarray of shape (n_nodes, d)
+        Normal vectors.
+    subtree_size : ndarray of shape (n_nodes,), int32
+        Sizes of subtrees.
+    leaves : ndarray of shape (n,), int32
+        The leaf that each row belongs to.
+
+    Returns
+    -------
+    left, right : ndarray of shape (n_nodes,)
+        The highest projection of the rows below the left child, minus infinity without any; the
+        lowest of those below the right child, infinity without any.
+    """
+    left = np.full(weights.shape[0], -np.inf)
+    right = np.full(weights.shape[0], np.inf)
+    for i in range(X.shape[0]):
+        k = 0
+        while subtree_size[k] > 1:
+            projection = project(weights[k], X, i)
+            second = k + 1 + subtree_size[k + 1]
+            if leaves[i] < second:
+                left[k] = max(left[k], projection)
+                k += 1
+            else:
+                right[k] = min(right[k], projection)
+                k = second
+    return left, right
+
+
+def _check_targets(y: np.ndarray) -> np.ndarray:
+    targets = np.asarray(y, dtype=np.float64)
+    if not np.isfinite(targets).all():
+        raise ValueError("y has targets that are NaN or infinite: drop these rows first.")
+    return targets
 
 
 def _check_weight(sample_weight: np.ndarray | None, n_samples: int) -> np.ndarray:
@@ -182,7 +277,7 @@ def _check_weight(sample_weight: np.ndarray | None, n_samples: int) -> np.ndarra
 def _canonical_rows(
     X: np.ndarray, codes: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the distinct pairs of row and class with weight, sorted, and their summed weights."""
+    """Return the distinct pairs of row and label with weight, sorted, and their summed weights."""
     X, codes, weight = X[weight > 0.0], codes[weight > 0.0], weight[weight > 0.0]
     order = np.lexsort((codes, *X.T[::-1]))
     X, codes, weight = X[order], codes[order], weight[order]

@@ -13,6 +13,30 @@ from evotree.tree import ObliqueTree
 
 
 @kernel
+def explained_variance(counts, subtree_size):
+    """Return the share of the targets' variance that the means of the leaves explain.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_nodes, 3)
+        Sums of w, w y and w y**2 of the nodes, for targets of mean 0.
+    subtree_size : ndarray of shape (n_nodes,), int32
+        1 at leaves.
+
+    Returns
+    -------
+    float
+        One less the relative squared error; 1 where all targets are equal.
+    """
+    error = total = 0.0
+    for k in range(subtree_size.shape[0]):
+        if subtree_size[k] == 1:
+            total += counts[k, 2]
+            error += max(0.0, counts[k, 2] - counts[k, 1] * counts[k, 1] / counts[k, 0])
+    return 1.0 - error / total if total > 0.0 else 1.0
+
+
+@kernel
 def leaf_accuracy(counts, subtree_size):
     """Return the share of the training weight that the majority classes of the leaves get right.
 
@@ -63,13 +87,17 @@ class Individual(ObliqueTree):
         DEAP's fitness; not valid after a change.
     stream : ndarray of shape (1,), uint64, or None
         Random state that operators draw from; set by the loop for each offspring.
+    origin : str
+        How the ancestor whose root this tree has, or had before it changed, came into the first
+        population: the name of a splitter, or ``"initial"``.
     """
 
-    __slots__ = ("_quality", "counts", "end", "fitness", "order", "start", "stream")
+    __slots__ = ("_quality", "counts", "end", "fitness", "order", "origin", "start", "stream")
 
     def __init__(self, nodes: Iterable[np.ndarray]) -> None:
         self.fitness = FitnessMax()
         self.stream: np.ndarray | None = None
+        self.origin = "unknown"
         self.replace(nodes)
 
     def replace(self, nodes: Iterable[np.ndarray]) -> None:
@@ -116,7 +144,7 @@ class Individual(ObliqueTree):
 
     def clone(self) -> Individual:
         """Return an individual that shares the arrays and has a fitness of its own."""
-        copy = Individual.__new__(Individual)
+        copy = type(self).__new__(type(self))
         copy.weights = self.weights
         copy.thresholds = self.thresholds
         copy.subtree_size = self.subtree_size
@@ -125,6 +153,7 @@ class Individual(ObliqueTree):
         copy.end = self.end
         copy.counts = self.counts
         copy.stream = self.stream
+        copy.origin = self.origin
         copy._quality = self._quality
         copy.fitness = FitnessMax.__new__(FitnessMax)  # its __init__ checks what is known
         copy.fitness.wvalues = self.fitness.wvalues
@@ -134,10 +163,33 @@ class Individual(ObliqueTree):
         return self.clone()
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return (*self.nodes(), self.fitness.wvalues, self.stream)
+        return (*self.nodes(), self.fitness.wvalues, self.stream, self.origin)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        *nodes, wvalues, stream = state
+        *nodes, wvalues, stream, origin = state
         self.__init__(nodes)  # type: ignore[misc]
         self.fitness.wvalues = wvalues
         self.stream = stream
+        self.origin = origin
+
+
+class RegressionIndividual(Individual):
+    """One member of a population that predicts targets.
+
+    Its ``counts (n_nodes, 3)`` are the sums of w, w y and w y**2 of the nodes' rows, in the units
+    of the data set, in which the targets have mean 0.
+    """
+
+    __slots__ = ()
+
+    @property
+    def values(self) -> np.ndarray:  # type: ignore[override]
+        """Mean targets of the nodes, of shape (n_nodes, 1), in the units of the data set."""
+        return self.counts[:, 1:2] / self.counts[:, :1]
+
+    @property
+    def quality(self) -> float:
+        """Share of the targets' variance that is explained: 1 less the relative squared error."""
+        if self._quality is None:
+            self._quality = explained_variance(self.counts, self.subtree_size)
+        return self._quality

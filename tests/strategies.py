@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from evotree.dataset import Dataset
+from evotree.dataset import SCALINGS, Dataset
 from evotree.operators.crossover import cx_trees
 from evotree.operators.initialization import init_dipolar
 from evotree.operators.mutation import mut_nodes
@@ -14,7 +14,7 @@ seeds = st.integers(0, 2**32)
 
 
 @st.composite
-def datasets(draw, max_rows=60):
+def datasets(draw, max_rows=60, task="classification"):
     """Draw data with ties, duplicates, constant columns, few rows and odd weights."""
     rng = np.random.default_rng(draw(seeds))
     n = draw(st.integers(1, max_rows))
@@ -29,16 +29,22 @@ def datasets(draw, max_rows=60):
     if draw(st.booleans()):
         weight = rng.choice([0.0, 0.1, 1.0, 3.0], n)
         weight[0] = 1.0
-    return Dataset.from_arrays(X, y, weight, scaling=draw(st.sampled_from(("standard", "common"))))
+    scaling = draw(st.sampled_from(SCALINGS))
+    return Dataset.from_arrays(X, y, weight, scaling=scaling, task=task)
 
 
 @st.composite
-def populations(draw, size=3):
+def populations(draw, size=3, task="classification"):
     """Draw a data set and individuals of its first population."""
-    dataset = draw(datasets())
+    dataset = draw(datasets(task=task))
     penalty = draw(st.sampled_from((0.0, 0.01)))
     streams = make_streams(draw(seeds), 0, size)
     return dataset, [init_dipolar(dataset, penalty, stream) for stream in streams]
+
+
+any_populations = st.sampled_from(("classification", "regression")).flatmap(
+    lambda task: populations(task=task)
+)
 
 
 def apply_operator(name, first, second, dataset, stream):

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from evotree.dataset import Dataset
 from evotree.operators.initialization import init_dipolar
 from evotree.rng import make_streams
-from tests.strategies import populations, seeds
+from tests.strategies import datasets, populations, seeds
 
 
 @given(seeds)
@@ -41,6 +41,55 @@ def test_common_scaling_keeps_directions():
     ratio = (dataset.raw - dataset.raw[0])[1:] / (dataset.X - dataset.X[0])[1:]
     np.testing.assert_allclose(ratio, ratio[0, 0])
     np.testing.assert_allclose(dataset.X.std(axis=0), dataset.spread)
+
+
+def test_minmax_scaling_is_scikit_learns():
+    X = np.random.default_rng(0).normal(3.0, [1.0, 1e5, 1e-5], (50, 3))
+    X[:, 2] = 0.1
+    dataset = Dataset.from_arrays(X, np.arange(50), scaling="minmax")
+    expected = MinMaxScaler((-1.0, 1.0)).fit_transform(X[np.argsort(X[:, 0])])
+    np.testing.assert_allclose(dataset.X[:, :2], expected[:, :2], atol=1e-12)
+    assert (dataset.X[:, 2] == 0.0).all()
+    np.testing.assert_allclose(dataset.X[:, :2].std(axis=0), dataset.spread[:2])
+
+
+@given(seeds)
+def test_targets_are_standardized_and_merged(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 2, (30, 2)).astype(float), rng.integers(0, 3, 30) * 1e3 + 0.1
+    weight = rng.choice([0.0, 1.0, 2.5], 30)
+    weight[:2] = 1.0
+    y[:2] = 0.1, 1000.1
+    dataset = Dataset.from_arrays(X, y, weight, task="regression")
+    assert dataset.n_classes == 0 and dataset.n_statistics == 3 and len(dataset.classes) == 0
+    assert len(np.unique(np.column_stack([dataset.raw, dataset.y]), axis=0)) == len(dataset.y)
+    share = dataset.sample_weight / dataset.total_weight
+    assert dataset.total_weight == pytest.approx(weight.sum())
+    assert share @ dataset.y == pytest.approx(0.0, abs=1e-12)
+    assert share @ dataset.y**2 == pytest.approx(1.0)
+    back = dataset.target_mean + dataset.target_scale * dataset.y
+    assert share @ back == pytest.approx(np.average(y, weights=weight))
+
+
+def test_values_of_raw_regression_trees_are_means_of_targets():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.normal(1e6, 5.0, 60)
+    dataset = Dataset.from_arrays(X, y, task="regression")
+    tree = dataset.to_raw(init_dipolar(dataset, 0.0, make_streams(0, 0, 1)[0]).to_tree())
+    leaves = tree.apply(X)
+    for leaf in np.unique(leaves):
+        assert tree.values[leaf, 0] == pytest.approx(y[leaves == leaf].mean(), rel=1e-12)
+
+
+@given(datasets(), seeds)
+def test_take_keeps_units_and_classes(dataset, seed):
+    rows = np.flatnonzero(np.random.default_rng(seed).integers(0, 2, len(dataset.y)))
+    part = dataset.take(rows, np.full(len(rows), 2.0))
+    np.testing.assert_array_equal(part.X, dataset.X[rows])
+    np.testing.assert_array_equal(part.raw, dataset.raw[rows])
+    assert part.n_classes == dataset.n_classes and (part.y == dataset.y[rows]).all()
+    assert part.total_weight == 2.0 * len(rows)
+    np.testing.assert_array_equal(dataset.take(rows).sample_weight, dataset.sample_weight[rows])
 
 
 @given(populations(size=3))
@@ -90,6 +139,9 @@ def test_arrays_are_read_only():
         ({"sample_weight": [1.0, -1.0, 1.0]}, "sample_weight"),
         ({"sample_weight": [0.0, 0.0, 0.0]}, "zero everywhere"),
         ({"scaling": "robust"}, "scaling='robust'"),
+        ({"task": "ranking"}, "task='ranking'"),
+        ({"y": [0.0, np.nan, 1.0], "task": "regression"}, "y has targets"),
+        ({"y": [0.0, 1.0], "task": "regression"}, "y has shape"),
     ],
 )
 def test_bad_input_is_named(arguments, message):

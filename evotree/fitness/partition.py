@@ -82,12 +82,30 @@ def split_rows(order, lo, hi, projection, threshold, scratch):
 
 @kernel
 def count_classes(order, lo, hi, y, sample_weight, counts, k):
-    """Write the weight of each class among the rows ``order[lo:hi]`` into ``counts[k]``."""
+    """Write the weight of each class among the rows ``order[lo:hi]`` into ``counts[k]``.
+
+    Where `y` holds targets, floating-point numbers, the three entries of ``counts[k]`` are the sums
+    of w, w y and w y**2.
+    """
     for c in range(counts.shape[1]):
         counts[k, c] = 0.0
     for t in range(lo, hi):
         i = np.uint64(np.uint32(order[t]))
-        counts[k, y[i]] += sample_weight[i]
+        if isinstance(y[i], float):
+            counts[k, 0] += sample_weight[i]
+            counts[k, 1] += sample_weight[i] * y[i]
+            counts[k, 2] += sample_weight[i] * y[i] * y[i]
+        else:
+            counts[k, y[i]] += sample_weight[i]
+
+
+@kernel
+def is_uniform(y, order, lo, hi):
+    """Return whether the rows ``order[lo:hi]`` have one class, or one target."""
+    t = lo + 1
+    while t < hi and y[order[t]] == y[order[lo]]:
+        t += 1
+    return t >= hi
 
 
 @kernel

@@ -165,6 +165,11 @@ def cx_trees(
         dataset.X.shape[1],
         test_probability,
     )
+    # A tree whose root is exchanged descends from the other parent.
+    first.origin, second.origin = (
+        second.origin if cut == 0 and a == 0 else first.origin,
+        first.origin if cut == 0 and b == 0 else second.origin,
+    )
     rows = (dataset.X, dataset.y, dataset.sample_weight)
     nodes_a, nodes_b = first.nodes(), second.nodes()
     first.replace(graft(*rows, *nodes_a, *nodes_b[:3], a, b, cut))

@@ -6,11 +6,17 @@ should not (Krętowski and Grześ 2005, "Global induction of oblique decision tr
 approach", the sections on initialization and on genetic operators).
 """
 
+from __future__ import annotations
+
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from evotree._jit import kernel
+from evotree.fitness.partition import project_rows
+from evotree.fitness.splits import Node, score_hyperplane
+from evotree.operators.splitting import Split
 from evotree.rng import below, normal, uniform
 from evotree.tree import project
 
@@ -19,8 +25,23 @@ _FEATURE_TRIALS = 4
 
 
 @kernel
+def is_mixed(y, order, lo, hi, i, j, stream):
+    """Return whether two rows form a mixed dipole.
+
+    Classes: whether they differ. Targets: whether they differ by more than those of two rows drawn
+    from ``order[lo:hi]``, so that a dipole is the more often mixed the longer it is among the
+    node's.
+    """
+    if isinstance(y[i], float):
+        k = order[lo + below(stream, hi - lo)]
+        m = order[lo + below(stream, hi - lo)]
+        return abs(y[i] - y[j]) > abs(y[k] - y[m])
+    return y[i] != y[j]
+
+
+@kernel
 def mixed_dipole(y, order, lo, hi, stream):
-    """Draw two rows of different classes from ``order[lo:hi]``, which holds at least two classes.
+    """Draw a mixed dipole from ``order[lo:hi]``, which holds at least two classes or targets.
 
     Parameters
     ----------
@@ -36,12 +57,13 @@ def mixed_dipole(y, order, lo, hi, stream):
     Returns
     -------
     i, j : int
-        `i` is uniform over the rows, `j` over the rows of the other classes.
+        `i` is uniform over the rows, `j` over the rows of the other classes; of targets as
+        `is_mixed` has it, or any other one after a bounded number of trials.
     """
     i = order[lo + below(stream, hi - lo)]
     for _ in range(_PAIR_TRIALS):
         j = order[lo + below(stream, hi - lo)]
-        if y[j] != y[i]:
+        if is_mixed(y, order, lo, hi, i, j, stream):
             return i, j
     others = 0
     for t in range(lo, hi):
@@ -168,7 +190,7 @@ def dipolar_change(X, y, order, lo, hi, stream, w, threshold):
         j = order[lo + below(stream, n)]
         s_i = project(w, X, i) - threshold
         s_j = project(w, X, j) - threshold
-        mixed = y[i] != y[j]
+        mixed = is_mixed(y, order, lo, hi, i, j, stream)
         divided = (s_i <= 0.0) != (s_j <= 0.0)
         if mixed == divided:
             continue
@@ -254,3 +276,29 @@ def centre_margin(projection, order, lo, hi, y, threshold):
     below_it, above_it = nearest[0], -nearest[1]
     middle = below_it + 0.5 * (above_it - below_it)
     return middle if middle < above_it else below_it
+
+
+@kernel
+def dipole_split(node, stream, w):
+    """Place a centred dipole test at a node: write the normal vector, return the threshold."""
+    n = node.X.shape[0]
+    order = np.arange(n).astype(np.int32)
+    projection = np.empty(n)
+    threshold = dipole_test(node.X, node.y, order, 0, n, stream, w)
+    project_rows(w.reshape(1, w.shape[0]), 0, node.X, order, 0, n, projection)
+    return centre_margin(projection, order, 0, n, node.y, threshold)
+
+
+@dataclass(frozen=True)
+class Dipole:
+    """A hyperplane across a random mixed dipole, its margin centred.
+
+    See `dipole_test` and `centre_margin`.
+    """
+
+    def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
+        """Find the split (see `evotree.operators.splitting.Splitter`)."""
+        weights = np.empty(node.X.shape[1])
+        threshold = dipole_split(node, stream, weights)
+        score = score_hyperplane(node, weights, threshold)
+        return Split(weights, threshold, score) if np.isfinite(score) else None

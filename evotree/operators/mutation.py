@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evotree._jit import inner_kernel, kernel
-from evotree.fitness.partition import sort_rows
+from evotree.fitness.partition import is_uniform, sort_rows
 from evotree.operators.dipole import dipolar_change, dipole_test, gaussian_change
 from evotree.operators.splice import (
     Nodes,
@@ -28,22 +28,11 @@ if TYPE_CHECKING:
     from evotree.individual import Individual
 
 
-@kernel
-def can_split(counts, n_rows, min_rows):
-    """Return whether a leaf of these class weights and this many rows may become a split."""
-    if n_rows < min_rows:
-        return False
-    classes = 0
-    for c in range(counts.shape[0]):
-        classes += counts[c] > 0.0
-    return classes > 1
-
-
 @inner_kernel
 def emit_dipole_split(rows, out, m, lo, hi, scratch, stream, min_rows):
     """Write a leaf, or a dipole test with two leaves where it makes sense; return the next one."""
     after = emit_leaf(rows, out, m, lo, hi)
-    if not can_split(out.counts[m], hi - lo, min_rows):
+    if hi - lo < min_rows or is_uniform(rows.y, out.order, lo, hi):
         return after
     out.thresholds[m] = dipole_test(rows.X, rows.y, out.order, lo, hi, stream, out.weights[m])
     mid = emit_split(rows, out, m, lo, hi, scratch, True)

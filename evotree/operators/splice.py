@@ -6,7 +6,9 @@ writes the nodes that rows reach, and drops the parts that no row reaches. Insid
 tree with its partition is a `Nodes`, the training rows are a `Rows`.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,11 +19,15 @@ from evotree.fitness.partition import (
     sort_rows,
     split_rows,
 )
+from evotree.individual import Individual, RegressionIndividual
 from evotree.operators.dipole import centre_margin
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
 
 
 class Rows(NamedTuple):
-    """The training rows: `X` (n, d), `y` (n,) int32, `sample_weight` (n,)."""
+    """The training rows: `X` (n, d), `y` (n,) classes or targets, `sample_weight` (n,)."""
 
     X: np.ndarray
     y: np.ndarray
@@ -54,7 +60,7 @@ def make_scratch(n_rows):
 
 
 @inner_kernel
-def make_nodes(capacity, n_features, n_classes, order):
+def make_nodes(capacity, n_features, n_statistics, order):
     """Return unwritten room for `capacity` nodes over a permutation that the new tree owns."""
     return Nodes(
         np.zeros((capacity, n_features)),
@@ -63,7 +69,7 @@ def make_nodes(capacity, n_features, n_classes, order):
         order,
         np.empty(capacity, dtype=np.int32),
         np.empty(capacity, dtype=np.int32),
-        np.empty((capacity, n_classes)),
+        np.empty((capacity, n_statistics)),
     )
 
 
@@ -233,7 +239,7 @@ def finish(out, m):
 
 
 @kernel
-def partition_tree(X, y, sample_weight, weights, thresholds, subtree_size, n_classes):
+def partition_tree(X, y, sample_weight, weights, thresholds, subtree_size, n_statistics):
     """Partition all rows by a tree from scratch.
 
     Parameters
@@ -242,8 +248,8 @@ def partition_tree(X, y, sample_weight, weights, thresholds, subtree_size, n_cla
         Training rows.
     weights, thresholds, subtree_size : ndarray
         The tree.
-    n_classes : int
-        Number of classes.
+    n_statistics : int
+        Number of classes; 3 for regression.
 
     Returns
     -------
@@ -254,7 +260,38 @@ def partition_tree(X, y, sample_weight, weights, thresholds, subtree_size, n_cla
     rows = Rows(X, y, sample_weight)
     nothing = np.empty(0, dtype=np.int32)
     source = Nodes(
-        weights, thresholds, subtree_size, nothing, nothing, nothing, np.empty((0, n_classes))
+        weights, thresholds, subtree_size, nothing, nothing, nothing, np.empty((0, n_statistics))
     )
-    out = make_nodes(subtree_size.shape[0], X.shape[1], n_classes, np.arange(n).astype(np.int32))
+    out = make_nodes(subtree_size.shape[0], X.shape[1], n_statistics, np.arange(n).astype(np.int32))
     return finish(out, emit(rows, source, 0, out, 0, 0, n, make_scratch(n)))
+
+
+def make_individual(
+    dataset: Dataset, weights: np.ndarray, thresholds: np.ndarray, subtree_size: np.ndarray
+) -> Individual:
+    """Make an individual of a tree over standardized features, its partition computed from scratch.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    weights, thresholds, subtree_size : ndarray
+        The tree's arrays.
+
+    Returns
+    -------
+    Individual
+        Without the parts that no training row reaches.
+    """
+    kind = Individual if dataset.n_classes else RegressionIndividual
+    return kind(
+        partition_tree(
+            dataset.X,
+            dataset.y,
+            dataset.sample_weight,
+            weights,
+            thresholds,
+            subtree_size,
+            dataset.n_statistics,
+        )
+    )

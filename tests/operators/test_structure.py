@@ -8,7 +8,9 @@ from sklearn.datasets import load_iris
 
 from evotree.dataset import Dataset
 from evotree.operators.crossover import cx_trees, draw_exchange
-from evotree.operators.initialization import grow_dipolar, init_dipolar
+from evotree.operators.dipole import Dipole
+from evotree.operators.growth import grow
+from evotree.operators.initialization import init_dipolar
 from evotree.operators.mutation import mut_nodes, mutate_nodes
 from evotree.operators.pruning import prune, unprofitable
 from evotree.rng import make_streams
@@ -21,17 +23,11 @@ def iris():
     return Dataset.from_arrays(*load_iris(return_X_y=True))
 
 
-def grown(dataset, stream, **kwargs):
-    options = {"max_depth": 20, "min_rows": 2} | kwargs
-    return grow_dipolar(
-        dataset.X,
-        dataset.y,
-        dataset.sample_weight,
-        dataset.n_classes,
-        options["max_depth"],
-        options["min_rows"],
-        stream,
+def grown(dataset, stream, max_depth=20, min_rows=2):
+    individual = grow(
+        dataset, Dipole(), max_depth=max_depth, min_samples_split=min_rows, stream=stream
     )
+    return individual.nodes()
 
 
 @given(datasets(), seeds, st.integers(0, 4), st.integers(2, 6))

@@ -1,6 +1,7 @@
 """Naive twins of the kernels on trees and partitions."""
 
 import numpy as np
+from sklearn.metrics import r2_score
 
 
 def leaf_of(x, tree):
@@ -18,8 +19,10 @@ def rows_of(k, individual):
     return set(individual.order[individual.start[k] : individual.end[k]].tolist())
 
 
-def accuracy(dataset, individual):
-    """Return the weighted training accuracy of the majority classes of the leaves."""
+def quality(dataset, individual):
+    """Return the weighted training accuracy, or the share of variance that leaf means explain."""
+    if dataset.n_classes == 0:
+        return explained_variance(dataset, individual)
     right = 0.0
     for k in np.flatnonzero(individual.subtree_size == 1):
         rows = list(rows_of(k, individual))
@@ -28,6 +31,17 @@ def accuracy(dataset, individual):
         )
         right += per_class.max()
     return right / dataset.sample_weight.sum()
+
+
+def explained_variance(dataset, individual):
+    """Return one less the relative squared error of the leaves' means."""
+    prediction = np.empty(len(dataset.y))
+    for k in np.flatnonzero(individual.subtree_size == 1):
+        rows = list(rows_of(k, individual))
+        prediction[rows] = np.average(dataset.y[rows], weights=dataset.sample_weight[rows])
+    if np.ptp(dataset.y) == 0.0:
+        return 1.0
+    return r2_score(dataset.y, prediction, sample_weight=dataset.sample_weight)
 
 
 def centred_threshold(projection, classes, threshold):

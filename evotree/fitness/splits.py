@@ -1,0 +1,639 @@
+"""The rows of one node, the score of a split of them, and the best split along a line.
+
+Axis-parallel search, coefficient perturbation, random jumps, the choice of a threshold: each is one
+question. Row j has the signed distance ``s_j`` from the present hyperplane, and it changes by
+``t_j`` for each unit of some parameter alpha; which alpha gives the best split, when the rows with
+``s_j + alpha t_j <= 0`` go left? `line_search` answers it exactly, by one sort and one scan.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from evotree._jit import dot_kernel, inner_kernel, kernel
+from evotree.fitness.criteria import (
+    Criterion,
+    class_ranks,
+    split_score,
+    weight_of,
+    xlog2x,
+)
+from evotree.fitness.sorting import SortScratch, make_sort_scratch, sort_order
+from evotree.tree import project
+
+_ENTROPY = int(Criterion.ENTROPY)
+_GINI = int(Criterion.GINI)
+_TWOING = int(Criterion.TWOING)
+_SQUARED_ERROR = int(Criterion.SQUARED_ERROR)
+_ABSOLUTE_ERROR = int(Criterion.ABSOLUTE_ERROR)
+
+# Rows whose places on a line agree but for rounding cannot be parted by a point of the line.
+_ROUNDING = 1e-12
+
+
+class Node(NamedTuple):
+    """The rows of one node, and what a split of them has to be.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d), float64, C-contiguous
+        Rows.
+    y : ndarray of shape (n,)
+        Class codes, int32; targets, float64, for regression.
+    sample_weight : ndarray of shape (n,)
+        Weights, above 0.
+    n_classes : int
+        Number of classes; 0 for regression.
+    criterion : int
+        A code of `evotree.fitness.criteria.Criterion`.
+    min_rows : int, at least 1
+        Each side of a split has at least so many rows.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    sample_weight: np.ndarray
+    n_classes: int
+    criterion: int
+    min_rows: int
+
+
+class SplitScratch(NamedTuple):
+    """Room for scoring splits of one node, and what is the same for all of them.
+
+    Attributes
+    ----------
+    left, right : ndarray of shape (n_classes,), or (3,) for regression
+        Class weights of the sides; sums of w, w y and w y**2 for regression.
+    rank : ndarray of the same shape
+        Numbers of the classes, for the sum of variances.
+    table : ndarray
+        ``k log2 k`` for the whole numbers up to the node's weight; empty where weights are not
+        whole numbers.
+    by_target : ndarray of shape (n,) or (0,), int32
+        Positions of the rows by rising target, for the absolute error, and their inverse.
+    target_rank : ndarray of shape (n,) or (0,), int32
+        The inverse of `by_target`.
+    tree : ndarray of shape (2, 2, n + 1) or (2, 2, 0)
+        Sums of w and of w y by target, for each side, as Fenwick trees.
+    events : ndarray of shape (n,)
+        Where on the line each row changes sides.
+    rows, order : ndarray of shape (n,), int32
+        The rows that change sides at all, and the order in which they do.
+    sort : SortScratch
+        Room for sorting.
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    rank: np.ndarray
+    table: np.ndarray
+    by_target: np.ndarray
+    target_rank: np.ndarray
+    tree: np.ndarray
+    events: np.ndarray
+    rows: np.ndarray
+    order: np.ndarray
+    sort: SortScratch
+
+
+@inner_kernel
+def add(counts, y, w, n_classes):
+    """Add a row of class, or target, `y` and weight `w` to the statistics of a side."""
+    if n_classes > 0:
+        counts[np.int64(y)] += w
+    else:
+        counts[0] += w
+        counts[1] += w * y
+        counts[2] += w * y * y
+
+
+@inner_kernel
+def whole_number_table(sample_weight, total):
+    """Return ``k log2 k`` for k up to `total`, or nothing where weights are not whole numbers."""
+    n = sample_weight.shape[0]
+    if total > 8.0 * n + 64.0:
+        return np.empty(0)
+    for i in range(n):
+        if sample_weight[i] != math.floor(sample_weight[i]):
+            return np.empty(0)
+    table = np.empty(np.int64(total) + 1)
+    for k in range(table.shape[0]):
+        table[k] = xlog2x(np.float64(k))
+    return table
+
+
+@inner_kernel
+def make_split_scratch(node):
+    """Return room for scoring splits of a node."""
+    n = node.X.shape[0]
+    left = np.zeros(node.n_classes if node.n_classes > 0 else 3)
+    for i in range(n):
+        add(left, node.y[i], node.sample_weight[i], node.n_classes)
+    sort = make_sort_scratch(n)
+    table = np.empty(0)
+    if node.criterion == _ENTROPY:
+        table = whole_number_table(node.sample_weight, weight_of(left))
+    by_target = np.empty(0, dtype=np.int32)
+    target_rank = np.empty(0, dtype=np.int32)
+    tree = np.empty((2, 2, 0))
+    if node.criterion == _ABSOLUTE_ERROR:
+        by_target = np.empty(n, dtype=np.int32)
+        target_rank = np.empty(n, dtype=np.int32)
+        targets = np.empty(n)
+        for i in range(n):
+            targets[i] = node.y[i]
+        sort_order(targets, n, by_target, sort)
+        for i in range(n):
+            target_rank[by_target[i]] = i
+        tree = np.empty((2, 2, n + 1))
+    return SplitScratch(
+        left,
+        np.zeros(left.shape[0]),
+        class_ranks(left),
+        table,
+        by_target,
+        target_rank,
+        tree,
+        np.empty(n),
+        np.empty(n, dtype=np.int32),
+        np.empty(n, dtype=np.int32),
+        sort,
+    )
+
+
+@inner_kernel
+def tree_add(tree, at, amount):
+    """Add `amount` at position `at` of a Fenwick tree."""
+    at += 1
+    while at < tree.shape[0]:
+        tree[at] += amount
+        at += at & -at
+
+
+@inner_kernel
+def absolute_deviation(weights, products, targets, by_target, total_weight, total_product):
+    """Return the weighted sum of absolute deviations of one side from its median.
+
+    Parameters
+    ----------
+    weights, products : ndarray of shape (n + 1,)
+        Fenwick trees of w and w y over the rows by rising target.
+    targets : ndarray of shape (n,)
+        The targets.
+    by_target : ndarray of shape (n,)
+        Positions of the rows by rising target.
+    total_weight, total_product : float
+        Sums of w and w y of the side.
+    """
+    n = weights.shape[0] - 1
+    step = 1
+    while 2 * step <= n:
+        step *= 2
+    at, weight, product = 0, 0.0, 0.0
+    while step > 0:
+        following = at + step
+        if following <= n and 2.0 * (weight + weights[following]) <= total_weight:
+            at = following
+            weight += weights[at]
+            product += products[at]
+        step //= 2
+    median = targets[by_target[min(at, n - 1)]]
+    below = median * weight - product
+    above = (total_product - product) - median * (total_weight - weight)
+    return max(0.0, below + above)
+
+
+@inner_kernel
+def clear_sides(scratch):
+    """Empty the statistics of both sides."""
+    for c in range(scratch.left.shape[0]):
+        scratch.left[c] = 0.0
+        scratch.right[c] = 0.0
+    for side in range(2):
+        for k in range(2):
+            for i in range(scratch.tree.shape[2]):
+                scratch.tree[side, k, i] = 0.0
+
+
+@inner_kernel
+def score_sides(node, scratch):
+    """Return the score of the split whose sides' statistics stand in `scratch`."""
+    left, right = scratch.left, scratch.right
+    if node.criterion == _ABSOLUTE_ERROR:
+        return (
+            absolute_deviation(
+                scratch.tree[0, 0],
+                scratch.tree[0, 1],
+                node.y,
+                scratch.by_target,
+                left[0],
+                left[1],
+            )
+            + absolute_deviation(
+                scratch.tree[1, 0],
+                scratch.tree[1, 1],
+                node.y,
+                scratch.by_target,
+                right[0],
+                right[1],
+            )
+        ) / (left[0] + right[0])
+    return split_score(node.criterion, left, right, scratch.rank)
+
+
+@inner_kernel
+def undivided_score(node, scratch):
+    """Return the score of the node without a split."""
+    fill_sides(node, np.full(node.X.shape[0], -1.0), scratch)
+    return score_sides(node, scratch)
+
+
+@inner_kernel
+def fill_sides(node, s, scratch):
+    """Put the rows with ``s <= 0`` on the left side, the others on the right; count the former."""
+    clear_sides(scratch)
+    y, sample_weight, n_classes = node.y, node.sample_weight, node.n_classes
+    left, right = scratch.left, scratch.right
+    n_left = 0
+    for i in range(s.shape[0]):
+        n_left += s[i] <= 0.0
+        add(right if s[i] > 0.0 else left, y[i], sample_weight[i], n_classes)
+    if node.criterion == _ABSOLUTE_ERROR:
+        for i in range(s.shape[0]):
+            side, rank, w = np.int64(s[i] > 0.0), scratch.target_rank[i], sample_weight[i]
+            tree_add(scratch.tree[side, 0], rank, w)
+            tree_add(scratch.tree[side, 1], rank, w * y[i])
+    return n_left
+
+
+@inner_kernel
+def score_distances(node, s, scratch):
+    """Return the score of the split in which the rows with ``s <= 0`` go left.
+
+    Parameters
+    ----------
+    node : Node
+        The node.
+    s : ndarray of shape (n,)
+        Signed distances.
+    scratch : SplitScratch
+        Overwritten.
+
+    Returns
+    -------
+    float
+        The score; infinity where a side has fewer than ``node.min_rows`` rows.
+    """
+    n_left = fill_sides(node, s, scratch)
+    if min(n_left, s.shape[0] - n_left) < node.min_rows:
+        return np.inf
+    return score_sides(node, scratch)
+
+
+@inner_kernel
+def start_sweep(node, s, t, scratch):
+    """Find where the rows change sides, and put them on the sides where alpha is minus infinity.
+
+    Returns
+    -------
+    n_events, n_left : int
+        How many rows change sides at all; how many rows are left at first.
+    """
+    clear_sides(scratch)
+    y, sample_weight, n_classes = node.y, node.sample_weight, node.n_classes
+    events, rows, left, right = scratch.events, scratch.rows, scratch.left, scratch.right
+    n_events = n_left = 0
+    for i in range(s.shape[0]):
+        event = -s[i] / t[i] if t[i] != 0.0 else np.inf
+        goes_right = s[i] > 0.0
+        if abs(event) < np.inf:
+            events[n_events] = event
+            rows[n_events] = i
+            n_events += 1
+            goes_right = t[i] < 0.0
+        n_left += not goes_right
+        add(right if goes_right else left, y[i], sample_weight[i], n_classes)
+    if node.criterion == _ABSOLUTE_ERROR:
+        for i in range(s.shape[0]):
+            moves = t[i] != 0.0 and abs(s[i] / t[i]) < np.inf
+            side = np.int64(t[i] < 0.0 if moves else s[i] > 0.0)
+            rank, w = scratch.target_rank[i], sample_weight[i]
+            tree_add(scratch.tree[side, 0], rank, w)
+            tree_add(scratch.tree[side, 1], rank, w * y[i])
+    sort_order(events, n_events, scratch.order, scratch.sort)
+    return n_events, n_left
+
+
+@inner_kernel
+def apart(low, high):
+    """Return whether two places on a line, ``low <= high``, differ by more than rounding."""
+    return high - low > _ROUNDING * max(abs(low), abs(high))
+
+
+@inner_kernel
+def between(low, high):
+    """Return the middle of two numbers, ``low < high``, rounded to below `high`."""
+    middle = low + 0.5 * (high - low)
+    return middle if middle < high else low
+
+
+@inner_kernel
+def line_search(node, s, t, scratch):
+    """Return the best split along a line of hyperplanes.
+
+    Parameters
+    ----------
+    node : Node
+        The node.
+    s : ndarray of shape (n,)
+        Signed distances of the rows at alpha = 0.
+    t : ndarray of shape (n,)
+        Their change for each unit of alpha.
+    scratch : SplitScratch
+        Overwritten.
+
+    Returns
+    -------
+    score : float
+        The lowest score among the splits between two places where rows change sides, the first
+        of equals; infinity where there is none.
+    alpha : float
+        The middle between these places; 0 where there is none.
+    """
+    n = s.shape[0]
+    n_events, n_left = start_sweep(node, s, t, scratch)
+    if node.criterion == _ENTROPY and scratch.table.shape[0] > 0:
+        return sweep_entropy(node, t, n_events, n_left, scratch)
+    if node.criterion in (_GINI, _SQUARED_ERROR):
+        return sweep_squares(node, t, n_events, n_left, scratch)
+    if node.criterion == _TWOING:
+        return sweep_twoing(node, t, n_events, n_left, scratch)
+    if node.criterion == _ABSOLUTE_ERROR:
+        return sweep_absolute(node, t, n_events, n_left, scratch)
+    y, sample_weight, criterion, min_rows = (
+        node.y,
+        node.sample_weight,
+        node.criterion,
+        node.min_rows,
+    )
+    left, right, rank = scratch.left, scratch.right, scratch.rank
+    events, rows, order = scratch.events, scratch.rows, scratch.order
+    best, alpha = np.inf, 0.0
+    for e in range(n_events - 1):
+        i = rows[order[e]]
+        w = sample_weight[i] if t[i] < 0.0 else -sample_weight[i]
+        c = np.int64(y[i])
+        left[c] += w
+        right[c] -= w
+        n_left += 1 if t[i] < 0.0 else -1
+        here, there = events[order[e]], events[order[e + 1]]
+        if apart(here, there) and min(n_left, n - n_left) >= min_rows:
+            score = split_score(criterion, left, right, rank)
+            if score < best:
+                best, alpha = score, between(here, there)
+    return best, alpha
+
+
+@inner_kernel
+def sweep_absolute(node, t, n_events, n_left, scratch):
+    """Scan the line of `line_search` by absolute error, in logarithmic time for each row."""
+    n = node.X.shape[0]
+    left, right = scratch.left, scratch.right
+    best, alpha = np.inf, 0.0
+    for e in range(n_events - 1):
+        at = scratch.order[e]
+        i = scratch.rows[at]
+        w = node.sample_weight[i] if t[i] < 0.0 else -node.sample_weight[i]
+        add(left, node.y[i], w, 0)
+        add(right, node.y[i], -w, 0)
+        rank = scratch.target_rank[i]
+        for side in range(2):
+            change = w if side == 0 else -w
+            tree_add(scratch.tree[side, 0], rank, change)
+            tree_add(scratch.tree[side, 1], rank, change * node.y[i])
+        n_left += 1 if t[i] < 0.0 else -1
+        here, there = scratch.events[at], scratch.events[scratch.order[e + 1]]
+        if apart(here, there) and min(n_left, n - n_left) >= node.min_rows:
+            score = score_sides(node, scratch)
+            if score < best:
+                best, alpha = score, between(here, there)
+    return best, alpha
+
+
+@dot_kernel
+def twoing_distance(left, whole, total, w_left):
+    """Return ``total * w_left * w_right * sum_k |p_kL - p_kR|`` of class weights."""
+    distance = 0.0
+    for c in range(left.shape[0]):
+        distance += abs(left[c] * total - whole[c] * w_left)
+    return distance
+
+
+@inner_kernel
+def sweep_twoing(node, t, n_events, n_left, scratch):
+    """Scan the line of `line_search` by twoing, with one side's class weights alone."""
+    n = node.X.shape[0]
+    y, sample_weight, min_rows = node.y, node.sample_weight, node.min_rows
+    events, rows, order = scratch.events, scratch.rows, scratch.order
+    left, whole = scratch.left, scratch.right
+    w_left = weight_of(left)
+    for c in range(left.shape[0]):
+        whole[c] += left[c]
+    total = weight_of(whole)
+    best, alpha = -np.inf, 0.0
+    for e in range(n_events - 1):
+        i = rows[order[e]]
+        w = sample_weight[i] if t[i] < 0.0 else -sample_weight[i]
+        left[np.int64(y[i])] += w
+        w_left += w
+        n_left += 1 if t[i] < 0.0 else -1
+        here, there = events[order[e]], events[order[e + 1]]
+        if apart(here, there) and min(n_left, n - n_left) >= min_rows:
+            distance = twoing_distance(left, whole, total, w_left)
+            score = distance * distance / (w_left * (total - w_left))
+            if score > best:
+                best, alpha = score, between(here, there)
+    return -best / (total * total), alpha
+
+
+@inner_kernel
+def sweep_entropy(node, t, n_events, n_left, scratch):
+    """Scan the line of `line_search` by entropy, with two terms of it renewed for each row."""
+    n = node.X.shape[0]
+    y, sample_weight, min_rows = node.y, node.sample_weight, node.min_rows
+    events, rows, order = scratch.events, scratch.rows, scratch.order
+    left, right, table = scratch.left, scratch.right, scratch.table
+    w_left, w_right = weight_of(left), weight_of(right)
+    sums = 0.0
+    for c in range(left.shape[0]):
+        sums += table[np.int64(left[c])] + table[np.int64(right[c])]
+    best, alpha = np.inf, 0.0
+    for e in range(n_events - 1):
+        at = order[e]
+        i = rows[at]
+        c = np.int64(y[i])
+        w = sample_weight[i] if t[i] < 0.0 else -sample_weight[i]
+        sums -= table[np.int64(left[c])] + table[np.int64(right[c])]
+        left[c] += w
+        right[c] -= w
+        sums += table[np.int64(left[c])] + table[np.int64(right[c])]
+        w_left += w
+        w_right -= w
+        n_left += 1 if t[i] < 0.0 else -1
+        here, there = events[at], events[order[e + 1]]
+        if apart(here, there) and min(n_left, n - n_left) >= min_rows:
+            score = table[np.int64(w_left)] + table[np.int64(w_right)] - sums
+            if score < best:
+                best, alpha = score, between(here, there)
+    return max(best, 0.0) / (w_left + w_right), alpha
+
+
+@inner_kernel
+def sweep_squares(node, t, n_events, n_left, scratch):
+    """Scan the line of `line_search` by Gini or squared error, their sums renewed for each row."""
+    n = node.X.shape[0]
+    y, sample_weight, min_rows = node.y, node.sample_weight, node.min_rows
+    events, rows, order = scratch.events, scratch.rows, scratch.order
+    left, right = scratch.left, scratch.right
+    gini = node.criterion == _GINI
+    w_left = w_right = square_left = square_right = 0.0
+    if gini:
+        w_left, w_right = weight_of(left), weight_of(right)
+        for c in range(left.shape[0]):
+            square_left += left[c] * left[c]
+            square_right += right[c] * right[c]
+    best, alpha = -np.inf, 0.0
+    for e in range(n_events - 1):
+        at = order[e]
+        i = rows[at]
+        w = sample_weight[i] if t[i] < 0.0 else -sample_weight[i]
+        if gini:
+            c = np.int64(y[i])
+            square_left += w * (2.0 * left[c] + w)
+            square_right -= w * (2.0 * right[c] - w)
+            left[c] += w
+            right[c] -= w
+            w_left += w
+            w_right -= w
+        else:
+            left[0] += w
+            right[0] -= w
+            left[1] += w * y[i]
+            right[1] -= w * y[i]
+        n_left += 1 if t[i] < 0.0 else -1
+        here, there = events[at], events[order[e + 1]]
+        if apart(here, there) and min(n_left, n - n_left) >= min_rows:
+            if not gini:
+                w_left, square_left = left[0], left[1] * left[1]
+                w_right, square_right = right[0], right[1] * right[1]
+            score = square_left / w_left + square_right / w_right
+            if score > best:
+                best, alpha = score, between(here, there)
+    if best == -np.inf:
+        return np.inf, alpha
+    total = left[0] + right[0] if not gini else w_left + w_right
+    whole = left[2] + right[2] if not gini else total
+    return max(0.0, whole - best) / total, alpha
+
+
+@inner_kernel
+def distances(node, w, threshold, s):
+    """Write the signed distances ``w @ x - threshold`` of a node's rows into `s`."""
+    for i in range(node.X.shape[0]):
+        s[i] = project(w, node.X, i) - threshold
+
+
+@inner_kernel
+def best_threshold(node, w, s, t, scratch):
+    """Return the best score and threshold for a normal vector.
+
+    Parameters
+    ----------
+    node : Node
+        The node.
+    w : ndarray of shape (d,)
+        Normal vector.
+    s, t : ndarray of shape (n,)
+        Overwritten, with the projections and -1.
+    scratch : SplitScratch
+        Overwritten.
+
+    Returns
+    -------
+    score, threshold : float
+        Infinity and 0 where all rows have one projection.
+    """
+    distances(node, w, 0.0, s)
+    for i in range(t.shape[0]):
+        t[i] = -1.0
+    return line_search(node, s, t, scratch)
+
+
+@kernel
+def choose_threshold(node, w):
+    """Return the lowest score and its threshold along a normal vector, as `best_threshold`.
+
+    Parameters
+    ----------
+    node : Node
+        The node.
+    w : ndarray of shape (d,)
+        Normal vector.
+
+    Returns
+    -------
+    score, threshold : float
+        Infinity and 0 where all rows have one projection.
+    """
+    n = node.X.shape[0]
+    return best_threshold(node, w, np.empty(n), np.empty(n), make_split_scratch(node))
+
+
+@kernel
+def score_hyperplane(node, w, threshold):
+    """Return the score of a split.
+
+    Parameters
+    ----------
+    node : Node
+        The node.
+    w : ndarray of shape (d,)
+        Normal vector.
+    threshold : float
+        Rows with a projection of at most this go left.
+
+    Returns
+    -------
+    float
+        The score; infinity where a side has fewer than ``node.min_rows`` rows.
+    """
+    s = np.empty(node.X.shape[0])
+    distances(node, w, threshold, s)
+    return score_distances(node, s, make_split_scratch(node))
+
+
+@kernel
+def score_undivided(node):
+    """Return the score of a node without a split."""
+    return undivided_score(node, make_split_scratch(node))
+
+
+@kernel
+def search_line(node, s, t):
+    """Return the best score and its alpha along a line, as `line_search`.
+
+    Parameters
+    ----------
+    node : Node
+        The node.
+    s, t : ndarray of shape (n,)
+        Signed distances at alpha = 0, and their change for each unit of alpha.
+
+    Returns
+    -------
+    score, alpha : float
+        Infinity and 0 where there is no split along the line.
+    """
+    return line_search(node, s, t, make_split_scratch(node))

@@ -1,0 +1,127 @@
+"""The search by bounds, against the scan of the whole line, which has a naive twin itself."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
+from evotree.fitness.lines import search_line_below
+from evotree.fitness.splits import Node, search_line
+from tests.reference import criteria as naive
+from tests.strategies import seeds
+
+each_criterion = pytest.mark.parametrize("name", (*CLASSIFICATION, *REGRESSION))
+
+KINDS = ("one", "whole", "large", "any")
+
+
+def make_node(rng, name, n, n_classes, kind, min_rows=1):
+    """Make a node without features: lines bring their own distances."""
+    weight = {
+        "one": np.ones(n),
+        "whole": rng.integers(1, 4, n).astype(float),
+        "large": rng.integers(1, 4, n) * 1e6,
+        "any": rng.random(n) + 1e-3,
+    }[kind]
+    if name in CLASSIFICATION:
+        y = rng.integers(0, n_classes, n).astype(np.int32)
+    else:
+        y, n_classes = rng.normal(size=n), 0
+    return Node(np.zeros((n, 1)), y, weight, n_classes, int(Criterion[name.upper()]), min_rows)
+
+
+@st.composite
+def lines(draw, name):
+    """Draw a node and a line along which some classes part, on a grid or not."""
+    rng = np.random.default_rng(draw(seeds))
+    n = draw(st.sampled_from((5, 33, 50, 120, 400)))
+    node = make_node(
+        rng, name, n, draw(st.integers(1, 6)), draw(st.sampled_from(KINDS)),
+        draw(st.sampled_from((1, 1, 2, 20))),
+    )  # fmt: skip
+    s = rng.normal(size=n) + draw(st.sampled_from((0.0, 0.5, 4.0))) * node.y
+    t = rng.normal(size=n) + draw(st.sampled_from((0.0, -3.0, 30.0)))
+    if draw(st.booleans()):
+        s, t = np.round(s, 1), np.round(t)
+    if draw(st.booleans()):
+        t = np.full(n, -1.0)
+    return node, s * 10.0 ** draw(st.integers(-8, 8)), t * 10.0 ** draw(st.integers(-8, 8))
+
+
+def assert_as_the_scan(node, name, s, t, known):
+    best, place = search_line(node, s, t)
+    score, alpha = search_line_below(node, s, t, known)
+    if best == np.inf:
+        assert (score, alpha) == (np.inf, 0.0)
+        return
+    assert score == pytest.approx(best, abs=1e-9)
+    if alpha != place:  # another split, or rounding has put another one of equals first
+        assert naive.score(node, name, s + alpha * t <= 0) == pytest.approx(best, abs=1e-9)
+
+
+@each_criterion
+@given(st.data())
+def test_the_search_finds_what_the_scan_finds(name, data):
+    node, s, t = data.draw(lines(name))
+    best = search_line(node, s, t)[0]
+    assert_as_the_scan(node, name, s, t, np.inf)
+    if best < np.inf:
+        assert_as_the_scan(node, name, s, t, best + 1e-9)
+        assert_as_the_scan(node, name, s, t, best + 0.1)
+
+
+@each_criterion
+@given(st.data())
+def test_nothing_as_good_as_what_is_known(name, data):
+    node, s, t = data.draw(lines(name))
+    best = search_line(node, s, t)[0]
+    if best < np.inf:
+        known = best - 1e-6 - 1e-3 * abs(best)
+        assert search_line_below(node, s, t, known)[0] > known
+
+
+@each_criterion
+@pytest.mark.parametrize("n", (200, 3000))
+@pytest.mark.parametrize("n_classes", (2, 7))
+@pytest.mark.parametrize("noise", (0.0, 0.3, 3.0))
+def test_searches_near_the_best_split(name, n, n_classes, noise):
+    """What the splitters do: distances from a hyperplane that parts most rows well."""
+    rng = np.random.default_rng(n + n_classes)
+    node = make_node(rng, name, n, n_classes, "one")
+    s = node.y - np.median(node.y) + noise * rng.normal(size=n) + 0.01 * rng.normal(size=n)
+    for t in (rng.normal(size=n), np.ones(n)):
+        assert_as_the_scan(node, name, s, t, np.inf)
+        known = search_line(node, s, t)[0]
+        assert_as_the_scan(node, name, s, t, known + 1e-12)
+
+
+@each_criterion
+@given(st.data(), st.sampled_from((2.0**-500, 2.0**-30, 2.0**30, 2.0**400)))
+def test_lines_have_no_unit(name, data, unit):
+    node, s, t = data.draw(lines(name))
+    score, alpha = search_line_below(node, s, t, np.inf)
+    assert search_line_below(node, unit * s, t, np.inf) == (score, unit * alpha)
+    assert search_line_below(node, s, unit * t, np.inf) == (score, alpha / unit)
+
+
+@pytest.mark.parametrize("name", CLASSIFICATION)
+def test_rows_at_one_place_are_not_parted(name):
+    """Many rows at few places that differ in the last bits: a bucket may end between them."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        node = make_node(rng, name, 200, 3, "one")
+        t = rng.integers(1, 4, 200) / 3.0
+        places = rng.integers(-3, 4, 200) / 7.0
+        assert_as_the_scan(node, name, -places * t, t, np.inf)
+
+
+@each_criterion
+def test_lines_without_splits(name):
+    node = make_node(np.random.default_rng(0), name, 100, 3, "one")
+    nothing = (np.inf, 0.0)
+    assert search_line_below(node, np.arange(100) - 50.0, np.zeros(100), np.inf) == nothing
+    assert search_line_below(node, np.zeros(100), np.arange(100) - 50.0, np.inf) == nothing
+    assert search_line_below(node, np.full(100, 0.3), np.full(100, 0.7), np.inf) == nothing
+    few = node._replace(min_rows=51)
+    assert search_line_below(few, np.arange(100) - 50.0, np.full(100, -1.0), np.inf) == nothing

