@@ -1,0 +1,228 @@
+"""Seeds: greedily grown trees, and trees that a user hands in, as members of a population."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evotree.operators.growth import grow
+from evotree.operators.pruning import prune
+from evotree.operators.splice import make_individual
+from evotree.operators.splitters import as_splitter
+from evotree.rng import as_generator
+from evotree.tree import ObliqueTree
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.individual import Individual
+    from evotree.operators.splitting import Splitter
+
+DIPOLE = "dipole"
+INITIAL = "initial"
+PLAIN_SHARE = 0.1  # of the population, for each splitter of seeding's plain form
+
+
+def seeding_shares(
+    seeding: str | Mapping[str, float] | Iterable[str] | None,
+) -> dict[str, float]:
+    """Return which share of a population each splitter grows, by name.
+
+    Parameters
+    ----------
+    seeding : None, str, iterable of str or mapping of str to float
+        None seeds nothing; names of splitters get a tenth of the population each; a mapping gives
+        the shares. ``"dipole"`` is the random initialization, which also gets what is left over.
+
+    Returns
+    -------
+    dict of str to float
+        Shares that add up to 1.
+
+    Raises
+    ------
+    ValueError
+        If there is no splitter of a name, or shares are negative or exceed 1 together.
+    """
+    if seeding is None:
+        return {DIPOLE: 1.0}
+    if isinstance(seeding, str):
+        seeding = (seeding,)
+    if not isinstance(seeding, Mapping):
+        names = list(seeding)
+        share = min(PLAIN_SHARE, 1.0 / max(1, len(names)))
+        seeding = dict.fromkeys((name for name in names if name != DIPOLE), share)
+    for name, share in seeding.items():
+        if not isinstance(name, str):
+            raise ValueError(f"seeding names {name!r}: allowed are names of splitters.")
+        as_splitter(name)
+        if not 0.0 <= share <= 1.0:
+            raise ValueError(f"seeding[{name!r}]={share!r}: allowed are shares in [0, 1].")
+    total = math.fsum(seeding.values())
+    if total > 1.0 + 1e-9:
+        raise ValueError(f"seeding={dict(seeding)!r}: the shares add up to {total:g}, above 1.")
+    return {**seeding, DIPOLE: max(0.0, 1.0 - total) + seeding.get(DIPOLE, 0.0)}
+
+
+def slot_origins(n: int, shares: Mapping[str, float]) -> list[str]:
+    """Return which splitter grows each slot of a population.
+
+    Parameters
+    ----------
+    n : int, at least 0
+        Number of slots.
+    shares : mapping of str to float
+        From `seeding_shares`.
+
+    Returns
+    -------
+    list of str, of length n
+        Whole parts of the shares; the rest goes to those that would get none, then by remainders.
+    """
+    exact = {name: n * share for name, share in shares.items()}
+    counts = {name: math.floor(amount + 1e-9) for name, amount in exact.items()}
+    by_need = sorted(
+        exact, key=lambda name: (counts[name] > 0 or exact[name] <= 0.0, counts[name] - exact[name])
+    )
+    for name in by_need[: n - sum(counts.values())]:
+        counts[name] += 1
+    return [name for name, count in counts.items() for _ in range(count)]
+
+
+def bootstrap(dataset: Dataset, rng: np.random.Generator, max_rows: int) -> Dataset:
+    """Return a bootstrap sample: rows drawn with replacement, in proportion to their weights.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    rng : numpy.random.Generator
+        Source of the draws.
+    max_rows : int, at least 1
+        How many draws, if there are as many rows.
+
+    Returns
+    -------
+    Dataset
+        The rows drawn; the weight of each is how often.
+    """
+    n_draws = min(max_rows, dataset.X.shape[0])
+    times = rng.multinomial(n_draws, dataset.sample_weight / dataset.total_weight)
+    rows = np.flatnonzero(times)
+    return dataset.take(rows, times[rows].astype(np.float64))
+
+
+def init_greedy(
+    dataset: Dataset,
+    size_penalty: float,
+    splitter: str | Splitter,
+    stream: np.ndarray,
+    criterion: str | None = None,
+    max_rows: int = 4096,
+    max_depth: int = 8,
+    min_rows: int = 5,
+) -> Individual:
+    """Make one individual by growing a tree greedily.
+
+    The tree is grown on a bootstrap sample of the rows, to a depth that is uniform in
+    1, ..., `max_depth`, so that seeds differ; then its subtrees that do not pay for their nodes on
+    all rows become leaves.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    size_penalty : float, at least 0
+        Charge for one node.
+    splitter : str or Splitter
+        Finds the hyperplanes.
+    stream : ndarray of shape (1,), uint64
+        Random state.
+    criterion : str, optional
+        Name of a criterion; by default entropy for classes and squared error for targets.
+    max_rows : int, at least 1, default=4096
+        Most draws of the bootstrap sample.
+    max_depth : int, at least 1, default=8
+        Greatest depth of a seed.
+    min_rows : int, at least 2, default=5
+        Nodes with fewer rows are leaves.
+
+    Returns
+    -------
+    Individual
+        Its fitness is not yet evaluated.
+    """
+    rng = as_generator(stream)
+    grown = grow(
+        bootstrap(dataset, rng, max_rows),
+        as_splitter(splitter),
+        criterion or ("entropy" if dataset.n_classes else "squared_error"),
+        max_depth=int(rng.integers(1, max_depth + 1)),
+        min_samples_split=min_rows,
+        stream=stream,
+    )
+    individual = make_individual(dataset, grown.weights, grown.thresholds, grown.subtree_size)
+    individual.stream = stream
+    return prune(individual, dataset, size_penalty)[0]
+
+
+def init_from_tree(dataset: Dataset, size_penalty: float, tree: Any) -> Individual:
+    """Make one individual of a tree that was found elsewhere.
+
+    Its leaves predict what the training rows that reach them say; its subtrees that do not pay for
+    their nodes become leaves.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    size_penalty : float, at least 0
+        Charge for one node.
+    tree : ObliqueTree, or a fitted estimator with a ``tree_``
+        Over raw features; the estimator is one of this package, or one of scikit-learn's decision
+        trees.
+
+    Returns
+    -------
+    Individual
+        Its fitness is not yet evaluated.
+
+    Raises
+    ------
+    ValueError
+        If the tree is none of these, or over another number of features.
+    """
+    weights, thresholds, subtree_size = raw_tree(tree)
+    n_features = dataset.X.shape[1]
+    if weights.shape[1] != n_features:
+        raise ValueError(
+            f"initial_trees holds a tree over {weights.shape[1]} features: the rows have "
+            f"{n_features}."
+        )
+    individual = make_individual(
+        dataset, weights * dataset.scale, thresholds - weights @ dataset.mean, subtree_size
+    )
+    return prune(individual, dataset, size_penalty)[0]
+
+
+def raw_tree(tree: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return weights, thresholds and subtree sizes of the forms of a tree that users hand in."""
+    found = getattr(tree, "tree_", tree)
+    if isinstance(found, ObliqueTree):
+        return found.weights, found.thresholds, found.subtree_size
+    if not hasattr(found, "children_left"):
+        raise ValueError(
+            f"initial_trees holds {tree!r}: allowed are ObliqueTree, and fitted estimators of this "
+            "package or of scikit-learn that have one tree."
+        )
+    # scikit-learn's nodes stand in prefix order, as ours do.
+    is_split = found.children_left >= 0
+    end = np.arange(1, found.node_count + 1)
+    for k in reversed(np.flatnonzero(is_split)):
+        end[k] = end[found.children_right[k]]
+    weights = np.zeros((found.node_count, found.n_features))
+    weights[is_split, found.feature[is_split]] = 1.0
+    thresholds = np.where(is_split, found.threshold, 0.0)
+    return weights, thresholds, (end - np.arange(found.node_count)).astype(np.int32)

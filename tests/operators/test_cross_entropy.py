@@ -1,0 +1,335 @@
+"""The cross-entropy splitter and its parts against naive twins."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from evotree.dataset import Dataset
+from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
+from evotree.fitness.splits import Node, choose_threshold, score_hyperplane, score_undivided
+from evotree.operators import cross_entropy, cross_entropy_node
+from evotree.operators.axis import Axis
+from evotree.operators.cross_entropy import CrossEntropy, denormalize, draw_rows, normalize
+from evotree.operators.cross_entropy_node import (
+    NORMALIZATIONS,
+    Frame,
+    column_frame,
+    independent_columns,
+    score_directions,
+    sort_rows,
+)
+from evotree.operators.growth import grow
+from evotree.rng import make_streams
+from tests.reference import cross_entropy as naive
+from tests.strategies import seeds
+
+QUICK = {"n_samples": 25, "max_iter": 8}
+
+
+def stream_of(seed):
+    return make_streams(seed, 0, 1)[0]
+
+
+def make_node(X, y, criterion="gini", weight=None, min_rows=1):
+    y = np.asarray(y)
+    is_regression = criterion in REGRESSION
+    return Node(
+        np.ascontiguousarray(X, dtype=np.float64),
+        y.astype(np.float64 if is_regression else np.int32),
+        np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64),
+        0 if is_regression else int(y.max()) + 1,
+        int(Criterion[criterion.upper()]),
+        min_rows,
+    )
+
+
+@st.composite
+def nodes(draw, criteria=CLASSIFICATION + REGRESSION, max_rows=30, max_features=6):
+    """Draw a node with ties, dependent and constant columns, odd weights and odd scales."""
+    rng = np.random.default_rng(draw(seeds))
+    n, d = draw(st.integers(2, max_rows)), draw(st.integers(1, max_features))
+    X = rng.integers(0, draw(st.sampled_from((2, 4, 1000))), (n, d)).astype(np.float64)
+    X *= 10.0 ** rng.integers(-8, 9, d) if draw(st.booleans()) else 1.0
+    if draw(st.booleans()):
+        X[:, 0] = 7.0
+    if d > 2 and draw(st.booleans()):
+        X[:, 1] = X[:, 2]
+    criterion = draw(st.sampled_from(criteria))
+    y = rng.integers(0, draw(st.integers(2, 4)), n)
+    if criterion in REGRESSION:
+        y = y + (rng.standard_normal(n) if draw(st.booleans()) else 0.0)
+    y[:2] = 0, 1
+    weight = rng.choice([0.125, 1.0, 3.0], n) if draw(st.booleans()) else np.ones(n)
+    return make_node(X, y, criterion, weight, draw(st.integers(1, 3)))
+
+
+@given(nodes(("gini", "entropy", "error", "twoing", *REGRESSION)), seeds)
+def test_scores_of_directions_are_those_of_the_definition(node, seed):
+    rng = np.random.default_rng(seed)
+    rows, order = sort_rows(node)
+    Z = np.vstack([rng.standard_normal((node.X.shape[1], node.X.shape[0])), np.ones(len(node.y))])
+    directions = rng.standard_normal((7, Z.shape[0]))
+    scores = score_directions(Z, rows, directions)
+    y, w, name = node.y[order], node.sample_weight[order], Criterion(node.criterion).name.lower()
+    expected = [naive.score(a @ Z <= 0, y, w, name, node.min_rows) for a in directions]
+    np.testing.assert_allclose(scores, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("criterion", CLASSIFICATION + REGRESSION)
+def test_scores_of_directions_are_those_of_hyperplanes(criterion, monkeypatch):
+    rng = np.random.default_rng(3)
+    y = rng.standard_normal(60) if criterion in REGRESSION else rng.integers(0, 3, 60)
+    node = make_node(rng.standard_normal((60, 9)), y, criterion, rng.uniform(0.5, 2.0, 60), 5)
+    Z, rows, frame = normalize(node, "robust")
+    directions = rng.standard_normal((33, 10))
+    scores = score_directions(Z, rows, directions)
+    planes = [denormalize(a, frame, 9) for a in directions]
+    expected = [score_hyperplane(node, w, threshold) for w, threshold in planes]
+    np.testing.assert_allclose(scores, expected, atol=1e-12)
+    # Many products go another way, by blocks; no row is so near to a hyperplane here that single
+    # precision matters.
+    monkeypatch.setattr(cross_entropy_node, "_FEW_PRODUCTS", 0)
+    monkeypatch.setattr(cross_entropy_node, "_BLOCK", 1000)
+    np.testing.assert_array_equal(score_directions(Z, rows, directions), scores)
+
+
+@given(nodes(), st.sampled_from(NORMALIZATIONS))
+def test_column_frame(node, normalization):
+    d = node.X.shape[1]
+    location, scale = np.empty(d), np.empty(d)
+    column_frame(node.X, node.sample_weight, NORMALIZATIONS.index(normalization), location, scale)
+    expected = naive.frame(node.X, node.sample_weight, normalization)
+    np.testing.assert_allclose(location, expected[0], rtol=1e-9)
+    np.testing.assert_allclose(scale, expected[1], rtol=1e-9)
+
+
+@given(nodes(), st.sampled_from(NORMALIZATIONS), seeds)
+def test_a_denormalized_hyperplane_splits_the_same_rows(node, normalization, seed):
+    Z, _, frame = normalize(node, normalization)
+    assume(frame.features.shape[0] > 0)
+    direction = np.random.default_rng(seed).standard_normal(Z.shape[0])
+    weights, threshold = denormalize(direction, frame, node.X.shape[1])
+    assert np.linalg.norm(weights) == pytest.approx(1.0)
+    distance = node.X @ weights - threshold
+    _, order = sort_rows(node)
+    normalized = direction @ Z
+    clear = np.abs(normalized) > 1e-6
+    assert ((distance[order] <= 0) == (normalized <= 0))[clear].all()
+
+
+@given(seeds, st.integers(2, 12), st.integers(1, 14))
+def test_reduction_keeps_independent_columns_in_the_order_of_the_ranking(seed, n, d):
+    rng = np.random.default_rng(seed)
+    rank = rng.integers(1, d + 1)
+    columns = rng.integers(-3, 4, (d, rank)) @ rng.standard_normal((rank, n))
+    ranking = rng.permutation(d)
+    kept = independent_columns(np.vstack([columns, np.ones(n)]), ranking)
+    with_ones = np.vstack([np.ones(n), columns])
+    assert np.linalg.matrix_rank(np.vstack([np.ones(n), columns[kept]])) == kept.shape[0] + 1
+    assert np.linalg.matrix_rank(with_ones) == kept.shape[0] + 1
+    assert kept.tolist() == naive.independent_columns(columns, ranking)
+
+
+def test_few_rows_are_searched_over_the_features_with_the_best_tests():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((6, 10))
+    y = np.array([0, 0, 0, 1, 1, 1])
+    X[:, 4] = y + 0.1 * X[:, 4]
+    X[:, 7] = 3.0 * X[:, 4] + 1.0
+    node = make_node(X, y)
+    Z, _, frame = normalize(node, "robust")
+    assert Z.shape == (6, 6)  # five features and the ones span the six rows
+    assert 4 in frame.features
+    assert 7 not in frame.features
+    split = CrossEntropy()(node, stream_of(0))
+    assert split.score == 0.0
+    assert not split.weights[np.setdiff1d(np.arange(10), frame.features)].any()
+
+
+@given(nodes(), seeds, st.sampled_from(NORMALIZATIONS), st.booleans(), st.sampled_from((None, 4)))
+def test_splits_are_valid_on_hostile_data(node, seed, normalization, refine_threshold, max_rows):
+    before = [array.copy() for array in node[:3]]
+    splitter = CrossEntropy(
+        normalization=normalization, refine_threshold=refine_threshold, max_rows=max_rows, **QUICK
+    )
+    split = splitter(node, stream_of(seed))
+    again = splitter(node, stream_of(seed))
+    for array, copy in zip(node[:3], before, strict=True):
+        np.testing.assert_array_equal(array, copy)
+    if split is None:
+        assert Axis()(node, stream_of(0)) is None
+        return
+    assert np.isfinite(split.weights).all()
+    assert math.isfinite(split.threshold)
+    assert math.isfinite(split.score)
+    # The axis search, which takes over where there is one feature, sums in another order.
+    score = score_hyperplane(node, split.weights, split.threshold)
+    assert split.score == pytest.approx(score, rel=1e-12, abs=1e-12)
+    assert split.weights.tobytes() == again.weights.tobytes()
+    assert split[1:] == again[1:]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("criterion", ["gini", "twoing", "entropy"])
+def test_separable_classes_are_parted(seed, criterion):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, (200, 2))
+    distance = X @ rng.standard_normal(2) - 0.1
+    X, distance = X[np.abs(distance) > 0.03], distance[np.abs(distance) > 0.03]
+    node = make_node(X, distance > 0, criterion)
+    split = CrossEntropy()(node, stream_of(seed))
+    goes_left = X @ split.weights <= split.threshold
+    assert len(np.unique(node.y[goes_left])) == len(np.unique(node.y[~goes_left])) == 1
+
+
+@pytest.mark.parametrize("criterion", CLASSIFICATION + REGRESSION)
+def test_oblique_classes_are_parted_better_than_by_the_best_axis_split(criterion):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((300, 3)) * [1e-8, 1.0, 1e8]
+    signal = X @ [1e8, 1.0, -1e-8]
+    y = signal + 0.1 * rng.standard_normal(300) if criterion in REGRESSION else signal > 0
+    node = make_node(X, y, criterion)
+    split = CrossEntropy()(node, stream_of(0))
+    assert split.score < Axis()(node, stream_of(0)).score < score_undivided(node)
+
+
+@given(nodes(max_features=1), seeds)
+def test_one_feature_is_split_exactly(node, seed):
+    split, expected = CrossEntropy(**QUICK)(node, stream_of(seed)), Axis()(node, stream_of(0))
+    assert (split is None) == (expected is None)
+    if split is not None:
+        np.testing.assert_array_equal(split.weights, expected.weights)
+        assert split[1:] == expected[1:]
+
+
+@given(nodes(), seeds)
+def test_refinement_does_not_worsen_the_score(node, seed):
+    assume(normalize(node, "robust")[2].features.shape[0] > 1)
+    plain = CrossEntropy(refine_threshold=False, **QUICK)(node, stream_of(seed))
+    refined = CrossEntropy(refine_threshold=True, **QUICK)(node, stream_of(seed))
+    if plain is None:
+        assert refined is None
+        return
+    assert refined.score <= plain.score
+    np.testing.assert_array_equal(refined.weights, plain.weights)
+    assert refined.score <= choose_threshold(node, plain.weights)[0] + 1e-12
+
+
+def test_a_large_node_is_searched_on_some_rows_and_scored_on_all():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 4))
+    node = make_node(X, X.sum(axis=1) > 0, min_rows=100)
+    split = CrossEntropy(max_rows=150)(node, stream_of(0))
+    assert split.score == score_hyperplane(node, split.weights, split.threshold)
+    assert split.score < 0.15
+    part = CrossEntropy(max_rows=150)._draw_part(node, stream_of(0))
+    assert part.X.shape == (150, 4)
+    assert part.min_rows == 5
+    rows = {row.tobytes() for row in X}
+    assert {row.tobytes() for row in part.X} <= rows
+    wide = make_node(rng.standard_normal((50, 20)), np.arange(50) % 2)
+    assert CrossEntropy(max_rows=2)._draw_part(wide, stream_of(0)).X.shape == (40, 20)
+
+
+def test_drawn_rows_are_uniform_and_ascend():
+    stream = stream_of(0)
+    count = np.zeros(7)
+    for _ in range(3000):
+        drawn = draw_rows(stream, 7, 3)
+        assert (np.diff(drawn) > 0).all()
+        count[drawn] += 1
+    np.testing.assert_allclose(count / 3000, 3 / 7, atol=0.04)
+
+
+@pytest.mark.parametrize("patience", [1, 4])
+def test_the_search_stops_when_the_level_has_not_fallen(patience, monkeypatch):
+    levels = iter([5.0, 4.0, 4.0, 3.0, *[3.0] * 20])
+    calls = []
+
+    def constant_scores(Z, rows, directions):
+        calls.append(directions.copy())
+        return np.full(directions.shape[0], next(levels))
+
+    monkeypatch.setattr(cross_entropy, "score_directions", constant_scores)
+    rng = np.random.default_rng(0)
+    node = make_node(rng.standard_normal((20, 2)), np.arange(20) % 2)
+    assert CrossEntropy(patience=patience)(node, stream_of(0)) is not None
+    # With K = 1 the second 4 ends it; with K = 4 the fourth repetition of 3 does.
+    assert len(calls) == (3 if patience == 1 else 8)
+
+
+def test_incumbents_and_elites_follow_the_scores(monkeypatch):
+    target = np.array([0.6, 0.0, -0.8])
+
+    def nearness(Z, rows, directions):
+        return 3.0 - directions @ target
+
+    monkeypatch.setattr(cross_entropy, "score_directions", nearness)
+    rng = np.random.default_rng(0)
+    node = make_node(rng.standard_normal((40, 2)), np.arange(40) % 2)
+    Z, rows, _ = normalize(node, "standard")
+    incumbents = CrossEntropy(patience=10)._search(Z, rows, stream_of(0))
+    nearness_of = [a @ target for a in incumbents]
+    assert nearness_of == sorted(nearness_of)
+    assert nearness_of[-1] > 1.0 - 1e-6
+
+
+def test_number_of_candidates():
+    assert CrossEntropy()._n_samples(100, 3) == 100
+    assert CrossEntropy()._n_samples(1000, 18) == math.ceil(36 * math.log2(1000))
+    assert CrossEntropy()._n_samples(60000, 784) == 500
+    assert CrossEntropy(max_samples=None)._n_samples(60000, 784) == 24889
+    assert CrossEntropy(n_samples=7)._n_samples(60000, 784) == 7
+
+
+def test_normalization_ignores_what_has_no_scale():
+    node = make_node([[0.0, 5.0, 1.0], [0.0, 5.0, 2.0], [1e9, 5.0, 3.0]], [0, 1, 1])
+    _, _, frame = normalize(node, "robust")
+    assert frame.features.tolist() == [2, 0] or frame.features.tolist() == [0, 2]
+    assert isinstance(frame, Frame)
+    # Two thirds of the first column are ties: its interquartile range is none of its scale.
+    d = np.empty((2, 3))
+    column_frame(
+        np.repeat(node.X, [9, 9, 1], axis=0), np.ones(19), NORMALIZATIONS.index("robust"), *d
+    )
+    assert d[1, 0] == pytest.approx(1e9 * math.sqrt(18) / 19)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_it_grows_trees(task):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 4))
+    y = X @ [1.0, 2.0, 0.0, -1.0]
+    dataset = Dataset.from_arrays(X, y if task == "regression" else y > 0.5, task=task)
+    criterion = "squared_error" if task == "regression" else "gini"
+    sizes = []
+    for splitter in (CrossEntropy(), Axis()):
+        tree = grow(
+            dataset, splitter, criterion, max_depth=6, min_samples_leaf=5, stream=stream_of(0)
+        )
+        sizes.append(tree.subtree_size[0])
+    if task == "classification":
+        assert sizes[0] < sizes[1] / 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("smoothing", 1.0),
+        ("smoothing", -0.1),
+        ("elite_share", 0.0),
+        ("elite_share", 1.5),
+        ("patience", 0),
+        ("max_iter", 0),
+        ("n_samples", 0),
+        ("max_samples", 2.5),
+        ("max_rows", 1),
+        ("normalization", "quantile"),
+    ],
+)
+def test_parameters_are_checked(name, value):
+    with pytest.raises(ValueError, match=f"{name}={value!r}: allowed are "):
+        CrossEntropy(**{name: value})

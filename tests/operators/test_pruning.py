@@ -1,0 +1,323 @@
+"""Pruning: against scikit-learn's path, against all prunings of small trees, tree by tree."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from evotree.dataset import Dataset
+from evotree.operators.axis import Axis
+from evotree.operators.growth import grow
+from evotree.operators.pruning import (
+    cheapest,
+    kept_nodes,
+    node_risk,
+    prune,
+    prune_marked,
+    prune_tree,
+    unprofitable,
+    weakest_links,
+)
+from evotree.operators.pruning_rules import (
+    cost_complexity_path,
+    critical_alphas,
+    sequence_sums,
+)
+from evotree.operators.splice import make_individual
+from evotree.rng import make_streams
+from evotree.tree import ObliqueTree
+from tests.reference import pruning as naive
+from tests.strategies import populations, seeds
+
+
+def stream_of(seed):
+    return make_streams(seed, 0, 1)[0]
+
+
+@st.composite
+def risky_trees(draw, max_internal=6):
+    """Draw a small tree and the risks of its nodes; whole numbers tie often."""
+    rng = np.random.default_rng(draw(seeds))
+    size = np.array(naive.random_sizes(rng, draw(st.integers(0, max_internal))), dtype=np.int32)
+    kind = draw(st.sampled_from(("whole", "split off", "any")))
+    risk = rng.integers(0, 8, len(size)).astype(float) if kind != "any" else rng.random(len(size))
+    if kind == "split off":  # as on training rows, where a split raises no risk
+        for k in reversed(range(len(size))):
+            if size[k] > 1:
+                risk[k] = sum(risk[list(naive.children_of(size, k))]) + rng.integers(0, 3)
+    return risk, size
+
+
+# The path, against scikit-learn and against all prunings
+
+
+def converted(model, X, y, sample_weight):
+    """Return the risks and the subtree sizes of a tree of scikit-learn, whose order is ours."""
+    tree = model.fit(X, y, sample_weight).tree_
+    size = np.ones(tree.node_count, dtype=np.int32)
+    for k in reversed(range(tree.node_count)):
+        if tree.children_left[k] >= 0:
+            assert tree.children_left[k] == k + 1
+            size[k] += size[k + 1] + size[tree.children_right[k]]
+    weight = tree.weighted_n_node_samples
+    return tree.impurity * weight / weight[0], size
+
+
+def without_repeats(alphas, impurities):
+    """Keep the last of the trees whose alphas agree but for rounding."""
+    last = np.append(np.diff(alphas) > 1e-10 * alphas[-1], True)
+    return np.maximum(alphas[last], 0.0), impurities[last]
+
+
+@pytest.mark.parametrize("is_weighted", (False, True))
+@pytest.mark.parametrize(
+    "load, model",
+    (
+        (load_iris, DecisionTreeClassifier(random_state=0)),
+        (load_wine, DecisionTreeClassifier(criterion="entropy", max_features=1, random_state=0)),
+        (load_breast_cancer, DecisionTreeClassifier(splitter="random", random_state=3)),
+        (load_diabetes, DecisionTreeRegressor(random_state=0)),
+    ),
+)
+def test_path_is_that_of_scikit_learn(load, model, is_weighted):
+    X, y = load(return_X_y=True)
+    weight = np.random.default_rng(0).random(len(y)) if is_weighted else None
+    risk, size = converted(model, X, y, weight)
+    alphas, impurities = cost_complexity_path(risk, size)
+    path = model.cost_complexity_pruning_path(X, y, weight)
+    their_alphas, their_impurities = without_repeats(path.ccp_alphas, path.impurities)
+    assert alphas[0] == 0.0
+    np.testing.assert_allclose(alphas, their_alphas, rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(impurities, their_impurities, rtol=1e-7, atol=1e-12)
+    collapse_at = weakest_links(risk, size)
+    for i in range(0, len(alphas) - 1, max(1, len(alphas) // 5)):
+        alpha = (alphas[i] + alphas[i + 1]) / 2
+        pruned = type(model)(**{**model.get_params(), "ccp_alpha": alpha}).fit(X, y, weight)
+        assert len(kept_nodes(size, collapse_at <= alpha)[0]) == pruned.tree_.node_count
+
+
+@given(risky_trees(max_internal=12))
+def test_path_cuts_the_weakest_link_again_and_again(drawn):
+    risk, size = drawn
+    alphas, risks = cost_complexity_path(risk, size)
+    their_alphas, their_risks = naive.weakest_link_path(risk, size)
+    np.testing.assert_allclose(alphas, their_alphas, atol=1e-9)
+    np.testing.assert_allclose(risks, their_risks, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("power", (0.0, 1.0, 2.0))
+def test_path_of_larger_trees(seed, power):
+    """Many links below a node are cut before it, the more so where gains grow with the subtree."""
+    rng = np.random.default_rng(seed)
+    size = np.array(naive.random_sizes(rng, 60), dtype=np.int32)
+    risk = rng.random(len(size))
+    for k in reversed(range(len(size))):
+        if size[k] > 1:
+            risk[k] = sum(risk[list(naive.children_of(size, k))]) + rng.random() * size[k] ** power
+    their_alphas, their_risks = naive.weakest_link_path(risk, size)
+    alphas, risks = cost_complexity_path(risk, size)
+    np.testing.assert_allclose(alphas, their_alphas)
+    np.testing.assert_allclose(risks, their_risks)
+
+
+@given(risky_trees(), st.floats(0, 8))
+def test_every_tree_of_the_sequence_is_the_smallest_cheapest(drawn, any_alpha):
+    risk, size = drawn
+    collapse_at = weakest_links(risk, size)
+    assert (collapse_at[size == 1] == np.inf).all()
+    alphas = critical_alphas(collapse_at, size)
+    between = (alphas[:-1] + alphas[1:]) / 2
+    for alpha in (*alphas, *between, any_alpha, alphas[-1] + 1):
+        best = naive.smallest_cheapest(risk, size, alpha)
+        # At a critical alpha rounding may decide: a hair above it, ties are cut.
+        assert naive.leaves_after(size, collapse_at <= alpha + 1e-12) == best
+    assert collapse_at[0] == np.inf or (weakest_links(risk, size) <= alphas[-1])[0]
+
+
+@given(risky_trees(), st.sampled_from((0.0, 0.25, 0.5, 1.0, 3.0)))
+def test_one_price_gives_the_tree_of_the_sequence(drawn, node_charge):
+    """A charge for each node is half of one for each leaf: there are two nodes less one a leaf."""
+    risk, size = drawn
+    marks = cheapest(risk, size, node_charge)
+    assert not marks[size == 1].any()
+    expected = naive.smallest_cheapest(risk, size, 2 * node_charge)
+    assert naive.leaves_after(size, marks) == expected
+
+
+def test_splits_that_change_nothing_go_at_no_price():
+    """Sums of shares carry rounding: 0.1 + 0.2 is not 0.3."""
+    size = np.array([5, 3, 1, 1, 1], dtype=np.int32)
+    risk = np.array([0.9, 0.3, 0.1, 0.2, 0.1])
+    collapse_at = weakest_links(risk, size)
+    assert collapse_at[1] == 0.0
+    np.testing.assert_allclose(cost_complexity_path(risk, size), [[0.0, 0.5], [0.4, 0.9]])
+
+
+@given(risky_trees(max_internal=12), st.booleans())
+def test_sums_over_the_leaves_of_every_tree(drawn, with_root_alone):
+    risk, size = drawn
+    collapse_at = weakest_links(risk, size)
+    alphas = np.unique(np.append(critical_alphas(collapse_at, size) * 0.9, 1.5))
+    if with_root_alone:
+        alphas = np.append(alphas, np.inf)
+    values = np.random.default_rng(0).random((len(size), 2))
+    sums = sequence_sums(values, collapse_at, size, alphas)
+    for alpha, found in zip(alphas, sums, strict=True):
+        leaves = naive.leaves_after(size, collapse_at <= alpha)
+        np.testing.assert_allclose(found, values[leaves].sum(axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("turn", ("left", "right", "both"))
+def test_long_chains_take_no_recursion_and_little_time(turn):
+    """A tree as deep as it can be; a pass over all of it for each cut would take minutes."""
+    n_internal = 10_000
+    rng = np.random.default_rng(0)
+    goes_left = {"left": np.ones, "right": np.zeros}.get(turn, rng.random)(n_internal) >= 0.5
+    size, ends = [], 0
+    for k in range(n_internal):
+        size.append(2 * (n_internal - k) + 1)
+        if goes_left[k]:
+            ends += 1
+        else:
+            size.append(1)
+    size = np.array(size + [1] * (1 + ends), dtype=np.int32)
+    if turn != "both":
+        assert len(size) == 2 * n_internal + 1
+    risk = np.zeros(len(size))
+    for k in reversed(range(len(size))):
+        risk[k] = rng.random()
+        if size[k] > 1:
+            risk[k] += risk[k + 1] + risk[k + 1 + size[k + 1]]
+    weakest_links(risk[-1:], size[-1:])
+    began = time.perf_counter()
+    alphas, risks = cost_complexity_path(risk, size)
+    assert time.perf_counter() - began < 10.0  # seconds; it takes a hundredth of one compiled
+    assert (np.diff(alphas) > 0).all() and (np.diff(risks) > 0).all()
+    assert risks[-1] == pytest.approx(risk[0])
+    marks = np.zeros(len(size), dtype=bool)
+    marks[2] = True
+    tree = ObliqueTree(np.ones((len(size), 1)), np.zeros(len(size)), size, risk[:, None])
+    assert len(prune_tree(tree, marks).validate()) == len(size) - size[2] + 1
+
+
+def test_a_single_leaf_has_one_pruning():
+    risk, size = np.array([0.3]), np.ones(1, dtype=np.int32)
+    assert weakest_links(risk, size).tolist() == [np.inf]
+    assert [a.tolist() for a in cost_complexity_path(risk, size)] == [[0.0], [0.3]]
+    assert not cheapest(risk, size, 1.0).any()
+    tree = ObliqueTree(np.zeros((1, 2)), np.zeros(1), size, np.ones((1, 2)))
+    assert prune_tree(tree, np.array([True])) == tree
+
+
+# Risks
+
+
+@pytest.mark.parametrize(
+    "criterion, impurity",
+    (
+        ("gini", lambda p: 1 - (p**2).sum()),
+        ("entropy", lambda p: -(p[p > 0] * np.log2(p[p > 0])).sum()),
+        ("gain_ratio", lambda p: -(p[p > 0] * np.log2(p[p > 0])).sum()),
+        ("error", lambda p: 1 - p.max()),
+        ("sum_minority", lambda p: 1 - p.max()),
+        ("twoing", lambda p: 1 - p.max()),
+        (None, lambda p: 1 - p.max()),
+    ),
+)
+def test_risk_of_classes(criterion, impurity):
+    counts = np.array([[6.0, 3.0, 1.5], [6.0, 0.5, 0.0], [0.0, 2.5, 1.5]])
+    expected = [row.sum() / 10.5 * impurity(row / row.sum()) for row in counts]
+    np.testing.assert_allclose(node_risk(counts, 3, criterion), expected, atol=1e-15)
+
+
+def test_risk_by_variances_numbers_the_classes_at_the_root():
+    counts = np.array([[6.0, 3.0, 1.0], [1.0, 3.0, 0.0], [5.0, 0.0, 1.0]])
+    number = np.array([1.0, 2.0, 3.0])
+    expected = []
+    for row in counts:
+        mean = row @ number / row.sum()
+        expected.append(row @ (number - mean) ** 2 / 10.0)
+    np.testing.assert_allclose(node_risk(counts, 3, "sum_of_variances"), expected)
+
+
+def test_risk_of_targets():
+    rng = np.random.default_rng(0)
+    y, w = rng.normal(size=20), rng.random(20)
+    sides = [np.arange(20), np.arange(7), np.arange(7, 20)]
+    counts = np.array([[w[i].sum(), w[i] @ y[i], w[i] @ y[i] ** 2] for i in sides])
+    expected = [w[i] @ (y[i] - np.average(y[i], weights=w[i])) ** 2 / w.sum() for i in sides]
+    np.testing.assert_allclose(node_risk(counts, 0), expected)
+
+
+@pytest.mark.parametrize("n_classes, criterion", ((2, "squared_error"), (0, "absolute_error")))
+def test_risk_names_what_is_allowed(n_classes, criterion):
+    with pytest.raises(ValueError, match=f"criterion='{criterion}': allowed are '"):
+        node_risk(np.ones((1, 3)), n_classes, criterion)
+
+
+# What a pruning does to a tree
+
+
+@given(populations(), seeds)
+def test_marked_subtrees_become_leaves(drawn, seed):
+    dataset, (individual, *_) = drawn
+    marks = np.random.default_rng(seed).random(len(individual)) < 0.3
+    tree = individual.to_tree()
+    for array in (tree.weights, tree.thresholds, tree.subtree_size, tree.values):
+        array.flags.writeable = False
+    pruned = prune_tree(tree, marks).validate()
+    way_ends = [next((k for k in way if marks[k]), way[-1]) for way in naive.reach(tree, dataset.X)]
+    np.testing.assert_array_equal(pruned.predict_value(dataset.X), tree.values[way_ends])
+    assert pruned.n_leaves == len(naive.leaves_after(tree.subtree_size, marks))
+    assert not np.shares_memory(pruned.values, tree.values)
+    child = individual.clone()
+    child.fitness.values = (1.0,)
+    assert prune_marked(child, dataset, marks) == (child,)
+    assert child == pruned
+    assert child.fitness.valid == (not marks.any())
+    again = make_individual(dataset, child.weights, child.thresholds, child.subtree_size)
+    for found, expected in zip(child.nodes(), again.nodes(), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@given(seeds, st.integers(1, 4), st.sampled_from((0.0, 0.3, 1.0)))
+def test_profit_is_reckoned_bottom_up(seed, n_classes, node_charge):
+    """The twin compares the same sums, so that ties are cut in both or in neither."""
+    rng = np.random.default_rng(seed)
+    size = naive.random_sizes(rng, 20)
+    counts = np.zeros((len(size), n_classes))
+    worth, expected = np.empty(len(size)), np.zeros(len(size), dtype=bool)
+    for k in reversed(range(len(size))):
+        if size[k] == 1:
+            counts[k] = rng.integers(0, 4, n_classes) * rng.choice([0.1, 1.0])
+            worth[k] = counts[k].max() - node_charge
+            continue
+        left, right = naive.children_of(size, k)
+        counts[k] = counts[left] + counts[right]
+        worth[k] = counts[k].max() - node_charge
+        kept = worth[left] + worth[right] - node_charge
+        expected[k] = kept <= worth[k]
+        worth[k] = max(kept, worth[k])
+    found = unprofitable(counts, np.array(size, dtype=np.int32), node_charge)
+    np.testing.assert_array_equal(found, expected)
+
+
+@given(seeds, st.sampled_from((0.0, 0.01, 0.1)))
+def test_regression_trees_are_pruned_by_explained_variance(seed, penalty):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(25, 2)), rng.normal(size=25)
+    dataset = Dataset.from_arrays(X, y, task="regression").take(np.arange(20))
+    individual = grow(dataset, Axis(), "squared_error", max_depth=3, stream=stream_of(seed))
+    size = individual.subtree_size
+    risk = node_risk(individual.counts, 0) / individual.counts[0, 2] * individual.counts[0, 0]
+    best = max(
+        1 - risk[leaves].sum() - penalty * (2 * len(leaves) - 1)
+        for leaves in map(np.array, naive.prunings(size))
+    )
+    (pruned,) = prune(individual, dataset, penalty)
+    assert pruned.quality - penalty * len(pruned) == pytest.approx(best, abs=1e-9)

@@ -1,0 +1,208 @@
+"""The choice of a pruning by rows that the tree was not grown on, tree by tree and row by row."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evotree.dataset import Dataset
+from evotree.operators.axis import Axis
+from evotree.operators.dipole import Dipole
+from evotree.operators.growth import grow
+from evotree.operators.pruning import node_risk, prune_marked, weakest_links
+from evotree.operators.pruning_rules import (
+    assign_folds,
+    choose_tree,
+    critical_alphas,
+    node_losses,
+    prune_cross_validated,
+    prune_held_out,
+    prune_reduced_error,
+    sequence_sums,
+)
+from evotree.rng import make_streams
+from tests.reference import pruning as naive
+from tests.strategies import datasets, seeds
+
+
+def stream_of(seed):
+    return make_streams(seed, 0, 1)[0]
+
+
+@st.composite
+def held_out_trees(draw):
+    """Draw a grown tree, and a data set in its units of rows it was not grown on."""
+    dataset = draw(all_datasets())
+    part = np.random.default_rng(draw(seeds)).random(dataset.X.shape[0]) < 0.5
+    part[0] = False
+    splitter = Dipole() if dataset.n_classes > 0 else Axis()
+    criterion = "gini" if dataset.n_classes > 0 else "squared_error"
+    individual = grow(
+        dataset.take(~part), splitter, criterion, max_depth=4, stream=stream_of(draw(seeds))
+    )
+    return individual, dataset.take(part)
+
+
+@st.composite
+def all_datasets(draw):
+    """Draw a data set for either task."""
+    dataset = draw(datasets())
+    if draw(st.booleans()):
+        return dataset
+    rng = np.random.default_rng(draw(seeds))
+    targets = rng.integers(0, 5, dataset.X.shape[0]) * 0.7
+    return Dataset.from_arrays(dataset.raw, targets, dataset.sample_weight, task="regression")
+
+
+# The choice by other rows
+
+
+@given(held_out_trees(), st.sampled_from((0.0, 0.5, 1.0, 3.0)))
+def test_held_out_choice_tree_by_tree(drawn, k):
+    tree, held_out = drawn
+    risk = node_risk(tree.counts, held_out.n_classes)
+    marks = prune_held_out(tree, risk, held_out, k)
+    collapse_at = weakest_links(risk, tree.subtree_size)
+    if len(held_out.y) == 0:
+        np.testing.assert_array_equal(marks, collapse_at <= 0.0)
+        return
+    alphas = critical_alphas(collapse_at, tree.subtree_size)
+    losses = [naive.row_losses(tree, collapse_at <= alpha, held_out) for alpha in alphas]
+    values = np.column_stack(node_losses(tree, held_out))
+    sums = sequence_sums(values, collapse_at, tree.subtree_size, alphas)
+    weight = held_out.sample_weight
+    np.testing.assert_allclose(sums[:, 0], np.array(losses) @ weight, atol=1e-9)
+    np.testing.assert_allclose(sums[:, 1], np.array(losses) ** 2 @ weight, atol=1e-9)
+    chosen = alphas[naive.k_se_choice(losses, weight, k)]
+    np.testing.assert_array_equal(marks, collapse_at <= chosen)
+
+
+def test_the_standard_error_is_that_of_a_share():
+    """Of 100 rows 20, 22, 25 are wrong: sqrt(0.2 * 0.8 / 100) = 0.04 reaches 0.24, not 0.25."""
+    losses = np.array([23.0, 20.0, 22.0, 25.0])
+    assert choose_tree(losses, losses, 100.0, 0.0) == 1
+    assert choose_tree(losses, losses, 100.0, 1.0) == 2
+    assert choose_tree(losses, losses, 100.0, 1.26) == 3
+    ties = np.array([3.0, 1.0, 1.0 + 1e-15, 2.0])
+    assert choose_tree(ties, ties, 100.0, 0.0) == 2
+    assert choose_tree(np.zeros(4), np.zeros(4), 9.0, 1.0) == 3
+
+
+def test_the_standard_error_is_that_of_the_smallest_of_the_best():
+    """Of 10 rows both lose 0.2 in the mean; the errors are 0.63 and 0.13, which 0.4 is beyond."""
+    assert choose_tree(np.array([2.0, 2.0, 4.0]), np.array([40.0, 2.0, 16.0]), 10.0, 1.0) == 1
+
+
+@given(held_out_trees(), st.sampled_from((0.0, 1.0)))
+def test_a_weight_of_two_is_a_row_held_out_twice(drawn, k):
+    tree, held_out = drawn
+    risk = node_risk(tree.counts, held_out.n_classes)
+    rows = np.arange(len(held_out.y))
+    doubled = held_out.take(rows, 2.0 * held_out.sample_weight)
+    twice = held_out.take(np.repeat(rows, 2))
+    np.testing.assert_array_equal(
+        prune_held_out(tree, risk, doubled, k), prune_held_out(tree, risk, twice, k)
+    )
+
+
+@given(held_out_trees())
+def test_reduced_error(drawn):
+    tree, held_out = drawn
+    losses, _ = node_losses(tree, held_out)
+    loss, leaves = naive.reduced_error(losses, tree.subtree_size)
+    marks = prune_reduced_error(tree, held_out)
+    assert naive.leaves_after(tree.subtree_size, marks) == leaves
+    assert naive.row_losses(tree, marks, held_out) @ held_out.sample_weight == pytest.approx(loss)
+    assert loss <= min(losses[leaves].sum() for leaves in naive.prunings(tree.subtree_size)) + 1e-9
+
+
+# Cross-validation
+
+
+@given(all_datasets(), st.integers(2, 12), seeds)
+def test_folds_are_even(dataset, n_folds, seed):
+    folds = assign_folds(dataset, n_folds, stream_of(seed))
+    np.testing.assert_array_equal(folds, assign_folds(dataset, n_folds, stream_of(seed)))
+    sizes = np.bincount(folds, minlength=n_folds)
+    assert np.ptp(sizes) <= 1 and len(sizes) == n_folds
+    for c in range(dataset.n_classes):
+        assert np.ptp(np.bincount(folds[dataset.y == c], minlength=n_folds)) <= 1
+
+
+@pytest.mark.parametrize("task", ("classification", "regression"))
+@pytest.mark.parametrize("k", (0.0, 0.5))
+def test_cross_validation_fold_by_fold(task, k):
+    criterion = "gini" if task == "classification" else "squared_error"
+
+    def grow_on(rows):
+        return grow(rows, Axis(), criterion, max_depth=5, stream=stream_of(0))
+
+    def links_of(tree, n_classes):
+        return weakest_links(node_risk(tree.counts, n_classes, criterion), tree.subtree_size)
+
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.random((50, 2))
+        y = X[:, 0] > X[:, 1]
+        y = y ^ (rng.random(50) < 0.2) if task == "classification" else y + rng.normal(size=50)
+        dataset = Dataset.from_arrays(X, y, rng.integers(1, 4, 50), task=task)
+        main = grow_on(dataset)
+        marks = prune_cross_validated(
+            main, dataset, grow_on, n_folds=4, standard_errors=k, criterion=criterion,
+            stream=stream_of(seed),
+        )  # fmt: skip
+        links = links_of(main, dataset.n_classes)
+        alphas = critical_alphas(links, main.subtree_size)
+        losses, weights = [[] for _ in alphas], []
+        folds = assign_folds(dataset, 4, stream_of(seed))
+        for fold in range(4):
+            tree = grow_on(dataset.take(folds != fold))
+            held_out = dataset.take(folds == fold)
+            weights.append(held_out.sample_weight)
+            for i, alpha in enumerate(alphas):
+                typical = np.sqrt(alpha * alphas[i + 1]) if i + 1 < len(alphas) else np.inf
+                pruned = links_of(tree, dataset.n_classes) <= typical
+                losses[i].append(naive.row_losses(tree, pruned, held_out))
+        losses = [np.concatenate(loss) for loss in losses]
+        chosen = naive.k_se_choice(losses, np.concatenate(weights), k)
+        np.testing.assert_array_equal(marks, links <= alphas[chosen])
+
+
+def test_cross_validation_sees_through_noise():
+    rng = np.random.default_rng(0)
+    X, noise = rng.random((300, 4)), rng.integers(0, 2, 300)
+    for y, n_leaves in ((noise, 1), ((X[:, 0] > 0.5) ^ (noise & (rng.random(300) < 0.2)), 2)):
+        dataset = Dataset.from_arrays(X, y)
+
+        def grow_on(rows):
+            return grow(rows, Axis(), stream=stream_of(0))
+
+        main = grow_on(dataset)
+        assert main.n_leaves > 30
+        marks = prune_cross_validated(
+            main, dataset, grow_on, standard_errors=1.0, stream=stream_of(0)
+        )
+        assert prune_marked(main, dataset, marks)[0].n_leaves == n_leaves
+
+
+@given(all_datasets(), seeds)
+def test_cross_validation_of_any_rows(dataset, seed):
+    criterion = "gini" if dataset.n_classes > 0 else "squared_error"
+
+    n_rows = []
+
+    def grow_on(rows):
+        n_rows.append(rows.X.shape[0])
+        return grow(rows, Axis(), criterion, stream=stream_of(seed))
+
+    main = grow_on(dataset)
+    marks = prune_cross_validated(main, dataset, grow_on, n_folds=3, stream=stream_of(seed))
+    assert all(0 < n < dataset.X.shape[0] for n in n_rows[1:])
+    assert marks.shape == (len(main),) and not marks[main.is_leaf].any()
+
+
+def test_cross_validation_needs_two_folds():
+    dataset = Dataset.from_arrays([[0.0], [1.0]], [0, 1])
+    main = grow(dataset, Axis(), stream=stream_of(0))
+    with pytest.raises(ValueError, match="n_folds=1: allowed are integers of at least 2."):
+        prune_cross_validated(main, dataset, lambda rows: main, n_folds=1, stream=stream_of(0))

@@ -1,0 +1,221 @@
+"""Seeds of a population: shares, greedy seeds, trees handed in, and who descends from them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris, load_wine
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
+
+from evotree import EvoTreeClassifier, ObliqueTreeClassifier, evolve, make_toolbox, to_frame
+from evotree.dataset import Dataset
+from evotree.fitness.objectives import PenalizedAccuracy
+from evotree.operators.crossover import cx_trees
+from evotree.operators.initialization import init_dipolar
+from evotree.operators.seeding import (
+    bootstrap,
+    init_from_tree,
+    init_greedy,
+    raw_tree,
+    seeding_shares,
+    slot_origins,
+)
+from evotree.operators.splice import make_individual
+from evotree.operators.splitters import SPLITTERS
+from evotree.rng import make_streams
+from tests.strategies import datasets, seeds
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return Dataset.from_arrays(*load_wine(return_X_y=True))
+
+
+shares = st.dictionaries(st.sampled_from(sorted(SPLITTERS)), st.floats(0.0, 0.3), max_size=3)
+
+
+@given(shares, st.integers(0, 200))
+def test_slots_follow_the_shares(asked, n):
+    full = seeding_shares(asked)
+    assert sum(full.values()) == pytest.approx(1.0)
+    origins = slot_origins(n, full)
+    assert len(origins) == n
+    for name, share in full.items():
+        assert abs(origins.count(name) - n * share) < 1.0 + 1e-6
+
+
+def test_plain_form_gives_a_tenth_each():
+    assert seeding_shares(("axis", "linear")) == pytest.approx(
+        {"axis": 0.1, "linear": 0.1, "dipole": 0.8}
+    )
+    assert seeding_shares("axis") == pytest.approx({"axis": 0.1, "dipole": 0.9})
+    assert seeding_shares(None) == {"dipole": 1.0}
+    assert seeding_shares({"dipole": 0.8, "axis": 0.2}) == pytest.approx(
+        {"dipole": 0.8, "axis": 0.2}
+    )
+
+
+@pytest.mark.parametrize(
+    ("seeding", "message"),
+    [
+        ("forest", "'forest'.*'axis'"),
+        (("axis", "forest"), "'forest'"),
+        ({"axis": -0.1}, r"seeding\['axis'\]=-0.1"),
+        ({"axis": 0.7, "linear": 0.6}, "add up to 1.3"),
+        ({3: 0.5}, "seeding names 3"),
+    ],
+)
+def test_bad_shares_are_named(wine, seeding, message):
+    with pytest.raises(ValueError, match=message):
+        make_toolbox(wine, seeding=seeding)
+    with pytest.raises(ValueError, match=message):
+        EvoTreeClassifier(seeding=seeding).fit(wine.raw, wine.y)
+
+
+@given(datasets(), seeds, st.integers(1, 80))
+def test_bootstrap_draws_rows_by_weight(dataset, seed, max_rows):
+    sample = bootstrap(dataset, np.random.default_rng(seed), max_rows)
+    assert sample.sample_weight.sum() == min(max_rows, len(dataset.y))
+    assert (sample.sample_weight == sample.sample_weight.round()).all()
+    known = {(*x, y) for x, y in zip(dataset.X.tolist(), dataset.y.tolist(), strict=True)}
+    assert {(*x, y) for x, y in zip(sample.X.tolist(), sample.y.tolist(), strict=True)} <= known
+
+
+def test_bootstrap_favours_heavy_rows():
+    dataset = Dataset.from_arrays(np.arange(4.0)[:, None], [0, 1, 0, 1], [1.0, 1.0, 1.0, 997.0])
+    drawn = bootstrap(dataset, np.random.default_rng(0), 4)
+    assert drawn.raw[drawn.sample_weight.argmax(), 0] == 3.0
+
+
+@pytest.mark.parametrize("splitter", sorted(SPLITTERS))
+def test_seeds_are_trees_of_chosen_size_that_differ(wine, splitter):
+    seeded = [init_greedy(wine, 0.005, splitter, stream) for stream in make_streams(3, 0, 6)]
+    for individual in seeded:
+        individual.to_tree().validate()
+        scratch = make_individual(
+            wine, individual.weights, individual.thresholds, individual.subtree_size
+        )
+        for ours, theirs in zip(individual.nodes(), scratch.nodes(), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+        assert individual.quality > 0.4
+    assert len({individual.weights.tobytes() for individual in seeded}) >= 5
+    again = init_greedy(wine, 0.005, splitter, make_streams(3, 0, 1)[0])
+    assert again == seeded[0]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DecisionTreeClassifier(random_state=0),
+        ExtraTreeClassifier(max_depth=4, random_state=0),
+        DecisionTreeClassifier(max_depth=0 + 1, random_state=0),
+    ],
+)
+def test_trees_of_scikit_learn_keep_their_training_predictions(model):
+    X, y = load_iris(return_X_y=True)
+    model.fit(X, y)
+    dataset = Dataset.from_arrays(X, y)
+    individual = init_from_tree(dataset, 0.0, model)
+    assert individual.quality == pytest.approx(model.score(X, y))
+    assert len(individual) <= model.tree_.node_count
+    tree = dataset.to_raw(individual.to_tree())
+    assert (tree.predict_value(X).argmax(axis=1) == y).mean() == pytest.approx(model.score(X, y))
+
+
+def test_our_own_trees_come_back_as_they_were(wine):
+    X, y = wine.raw, wine.y
+    for model in (
+        EvoTreeClassifier(max_generations=50, random_state=0).fit(X, y),
+        ObliqueTreeClassifier("axis").fit(X, y),
+    ):
+        for given_tree in (model, model.tree_):
+            individual = init_from_tree(wine, 0.0, given_tree)
+            assert individual.quality == pytest.approx(model.score(X, y))
+            np.testing.assert_array_equal(
+                wine.to_raw(individual.to_tree()).apply(X) == model.apply(X)[0],
+                model.apply(X) == model.apply(X)[0],
+            )
+
+
+def test_raw_tree_of_a_regressor():
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    model = DecisionTreeRegressor(max_depth=4).fit(X, X[:, 1])
+    weights, thresholds, size = raw_tree(model)
+    assert size[0] == model.tree_.node_count and (weights.sum(axis=1) == (size > 1)).all()
+    np.testing.assert_array_equal(thresholds[size > 1], model.tree_.threshold[size > 1])
+
+
+def test_a_tree_handed_in_is_where_the_run_begins(wine):
+    X, y = wine.raw, wine.y
+    start = ObliqueTreeClassifier("axis").fit(X, y)
+    fitness = PenalizedAccuracy(0.005)(init_from_tree(wine, 0.005, start))[0]
+    plain, seeded = (
+        EvoTreeClassifier(
+            max_generations=0, population_size=2, initial_trees=trees, random_state=0
+        ).fit(X, y)
+        for trees in (None, [start])
+    )
+    assert seeded.hall_of_fame_[0].fitness.values[0] >= fitness
+    assert seeded.hall_of_fame_[0].fitness > plain.hall_of_fame_[0].fitness
+
+
+@pytest.mark.parametrize(
+    ("trees", "message"),
+    [
+        ([3], "initial_trees holds 3"),
+        ([DecisionTreeClassifier()], "initial_trees holds DecisionTreeClassifier"),
+        ([RandomForestClassifier()], "initial_trees holds RandomForest"),
+        ([ObliqueTreeClassifier("axis").fit(np.eye(3), [0, 1, 1])], "over 3 features"),
+    ],
+)
+def test_bad_trees_are_named(wine, trees, message):
+    with pytest.raises(ValueError, match=message):
+        EvoTreeClassifier(initial_trees=trees).fit(wine.raw, wine.y)
+
+
+def test_more_trees_than_places_are_refused(wine):
+    tree = ObliqueTreeClassifier("axis", max_depth=1).fit(wine.raw, wine.y).tree_
+    with pytest.raises(ValueError, match="3 trees: at most 2"):
+        EvoTreeClassifier(population_size=2, initial_trees=[tree] * 3).fit(wine.raw, wine.y)
+
+
+def test_history_says_who_descends_from_whom(wine):
+    start = ObliqueTreeClassifier("axis", max_depth=1).fit(wine.raw, wine.y)
+    toolbox = make_toolbox(
+        wine, seeding={"axis": 0.25}, initial_trees=[start, start.tree_], random_state=0
+    )
+    population = toolbox.population(n=40)
+    assert [individual.origin for individual in population[:2]] == ["initial"] * 2
+    run = evolve(population, toolbox, max_generations=10)
+    frame = to_frame(run.logbook)
+    origins = frame[["origin_axis", "origin_dipole", "origin_initial"]]
+    np.testing.assert_allclose(origins.sum(axis=1), 1.0)
+    np.testing.assert_allclose(origins.iloc[0], [10 / 40, 28 / 40, 2 / 40], atol=0.026)
+    counted = [individual.origin for individual in run.population].count("axis") / 40
+    assert origins["origin_axis"].iloc[-1] == counted
+
+
+@given(seeds)
+def test_crossover_hands_down_the_roots_origin(seed):
+    dataset = Dataset.from_arrays(*load_iris(return_X_y=True))
+    first, second = (init_dipolar(dataset, 0.0, stream) for stream in make_streams(seed, 0, 2))
+    a, b = first.clone(), second.clone()
+    a.origin, b.origin = "a", "b"
+    a.stream = make_streams(seed, 1, 1)[0]
+    a, b = cx_trees(a, b, dataset, test_probability=0.0)
+    for child, own, other in ((a, first, second), (b, second, first)):
+        keeps_root = child.thresholds[0] == own.thresholds[0] and len(child) > 1
+        if keeps_root and own.thresholds[0] not in other.thresholds:
+            assert child.origin == ("a" if child is a else "b")
+
+
+def test_seeded_runs_do_not_depend_on_threads(wine):
+    one, two = (
+        EvoTreeClassifier(seeding="axis", max_generations=5, random_state=0, n_jobs=n).fit(
+            np.repeat(wine.raw, 60, axis=0) + np.arange(60 * len(wine.y))[:, None] * 1e-6,
+            np.repeat(wine.y, 60),
+        )
+        for n in (1, 2)
+    )
+    assert one.tree_ == two.tree_

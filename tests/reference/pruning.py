@@ -1,0 +1,108 @@
+"""Naive twins of the rules of pruning: recursion over small trees, and one tree after the other."""
+
+import numpy as np
+
+
+def children_of(size, k):
+    """Return the children of an internal node."""
+    return k + 1, k + 1 + size[k + 1]
+
+
+def random_sizes(rng, n_internal):
+    """Return the subtree sizes of a random tree of so many internal nodes."""
+    if n_internal == 0:
+        return [1]
+    n_left = int(rng.integers(0, n_internal))
+    left, right = random_sizes(rng, n_left), random_sizes(rng, n_internal - 1 - n_left)
+    return [1 + len(left) + len(right), *left, *right]
+
+
+def prunings(size, k=0):
+    """Yield the leaves of every pruning of the subtree at k."""
+    yield [k]
+    if size[k] > 1:
+        left, right = children_of(size, k)
+        for a in list(prunings(size, left)):
+            for b in prunings(size, right):
+                yield a + b
+
+
+def leaves_after(size, marks, k=0):
+    """Return the leaves of the tree that marks leave."""
+    if marks[k] or size[k] == 1:
+        return [k]
+    left, right = children_of(size, k)
+    return leaves_after(size, marks, left) + leaves_after(size, marks, right)
+
+
+def smallest_cheapest(risk, size, alpha):
+    """Return the leaves of the pruning of least risk plus alpha for each leaf, by exhaustion."""
+    every = list(prunings(size))
+    costs = [sum(risk[k] for k in leaves) + alpha * len(leaves) for leaves in every]
+    best = [leaves for leaves, cost in zip(every, costs, strict=True) if cost <= min(costs) + 1e-9]
+    return min(best, key=len)
+
+
+def weakest_link_path(risk, size):
+    """Cut the weakest link of the whole tree again and again; return alphas and risks."""
+    marks = np.zeros(len(size), dtype=bool)
+    alphas, risks = [0.0], [sum(risk[k] for k in leaves_after(size, marks))]
+    while not marks[0] and size[0] > 1:
+        strength = {}
+        pending = [0]
+        while pending:
+            k = pending.pop()
+            if size[k] == 1 or marks[k]:
+                continue
+            leaves = leaves_after(size, marks, k)
+            strength[k] = (risk[k] - sum(risk[i] for i in leaves)) / (len(leaves) - 1)
+            pending += children_of(size, k)
+        weakest = min(strength.values())
+        for k, g in strength.items():
+            marks[k] |= g <= weakest + 1e-12
+        remaining = sum(risk[k] for k in leaves_after(size, marks))
+        if weakest <= alphas[-1] + 1e-12:
+            risks[-1] = remaining
+        else:
+            alphas.append(weakest)
+            risks.append(remaining)
+    return np.array(alphas), np.array(risks)
+
+
+def reach(tree, X):
+    """Return for every row the nodes on its way, from the root on."""
+    first, end = np.arange(len(tree)), np.arange(len(tree)) + tree.subtree_size
+    return [np.flatnonzero((first <= leaf) & (leaf < end)) for leaf in tree.apply(X)]
+
+
+def row_losses(tree, marks, held_out):
+    """Prune, predict and compare: the loss of every row."""
+    losses = []
+    for way, y in zip(reach(tree, held_out.X), held_out.y, strict=True):
+        leaf = next((k for k in way if marks[k]), way[-1])
+        if held_out.n_classes > 0:
+            losses.append(float(np.argmax(tree.values[leaf]) != y))
+        else:
+            losses.append(float(tree.values[leaf, 0] - y) ** 2)
+    return np.array(losses)
+
+
+def k_se_choice(losses, weight, k_se):
+    """Choose the last of the trees, whose rows' losses are given, by the k-SE rule."""
+    means = [np.average(loss, weights=weight) for loss in losses]
+    best = max(i for i, mean in enumerate(means) if mean <= min(means) + 1e-12)
+    variance = np.average((losses[best] - means[best]) ** 2, weights=weight)
+    limit = means[best] + k_se * np.sqrt(variance / weight.sum())
+    return max(i for i, mean in enumerate(means) if mean <= limit + 1e-12)
+
+
+def reduced_error(losses, size, k=0):
+    """Return the loss of the subtree at k after reduced-error pruning, and its leaves."""
+    if size[k] == 1:
+        return losses[k], [k]
+    left, right = children_of(size, k)
+    loss_left, leaves_left = reduced_error(losses, size, left)
+    loss_right, leaves_right = reduced_error(losses, size, right)
+    if loss_left + loss_right < losses[k]:
+        return loss_left + loss_right, leaves_left + leaves_right
+    return losses[k], [k]
