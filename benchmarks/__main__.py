@@ -10,7 +10,7 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from benchmarks import change, loop, predict, start, threads
+from benchmarks import change, criteria, greedy, loop, predict, start, threads
 from benchmarks.measure import Table, machine
 
 BENCHMARKS: Mapping[str, Callable[..., Table]] = {
@@ -19,7 +19,13 @@ BENCHMARKS: Mapping[str, Callable[..., Table]] = {
     "predict": predict.run,
     "start": start.run,
     "threads": threads.run,
+    "criteria": criteria.run,
+    "axis": greedy.run_axis,
+    "oc1": greedy.run_oc1,
+    "large": greedy.run_large,
 }
+ON_REAL_DATA = ("loop", "oc1", "large")
+MANY_THREADS = ("large",)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -27,7 +33,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=BENCHMARKS, help="run these alone")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that all runs")
-    parser.add_argument("--data-home", type=Path, help="folder of the real data sets, for loop")
+    parser.add_argument("--data-home", type=Path, help="folder of the real data sets")
     parser.add_argument("--out", type=Path, help="Markdown file to write, for example speed.md")
     return parser.parse_args(arguments)
 
@@ -35,14 +41,15 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> list[Table]:
     """Run the benchmarks, print their tables as they are done, and return them."""
     options = parse(arguments)
-    run_loop = partial(loop.run, data_home=options.data_home)
     head = f"# Speed\n\nBy `python -m benchmarks`. {machine()}\n"
     print(head, flush=True)
     tables, text = [], head
     for name in options.only or BENCHMARKS:
         begin = time.perf_counter()
-        with threadpool_limits(1):  # of the matrix products
-            run = run_loop if name == "loop" else BENCHMARKS[name]
+        run = BENCHMARKS[name]
+        if name in ON_REAL_DATA:
+            run = partial(run, data_home=options.data_home)
+        with threadpool_limits(None if name in MANY_THREADS else 1):  # of the matrix products
             tables.append(run(quick=options.quick))
         text += "\n" + tables[-1].to_markdown()
         print(tables[-1].to_markdown(), flush=True)

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
-    from evotree.estimators import EvoTreeClassifier
+    from evotree.estimators import (
+        EvoTreeClassifier,
+        EvoTreeRegressor,
+        ObliqueTreeClassifier,
+        ObliqueTreeRegressor,
+    )
     from evotree.evolution import Evolution, evolve
     from evotree.fitness.objectives import PenalizedAccuracy
     from evotree.history import make_statistics, to_frame
@@ -21,9 +26,12 @@ __version__ = "0.1.0"
 __all__ = [
     "Dataset",
     "EvoTreeClassifier",
+    "EvoTreeRegressor",
     "Evolution",
     "Individual",
     "ObliqueTree",
+    "ObliqueTreeClassifier",
+    "ObliqueTreeRegressor",
     "PenalizedAccuracy",
     "evolve",
     "make_statistics",
@@ -34,9 +42,12 @@ __all__ = [
 _HOMES = {
     "Dataset": "dataset",
     "EvoTreeClassifier": "estimators",
+    "EvoTreeRegressor": "estimators",
     "Evolution": "evolution",
     "Individual": "individual",
     "ObliqueTree": "tree",
+    "ObliqueTreeClassifier": "estimators",
+    "ObliqueTreeRegressor": "estimators",
     "PenalizedAccuracy": "fitness.objectives",
     "evolve": "evolution",
     "make_statistics": "history",

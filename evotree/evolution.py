@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from deap import base, tools
 
-from evotree.history import diversity, make_logbook, make_statistics
+from evotree.history import ORIGIN, diversity, make_logbook, make_statistics, origin_shares
 from evotree.interrupt import interrupt_as_flag
 from evotree.rng import uniform
 
@@ -220,6 +220,7 @@ def evolve(
         if not callable(callback):
             raise ValueError(f"callbacks holds {callback!r}: allowed are callables.")
     best_fitness, last_improvement = (), 0
+    origins = sorted({individual.origin for individual in run.population})
 
     def stop_reason() -> str:
         if any([callback(run) is True for callback in callbacks]):  # every callback is called
@@ -244,6 +245,7 @@ def evolve(
                 nevals=n_evaluations,
                 diversity=diversity(run.population),
                 seconds=time.perf_counter() - begin,
+                **{ORIGIN: origin_shares(run.population, origins)},
                 **stats.compile(run.population),
             )
             run.stop_reason = stop_reason()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from operator import attrgetter, itemgetter
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from evotree.individual import Individual
 
 CHAPTERS = ("fitness", "quality", "size")
+ORIGIN = "origin"
 
 
 def make_statistics() -> tools.MultiStatistics:
@@ -55,6 +57,25 @@ def make_logbook() -> tools.Logbook:
     return logbook
 
 
+def origin_shares(population: Sequence[Individual], origins: Iterable[str]) -> dict[str, float]:
+    """Return which share of a population descends from each kind of first individual.
+
+    Parameters
+    ----------
+    population : sequence of Individual
+        At least one.
+    origins : iterable of str
+        The kinds, `Individual.origin` of the first population.
+
+    Returns
+    -------
+    dict of str to float
+        Shares that add up to 1.
+    """
+    counts = Counter(individual.origin for individual in population)
+    return {origin: counts[origin] / len(population) for origin in origins}
+
+
 def diversity(population: Sequence[Individual]) -> float:
     """Return the share of trees in a population that are no clone of another, in (0, 1].
 
@@ -76,9 +97,10 @@ def to_frame(logbook: tools.Logbook) -> pd.DataFrame:
     pandas.DataFrame
         One row a generation; the columns of a chapter are named ``chapter_field``.
     """
+    # A chapter repeats what the record says of the whole population.
     frame = pd.DataFrame(list(logbook))
     for name, chapter in logbook.chapters.items():
         table = pd.DataFrame(list(chapter))
-        for field in table.columns.difference(["gen", "nevals"], sort=False):
+        for field in table.columns.difference(frame.columns, sort=False):
             frame[f"{name}_{field}"] = table[field]
     return frame

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 from deap import base
 
 from evotree.dataset import Dataset
@@ -12,26 +15,65 @@ from evotree.individual import Individual
 from evotree.operators.crossover import cx_trees
 from evotree.operators.initialization import init_dipolar
 from evotree.operators.mutation import mut_nodes
+from evotree.operators.seeding import (
+    DIPOLE,
+    INITIAL,
+    init_from_tree,
+    init_greedy,
+    seeding_shares,
+    slot_origins,
+)
 from evotree.operators.selection import sel_proportional
 from evotree.rng import make_streams, seed_from
 
 
-def init_population(toolbox: base.Toolbox, n: int) -> list[Individual]:
+def init_population(
+    toolbox: base.Toolbox,
+    n: int,
+    shares: Mapping[str, float] = MappingProxyType({DIPOLE: 1.0}),
+    initial: Sequence[Individual] = (),
+) -> list[Individual]:
     """Make `n` individuals, each from a stream of its own.
 
     Parameters
     ----------
     toolbox : deap.base.Toolbox
-        Its ``individual(stream)`` and ``streams(generation, n)`` are used.
+        Its ``individual(stream)``, ``seed(splitter=..., stream=...)``, ``map`` and
+        ``streams(generation, n)`` are used.
     n : int, at least 1
         Size of the population.
+    shares : mapping of str to float
+        Which share each splitter grows (`evotree.operators.seeding.seeding_shares`).
+    initial : sequence of Individual
+        Individuals that come first, in place of as many others.
 
     Returns
     -------
     list of Individual
         Not yet evaluated.
+
+    Raises
+    ------
+    ValueError
+        If there are more initial individuals than the population has places.
     """
-    return [toolbox.individual(stream) for stream in toolbox.streams(0, n)]
+    if len(initial) > n:
+        raise ValueError(f"initial_trees holds {len(initial)} trees: at most {n}, the population.")
+
+    def make(origin: str, stream: np.ndarray) -> Individual:
+        if origin == DIPOLE:
+            individual = toolbox.individual(stream)
+        else:
+            individual = toolbox.seed(splitter=origin, stream=stream)
+        individual.origin = origin
+        return individual
+
+    members = [individual.clone() for individual in initial]
+    for member in members:
+        member.origin = INITIAL
+    origins = slot_origins(n - len(members), shares)
+    streams = toolbox.streams(0, n)[len(members) :]
+    return members + list(toolbox.map(make, origins, streams))
 
 
 def make_toolbox(
@@ -43,6 +85,8 @@ def make_toolbox(
     test_crossover_probability: float = 0.5,
     selection_pressure: float = 2.0,
     min_rows: int = 5,
+    seeding: str | Mapping[str, float] | Iterable[str] | None = None,
+    initial_trees: Iterable[Any] = (),
     random_state: Any = None,
 ) -> base.Toolbox:
     """Return the toolbox of the global evolution of oblique trees on a data set.
@@ -51,9 +95,9 @@ def make_toolbox(
     are called with are DEAP's: ``clone(individual)``, ``mate(a, b) -> (a, b)``,
     ``mutate(individual) -> (individual,)``, ``select(population, k) -> list``,
     ``evaluate(individual) -> tuple`` and ``map``; besides these, ``individual(stream)``,
-    ``population(n)`` and ``streams(generation, n)``. An operator that draws random numbers draws
-    them from the stream of its first individual, ``individual.stream``
-    (`evotree.rng.as_generator` makes a NumPy generator of it).
+    ``seed(splitter=..., stream=...)``, ``population(n)`` and ``streams(generation, n)``. An
+    operator that draws random numbers draws them from the stream of its first individual,
+    ``individual.stream`` (`evotree.rng.as_generator` makes a NumPy generator of it).
 
     Parameters
     ----------
@@ -71,6 +115,11 @@ def make_toolbox(
         Expected number of offspring of the best individual.
     min_rows : int, at least 2, default=5
         A leaf with fewer distinct rows is not split.
+    seeding : None, str, iterable of str or mapping of str to float, default=None
+        Which splitters grow a part of the first population: their names, for a tenth of it each,
+        or a mapping of names to shares. The rest is random (``"dipole"``).
+    initial_trees : iterable of ObliqueTree or fitted estimators, default=()
+        Trees over raw features that join the first population.
     random_state : None, int, RandomState or Generator, default=None
         Source of the seed that all streams are made from.
 
@@ -78,12 +127,24 @@ def make_toolbox(
     -------
     deap.base.Toolbox
         For `evotree.evolve`, or a loop of one's own.
+
+    Raises
+    ------
+    ValueError
+        If `seeding`, `initial_trees` or `random_state` is not as described.
     """
     seed = seed_from(random_state)
     toolbox = base.Toolbox()
     toolbox.register("streams", make_streams, seed)
     toolbox.register("individual", init_dipolar, dataset, size_penalty, min_rows=min_rows)
-    toolbox.register("population", init_population, toolbox)
+    toolbox.register("seed", init_greedy, dataset, size_penalty, min_rows=min_rows)
+    toolbox.register(
+        "population",
+        init_population,
+        toolbox,
+        shares=seeding_shares(seeding),
+        initial=[init_from_tree(dataset, size_penalty, tree) for tree in initial_trees],
+    )
     toolbox.register("clone", Individual.clone)
     toolbox.register("select", sel_proportional, pressure=selection_pressure)
     toolbox.register("mate", cx_trees, dataset=dataset, test_probability=test_crossover_probability)

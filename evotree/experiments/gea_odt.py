@@ -14,20 +14,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from importlib.resources import files
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
-from tqdm import tqdm
 
 from evotree.estimators import EvoTreeClassifier
-from evotree.experiments.datasets import load, make_preprocessor
 from evotree.experiments.problems import make_problem
-from evotree.experiments.protocols import mean_and_std, stratified_folds, try_once
+from evotree.experiments.protocols import Parts, load_cached, mean_and_std, take_fold, try_once
+from evotree.experiments.studies import append, load_published, missing_tasks, run_all
 from evotree.history import to_frame
 
 PROBLEMS = ("chessboard2", "chessboard4", "zebra1", "zebra2", "zebra3", "house", "LS10")
@@ -115,16 +113,11 @@ def run_task(task: Task, data_home: Path) -> tuple[dict[str, Any], pd.DataFrame 
         **limits,
     )
     if part == "table2":
-        data = load(DATASETS[name], data_home)
-        train, test = stratified_folds(data.y, N_FOLDS, random_state=run)[fold]
-        preprocessor = make_preprocessor(data.X.iloc[train])
-        X_train = preprocessor.fit_transform(data.X.iloc[train])
-        X_test = preprocessor.transform(data.X.iloc[test])
-        y_train, y_test = data.y[train], data.y[test]
+        parts = take_fold(load_cached(DATASETS[name], data_home), N_FOLDS, run, fold)
     else:
-        X_train, y_train = make_problem(name, random_state=run)
-        X_test, y_test = make_problem(name, N_TEST, random_state=10_000 + run)
-    row = dict(zip(KEY, task, strict=True)) | try_once(tree, X_train, y_train, X_test, y_test)
+        train = make_problem(name, random_state=run)
+        parts = Parts(*train, *make_problem(name, N_TEST, random_state=10_000 + run))
+    row = dict(zip(KEY, task, strict=True)) | try_once(tree, *parts)
     if part != "figure4":
         return row, None
     curve = to_frame(tree.history_)[["gen", "fitness_best", "quality_best", "size_best"]]
@@ -135,29 +128,11 @@ def run_task(task: Task, data_home: Path) -> tuple[dict[str, Any], pd.DataFrame 
 def run_missing(tasks: Sequence[Task], data_home: Path, out: Path, jobs: int) -> None:
     """Do the runs that have no row in the folder `out` yet, and append theirs as they finish."""
     runs_file, curves_file = out / "gea_odt_runs.csv", out / "gea_odt_curves.csv"
-    done: set[Task] = set()
-    if runs_file.exists():
-        done = set(pd.read_csv(runs_file)[KEY].itertuples(index=False, name=None))
-    missing = [task for task in tasks if task not in done]
-    results = Parallel(n_jobs=jobs, return_as="generator_unordered")(
-        delayed(run_task)(task, data_home) for task in missing
-    )
-    for row, curve in tqdm(results, total=len(missing), unit="run", disable=None):
+    missing = missing_tasks(tasks, KEY, runs_file)
+    for row, curve in run_all(missing, partial(run_task, data_home=data_home), jobs):
         if curve is not None:
             append(curve, curves_file)
         append(pd.DataFrame([row]), runs_file)
-
-
-def append(rows: pd.DataFrame, path: Path) -> None:
-    """Append rows to a CSV file, with a header where it is new."""
-    rows.to_csv(path, mode="a", header=not path.exists(), index=False)
-
-
-def load_published() -> pd.DataFrame:
-    """Return the published figures: columns table, dataset, system, metric, mean, std."""
-    source = files("evotree.experiments") / "published" / "gea_odt.csv"
-    with source.open(encoding="utf-8") as file:
-        return pd.read_csv(file)
 
 
 def compare(runs: pd.DataFrame, table: int) -> pd.DataFrame:
@@ -175,7 +150,7 @@ def compare(runs: pd.DataFrame, table: int) -> pd.DataFrame:
     DataFrame
         One row a problem: published and our quality and size, the differences, and how many runs.
     """
-    published = load_published().query("table == @table and system == 'GEA-ODT'")
+    published = load_published("gea_odt").query("table == @table and system == 'GEA-ODT'")
     published = published.pivot(index="dataset", columns="metric", values="mean")
     rows = []
     for name, group in runs.query("part == @part", local_dict={"part": f"table{table}"}).groupby(

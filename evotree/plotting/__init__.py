@@ -5,6 +5,7 @@ that were drawn on, those given or new ones. Nothing is shown or saved; what was
 """
 
 from evotree.plotting.curves import plot_learning_curve, plot_learning_curves
+from evotree.plotting.lineage import plot_lineage
 from evotree.plotting.regions import plot_decision_regions
 from evotree.plotting.style import class_colors
 from evotree.plotting.trees import plot_tree
@@ -14,5 +15,6 @@ __all__ = [
     "plot_decision_regions",
     "plot_learning_curve",
     "plot_learning_curves",
+    "plot_lineage",
     "plot_tree",
 ]

@@ -52,8 +52,8 @@ def plot_learning_curve(
     TypeError, ValueError
         If `history` holds no records, or lacks what `x` or `curves` names.
     """
-    records = _records(history, "history")
-    positions = _positions(records, x)
+    records = records_of(history, "history")
+    positions = positions_of(records, x)
     curves = (curves,) if isinstance(curves, str) else tuple(curves)
     if not curves:
         raise ValueError("curves is empty: name at least one chapter of the history.")
@@ -79,7 +79,7 @@ def plot_learning_curve(
     if right is not ax:
         right.set_ylim(0.0, 2.0 * right.dataLim.y1)  # the lower half, below fitness and quality
     ax.set(xlabel=POSITION_LABELS[x], ylabel=", ".join(others) or "size (nodes)")
-    _finish(ax, x, n_columns=len(curves), others=[right] if right is not ax else [])
+    finish(ax, x, n_columns=len(curves), others=[right] if right is not ax else [])
     return ax
 
 
@@ -144,11 +144,11 @@ def plot_learning_curves(
         ax.fill_between(positions, lower, upper, color=color, alpha=0.2, lw=0)
     band = f"median, {100 * low:g} to {100 * high:g} % band"
     ax.set(xlabel=POSITION_LABELS[x], ylabel=f"{chapter}, {field} ({band})")
-    _finish(ax, x, n_columns=min(4, len(groups)))
+    finish(ax, x, n_columns=min(4, len(groups)))
     return ax
 
 
-def _records(history: Any, name: str) -> pd.DataFrame:
+def records_of(history: Any, name: str) -> pd.DataFrame:
     """Return the records of a run as a table, whatever carries them."""
     for attribute in ("history_", "logbook"):
         history = getattr(history, attribute, history)
@@ -171,7 +171,8 @@ def _column(records: pd.DataFrame, column: str, given: str) -> np.ndarray:
     return records[column].to_numpy(dtype=np.float64)
 
 
-def _positions(records: pd.DataFrame, x: str) -> np.ndarray:
+def positions_of(records: pd.DataFrame, x: str) -> np.ndarray:
+    """Return where on the axis the records of a run stand."""
     if x not in POSITION_LABELS:
         raise ValueError(f"x={x!r}: allowed are {', '.join(POSITION_LABELS)}.")
     column = _column(records, "nevals" if x == "evaluations" else x, f"x={x!r}")
@@ -186,8 +187,8 @@ def _aligned(name: str, group: Any, x: str, column: str) -> tuple[np.ndarray, np
         )
     if not group:
         raise ValueError(f"histories[{name!r}] is empty: give at least one run.")
-    tables = [_records(history, f"histories[{name!r}][{i}]") for i, history in enumerate(group)]
-    positions = [_positions(table, x) for table in tables]
+    tables = [records_of(history, f"histories[{name!r}][{i}]") for i, history in enumerate(group)]
+    positions = [positions_of(table, x) for table in tables]
     values = [_column(table, column, f"histories[{name!r}]") for table in tables]
     grid = np.unique(np.concatenate(positions))
     grid = grid[grid >= max(position[0] for position in positions)]
@@ -206,7 +207,8 @@ def _size_axes(ax: Axes) -> Axes:
     return twin
 
 
-def _finish(ax: Axes, x: str, n_columns: int, others: Sequence[Axes] = ()) -> None:
+def finish(ax: Axes, x: str, n_columns: int, others: Sequence[Axes] = ()) -> None:
+    """Give axes of runs their grid, ticks and legend."""
     ax.margins(x=0.01)
     ax.grid(alpha=0.25, linewidth=0.6)
     if x != "seconds":

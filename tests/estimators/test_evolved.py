@@ -8,19 +8,29 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_diabetes,
+    load_iris,
+    load_wine,
+    make_classification,
+)
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from evotree import EvoTreeClassifier, to_frame
-from evotree.estimators import PRESETS
+from evotree import EvoTreeClassifier, EvoTreeRegressor, to_frame
+from evotree.estimators import EVOLUTION_PRESETS
 
 
 @parametrize_with_checks(
-    [EvoTreeClassifier(), EvoTreeClassifier.from_preset("gea_odt", patience=50)]
+    [
+        EvoTreeClassifier(),
+        EvoTreeClassifier.from_preset("gea_odt", patience=50),
+        EvoTreeRegressor(max_generations=300, patience=100),
+    ]
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -42,6 +52,39 @@ def test_small_trees_are_accurate():
         n_nodes = [model.tree_.n_nodes for model in ours["estimator"]]
         n_nodes_axis = [model.tree_.node_count for model in axis_parallel["estimator"]]
         assert sum(n_nodes) < sum(n_nodes_axis) / 2
+
+
+def test_small_regression_trees_explain_more_than_axis_parallel_ones():
+    """More variance of unseen targets than scikit-learn's tree with as many leaves."""
+    X, y = load_diabetes(return_X_y=True)
+    evolved = EvoTreeRegressor(size_penalty=0.01, max_generations=1000, random_state=0)
+    ours = cross_validate(evolved, X, y, cv=5, return_estimator=True)
+    leaves = int(np.mean([model.get_n_leaves() for model in ours["estimator"]]))
+    assert 2 <= leaves <= 8
+    axis_parallel = DecisionTreeRegressor(max_leaf_nodes=leaves, random_state=0)
+    theirs = cross_validate(axis_parallel, X, y, cv=5)
+    assert ours["test_score"].mean() > theirs["test_score"].mean()
+
+
+def test_regression_predicts_means_and_its_quality_is_the_score():
+    X, y = load_diabetes(return_X_y=True)
+    weight = np.random.default_rng(0).integers(1, 4, len(y))
+    model = EvoTreeRegressor(max_generations=60, random_state=0).fit(X, y, weight)
+    leaves = model.apply(X)
+    for leaf in np.unique(leaves):
+        here = leaves == leaf
+        assert model.predict(X)[here] == pytest.approx(np.average(y[here], weights=weight[here]))
+    assert model.score(X, y, weight) == pytest.approx(model.hall_of_fame_[0].quality)
+    best = model.hall_of_fame_[0]
+    assert best.fitness.values[0] == pytest.approx(best.quality - 0.005 * len(best))
+
+
+def test_regression_does_not_depend_on_the_units_of_the_targets():
+    X, y = load_diabetes(return_X_y=True)
+    model = EvoTreeRegressor(max_generations=40, random_state=0)
+    plain, scaled = clone(model).fit(X, y), clone(model).fit(X, 4.0 * y)  # exact
+    assert scaled.tree_ == plain.tree_
+    np.testing.assert_array_equal(scaled.predict(X), 4.0 * plain.predict(X))
 
 
 def test_predictions_follow_from_the_tree():
@@ -198,7 +241,7 @@ def test_interrupt_keeps_the_best_tree_where_asked():
 def test_presets():
     model = EvoTreeClassifier.from_preset("gea_odt", random_state=3)
     assert model.get_params() == clone(model).get_params()
-    for name, value in PRESETS["gea_odt"].items():
+    for name, value in EVOLUTION_PRESETS["gea_odt"].items():
         assert getattr(model, name) == value
     assert EvoTreeClassifier.from_preset("gea_odt", size_penalty=0.1).size_penalty == 0.1
     with pytest.raises(ValueError, match="gea_odt"):

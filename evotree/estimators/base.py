@@ -1,0 +1,154 @@
+"""What all estimators share: the checks of their input, and predictions of one tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from evotree.dataset import Dataset
+from evotree.tree import ObliqueTree
+
+
+class TreeEstimator(BaseEstimator):
+    """An estimator whose model is one oblique tree, ``tree_``, over raw features."""
+
+    tree_: ObliqueTree
+
+    def apply(self, X: Any) -> np.ndarray:
+        """Return the leaf that each row reaches, as positions in the arrays of `tree_`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int32
+            Leaves.
+        """
+        check_is_fitted(self)
+        # Single precision is routed as it is: a copy would cost more than the routing.
+        X = validate_data(self, X, dtype=[np.float64, np.float32], order="C", reset=False)
+        return self.tree_.apply(X)
+
+    def get_depth(self) -> int:
+        """Return the depth of the tree."""
+        check_is_fitted(self)
+        return self.tree_.depth
+
+    def get_n_leaves(self) -> int:
+        """Return the number of leaves of the tree."""
+        check_is_fitted(self)
+        return self.tree_.n_leaves
+
+
+class TreeClassifier(ClassifierMixin, TreeEstimator):
+    """A classifier whose model is one oblique tree."""
+
+    class_weight: Any
+    classes_: np.ndarray
+
+    def _make_dataset(self, X: Any, y: Any, sample_weight: Any, scaling: str) -> Dataset:
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if self.class_weight is not None:
+            weight = weight * compute_sample_weight(self.class_weight, y)
+        dataset = Dataset.from_arrays(X, y, weight, feature_names(self), scaling)
+        self.classes_ = dataset.classes
+        return dataset
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class of each row, the most frequent one of the leaf that it reaches.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels.
+        """
+        leaves = self.apply(X)
+        return self.classes_[self.tree_.values.argmax(axis=1)][leaves]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the class shares of the leaf that each row reaches.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Shares, in the order of `classes_`.
+        """
+        leaves = self.apply(X)
+        return self.tree_.values[leaves]
+
+
+class TreeRegressor(RegressorMixin, TreeEstimator):
+    """A regressor whose model is one oblique tree with a mean in each leaf."""
+
+    def _make_dataset(self, X: Any, y: Any, sample_weight: Any, scaling: str) -> Dataset:
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        return Dataset.from_arrays(X, y, weight, feature_names(self), scaling, task="regression")
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the mean target of the leaf that each row reaches.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Predictions.
+        """
+        leaves = self.apply(X)
+        return self.tree_.values[leaves, 0]
+
+
+def feature_names(estimator: TreeEstimator) -> tuple[str, ...] | None:
+    """Return the feature names that an estimator saw, or None where its rows had none."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else tuple(names)
+
+
+def preset(presets: Mapping[str, Mapping[str, Any]], name: str) -> Mapping[str, Any]:
+    """Return the parameters of a preset.
+
+    Parameters
+    ----------
+    presets : mapping
+        Parameters by name.
+    name : str
+        One of them.
+
+    Returns
+    -------
+    mapping
+        The parameters.
+
+    Raises
+    ------
+    ValueError
+        If there is no such preset.
+    """
+    if name not in presets:
+        raise ValueError(f"name={name!r}: allowed presets are {sorted(presets)}.")
+    return presets[name]

@@ -1,0 +1,58 @@
+"""Settings of published algorithms, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from evotree.operators.annealing import Annealing
+from evotree.operators.axis import Axis
+from evotree.operators.cart_lc import CartLC
+from evotree.operators.co2 import CO2
+from evotree.operators.cross_entropy import CrossEntropy
+from evotree.operators.oc1 import OC1
+from evotree.operators.wodt import WODT
+
+# Twoing, nodes of at least 4 rows, cost-complexity pruning by a tenth of the rows, 0-SE
+# (Murthy et al. 1994).
+_OC1: Mapping[str, Any] = {
+    "criterion": "twoing",
+    "min_samples_split": 4,
+    "pruning": "cost_complexity",
+    "validation_fraction": 0.1,
+    "standard_errors": 0.0,
+}
+
+GREEDY_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "APDT": {"splitter": Axis(), "criterion": "entropy", "scaling": "minmax"},
+        "CART-LC": {"splitter": CartLC(start="axis"), **_OC1},
+        "CART-LCr": {"splitter": CartLC(start="random"), **_OC1},
+        "CEDT": {"splitter": CrossEntropy(), **_OC1, "criterion": "gini"},
+        "CO2": {"splitter": CO2(start="axis"), "criterion": "entropy", "scaling": "minmax"},
+        "CO2r": {"splitter": CO2(start="random"), "criterion": "entropy", "scaling": "minmax"},
+        "DT": {"splitter": Axis(), **_OC1, "criterion": "gini"},
+        "OC1": {"splitter": OC1(), **_OC1},
+        "OC1-AP": {"splitter": Axis(), **_OC1},
+        "OC1r": {"splitter": OC1(random_start=True), **_OC1},
+        "SADT": {"splitter": Annealing(), **_OC1, "criterion": "sum_minority"},
+        "WODT": {"splitter": WODT(), "criterion": "entropy", "scaling": "minmax"},
+    }
+)
+"""Parameters of `evotree.ObliqueTreeClassifier.from_preset`."""
+
+EVOLUTION_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "gea_odt": {
+            "size_penalty": 0.005,
+            "population_size": 64,
+            "max_generations": 10_000,
+            "patience": 1_000,
+            "mutation_probability": 0.1,
+            "crossover_probability": 0.2,
+            "scaling": "common",
+        },
+    }
+)
+"""Parameters of `evotree.EvoTreeClassifier.from_preset`."""

@@ -1,0 +1,40 @@
+"""How a fit runs: in threads where rows are many, behind a progress bar where one is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+from deap import base
+from joblib import effective_n_jobs
+from tqdm import tqdm
+
+from evotree.evolution import Callback, Evolution
+
+# Below this many rows a task is shorter than the threads' quarrel about the interpreter lock.
+_MIN_ROWS_FOR_THREADS = 10_000
+
+
+@contextmanager
+def mapping_threads(toolbox: base.Toolbox, n_jobs: int | None, n_rows: int) -> Iterator[None]:
+    """Let the toolbox map over threads, where there is enough to do for them."""
+    n_threads = effective_n_jobs(n_jobs)
+    if n_threads == 1 or n_rows < _MIN_ROWS_FOR_THREADS:
+        yield
+        return
+    with ThreadPoolExecutor(n_threads) as executor:
+        toolbox.register("map", executor.map)
+        yield
+
+
+@contextmanager
+def progress_bar(max_generations: int, disable: bool) -> Iterator[Callback]:
+    """Yield a callback that shows the generation, the best fitness and size."""
+    with tqdm(total=max_generations, unit="gen", disable=disable) as bar:
+
+        def show(run: Evolution) -> None:
+            bar.set_postfix(quality=f"{run.best.quality:.4f}", nodes=len(run.best), refresh=False)
+            bar.update(run.generation - bar.n)
+
+        yield show

@@ -1,0 +1,191 @@
+"""The greedy estimators: scikit-learn's own checks, its trees as truth, pruning, presets."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
+from evotree.estimators import GREEDY_PRESETS
+from evotree.fitness.criteria import CLASSIFICATION, REGRESSION
+from evotree.operators.splitters import SPLITTERS
+
+FOR_CLASSES_ONLY = ("wodt", "co2")
+
+
+@parametrize_with_checks(
+    [
+        ObliqueTreeClassifier(),
+        ObliqueTreeClassifier("axis", pruning="cost_complexity"),
+        ObliqueTreeClassifier("linear", pruning="reduced_error"),
+        ObliqueTreeRegressor("axis"),
+        ObliqueTreeRegressor("axis", criterion="absolute_error", max_depth=4),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("splitter", sorted(SPLITTERS))
+def test_every_splitter_grows_an_accurate_classifier(splitter):
+    X, y = load_wine(return_X_y=True)
+    model = ObliqueTreeClassifier(splitter, random_state=0)
+    assert model.fit(X, y).score(X, y) == 1.0
+    model.set_params(max_depth=4, pruning="cost_complexity")
+    assert cross_val_score(model, X, y, cv=3).mean() > (0.6 if splitter == "dipole" else 0.8)
+
+
+@pytest.mark.parametrize("splitter", sorted(set(SPLITTERS) - set(FOR_CLASSES_ONLY)))
+def test_every_splitter_for_targets_grows_a_regressor(splitter):
+    X, y = load_diabetes(return_X_y=True)
+    model = ObliqueTreeRegressor(splitter, max_depth=4, random_state=0).fit(X, y)
+    assert model.score(X, y) > (0.2 if splitter == "dipole" else 0.45)
+    np.testing.assert_allclose(model.predict(X).mean(), y.mean())
+
+
+@pytest.mark.parametrize("splitter", FOR_CLASSES_ONLY)
+def test_splitters_for_classes_refuse_targets(splitter):
+    X, y = load_diabetes(return_X_y=True)
+    with pytest.raises(ValueError, match=splitter):
+        ObliqueTreeRegressor(splitter).fit(X, y)
+
+
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+def test_ccp_alpha_and_path_are_those_of_scikit_learn(criterion):
+    X, y = load_breast_cancer(return_X_y=True)
+    weight = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
+    ours = ObliqueTreeClassifier("axis", criterion=criterion)
+    theirs = DecisionTreeClassifier(criterion=criterion, random_state=0)
+    for alpha in (0.003, 0.01, 0.05):
+        a = clone(ours).set_params(ccp_alpha=alpha).fit(X, y, weight)
+        b = clone(theirs).set_params(ccp_alpha=alpha).fit(X, y, weight)
+        assert abs(a.get_n_leaves() - b.get_n_leaves()) <= 1
+        assert a.score(X, y) == pytest.approx(b.score(X, y), abs=0.01)
+    a, b = (model.cost_complexity_pruning_path(X, y, weight) for model in (ours, theirs))
+    np.testing.assert_allclose(a.ccp_alphas[-3:], b.ccp_alphas[-3:])
+    np.testing.assert_allclose(a.impurities[-3:], b.impurities[-3:])
+
+
+@pytest.mark.parametrize("criterion", REGRESSION)
+def test_regression_trees_are_those_of_scikit_learn(criterion):
+    X, y = load_diabetes(return_X_y=True)
+    X = X + np.random.default_rng(0).normal(0.0, 1e-5, X.shape)  # no two rows tie
+    for depth in (1, 3):
+        ours = ObliqueTreeRegressor("axis", criterion=criterion, max_depth=depth).fit(X, y)
+        theirs = DecisionTreeRegressor(criterion=criterion, max_depth=depth).fit(X, y)
+        loss = np.abs if criterion == "absolute_error" else np.square
+        assert loss(y - ours.predict(X)).mean() == pytest.approx(
+            loss(y - theirs.predict(X)).mean(), rel=0.01
+        )
+
+
+@pytest.mark.parametrize("pruning", ["cost_complexity", "cross_validation", "reduced_error"])
+@pytest.mark.parametrize(
+    ("load", "model"),
+    [
+        (load_breast_cancer, ObliqueTreeClassifier("axis", random_state=0)),
+        (load_diabetes, ObliqueTreeRegressor("axis", random_state=0)),
+    ],
+)
+def test_pruned_trees_are_smaller_and_no_worse(pruning, load, model):
+    X, y = load(return_X_y=True)
+    full = model.fit(X, y).get_n_leaves()
+    pruned = clone(model).set_params(pruning=pruning)
+    assert pruned.fit(X, y).get_n_leaves() < full / 1.5
+    pruned.set_params(standard_errors=3.0)
+    smaller = pruned.fit(X, y).get_n_leaves()
+    pruned.set_params(standard_errors=0.0)
+    assert smaller <= pruned.fit(X, y).get_n_leaves()
+    assert cross_val_score(pruned, X, y).mean() > cross_val_score(model, X, y).mean() - 0.005
+
+
+def test_criteria_and_weights_count():
+    X, y = load_iris(return_X_y=True)
+    for criterion in CLASSIFICATION:
+        model = ObliqueTreeClassifier("axis", criterion=criterion, max_depth=3).fit(X, y)
+        assert model.score(X, y) > 0.9, criterion
+    weight = np.where(y == 2, 3.0, 1.0)
+    by_rows = ObliqueTreeClassifier("axis", max_depth=1).fit(X, y, weight)
+    by_class = ObliqueTreeClassifier("axis", max_depth=1, class_weight={2: 3}).fit(X, y)
+    assert by_rows.tree_ == by_class.tree_
+    assert by_rows.tree_ != ObliqueTreeClassifier("axis", max_depth=1).fit(X, y).tree_
+
+
+@pytest.mark.parametrize("name", sorted(GREEDY_PRESETS))
+def test_presets(name):
+    X, y = load_wine(return_X_y=True)
+    model = ObliqueTreeClassifier.from_preset(name, random_state=0)
+    for parameter, value in GREEDY_PRESETS[name].items():
+        assert getattr(model, parameter) == value
+    assert clone(model).fit(X, y).score(X, y) > 0.8
+    assert ObliqueTreeClassifier.from_preset(name, max_depth=1).fit(X, y).get_depth() <= 1
+
+
+def test_unknown_presets_are_named():
+    with pytest.raises(ValueError, match=r"'C4\.5'.*'OC1'"):
+        ObliqueTreeClassifier.from_preset("C4.5")
+
+
+def test_missing_values_are_imputed_by_the_mean_in_a_pipeline():
+    X, y = load_iris(return_X_y=True)
+    holes = X.copy()
+    holes[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        ObliqueTreeClassifier("axis").fit(holes, y)
+    model = make_pipeline(SimpleImputer(), ObliqueTreeClassifier("axis", max_depth=3))
+    assert cross_val_score(model, holes, y).mean() > 0.8
+
+
+def test_works_in_searches():
+    X, y = load_iris(return_X_y=True)
+    grid = {"splitter": ["axis", SPLITTERS["dipole"]()], "max_depth": [1, 3]}
+    search = GridSearchCV(ObliqueTreeClassifier(random_state=0), grid, cv=3).fit(X, y)
+    assert search.best_score_ > 0.9
+    assert search.best_params_["splitter"] == "axis"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"splitter": "forest"}, "'splitter'"),
+        ({"splitter": 3}, "'splitter'"),
+        ({"criterion": "squared_error"}, "'criterion'"),
+        ({"pruning": "pessimistic"}, "'pruning'"),
+        ({"max_depth": -1}, "'max_depth'"),
+        ({"min_samples_split": 1}, "'min_samples_split'"),
+        ({"validation_fraction": 1.0}, "'validation_fraction'"),
+        ({"n_folds": 1}, "'n_folds'"),
+        ({"scaling": "robust"}, "'scaling'"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, message):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=message):
+        ObliqueTreeClassifier(**parameters).fit(X, y)
+
+
+def test_order_of_rows_does_not_matter():
+    X, y = load_wine(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    for splitter in SPLITTERS:
+        model = ObliqueTreeClassifier(splitter, max_depth=2, random_state=0)
+        assert model.fit(X, y).tree_ == clone(model).fit(X[order], y[order]).tree_, splitter
+
+
+def test_regression_prunes_in_the_units_of_the_targets():
+    X, y = load_diabetes(return_X_y=True)
+    X = X + np.random.default_rng(0).normal(0.0, 1e-5, X.shape)  # no two rows tie
+    ours, theirs = ObliqueTreeRegressor("axis", max_depth=4), DecisionTreeRegressor(max_depth=4)
+    a, b = (model.cost_complexity_pruning_path(X, y) for model in (ours, theirs))
+    np.testing.assert_allclose(a.ccp_alphas, b.ccp_alphas, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(a.impurities, b.impurities, rtol=1e-6)
+    for parameters in ({"ccp_alpha": 40.0}, {"min_impurity_decrease": 60.0}):
+        for model in (ours, theirs):
+            model.set_params(**{"ccp_alpha": 0.0, "min_impurity_decrease": 0.0} | parameters)
+        np.testing.assert_allclose(ours.fit(X, y).predict(X), theirs.fit(X, y).predict(X))
+        assert ours.get_n_leaves() < 16

@@ -1,0 +1,331 @@
+"""The studies of greedy trees: runs that go on where they were, agreement, ranks, reports."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from evotree.experiments import cedt, gea_odt, oc1, studies, wodt
+from evotree.experiments.datasets import LoadedData
+from evotree.experiments.protocols import OFFICIAL, take_fold, take_rows, try_method
+
+KEY = ("name", "run")
+
+
+def write_data(folder, name, n_rows=40, n_features=2, n_classes=2, missing=0):
+    """Write a data set of noisy clusters; the first cells of its first column may be missing."""
+    rng = np.random.default_rng(len(name))
+    y = np.arange(n_rows) % n_classes
+    X = pd.DataFrame(y[:, None] + 0.4 * rng.normal(size=(n_rows, n_features))).add_prefix("x")
+    X.iloc[:missing, 0] = np.nan
+    X.assign(target=y).to_csv(folder / f"{name}.csv", index=False)
+
+
+def double(task):
+    """Stand for a run."""
+    return {"name": task[0], "run": task[1], "value": 2 * task[1]}
+
+
+def fail_at_one(task):
+    """Stand for a run that may fail."""
+    if task[1] == 1:
+        raise ValueError("odd")
+    return double(task)
+
+
+# ---- runs ----------------------------------------------------------------------------------------
+
+TASKS = [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
+
+
+def test_a_second_run_does_nothing_and_a_deleted_row_is_done_again(tmp_path):
+    path = tmp_path / "runs.csv"
+    assert studies.run_missing(TASKS, KEY, double, path) == 4
+    whole = path.read_text()
+    assert studies.run_missing(TASKS, KEY, double, path) == 0
+    assert path.read_text() == whole
+    lines = whole.splitlines(keepends=True)
+    path.write_text("".join(lines[:2] + lines[3:]))
+    assert studies.run_missing(TASKS, KEY, double, path) == 1
+    assert sorted(path.read_text().splitlines()) == sorted(whole.splitlines())
+    assert studies.count_done([*TASKS, ("c", 0)], KEY, pd.read_csv(path)) == "4 of 5 planned"
+
+
+def test_two_processes_do_what_one_does(tmp_path):
+    for jobs in (1, 2):
+        # A function of a test's own travels to the processes by value.
+        run = lambda task: {"name": task[0], "run": task[1], "value": 2 * task[1]}  # noqa: E731
+        studies.run_missing(TASKS, KEY, run, tmp_path / f"{jobs}.csv", jobs)
+    one, two = (pd.read_csv(tmp_path / f"{jobs}.csv").sort_values(list(KEY)) for jobs in (1, 2))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_no_run_begins_after_the_time_is_over(tmp_path):
+    assert studies.run_missing(TASKS, KEY, double, tmp_path / "runs.csv", 1, max_seconds=0) == 0
+    assert not (tmp_path / "runs.csv").exists()
+
+
+def test_a_run_that_fails_does_not_stop_the_others(tmp_path):
+    path = tmp_path / "runs.csv"
+    with pytest.raises(ExceptionGroup, match="2 of 4 runs failed") as caught:
+        studies.run_missing(TASKS, KEY, fail_at_one, path)
+    assert pd.read_csv(path).run.tolist() == [0, 0]
+    notes = [note for error in caught.value.exceptions for note in error.__notes__]
+    assert "('a', 1)" in notes[0] and "fail_at_one" in notes[0]
+    assert studies.missing_tasks(TASKS, KEY, path) == [("a", 1), ("b", 1)]
+
+
+def test_append_keeps_the_order_of_the_columns(tmp_path):
+    path = tmp_path / "runs.csv"
+    studies.append(pd.DataFrame([{"a": 1, "b": 2}]), path)
+    studies.append(pd.DataFrame([{"b": 4, "a": 3}]), path)
+    assert path.read_text() == "a,b\n1,2\n3,4\n"
+    with pytest.raises(ValueError, match="the new rows have a, c"):
+        studies.append(pd.DataFrame([{"a": 1, "c": 2}]), path)
+
+
+def test_markdown_table():
+    rows = pd.DataFrame([{"name": "iris", "leaves": "3"}, {"name": "wine", "leaves": "5"}])
+    assert studies.markdown_table(rows).splitlines() == [
+        "| name | leaves |",
+        "|---|---:|",
+        "| iris | 3 |",
+        "| wine | 5 |",
+    ]
+
+
+# ---- protocols -----------------------------------------------------------------------------------
+
+
+def test_means_are_those_of_the_training_rows():
+    X = pd.DataFrame({"x": [1.0, 3.0, np.nan, np.nan, 100.0]})
+    parts = take_rows(X, np.arange(5), np.array([0, 1, 2]), np.array([3, 4]))
+    np.testing.assert_array_equal(parts.X_train[:, 0], [1, 3, 2])
+    np.testing.assert_array_equal(parts.X_test[:, 0], [2, 100])
+    np.testing.assert_array_equal(parts.y_test, [3, 4])
+
+
+def test_folds_part_the_rows_and_the_official_split_is_the_first_rows():
+    y = np.arange(30) % 3
+    data = LoadedData("toy", pd.DataFrame({"x": np.arange(30.0)}), y, n_train=20)
+    tests = [take_fold(data, 5, 1, fold).X_test[:, 0] for fold in range(5)]
+    np.testing.assert_array_equal(np.sort(np.concatenate(tests)), np.arange(30))
+    for seed in (0, 7):
+        official = take_fold(data, 5, seed, OFFICIAL)
+        np.testing.assert_array_equal(official.X_train[:, 0], np.arange(20))
+        np.testing.assert_array_equal(official.X_test[:, 0], np.arange(20, 30))
+    without = LoadedData("toy", data.X, y, n_train=None)
+    with pytest.raises(ValueError, match="'toy' has no official split"):
+        take_fold(without, 5, 0, OFFICIAL)
+
+
+def test_a_method_is_fitted_on_one_part_and_scored_on_the_other():
+    X = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0, 0.5, 2.5]})
+    y = np.array([0, 0, 1, 1, 0, 0])
+    found = try_method("DT", take_rows(X, y, np.arange(4), np.arange(4, 6)), 0, pruning=None)
+    assert found["accuracy"] == 0.5 and found["train_accuracy"] == 1.0
+    assert (found["leaves"], found["depth"]) == (2, 1) and found["seconds"] > 0.0
+
+
+# ---- WODT ----------------------------------------------------------------------------------------
+
+
+def test_the_agreement_rule():
+    assert wodt.agrees(0.90, 0.90, 0.0) and wodt.agrees(0.99, 0.90, 0.01)
+    assert wodt.agrees(0.8801, 0.90, 0.01) and not wodt.agrees(0.8799, 0.90, 0.01)
+
+
+def test_every_published_cell_is_planned_or_left_out_for_a_reason():
+    published = studies.load_published("wodt")
+    cells = {
+        metric: set(group[["dataset", "system"]].itertuples(index=False, name=None))
+        for metric, group in published.groupby("metric")
+    }
+    assert cells["accuracy"] == cells["leaves"]
+    planned = {(task.dataset, task.system) for task in wodt.make_tasks()}
+    assert planned.isdisjoint(wodt.LEFT_OUT)
+    assert planned | set(wodt.LEFT_OUT) == cells["accuracy"]
+    assert set(wodt.NOTES) <= cells["accuracy"]
+
+
+def test_each_data_set_gets_a_fit_of_wodt_first():
+    tasks = wodt.make_tasks()
+    assert len(set(tasks)) == len(tasks)
+    first = tasks[: len(wodt.PLAN)]
+    assert [task.dataset for task in first] == list(wodt.PLAN)
+    assert {task.system for task in first} == {"WODT"}
+    some = wodt.make_tasks(["iris", "dna"], ["APDT"])
+    assert {(task.dataset, task.system) for task in some} == {("iris", "APDT"), ("dna", "APDT")}
+    assert [task.fold for task in some[:5]] == [0, 1, 2, 3, 4] and some[-1].fold == OFFICIAL
+
+
+def test_comparison_with_published_figures():
+    runs = pd.DataFrame(
+        {
+            "dataset": ["iris", "iris", "wine", "usps"],
+            "system": ["WODT", "WODT", "WODT", "CO2"],
+            "accuracy": [0.92, 0.94, 0.80, 0.9],  # published: 0.9733 ± 0.0248, 0.9665 ± 0.0323
+            "leaves": [5, 4, 3, 9],
+            "seconds": [1.0, 3.0, 1.0, 1.0],
+        }
+    )
+    comparison = wodt.compare(runs)
+    assert comparison.dataset.tolist() == ["iris", "wine"]  # no figure of CO2 on usps
+    assert comparison.agrees.tolist() == [True, False]
+    row = wodt.to_markdown(comparison).splitlines()[2]
+    assert row == ("| iris | 97.33 ± 2.48 | 93.00 ± 1.41 | -4.33 | 5.2 | 4.5 ± 0.7 | 2.00 | 2 |")
+
+
+def test_wodt_from_the_command_line(tmp_path, monkeypatch):
+    few = {name: wodt.PLAN[name]._replace(fits=(6,) * 8) for name in ("iris", "wine")}
+    monkeypatch.setattr(wodt, "PLAN", few)
+    for name in few:
+        write_data(tmp_path, name, 60, 3, 3)
+    out = tmp_path / "out"
+    command = ["--data-home", str(tmp_path), "--out", str(out), "--only", "iris", "wine"]
+    assert wodt.main([*command, "--systems", "APDT", "WODT"]) == 0
+    runs = (out / "wodt_runs.csv").read_text()
+    assert len(runs.splitlines()) == 1 + 2 * 2 * 6
+    report = (out / "wodt.md").read_text(encoding="utf-8")
+    assert (
+        "24 of 96 planned fits" in report
+        and "of 4 cells" in report
+        and "### APDT" in report
+        and "not run yet" in report
+    )
+    assert wodt.main([*command, "--systems", "APDT", "WODT"]) == 0
+    assert (out / "wodt_runs.csv").read_text() == runs
+    with pytest.raises(SystemExit):
+        wodt.main([*command[:-1], "nothing"])
+
+
+# ---- OC1 -----------------------------------------------------------------------------------------
+
+
+def test_tasks_of_oc1():
+    tasks = oc1.make_tasks()
+    assert len(set(tasks)) == len(tasks)
+    published = studies.load_published("oc1").query("table == 'table1'")
+    cells = set(published[["dataset", "system"]].itertuples(index=False, name=None))
+    assert {(t.dataset, t.system) for t in tasks if t.part == "table1"} == cells
+    letter = [t for t in tasks if t.part == "program" and t.dataset == "letter"]
+    assert letter == [oc1.Task("program", "letter", "OC1", 0, 0)]
+    assert len(oc1.SEARCHES) == 4 and len({t.system for t in tasks if t.part == "moves"}) == 4
+
+
+def test_data_of_oc1(tmp_path):
+    write_data(tmp_path, "breast-w", missing=3)
+    assert len(oc1.load_problem("table1", "cancer", tmp_path).y) == 37
+    assert len(oc1.load_problem("program", "breast-w", tmp_path).y) == 40
+    target = [10.0, 20.9, 21.0, 50.0]
+    pd.DataFrame({"x": range(4), "target": target}).to_csv(tmp_path / "housing.csv", index=False)
+    housing = oc1.load_problem("table1", "housing", tmp_path)
+    assert housing.y.tolist() == ["below", "below", "above", "above"]
+    write_data(tmp_path, "optdigits", 4000, 1)
+    digits = oc1.load_problem("program", "digits", tmp_path)
+    whole = pd.read_csv(tmp_path / "optdigits.csv")
+    assert len(digits.X) == len(digits.y) == 1797
+    np.testing.assert_array_equal(digits.X["x0"], whole["x0"][-1797:])
+
+
+def test_oc1_from_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(oc1, "N_RUNS", 2)
+    monkeypatch.setattr(oc1, "N_SAMPLES", 1)
+    monkeypatch.setattr(oc1, "N_TRAIN", 60)
+    monkeypatch.setattr(oc1, "N_TEST", 100)
+    write_data(tmp_path, "iris", 60, 3, 3)
+    out = tmp_path / "out"
+    command = ["--data-home", str(tmp_path), "--out", str(out), "--only", "iris", "POL"]
+    assert oc1.main(command) == 0
+    runs = pd.read_csv(out / "oc1_runs.csv")
+    assert runs.part.value_counts().to_dict() == {"table1": 30, "program": 10, "moves": 4}
+    report = (out / "oc1.md").read_text(encoding="utf-8")
+    assert "| POL | 0 restarts, 0 jumps |" in report and "| iris | OC1-AP | 92.7 |" in report
+    assert "Accuracy at or above the program's" in report
+
+
+# ---- CEDT ----------------------------------------------------------------------------------------
+
+
+def test_equal_systems_have_equal_ranks():
+    found = studies.compare_ranks(pd.DataFrame(np.ones((4, 3)), columns=list("ABC")), True)
+    assert found.mean_ranks.tolist() == [2, 2, 2]
+    assert (found.statistic, found.p_value) == (0, 1) and (found.adjusted == 1).all(axis=None)
+
+
+@pytest.mark.parametrize("larger_is_better", [True, False])
+def test_ranks_and_tests_by_hand(larger_is_better):
+    rng = np.random.default_rng(0)
+    scores = pd.DataFrame(rng.random((12, 3)) + [0.3, 0.0, 0.1], columns=["A", "B", "C"])
+    scores.iloc[0] = [0.3, 0.1 + 0.2, 0.9]  # a tie but for the last bits
+    found = studies.compare_ranks(scores, larger_is_better)
+    rounded = scores.round(9)
+    ranks = stats.rankdata(-rounded if larger_is_better else rounded, axis=1)
+    np.testing.assert_allclose(found.mean_ranks, ranks.mean(axis=0))
+    assert ranks[0, 0] == ranks[0, 1]
+    expected = stats.friedmanchisquare(*rounded.to_numpy().T)
+    np.testing.assert_allclose([found.statistic, found.p_value], expected)
+    # Holm: the smallest p times 3, the next times 2, the largest once; never falling, at most 1.
+    pairs = [("A", "B"), ("A", "C"), ("B", "C")]
+    error = np.sqrt(3 * 4 / (6 * len(scores)))
+    p = np.array([abs(found.mean_ranks[a] - found.mean_ranks[b]) for a, b in pairs]) / error
+    p = 2 * stats.norm.sf(p)
+    order = np.argsort(p)
+    adjusted = np.empty(3)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * [3, 2, 1]), 1.0)
+    np.testing.assert_allclose([found.adjusted.loc[a, b] for a, b in pairs], adjusted)
+
+
+def test_ranks_are_of_data_sets_with_the_same_folds_of_all_systems():
+    rows = [
+        {"dataset": name, "system": system, "variant": "pruned", "fold": fold, "accuracy": 0.5}
+        for name in ("iris", "wine")
+        for system in cedt.SYSTEMS
+        for fold in range(2)
+    ]
+    runs = pd.DataFrame(rows[:-1])
+    assert list(cedt.mean_scores(runs, "pruned", "accuracy").index) == ["iris"]
+    assert list(cedt.mean_scores(pd.DataFrame(rows), "pruned", "accuracy").index) == [
+        "iris",
+        "wine",
+    ]
+    assert cedt.mean_scores(runs, "unpruned", "accuracy").empty
+
+
+def test_cedt_from_the_command_line(tmp_path, monkeypatch):
+    names = ("iris", "wine", "heart")
+    monkeypatch.setattr(cedt, "DATASETS", dict.fromkeys(names, 2))
+    for name in names:
+        write_data(tmp_path, name, 50, 3)
+    out = tmp_path / "out"
+    command = ["--data-home", str(tmp_path), "--out", str(out)]
+    assert cedt.main(command) == 0
+    runs = (out / "cedt_runs.csv").read_text()
+    assert len(runs.splitlines()) == 1 + 3 * 3 * 2 * 2
+    report = (out / "cedt.md").read_text(encoding="utf-8")
+    assert "36 of 36 planned fits" in report
+    assert report.count("| unpruned | accuracy |") == report.count("| pruned | leaves |") == 2
+    assert cedt.main([*command, "--jobs", "2"]) == 0
+    assert (out / "cedt_runs.csv").read_text() == runs
+
+
+# ---- GEA-ODT -------------------------------------------------------------------------------------
+
+
+def test_the_file_of_gea_odt_keeps_its_columns(tmp_path, monkeypatch):
+    monkeypatch.setattr(gea_odt, "N_TEST", 50)
+    write_data(tmp_path, "iris", 30, 2)
+    task = ("table2", "iris", 0, 1, 0.005, 0.5)
+    monkeypatch.setattr(gea_odt.EvoTreeClassifier, "from_preset", lambda *_, **__: fast_evolution())
+    gea_odt.run_missing([task], tmp_path, tmp_path, 1)
+    header, row, *rest = (tmp_path / "gea_odt_runs.csv").read_text().splitlines()
+    assert header == (
+        "part,name,run,fold,size_penalty,dipolar_probability,"
+        "accuracy,train_accuracy,nodes,generations,stop_reason,seconds"
+    )
+    assert row.startswith("table2,iris,0,1,0.005,0.5,") and not rest
+
+
+def fast_evolution():
+    """Make an estimator that evolves for a moment."""
+    return gea_odt.EvoTreeClassifier(population_size=4, max_generations=2, random_state=0)
