@@ -24,12 +24,15 @@ _OC1: Mapping[str, Any] = {
     "standard_errors": 0.0,
 }
 
+# All rows, the paper's number of candidates, and the threshold as drawn.
+_CEDT = CrossEntropy(max_samples=None, max_rows=None, refine_threshold=False)
+
 GREEDY_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "APDT": {"splitter": Axis(), "criterion": "entropy", "scaling": "minmax"},
         "CART-LC": {"splitter": CartLC(start="axis"), **_OC1},
         "CART-LCr": {"splitter": CartLC(start="random"), **_OC1},
-        "CEDT": {"splitter": CrossEntropy(), **_OC1, "criterion": "gini"},
+        "CEDT": {"splitter": _CEDT, **_OC1, "criterion": "gini"},
         "CO2": {"splitter": CO2(start="axis"), "criterion": "entropy", "scaling": "minmax"},
         "CO2r": {"splitter": CO2(start="random"), "criterion": "entropy", "scaling": "minmax"},
         "DT": {"splitter": Axis(), **_OC1, "criterion": "gini"},
@@ -37,7 +40,8 @@ GREEDY_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "OC1-AP": {"splitter": Axis(), **_OC1},
         "OC1r": {"splitter": OC1(random_start=True), **_OC1},
         "SADT": {"splitter": Annealing(), **_OC1, "criterion": "sum_minority"},
-        "WODT": {"splitter": WODT(), "criterion": "entropy", "scaling": "minmax"},
+        # The features are scaled once.
+        "WODT": {"splitter": WODT(rescale=False), "criterion": "entropy", "scaling": "minmax"},
     }
 )
 """Parameters of `evotree.ObliqueTreeClassifier.from_preset`."""

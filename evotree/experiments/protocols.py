@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,10 +65,13 @@ def stratified_folds(
     Returns
     -------
     list of tuple of ndarray
-        Positions of the training and of the test rows, fold by fold.
+        Positions of the training and of the test rows, fold by fold. A class of fewer rows than
+        folds is missing in some test parts.
     """
     folds = StratifiedKFold(n_splits, shuffle=True, random_state=random_state)
-    return list(folds.split(np.zeros(len(y)), y))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        return list(folds.split(np.zeros(len(y)), y))
 
 
 def take_rows(X: pd.DataFrame, y: np.ndarray, train: np.ndarray, test: np.ndarray) -> Parts:

@@ -76,8 +76,8 @@ PLAN = {
     "connect4": Plan("connect-4", FOLDS_SPLIT, (5, 5, 2, 2, 1, 1, 1, 1)),
     "mnist": Plan("mnist", OFFICIAL_SPLIT, (3, 1, 0, 0, 0, 0, 0, 0)),
 }
-"""The rows of the tables. Fits fewer than ten repetitions of five folds are the first ones. APDT and
-CART-LC draw nothing: one fit is all there is on an official split."""
+"""The rows of the tables. Fits fewer than ten repetitions of five folds are the first ones. APDT
+and CART-LC draw nothing: one fit is all there is on an official split."""
 
 TOO_LONG = "a fit takes more than five minutes"
 LEFT_OUT = dict.fromkeys(

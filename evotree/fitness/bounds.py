@@ -88,7 +88,8 @@ def impurity_left(criterion, left, b, whole, w_left, total, table):
 def score_from(criterion, value, w_left, total):
     """Return the score of a split whose sides are not empty from its `spread`."""
     if criterion == _TWOING:
-        return -value * value / (w_left * (total - w_left))
+        product = w_left * (total - w_left)
+        return -value * value / product if product > 0.0 else 0.0
     return max(0.0, value) / total
 
 

@@ -2,9 +2,9 @@
 
 The places of the line where rows change sides (`evotree.fitness.splits.line_search`) fall into
 buckets by one division for each row, and the class weights of the buckets give the score between
-any two of them. A criterion cannot fall faster than rows move: this bounds the scores inside a
-bucket from below, and only the few buckets that may hold the best split are sorted and scanned. The
-result is that of the whole scan; most searches sort a fiftieth of the rows.
+any two of them. How many rows change sides inside a bucket bounds the scores there from below, and
+only the few buckets that may hold the best split are sorted and scanned. The result is that of the
+whole scan; most searches sort a few rows in a hundred.
 """
 
 from typing import NamedTuple
@@ -22,14 +22,9 @@ from evotree.fitness.bounds import (
     score_from,
 )
 from evotree.fitness.criteria import Criterion, weight_of
+from evotree.fitness.line_search import apart, between, line_search
 from evotree.fitness.sorting import sort_order
-from evotree.fitness.splits import (
-    SplitScratch,
-    apart,
-    between,
-    line_search,
-    make_split_scratch,
-)
+from evotree.fitness.splits import SplitScratch, make_split_scratch
 
 _ENTROPY = int(Criterion.ENTROPY)
 _GINI = int(Criterion.GINI)
@@ -288,6 +283,7 @@ def scan_kept(node, t, kept, scratch):
         n_left += step
         if (
             following == now
+            and max(abs(events[at]), abs(events[after])) < np.inf
             and apart(events[at], events[after])
             and min(n_left, n - n_left) >= min_rows
         ):

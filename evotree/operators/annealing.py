@@ -115,12 +115,12 @@ def search_annealing(node, plan, stream, weights):
     n_left = fill_sides(node, s, scratch)
     current = score_sides(node, scratch) if min(n_left, n - n_left) >= node.min_rows else np.inf
     best, temperature, idle = np.inf, plan.temperature * unit, 0
-    for _ in range(plan.max_moves + 1):
+    for k in range(plan.max_moves + 1):
         if current < best - SAME * unit:
             best, idle = current, 0
             for m in range(d):
                 weights[m] = a[m] / scale[m]
-        if idle == plan.patience or best <= floor + SAME * unit:
+        if k == plan.max_moves or idle == plan.patience or best <= floor + SAME * unit:
             break
         m, delta = usable[below(stream, usable.shape[0])], uniform(stream) - 0.5
         for i in range(n):
@@ -129,7 +129,10 @@ def search_annealing(node, plan, stream, weights):
         score = np.inf
         if min(n_left + more, n - n_left - more) >= node.min_rows:
             score = score_sides(node, scratch)
-        if score <= current or uniform(stream) < math.exp((current - score) / temperature):
+        rise = score - current
+        if score <= current or (
+            temperature > 0.0 and uniform(stream) < math.exp(-rise / temperature)
+        ):
             s, t, current = t, s, score
             n_left += more
             a[m] += delta

@@ -8,9 +8,9 @@ import numpy as np
 
 from evotree._jit import kernel
 from evotree.fitness.criteria import Criterion
+from evotree.fitness.line_search import line_search
 from evotree.fitness.splits import (
     Node,
-    line_search,
     make_split_scratch,
     score_hyperplane,
     score_undivided,

@@ -68,8 +68,9 @@ def standardize(Z, weight, usable, mean, scale):
         for i in range(weight.shape[0]):
             Z[m, i] -= average
             variance += weight[i] / total * Z[m, i] * Z[m, i]
+        mean[m] = average
         if variance > 0.0:
-            mean[m], scale[m] = average, math.sqrt(variance)
+            scale[m] = math.sqrt(variance)
             for i in range(weight.shape[0]):
                 Z[m, i] /= scale[m]
 

@@ -21,7 +21,8 @@ import numpy as np
 
 from evotree._jit import kernel
 from evotree.fitness.criteria import Criterion
-from evotree.fitness.splits import Node, choose_threshold, score_hyperplane
+from evotree.fitness.line_search import choose_threshold
+from evotree.fitness.splits import Node, score_hyperplane
 from evotree.operators.axis import Axis, search_features
 from evotree.operators.cross_entropy_node import (
     NORMALIZATIONS,
@@ -39,6 +40,7 @@ from evotree.rng import below
 
 # A score of 0 is the lowest for all criteria but these.
 _NOT_IMPURITIES = (Criterion.TWOING, Criterion.GAIN_RATIO)
+# So many of the last incumbents are scored on all rows, in double precision.
 _FINALISTS = 5
 
 

@@ -17,10 +17,10 @@ import numpy as np
 
 from evotree._jit import inner_kernel, kernel
 from evotree.fitness.criteria import Criterion
+from evotree.fitness.line_search import choose_threshold
 from evotree.fitness.lines import bounded_line_search, make_line_scratch
 from evotree.fitness.splits import (
     Node,
-    choose_threshold,
     score_distances,
     score_hyperplane,
     score_undivided,
@@ -132,22 +132,26 @@ def combine(Z, r, usable, out):
 
 @inner_kernel
 def move(Z, a, usable, m, alpha, r):
-    """Move a hyperplane by alpha along line m, and its distances with it."""
+    """Move a hyperplane by alpha along line m, and its distances with it.
+
+    Line m changes coefficient m, the last one all of them by multiples of `r`.
+    """
     d = a.shape[0] - 1
-    s = d + 1
     if m <= d:
         a[m] += alpha
     else:
         for u in range(usable.shape[0]):
             a[usable[u]] += alpha * r[usable[u]]
-    scale = 1.0
-    if abs(alpha) > _LARGE:
-        for k in range(d + 1):
-            scale = max(scale, abs(a[k]))
-        for k in range(d + 1):
-            a[k] /= scale
     for i in range(Z.shape[1]):
-        Z[s, i] = (Z[s, i] + alpha * Z[m, i]) / scale
+        Z[d + 1, i] += alpha * Z[m, i]
+    if abs(alpha) > _LARGE:
+        largest = 0.0
+        for k in range(d + 1):
+            largest = max(largest, abs(a[k]))
+        for k in range(d + 1):
+            a[k] /= largest
+        for i in range(Z.shape[1]):
+            Z[d + 1, i] /= largest
 
 
 @inner_kernel

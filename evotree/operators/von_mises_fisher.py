@@ -90,53 +90,51 @@ def beta(stream, a, b):
 
 
 @inner_kernel
-def fill_normal(stream, out, lo, hi):
-    """Write standard normal variates to ``out[lo:hi]``, in pairs by Marsaglia's polar method."""
-    i = lo
-    while i < hi:
+def fill_normal(stream, out):
+    """Fill an array with standard normal variates, in pairs by Marsaglia's polar method."""
+    n = out.shape[0]
+    i = 0
+    while i < n:
         a = 2.0 * open_uniform(stream) - 1.0
         b = 2.0 * open_uniform(stream) - 1.0
         square = a * a + b * b
-        if square < 1.0 and square > 0.0:
+        if 0.0 < square < 1.0:
             factor = math.sqrt(-2.0 * math.log(square) / square)
             out[i] = a * factor
-            if i + 1 < hi:
+            if i + 1 < n:
                 out[i + 1] = b * factor
             i += 2
 
 
 @inner_kernel
-def scale_to(out, lo, hi, length):
-    """Scale ``out[lo:hi]`` to a length; return whether it had any."""
+def scale_to(out, lo, length):
+    """Scale ``out[lo:]`` to a length, if it has one."""
     square = 0.0
-    for i in range(lo, hi):
+    for i in range(lo, out.shape[0]):
         square += out[i] * out[i]
-    if square == 0.0:
-        return False
-    factor = length / math.sqrt(square)
-    for i in range(lo, hi):
+    factor = length / math.sqrt(square) if square > 0.0 else 0.0
+    for i in range(lo, out.shape[0]):
         out[i] *= factor
-    return True
 
 
 @inner_kernel
-def draw_cosine(stream, p, kappa, b):
+def draw_cosine(stream, p, kappa, b, z):
     """Return ``(1 - omega, 1 + omega)`` of the cosine omega of a sample with the mean direction.
 
     Wood's steps 1 and 2, written in ``1 - omega = 2 b z / D``, ``D = 1 - (1 - b) z``, which does
     not cancel where kappa is large: the test of acceptance
     ``kappa omega + (p-1) ln(1 - x_0 omega) - c >= ln u`` becomes
     ``2 kappa b (1 - 2 z) / ((1 + b) D) + (p-1) ln((1 + b) / (2 D)) >= ln u``.
+    The first of the beta variates z is given.
     """
-    half = 0.5 * (p - 1)
     while True:
-        z = beta(stream, half, half)
         denominator = 1.0 - (1.0 - b) * z
         tilt = 2.0 * kappa * b * (1.0 - 2.0 * z) / ((1.0 + b) * denominator)
         volume = (p - 1) * math.log((1.0 + b) / (2.0 * denominator))
         if tilt + volume >= math.log(open_uniform(stream)):
             below = 2.0 * b * z / denominator
             return below, 2.0 - below
+        z = beta(stream, 0.5 * (p - 1), 0.5 * (p - 1))
 
 
 @kernel
@@ -151,7 +149,7 @@ def sample(stream, mu, kappa, out):
     stream : ndarray of shape (1,), uint64
         Random state, advanced.
     mu : ndarray of shape (p,), p at least 2
-        Mean direction, of length 1; not read if `kappa` is 0.
+        Mean direction, of length 1; of no effect if `kappa` is 0.
     kappa : float, at least 0, finite
         Concentration.
     out : ndarray of shape (n, p), float64
@@ -165,15 +163,14 @@ def sample(stream, mu, kappa, out):
     u_square = 2.0 + 2.0 * sign * mu[0]
     for k in range(out.shape[0]):
         row = out[k]
+        fill_normal(stream, row)
+        scale_to(row, 0, 1.0)
         if kappa == 0.0:
-            fill_normal(stream, row, 0, p)
-            while not scale_to(row, 0, p, 1.0):
-                fill_normal(stream, row, 0, p)
             continue
-        below, above = draw_cosine(stream, p, kappa, b)
-        fill_normal(stream, row, 1, p)
-        while not scale_to(row, 1, p, math.sqrt(below * above)):
-            fill_normal(stream, row, 1, p)
+        # The first coordinate of a uniform direction is distributed as 2 z - 1, and independent of
+        # the direction of the others.
+        below, above = draw_cosine(stream, p, kappa, b, 0.5 + 0.5 * row[0])
+        scale_to(row, 1, math.sqrt(below * above))
         row[0] = sign * (below - 1.0)
         overlap = row[0]
         for i in range(p):

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
+from evotree.fitness.line_search import search_line
 from evotree.fitness.lines import search_line_below
-from evotree.fitness.splits import Node, search_line
+from evotree.fitness.splits import Node
 from tests.reference import criteria as naive
 from tests.strategies import seeds
 
@@ -46,6 +47,7 @@ def lines(draw, name):
         s, t = np.round(s, 1), np.round(t)
     if draw(st.booleans()):
         t = np.full(n, -1.0)
+    t[: n // 4] *= draw(st.sampled_from((1.0, 0.0, 1e-320)))
     return node, s * 10.0 ** draw(st.integers(-8, 8)), t * 10.0 ** draw(st.integers(-8, 8))
 
 
@@ -106,14 +108,43 @@ def test_lines_have_no_unit(name, data, unit):
 
 
 @pytest.mark.parametrize("name", CLASSIFICATION)
-def test_rows_at_one_place_are_not_parted(name):
-    """Many rows at few places that differ in the last bits: a bucket may end between them."""
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        node = make_node(rng, name, 200, 3, "one")
-        t = rng.integers(1, 4, 200) / 3.0
-        places = rng.integers(-3, 4, 200) / 7.0
-        assert_as_the_scan(node, name, -places * t, t, np.inf)
+@pytest.mark.parametrize("gap", (1e-15, 1e-11))
+def test_a_bucket_ends_between_rows_at_one_place(name, gap):
+    """The classes part there, but rows are apart only where more than rounding lies between them.
+
+    The mean size of the places is 2, so that a bucket ends at 1.
+    """
+    y = np.repeat(np.array([0, 1, 1, 0], dtype=np.int32), (50, 50, 90, 10))
+    s = np.repeat([gap - 1.0, -1.0, -3.0], (50, 50, 100))
+    node = make_node(np.random.default_rng(0), name, 200, 2, "one")._replace(y=y)
+    assert_as_the_scan(node, name, s, np.ones(200), np.inf)
+    alpha = search_line_below(node, s, np.ones(200), np.inf)[1]
+    assert alpha == pytest.approx(2.0 if gap < 1e-12 else 1.0)
+
+
+@pytest.mark.parametrize("name", CLASSIFICATION)
+@given(seeds, st.integers(2, 4), st.integers(1, 40), st.booleans())
+def test_a_split_that_no_end_of_a_bucket_shows(name, seed, n_classes, n_needle, is_left):
+    """Rows of one class come to the side where it belongs, and others of it leave at once.
+
+    All within a bucket: before and after it the split is mediocre, and the bounds are sharp.
+    """
+    rng = np.random.default_rng(seed)
+    n_fixed, n_others = 150, 50
+    y = rng.integers(0, n_classes, n_fixed + n_others + 2 * n_needle)
+    s = np.where((y == 0) == (rng.random(len(y)) < 0.9), -1.0, 1.0)  # the left side is for class 0
+    t = np.zeros(len(y))
+    t[n_fixed:] = rng.choice([-1.0, 1.0], len(y) - n_fixed)
+    places = rng.normal(size=len(y))
+    needle = np.arange(n_fixed + n_others, len(y))
+    y[needle] = 0 if is_left else 1
+    t[needle] = np.repeat([-1.0, 1.0] if is_left else [1.0, -1.0], n_needle)
+    places[needle] = rng.normal() + 1e-6 * np.arange(2 * n_needle)
+    s[n_fixed:] = -places[n_fixed:] * t[n_fixed:]
+    node = make_node(rng, name, len(y), n_classes, "one")._replace(y=y.astype(np.int32))
+    best = search_line(node, s, t)[0]
+    assert search_line_below(node, s, t, best + 1e-12)[0] == pytest.approx(best, abs=1e-12)
+    assert search_line_below(node, s, t, np.inf)[0] == pytest.approx(best, abs=1e-12)
 
 
 @each_criterion

@@ -7,13 +7,8 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeRegressor
 
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
-from evotree.fitness.splits import (
-    Node,
-    choose_threshold,
-    score_hyperplane,
-    score_undivided,
-    search_line,
-)
+from evotree.fitness.line_search import choose_threshold, search_line
+from evotree.fitness.splits import Node, score_hyperplane, score_undivided
 from tests.reference import criteria as naive
 from tests.strategies import seeds
 

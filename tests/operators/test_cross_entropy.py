@@ -9,10 +9,17 @@ from hypothesis import strategies as st
 
 from evotree.dataset import Dataset
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
-from evotree.fitness.splits import Node, choose_threshold, score_hyperplane, score_undivided
+from evotree.fitness.line_search import choose_threshold
+from evotree.fitness.splits import Node, score_hyperplane, score_undivided
 from evotree.operators import cross_entropy, cross_entropy_node
 from evotree.operators.axis import Axis
-from evotree.operators.cross_entropy import CrossEntropy, denormalize, draw_rows, normalize
+from evotree.operators.cross_entropy import (
+    CrossEntropy,
+    denormalize,
+    draw_rows,
+    normalize,
+    refine,
+)
 from evotree.operators.cross_entropy_node import (
     NORMALIZATIONS,
     Frame,
@@ -22,6 +29,7 @@ from evotree.operators.cross_entropy_node import (
     sort_rows,
 )
 from evotree.operators.growth import grow
+from evotree.operators.splitting import Split
 from evotree.rng import make_streams
 from tests.reference import cross_entropy as naive
 from tests.strategies import seeds
@@ -216,6 +224,15 @@ def test_refinement_does_not_worsen_the_score(node, seed):
     assert refined.score <= plain.score
     np.testing.assert_array_equal(refined.weights, plain.weights)
     assert refined.score <= choose_threshold(node, plain.weights)[0] + 1e-12
+
+
+def test_a_threshold_is_kept_where_the_search_for_another_finds_worse():
+    # No threshold is searched for between rows that differ by rounding.
+    X = np.array([[0.0], [1.0], [1.0 + 4e-13], [2.0]])
+    node = make_node(X, [0, 0, 1, 1])
+    split = Split(np.ones(1), 1.0, score_hyperplane(node, np.ones(1), 1.0))
+    assert split.score == 0.0
+    assert refine(node, split) is split
 
 
 def test_a_large_node_is_searched_on_some_rows_and_scored_on_all():

@@ -63,6 +63,14 @@ def test_two_classes_are_parted_by_scikit_learns_classifier(model):
     assert split.threshold == pytest.approx(-expected[-1], abs=2e-3)
 
 
+def test_split_moves_with_the_rows():
+    X, y = load_iris(return_X_y=True)
+    offset = np.array([3.0, -2.0, 10.0, 0.5])
+    near, far = (Linear()(smooth.make_node(rows, y), stream()) for rows in (X, X + offset))
+    np.testing.assert_allclose(near.weights, far.weights, atol=1e-6)
+    assert far.threshold == pytest.approx(near.threshold + near.weights @ offset, abs=1e-5)
+
+
 def test_the_other_penalty_makes_weights_zero():
     node = smooth.make_node(*smooth.separable(0, n_features_off=20))
     assert (Linear(C=0.1)(node, stream()).weights != 0.0).all()
@@ -169,7 +177,7 @@ def test_nodes_that_no_classifier_parts():
     X = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]] * 3)
     node = smooth.make_node(X, np.array([0, 0, 1, 1] * 3))
     assert Linear(fallback=False)(node, stream()) is None
-    assert Linear()(node, stream()).score == best_axis_split(node)[0]
+    assert Linear(fallback=True)(node, stream()).score == best_axis_split(node)[0]
 
 
 def test_best_thresholds_score_no_worse():

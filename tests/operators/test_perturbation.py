@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
-from evotree.fitness.splits import Node, choose_threshold, score_hyperplane
+from evotree.fitness.line_search import choose_threshold
+from evotree.fitness.splits import Node, score_hyperplane
 from evotree.operators.annealing import Annealing
 from evotree.operators.axis import Axis
 from evotree.operators.cart_lc import CartLC, search_cart_lc
@@ -104,13 +105,14 @@ def test_never_worse_than_the_best_axis_parallel_split(name, splitter, data, see
 @each_splitter
 @each_criterion
 def test_one_feature_gives_the_best_axis_parallel_split(splitter, name):
-    if name == "gain_ratio" and splitter not in (SPLITTERS["oc1"], SPLITTERS["oc1 best"]):
-        pytest.skip("the best ratio of all is below that of the best gain")
     rng = np.random.default_rng(0)
     for seed in range(3):
         node = make_node(rng, name, 60, 1)
         axis, split = Axis()(node, stream_of(seed)), splitter(node, stream_of(seed))
-        assert split.score == pytest.approx(axis.score, abs=1e-9)
+        if name == "gain_ratio":  # the best ratio of all, not that of the highest gain
+            assert split.score <= axis.score + 1e-9
+        else:
+            assert split.score == pytest.approx(axis.score, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", ("gini", "entropy", "twoing", "gain_ratio", "sum_minority"))

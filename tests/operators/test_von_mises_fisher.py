@@ -80,6 +80,14 @@ def test_without_concentration_directions_are_uniform():
     np.testing.assert_allclose(drawn.mean(axis=0), 0.0, atol=0.03)
 
 
+@pytest.mark.parametrize("first", [-1.0, 1.0])
+def test_the_mean_direction_may_lie_on_the_first_axis(first):
+    mu = np.array([first, 0.0, 0.0])
+    drawn = draw(500, mu, 200.0)
+    np.testing.assert_allclose(np.linalg.norm(drawn, axis=1), 1.0, atol=1e-12)
+    assert (drawn @ mu).mean() == pytest.approx(naive.bessel_ratio(200.0, 3), abs=1e-3)
+
+
 @pytest.mark.parametrize("kappa", [5.0, 600.0])
 def test_samples_in_many_dimensions(kappa):
     mu = direction(785)

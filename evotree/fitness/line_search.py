@@ -1,0 +1,341 @@
+"""The best split along a line of hyperplanes.
+
+Axis-parallel search, coefficient perturbation, random jumps, the choice of a threshold: each is one
+question. Row j has the signed distance ``s_j`` from the present hyperplane, and it changes by
+``t_j`` for each unit of some parameter alpha; which alpha gives the best split, when the rows with
+``s_j + alpha t_j <= 0`` go left? `line_search` answers it exactly, by one sort and one scan.
+"""
+
+import numpy as np
+
+from evotree._jit import dot_kernel, inner_kernel, kernel
+from evotree.fitness.criteria import Criterion, split_score, weight_of
+from evotree.fitness.sorting import sort_order
+from evotree.fitness.splits import (
+    add,
+    clear_sides,
+    distances,
+    make_split_scratch,
+    score_sides,
+    tree_add,
+)
+
+_ENTROPY = int(Criterion.ENTROPY)
+_GINI = int(Criterion.GINI)
+_TWOING = int(Criterion.TWOING)
+_SQUARED_ERROR = int(Criterion.SQUARED_ERROR)
+_ABSOLUTE_ERROR = int(Criterion.ABSOLUTE_ERROR)
+
+# Rows whose places on a line agree but for rounding cannot be parted by a point of the line.
+_ROUNDING = 1e-12
+
+
+@inner_kernel
+def start_sweep(node, s, t, scratch):
+    """Find where the rows change sides, and put them on the sides where alpha is minus infinity.
+
+    Returns
+    -------
+    n_events, n_left : int
+        How many rows change sides at all; how many rows are left at first.
+    """
+    clear_sides(scratch)
+    y, sample_weight, n_classes = node.y, node.sample_weight, node.n_classes
+    events, rows, left, right = scratch.events, scratch.rows, scratch.left, scratch.right
+    n_events = n_left = 0
+    for i in range(s.shape[0]):
+        event = -s[i] / t[i] if t[i] != 0.0 else np.inf
+        goes_right = s[i] > 0.0
+        if abs(event) < np.inf:
+            events[n_events] = event
+            rows[n_events] = i
+            n_events += 1
+            goes_right = t[i] < 0.0
+        n_left += not goes_right
+        add(right if goes_right else left, y[i], sample_weight[i], n_classes)
+    if node.criterion == _ABSOLUTE_ERROR:
+        for i in range(s.shape[0]):
+            moves = t[i] != 0.0 and abs(s[i] / t[i]) < np.inf
+            side = np.int64(t[i] < 0.0 if moves else s[i] > 0.0)
+            rank, w = scratch.target_rank[i], sample_weight[i]
+            tree_add(scratch.tree[side, 0], rank, w)
+            tree_add(scratch.tree[side, 1], rank, w * y[i])
+    sort_order(events, n_events, scratch.order, scratch.sort)
+    return n_events, n_left
+
+
+@inner_kernel
+def apart(low, high):
+    """Return whether two places on a line, ``low <= high``, differ by more than rounding."""
+    return high - low > _ROUNDING * max(abs(low), abs(high))
+
+
+@inner_kernel
+def between(low, high):
+    """Return the middle of two numbers, ``low < high``, rounded to below `high`."""
+    middle = low + 0.5 * (high - low)
+    return middle if middle < high else low
+
+
+@inner_kernel
+def line_search(node, s, t, scratch):
+    """Return the best split along a line of hyperplanes.
+
+    Parameters
+    ----------
+    node : Node
+        The node.
+    s : ndarray of shape (n,)
+        Signed distances of the rows at alpha = 0.
+    t : ndarray of shape (n,)
+        Their change for each unit of alpha.
+    scratch : SplitScratch
+        Overwritten.
+
+    Returns
+    -------
+    score : float
+        The lowest score among the splits between two places where rows change sides, the first
+        of equals; infinity where there is none.
+    alpha : float
+        The middle between these places; 0 where there is none.
+    """
+    n = s.shape[0]
+    n_events, n_left = start_sweep(node, s, t, scratch)
+    if node.criterion == _ENTROPY and scratch.table.shape[0] > 0:
+        return sweep_entropy(node, t, n_events, n_left, scratch)
+    if node.criterion in (_GINI, _SQUARED_ERROR):
+        return sweep_squares(node, t, n_events, n_left, scratch)
+    if node.criterion == _TWOING:
+        return sweep_twoing(node, t, n_events, n_left, scratch)
+    if node.criterion == _ABSOLUTE_ERROR:
+        return sweep_absolute(node, t, n_events, n_left, scratch)
+    y, sample_weight, criterion, min_rows = (
+        node.y,
+        node.sample_weight,
+        node.criterion,
+        node.min_rows,
+    )
+    left, right, rank = scratch.left, scratch.right, scratch.rank
+    events, rows, order = scratch.events, scratch.rows, scratch.order
+    best, alpha = np.inf, 0.0
+    for e in range(n_events - 1):
+        i = rows[order[e]]
+        w = sample_weight[i] if t[i] < 0.0 else -sample_weight[i]
+        c = np.int64(y[i])
+        left[c] += w
+        right[c] -= w
+        n_left += 1 if t[i] < 0.0 else -1
+        here, there = events[order[e]], events[order[e + 1]]
+        if apart(here, there) and min(n_left, n - n_left) >= min_rows:
+            score = split_score(criterion, left, right, rank)
+            if score < best:
+                best, alpha = score, between(here, there)
+    return best, alpha
+
+
+@inner_kernel
+def sweep_absolute(node, t, n_events, n_left, scratch):
+    """Scan the line of `line_search` by absolute error, in logarithmic time for each row."""
+    n = node.X.shape[0]
+    left, right = scratch.left, scratch.right
+    best, alpha = np.inf, 0.0
+    for e in range(n_events - 1):
+        at = scratch.order[e]
+        i = scratch.rows[at]
+        w = node.sample_weight[i] if t[i] < 0.0 else -node.sample_weight[i]
+        add(left, node.y[i], w, 0)
+        add(right, node.y[i], -w, 0)
+        rank = scratch.target_rank[i]
+        for side in range(2):
+            change = w if side == 0 else -w
+            tree_add(scratch.tree[side, 0], rank, change)
+            tree_add(scratch.tree[side, 1], rank, change * node.y[i])
+        n_left += 1 if t[i] < 0.0 else -1
+        here, there = scratch.events[at], scratch.events[scratch.order[e + 1]]
+        if apart(here, there) and min(n_left, n - n_left) >= node.min_rows:
+            score = score_sides(node, scratch)
+            if score < best:
+                best, alpha = score, between(here, there)
+    return best, alpha
+
+
+@dot_kernel
+def twoing_distance(left, whole, total, w_left):
+    """Return ``total * w_left * w_right * sum_k |p_kL - p_kR|`` of class weights."""
+    distance = 0.0
+    for c in range(left.shape[0]):
+        distance += abs(left[c] * total - whole[c] * w_left)
+    return distance
+
+
+@inner_kernel
+def sweep_twoing(node, t, n_events, n_left, scratch):
+    """Scan the line of `line_search` by twoing, with one side's class weights alone."""
+    n = node.X.shape[0]
+    y, sample_weight, min_rows = node.y, node.sample_weight, node.min_rows
+    events, rows, order = scratch.events, scratch.rows, scratch.order
+    left, whole = scratch.left, scratch.right
+    w_left = weight_of(left)
+    for c in range(left.shape[0]):
+        whole[c] += left[c]
+    total = weight_of(whole)
+    best, alpha = -np.inf, 0.0
+    for e in range(n_events - 1):
+        i = rows[order[e]]
+        w = sample_weight[i] if t[i] < 0.0 else -sample_weight[i]
+        left[np.int64(y[i])] += w
+        w_left += w
+        n_left += 1 if t[i] < 0.0 else -1
+        here, there = events[order[e]], events[order[e + 1]]
+        if apart(here, there) and min(n_left, n - n_left) >= min_rows:
+            distance = twoing_distance(left, whole, total, w_left)
+            score = distance * distance / (w_left * (total - w_left))
+            if score > best:
+                best, alpha = score, between(here, there)
+    return -best / (total * total), alpha
+
+
+@inner_kernel
+def sweep_entropy(node, t, n_events, n_left, scratch):
+    """Scan the line of `line_search` by entropy, with two terms of it renewed for each row."""
+    n = node.X.shape[0]
+    y, sample_weight, min_rows = node.y, node.sample_weight, node.min_rows
+    events, rows, order = scratch.events, scratch.rows, scratch.order
+    left, right, table = scratch.left, scratch.right, scratch.table
+    w_left, w_right = weight_of(left), weight_of(right)
+    sums = 0.0
+    for c in range(left.shape[0]):
+        sums += table[np.int64(left[c])] + table[np.int64(right[c])]
+    best, alpha = np.inf, 0.0
+    for e in range(n_events - 1):
+        at = order[e]
+        i = rows[at]
+        c = np.int64(y[i])
+        w = sample_weight[i] if t[i] < 0.0 else -sample_weight[i]
+        sums -= table[np.int64(left[c])] + table[np.int64(right[c])]
+        left[c] += w
+        right[c] -= w
+        sums += table[np.int64(left[c])] + table[np.int64(right[c])]
+        w_left += w
+        w_right -= w
+        n_left += 1 if t[i] < 0.0 else -1
+        here, there = events[at], events[order[e + 1]]
+        if apart(here, there) and min(n_left, n - n_left) >= min_rows:
+            score = table[np.int64(w_left)] + table[np.int64(w_right)] - sums
+            if score < best:
+                best, alpha = score, between(here, there)
+    return max(best, 0.0) / (w_left + w_right), alpha
+
+
+@inner_kernel
+def sweep_squares(node, t, n_events, n_left, scratch):
+    """Scan the line of `line_search` by Gini or squared error, their sums renewed for each row."""
+    n = node.X.shape[0]
+    y, sample_weight, min_rows = node.y, node.sample_weight, node.min_rows
+    events, rows, order = scratch.events, scratch.rows, scratch.order
+    left, right = scratch.left, scratch.right
+    gini = node.criterion == _GINI
+    w_left = w_right = square_left = square_right = 0.0
+    if gini:
+        w_left, w_right = weight_of(left), weight_of(right)
+        for c in range(left.shape[0]):
+            square_left += left[c] * left[c]
+            square_right += right[c] * right[c]
+    best, alpha = -np.inf, 0.0
+    for e in range(n_events - 1):
+        at = order[e]
+        i = rows[at]
+        w = sample_weight[i] if t[i] < 0.0 else -sample_weight[i]
+        if gini:
+            c = np.int64(y[i])
+            square_left += w * (2.0 * left[c] + w)
+            square_right -= w * (2.0 * right[c] - w)
+            left[c] += w
+            right[c] -= w
+            w_left += w
+            w_right -= w
+        else:
+            left[0] += w
+            right[0] -= w
+            left[1] += w * y[i]
+            right[1] -= w * y[i]
+        n_left += 1 if t[i] < 0.0 else -1
+        here, there = events[at], events[order[e + 1]]
+        if apart(here, there) and min(n_left, n - n_left) >= min_rows:
+            if not gini:
+                w_left, square_left = left[0], left[1] * left[1]
+                w_right, square_right = right[0], right[1] * right[1]
+            score = square_left / w_left + square_right / w_right
+            if score > best:
+                best, alpha = score, between(here, there)
+    if best == -np.inf:
+        return np.inf, alpha
+    total = left[0] + right[0] if not gini else w_left + w_right
+    whole = left[2] + right[2] if not gini else total
+    return max(0.0, whole - best) / total, alpha
+
+
+@inner_kernel
+def best_threshold(node, w, s, t, scratch):
+    """Return the best score and threshold for a normal vector.
+
+    Parameters
+    ----------
+    node : Node
+        The node.
+    w : ndarray of shape (d,)
+        Normal vector.
+    s, t : ndarray of shape (n,)
+        Overwritten, with the projections and -1.
+    scratch : SplitScratch
+        Overwritten.
+
+    Returns
+    -------
+    score, threshold : float
+        Infinity and 0 where all rows have one projection.
+    """
+    distances(node, w, 0.0, s)
+    for i in range(t.shape[0]):
+        t[i] = -1.0
+    return line_search(node, s, t, scratch)
+
+
+@kernel
+def choose_threshold(node, w):
+    """Return the lowest score and its threshold along a normal vector, as `best_threshold`.
+
+    Parameters
+    ----------
+    node : Node
+        The node.
+    w : ndarray of shape (d,)
+        Normal vector.
+
+    Returns
+    -------
+    score, threshold : float
+        Infinity and 0 where all rows have one projection.
+    """
+    n = node.X.shape[0]
+    return best_threshold(node, w, np.empty(n), np.empty(n), make_split_scratch(node))
+
+
+@kernel
+def search_line(node, s, t):
+    """Return the best score and its alpha along a line, as `line_search`.
+
+    Parameters
+    ----------
+    node : Node
+        The node.
+    s, t : ndarray of shape (n,)
+        Signed distances at alpha = 0, and their change for each unit of alpha.
+
+    Returns
+    -------
+    score, alpha : float
+        Infinity and 0 where there is no split along the line.
+    """
+    return line_search(node, s, t, make_split_scratch(node))
