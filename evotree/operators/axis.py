@@ -55,12 +55,12 @@ def search_gain_ratio(node: Node, scores: np.ndarray, cuts: np.ndarray) -> None:
     scores, cuts : ndarray of shape (d,)
         Written, as by `search_features`; infinity where a feature is out.
     """
-    by_gain = node._replace(criterion=Criterion.ENTROPY)
+    by_gain = node._replace(criterion=int(Criterion.ENTROPY))
     search_features(by_gain, scores, cuts)
     gains = score_undivided(by_gain) - scores
     useful = gains > _ROUNDING
     needed = gains[useful].mean() - _ROUNDING if useful.any() else 0.0
-    for j in np.flatnonzero(np.isfinite(scores)):
+    for j in map(int, np.flatnonzero(np.isfinite(scores))):
         if gains[j] < needed and useful.any():
             scores[j] = np.inf
         else:

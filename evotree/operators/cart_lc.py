@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evotree._jit import inner_kernel, kernel
-from evotree.fitness.lines import bounded_line_search, make_line_scratch
+from evotree.fitness.bounded_search import bounded_line_search, make_line_scratch
 from evotree.fitness.splits import Node, score_distances, undivided_score
 from evotree.operators.axis import Axis
 from evotree.operators.oc1 import (
@@ -48,10 +48,12 @@ def standardize(Z, weight, usable, mean, scale):
 
     Parameters
     ----------
-    Z, usable : ndarray
-        From `columns_of`.
+    Z : ndarray of shape (d + 3, n)
+        From `columns_of`; changed in place.
     weight : ndarray of shape (n,)
         Weights of the rows.
+    usable : ndarray
+        From `columns_of`.
     mean, scale : ndarray of shape (d,)
         Written: the standardized columns are ``(X - mean) / scale``; 0 and 1 for the others.
     """

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from evotree._jit import inner_kernel, kernel
+from evotree.fitness.bounded_search import bounded_line_search, make_line_scratch
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.line_search import choose_threshold
-from evotree.fitness.lines import bounded_line_search, make_line_scratch
 from evotree.fitness.splits import (
     Node,
     score_distances,
