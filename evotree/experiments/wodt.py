@@ -73,19 +73,32 @@ PLAN = {
     "usps": Plan("usps", OFFICIAL_SPLIT, (5, 1, 0, 3, 3, 3, 1, 2)),
     "cod-rna": Plan("cod-rna", OFFICIAL_SPLIT, (3, 1, 3, 3, 3, 3, 1, 3)),
     "ijcnn1": Plan("ijcnn1", OFFICIAL_SPLIT, (3, 1, 3, 3, 3, 3, 1, 3)),
-    "connect4": Plan("connect-4", FOLDS_SPLIT, (5, 5, 2, 2, 1, 1, 1, 1)),
+    "connect4": Plan("connect-4", FOLDS_SPLIT, (5, 5, 2, 2, 0, 0, 0, 0)),
     "mnist": Plan("mnist", OFFICIAL_SPLIT, (3, 1, 0, 0, 0, 0, 0, 0)),
 }
 """The rows of the tables. Fits fewer than ten repetitions of five folds are the first ones. APDT
 and CART-LC draw nothing: one fit is all there is on an official split."""
 
-TOO_LONG = "a fit takes more than five minutes"
-LEFT_OUT = dict.fromkeys(
-    (("mnist", name) for name in ("OC1", "OC1r", "CART-LC", "CART-LCr")), TOO_LONG
-)
+TOO_LONG = "a fit takes several minutes"
+LEFT_OUT = {
+    (dataset, system): TOO_LONG
+    for dataset in ("connect4", "mnist")
+    for system in ("OC1", "OC1r", "CART-LC", "CART-LCr")
+}
 """Why published cells are not run."""
 
-NOTES: dict[tuple[str, str], str] = {}
+NOTES: dict[tuple[str, str], str] = {
+    ("cod-rna", "WODT"): (
+        "a few far values crowd the others of a feature, scaled once; with features standardized "
+        "at each node, `WODT(rescale=True)`, it is 95.2 with 1,456 leaves"
+    ),
+    ("ijcnn1", "WODT"): (
+        "as cod-rna; with features standardized at each node it is 97.2 with 315 leaves"
+    ),
+    ("ijcnn1", "CART-LCr"): (
+        "local minima: from a random hyperplane the fits with different seeds are a point apart"
+    ),
+}
 """Explanations of accuracies below the published range, by data set and system."""
 
 

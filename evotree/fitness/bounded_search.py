@@ -172,7 +172,7 @@ def bound_buckets(criterion, min_rows, unit, n, mass, left, bound, whole, table)
     if not unit:
         n_left = start_left(mass, 1, n_classes, left)
     w_left = start_left(mass, 0, n_classes, left)
-    best, before = np.inf, distance_left(left, 0, whole, w_left, total)
+    best, score, before = np.inf, np.inf, distance_left(left, 0, whole, w_left, total)
     if criterion != _TWOING:
         before = impurity_left(criterion, left, 0, whole, w_left, total, table)
     for b in range(n_buckets):
@@ -206,8 +206,10 @@ def bound_buckets(criterion, min_rows, unit, n, mass, left, bound, whole, table)
             else:
                 least = least_by_reach(criterion, before, after, w_left, total, came, gone, reach)
             bound[0, b] = least
+            best = min(best, score)  # of the end of the last bucket but empty ones
+            score = np.inf
             if min(n_left, n - n_left) >= min_rows:
-                best = min(best, score_from(criterion, after, w_end, total))
+                score = score_from(criterion, after, w_end, total)
             before, w_left = after, w_end
     return best
 

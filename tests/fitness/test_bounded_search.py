@@ -83,7 +83,10 @@ def test_nothing_as_good_as_what_is_known(name, data):
     best = search_line(node, s, t)[0]
     if best < np.inf:
         known = best - 1e-6 - 1e-3 * abs(best)
-        assert search_line_below(node, s, t, known)[0] > known
+        score, alpha = search_line_below(node, s, t, known)
+        assert score > known
+        if score < np.inf:
+            assert naive.score(node, name, s + alpha * t <= 0) == pytest.approx(score, abs=1e-9)
 
 
 @each_criterion
