@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 
 from deap import base, tools
 
-from evotree.history import ORIGIN, diversity, make_logbook, make_statistics, origin_shares
+from evotree.history import (
+    ORIGIN,
+    diversity,
+    make_logbook,
+    make_statistics,
+    origin_of,
+    origin_shares,
+)
 from evotree.interrupt import interrupt_as_flag
 from evotree.rng import uniform
 
@@ -220,7 +227,7 @@ def evolve(
         if not callable(callback):
             raise ValueError(f"callbacks holds {callback!r}: allowed are callables.")
     best_fitness, last_improvement = (), 0
-    origins = sorted({individual.origin for individual in run.population})
+    origins = sorted(set(map(origin_of, run.population)))
 
     def stop_reason() -> str:
         if any([callback(run) is True for callback in callbacks]):  # every callback is called

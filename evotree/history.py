@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from operator import attrgetter, itemgetter
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -57,6 +57,11 @@ def make_logbook() -> tools.Logbook:
     return logbook
 
 
+def origin_of(individual: Any) -> str:
+    """Return where an individual descends from; users' own kinds need not know."""
+    return getattr(individual, "origin", "unknown")
+
+
 def origin_shares(population: Sequence[Individual], origins: Iterable[str]) -> dict[str, float]:
     """Return which share of a population descends from each kind of first individual.
 
@@ -72,7 +77,7 @@ def origin_shares(population: Sequence[Individual], origins: Iterable[str]) -> d
     dict of str to float
         Shares that add up to 1.
     """
-    counts = Counter(individual.origin for individual in population)
+    counts = Counter(map(origin_of, population))
     return {origin: counts[origin] / len(population) for origin in origins}
 
 

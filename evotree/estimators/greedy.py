@@ -33,6 +33,7 @@ class GreedyTree(TreeEstimator):
         "max_depth": [Interval(Integral, 0, None, closed="left"), None],
         "min_samples_split": [Interval(Integral, 2, None, closed="left")],
         "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
+        "min_weight_fraction_leaf": [Interval(Real, 0.0, 0.5, closed="both")],
         "min_impurity_decrease": [Interval(Real, 0.0, None, closed="left")],
         "ccp_alpha": [Interval(Real, 0.0, None, closed="left")],
         "pruning": [StrOptions(set(PRUNINGS)), None],
@@ -51,6 +52,7 @@ class GreedyTree(TreeEstimator):
         max_depth: int | None = None,
         min_samples_split: int = 2,
         min_samples_leaf: int = 1,
+        min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
         ccp_alpha: float = 0.0,
         pruning: str | None = None,
@@ -65,6 +67,7 @@ class GreedyTree(TreeEstimator):
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.min_impurity_decrease = min_impurity_decrease
         self.ccp_alpha = ccp_alpha
         self.pruning = pruning
@@ -174,6 +177,7 @@ class GreedyTree(TreeEstimator):
             max_depth=self.max_depth,
             min_samples_split=self.min_samples_split,
             min_samples_leaf=self.min_samples_leaf,
+            min_weight_fraction_leaf=self.min_weight_fraction_leaf,
             min_impurity_decrease=self.min_impurity_decrease / dataset.target_scale**power,
             stream=stream,
         )
@@ -201,6 +205,8 @@ class ObliqueTreeClassifier(TreeClassifier, GreedyTree):
         Nodes with fewer distinct rows are leaves.
     min_samples_leaf : int, at least 1, default=1
         A split leaves at least so many distinct rows on each side.
+    min_weight_fraction_leaf : float in [0, 0.5], default=0.0
+        A split leaves at least this share of the whole weight on each side.
     min_impurity_decrease : float, at least 0, default=0.0
         A split lowers the criterion by at least so much, times the share of the weight that
         reaches its node.
@@ -216,11 +222,9 @@ class ObliqueTreeClassifier(TreeClassifier, GreedyTree):
     n_folds : int, at least 2, default=10
         Number of folds of the cross-validation.
     standard_errors : float, at least 0, default=0.0
-        The k of the k-SE rule: the smallest tree whose error is within so many standard errors of
-        the least error is chosen.
+        The k of the k-SE rule: the smallest tree within so many of the least error is chosen.
     scaling : {"standard", "common", "minmax"}, default="standard"
-        The units in which splitters see the features: their standard deviations, their own units,
-        or [-1, 1]. A fitted tree is over raw features in every case.
+        Units in which splitters see the features; a fitted tree is over raw features.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as scikit-learn means them.
     random_state : int, RandomState, Generator or None, default=None
@@ -240,8 +244,6 @@ class ObliqueTreeClassifier(TreeClassifier, GreedyTree):
     References
     ----------
     Breiman L., Friedman J., Olshen R., Stone C. (1984). Classification and regression trees.
-    Murthy S., Kasif S., Salzberg S. (1994). A system for induction of oblique decision trees.
-    Journal of Artificial Intelligence Research 2, 1-32.
 
     Examples
     --------
@@ -267,6 +269,7 @@ class ObliqueTreeClassifier(TreeClassifier, GreedyTree):
         max_depth: int | None = None,
         min_samples_split: int = 2,
         min_samples_leaf: int = 1,
+        min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
         ccp_alpha: float = 0.0,
         pruning: str | None = None,
@@ -283,6 +286,7 @@ class ObliqueTreeClassifier(TreeClassifier, GreedyTree):
             max_depth=max_depth,
             min_samples_split=min_samples_split,
             min_samples_leaf=min_samples_leaf,
+            min_weight_fraction_leaf=min_weight_fraction_leaf,
             min_impurity_decrease=min_impurity_decrease,
             ccp_alpha=ccp_alpha,
             pruning=pruning,
@@ -313,6 +317,8 @@ class ObliqueTreeRegressor(TreeRegressor, GreedyTree):
         Nodes with fewer distinct rows are leaves.
     min_samples_leaf : int, at least 1, default=1
         A split leaves at least so many distinct rows on each side.
+    min_weight_fraction_leaf : float in [0, 0.5], default=0.0
+        A split leaves at least this share of the whole weight on each side.
     min_impurity_decrease : float, at least 0, default=0.0
         A split lowers the criterion by at least so much, times the share of the weight that
         reaches its node.
@@ -328,11 +334,9 @@ class ObliqueTreeRegressor(TreeRegressor, GreedyTree):
     n_folds : int, at least 2, default=10
         Number of folds of the cross-validation.
     standard_errors : float, at least 0, default=0.0
-        The k of the k-SE rule: the smallest tree whose error is within so many standard errors of
-        the least error is chosen.
+        The k of the k-SE rule: the smallest tree within so many of the least error is chosen.
     scaling : {"standard", "common", "minmax"}, default="standard"
-        The units in which splitters see the features: their standard deviations, their own units,
-        or [-1, 1]. A fitted tree is over raw features in every case.
+        Units in which splitters see the features; a fitted tree is over raw features.
     random_state : int, RandomState, Generator or None, default=None
         Source of all random draws.
 
@@ -344,12 +348,6 @@ class ObliqueTreeRegressor(TreeRegressor, GreedyTree):
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where `X` had names.
-
-    References
-    ----------
-    Breiman L., Friedman J., Olshen R., Stone C. (1984). Classification and regression trees.
-    Murthy S., Kasif S., Salzberg S. (1994). A system for induction of oblique decision trees.
-    Journal of Artificial Intelligence Research 2, 1-32.
 
     Examples
     --------
@@ -373,6 +371,7 @@ class ObliqueTreeRegressor(TreeRegressor, GreedyTree):
         max_depth: int | None = None,
         min_samples_split: int = 2,
         min_samples_leaf: int = 1,
+        min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
         ccp_alpha: float = 0.0,
         pruning: str | None = None,
@@ -388,6 +387,7 @@ class ObliqueTreeRegressor(TreeRegressor, GreedyTree):
             max_depth=max_depth,
             min_samples_split=min_samples_split,
             min_samples_leaf=min_samples_leaf,
+            min_weight_fraction_leaf=min_weight_fraction_leaf,
             min_impurity_decrease=min_impurity_decrease,
             ccp_alpha=ccp_alpha,
             pruning=pruning,

@@ -56,6 +56,7 @@ def grow(
     max_depth: int | None = None,
     min_samples_split: int = 2,
     min_samples_leaf: int = 1,
+    min_weight_fraction_leaf: float = 0.0,
     min_impurity_decrease: float = 0.0,
     stream: np.ndarray,
 ) -> Individual:
@@ -78,6 +79,8 @@ def grow(
         Nodes with fewer rows are leaves.
     min_samples_leaf : int, at least 1, default=1
         Each side of a split has at least so many rows.
+    min_weight_fraction_leaf : float in [0, 0.5], default=0.0
+        A split that leaves a side with less than this share of the whole weight is not made.
     min_impurity_decrease : float, at least 0, default=0.0
         A split lowers the criterion by at least so much, times the share of the weight that
         reaches the node, as in scikit-learn.
@@ -120,6 +123,9 @@ def grow(
                 continue
         mid = part_rows(X, order, lo, hi, split.weights, split.threshold)
         if min(mid - lo, hi - mid) < min_samples_leaf:
+            continue
+        left, right = sample_weight[order[lo:mid]].sum(), sample_weight[order[mid:hi]].sum()
+        if min(left, right) < min_weight_fraction_leaf * dataset.total_weight:
             continue
         weights[-1], thresholds[-1], is_split[-1] = split.weights, split.threshold, True
         pending += [(mid, hi, depth + 1), (lo, mid, depth + 1)]

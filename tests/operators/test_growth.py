@@ -238,3 +238,16 @@ def test_chains_as_deep_as_there_are_rows():
 
     individual = grow(dataset, first_row, stream=stream_of(0))
     assert individual.n_leaves == n and individual.depth == n - 1
+
+
+def test_sides_have_the_least_share_of_the_weight():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
+    weight = rng.uniform(0.1, 3.0, 200)
+    dataset = Dataset.from_arrays(X, y, weight)
+    for fraction in (0.02, 0.2):
+        tree = grow(
+            dataset, Axis(), min_weight_fraction_leaf=fraction, stream=make_streams(0, 0, 1)[0]
+        )
+        assert len(tree) > 1
+        assert tree.counts[tree.is_leaf].sum(axis=1).min() >= fraction * weight.sum()
