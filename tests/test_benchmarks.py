@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import change, loop, start
+from benchmarks import change, criteria, greedy, loop, start
 from benchmarks.__main__ import main
 from benchmarks.inputs import balanced_tree, make_rows
 from benchmarks.measure import Table, by_turns, show, stopwatch
@@ -53,6 +53,17 @@ def test_change_measures_every_place() -> None:
     for n_nodes in (7, 31):
         n_rows = [row["rows"] for row in table.rows if row["nodes"] == n_nodes]
         assert n_rows == sorted(n_rows, reverse=True)
+
+
+def test_splitters_are_measured() -> None:
+    """The quick runs have a row for each criterion, and trees of about scikit-learn's size."""
+    check(criteria.run(quick=True), 10)
+    table = greedy.run_axis(quick=True)
+    check(table, 2)
+    for row in table.rows:
+        ours, theirs = map(int, str(row["leaves"]).split(" / "))
+        assert abs(ours - theirs) < 0.05 * theirs
+    check(greedy.run_oc1(quick=True), 1)
 
 
 def test_command_line_writes_the_tables(tmp_path: Path) -> None:
