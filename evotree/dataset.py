@@ -142,9 +142,7 @@ class Dataset:
             target_mean=target_mean,
             target_scale=target_scale,
         )
-        for array in vars(dataset).values():
-            if isinstance(array, np.ndarray):
-                array.flags.writeable = False
+        dataset.freeze()
         return dataset
 
     @property
@@ -177,10 +175,18 @@ class Dataset:
         Dataset
             At least one row, or its arrays are empty.
         """
-        weight = self.sample_weight[rows] if sample_weight is None else sample_weight
-        return replace(
+        weight = self.sample_weight[rows] if sample_weight is None else np.array(sample_weight)
+        part = replace(
             self, X=self.X[rows], y=self.y[rows], sample_weight=weight, raw=self.raw[rows]
         )
+        part.freeze()
+        return part
+
+    def freeze(self) -> None:
+        """Make all arrays read-only; kernels are compiled for such alone."""
+        for array in vars(self).values():
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False
 
     def to_raw(self, tree: ObliqueTree) -> ObliqueTree:
         """Map a tree over the features of `X`, and its targets, to one over raw features.

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pytest
 from deap import tools
 from matplotlib.axes import Axes
@@ -22,7 +21,6 @@ from evotree.plotting import (
     plot_decision_regions,
     plot_learning_curve,
     plot_learning_curves,
-    plot_lineage,
     plot_tree,
 )
 from evotree.tree import ObliqueTree, node_depths
@@ -394,24 +392,3 @@ def test_errors_name_the_parameter_and_leave_no_figure(
     with pytest.raises(kind, match=message):
         call()
     assert not plt.get_fignums()
-
-
-def test_lineage_fills_the_picture(ax: Axes) -> None:
-    """The areas are the shares of the history, the survivor's at the bottom, and add up to 1."""
-    frame = pd.DataFrame(
-        {
-            "gen": [0, 1, 2],
-            "nevals": [10, 9, 8],
-            "origin_dipole": [0.8, 0.5, 0.1],
-            "origin_wodt": [0.2, 0.5, 0.9],
-        }
-    )
-    drawn = plot_lineage(frame, ax=ax)
-    assert drawn is ax
-    assert [area.get_label() for area in ax.collections] == ["wodt", "dipole"]
-    tops = [area.get_paths()[0].vertices[:, 1].max() for area in ax.collections]
-    assert tops == pytest.approx([0.9, 1.0])
-    assert ax.get_ylim() == (0.0, 1.0)
-    plot_lineage(frame, x="evaluations")
-    with pytest.raises(ValueError, match="no chapter 'origin'"):
-        plot_lineage(frame[["gen", "nevals"]])

@@ -294,11 +294,21 @@ class Dipole:
     """A hyperplane across a random mixed dipole, its margin centred.
 
     See `dipole_test` and `centre_margin`.
+
+    Parameters
+    ----------
+    scored : bool, default=True
+        Whether the split is scored and checked. Without, its score is NaN, a side may be empty, and
+        the kernels of the criteria, which take seconds to compile, are not needed.
     """
+
+    scored: bool = True
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split (see `evotree.operators.splitting.Splitter`)."""
         weights = np.empty(node.X.shape[1])
         threshold = dipole_split(node, stream, weights)
+        if not self.scored:
+            return Split(weights, threshold, np.nan)
         score = score_hyperplane(node, weights, threshold)
         return Split(weights, threshold, score) if np.isfinite(score) else None

@@ -53,7 +53,7 @@ def init_dipolar(
     sample = as_generator(stream).permutation(dataset.X.shape[0])[:max_rows]
     grown = grow(
         dataset.take(np.sort(sample)),
-        Dipole(),
+        Dipole(scored=False),
         max_depth=max_depth,
         min_samples_split=min_rows,
         stream=stream,
