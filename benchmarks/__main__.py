@@ -10,7 +10,7 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from benchmarks import change, criteria, greedy, loop, predict, start, threads
+from benchmarks import change, criteria, greedy, linear_fit, loop, predict, start, threads
 from benchmarks.measure import Table, machine
 
 BENCHMARKS: Mapping[str, Callable[..., Table]] = {
@@ -20,6 +20,7 @@ BENCHMARKS: Mapping[str, Callable[..., Table]] = {
     "start": start.run,
     "threads": threads.run,
     "criteria": criteria.run,
+    "linear_fit": linear_fit.run,
     "axis": greedy.run_axis,
     "oc1": greedy.run_oc1,
     "large": greedy.run_large,

@@ -9,64 +9,22 @@ with one class against the others it is its one-versus-rest form.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass
-from threading import Lock
 
 import numpy as np
-import sklearn
-from sklearn import config_context
-from sklearn.base import BaseEstimator
-from sklearn.linear_model import LogisticRegression
-from sklearn.svm import LinearSVC
-from sklearn.utils.fixes import parse_version
 
 from evotree.fitness.line_search import choose_threshold
 from evotree.fitness.splits import Node, score_hyperplane
 from evotree.operators.axis import best_axis_split
+from evotree.operators.linear_fit import LOSSES, PENALTIES, fit_linear, start_at
 from evotree.operators.splitting import Split, axis_normal
-from evotree.rng import as_generator, next_uint64
-
-CLASSIFIERS = ("svm", "logistic")
-"""Names of the classifiers."""
-
-PENALTIES = ("l2", "l1")
-"""Names of the penalties."""
+from evotree.rng import as_generator
 
 GROUPS = ("one_vs_one", "one_vs_rest", "random", "all")
 """Names of the ways to form two groups of classes."""
 
 THRESHOLDS = ("classifier", "best")
 """Names of the ways to set thresholds."""
-
-# LIBLINEAR keeps the state of its random numbers in one place for all threads.
-_LIBLINEAR_SEED = Lock()
-
-# Since 1.8 the penalty of a logistic regression is named by the share of the L1 norm.
-_HAS_L1_RATIO = parse_version(sklearn.__version__) >= parse_version("1.8")
-
-
-def make_classifier(
-    classifier: str, penalty: str, C: float, max_iter: int, tol: float, seed: int
-) -> BaseEstimator:
-    """Return an unfitted linear classifier of two groups, solved by LIBLINEAR (Fan et al. 2008).
-
-    The primal problems are solved: their methods need no more iterations where features are many
-    than rows, and for the squared penalty they draw nothing at random.
-
-    Parameters
-    ----------
-    classifier, penalty, C, max_iter, tol
-        As in `Linear`.
-    seed : int
-        Of the coordinate descent for the "l1" penalty.
-    """
-    common = {"C": C, "max_iter": max_iter, "tol": tol, "random_state": seed, "dual": False}
-    if classifier == "svm":
-        return LinearSVC(penalty=penalty, **common)
-    if _HAS_L1_RATIO:
-        return LogisticRegression(solver="liblinear", l1_ratio=float(penalty == "l1"), **common)
-    return LogisticRegression(solver="liblinear", penalty=penalty, **common)
 
 
 def one_vs_rest(present: np.ndarray, n_classes: int) -> np.ndarray:
@@ -128,8 +86,8 @@ class Linear:
 
     Parameters
     ----------
-    classifier : {"svm", "logistic"}, default="svm"
-        Support vector machines with the squared hinge loss, or logistic regression.
+    loss : {"svm", "logistic"}, default="svm"
+        Squared hinge loss of support vector machines, or that of logistic regression.
     penalty : {"l2", "l1"}, default="l2"
         Penalty of the weights; "l1" makes many of them 0.
     C : float above 0, default=1.0
@@ -145,25 +103,25 @@ class Linear:
         Whether to take the best test of one feature where no classifier parts the rows. Without it
         such a node has no split and the grower makes it a leaf, as STree does: a stopping rule that
         leaves trees small where classes overlap.
-    max_iter : int, at least 1, default=10000
-        Most iterations of a fit.
-    tol : float above 0, default=1e-3
-        Tolerance of a fit, as LIBLINEAR has it.
+    max_iter : int, at least 1, default=100
+        Most Newton steps of a fit.
+    tol : float above 0, default=1e-4
+        A fit ends when a step promises to lower its objective by less than this share.
     """
 
-    classifier: str = "svm"
+    loss: str = "svm"
     penalty: str = "l2"
     C: float = 1.0
     groups: str = "one_vs_one"
     n_groups: int = 10
     threshold: str = "classifier"
     fallback: bool = False
-    max_iter: int = 10_000
-    tol: float = 1e-3
+    max_iter: int = 100
+    tol: float = 1e-4
 
     def __post_init__(self) -> None:
         for name, allowed in (
-            ("classifier", CLASSIFIERS),
+            ("loss", LOSSES),
             ("penalty", PENALTIES),
             ("groups", GROUPS),
             ("threshold", THRESHOLDS),
@@ -192,33 +150,57 @@ class Linear:
         score, feature, threshold = best_axis_split(node)
         return Split(axis_normal(d, feature), threshold, score) if feature >= 0 else None
 
+    def refit(self, node: Node, weights: np.ndarray, threshold: float) -> Split | None:
+        """Fit a classifier that sends class 1 of two classes right, starting from a hyperplane.
+
+        Parameters
+        ----------
+        node : Node
+            Rows of the classes 0 and 1.
+        weights : ndarray of shape (d,)
+            Normal vector of the start.
+        threshold : float
+            Its threshold.
+
+        Returns
+        -------
+        Split or None
+            In the units of the classifier: ``weights @ x - threshold`` is its decision function.
+            None where it is not finite.
+        """
+        theta = start_at(node.X, weights, threshold)
+        self._fit(node.X, 2.0 * node.y - 1.0, node.sample_weight, theta)
+        if not np.isfinite(theta).all():
+            return None
+        weights, threshold = theta[:-1].copy(), -float(theta[-1])
+        return Split(weights, threshold, score_hyperplane(node, weights, threshold))
+
+    def _fit(
+        self, X: np.ndarray, signs: np.ndarray, sample_weight: np.ndarray, theta: np.ndarray
+    ) -> None:
+        """Fit a classifier of two groups of rows; `theta` holds the start, then the result."""
+        loss, penalty = LOSSES.index(self.loss), PENALTIES.index(self.penalty)
+        costs = self.C * sample_weight
+        fit_linear(X, signs, costs, loss, penalty, self.max_iter, self.tol, theta)
+
     def _search(self, node: Node, stream: np.ndarray) -> Split | None:
         """Return the best of the classifiers' splits; None where none parts the rows."""
         codes, sides = self._pairs(node, stream)
-        seed = int(next_uint64(stream) >> np.uint64(33))
-        model = make_classifier(
-            self.classifier, self.penalty, self.C, self.max_iter, self.tol, seed
-        )
-        # The threshold is penalized as a weight is: around the mean that costs least.
-        mean = np.average(node.X, axis=0, weights=node.sample_weight)
-        centred = node.X - mean
         best = None
-        with config_context(assume_finite=True, skip_parameter_validation=True):
-            for side in sides:
-                sign = side[codes]
-                rows = np.flatnonzero(sign)
-                with _LIBLINEAR_SEED if self.penalty == "l1" else nullcontext():
-                    model.fit(centred[rows], sign[rows], node.sample_weight[rows])
-                weights, length = model.coef_[0], np.linalg.norm(model.coef_[0])
-                if not 0.0 < length < np.inf:
-                    continue
-                weights = weights / length
-                threshold = float(weights @ mean - model.intercept_[0] / length)
-                if self.threshold == "best":
-                    _, threshold = choose_threshold(node, weights)
-                score = score_hyperplane(node, weights, threshold)
-                if score < (np.inf if best is None else best.score):
-                    best = Split(weights, threshold, score)
+        for side in sides:
+            signs = side[codes].astype(np.float64)
+            rows = np.flatnonzero(signs)
+            theta = np.zeros(node.X.shape[1] + 1)
+            self._fit(node.X[rows], signs[rows], node.sample_weight[rows], theta)
+            length = np.linalg.norm(theta[:-1])
+            if not 0.0 < length < np.inf:
+                continue
+            weights, threshold = theta[:-1] / length, -float(theta[-1] / length)
+            if self.threshold == "best":
+                _, threshold = choose_threshold(node, weights)
+            score = score_hyperplane(node, weights, threshold)
+            if score < (np.inf if best is None else best.score):
+                best = Split(weights, threshold, score)
         return best
 
     def _pairs(self, node: Node, stream: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

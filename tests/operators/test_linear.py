@@ -4,12 +4,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris, load_wine
-from sklearn.linear_model import LogisticRegression
-from sklearn.svm import LinearSVC
 
 from evotree.dataset import Dataset
 from evotree.fitness.criteria import Criterion
@@ -17,47 +14,56 @@ from evotree.fitness.splits import score_hyperplane
 from evotree.operators.axis import best_axis_split
 from evotree.operators.growth import grow
 from evotree.operators.linear import (
-    CLASSIFIERS,
     GROUPS,
-    PENALTIES,
     THRESHOLDS,
     Linear,
     one_vs_one,
     one_vs_rest,
     random_groups,
 )
+from evotree.operators.linear_fit import LOSSES, PENALTIES
 from evotree.rng import make_streams
 from tests.reference import smooth
+from tests.reference.linear import loss_of_margins, violation
 from tests.strategies import seeds
 
-MODELS = [(classifier, penalty) for classifier in CLASSIFIERS for penalty in PENALTIES]
+MODELS = [(loss, penalty) for loss in LOSSES for penalty in PENALTIES]
 
 
 def stream(seed=0):
     return make_streams(seed, 0, 1)[0]
 
 
-def from_scikit_learn(X, signs, costs, classifier, penalty):
-    settings = {"tol": 1e-9, "max_iter": 100_000, "random_state": 0}
-    if classifier == "svm":
-        model = LinearSVC(penalty=penalty, dual=False, **settings)
-    else:
-        by_ratio = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8)
-        kind = {"l1_ratio": float(penalty == "l1")} if by_ratio else {"penalty": penalty}
-        model = LogisticRegression(solver="liblinear", **kind, **settings)
-    model.fit(X, signs, costs)
-    return np.append(model.coef_[0], model.intercept_)
+def wine(n_features):
+    X, y = load_wine(return_X_y=True)
+    return ((X - X.mean(axis=0)) / X.std(axis=0))[:, :n_features].copy(), y
+
+
+def minimum(X, signs, costs, loss, penalty):
+    """Return the classifier by many short gradient steps of proximal descent, to a minimum."""
+    rows = np.column_stack([X, np.ones(len(X))])
+    step = 1.0 / (2.0 * costs.max() * np.linalg.norm(rows, 2) ** 2 + 1.0)
+    theta = before = np.zeros(rows.shape[1])
+    for k in range(20_000):
+        ahead = theta + k / (k + 3.0) * (theta - before)
+        _, slopes = loss_of_margins(signs * (rows @ ahead), loss)
+        before, moved = theta, ahead - step * (rows.T @ (costs * slopes * signs))
+        w = moved[:-1]
+        if penalty == "l2":
+            w = w / (1.0 + step)
+        else:
+            w = np.sign(w) * np.maximum(0.0, np.abs(w) - step)
+        theta = np.append(w, moved[-1])
+    return theta
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_two_classes_are_parted_by_scikit_learns_classifier(model):
-    X, y = load_wine(return_X_y=True)
-    X = ((X - X.mean(axis=0)) / X.std(axis=0))[:, :5]
+def test_two_classes_are_parted_by_the_classifier_of_least_objective(model):
+    X, y = wine(5)
     weight = np.random.default_rng(0).uniform(0.2, 2.0, len(y))
-    X -= np.average(X, axis=0, weights=weight)  # where the splitter sets the origin
-    node = smooth.make_node(X, y == 1, weight)
-    split = Linear(*model, tol=1e-8)(node, stream())
-    expected = from_scikit_learn(X, np.where(y == 1, 1.0, -1.0), weight, *model)
+    split = Linear(*model, tol=1e-8)(smooth.make_node(X, y == 1, weight), stream())
+    expected = minimum(X, np.where(y == 1, 1.0, -1.0), weight, *model)
+    assert violation(expected, X, np.where(y == 1, 1.0, -1.0), weight, *model) < 1e-5
     expected /= np.linalg.norm(expected[:-1])
     np.testing.assert_allclose(split.weights, expected[:-1], atol=2e-3)
     assert split.threshold == pytest.approx(-expected[-1], abs=2e-3)
@@ -80,17 +86,15 @@ def test_the_other_penalty_makes_weights_zero():
 
 
 @pytest.mark.parametrize("groups", ["one_vs_rest", "one_vs_one"])
-def test_split_is_the_best_of_scikit_learns_classifiers(groups):
-    X, y = load_wine(return_X_y=True)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    X, y = X[:, :4], y.astype(np.int32)
+def test_split_is_the_best_of_the_classifiers(groups):
+    X, y = wine(4)
     node = smooth.make_node(X, y)
     candidates = []
     for a in range(3):
         for b in range(a) if groups == "one_vs_one" else (a,):
             rows = (y == a) | (y == b) if groups == "one_vs_one" else np.full(len(y), True)
             signs = np.where(y[rows] == a, 1.0, -1.0)
-            theta = from_scikit_learn(X[rows], signs, np.ones(len(signs)), "svm", "l2")
+            theta = minimum(X[rows], signs, np.ones(len(signs)), "svm", "l2")
             score = score_hyperplane(node, theta[:-1].copy(), -theta[-1])
             candidates.append((score, theta[:-1]))
     score, w = min(candidates, key=lambda candidate: candidate[0])
@@ -124,8 +128,8 @@ def test_random_groups_are_two_groups(n_present, n_groups, seed):
 
 splitters = st.builds(
     Linear,
-    classifier=st.sampled_from(tuple(CLASSIFIERS)),
-    penalty=st.sampled_from(tuple(PENALTIES)),
+    loss=st.sampled_from(LOSSES),
+    penalty=st.sampled_from(PENALTIES),
     C=st.sampled_from((1e-3, 1.0, 1e6)),
     groups=st.sampled_from(GROUPS),
     threshold=st.sampled_from(THRESHOLDS),
@@ -158,12 +162,25 @@ def test_hostile_data_are_split(node, seed, splitter):
     np.testing.assert_array_equal(again.weights, split.weights)
 
 
-@pytest.mark.parametrize("classifier", CLASSIFIERS)
-@pytest.mark.parametrize("penalty", PENALTIES)
-def test_separable_classes_are_parted(classifier, penalty):
+@pytest.mark.parametrize("model", MODELS)
+def test_separable_classes_are_parted(model):
     for seed in range(5):
         node = smooth.make_node(*smooth.separable(seed))
-        assert Linear(classifier, penalty, C=1e3)(node, stream()).score == 0.0
+        assert Linear(*model, C=1e3)(node, stream()).score == 0.0
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_refit_goes_on_from_a_hyperplane(model):
+    """To the classifier of the two classes, in its own units, whatever the start."""
+    X, y = wine(4)
+    node = smooth.make_node(X, y == 1, n_classes=2)
+    theta = minimum(X, np.where(y == 1, 1.0, -1.0), np.ones(len(y)), *model)
+    splitter = Linear(*model, tol=1e-8)
+    for start in (theta[:-1], -theta[:-1], 1e-6 * np.ones(4), np.zeros(4)):
+        split = splitter.refit(node, start, 0.1)
+        np.testing.assert_allclose(split.weights, theta[:-1], atol=5e-3)
+        assert split.threshold == pytest.approx(-theta[-1], abs=5e-3)
+        assert split.score == score_hyperplane(node, split.weights, split.threshold)
 
 
 def test_targets_are_parted_at_their_mean():
@@ -232,7 +249,7 @@ def test_trees_are_accurate_and_small():
 @pytest.mark.parametrize(
     "parameters",
     [
-        {"classifier": "tree"},
+        {"loss": "tree"},
         {"penalty": "l0"},
         {"groups": "both"},
         {"threshold": "own"},
