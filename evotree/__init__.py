@@ -13,11 +13,17 @@ if TYPE_CHECKING:
         EvoTreeRegressor,
         ObliqueTreeClassifier,
         ObliqueTreeRegressor,
+        TAOClassifier,
+        TAOPath,
+        TAORegressor,
+        tao_path,
     )
     from evotree.evolution import Evolution, evolve
     from evotree.fitness.objectives import PenalizedAccuracy
     from evotree.history import make_statistics, to_frame
     from evotree.individual import Individual
+    from evotree.operators.refinement import Refinement
+    from evotree.pareto import ParetoFront
     from evotree.toolbox import make_toolbox
     from evotree.tree import ObliqueTree
 
@@ -32,10 +38,16 @@ __all__ = [
     "ObliqueTree",
     "ObliqueTreeClassifier",
     "ObliqueTreeRegressor",
+    "ParetoFront",
     "PenalizedAccuracy",
+    "Refinement",
+    "TAOClassifier",
+    "TAOPath",
+    "TAORegressor",
     "evolve",
     "make_statistics",
     "make_toolbox",
+    "tao_path",
     "to_frame",
 ]
 
@@ -48,10 +60,16 @@ _HOMES = {
     "ObliqueTree": "tree",
     "ObliqueTreeClassifier": "estimators",
     "ObliqueTreeRegressor": "estimators",
+    "ParetoFront": "pareto",
     "PenalizedAccuracy": "fitness.objectives",
+    "Refinement": "operators.refinement",
+    "TAOClassifier": "estimators",
+    "TAOPath": "estimators",
+    "TAORegressor": "estimators",
     "evolve": "evolution",
     "make_statistics": "history",
     "make_toolbox": "toolbox",
+    "tao_path": "estimators",
     "to_frame": "history",
 }
 

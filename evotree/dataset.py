@@ -182,6 +182,39 @@ class Dataset:
         part.freeze()
         return part
 
+    def like(self, X: np.ndarray, y: np.ndarray) -> Dataset:
+        """Return a data set of other raw rows, in the same units and with the same classes.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Raw rows, finite.
+        y : ndarray of shape (n_samples,)
+            Their labels or targets.
+
+        Returns
+        -------
+        Dataset
+            Each row with a weight of 1.
+
+        Raises
+        ------
+        ValueError
+            If a label is none of the classes.
+        """
+        codes: np.ndarray
+        if self.n_classes:
+            unknown = np.setdiff1d(y, self.classes)
+            if unknown.size:
+                raise ValueError(f"y has the label {unknown[0]!r}: allowed are {self.classes}.")
+            codes = np.searchsorted(self.classes, y).astype(np.int32)
+        else:
+            codes = (_check_targets(y) - self.target_mean) / self.target_scale
+        rows = np.ascontiguousarray((X - self.mean) / self.scale)
+        other = replace(self, X=rows, y=codes, sample_weight=np.ones(len(X)), raw=np.array(X))
+        other.freeze()
+        return other
+
     def freeze(self) -> None:
         """Make all arrays read-only; kernels are compiled for such alone."""
         for array in vars(self).values():

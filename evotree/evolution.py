@@ -17,8 +17,11 @@ from evotree.history import (
     make_statistics,
     origin_of,
     origin_shares,
+    refinement_record,
 )
 from evotree.interrupt import interrupt_as_flag
+from evotree.operators.refinement import NOTHING_SPENT, Spent
+from evotree.pareto import ParetoFront
 from evotree.rng import uniform
 
 if TYPE_CHECKING:
@@ -41,6 +44,10 @@ class Evolution:
         One record a generation.
     hall_of_fame : deap.tools.HallOfFame
         The best individuals that ever lived.
+    pareto_front : ParetoFront
+        The best of each size that ever lived.
+    spent : Spent
+        What the refinements have taken so far.
     generation : int
         Number of the present generation; the first population is generation 0.
     stop_reason : str
@@ -51,6 +58,8 @@ class Evolution:
     population: list[Individual]
     logbook: tools.Logbook = field(default_factory=make_logbook)
     hall_of_fame: tools.HallOfFame = field(default_factory=lambda: tools.HallOfFame(10))
+    pareto_front: ParetoFront = field(default_factory=ParetoFront)
+    spent: Spent = NOTHING_SPENT
     generation: int = 0
     stop_reason: str = ""
 
@@ -114,8 +123,9 @@ def next_generation(
     toolbox: base.Toolbox,
     generation: int,
     crossover_probability: float,
-) -> tuple[list[Individual], int]:
-    """Return the next population, the best individual first, and how many were evaluated.
+    spent: Spent = NOTHING_SPENT,
+) -> tuple[list[Individual], int, list[Individual]]:
+    """Breed the next population.
 
     Parameters
     ----------
@@ -127,13 +137,17 @@ def next_generation(
         Number of the new generation; with the toolbox's seed it determines all random draws.
     crossover_probability : float in [0, 1]
         Chance that two parents mate.
+    spent : Spent, default=NOTHING_SPENT
+        What the refinements of the run have taken so far.
 
     Returns
     -------
     population : list of Individual
-        As many as before.
+        As many as before, the best first.
     n_evaluations : int
-        How many of them were evaluated.
+        How many trees were evaluated.
+    refined : list of Individual
+        The offspring that were refined, whether they survive or not.
     """
     n = len(population)
     streams = toolbox.streams(generation, n)
@@ -144,12 +158,28 @@ def next_generation(
         (parents[at : at + BREEDING_CHUNK], streams[at : min(at + BREEDING_CHUNK, n - 1)])
         for at in range(0, n - 1, BREEDING_CHUNK)
     ]
-    offspring = [elite]
+    elite.outcome = None
+    offspring: list[Individual] = []
     n_evaluations = 0
     for children, n_evaluated in toolbox.map(partial(breed, toolbox, crossover_probability), slots):
         offspring += children
         n_evaluations += n_evaluated
-    return best_first(offspring), n_evaluations
+    refined: list[Individual] = []
+    if hasattr(toolbox, "refine"):
+        chosen = toolbox.choose(offspring, generation, spent)
+        refined = [one for (one,) in toolbox.map(toolbox.refine, chosen)]
+    survivors = [elite, *offspring]
+    if hasattr(toolbox, "replace"):
+        for parent in population:
+            parent.outcome = None  # that of an earlier generation
+        survivors = toolbox.replace(population, survivors)
+    return best_first(survivors), n_evaluations + len(refined), refined
+
+
+def refiner_names(toolbox: base.Toolbox) -> list[str]:
+    """Return the names of the operators that the toolbox's refinement has; users' own has none."""
+    refine = getattr(toolbox, "refine", None)
+    return list(getattr(refine, "keywords", {}).get("refiners", ()))
 
 
 def best_first(population: list[Individual]) -> list[Individual]:
@@ -180,7 +210,8 @@ def evolve(
         The first generation, for example ``toolbox.population(n=64)``.
     toolbox : deap.base.Toolbox
         From `make_toolbox`; with the entries ``streams``, ``select``, ``clone``, ``mate``,
-        ``mutate``, ``evaluate`` and ``map``.
+        ``mutate``, ``evaluate`` and ``map``, and perhaps ``choose`` and ``refine``, and
+        ``replace(parents, offspring) -> list``, which picks the next generation from both.
     crossover_probability : float in [0, 1], default=0.2
         Chance that two parents mate.
     max_generations : int, at least 0, default=1000
@@ -228,6 +259,8 @@ def evolve(
             raise ValueError(f"callbacks holds {callback!r}: allowed are callables.")
     best_fitness, last_improvement = (), 0
     origins = sorted(set(map(origin_of, run.population)))
+    operators = refiner_names(toolbox)
+    refined: list[Individual] = []
 
     def stop_reason() -> str:
         if any([callback(run) is True for callback in callbacks]):  # every callback is called
@@ -247,20 +280,23 @@ def evolve(
             if run.best.fitness.wvalues > best_fitness:
                 best_fitness, last_improvement = run.best.fitness.wvalues, run.generation
             run.hall_of_fame.update(run.population)
+            run.pareto_front.update(run.population)
             run.logbook.record(
                 gen=run.generation,
                 nevals=n_evaluations,
                 diversity=diversity(run.population),
                 seconds=time.perf_counter() - begin,
                 **{ORIGIN: origin_shares(run.population, origins)},
+                **refinement_record(refined, operators),
                 **stats.compile(run.population),
             )
             run.stop_reason = stop_reason()
             if run.stop_reason:
                 break
-            run.population, n_evaluations = next_generation(
-                run.population, toolbox, run.generation + 1, crossover_probability
+            run.population, n_evaluations, refined = next_generation(
+                run.population, toolbox, run.generation + 1, crossover_probability, run.spent
             )
+            run.spent = run.spent.plus(refined)
             run.generation += 1
     if run.stop_reason == "interrupt" and not keep_on_interrupt:
         raise KeyboardInterrupt

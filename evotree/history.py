@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 CHAPTERS = ("fitness", "quality", "size")
 ORIGIN = "origin"
+REFINEMENT = "refinement"
 
 
 def make_statistics() -> tools.MultiStatistics:
@@ -79,6 +80,38 @@ def origin_shares(population: Sequence[Individual], origins: Iterable[str]) -> d
     """
     counts = Counter(map(origin_of, population))
     return {origin: counts[origin] / len(population) for origin in origins}
+
+
+def refinement_record(
+    refined: Sequence[Individual], operators: Sequence[str]
+) -> dict[str, dict[str, float]]:
+    """Return what the refinements of a generation did.
+
+    Parameters
+    ----------
+    refined : sequence of Individual
+        Those of the generation that were refined.
+    operators : sequence of str
+        Names of the refiners.
+
+    Returns
+    -------
+    dict
+        One chapter, or none without operators: for each operator ``..._tried``, ``..._improved``,
+        ``..._gain``, the sum of the fitness gained, and ``..._seconds``.
+    """
+    if not operators:
+        return {}
+    noted = (getattr(one, "outcome", None) for one in refined)
+    outcomes = [outcome for outcome in noted if outcome is not None]
+    record: dict[str, float] = {}
+    for name in operators:
+        mine = [outcome for outcome in outcomes if outcome.operator == name]
+        record[f"{name}_tried"] = len(mine)
+        record[f"{name}_improved"] = sum(outcome.gain > 0.0 for outcome in mine)
+        record[f"{name}_gain"] = math.fsum(outcome.gain for outcome in mine)
+        record[f"{name}_seconds"] = math.fsum(outcome.seconds for outcome in mine)
+    return {REFINEMENT: record}
 
 
 def diversity(population: Sequence[Individual]) -> float:

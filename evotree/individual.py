@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from deap import base
@@ -69,6 +69,24 @@ class FitnessMax(base.Fitness):
     __hash__ = base.Fitness.__hash__
 
 
+class Outcome(NamedTuple):
+    """What one refinement did.
+
+    Attributes
+    ----------
+    operator : str
+        Name of the refiner.
+    gain : float
+        Rise of the fitness; 0 where the individual stayed as it was.
+    seconds : float
+        What it took.
+    """
+
+    operator: str
+    gain: float
+    seconds: float
+
+
 class Individual(ObliqueTree):
     """A tree over a data set with its partition and its fitness.
 
@@ -90,14 +108,27 @@ class Individual(ObliqueTree):
     origin : str
         How the ancestor whose root this tree has, or had before it changed, came into the first
         population: the name of a splitter, or ``"initial"``.
+    outcome : Outcome or None
+        What a refinement did to it in this generation; a clone has none.
     """
 
-    __slots__ = ("_quality", "counts", "end", "fitness", "order", "origin", "start", "stream")
+    __slots__ = (
+        "_quality",
+        "counts",
+        "end",
+        "fitness",
+        "order",
+        "origin",
+        "outcome",
+        "start",
+        "stream",
+    )
 
     def __init__(self, nodes: Iterable[np.ndarray]) -> None:
-        self.fitness = FitnessMax()
+        self.fitness: base.Fitness = FitnessMax()
         self.stream: np.ndarray | None = None
         self.origin = "unknown"
+        self.outcome: Outcome | None = None
         self.replace(nodes)
 
     def replace(self, nodes: Iterable[np.ndarray]) -> None:
@@ -154,8 +185,10 @@ class Individual(ObliqueTree):
         copy.counts = self.counts
         copy.stream = self.stream
         copy.origin = self.origin
+        copy.outcome = None
         copy._quality = self._quality
-        copy.fitness = FitnessMax.__new__(FitnessMax)  # its __init__ checks what is known
+        kind: Any = type(self.fitness)
+        copy.fitness = kind.__new__(kind)  # its __init__ checks what is known
         copy.fitness.wvalues = self.fitness.wvalues
         return copy
 
@@ -163,12 +196,12 @@ class Individual(ObliqueTree):
         return self.clone()
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return (*self.nodes(), self.fitness.wvalues, self.stream, self.origin)
+        return (*self.nodes(), self.fitness, self.stream, self.origin)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        *nodes, wvalues, stream, origin = state
+        *nodes, fitness, stream, origin = state
         self.__init__(nodes)  # type: ignore[misc]
-        self.fitness.wvalues = wvalues
+        self.fitness = fitness
         self.stream = stream
         self.origin = origin
 

@@ -10,11 +10,19 @@ import numpy as np
 from deap import base
 
 from evotree.dataset import Dataset
-from evotree.fitness.objectives import PenalizedAccuracy
-from evotree.individual import Individual
+from evotree.fitness.objectives import FitnessQualitySize, PenalizedAccuracy, QualityAndSize
+from evotree.individual import FitnessMax, Individual
 from evotree.operators.crossover import cx_trees
 from evotree.operators.initialization import init_dipolar
 from evotree.operators.mutation import mut_nodes
+from evotree.operators.nsga import replace_nsga2, sel_crowded
+from evotree.operators.refinement import (
+    Refinement,
+    as_refinement,
+    choose_for_refinement,
+    make_refiners,
+    refine,
+)
 from evotree.operators.seeding import (
     DIPOLE,
     INITIAL,
@@ -26,12 +34,16 @@ from evotree.operators.seeding import (
 from evotree.operators.selection import sel_proportional
 from evotree.rng import make_streams, seed_from
 
+ALGORITHMS = ("penalized", "nsga2")
+"""Names of the ways to weigh quality against size."""
+
 
 def init_population(
     toolbox: base.Toolbox,
     n: int,
     shares: Mapping[str, float] = MappingProxyType({DIPOLE: 1.0}),
     initial: Sequence[Individual] = (),
+    fitness: type[base.Fitness] = FitnessMax,
 ) -> list[Individual]:
     """Make `n` individuals, each from a stream of its own.
 
@@ -46,6 +58,8 @@ def init_population(
         Which share each splitter grows (`evotree.operators.seeding.seeding_shares`).
     initial : sequence of Individual
         Individuals that come first, in place of as many others.
+    fitness : type, default=FitnessMax
+        Kind of their fitness.
 
     Returns
     -------
@@ -73,13 +87,17 @@ def init_population(
         member.origin = INITIAL
     origins = slot_origins(n - len(members), shares)
     streams = toolbox.streams(0, n)[len(members) :]
-    return members + list(toolbox.map(make, origins, streams))
+    members += toolbox.map(make, origins, streams)
+    for member in members:
+        member.fitness = fitness()
+    return members
 
 
 def make_toolbox(
     dataset: Dataset,
     *,
     size_penalty: float = 0.005,
+    weight_penalty: float = 0.0,
     mutation_probability: float = 0.1,
     dipolar_probability: float = 0.5,
     test_crossover_probability: float = 0.5,
@@ -87,6 +105,9 @@ def make_toolbox(
     min_rows: int = 5,
     seeding: str | Mapping[str, float] | Iterable[str] | None = None,
     initial_trees: Iterable[Any] = (),
+    refinement: None | str | Iterable[str] | Mapping[Any, float] | Refinement = None,
+    max_origin_share: float = 1.0,
+    algorithm: str = "penalized",
     random_state: Any = None,
 ) -> base.Toolbox:
     """Return the toolbox of the global evolution of oblique trees on a data set.
@@ -95,7 +116,9 @@ def make_toolbox(
     are called with are DEAP's: ``clone(individual)``, ``mate(a, b) -> (a, b)``,
     ``mutate(individual) -> (individual,)``, ``select(population, k) -> list``,
     ``evaluate(individual) -> tuple`` and ``map``; besides these, ``individual(stream)``,
-    ``seed(splitter=..., stream=...)``, ``population(n)`` and ``streams(generation, n)``. An
+    ``seed(splitter=..., stream=...)``, ``population(n)`` and ``streams(generation, n)``; where
+    there is a refinement, ``refine(individual) -> (individual,)`` and
+    ``choose(offspring, generation, spent) -> list``, those that are refined. An
     operator that draws random numbers draws them from the stream of its first individual,
     ``individual.stream`` (`evotree.rng.as_generator` makes a NumPy generator of it).
 
@@ -105,6 +128,8 @@ def make_toolbox(
         Training rows.
     size_penalty : float, at least 0, default=0.005
         Charge for one node in the fitness, the papers' alpha.
+    weight_penalty : float, at least 0, default=0.0
+        Charge for a test on all features (`PenalizedAccuracy`).
     mutation_probability : float in [0, 1], default=0.1
         Chance that a node mutates.
     dipolar_probability : float in [0, 1], default=0.5
@@ -120,6 +145,14 @@ def make_toolbox(
         or a mapping of names to shares. The rest is random (``"dipole"``).
     initial_trees : iterable of ObliqueTree or fitted estimators, default=()
         Trees over raw features that join the first population.
+    refinement : None, str, iterable of str, mapping of str to float or Refinement, default=None
+        What polishes some of the offspring: names of refiners, with or without their shares, or a
+        `Refinement`, which says also which offspring and when.
+    max_origin_share : float in (0, 1], default=1.0
+        Greatest share of the offspring that one kind of first individuals is expected to have.
+    algorithm : {"penalized", "nsga2"}, default="penalized"
+        Whether quality and size are one objective, by `size_penalty`, or two, for which NSGA-II
+        evolves the whole front; `size_penalty` then only says which subtrees are pruned at birth.
     random_state : None, int, RandomState or Generator, default=None
         Source of the seed that all streams are made from.
 
@@ -131,9 +164,15 @@ def make_toolbox(
     Raises
     ------
     ValueError
-        If `seeding`, `initial_trees` or `random_state` is not as described.
+        If `seeding`, `initial_trees`, `refinement`, `algorithm` or `random_state` is not as
+        described.
     """
+    if algorithm not in ALGORITHMS:
+        raise ValueError(
+            f"algorithm={algorithm!r}: allowed are {', '.join(map(repr, ALGORITHMS))}."
+        )
     seed = seed_from(random_state)
+    refinement = as_refinement(refinement)
     toolbox = base.Toolbox()
     toolbox.register("streams", make_streams, seed)
     toolbox.register("individual", init_dipolar, dataset, size_penalty, min_rows=min_rows)
@@ -144,9 +183,15 @@ def make_toolbox(
         toolbox,
         shares=seeding_shares(seeding),
         initial=[init_from_tree(dataset, size_penalty, tree) for tree in initial_trees],
+        fitness=FitnessMax if algorithm == "penalized" else FitnessQualitySize,
     )
     toolbox.register("clone", Individual.clone)
-    toolbox.register("select", sel_proportional, pressure=selection_pressure)
+    toolbox.register(
+        "select",
+        sel_proportional,
+        pressure=selection_pressure,
+        max_origin_share=max_origin_share,
+    )
     toolbox.register("mate", cx_trees, dataset=dataset, test_probability=test_crossover_probability)
     toolbox.register(
         "mutate",
@@ -156,6 +201,21 @@ def make_toolbox(
         dipolar_probability=dipolar_probability,
         min_rows=min_rows,
     )
-    toolbox.register("evaluate", PenalizedAccuracy(size_penalty))
+    toolbox.register("evaluate", PenalizedAccuracy(size_penalty, weight_penalty))
+    if algorithm == "nsga2":
+        toolbox.register("select", sel_crowded)
+        toolbox.register("replace", replace_nsga2)
+        toolbox.register("evaluate", QualityAndSize())
     toolbox.register("map", map)
+    if refinement is not None:
+        toolbox.register("choose", choose_for_refinement, refinement=refinement)
+        toolbox.register(
+            "refine",
+            refine,
+            dataset=dataset,
+            refiners=make_refiners(refinement, size_penalty),
+            evaluate=toolbox.evaluate,
+            size_penalty=size_penalty,
+            lamarckian=refinement.lamarckian,
+        )
     return toolbox

@@ -3,25 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evotree.dataset import SCALINGS, Dataset
-from evotree.estimators.base import TreeClassifier, TreeEstimator, TreeRegressor, preset
+from evotree.estimators.base import TreeEstimator, preset
 from evotree.estimators.presets import EVOLUTION_PRESETS
 from evotree.estimators.running import mapping_threads, progress_bar
+from evotree.estimators.teachers import make_teacher
 from evotree.evolution import Callback, Evolution, evolve
-from evotree.toolbox import make_toolbox
+from evotree.individual import Individual
+from evotree.operators.linear_fit import PENALTIES
+from evotree.operators.pruning import prune
+from evotree.operators.refinement import Refinement, as_refinement
+from evotree.operators.resampling import blur, teach
+from evotree.operators.splice import make_individual
+from evotree.pareto import ParetoFront, select
+from evotree.rng import make_streams, seed_from
+from evotree.toolbox import ALGORITHMS, make_toolbox
+from evotree.tree import ObliqueTree
+from evotree.tuning import SIZE_PENALTIES, choose_settings
+
+_OWN_STREAMS = 2**62  # the number of a generation that no run reaches
+_LEAST_RESAMPLED = 3000  # rows that a fitness is measured on, if they are resampled
+_HELD_OUT_ROWS = 6000  # so many rows are held out, if that takes no more than five folds
+_COPIES = 4
+
+
+class Setting(NamedTuple):
+    """How strongly the hyperplanes of trees are regularized.
+
+    Attributes
+    ----------
+    C : float or tuple of two floats
+        Cost of a row's loss in the classifiers that refine trees.
+    penalty : str
+        Their penalty.
+    noise : float
+        Noise of the rows that the fitness is measured on.
+    """
+
+    C: float | tuple[float, float]
+    penalty: str
+    noise: float
+
+
+SETTINGS = (
+    Setting((0.3, 3.0), "l2", 0.1),
+    Setting((0.03, 0.3), "l2", 0.2),
+    Setting((3.0, 30.0), "l2", 0.05),
+    Setting((0.3, 3.0), "l1", 0.1),
+)
+"""The settings that ``"auto"`` stands for."""
 
 
 class EvolvedTree(TreeEstimator):
     """An estimator whose tree is found by evolving a population of whole trees."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "size_penalty": [Interval(Real, 0.0, None, closed="left")],
+        "size_penalty": [Interval(Real, 0.0, None, closed="left"), StrOptions({"auto"})],
         "population_size": [Interval(Integral, 2, None, closed="left")],
         "max_generations": [Interval(Integral, 0, None, closed="left")],
         "patience": [Interval(Integral, 1, None, closed="left"), None],
@@ -33,6 +78,14 @@ class EvolvedTree(TreeEstimator):
         "scaling": [StrOptions(set(SCALINGS))],
         "seeding": ["array-like", dict, str, None],
         "initial_trees": ["array-like", None],
+        "refinement": [str, "array-like", dict, Refinement, None],
+        "weight_penalty": [Interval(Real, 0.0, None, closed="left")],
+        "C": [Interval(Real, 0.0, None, closed="neither"), tuple, StrOptions({"auto"})],
+        "penalty": [StrOptions({"auto", *PENALTIES})],
+        "noise": [Interval(Real, 0.0, None, closed="left"), StrOptions({"auto"})],
+        "teacher": [HasMethods(["fit", "predict"]), StrOptions({"auto"}), None],
+        "max_origin_share": [Interval(Real, 0.0, 1.0, closed="right")],
+        "algorithm": [StrOptions(set(ALGORITHMS))],
         "keep_on_interrupt": ["boolean"],
         "random_state": ["random_state", np.random.Generator],
         "n_jobs": [Integral, None],
@@ -45,7 +98,7 @@ class EvolvedTree(TreeEstimator):
     def __init__(
         self,
         *,
-        size_penalty: float = 0.005,
+        size_penalty: float | str = "auto",
         population_size: int = 64,
         max_generations: int = 5000,
         patience: int | None = 500,
@@ -57,6 +110,14 @@ class EvolvedTree(TreeEstimator):
         scaling: str = "standard",
         seeding: str | Mapping[str, float] | Iterable[str] | None = None,
         initial_trees: Iterable[Any] | None = None,
+        refinement: Any = "tao",
+        weight_penalty: float = 0.0,
+        C: float | tuple[float, float] | str = "auto",
+        penalty: str = "auto",
+        noise: float | str = "auto",
+        teacher: Any = None,
+        max_origin_share: float = 1.0,
+        algorithm: str = "penalized",
         keep_on_interrupt: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -75,6 +136,14 @@ class EvolvedTree(TreeEstimator):
         self.scaling = scaling
         self.seeding = seeding
         self.initial_trees = initial_trees
+        self.refinement = refinement
+        self.weight_penalty = weight_penalty
+        self.C = C
+        self.penalty = penalty
+        self.noise = noise
+        self.teacher = teacher
+        self.max_origin_share = max_origin_share
+        self.algorithm = algorithm
         self.keep_on_interrupt = keep_on_interrupt
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -127,25 +196,125 @@ class EvolvedTree(TreeEstimator):
             If a parameter or the data are not as described; the message names what is wrong.
         """
         self._validate_params()
-        self.dataset_ = self._make_dataset(X, y, sample_weight, self.scaling)
-        run = self._evolve(self.dataset_)
-        self.tree_ = self.dataset_.to_raw(run.best.to_tree())
+        self.dataset_ = dataset = self._make_dataset(X, y, sample_weight, self.scaling)
+        seed = seed_from(self.random_state)
+        choosing, resampling = make_streams(seed, _OWN_STREAMS, 2)
+        setting, self.size_penalty_ = self._choose(dataset, seed, choosing, resampling.copy())
+        self.C_, self.penalty_, self.noise_ = setting
+        rows = self._resample(dataset, setting, resampling)
+        run = self._evolve(rows, setting, self.size_penalty_, seed)
+        run.pareto_front.add_prunings(rows)
+        best = run.best
+        if self.algorithm == "nsga2":
+            best = select(run.pareto_front, "fitness", size_penalty=self.size_penalty_)
+        self.tree_ = self._finish(best)
         self.history_ = run.logbook
         self.hall_of_fame_ = run.hall_of_fame
+        self.pareto_front_ = run.pareto_front
         self.n_generations_ = run.generation
         self.stop_reason_ = run.stop_reason
         return self
 
-    def _evolve(self, dataset: Dataset) -> Evolution:
+    def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
+        """Choose another tree of the Pareto front; it becomes `tree_`.
+
+        Parameters
+        ----------
+        rule : str
+            ``"validation"``: the best on rows held out; ``"1se"``: the smallest within one standard
+            error of that; ``"size<=9"``, ``"leaves<=5"``: the best of at most so many nodes or
+            leaves; ``"fitness"``: the best after the charge `size_penalty_` for each node.
+        X : array-like of shape (n_samples, n_features), optional
+            Rows held out, which `fit` has not seen; needed by the first two rules.
+        y : array-like of shape (n_samples,), optional
+            Their labels or targets.
+
+        Returns
+        -------
+        estimator
+            The same, with another `tree_`.
+
+        Raises
+        ------
+        ValueError
+            If there is no such rule, or it lacks rows.
+        """
+        check_is_fitted(self)
+        held_out = None
+        if X is not None:
+            X, y = validate_data(self, X, y, dtype=np.float64, reset=False)
+            held_out = self.dataset_.like(X, y)
+        front, penalty = self.pareto_front_, self.size_penalty_
+        self.tree_ = self._finish(select(front, rule, held_out=held_out, size_penalty=penalty))
+        return self
+
+    def _settings(self) -> list[Setting]:
+        """Return the settings among which cross-validation chooses."""
+        given: dict[str, Any] = {"C": self.C, "penalty": self.penalty, "noise": self.noise}
+        given = {name: value for name, value in given.items() if value != "auto"}
+        settings = [candidate._replace(**given) for candidate in SETTINGS]
+        return list(dict.fromkeys(settings))
+
+    def _choose(
+        self, dataset: Dataset, seed: int, choosing: np.ndarray, resampling: np.ndarray
+    ) -> tuple[Setting, float]:
+        """Return the setting and the charge for a node."""
+
+        def search(rows: Dataset, setting: Setting, size_penalty: float) -> ParetoFront:
+            resampled = self._resample(rows, setting, resampling.copy())
+            front = self._evolve(resampled, setting, size_penalty, seed).pareto_front
+            front.add_prunings(resampled)
+            return front
+
+        auto = self.size_penalty == "auto"
+        return choose_settings(
+            dataset,
+            search,
+            self._settings(),
+            choosing,
+            size_penalties=SIZE_PENALTIES if auto else [float(self.size_penalty)],
+            max_folds=min(5, max(1, _HELD_OUT_ROWS // dataset.X.shape[0])),
+        )
+
+    def _resample(self, dataset: Dataset, setting: Setting, stream: np.ndarray) -> Dataset:
+        """Return the rows that the fitness is measured on."""
+        n_rows = dataset.X.shape[0]
+        if self.teacher is not None:
+            teacher = self.teacher
+            if isinstance(teacher, str):
+                teacher = make_teacher(dataset.n_classes > 0)
+            n_drawn = max(_LEAST_RESAMPLED, n_rows)
+            return teach(dataset, teacher, n_drawn, setting.noise, stream)
+        if setting.noise > 0.0:
+            n_copies = min(_COPIES, max(1, round(_LEAST_RESAMPLED / n_rows)))
+            return blur(dataset, setting.noise, n_copies, stream)
+        return dataset
+
+    def _finish(self, best: Individual) -> ObliqueTree:
+        """Return a tree over raw features whose leaves predict by the training rows alone."""
+        tree = best.weights, best.thresholds, best.subtree_size
+        individual = prune(make_individual(self.dataset_, *tree), self.dataset_, 0.0)[0]
+        return self.dataset_.to_raw(individual.to_tree())
+
+    def _evolve(
+        self, dataset: Dataset, setting: Setting, size_penalty: float, seed: int
+    ) -> Evolution:
+        refinement = as_refinement(self.refinement)
+        if refinement is not None:
+            refinement = replace(refinement, C=setting.C, penalty=setting.penalty)
         toolbox = make_toolbox(
             dataset,
-            size_penalty=self.size_penalty,
+            size_penalty=size_penalty,
+            weight_penalty=self.weight_penalty,
             mutation_probability=self.mutation_probability,
             dipolar_probability=self.dipolar_probability,
             min_rows=self.min_samples_split,
             seeding=self.seeding,
             initial_trees=self.initial_trees or (),
-            random_state=self.random_state,
+            refinement=refinement,
+            max_origin_share=self.max_origin_share,
+            algorithm=self.algorithm,
+            random_state=seed,
         )
         with (
             mapping_threads(toolbox, self.n_jobs, dataset.X.shape[0]),
@@ -161,229 +330,3 @@ class EvolvedTree(TreeEstimator):
                 callbacks=(show, *(self.callbacks or ())),
                 keep_on_interrupt=self.keep_on_interrupt,
             )
-
-
-class EvoTreeClassifier(TreeClassifier, EvolvedTree):
-    """A classifier that is one small oblique tree, found by evolving a population of whole trees.
-
-    Parameters
-    ----------
-    size_penalty : float, at least 0, default=0.005
-        What one node costs, as a share of the training weight: the papers' alpha. Smaller values
-        give larger trees.
-    population_size : int, at least 2, default=64
-        Number of trees that evolve.
-    max_generations : int, at least 0, default=5000
-        The evolution stops after so many generations.
-    patience : int or None, default=500
-        It stops after so many generations without a better tree.
-    time_limit : float or None, default=None
-        It stops at the end of the generation in which so many seconds have passed.
-    mutation_probability : float in [0, 1], default=0.1
-        Chance that a node of an offspring mutates.
-    crossover_probability : float in [0, 1], default=0.2
-        Chance that two offspring exchange parts.
-    dipolar_probability : float in [0, 1], default=0.5
-        Share of the changes of a test that the dipolar operator makes; the others add noise.
-    min_samples_split : int, at least 2, default=5
-        A leaf with fewer distinct rows is not split.
-    scaling : {"standard", "common", "minmax"}, default="standard"
-        Whether trees evolve over features in units of their standard deviations, in their own
-        units, or scaled to [-1, 1]. A fitted tree is over raw features in every case.
-    seeding : str, list of str, dict of str to float or None, default=None
-        Which splitters grow a part of the first population greedily, by name: ``("wodt", "oc1")``
-        grows a tenth of it by each, ``{"dipole": 0.8, "wodt": 0.2}`` gives the shares. The rest
-        is random, ``"dipole"``.
-    initial_trees : list or None, default=None
-        Trees over raw features that join the first population: `ObliqueTree`, fitted estimators of
-        this package or scikit-learn's fitted decision trees.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, as scikit-learn means them.
-    keep_on_interrupt : bool, default=False
-        Whether Ctrl-C ends `fit` with the best tree so far, instead of raising KeyboardInterrupt;
-        either way at the end of the present generation.
-    random_state : int, RandomState, Generator or None, default=None
-        Source of all random draws. The same number gives the same tree for any `n_jobs`.
-    n_jobs : int or None, default=None
-        Number of threads that breed offspring, used where rows are many; -1 means all cores.
-    verbose : int, default=0
-        Above 0, a progress bar is shown.
-    callbacks : list of callable or None, default=None
-        Each is called with the `evotree.Evolution` after every generation; one that returns True
-        stops the evolution.
-
-    Attributes
-    ----------
-    tree_ : ObliqueTree
-        The tree, over features in their own units; its values are class shares.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    n_features_in_ : int
-        Number of features seen during `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, where `X` had names.
-    history_ : deap.tools.Logbook
-        One record a generation: evaluations, diversity, seconds, and in its chapters best, mean
-        and std of fitness, quality and size, and in ``origin`` which share of the population
-        descends from which splitter. `evotree.to_frame` makes a table of it.
-    hall_of_fame_ : deap.tools.HallOfFame
-        The ten fittest individuals that ever lived, over standardized features.
-    dataset_ : Dataset
-        The training rows as the evolution saw them; ``dataset_.to_raw(individual)`` maps a member
-        of the hall of fame to features in their own units.
-    n_generations_ : int
-        How many generations were bred.
-    stop_reason_ : str
-        Which rule ended the evolution.
-
-    References
-    ----------
-    Krętowski M., Grześ M. (2005). Global induction of oblique decision trees: an evolutionary
-    approach. Intelligent Information Processing and Web Mining, 309-318.
-
-    Examples
-    --------
-    >>> from evotree import EvoTreeClassifier
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> tree = EvoTreeClassifier(random_state=0).fit(X, y)
-    >>> tree.tree_.n_leaves
-    3
-    """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **EvolvedTree._parameter_constraints,
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-    }
-
-    def __init__(
-        self,
-        *,
-        size_penalty: float = 0.005,
-        population_size: int = 64,
-        max_generations: int = 5000,
-        patience: int | None = 500,
-        time_limit: float | None = None,
-        mutation_probability: float = 0.1,
-        crossover_probability: float = 0.2,
-        dipolar_probability: float = 0.5,
-        min_samples_split: int = 5,
-        scaling: str = "standard",
-        seeding: str | Mapping[str, float] | Iterable[str] | None = None,
-        initial_trees: Iterable[Any] | None = None,
-        class_weight: Mapping[Any, float] | str | None = None,
-        keep_on_interrupt: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        callbacks: Iterable[Callback] | None = None,
-    ) -> None:
-        super().__init__(
-            size_penalty=size_penalty,
-            population_size=population_size,
-            max_generations=max_generations,
-            patience=patience,
-            time_limit=time_limit,
-            mutation_probability=mutation_probability,
-            crossover_probability=crossover_probability,
-            dipolar_probability=dipolar_probability,
-            min_samples_split=min_samples_split,
-            scaling=scaling,
-            seeding=seeding,
-            initial_trees=initial_trees,
-            keep_on_interrupt=keep_on_interrupt,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-            callbacks=callbacks,
-        )
-        self.class_weight = class_weight
-
-
-class EvoTreeRegressor(TreeRegressor, EvolvedTree):
-    """A regressor that is one small oblique tree, found by evolving a population of whole trees.
-
-    The fitness of a tree is the share of the targets' variance that the means of its leaves
-    explain, 1 less the relative squared error, less `size_penalty` for each node. A dipole is mixed
-    where its targets differ by more than those of two rows drawn from the same node.
-
-    Parameters
-    ----------
-    size_penalty : float, at least 0, default=0.005
-        What one node costs, as a share of the training weight: the papers' alpha. Smaller values
-        give larger trees.
-    population_size : int, at least 2, default=64
-        Number of trees that evolve.
-    max_generations : int, at least 0, default=5000
-        The evolution stops after so many generations.
-    patience : int or None, default=500
-        It stops after so many generations without a better tree.
-    time_limit : float or None, default=None
-        It stops at the end of the generation in which so many seconds have passed.
-    mutation_probability : float in [0, 1], default=0.1
-        Chance that a node of an offspring mutates.
-    crossover_probability : float in [0, 1], default=0.2
-        Chance that two offspring exchange parts.
-    dipolar_probability : float in [0, 1], default=0.5
-        Share of the changes of a test that the dipolar operator makes; the others add noise.
-    min_samples_split : int, at least 2, default=5
-        A leaf with fewer distinct rows is not split.
-    scaling : {"standard", "common", "minmax"}, default="standard"
-        Whether trees evolve over features in units of their standard deviations, in their own
-        units, or scaled to [-1, 1]. A fitted tree is over raw features in every case.
-    seeding : str, list of str, dict of str to float or None, default=None
-        Which splitters grow a part of the first population greedily, by name: ``("wodt", "oc1")``
-        grows a tenth of it by each, ``{"dipole": 0.8, "wodt": 0.2}`` gives the shares. The rest
-        is random, ``"dipole"``.
-    initial_trees : list or None, default=None
-        Trees over raw features that join the first population: `ObliqueTree`, fitted estimators of
-        this package or scikit-learn's fitted decision trees.
-    keep_on_interrupt : bool, default=False
-        Whether Ctrl-C ends `fit` with the best tree so far, instead of raising KeyboardInterrupt;
-        either way at the end of the present generation.
-    random_state : int, RandomState, Generator or None, default=None
-        Source of all random draws. The same number gives the same tree for any `n_jobs`.
-    n_jobs : int or None, default=None
-        Number of threads that breed offspring, used where rows are many; -1 means all cores.
-    verbose : int, default=0
-        Above 0, a progress bar is shown.
-    callbacks : list of callable or None, default=None
-        Each is called with the `evotree.Evolution` after every generation; one that returns True
-        stops the evolution.
-
-    Attributes
-    ----------
-    tree_ : ObliqueTree
-        The tree, over features in their own units; its values are mean targets.
-    n_features_in_ : int
-        Number of features seen during `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, where `X` had names.
-    history_ : deap.tools.Logbook
-        One record a generation: evaluations, diversity, seconds, and in its chapters best, mean
-        and std of fitness, quality and size, and in ``origin`` which share of the population
-        descends from which splitter. `evotree.to_frame` makes a table of it.
-    hall_of_fame_ : deap.tools.HallOfFame
-        The ten fittest individuals that ever lived, over standardized features.
-    dataset_ : Dataset
-        The training rows as the evolution saw them; ``dataset_.to_raw(individual)`` maps a member
-        of the hall of fame to features in their own units.
-    n_generations_ : int
-        How many generations were bred.
-    stop_reason_ : str
-        Which rule ended the evolution.
-
-    References
-    ----------
-    Krętowski M., Grześ M. (2005). Global induction of oblique decision trees: an evolutionary
-    approach. Intelligent Information Processing and Web Mining, 309-318.
-
-    Examples
-    --------
-    >>> from evotree import EvoTreeRegressor
-    >>> from sklearn.datasets import load_diabetes
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> tree = EvoTreeRegressor(max_generations=200, random_state=0).fit(X, y)
-    >>> tree.predict(X).shape
-    (442,)
-    """

@@ -1,15 +1,18 @@
-"""The first population: trees of dipole tests, their sizes chosen by the fitness."""
+"""First trees: of dipole tests, their sizes chosen by the fitness, or of random halves."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evotree.fitness.splits import Node, score_hyperplane
 from evotree.operators.dipole import Dipole
 from evotree.operators.growth import grow
 from evotree.operators.pruning import prune
 from evotree.operators.splice import make_individual
+from evotree.operators.splitting import Split
 from evotree.rng import as_generator
 
 if TYPE_CHECKING:
@@ -61,3 +64,61 @@ def init_dipolar(
     individual = make_individual(dataset, grown.weights, grown.thresholds, grown.subtree_size)
     individual.stream = stream
     return prune(individual, dataset, size_penalty)[0]
+
+
+@dataclass(frozen=True)
+class RandomHalves:
+    """A random direction with the threshold that halves the rows.
+
+    The direction is normally distributed, the threshold the median of the projections, or the gap
+    nearest to it where rows tie. Grown to a depth, that is the complete tree with random parameters
+    from which tree alternating optimization may start (Carreira-Perpiñán and Tavallali 2018).
+    """
+
+    def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
+        """Find the split (see `evotree.operators.splitting.Splitter`)."""
+        weights = as_generator(stream).standard_normal((node.X.shape[1],))
+        weights /= np.linalg.norm(weights)
+        projection = np.sort(node.X @ weights)
+        middle = projection[:-1] + 0.5 * np.diff(projection)
+        n_left = np.arange(1, projection.size)
+        fits = (projection[:-1] < middle) & (middle < projection[1:])
+        fits &= np.minimum(n_left, projection.size - n_left) >= node.min_rows
+        if not fits.any():
+            return None
+        distance = np.where(fits, np.abs(2 * n_left - projection.size), np.inf)
+        threshold = float(middle[np.argmin(distance)])
+        return Split(weights, threshold, score_hyperplane(node, weights, threshold))
+
+
+def init_complete(
+    dataset: Dataset, stream: np.ndarray, max_depth: int = 8, min_rows: int = 5
+) -> Individual:
+    """Make one individual whose tree is complete to a depth, with random directions.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    stream : ndarray of shape (1,), uint64
+        Random state.
+    max_depth : int, at least 0, default=8
+        Depth of the leaves; those above have rows of one class, or too few.
+    min_rows : int, at least 2, default=5
+        Nodes with fewer rows are leaves.
+
+    Returns
+    -------
+    Individual
+        Its fitness is not yet evaluated.
+    """
+    individual = grow(
+        dataset,
+        RandomHalves(),
+        "entropy" if dataset.n_classes else "squared_error",
+        max_depth=max_depth,
+        min_samples_split=min_rows,
+        stream=stream,
+    )
+    individual.stream = stream
+    return individual

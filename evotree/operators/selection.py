@@ -14,6 +14,9 @@ from evotree.rng import below, uniform
 if TYPE_CHECKING:
     from evotree.individual import Individual
 
+# A smaller part of all chances is a 0 but for rounding, not to be scaled up.
+_ROUNDING = 1e-12
+
 
 @kernel
 def universal_sampling(share, k, stream):
@@ -62,7 +65,10 @@ def draw_proportional(fitness, k, pressure, stream):
 
 
 def sel_proportional(
-    individuals: Sequence[Individual], k: int, pressure: float = 2.0
+    individuals: Sequence[Individual],
+    k: int,
+    pressure: float = 2.0,
+    max_origin_share: float = 1.0,
 ) -> list[Individual]:
     """Select parents in proportion to their linearly scaled fitness.
 
@@ -74,6 +80,8 @@ def sel_proportional(
         How many to select.
     pressure : float, above 1, default=2.0
         Expected number of offspring of the best.
+    max_origin_share : float in (0, 1], default=1.0
+        Greatest share that the individuals of one origin are expected to have (`limit_origins`).
 
     Returns
     -------
@@ -81,5 +89,114 @@ def sel_proportional(
         References, in random order; the same individual may stand there several times.
     """
     fitness = np.array([individual.fitness.wvalues[0] for individual in individuals])
-    drawn = draw_proportional(fitness, k, pressure, individuals[0].stream)
+    stream = individuals[0].stream
+    if max_origin_share >= 1.0:
+        drawn = draw_proportional(fitness, k, pressure, stream)
+    else:
+        origins = [individual.origin for individual in individuals]
+        share = limit_origins(linear_scaling(fitness, pressure), origins, max_origin_share)
+        drawn = universal_sampling(share, k, stream)
     return [individuals[i] for i in drawn]
+
+
+@kernel
+def cap_groups(share, group, n_groups, cap):
+    """Scale the shares of groups in place so that none has more than `cap` of the whole.
+
+    A group above the cap gets the cap, the others what is left in proportion to their shares; if
+    that takes one of them above the cap, it gets the cap as well, and so on.
+
+    Parameters
+    ----------
+    share : ndarray of shape (n,)
+        At least 0, some above 0; overwritten.
+    group : ndarray of shape (n,), int64
+        The group of each, below `n_groups`.
+    n_groups : int
+        Number of groups.
+    cap : float
+        At least 1 over the number of groups with a share above 0.
+    """
+    total, whole = np.zeros(n_groups), 0.0
+    for i in range(share.shape[0]):
+        total[group[i]] += share[i]
+        whole += share[i]
+    scale = 1.0 / whole
+    capped = np.zeros(n_groups, dtype=np.bool_)
+    changed = True
+    while changed:
+        changed = False
+        free, left = 0.0, 1.0  # the shares of the groups that are not capped; what they get
+        for g in range(n_groups):
+            if not capped[g] and total[g] * scale > cap * (1.0 + 1e-12):
+                capped[g] = changed = True
+            if capped[g]:
+                left -= cap
+            else:
+                free += total[g]
+        if free > 0.0:
+            scale = left / free
+    for i in range(share.shape[0]):
+        g = group[i]
+        share[i] *= cap / total[g] if capped[g] else scale
+
+
+def limit_origins(share: np.ndarray, origins: Sequence[str], max_share: float) -> np.ndarray:
+    """Limit which part of the offspring the individuals of one origin are expected to have.
+
+    The kinds of first individuals whose descendants are selected more often than that keep their
+    proportions among themselves and make room for the others.
+
+    Parameters
+    ----------
+    share : ndarray of shape (n,)
+        Chances of selection, in any unit; at least 0, some above 0.
+    origins : sequence of str
+        `Individual.origin` of each.
+    max_share : float in (0, 1]
+        Greatest share of one origin; where there are too few origins for it, all get as much.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Chances that add up to 1.
+
+    Raises
+    ------
+    ValueError
+        If `max_share` is not in (0, 1].
+    """
+    if not 0.0 < max_share <= 1.0:
+        raise ValueError(f"max_origin_share={max_share!r}: allowed are numbers in (0, 1].")
+    codes: dict[str, int] = {}
+    group = np.array([codes.setdefault(origin, len(codes)) for origin in origins])
+    share = np.array(share, dtype=np.float64)
+    share[share < _ROUNDING * share.sum()] = 0.0
+    n_alive = np.unique(group[share > 0.0]).shape[0]
+    cap_groups(share, group, len(codes), max(max_share, 1.0 / n_alive))
+    return share
+
+
+def distinct(individuals: Sequence[Individual]) -> list[bool]:
+    """Tell which individuals are trees that no earlier one is.
+
+    Parameters
+    ----------
+    individuals : sequence of Individual
+        Any number.
+
+    Returns
+    -------
+    list of bool
+        False where an earlier tree is equal, bit for bit.
+    """
+    seen: dict[bytes, list[Individual]] = {}
+    is_first = []
+    for individual in individuals:
+        # The thresholds alone tell nearly all; the comparison of trees knows clones at a glance.
+        alike = seen.setdefault(individual.thresholds.tobytes(), [])
+        new = individual not in alike
+        if new:
+            alike.append(individual)
+        is_first.append(new)
+    return is_first

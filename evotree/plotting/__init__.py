@@ -6,7 +6,10 @@ that were drawn on, those given or new ones. Nothing is shown or saved; what was
 
 from evotree.plotting.curves import plot_learning_curve, plot_learning_curves
 from evotree.plotting.lineage import plot_lineage
+from evotree.plotting.pareto import plot_pareto
+from evotree.plotting.refinement import plot_refinement
 from evotree.plotting.regions import plot_decision_regions
+from evotree.plotting.sparse_path import plot_tao_path
 from evotree.plotting.style import class_colors
 from evotree.plotting.trees import plot_tree
 
@@ -16,5 +19,8 @@ __all__ = [
     "plot_learning_curve",
     "plot_learning_curves",
     "plot_lineage",
+    "plot_pareto",
+    "plot_refinement",
+    "plot_tao_path",
     "plot_tree",
 ]

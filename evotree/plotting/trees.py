@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.font_manager import FontProperties
-from matplotlib.patches import FancyBboxPatch
+from matplotlib.image import AxesImage
+from matplotlib.patches import FancyBboxPatch, Rectangle
 from matplotlib.textpath import text_to_path
 
 from evotree.plotting.style import INK, check_axes, class_colors, names_or_known, tint, tree_of
@@ -24,6 +26,11 @@ NAME_LENGTH = 28
 LARGEST_SCALE = 1.2  # of a small tree in large axes
 LONGEST_SIDE = 60.0 * 72.0  # of a new figure, in points
 TITLE = 0.35  # inches left above a new picture
+IMAGE_SIDE = 64.0  # of an image of weights, the longer one, in points
+# Blue below 0, red above; an odd number of shades, so that 0 is white.
+IMAGE_COLORS = LinearSegmentedColormap.from_list(
+    "weights", ["#053061", "#4393C3", "#FFFFFF", "#D6604D", "#67001F"], N=257
+)
 
 
 class Box(NamedTuple):
@@ -43,10 +50,14 @@ def plot_tree(
     class_names: Sequence[str] | None = None,
     max_terms: int = 3,
     decimals: int = 2,
+    image_shape: tuple[int, int] | None = None,
 ) -> Axes:
     """Draw a tree: hyperplanes in boxes, leaves in the colours of their classes.
 
     A hyperplane is scaled so that its largest weight is 1 or -1, which changes no decision.
+
+    Where rows are images, hyperplanes are too: a red pixel takes a row to the right, a blue one to
+    the left, a white one has no weight.
 
     Parameters
     ----------
@@ -60,6 +71,9 @@ def plot_tree(
         Number of weights shown for each hyperplane, the largest ones.
     decimals : int, at least 0, default=2
         Digits after the point.
+    image_shape : tuple of two int, optional
+        Height and width of the images that the rows are, line by line. The weights of each
+        hyperplane are then drawn as an image, not written, above the threshold.
 
     Returns
     -------
@@ -75,6 +89,7 @@ def plot_tree(
     for name, value, least in (("max_terms", max_terms, 1), ("decimals", decimals, 0)):
         if value < least:
             raise ValueError(f"{name}={value!r}: allowed are whole numbers from {least}.")
+    image = _image_size(image_shape, tree.n_features)
     known = getattr(tree_or_classifier, "feature_names_in_", None)
     features = names_or_known("feature_names", feature_names, known, tree.n_features, prefix="x")
     labels = getattr(tree_or_classifier, "classes_", None)
@@ -83,30 +98,42 @@ def plot_tree(
     texts = [
         f"{classes[majority[k]]}\n{tree.values[k].max():.{decimals}f}"
         if tree.subtree_size[k] == 1
-        else _hyperplane_text(tree.weights[k], tree.thresholds[k], features, max_terms, decimals)
+        else _hyperplane_text(
+            tree.weights[k],
+            tree.thresholds[k],
+            features,
+            max_terms if image is None else 0,
+            decimals,
+        )
         for k in range(tree.n_nodes)
     ]
-    boxes = _layout(tree, texts)
+    boxes = _layout(tree, texts, image)
     check_axes(ax)
     ax, font = _prepared(ax, boxes, FONT if tree.n_leaves <= 8 else 0.8 * FONT)
     colors = class_colors(len(classes))
     for k, text in enumerate(texts):
         edge = INK if tree.subtree_size[k] > 1 else colors[majority[k]]
         face = "#F5F5F5" if tree.subtree_size[k] > 1 else tint(edge)
-        _draw_box(ax, boxes[k], text, font, edge, face)
+        above = image if tree.subtree_size[k] > 1 else None
+        _draw_box(ax, boxes[k], text, font, edge, face, 0.0 if above is None else above[1])
+        if above is not None and image_shape is not None:
+            _draw_image(ax, boxes[k], tree.weights[k].reshape(image_shape), above)
         if tree.subtree_size[k] > 1:
             _draw_edge(ax, boxes[k], boxes[tree.left(k)], "yes", font)
             _draw_edge(ax, boxes[k], boxes[tree.right(k)], "no", font)
     return ax
 
 
-def _draw_box(ax: Axes, box: Box, text: str, font: float, edge: str, face: Any) -> None:
+def _draw_box(
+    ax: Axes, box: Box, text: str, font: float, edge: str, face: Any, above: float = 0.0
+) -> None:
+    """Draw a box, and its text below some height that is left free."""
     corner = (box.centre - box.width / 2, box.top - box.height)
     style = "round,pad=0,rounding_size=4"
     ax.add_patch(
         FancyBboxPatch(corner, box.width, box.height, style, fc=face, ec=edge, lw=1.0, zorder=2)
     )
-    middle = (box.centre, box.top - box.height / 2)
+    middle = (box.centre, box.top - (box.height + above) / 2)
     ax.text(
         *middle,
         text,
@@ -117,6 +144,42 @@ def _draw_box(ax: Axes, box: Box, text: str, font: float, edge: str, face: Any) 
         color=INK,
         parse_math=False,
         zorder=4,
+    )
+
+
+def _image_size(image_shape: tuple[int, int] | None, n_features: int) -> tuple[float, float] | None:
+    """Return the width and height of images in points, None where there are none."""
+    if image_shape is None:
+        return None
+    shape = tuple(image_shape)
+    if len(shape) != 2 or min(shape) < 1 or shape[0] * shape[1] != n_features:
+        raise ValueError(
+            f"image_shape={image_shape!r}: allowed are a height and a width whose product is "
+            f"{n_features}, the number of features."
+        )
+    side = IMAGE_SIDE / max(shape)
+    return side * shape[1], side * shape[0]
+
+
+def _draw_image(ax: Axes, box: Box, weights: np.ndarray, size: tuple[float, float]) -> None:
+    """Draw weights as an image at the top of a box."""
+    largest = np.abs(weights).max() or 1.0
+    left, top = box.centre - size[0] / 2, box.top - PADDING / 2
+    # Unlike imshow, this leaves the limits and the aspect of the axes alone.
+    picture = AxesImage(
+        ax,
+        cmap=IMAGE_COLORS,
+        extent=(left, left + size[0], top - size[1], top),
+        origin="upper",
+        interpolation="nearest",
+        zorder=3,
+    )
+    picture.set_data(weights)
+    picture.set_clim(-largest, largest)
+    ax.add_image(picture)
+    picture.set_clip_path(ax.patch)
+    ax.add_patch(
+        Rectangle((left, top - size[1]), *size, fill=False, ec="#AAAAAA", lw=0.6, zorder=3.5)
     )
 
 
@@ -151,8 +214,10 @@ def _hyperplane_text(
         sign = "− " if weights[j] < 0.0 else "+ " if lines else ""
         size = _number(abs(weights[j]) / largest, decimals)
         lines.append(f"{sign}{name}" if j == order[0] else f"{sign}{size} {name}")
-    if len(order) > max_terms:
+    if len(order) > max_terms > 0:
         lines.append(f"… (+{len(order) - max_terms} more)")
+    if max_terms == 0:
+        return f"≤ {_number(threshold / largest, decimals)}"
     return "\n".join([*(lines or ["0"]), f"≤ {_number(threshold / largest, decimals)}"])
 
 
@@ -164,7 +229,9 @@ def _number(value: float, decimals: int) -> str:
     return text.replace("-", "−")
 
 
-def _layout(tree: ObliqueTree, texts: Sequence[str]) -> list[Box]:
+def _layout(
+    tree: ObliqueTree, texts: Sequence[str], image: tuple[float, float] | None = None
+) -> list[Box]:
     """Place a box for each node, in points at a font size of `FONT`.
 
     Leaves are evenly spaced in their order, parents are centred over their children. Boxes of one
@@ -172,6 +239,9 @@ def _layout(tree: ObliqueTree, texts: Sequence[str]) -> list[Box]:
     """
     width, height = np.array([_text_size(text) for text in texts]).T + [[2 * PADDING], [PADDING]]
     depths, leaf = node_depths(tree.subtree_size), tree.is_leaf
+    if image is not None:
+        width[~leaf] = np.maximum(width[~leaf], image[0] + PADDING)
+        height[~leaf] += image[1]
     centre, top = np.zeros((2, tree.n_nodes))
     centre[leaf] = np.arange(tree.n_leaves)
     for k in np.flatnonzero(~leaf)[::-1]:

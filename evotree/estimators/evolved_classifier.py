@@ -1,0 +1,198 @@
+"""The classifier whose tree is evolved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import StrOptions
+
+from evotree.estimators.base import TreeClassifier
+from evotree.estimators.evolved import EvolvedTree
+from evotree.evolution import Callback
+
+
+class EvoTreeClassifier(TreeClassifier, EvolvedTree):
+    """A classifier that is one small oblique tree, found by evolving a population of whole trees.
+
+    Parameters
+    ----------
+    size_penalty : float, at least 0, or "auto", default="auto"
+        What one node costs, as a share of the training weight: the papers' alpha. Smaller values
+        give larger trees. ``"auto"`` is the highest of `evotree.tuning.SIZE_PENALTIES` that no
+        smaller one beats clearly on rows held out.
+    population_size : int, at least 2, default=64
+        Number of trees that evolve.
+    max_generations : int, at least 0, default=5000
+        The evolution stops after so many generations.
+    patience : int or None, default=500
+        It stops after so many generations without a better tree.
+    time_limit : float or None, default=None
+        It stops at the end of the generation in which so many seconds have passed.
+    mutation_probability : float in [0, 1], default=0.1
+        Chance that a node of an offspring mutates.
+    crossover_probability : float in [0, 1], default=0.2
+        Chance that two offspring exchange parts.
+    dipolar_probability : float in [0, 1], default=0.5
+        Share of the changes of a test that the dipolar operator makes; the others add noise.
+    min_samples_split : int, at least 2, default=5
+        A leaf with fewer distinct rows is not split.
+    scaling : {"standard", "common", "minmax"}, default="standard"
+        Whether trees evolve over features in units of their standard deviations, in their own
+        units, or scaled to [-1, 1]. A fitted tree is over raw features in every case.
+    seeding : str, list of str, dict of str to float or None, default=None
+        Which splitters grow a part of the first population greedily, by name: ``("wodt", "oc1")``
+        grows a tenth of it by each, ``{"dipole": 0.8, "wodt": 0.2}`` gives the shares. The rest
+        is random, ``"dipole"``.
+    initial_trees : list or None, default=None
+        Trees over raw features that join the first population: `ObliqueTree`, fitted estimators of
+        this package or scikit-learn's fitted decision trees.
+    refinement : str, list, dict of str to float, Refinement or None, default="tao"
+        What polishes some of the offspring: ``"tao"``, a sweep of tree alternating optimization;
+        the name of a splitter, which re-splits one node; ``"centre"``, ``"prune"``; several of
+        them, with or without their shares; or an `evotree.Refinement`, which says also how many,
+        which and when.
+    weight_penalty : float, at least 0, default=0.0
+        What a test on all features costs; one on a part of them costs as large a part.
+    C : float above 0, tuple of two, or "auto", default="auto"
+        Cost of a row's loss in the linear classifiers that refine trees; of two numbers, each
+        refinement draws one between them, log-uniformly.
+    penalty : {"l2", "l1", "auto"}, default="auto"
+        Penalty of their weights; "l1" makes hyperplanes sparse.
+    noise : float, at least 0, or "auto", default="auto"
+        The fitness is measured also on rows with normal noise of this standard deviation, in units
+        of the features' own, so that hyperplanes keep away from rows. 0: on the rows alone, as in
+        the paper. Where this, `C` or `penalty` is "auto", cross-validation chooses among
+        `evotree.estimators.evolved.SETTINGS`.
+    teacher : None, "auto" or estimator, default=None
+        A model whose predictions, on the training rows and on rows drawn between them, the tree is
+        evolved to agree with; ``"auto"`` is an ensemble of this package and scikit-learn's.
+    max_origin_share : float in (0, 1], default=1.0
+        Greatest share of the offspring that descendants of one kind of first individuals are
+        expected to have, so that seeds do not take the population over.
+    algorithm : {"penalized", "nsga2"}, default="penalized"
+        Whether the fitness charges for nodes, or NSGA-II evolves the whole front of quality against
+        size, from which the charge then chooses.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, as scikit-learn means them.
+    keep_on_interrupt : bool, default=False
+        Whether Ctrl-C ends `fit` with the best tree so far, instead of raising KeyboardInterrupt;
+        either way at the end of the present generation.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of all random draws. The same number gives the same tree for any `n_jobs`.
+    n_jobs : int or None, default=None
+        Number of threads that breed offspring, used where rows are many; -1 means all cores.
+    verbose : int, default=0
+        Above 0, a progress bar is shown.
+    callbacks : list of callable or None, default=None
+        Each is called with the `evotree.Evolution` after every generation; one that returns True
+        stops the evolution.
+
+    Attributes
+    ----------
+    tree_ : ObliqueTree
+        The tree, over features in their own units; its values are class shares.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_features_in_ : int
+        Number of features seen during `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where `X` had names.
+    history_ : deap.tools.Logbook
+        One record a generation: evaluations, diversity, seconds, and in its chapters best, mean
+        and std of fitness, quality and size, and in ``origin`` which share of the population
+        descends from which splitter. `evotree.to_frame` makes a table of it.
+    hall_of_fame_ : deap.tools.HallOfFame
+        The ten fittest individuals that ever lived, over standardized features.
+    pareto_front_ : ParetoFront
+        The best tree of each size that the run met, over standardized features.
+    size_penalty_ : float
+        The charge for a node.
+    C_, penalty_, noise_ : float or tuple of two, str and float
+        The regularization, given or chosen.
+    dataset_ : Dataset
+        The training rows as the evolution saw them; ``dataset_.to_raw(individual)`` maps a member
+        of the hall of fame to features in their own units.
+    n_generations_ : int
+        How many generations were bred.
+    stop_reason_ : str
+        Which rule ended the evolution.
+
+    References
+    ----------
+    Krętowski M., Grześ M. (2005). Global induction of oblique decision trees: an evolutionary
+    approach. Intelligent Information Processing and Web Mining, 309-318.
+
+    Examples
+    --------
+    >>> from evotree import EvoTreeClassifier
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = EvoTreeClassifier(random_state=0).fit(X, y)
+    >>> tree.tree_.n_leaves
+    3
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **EvolvedTree._parameter_constraints,
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+    }
+
+    def __init__(
+        self,
+        *,
+        size_penalty: float | str = "auto",
+        population_size: int = 64,
+        max_generations: int = 5000,
+        patience: int | None = 500,
+        time_limit: float | None = None,
+        mutation_probability: float = 0.1,
+        crossover_probability: float = 0.2,
+        dipolar_probability: float = 0.5,
+        min_samples_split: int = 5,
+        scaling: str = "standard",
+        seeding: str | Mapping[str, float] | Iterable[str] | None = None,
+        initial_trees: Iterable[Any] | None = None,
+        refinement: Any = "tao",
+        weight_penalty: float = 0.0,
+        C: float | tuple[float, float] | str = "auto",
+        penalty: str = "auto",
+        noise: float | str = "auto",
+        teacher: Any = None,
+        max_origin_share: float = 1.0,
+        algorithm: str = "penalized",
+        class_weight: Mapping[Any, float] | str | None = None,
+        keep_on_interrupt: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callbacks: Iterable[Callback] | None = None,
+    ) -> None:
+        super().__init__(
+            size_penalty=size_penalty,
+            population_size=population_size,
+            max_generations=max_generations,
+            patience=patience,
+            time_limit=time_limit,
+            mutation_probability=mutation_probability,
+            crossover_probability=crossover_probability,
+            dipolar_probability=dipolar_probability,
+            min_samples_split=min_samples_split,
+            scaling=scaling,
+            seeding=seeding,
+            initial_trees=initial_trees,
+            refinement=refinement,
+            weight_penalty=weight_penalty,
+            C=C,
+            penalty=penalty,
+            noise=noise,
+            teacher=teacher,
+            max_origin_share=max_origin_share,
+            algorithm=algorithm,
+            keep_on_interrupt=keep_on_interrupt,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+            callbacks=callbacks,
+        )
+        self.class_weight = class_weight

@@ -1,0 +1,126 @@
+"""The regressor whose tree is evolved."""
+
+from evotree.estimators.base import TreeRegressor
+from evotree.estimators.evolved import EvolvedTree
+
+
+class EvoTreeRegressor(TreeRegressor, EvolvedTree):
+    """A regressor that is one small oblique tree, found by evolving a population of whole trees.
+
+    The fitness of a tree is the share of the targets' variance that the means of its leaves
+    explain, 1 less the relative squared error, less `size_penalty` for each node. A dipole is mixed
+    where its targets differ by more than those of two rows drawn from the same node.
+
+    Parameters
+    ----------
+    size_penalty : float, at least 0, or "auto", default="auto"
+        What one node costs, as a share of the training weight: the papers' alpha. Smaller values
+        give larger trees. ``"auto"`` is the highest of `evotree.tuning.SIZE_PENALTIES` that no
+        smaller one beats clearly on rows held out.
+    population_size : int, at least 2, default=64
+        Number of trees that evolve.
+    max_generations : int, at least 0, default=5000
+        The evolution stops after so many generations.
+    patience : int or None, default=500
+        It stops after so many generations without a better tree.
+    time_limit : float or None, default=None
+        It stops at the end of the generation in which so many seconds have passed.
+    mutation_probability : float in [0, 1], default=0.1
+        Chance that a node of an offspring mutates.
+    crossover_probability : float in [0, 1], default=0.2
+        Chance that two offspring exchange parts.
+    dipolar_probability : float in [0, 1], default=0.5
+        Share of the changes of a test that the dipolar operator makes; the others add noise.
+    min_samples_split : int, at least 2, default=5
+        A leaf with fewer distinct rows is not split.
+    scaling : {"standard", "common", "minmax"}, default="standard"
+        Whether trees evolve over features in units of their standard deviations, in their own
+        units, or scaled to [-1, 1]. A fitted tree is over raw features in every case.
+    seeding : str, list of str, dict of str to float or None, default=None
+        Which splitters grow a part of the first population greedily, by name: ``("wodt", "oc1")``
+        grows a tenth of it by each, ``{"dipole": 0.8, "wodt": 0.2}`` gives the shares. The rest
+        is random, ``"dipole"``.
+    initial_trees : list or None, default=None
+        Trees over raw features that join the first population: `ObliqueTree`, fitted estimators of
+        this package or scikit-learn's fitted decision trees.
+    refinement : str, list, dict of str to float, Refinement or None, default="tao"
+        What polishes some of the offspring: ``"tao"``, a sweep of tree alternating optimization;
+        the name of a splitter, which re-splits one node; ``"centre"``, ``"prune"``; several of
+        them, with or without their shares; or an `evotree.Refinement`, which says also how many,
+        which and when.
+    weight_penalty : float, at least 0, default=0.0
+        What a test on all features costs; one on a part of them costs as large a part.
+    C : float above 0, tuple of two, or "auto", default="auto"
+        Cost of a row's loss in the linear classifiers that refine trees; of two numbers, each
+        refinement draws one between them, log-uniformly.
+    penalty : {"l2", "l1", "auto"}, default="auto"
+        Penalty of their weights; "l1" makes hyperplanes sparse.
+    noise : float, at least 0, or "auto", default="auto"
+        The fitness is measured also on rows with normal noise of this standard deviation, in units
+        of the features' own, so that hyperplanes keep away from rows. 0: on the rows alone, as in
+        the paper. Where this, `C` or `penalty` is "auto", cross-validation chooses among
+        `evotree.estimators.evolved.SETTINGS`.
+    teacher : None, "auto" or estimator, default=None
+        A model whose predictions, on the training rows and on rows drawn between them, the tree is
+        evolved to agree with; ``"auto"`` is an ensemble of this package and scikit-learn's.
+    max_origin_share : float in (0, 1], default=1.0
+        Greatest share of the offspring that descendants of one kind of first individuals are
+        expected to have, so that seeds do not take the population over.
+    algorithm : {"penalized", "nsga2"}, default="penalized"
+        Whether the fitness charges for nodes, or NSGA-II evolves the whole front of quality against
+        size, from which the charge then chooses.
+    keep_on_interrupt : bool, default=False
+        Whether Ctrl-C ends `fit` with the best tree so far, instead of raising KeyboardInterrupt;
+        either way at the end of the present generation.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of all random draws. The same number gives the same tree for any `n_jobs`.
+    n_jobs : int or None, default=None
+        Number of threads that breed offspring, used where rows are many; -1 means all cores.
+    verbose : int, default=0
+        Above 0, a progress bar is shown.
+    callbacks : list of callable or None, default=None
+        Each is called with the `evotree.Evolution` after every generation; one that returns True
+        stops the evolution.
+
+    Attributes
+    ----------
+    tree_ : ObliqueTree
+        The tree, over features in their own units; its values are mean targets.
+    n_features_in_ : int
+        Number of features seen during `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where `X` had names.
+    history_ : deap.tools.Logbook
+        One record a generation: evaluations, diversity, seconds, and in its chapters best, mean
+        and std of fitness, quality and size, and in ``origin`` which share of the population
+        descends from which splitter. `evotree.to_frame` makes a table of it.
+    hall_of_fame_ : deap.tools.HallOfFame
+        The ten fittest individuals that ever lived, over standardized features.
+    pareto_front_ : ParetoFront
+        The best tree of each size that the run met, over standardized features.
+    size_penalty_ : float
+        The charge for a node.
+    C_, penalty_, noise_ : float or tuple of two, str and float
+        The regularization, given or chosen.
+    dataset_ : Dataset
+        The training rows as the evolution saw them; ``dataset_.to_raw(individual)`` maps a member
+        of the hall of fame to features in their own units.
+    n_generations_ : int
+        How many generations were bred.
+    stop_reason_ : str
+        Which rule ended the evolution.
+
+    References
+    ----------
+    Krętowski M., Grześ M. (2005). Global induction of oblique decision trees: an evolutionary
+    approach. Intelligent Information Processing and Web Mining, 309-318.
+
+    Examples
+    --------
+    >>> from evotree import EvoTreeRegressor
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> tree = EvoTreeRegressor(max_generations=200, random_state=0).fit(X, y)
+    >>> tree.predict(X).shape
+    (442,)
+    """

@@ -1,0 +1,171 @@
+"""Training rows that are not in the data: a fitness that goes on telling trees apart.
+
+Where features are many and rows few, most trees of a population are perfect on the training rows,
+and their quality there says nothing of the rows to come. Rows with noise, or rows between the
+training rows labelled by a *teacher*, a model too large to be read, fill the gaps: a tree scores
+where it agrees with the teacher (Craven and Shavlik 1996, "Extracting tree-structured
+representations of trained networks", NeurIPS; Breiman and Shang 1996, "Born again trees").
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.neighbors import NearestNeighbors
+
+from evotree.rng import as_generator
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+
+_NEIGHBOURS = 6
+_MOST_REPEATS = 100
+
+
+def draw_noise(
+    dataset: Dataset, noise: float, shape: tuple[int, ...], rng: np.random.Generator
+) -> np.ndarray:
+    """Draw normal noise in units of the features' standard deviations; none in constant columns."""
+    varies = dataset.X.min(axis=0) != dataset.X.max(axis=0)
+    return noise * dataset.spread * varies * rng.standard_normal((*shape, dataset.X.shape[1]))
+
+
+def interpolate(dataset: Dataset, n_rows: int, noise: float, stream: np.ndarray) -> np.ndarray:
+    """Draw rows between neighbouring training rows, with noise.
+
+    A row is drawn in proportion to the weights, moved a uniform part of the way to one of its
+    nearest neighbours (Chawla et al. 2002, SMOTE), whatever the classes, and blurred.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    n_rows : int, at least 1
+        How many.
+    noise : float, at least 0
+        Standard deviation of the normal noise, in units of the features' standard deviations.
+    stream : ndarray of shape (1,), uint64
+        Random state, advanced.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_features)
+        Rows in the units of the data set.
+    """
+    rng = as_generator(stream)
+    X = dataset.X
+    k = min(_NEIGHBOURS, X.shape[0] - 1)
+    first = rng.choice(X.shape[0], n_rows, p=dataset.sample_weight / dataset.total_weight)
+    second = first
+    if k:
+        search = NearestNeighbors(n_neighbors=k + 1).fit(X / dataset.spread)
+        near = search.kneighbors(X / dataset.spread, return_distance=False)[:, 1:]
+        second = near[first, rng.integers(k, size=n_rows)]
+    part = rng.uniform(size=(n_rows, 1))
+    between = X[first] + part * (X[second] - X[first])
+    return between + draw_noise(dataset, noise, (n_rows,), rng)
+
+
+def fit_weighted(model: Any, dataset: Dataset) -> None:
+    """Fit a model to the rows of a data set, repeated where it takes no weights.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted in place.
+    dataset : Dataset
+        Training rows. Where ``fit`` refuses ``sample_weight``, each stands as often as its weight
+        is a multiple of the least, rounded, but at most 100 times.
+    """
+    weight = dataset.sample_weight
+    try:
+        model.fit(dataset.X, dataset.y, sample_weight=weight)
+    except (TypeError, ValueError):  # one of another cause comes again
+        n_times = np.rint(weight / weight.min()).clip(1, _MOST_REPEATS).astype(np.int64)
+        model.fit(dataset.X.repeat(n_times, axis=0), dataset.y.repeat(n_times))
+
+
+def teach(dataset: Dataset, teacher: Any, n_rows: int, noise: float, stream: np.ndarray) -> Dataset:
+    """Return a data set whose labels are those of a teacher, on the training rows and between them.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    teacher : estimator
+        A classifier, or a regressor, of scikit-learn's interface; cloned, given a random state
+        where it has one, and fitted (`fit_weighted`) to the rows in the units of the data set.
+    n_rows : int, at least 1
+        How many rows are drawn (`interpolate`); together they weigh as much as the training rows.
+    noise : float, at least 0
+        Their noise.
+    stream : ndarray of shape (1,), uint64
+        Random state, advanced.
+
+    Returns
+    -------
+    Dataset
+        The training rows and those drawn, in the units of `dataset` and with its classes.
+    """
+    rng = as_generator(stream)
+    model = clone(teacher)
+    seeds = {
+        name: int(rng.integers(2**31))
+        for name in sorted(model.get_params())
+        if name == "random_state" or name.endswith("__random_state")
+    }
+    model.set_params(**seeds)
+    fit_weighted(model, dataset)
+    drawn = interpolate(dataset, n_rows, noise, stream)
+    X = np.concatenate([dataset.X, drawn])
+    share = dataset.total_weight / n_rows
+    labels = np.asarray(model.predict(X), dtype=dataset.y.dtype)
+    weight = np.concatenate([dataset.sample_weight, np.full(n_rows, share)])
+    return with_rows(dataset, X, labels, weight)
+
+
+def blur(dataset: Dataset, noise: float, n_copies: int, stream: np.ndarray) -> Dataset:
+    """Return a data set with noisy copies of its rows.
+
+    The quality of a tree there is that on the training rows, smoothed: a row near a hyperplane is
+    on its side in some of its copies alone. For models that are smooth themselves training with
+    noise is the ridge penalty (Bishop 1995, "Training with noise is equivalent to Tikhonov
+    regularization", Neural Computation 7).
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    noise : float, at least 0
+        Standard deviation of the normal noise, in units of the features' standard deviations.
+    n_copies : int, at least 1
+        Noisy copies of each row; they and the row share its weight.
+    stream : ndarray of shape (1,), uint64
+        Random state, advanced.
+
+    Returns
+    -------
+    Dataset
+        In the units of `dataset`.
+    """
+    rng = as_generator(stream)
+    copies = dataset.X + draw_noise(dataset, noise, (n_copies, dataset.X.shape[0]), rng)
+    X = np.concatenate([dataset.X[None], copies]).reshape(-1, dataset.X.shape[1])
+    weight = dataset.sample_weight / (n_copies + 1)
+    return with_rows(dataset, X, np.tile(dataset.y, n_copies + 1), np.tile(weight, n_copies + 1))
+
+
+def with_rows(dataset: Dataset, X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Dataset:
+    """Return a data set of other rows in the same units and with the same classes."""
+    other = replace(
+        dataset,
+        X=np.ascontiguousarray(X),
+        y=y,
+        sample_weight=weight,
+        raw=X * dataset.scale + dataset.mean,
+    )
+    other.freeze()
+    return other

@@ -1,0 +1,134 @@
+"""The picture of quality against size: what each leaf more is worth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from evotree.dataset import Dataset
+from evotree.individual import RegressionIndividual
+from evotree.pareto import ParetoFront, held_out_quality, select
+from evotree.plotting.style import INK, PALETTE, axes_or_new, legend_below, tint
+from evotree.tree import ObliqueTree
+
+
+def plot_pareto(
+    front_or_estimator: Any,
+    *,
+    held_out: Dataset | None = None,
+    selected: str | ObliqueTree | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the best quality for each number of leaves, on training rows and on rows held out.
+
+    A step goes on to the right: with at most so many leaves no better tree was met. The band below
+    the best quality on the rows held out is one standard error wide.
+
+    Parameters
+    ----------
+    front_or_estimator : ParetoFront, or what carries one as ``pareto_front_`` or ``pareto_front``
+        The trees.
+    held_out : Dataset, optional
+        Rows that the trees were not made on, in the same units.
+    selected : str or ObliqueTree, optional
+        The tree to be marked: a rule of `evotree.pareto.select` that looks at the rows held out or
+        at the size, or a tree, of whose size the member is marked; by default the ``tree_`` of an
+        estimator.
+    ax : matplotlib Axes, optional
+        Where to draw; new ones by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no front, it has no members, or none that `selected` tells.
+    """
+    front = _front_of(front_or_estimator)
+    leaves = np.array([member.n_leaves for member in front])
+    curves = [("training", np.array([member.quality for member in front]), PALETTE[0], "o")]
+    chosen, name = _chosen(front, front_or_estimator, selected, held_out)
+
+    ax = axes_or_new(ax, (6.5, 4.2))
+    if held_out is not None:
+        quality, standard_error = held_out_quality(front, held_out)
+        curves.append(("held out", quality, PALETTE[3], "s"))
+    for label, values, color, marker in curves:
+        ax.plot(
+            leaves, values, color=color, marker=marker, ms=4.5, lw=1.6, ds="steps-post", label=label
+        )
+    if held_out is not None:
+        best = int(quality.argmax())
+        low, high, light = quality[best] - standard_error[best], quality[best], tint(PALETTE[3])
+        label = "one standard error of the best"
+        ax.axhspan(low, high, color=light, alpha=0.5, lw=0, zorder=0, label=label)
+    if chosen is not None:
+        label = f"{name}: {leaves[chosen]} {'leaf' if leaves[chosen] == 1 else 'leaves'}"
+        points = [values[chosen] for _, values, _, _ in curves]
+        x = [leaves[chosen]] * len(points)
+        ax.scatter(x, points, s=110, fc="none", ec=INK, lw=1.4, zorder=4, label=label)
+    is_regression = isinstance(front[0], RegressionIndividual)
+    ax.set(xlabel="leaves", ylabel="R²" if is_regression else "accuracy")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    _leave_out_the_stump(ax, int(leaves[0]), np.array([values for _, values, _, _ in curves]))
+    ax.grid(alpha=0.25, linewidth=0.6)
+    legend_below(ax, n_columns=2)
+    return ax
+
+
+def _leave_out_the_stump(ax: Axes, n_leaves: int, curves: np.ndarray) -> None:
+    """Cut the smallest tree off where it is so bad that the others could not be told apart."""
+    if curves.shape[1] < 3:
+        return
+    worst, others = curves[:, 0].min(), curves[:, 1:]
+    span = others.max() - others.min()
+    if others.min() - worst <= 3.0 * span:
+        return
+    ax.set_ylim(others.min() - 0.25 * span, others.max() + 0.1 * span)
+    text = "← " + ", ".join(f"{value:.3g}" for value in curves[:, 0])
+    at = n_leaves, others.min() - 0.2 * span
+    # Turned upright, the arrow points down.
+    ax.text(*at, text, rotation=90, ha="center", va="bottom", fontsize="small", color=INK)
+
+
+def _front_of(source: Any) -> ParetoFront:
+    """Return the front itself, or that of what carries one."""
+    for attribute in ("pareto_front_", "pareto_front"):
+        source = getattr(source, attribute, source)
+    if not isinstance(source, ParetoFront):
+        raise TypeError(
+            f"front_or_estimator is a {type(source).__name__}: allowed are a ParetoFront, a fitted "
+            "estimator with pareto_front_, and an Evolution."
+        )
+    if len(source) == 0:
+        raise ValueError("front_or_estimator has a front without members.")
+    return source
+
+
+def _chosen(
+    front: ParetoFront, source: Any, selected: str | ObliqueTree | None, held_out: Dataset | None
+) -> tuple[int | None, str]:
+    """Return the position of the member to be marked, None without one, and what to call it."""
+    tree = getattr(source, "tree_", None) if selected is None else selected
+    name = "selected"
+    if isinstance(tree, str):
+        name, tree = tree, select(front, tree, held_out=held_out)
+    if tree is None:
+        return None, name
+    if not isinstance(tree, ObliqueTree):
+        raise TypeError(f"selected is a {type(tree).__name__}: allowed are a rule and a tree.")
+    sizes = [len(member) for member in front]
+    if len(tree) in sizes:
+        return sizes.index(len(tree)), name
+    if selected is None:  # a tree that was pruned or refined after its selection
+        return None, name
+    raise ValueError(
+        f"selected is a tree of {tree.n_leaves} leaves: the front has trees of "
+        f"{', '.join(str((size + 1) // 2) for size in sizes)}."
+    )

@@ -1,0 +1,144 @@
+"""Settings chosen by rows that the trees were not made on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evotree.operators.tao import leaf_predictions
+from evotree.pareto import ParetoFront, select
+from evotree.rng import as_generator
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.individual import Individual
+
+SIZE_PENALTIES = (0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
+"""Charges for a node that are tried, the highest first."""
+
+
+def make_folds(dataset: Dataset, n_folds: int, stream: np.ndarray) -> np.ndarray:
+    """Return the fold of each row, classes spread evenly over the folds.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The rows.
+    n_folds : int, at least 2
+        Number of folds.
+    stream : ndarray of shape (1,), uint64
+        Random state, advanced.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), int64
+        0, ..., n_folds - 1.
+    """
+    n = dataset.X.shape[0]
+    shuffled = as_generator(stream).permutation(n)
+    by_class = shuffled[np.argsort(dataset.y[shuffled], kind="stable")]
+    folds = np.empty(n, dtype=np.int64)
+    folds[by_class] = np.arange(n) % n_folds
+    return folds
+
+
+def row_losses(individual: Individual, held_out: Dataset) -> np.ndarray:
+    """Return the loss of each row held out: 0 or 1 for classes, the squared error for targets."""
+    predicted = leaf_predictions(individual, held_out.n_classes)[individual.apply(held_out.X)]
+    if held_out.n_classes:
+        return (predicted != held_out.y).astype(np.float64)
+    return (predicted - held_out.y) ** 2
+
+
+def choose_settings(
+    dataset: Dataset,
+    search: Callable[[Dataset, Any, float], ParetoFront],
+    settings: Sequence[Any],
+    stream: np.ndarray,
+    *,
+    size_penalties: Sequence[float] = SIZE_PENALTIES,
+    n_folds: int = 5,
+    max_folds: int = 5,
+    standard_errors: float = 1.0,
+) -> tuple[Any, float]:
+    """Choose a setting of a search and the charge for a node by cross-validation.
+
+    On the rows of the other folds each setting is searched once, at the smallest charge; it yields
+    a front of trees on which every charge has its choice. The losses of these trees on the fold
+    held out are compared row by row. The setting with the least loss at its best charge is chosen,
+    and of it the highest charge that no smaller one beats by more than so many standard errors of
+    the difference: a larger tree has to be worth it.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    search : callable
+        ``search(rows, setting, size_penalty)`` evolves trees on some rows and returns their front.
+    settings : sequence
+        What the search may be given, the first of equals is chosen.
+    stream : ndarray of shape (1,), uint64
+        Random state, advanced.
+    size_penalties : sequence of float, default=SIZE_PENALTIES
+        Charges, falling.
+    n_folds : int, at least 2, default=5
+        Number of folds.
+    max_folds : int, at least 1, default=5
+        Only so many of the folds are held out in turn.
+    standard_errors : float, at least 0, default=1.0
+        By how many standard errors a smaller charge has to be better.
+
+    Returns
+    -------
+    setting : object
+        One of the settings.
+    size_penalty : float
+        One of the charges; the first where the rows are too few to hold any out.
+    """
+    n_folds = min(n_folds, dataset.X.shape[0])
+    if n_folds < 2 or len(settings) == len(size_penalties) == 1:
+        return settings[0], size_penalties[0]
+    folds = make_folds(dataset, n_folds, stream)
+    losses: list[np.ndarray] = []
+    weights = []
+    for fold in range(min(n_folds, max_folds)):
+        held_out, others = dataset.take(folds == fold), dataset.take(folds != fold)
+        fronts = [search(others, setting, size_penalties[-1]) for setting in settings]
+        chosen = [
+            [select(front, "fitness", size_penalty=charge) for charge in size_penalties]
+            for front in fronts
+        ]
+        losses.append(np.array([[row_losses(tree, held_out) for tree in row] for row in chosen]))
+        weights.append(held_out.sample_weight)
+    loss, weight = np.concatenate(losses, axis=2), np.concatenate(weights)
+    best = int(np.argmin((loss @ weight).min(axis=1)))
+    return settings[best], size_penalties[worth_it(loss[best], weight, standard_errors)]
+
+
+def worth_it(losses: np.ndarray, weights: np.ndarray, standard_errors: float) -> int:
+    """Return the first candidate that no later one beats by more than some standard errors.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n_candidates, n_rows)
+        Losses of the rows.
+    weights : ndarray of shape (n_rows,)
+        Their weights; a row of weight 2 counts as two.
+    standard_errors : float, at least 0
+        By how many standard errors of the mean difference.
+
+    Returns
+    -------
+    int
+        Position of the candidate.
+    """
+    total = weights.sum()
+    for i in range(losses.shape[0] - 1):
+        difference = losses[i] - losses[i + 1 :]
+        mean = difference @ weights / total
+        variance = np.maximum(0.0, difference**2 @ weights / total - mean**2)
+        if (mean <= standard_errors * np.sqrt(variance / total)).all():
+            return i
+    return losses.shape[0] - 1

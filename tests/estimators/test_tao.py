@@ -1,0 +1,166 @@
+"""The estimators of tree alternating optimization: scikit-learn's checks, starts, the path."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from evotree import ObliqueTreeClassifier, TAOClassifier, TAORegressor, tao_path
+from evotree.operators.oc1 import OC1
+from evotree.operators.splitters import SPLITTERS
+
+
+@parametrize_with_checks(
+    [
+        TAOClassifier(),
+        TAOClassifier("random", penalty="l2", depth=4),
+        TAOClassifier(node="axis", depth=4),
+        TAORegressor(),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("init", [*sorted(SPLITTERS), "random", OC1(n_restarts=2)])
+def test_every_start_becomes_an_accurate_classifier(init):
+    X, y = load_wine(return_X_y=True)
+    model = TAOClassifier(init, depth=3, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.95
+    assert model.get_depth() <= 3
+    assert 1 <= model.n_iter_ <= model.max_iter
+
+
+@pytest.mark.parametrize("node", ["oblique", "axis", OC1(n_restarts=2)])
+@pytest.mark.parametrize("init", ["axis", "random"])
+def test_regressors_improve_on_their_start(node, init):
+    X, y = load_diabetes(return_X_y=True)
+    model = TAORegressor(init, depth=3, node=node, random_state=0).fit(X, y)
+    greedy = DecisionTreeRegressor(max_depth=3).fit(X, y)
+    if init == "axis" or node == "oblique":
+        assert model.score(X, y) >= greedy.score(X, y) + (0.005 if node != "axis" else -1e-9)
+    np.testing.assert_allclose(model.predict(X).mean(), y.mean())
+
+
+def test_a_tree_found_elsewhere_is_a_start():
+    X, y = load_breast_cancer(return_X_y=True)
+    forms = [DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)]
+    forms.append(ObliqueTreeClassifier("axis", max_depth=2).fit(X, y))
+    forms.append(forms[1].tree_)
+    for init in forms:
+        model = TAOClassifier(init).fit(X, y)
+        assert model.get_depth() <= 2
+        assert model.score(X, y) > max(0.97, forms[0].score(X, y))
+
+
+def test_unfit_starts_are_named():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(NotFittedError):
+        TAOClassifier(DecisionTreeClassifier()).fit(X, y)
+    with pytest.raises(ValueError, match="init=.*over 4 features; the rows have 2"):
+        TAOClassifier(DecisionTreeClassifier().fit(X, y)).fit(X[:, :2], y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"init": "forest"}, "'init'"),
+        ({"init": 3}, "'init'"),
+        ({"node": "linear"}, "'node'"),
+        ({"loss": "hinge"}, "'loss'"),
+        ({"penalty": "l0"}, "'penalty'"),
+        ({"C": 0.0}, "'C'"),
+        ({"max_iter": 0}, "'max_iter'"),
+        ({"depth": -1}, "'depth'"),
+        ({"scaling": "robust"}, "'scaling'"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, message):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=message):
+        TAOClassifier(**parameters).fit(X, y)
+
+
+@pytest.mark.parametrize("model", [TAOClassifier("random"), TAOClassifier(node=OC1())])
+def test_threads_change_nothing(model):
+    X, y = load_wine(return_X_y=True)
+    one = clone(model).set_params(depth=3, random_state=0)
+    two = clone(one).set_params(n_jobs=2)
+    assert one.fit(X, y).tree_ == two.fit(X, y).tree_
+
+
+def test_order_and_weights_of_rows_are_respected():
+    X, y = load_wine(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    model = TAOClassifier(depth=3, random_state=0)
+    assert model.fit(X, y).tree_ == clone(model).fit(X[order], y[order]).tree_
+    weight = np.where(y == 2, 2.0, 1.0)
+    by_rows = clone(model).fit(X, y, weight).tree_
+    assert by_rows == clone(model).set_params(class_weight={2: 2}).fit(X, y).tree_
+    repeated = np.repeat(np.arange(len(y)), weight.astype(int))
+    assert by_rows == clone(model).fit(X[repeated], y[repeated]).tree_
+
+
+def test_trees_are_better_than_those_they_come_from():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = TAOClassifier(random_state=0)
+    greedy = DecisionTreeClassifier(criterion="entropy", max_depth=7, random_state=0)
+    assert cross_val_score(model, X, y).mean() > cross_val_score(greedy, X, y).mean() + 0.01
+
+
+@pytest.fixture(scope="module")
+def digits_path():
+    X, y = load_digits(return_X_y=True)
+    return X, y, tao_path(X[:900], y[:900], Cs=(0.01, 1.0, 0.1), X_test=X[900:], y_test=y[900:])
+
+
+def test_path_gets_sparser_and_smaller(digits_path):
+    X, y, path = digits_path
+    table = path.table
+    assert table["C"].tolist() == [1.0, 0.1, 0.01]
+    for column in ("weights", "leaves", "cost", "train_score"):
+        assert table[column].is_monotonic_decreasing, column
+    assert table["train_score"][0] > 0.97
+    assert table["weights"][2] < 0.2 * table["weights"][0]
+    for k, estimator in enumerate(path.estimators):
+        assert table["C"][k] == estimator.C
+        assert estimator.score(X[:900], y[:900]) == table["train_score"][k]
+        assert estimator.score(X[900:], y[900:]) == table["test_score"][k]
+
+
+def test_figures_of_the_path_are_counted_row_by_row(digits_path):
+    X, _, path = digits_path
+    for (_, record), tree in zip(path.table.iterrows(), path.trees, strict=True):
+        cost, length = [], []
+        for x in X[:900]:
+            k, paid, tests = 0, 0, 0
+            while tree.subtree_size[k] > 1:
+                paid, tests = paid + np.count_nonzero(tree.weights[k]), tests + 1
+                k = tree.left(k) if tree.weights[k] @ x <= tree.thresholds[k] else tree.right(k)
+            cost.append(paid)
+            length.append(tests)
+        assert record["cost"] == pytest.approx(np.mean(cost), rel=1e-3)
+        assert record["path_mean"] == pytest.approx(np.mean(length), rel=1e-3)
+        assert (record["path_min"], record["path_max"]) == (min(length), max(length))
+        assert record["weights"] == np.count_nonzero(tree.weights)
+        assert record["nodes"] == tree.n_nodes == 2 * record["leaves"] - 1
+        inner = tree.weights[tree.subtree_size > 1]
+        assert record["weight_share"] == np.count_nonzero(inner) / inner.size
+
+
+def test_paths_of_regressors_and_bad_calls():
+    X, y = load_diabetes(return_X_y=True)
+    model = TAORegressor(depth=3)
+    path = tao_path(X, y, Cs=(1.0, 1e-6), estimator=model)
+    assert model.C == 1.0 and not hasattr(model, "tree_")
+    assert "test_score" not in path.table
+    assert path.table["leaves"].tolist()[1] < path.table["leaves"][0]
+    for Cs in ((), (0.0,), (1.0, np.inf)):
+        with pytest.raises(ValueError, match="Cs=.*allowed are"):
+            tao_path(X, y, Cs=Cs, estimator=model)
+    with pytest.raises(ValueError, match="X_test and y_test"):
+        tao_path(X, y, estimator=model, X_test=X)

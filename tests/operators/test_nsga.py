@@ -1,0 +1,224 @@
+"""NSGA-II against DEAP's own, and what keeps a population mixed: no twins, limits of origins."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from deap import tools
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris
+
+from evotree import Dataset, evolve, make_toolbox
+from evotree.fitness.objectives import FitnessQualitySize, QualityAndSize
+from evotree.operators.nsga import replace_nsga2, sel_crowded, sel_nsga2, standing_of
+from evotree.operators.selection import distinct, limit_origins, sel_proportional
+from evotree.rng import make_streams
+from tests.strategies import any_populations, apply_operator, operator_sequences, seeds
+
+
+def points(objectives):
+    """Return what selection sees of individuals: two objectives each."""
+    return [SimpleNamespace(fitness=FitnessQualitySize(pair)) for pair in objectives]
+
+
+pairs = st.tuples(st.integers(0, 12).map(lambda q: q / 8), st.integers(1, 12))
+few_pairs = st.lists(pairs, min_size=1, max_size=40)
+
+
+@given(st.lists(pairs, min_size=1, max_size=40, unique=True))
+def test_fronts_and_room_are_those_of_deap(objectives):
+    individuals = points(objectives)
+    standing = standing_of(individuals)
+    fronts = tools.sortNondominated(individuals, len(individuals))
+    for number, front in enumerate(fronts):
+        tools.emo.assignCrowdingDist(front)
+        members = {id(individual) for individual in front}
+        found = [i for i, individual in enumerate(individuals) if id(individual) in members]
+        assert (standing.front[found] == number).all()
+        for i in found:
+            distance = individuals[i].fitness.crowding_dist
+            assert standing.crowding[i] == pytest.approx(distance)
+    assert standing.front.max() == len(fronts) - 1
+
+
+@given(st.lists(pairs, min_size=1, max_size=40, unique=True), st.integers(1, 40))
+def test_selection_is_that_of_deap(objectives, k):
+    individuals = points(objectives)
+    k = min(k, len(individuals))
+    selected = sel_nsga2(individuals, k)
+    standing = standing_of(individuals)
+    place = {id(individual): i for i, individual in enumerate(individuals)}
+
+    def ranks(chosen):
+        at = [place[id(individual)] for individual in chosen]
+        # Which of those at equal distances comes last is not determined.
+        return sorted((standing.front[i], -round(standing.crowding[i], 9)) for i in at)
+
+    assert ranks(selected) == ranks(tools.selNSGA2(individuals, k))
+    assert len({id(individual) for individual in selected}) == k
+
+
+@given(few_pairs)
+def test_copies_stand_one_front_lower_each(objectives):
+    standing = standing_of(points(objectives))
+    unique = list(dict.fromkeys(objectives))
+    alone = standing_of(points(unique))
+    seen = dict.fromkeys(unique, 0)
+    for i, pair in enumerate(objectives):
+        assert standing.front[i] == alone.front[unique.index(pair)] + seen[pair]
+        assert standing.crowding[i] == alone.crowding[unique.index(pair)]
+        seen[pair] += 1
+
+
+@given(few_pairs, seeds)
+def test_parents_are_the_better_of_two(objectives, seed):
+    individuals = points(objectives)
+    standing = standing_of(individuals)
+    runs = []
+    for _ in range(2):
+        individuals[0].stream = make_streams(seed, 0, 1)[0]
+        runs.append([individuals.index(chosen) for chosen in sel_crowded(individuals, 200)])
+    assert runs[0] == runs[1]
+    if len(objectives) > 20:
+        drawn = standing.front[runs[0]].mean()
+        assert drawn <= standing.front.mean() + 0.35 * standing.front.std()
+
+
+def test_one_objective_is_not_enough():
+    dataset = Dataset.from_arrays(*load_iris(return_X_y=True))
+    toolbox = make_toolbox(dataset, random_state=0)
+    population = toolbox.population(n=4)
+    for individual in population:
+        individual.fitness.values = toolbox.evaluate(individual)
+    with pytest.raises(ValueError, match="QualityAndSize"):
+        sel_nsga2(population, 2)
+
+
+@given(any_populations, operator_sequences, seeds)
+def test_replacement_keeps_the_best_and_no_twins(drawn, names, seed):
+    dataset, parents = drawn
+    offspring = [parents[0].clone(), parents[1].clone()]
+    for name, stream in zip(names, make_streams(seed, 0, len(names)), strict=True):
+        offspring += [a.clone() for a in apply_operator(name, *parents[:2], dataset, stream)]
+    for individual in (*parents, *offspring):
+        individual.fitness = FitnessQualitySize(QualityAndSize()(individual))
+    survivors = replace_nsga2(parents, offspring)
+    assert len(survivors) == len(parents)
+    everyone = [*parents, *offspring]
+    n_different = sum(distinct(everyone))
+    assert sum(distinct(survivors)) == min(len(parents), n_different)
+    assert max(a.fitness for a in survivors) == max(a.fitness for a in everyone)
+    assert len({id(a) for a in survivors}) == len(survivors)
+    for dropped in everyone:
+        assert not all(dropped.fitness.dominates(kept.fitness) for kept in survivors)
+
+
+def two_objectives(dataset, n=24):
+    """Return a toolbox of NSGA-II and a first population for it."""
+    toolbox = make_toolbox(dataset, random_state=3)
+    toolbox.register("evaluate", QualityAndSize())
+    toolbox.register("select", sel_crowded)
+    toolbox.register("replace", replace_nsga2)
+    population = toolbox.population(n=n)
+    for individual in population:
+        individual.fitness = FitnessQualitySize()
+    return population, toolbox
+
+
+def test_a_run_with_two_objectives_spreads_over_the_front():
+    dataset = Dataset.from_arrays(*load_iris(return_X_y=True))
+    runs = [evolve(*two_objectives(dataset), max_generations=40) for _ in range(2)]
+    first, second = (run.population for run in runs)
+    assert all(a == b for a, b in zip(first, second, strict=True))
+    assert len(first) == 24 and all(distinct(first))
+    assert {a.n_leaves for a in first} >= {1, 2, 3}
+    assert runs[0].best.quality == max(a.quality for a in first) > 0.97
+    best = runs[0].logbook.chapters["quality"].select("best")
+    assert best == sorted(best)
+
+
+@given(any_populations, operator_sequences, seeds)
+def test_distinct_tells_the_first_of_each_tree(drawn, names, seed):
+    dataset, population = drawn
+    population = [*population, population[0].clone(), population[-1]]
+    for name, stream in zip(names, make_streams(seed, 0, len(names)), strict=True):
+        population += apply_operator(name, *population[:2], dataset, stream)
+    naive = [a not in population[:i] for i, a in enumerate(population)]
+    assert distinct(population) == naive
+    copies = [a.clone() for a in population]
+    for a in copies:
+        a.replace([array.copy() for array in a.nodes()])
+    assert distinct([*population, *copies])[len(population) :] == [False] * len(population)
+
+
+def test_distinct_looks_at_all_arrays():
+    dataset = Dataset.from_arrays(*load_iris(return_X_y=True))
+    tree = make_toolbox(dataset, random_state=0).population(n=1)[0]
+    others = []
+    for at in range(3):
+        nodes = [array.copy() for array in tree.nodes()]
+        nodes[at][:1] += 1
+        others.append(tree.clone())
+        others[-1].replace(nodes)
+    assert all(distinct([tree, *others]))
+    assert distinct([]) == []
+
+
+shares_and_origins = st.lists(
+    st.tuples(st.floats(0.0, 2.0), st.sampled_from("abcd")), min_size=1, max_size=30
+).filter(lambda rows: sum(share for share, _ in rows) > 0.1)
+
+
+def by_origin(share, origins):
+    """Add up shares by origin."""
+    return {o: sum(s for s, p in zip(share, origins, strict=True) if p == o) for o in origins}
+
+
+@given(shares_and_origins, st.floats(0.05, 1.0))
+def test_no_origin_gets_more_than_its_limit(rows, cap):
+    share, origins = np.array([row[0] for row in rows]), [row[1] for row in rows]
+    given_share = share.copy()
+    limited = limit_origins(share, origins, cap)
+    np.testing.assert_array_equal(share, given_share)
+    share = share / share.sum()
+    share[share < 1e-12] = 0.0
+    assert limited.sum() == pytest.approx(1.0)
+    assert (limited[share == 0.0] == 0.0).all() and (limited[share > 0.0] > 0.0).all()
+    before, after = by_origin(share, origins), by_origin(limited, origins)
+    alive = [origin for origin in before if before[origin] > 0.0]
+    cap = max(cap, 1.0 / len(alive))
+    assert max(after.values()) <= cap + 1e-9
+    if max(before.values()) <= cap:
+        np.testing.assert_allclose(limited, share, atol=1e-12)
+    # Those below the cap keep their proportions, and so do the individuals of one origin.
+    free = [origin for origin in alive if after[origin] < cap - 1e-9]
+    factors = {origin: after[origin] / before[origin] for origin in alive}
+    assert all(factors[origin] == pytest.approx(factors[free[0]]) for origin in free)
+    for s, value, origin in zip(share, limited, origins, strict=True):
+        assert value == pytest.approx(s * factors.get(origin, 0.0), abs=1e-12)
+    assert all(factors[origin] <= factors[free[0]] + 1e-9 for origin in alive if free)
+
+
+def test_selection_obeys_the_limit_of_origins():
+    dataset = Dataset.from_arrays(*load_iris(return_X_y=True))
+    population = make_toolbox(dataset, random_state=0).population(n=20)
+    for rank, individual in enumerate(population):
+        individual.fitness.values = (float(rank),)
+        individual.origin = "seed" if rank >= 10 else "dipole"
+
+    def seed_share(**options):
+        times = 0
+        for stream in make_streams(1, 0, 200):
+            population[0].stream = stream
+            times += sum(p.origin == "seed" for p in sel_proportional(population, 20, **options))
+        return times / (200 * 20)
+
+    assert seed_share() > 0.7
+    assert seed_share(max_origin_share=0.6) == pytest.approx(0.6, abs=0.01)
+    population[0].stream = make_streams(1, 0, 1)[0]
+    free = sel_proportional(population, 20)
+    population[0].stream = make_streams(1, 0, 1)[0]
+    assert [id(p) for p in free] == [id(p) for p in sel_proportional(population, 20, 2.0, 1.0)]
+    with pytest.raises(ValueError, match=r"max_origin_share=0.0: allowed"):
+        sel_proportional(population, 20, max_origin_share=0.0)

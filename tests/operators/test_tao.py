@@ -1,0 +1,287 @@
+"""Tree alternating optimization: reduced problems, monotone loss, partitions, threads, prunings."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+
+from evotree.dataset import Dataset
+from evotree.fitness.criteria import Criterion
+from evotree.fitness.splits import Node
+from evotree.operators.axis import Axis
+from evotree.operators.growth import grow
+from evotree.operators.initialization import RandomHalves, init_complete
+from evotree.operators.linear import Linear
+from evotree.operators.oc1 import OC1
+from evotree.operators.splice import make_individual
+from evotree.operators.tao import (
+    care_rows,
+    leaf_predictions,
+    misrouted,
+    solve,
+    tao,
+    tao_sweep,
+)
+from evotree.rng import make_streams
+from tests.reference import smooth
+from tests.reference import tao as naive
+from tests.strategies import any_populations, datasets, seeds
+
+SPLITTERS = {
+    "logistic, l2": Linear("logistic", "l2"),
+    "logistic, l1": Linear("logistic", "l1"),
+    "svm": Linear("svm", "l2"),
+    "axis": Axis(),
+    "oc1": OC1(),
+}
+splitters = st.sampled_from(tuple(SPLITTERS.values()))
+tasks = st.sampled_from(("classification", "regression"))
+
+
+def stream(seed=0):
+    return make_streams(seed, 0, 1)[0]
+
+
+def grown(X, y, *, max_depth=6, splitter=None, task="classification", seed=0):
+    dataset = Dataset.from_arrays(X, y, task=task)
+    criterion = "entropy" if dataset.n_classes else "squared_error"
+    state = stream(seed)
+    individual = grow(dataset, splitter or Axis(), criterion, max_depth=max_depth, stream=state)
+    individual.stream = state
+    return dataset, individual
+
+
+def rows_of(individual, k):
+    return individual.order[individual.start[k] : individual.end[k]]
+
+
+@given(any_populations)
+def test_care_rows_are_those_that_matter(population):
+    dataset, individuals = population
+    for individual in individuals:
+        predictions = leaf_predictions(individual, dataset.n_classes)
+        for k in np.flatnonzero(individual.subtree_size > 1):
+            rows = rows_of(individual, k)
+            tree = individual.weights, individual.thresholds, individual.subtree_size
+            care, goes_right, cost = care_rows(
+                dataset.X, dataset.y, dataset.sample_weight, rows, k, *tree, predictions
+            )
+            chosen, wanted, costs = naive.reduced_problem(individual, dataset, rows, k, predictions)
+            np.testing.assert_array_equal(care, dataset.X[chosen])
+            np.testing.assert_array_equal(goes_right == 1, wanted)
+            np.testing.assert_allclose(cost, costs)
+            w, t = individual.weights[k], float(individual.thresholds[k])
+            assert misrouted(care, goes_right, cost, w, t) == pytest.approx(
+                naive.misrouted(care, wanted, cost, w, t)
+            )
+
+
+@settings(max_examples=150)
+@given(any_populations, splitters, st.booleans())
+def test_sweeps_never_raise_the_loss(population, splitter, monotone):
+    dataset, individuals = population
+    for individual in individuals:
+        losses = [naive.loss(individual, dataset)]
+        for _ in range(3):
+            before = individual.clone()
+            kept = [array.copy() for array in before.nodes()]
+            (same,) = tao_sweep(individual, dataset, splitter, monotone=monotone)
+            assert same is individual
+            for array, copy in zip(before.nodes(), kept, strict=True):
+                np.testing.assert_array_equal(array, copy)
+            individual.to_tree().validate()
+            scratch = make_individual(
+                dataset, individual.weights, individual.thresholds, individual.subtree_size
+            )
+            for ours, anew in zip(individual.nodes(), scratch.nodes(), strict=True):
+                np.testing.assert_array_equal(ours, anew)
+            losses.append(naive.loss(individual, dataset))
+        if monotone:
+            slack = 1e-9 * dataset.total_weight
+            assert all(
+                after <= loss + slack for loss, after in zip(losses, losses[1:], strict=False)
+            )
+
+
+@given(datasets(), seeds, splitters)
+def test_the_same_stream_gives_the_same_tree(dataset, seed, splitter):
+    trees = []
+    for _ in range(2):
+        individual = init_complete(dataset, stream(seed), max_depth=3)
+        trees.append(tao(individual, dataset, splitter, max_sweeps=3)[0].to_tree())
+    assert trees[0] == trees[1]
+
+
+@pytest.mark.parametrize("name", SPLITTERS)
+@pytest.mark.parametrize(
+    ("load", "task"), [(load_wine, "classification"), (load_diabetes, "regression")]
+)
+def test_threads_change_nothing(name, load, task):
+    X, y = load(return_X_y=True)
+    trees = []
+    with ThreadPoolExecutor(3) as pool:
+        for mapper in (map, pool.map):
+            dataset, individual = grown(X, y, task=task, max_depth=4, splitter=RandomHalves())
+            tao(individual, dataset, SPLITTERS[name], max_sweeps=3, map=mapper)
+            trees.append(individual.to_tree())
+    assert trees[0] == trees[1]
+
+
+@pytest.mark.parametrize(
+    ("load", "task", "least"),
+    [(load_breast_cancer, "classification", 0.98), (load_diabetes, "regression", 0.6)],
+)
+def test_the_loss_falls_much(load, task, least):
+    X, y = load(return_X_y=True)
+    for splitter in (Linear("logistic"), Axis()):
+        dataset, individual = grown(X, y, task=task, max_depth=4, splitter=RandomHalves())
+        before = individual.quality
+        tao(individual, dataset, splitter)
+        assert individual.quality > before + 0.05
+        if splitter != Axis():
+            assert individual.quality > least
+
+
+@given(st.integers(2, 25), st.integers(1, 3), st.sampled_from((2, 5, 1000)), seeds)
+def test_axis_nodes_solve_the_reduced_problem_exactly(n, d, grid, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, grid, (n, d)).astype(float)
+    goes_right = rng.random(n) < rng.choice([0.2, 0.5])
+    cost = rng.integers(1, 5, n).astype(float)
+    node = Node(X, goes_right.astype(np.int32), cost, 2, int(Criterion.ERROR), 1)
+    test = solve(node, (np.zeros(d), 0.0), Axis(), stream())
+    least = naive.least_axis_cost(X, goes_right, cost)
+    if test is None:
+        assert np.ptp(X, axis=0).max() == 0.0
+    else:
+        assert naive.misrouted(X, goes_right, cost, *test) == least
+
+
+@given(smooth.hostile_nodes(), splitters, seeds)
+def test_reduced_problems_of_hostile_rows_are_solved(node, splitter, seed):
+    y = (node.y > 0).astype(np.int32)
+    node = node._replace(y=y, n_classes=2, criterion=int(Criterion.ERROR), min_rows=1)
+    rng = np.random.default_rng(seed)
+    present = rng.standard_normal(node.X.shape[1]), 0.1
+    test = solve(node, present, splitter, stream(seed))
+    if test is not None:
+        assert np.isfinite(test[0]).all() and np.isfinite(test[1])
+        cost = naive.misrouted(node.X, y == 1, node.sample_weight, *test)
+        sides = node.sample_weight[y == 1].sum(), node.sample_weight[y == 0].sum()
+        assert cost <= min(sides) * (1.0 + 1e-9)
+
+
+def test_rows_that_all_want_one_side_get_it():
+    for side in (0, 1):
+        node = smooth.make_node(np.eye(3), np.full(3, side), n_classes=2)
+        w, t = solve(node, (np.ones(3), 0.5), Linear(), stream())
+        assert not w.any()
+        assert ((np.eye(3) @ w > t) == side).all()
+
+
+def three_node_tree(weights, thresholds):
+    """Return arrays of a tree with a root and a test on its right."""
+    return (
+        np.array([weights[0], [0.0, 0.0], weights[1], [0.0, 0.0], [0.0, 0.0]]),
+        np.array([thresholds[0], 0.0, thresholds[1], 0.0, 0.0]),
+        np.array([5, 1, 3, 1, 1], dtype=np.int32),
+    )
+
+
+def test_a_node_that_would_cost_more_keeps_its_test_and_others_change():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (120, 2))
+    y = np.where(X[:, 0] <= 0.0, 0, np.where(X[:, 1] <= 0.0, 1, 2))
+    dataset = Dataset.from_arrays(X, y)
+    tree = three_node_tree([[1.0, 0.0], [0.0, 1.0]], [-dataset.mean[0] / dataset.scale[0], 1.0])
+
+    def bad_at_the_root(node, stream):
+        return RandomHalves()(node, stream) if len(node.y) > 90 else Axis()(node, stream)
+
+    for monotone in (True, False):
+        individual = make_individual(dataset, *tree)
+        individual.stream = stream()
+        assert individual.quality < 0.95
+        tao_sweep(individual, dataset, bad_at_the_root, monotone=monotone)
+        assert (individual.quality == 1.0) == monotone
+        assert (individual.weights[0] == tree[0][0]).all() == monotone
+
+
+def test_nodes_without_weights_lose_a_child():
+    """So strong a penalty makes all weights 0; all rows go to the side that costs less."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2))
+    y = np.where(X[:, 0] > 0.5, 1, 0)
+    dataset = Dataset.from_arrays(X, y)
+    individual = make_individual(dataset, *three_node_tree([[1.0, 0.0], [0.0, 1.0]], [0.1, 0.0]))
+    individual.stream = stream()
+    n_leaves = individual.n_leaves
+    tao_sweep(individual, dataset, Linear("logistic", "l1", C=1e-3), monotone=False)
+    assert individual.n_leaves < n_leaves
+    individual = make_individual(dataset, *three_node_tree([[1.0, 0.0], [0.0, 1.0]], [0.1, 0.0]))
+    individual.stream = stream()
+    tao(individual, dataset, Linear("logistic", "l1", C=1e3))
+    assert individual.n_leaves == 2
+    assert individual.quality == 1.0
+
+
+def test_pure_subtrees_become_leaves():
+    X = np.arange(12.0).reshape(-1, 1) * [[1.0, 0.5]] + [[0.0, 1.0]] * 12
+    y = np.array([0] * 6 + [1] * 6)
+    dataset = Dataset.from_arrays(X, y)
+    tree = three_node_tree([[1.0, 0.0], [1.0, 0.0]], [0.0, 0.8])
+    individual = make_individual(dataset, *tree)
+    individual.stream = stream()
+    assert individual.n_leaves == 3
+    tao(individual, dataset, Axis())
+    assert individual.n_leaves == 2
+    assert individual.quality == 1.0
+
+
+def test_tao_stops_where_the_loss_stops_to_fall():
+    X, y = load_iris(return_X_y=True)
+    calls = []
+
+    def counting(function, nodes):
+        calls.append(len(nodes))
+        return map(function, nodes)
+
+    dataset, individual = grown(X, y, max_depth=1)
+    tao(individual, dataset, Axis(), max_sweeps=50, map=counting)
+    assert len(calls) == 2  # the second sweep changes nothing
+    calls.clear()
+    dataset, individual = grown(X, y, max_depth=1)
+    tao(individual, dataset, Axis(), max_sweeps=1, map=counting)
+    assert len(calls) == 1
+
+
+@given(tasks.flatmap(lambda task: datasets(task=task)), seeds, st.integers(0, 4))
+def test_random_trees_are_valid_and_no_deeper_than_asked(dataset, seed, depth):
+    individual = init_complete(dataset, stream(seed), max_depth=depth, min_rows=2)
+    individual.to_tree().validate()
+    assert individual.depth <= depth
+    again = init_complete(dataset, stream(seed), max_depth=depth, min_rows=2)
+    assert individual.to_tree() == again.to_tree()
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_random_trees_are_complete_and_halve_the_rows(task):
+    X = np.random.default_rng(0).standard_normal((64, 3))
+    dataset = Dataset.from_arrays(X, np.arange(64) % 63, task=task)
+    tree = init_complete(dataset, stream(), max_depth=3)
+    assert tree.n_leaves == 8
+    assert ((tree.end - tree.start)[tree.subtree_size == 1] == 8).all()
+    assert (tree.weights[tree.subtree_size > 1] != 0.0).all()
+
+
+def test_random_halves_take_the_gap_nearest_to_the_middle():
+    column = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 2.0])[:, None]
+    node = smooth.make_node(column, [0, 1, 0, 1, 0, 1])
+    split = RandomHalves()(node, stream())
+    is_right = column[:, 0] * split.weights[0] > split.threshold
+    assert sorted((is_right.sum(), 6 - is_right.sum())) == [2, 4]
+    assert RandomHalves()(node._replace(min_rows=3), stream()) is None
+    assert RandomHalves()(node._replace(X=np.ones((6, 1))), stream()) is None

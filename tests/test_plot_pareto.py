@@ -1,0 +1,102 @@
+"""The picture of quality against size."""
+
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes
+
+from evotree import Dataset, make_toolbox
+from evotree.pareto import ParetoFront, held_out_quality, select
+from evotree.plotting import plot_pareto
+
+
+def make_front(loaded, task):
+    dataset = Dataset.from_arrays(*loaded, task=task)
+    is_held_out = np.arange(dataset.X.shape[0]) % 3 == 0
+    front = ParetoFront()
+    toolbox = make_toolbox(dataset.take(~is_held_out), size_penalty=0.0, random_state=0)
+    front.update(toolbox.population(n=12))
+    front.add_prunings(dataset.take(~is_held_out))
+    return front, dataset.take(is_held_out)
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return make_front(load_breast_cancer(return_X_y=True), "classification")
+
+
+def labels(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_curves_are_the_front(drawn):
+    front, held_out = drawn
+    ax = plt.subplots()[1]
+    assert plot_pareto(front, held_out=held_out, selected="1se", ax=ax) is ax
+    training, other = ax.get_lines()
+    leaves = [member.n_leaves for member in front]
+    for line, quality in (
+        (training, [member.quality for member in front]),
+        (other, held_out_quality(front, held_out)[0]),
+    ):
+        assert list(line.get_xdata()) == leaves
+        np.testing.assert_array_equal(line.get_ydata(), quality)
+        assert line.get_drawstyle() == "steps-post"
+    chosen = select(front, "1se", held_out=held_out)
+    rings = ax.collections[-1].get_offsets()
+    assert rings.shape == (2, 2) and (rings[:, 0] == chosen.n_leaves).all()
+    assert rings[0, 1] == chosen.quality
+    assert any(label.startswith(f"1se: {chosen.n_leaves} lea") for label in labels(ax))
+    assert ax.get_ylabel() == "accuracy"
+
+
+def test_what_carries_a_front_is_read(drawn):
+    front, held_out = drawn
+    plain = plot_pareto(front)
+    assert labels(plain) == ["training"] and not plain.collections
+    for carrier in (SimpleNamespace(pareto_front=front), SimpleNamespace(pareto_front_=front)):
+        assert labels(plot_pareto(carrier)) == ["training"]
+    fitted = SimpleNamespace(pareto_front_=front, tree_=front[1].to_tree())
+    assert plot_pareto(fitted).collections[0].get_offsets()[0, 0] == front[1].n_leaves
+    marked = plot_pareto(front, selected=front[0])
+    assert labels(marked) == ["training", "selected: 1 leaf"]
+    assert "size<=3: 2 leaves" in labels(plot_pareto(front, selected="size<=3"))
+
+
+def test_a_stump_does_not_flatten_the_others(drawn):
+    front, _ = drawn
+    ax = plot_pareto(front)
+    rest = [member.quality for member in front[1:]]
+    low, high = ax.get_ylim()
+    assert front[0].quality < low < min(rest) and max(rest) < high
+    assert high - low < 1.5 * (max(rest) - min(rest))
+    assert ax.texts[0].get_text() == f"← {front[0].quality:.3g}"
+    small = ParetoFront()
+    small.update(front[:2])
+    ax = plot_pareto(small)
+    assert ax.get_ylim()[0] < front[0].quality and not ax.texts
+
+
+def test_regression_has_r2():
+    front, held_out = make_front(load_diabetes(return_X_y=True), "regression")
+    assert plot_pareto(front, held_out=held_out).get_ylabel() == "R²"
+
+
+def test_bad_arguments_are_named(drawn):
+    front, held_out = drawn
+    with pytest.raises(TypeError, match="front_or_estimator is a int"):
+        plot_pareto(3)
+    with pytest.raises(ValueError, match="without members"):
+        plot_pareto(ParetoFront())
+    with pytest.raises(ValueError, match="held_out=None: rule='1se'"):
+        plot_pareto(front, selected="1se")
+    with pytest.raises(TypeError, match="selected is a int"):
+        plot_pareto(front, selected=3)
+    small = ParetoFront()
+    small.update(front[:1])
+    with pytest.raises(ValueError, match="selected is a tree of .* the front has trees of 1"):
+        plot_pareto(small, selected=front[-1])
+    with pytest.raises(TypeError, match="ax is a int"):
+        plot_pareto(front, ax=3)
