@@ -8,15 +8,15 @@ them, so that ``evotree --help`` answers at once.
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from evotree import __version__
+from evotree.arguments import number, share
 
 if TYPE_CHECKING:
     import numpy as np
@@ -77,31 +77,6 @@ def _say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def _number(kind: type, least: float, strict: bool = False) -> Callable[[str], Any]:
-    """Return a converter for argparse, of numbers of at least or above `least`."""
-    words = "a whole number" if kind is int else "a number"
-    words += f" above {least:g}" if strict else f" of at least {least:g}"
-
-    def convert(text: str) -> Any:
-        try:
-            value = kind(text)
-        except ValueError:
-            value = math.nan
-        if not (least < value < math.inf or (value == least and not strict)):
-            raise argparse.ArgumentTypeError(f"{text!r} is not {words}")
-        return value
-
-    return convert
-
-
-def _share(text: str) -> float:
-    """Convert a share of the rows for argparse."""
-    value = _number(float, 0.0)(text)
-    if value >= 1.0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a share below 1")
-    return value
-
-
 def _make_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="evotree",
@@ -123,7 +98,7 @@ def _make_parser() -> argparse.ArgumentParser:
     fit.add_argument(
         "--test-size",
         metavar="SHARE",
-        type=_share,
+        type=share,
         default=0.0,
         help="share of the rows to hold out and test on, such as 0.2 (none)",
     )
@@ -151,13 +126,19 @@ def _add_settings(command: argparse.ArgumentParser) -> None:
     """Add the settings of the evolution; the defaults are those of `EvoTreeClassifier`."""
     group = command.add_argument_group("evolution")
     for name, metavar, convert, default, text in (
-        ("--size-penalty", "A", _number(float, 0.0), 0.005, "what a node costs: less, larger tree"),
-        ("--population", "N", _number(int, 2), 64, "number of trees"),
-        ("--generations", "N", _number(int, 0), 5000, "stop after so many generations"),
-        ("--patience", "N", _number(int, 1), 500, "stop after so many without a better tree"),
-        ("--time-limit", "S", _number(float, 0.0, strict=True), None, "stop after so many seconds"),
-        ("--seed", "N", _number(int, 0), 0, "of all random draws"),
-        ("--jobs", "N", _number(int, -1), 1, "number of threads, -1 for all cores"),
+        (
+            "--size-penalty",
+            "A",
+            number(float, 0.0, also="auto"),
+            "auto",
+            "what a node costs: less, larger tree",
+        ),
+        ("--population", "N", number(int, 2), 64, "number of trees"),
+        ("--generations", "N", number(int, 0), 150, "stop after so many generations"),
+        ("--patience", "N", number(int, 1), 50, "stop after so many without a better tree"),
+        ("--time-limit", "S", number(float, 0.0, strict=True), None, "stop after so many seconds"),
+        ("--seed", "N", number(int, 0), 0, "of all random draws"),
+        ("--jobs", "N", number(int, -1), 1, "number of threads, -1 for all cores"),
     ):
         shown = "(%(default)s)" if default is not None else "(none)"
         group.add_argument(
@@ -297,7 +278,7 @@ def _train(
     training: dict[str, Any] = {
         "rows": len(y),
         "accuracy": float((classifier.predict(matrix) == y).mean()),
-        "size_penalty": args.size_penalty,
+        "size_penalty": classifier.size_penalty_,
         "generations": classifier.n_generations_,
         "stop_reason": classifier.stop_reason_,
         "seconds": round(time.perf_counter() - begin, 3),

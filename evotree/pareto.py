@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable
+from copy import deepcopy
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -66,7 +67,7 @@ class ParetoFront(tools.ParetoFront):
         item : Individual
             Better than all members of at most its size, as `update` sees to.
         """
-        member = item.clone()
+        member = deepcopy(item)  # users' own kinds need not have Individual's method
         member.stream = None
         member.fitness = FitnessQualitySize((item.quality, len(item)))
         first = last = bisect_left(self.items, len(member), key=len)

@@ -20,7 +20,7 @@ SIZE_PENALTIES = (0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
 
 
 def make_folds(dataset: Dataset, n_folds: int, stream: np.ndarray) -> np.ndarray:
-    """Return the fold of each row, classes spread evenly over the folds.
+    """Return the fold of each row, classes, or high and low targets, spread evenly over them.
 
     Parameters
     ----------
@@ -37,10 +37,15 @@ def make_folds(dataset: Dataset, n_folds: int, stream: np.ndarray) -> np.ndarray
         0, ..., n_folds - 1.
     """
     n = dataset.X.shape[0]
-    shuffled = as_generator(stream).permutation(n)
+    rng = as_generator(stream)
+    shuffled = rng.permutation(n)
     by_class = shuffled[np.argsort(dataset.y[shuffled], kind="stable")]
+    in_turn = np.arange(n) % n_folds
+    if dataset.n_classes == 0:  # the order of targets leaves nothing to chance
+        rounds = np.tile(np.arange(n_folds), (-(-n // n_folds), 1))
+        in_turn = rng.permuted(rounds, axis=1).ravel()[:n]
     folds = np.empty(n, dtype=np.int64)
-    folds[by_class] = np.arange(n) % n_folds
+    folds[by_class] = in_turn
     return folds
 
 
@@ -69,7 +74,8 @@ def choose_settings(
     a front of trees on which every charge has its choice. The losses of these trees on the fold
     held out are compared row by row. The setting with the least loss at its best charge is chosen,
     and of it the highest charge that no smaller one beats by more than so many standard errors of
-    the difference: a larger tree has to be worth it.
+    the difference: a larger tree has to be worth it. Settings that fall behind are not searched on
+    the remaining folds (`race`).
 
     Parameters
     ----------
@@ -101,20 +107,54 @@ def choose_settings(
     if n_folds < 2 or len(settings) == len(size_penalties) == 1:
         return settings[0], size_penalties[0]
     folds = make_folds(dataset, n_folds, stream)
-    losses: list[np.ndarray] = []
-    weights = []
+    losses: list[np.ndarray] = [np.empty((len(size_penalties), 0)) for _ in settings]
+    weights = np.empty(0)
+    racing = list(range(len(settings)))
     for fold in range(min(n_folds, max_folds)):
         held_out, others = dataset.take(folds == fold), dataset.take(folds != fold)
-        fronts = [search(others, setting, size_penalties[-1]) for setting in settings]
-        chosen = [
-            [select(front, "fitness", size_penalty=charge) for charge in size_penalties]
-            for front in fronts
-        ]
-        losses.append(np.array([[row_losses(tree, held_out) for tree in row] for row in chosen]))
-        weights.append(held_out.sample_weight)
-    loss, weight = np.concatenate(losses, axis=2), np.concatenate(weights)
-    best = int(np.argmin((loss @ weight).min(axis=1)))
-    return settings[best], size_penalties[worth_it(loss[best], weight, standard_errors)]
+        weights = np.append(weights, held_out.sample_weight)
+        for i in racing:
+            front = search(others, settings[i], size_penalties[-1])
+            chosen = [select(front, "fitness", size_penalty=charge) for charge in size_penalties]
+            rows = np.array([row_losses(tree, held_out) for tree in chosen])
+            losses[i] = np.append(losses[i], rows, axis=1)
+        racing = race([losses[i] for i in racing], racing, weights)
+    best = racing[0]
+    return settings[best], size_penalties[worth_it(losses[best], weights, standard_errors)]
+
+
+def race(losses: Sequence[np.ndarray], settings: Sequence[int], weights: np.ndarray) -> list[int]:
+    """Return the settings that may still be the best, the best so far first.
+
+    Each is judged at its best charge. Those that lose to the best so far by more than a standard
+    error of the difference are out (Maron and Moore 1994, "Hoeffding races", NeurIPS, with the
+    normal approximation in place of the bound).
+
+    Parameters
+    ----------
+    losses : sequence of ndarray of shape (n_charges, n_rows)
+        Losses of the rows, for each setting.
+    settings : sequence of int
+        Numbers of the settings.
+    weights : ndarray of shape (n_rows,)
+        Weights of the rows.
+
+    Returns
+    -------
+    list of int
+        Numbers from `settings`, by rising loss, those of equals in their order.
+    """
+    total = weights.sum()
+    at_best = [rows[np.argmin(rows @ weights)] for rows in losses]
+    order = sorted(range(len(settings)), key=lambda i: at_best[i] @ weights)
+    standing = []
+    for i in order:
+        difference = at_best[i] - at_best[order[0]]
+        mean = difference @ weights / total
+        variance = max(0.0, difference**2 @ weights / total - mean**2)
+        if mean <= np.sqrt(variance / total):
+            standing.append(settings[i])
+    return standing
 
 
 def worth_it(losses: np.ndarray, weights: np.ndarray, standard_errors: float) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
@@ -15,7 +16,7 @@ from evotree.dataset import SCALINGS, Dataset
 from evotree.estimators.base import TreeEstimator, preset
 from evotree.estimators.presets import EVOLUTION_PRESETS
 from evotree.estimators.running import mapping_threads, progress_bar
-from evotree.estimators.teachers import make_teacher
+from evotree.estimators.teachers import ENSEMBLE, make_teacher
 from evotree.evolution import Callback, Evolution, evolve
 from evotree.individual import Individual
 from evotree.operators.linear_fit import PENALTIES
@@ -31,8 +32,15 @@ from evotree.tuning import SIZE_PENALTIES, choose_settings
 
 _OWN_STREAMS = 2**62  # the number of a generation that no run reaches
 _LEAST_RESAMPLED = 3000  # rows that a fitness is measured on, if they are resampled
-_HELD_OUT_ROWS = 6000  # so many rows are held out, if that takes no more than five folds
+_HELD_OUT_ROWS = 3000  # so many rows are held out, if that takes no more than five folds
 _COPIES = 4
+_FOLDS = 5
+_STANDARD_ERRORS = 0.5
+_GENERATIONS_SHARE = 3  # an evolution on a part of the rows has so many times fewer generations
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
 
 
 class Setting(NamedTuple):
@@ -46,18 +54,22 @@ class Setting(NamedTuple):
         Their penalty.
     noise : float
         Noise of the rows that the fitness is measured on.
+    teacher : estimator, str or None
+        What labels these rows, if not the data.
     """
 
     C: float | tuple[float, float]
     penalty: str
     noise: float
+    teacher: Any
 
 
 SETTINGS = (
-    Setting((0.3, 3.0), "l2", 0.1),
-    Setting((0.03, 0.3), "l2", 0.2),
-    Setting((3.0, 30.0), "l2", 0.05),
-    Setting((0.3, 3.0), "l1", 0.1),
+    Setting((0.3, 3.0), "l2", 0.1, None),
+    Setting((0.03, 0.3), "l2", 0.2, None),
+    Setting((3.0, 30.0), "l2", 0.05, None),
+    Setting((0.3, 3.0), "l1", 0.1, None),
+    Setting((0.3, 3.0), "l2", 0.1, ENSEMBLE),
 )
 """The settings that ``"auto"`` stands for."""
 
@@ -83,7 +95,7 @@ class EvolvedTree(TreeEstimator):
         "C": [Interval(Real, 0.0, None, closed="neither"), tuple, StrOptions({"auto"})],
         "penalty": [StrOptions({"auto", *PENALTIES})],
         "noise": [Interval(Real, 0.0, None, closed="left"), StrOptions({"auto"})],
-        "teacher": [HasMethods(["fit", "predict"]), StrOptions({"auto"}), None],
+        "teacher": [HasMethods(["fit", "predict"]), StrOptions({"auto", ENSEMBLE}), None],
         "max_origin_share": [Interval(Real, 0.0, 1.0, closed="right")],
         "algorithm": [StrOptions(set(ALGORITHMS))],
         "keep_on_interrupt": ["boolean"],
@@ -100,22 +112,22 @@ class EvolvedTree(TreeEstimator):
         *,
         size_penalty: float | str = "auto",
         population_size: int = 64,
-        max_generations: int = 5000,
-        patience: int | None = 500,
+        max_generations: int = 150,
+        patience: int | None = 50,
         time_limit: float | None = None,
         mutation_probability: float = 0.1,
         crossover_probability: float = 0.2,
         dipolar_probability: float = 0.5,
         min_samples_split: int = 5,
         scaling: str = "standard",
-        seeding: str | Mapping[str, float] | Iterable[str] | None = None,
+        seeding: str | Mapping[str, float] | Iterable[str] | None = ("linear", "axis"),
         initial_trees: Iterable[Any] | None = None,
         refinement: Any = "tao",
         weight_penalty: float = 0.0,
         C: float | tuple[float, float] | str = "auto",
         penalty: str = "auto",
         noise: float | str = "auto",
-        teacher: Any = None,
+        teacher: Any = "auto",
         max_origin_share: float = 1.0,
         algorithm: str = "penalized",
         keep_on_interrupt: bool = False,
@@ -199,10 +211,30 @@ class EvolvedTree(TreeEstimator):
         self.dataset_ = dataset = self._make_dataset(X, y, sample_weight, self.scaling)
         seed = seed_from(self.random_state)
         choosing, resampling = make_streams(seed, _OWN_STREAMS, 2)
-        setting, self.size_penalty_ = self._choose(dataset, seed, choosing, resampling.copy())
-        self.C_, self.penalty_, self.noise_ = setting
+        begin, n_generations = time.perf_counter(), self.max_generations
+        setting, self.size_penalty_ = self._settings()[0], self._size_penalties()[0]
+        try:
+            setting, self.size_penalty_ = self._choose(dataset, seed, choosing, resampling.copy())
+        except KeyboardInterrupt:
+            if not self.keep_on_interrupt:
+                raise
+            n_generations = 0
+        self.setting_ = setting
         rows = self._resample(dataset, setting, resampling)
-        run = self._evolve(rows, setting, self.size_penalty_, seed)
+        time_left = None
+        if self.time_limit is not None:
+            time_left = self.time_limit - (time.perf_counter() - begin)
+        with progress_bar(n_generations, disable=not self.verbose) as show:
+            run = self._evolve(
+                rows,
+                setting,
+                self.size_penalty_,
+                seed,
+                max_generations=n_generations,
+                time_limit=time_left,
+                callbacks=(show, *(self.callbacks or ())),
+                keep_on_interrupt=self.keep_on_interrupt,
+            )
         run.pareto_front.add_prunings(rows)
         best = run.best
         if self.algorithm == "nsga2":
@@ -250,37 +282,59 @@ class EvolvedTree(TreeEstimator):
 
     def _settings(self) -> list[Setting]:
         """Return the settings among which cross-validation chooses."""
-        given: dict[str, Any] = {"C": self.C, "penalty": self.penalty, "noise": self.noise}
-        given = {name: value for name, value in given.items() if value != "auto"}
-        settings = [candidate._replace(**given) for candidate in SETTINGS]
-        return list(dict.fromkeys(settings))
+        given = {name: getattr(self, name) for name in Setting._fields}
+        given = {name: value for name, value in given.items() if not _is_auto(value)}
+        settings = []
+        for candidate in SETTINGS:
+            setting = candidate._replace(**given)
+            if setting not in settings:
+                settings.append(setting)
+        return settings
+
+    def _size_penalties(self) -> tuple[float, ...]:
+        """Return the charges for a node among which cross-validation chooses, falling."""
+        return SIZE_PENALTIES if self.size_penalty == "auto" else (float(self.size_penalty),)
 
     def _choose(
         self, dataset: Dataset, seed: int, choosing: np.ndarray, resampling: np.ndarray
     ) -> tuple[Setting, float]:
         """Return the setting and the charge for a node."""
+        settings, n_folds = self._settings(), max(1, _HELD_OUT_ROWS // dataset.X.shape[0])
+        n_folds = min(_FOLDS, n_folds)
+        time_limit = self.time_limit
+        if time_limit is not None:
+            time_limit /= 2 * n_folds * len(settings)  # half of it for all
 
         def search(rows: Dataset, setting: Setting, size_penalty: float) -> ParetoFront:
             resampled = self._resample(rows, setting, resampling.copy())
-            front = self._evolve(resampled, setting, size_penalty, seed).pareto_front
+            n_generations = -(-self.max_generations // _GENERATIONS_SHARE)
+            front = self._evolve(
+                resampled,
+                setting,
+                size_penalty,
+                seed,
+                max_generations=n_generations,
+                time_limit=time_limit,
+            ).pareto_front
             front.add_prunings(resampled)
             return front
 
-        auto = self.size_penalty == "auto"
         return choose_settings(
             dataset,
             search,
-            self._settings(),
+            settings,
             choosing,
-            size_penalties=SIZE_PENALTIES if auto else [float(self.size_penalty)],
-            max_folds=min(5, max(1, _HELD_OUT_ROWS // dataset.X.shape[0])),
+            size_penalties=self._size_penalties(),
+            n_folds=_FOLDS,
+            max_folds=n_folds,
+            standard_errors=_STANDARD_ERRORS,
         )
 
     def _resample(self, dataset: Dataset, setting: Setting, stream: np.ndarray) -> Dataset:
         """Return the rows that the fitness is measured on."""
         n_rows = dataset.X.shape[0]
-        if self.teacher is not None:
-            teacher = self.teacher
+        teacher = setting.teacher
+        if teacher is not None:
             if isinstance(teacher, str):
                 teacher = make_teacher(dataset.n_classes > 0)
             n_drawn = max(_LEAST_RESAMPLED, n_rows)
@@ -297,7 +351,7 @@ class EvolvedTree(TreeEstimator):
         return self.dataset_.to_raw(individual.to_tree())
 
     def _evolve(
-        self, dataset: Dataset, setting: Setting, size_penalty: float, seed: int
+        self, dataset: Dataset, setting: Setting, size_penalty: float, seed: int, **limits: Any
     ) -> Evolution:
         refinement = as_refinement(self.refinement)
         if refinement is not None:
@@ -316,17 +370,11 @@ class EvolvedTree(TreeEstimator):
             algorithm=self.algorithm,
             random_state=seed,
         )
-        with (
-            mapping_threads(toolbox, self.n_jobs, dataset.X.shape[0]),
-            progress_bar(self.max_generations, disable=not self.verbose) as show,
-        ):
+        with mapping_threads(toolbox, self.n_jobs, dataset.X.shape[0]):
             return evolve(
                 toolbox.population(n=self.population_size),
                 toolbox,
                 crossover_probability=self.crossover_probability,
-                max_generations=self.max_generations,
                 patience=self.patience,
-                time_limit=self.time_limit,
-                callbacks=(show, *(self.callbacks or ())),
-                keep_on_interrupt=self.keep_on_interrupt,
+                **limits,
             )

@@ -19,12 +19,13 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         smaller one beats clearly on rows held out.
     population_size : int, at least 2, default=64
         Number of trees that evolve.
-    max_generations : int, at least 0, default=5000
+    max_generations : int, at least 0, default=150
         The evolution stops after so many generations.
-    patience : int or None, default=500
+    patience : int or None, default=50
         It stops after so many generations without a better tree.
     time_limit : float or None, default=None
-        It stops at the end of the generation in which so many seconds have passed.
+        It stops at the end of the generation in which so many seconds have passed; of these,
+        cross-validation takes no more than about half.
     mutation_probability : float in [0, 1], default=0.1
         Chance that a node of an offspring mutates.
     crossover_probability : float in [0, 1], default=0.2
@@ -36,7 +37,7 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     scaling : {"standard", "common", "minmax"}, default="standard"
         Whether trees evolve over features in units of their standard deviations, in their own
         units, or scaled to [-1, 1]. A fitted tree is over raw features in every case.
-    seeding : str, list of str, dict of str to float or None, default=None
+    seeding : str, list of str, dict of str to float or None, default=("linear", "axis")
         Which splitters grow a part of the first population greedily, by name: ``("wodt", "oc1")``
         grows a tenth of it by each, ``{"dipole": 0.8, "wodt": 0.2}`` gives the shares. The rest
         is random, ``"dipole"``.
@@ -47,7 +48,7 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         What polishes some of the offspring: ``"tao"``, a sweep of tree alternating optimization;
         the name of a splitter, which re-splits one node; ``"centre"``, ``"prune"``; several of
         them, with or without their shares; or an `evotree.Refinement`, which says also how many,
-        which and when.
+        which and when, its `C` and `penalty` being those below.
     weight_penalty : float, at least 0, default=0.0
         What a test on all features costs; one on a part of them costs as large a part.
     C : float above 0, tuple of two, or "auto", default="auto"
@@ -60,9 +61,11 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         of the features' own, so that hyperplanes keep away from rows. 0: on the rows alone, as in
         the paper. Where this, `C` or `penalty` is "auto", cross-validation chooses among
         `evotree.estimators.evolved.SETTINGS`.
-    teacher : None, "auto" or estimator, default=None
+    teacher : None, "ensemble", "auto" or estimator, default="auto"
         A model whose predictions, on the training rows and on rows drawn between them, the tree is
-        evolved to agree with; ``"auto"`` is an ensemble of this package and scikit-learn's.
+        evolved to agree with: ``"ensemble"`` is one of randomized and of alternately optimized
+        trees (`evotree.estimators.teachers.make_teacher`). ``"auto"``: none or that one, as
+        cross-validation finds.
     max_origin_share : float in (0, 1], default=1.0
         Greatest share of the offspring that descendants of one kind of first individuals are
         expected to have, so that seeds do not take the population over.
@@ -100,8 +103,8 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         The best tree of each size that the run met, over standardized features.
     size_penalty_ : float
         The charge for a node.
-    C_, penalty_, noise_ : float or tuple of two, str and float
-        The regularization, given or chosen.
+    setting_ : Setting
+        `C`, `penalty`, `noise` and `teacher`, given or chosen.
     dataset_ : Dataset
         The training rows as the evolution saw them; ``dataset_.to_raw(individual)`` maps a member
         of the hall of fame to features in their own units.

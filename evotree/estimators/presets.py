@@ -56,10 +56,12 @@ EVOLUTION_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "mutation_probability": 0.1,
             "crossover_probability": 0.2,
             "scaling": "common",
+            "seeding": None,
             "refinement": None,
             "C": 1.0,
             "penalty": "l2",
             "noise": 0.0,
+            "teacher": None,
         },
     }
 )

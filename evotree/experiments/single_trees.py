@@ -396,5 +396,5 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+if __name__ == "__main__":  # workers find cached functions by the name of their module
+    raise SystemExit(import_module("evotree.experiments.single_trees").main())

@@ -59,7 +59,7 @@ class Refinement:
     operators : str, iterable of str or mapping of str to float, default="tao"
         Names of refiners (see `make_refiner`), for equal shares or with their shares of the
         refinements, which need not add up to 1. Keys of a mapping may also be refiners.
-    probability : float in [0, 1], default=0.02
+    probability : float in [0, 1], default=0.1
         Share of a generation's offspring that is refined.
     target : {"random", "best", "promising"}, default="random"
         Which: any with this chance, the fittest, or the fittest of each structure, structures with
@@ -82,7 +82,7 @@ class Refinement:
     """
 
     operators: str | Iterable[str] | Mapping[str | Refiner, float] = "tao"
-    probability: float = 0.02
+    probability: float = 0.1
     target: str = "random"
     every: int = 1
     max_seconds: float | None = None

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from evotree.individual import Individual
     from evotree.operators.splitting import Splitter
 
+# A fit that stops early goes on where it stopped when the node is refined again.
+_NEWTON_STEPS, _TOLERANCE = 5, 1e-2
+
 Refiner = Callable[["Individual", "Dataset"], tuple["Individual"]]
 """Changes an individual in place and returns a tuple of it."""
 
@@ -84,7 +87,8 @@ class LinearResplit:
 def draw_linear(C: tuple[float, float], penalty: str, stream: Any) -> Linear:
     """Return a logistic regression whose C is drawn log-uniformly between two bounds."""
     low, high = C
-    return Linear("logistic", penalty, C=low * (high / low) ** uniform(stream))
+    C_drawn = low * (high / low) ** uniform(stream)
+    return Linear("logistic", penalty, C=C_drawn, max_iter=_NEWTON_STEPS, tol=_TOLERANCE)
 
 
 @dataclass(frozen=True)

@@ -120,8 +120,8 @@ def init_greedy(
     splitter: str | Splitter,
     stream: np.ndarray,
     criterion: str | None = None,
-    max_rows: int = 4096,
-    max_depth: int = 8,
+    max_rows: int = 16_384,
+    max_depth: int = 10,
     min_rows: int = 5,
 ) -> Individual:
     """Make one individual by growing a tree greedily.
@@ -142,9 +142,9 @@ def init_greedy(
         Random state.
     criterion : str, optional
         Name of a criterion; by default entropy for classes and squared error for targets.
-    max_rows : int, at least 1, default=4096
+    max_rows : int, at least 1, default=16_384
         Most draws of the bootstrap sample.
-    max_depth : int, at least 1, default=8
+    max_depth : int, at least 1, default=10
         Greatest depth of a seed.
     min_rows : int, at least 2, default=5
         Nodes with fewer rows are leaves.
