@@ -119,6 +119,8 @@ def choose_settings(
             rows = np.array([row_losses(tree, held_out) for tree in chosen])
             losses[i] = np.append(losses[i], rows, axis=1)
         racing = race([losses[i] for i in racing], racing, weights)
+        if len(racing) == len(size_penalties) == 1:
+            break
     best = racing[0]
     return settings[best], size_penalties[worth_it(losses[best], weights, standard_errors)]
 
@@ -142,11 +144,11 @@ def race(losses: Sequence[np.ndarray], settings: Sequence[int], weights: np.ndar
     Returns
     -------
     list of int
-        Numbers from `settings`, by rising loss, those of equals in their order.
+        Numbers from `settings`, by rising loss, those of equals rising.
     """
     total = weights.sum()
     at_best = [rows[np.argmin(rows @ weights)] for rows in losses]
-    order = sorted(range(len(settings)), key=lambda i: at_best[i] @ weights)
+    order = sorted(range(len(settings)), key=lambda i: (at_best[i] @ weights, settings[i]))
     standing = []
     for i in order:
         difference = at_best[i] - at_best[order[0]]

@@ -1,4 +1,7 @@
-"""Hypothesis strategies: awkward data sets, individuals on them, and sequences of operators."""
+"""Hypothesis strategies: awkward data sets, individuals on them, and sequences of operators.
+
+And what holds for every individual, however it came about.
+"""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -7,10 +10,27 @@ from evotree.dataset import SCALINGS, Dataset
 from evotree.operators.crossover import cx_trees
 from evotree.operators.initialization import init_dipolar
 from evotree.operators.mutation import mut_nodes
-from evotree.operators.pruning import prune
+from evotree.operators.refiners import make_refiner
+from evotree.operators.splice import make_individual
 from evotree.rng import make_streams
 
 seeds = st.integers(0, 2**32)
+
+
+def assert_sound(individual, dataset):
+    """Check that the tree is valid and its partition and quality are those made from scratch."""
+    individual.to_tree().validate()
+    scratch = make_individual(
+        dataset, individual.weights, individual.thresholds, individual.subtree_size
+    )
+    for name, ours, theirs in zip(
+        ("weights", "thresholds", "subtree_size", "order", "start", "end", "counts"),
+        individual.nodes(),
+        scratch.nodes(),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(ours, theirs, err_msg=name)
+    assert individual.quality == scratch.quality
 
 
 @st.composite
@@ -57,8 +77,8 @@ def apply_operator(name, first, second, dataset, stream):
         return mut_nodes(first, dataset, probability=0.4, dipolar_probability=0.0)
     if name == "mate":
         return cx_trees(first, second, dataset)
-    return prune(first, dataset, 0.01)
+    return make_refiner(name, 0.01, (0.1, 10.0))(first, dataset)
 
 
-OPERATORS = ("mutate", "mutate without dipoles", "mate", "prune")
+OPERATORS = ("mutate", "mutate without dipoles", "mate", "prune", "tao", "linear", "centre")
 operator_sequences = st.lists(st.sampled_from(OPERATORS), min_size=1, max_size=8)

@@ -11,7 +11,15 @@ import pytest
 from deap import tools
 from sklearn.datasets import load_iris
 
-from evotree import Dataset, Individual, evolve, make_statistics, make_toolbox, to_frame
+from evotree import (
+    Dataset,
+    Individual,
+    Refinement,
+    evolve,
+    make_statistics,
+    make_toolbox,
+    to_frame,
+)
 from evotree.individual import FitnessMax
 from evotree.rng import as_generator
 
@@ -176,3 +184,51 @@ def test_individuals_copy_and_pickle(iris):
         np.testing.assert_array_equal(twin.order, individual.order)
         del twin.fitness.values
         assert individual.fitness.valid
+
+
+@pytest.mark.parametrize("algorithm", ["penalized", "nsga2"])
+def test_the_front_holds_the_best_of_each_size(iris, algorithm):
+    seen = {}
+
+    def look(state):
+        for individual in state.population:
+            size = len(individual)
+            seen[size] = max(seen.get(size, 0.0), individual.quality)
+
+    toolbox = make_toolbox(iris, refinement="tao", algorithm=algorithm, random_state=1)
+    front = run(iris, toolbox, callbacks=[look]).pareto_front
+    best, expected = 0.0, []
+    for size in sorted(seen):
+        if seen[size] > best:
+            best = seen[size]
+            expected.append((size, best))
+    assert [(len(member), member.quality) for member in front] == expected
+    assert len(front) > 2
+
+
+def test_two_objectives_keep_the_best_of_both(iris):
+    toolbox = make_toolbox(iris, algorithm="nsga2", random_state=1)
+    sizes, qualities = [], []
+
+    def look(state):
+        sizes.append(min(len(individual) for individual in state.population))
+        qualities.append(max(individual.quality for individual in state.population))
+
+    result = run(iris, toolbox, callbacks=[look])
+    assert qualities == sorted(qualities) and sizes == sorted(sizes, reverse=True)
+    assert result.best.quality == qualities[-1]  # the fitter of two is that of higher quality
+    assert all(len(individual.fitness.values) == 2 for individual in result.population)
+
+
+def test_outcomes_are_those_of_the_generation(iris):
+    """What survives from an earlier one says nothing of it."""
+    for algorithm in ("penalized", "nsga2"):
+        toolbox = make_toolbox(
+            iris,
+            refinement=Refinement("tao", probability=0.5, max_evaluations=10),
+            algorithm=algorithm,
+            random_state=1,
+        )
+        result = run(iris, toolbox)
+        assert result.spent.evaluations == 10
+        assert all(individual.outcome is None for individual in result.population)

@@ -19,7 +19,7 @@ def test_python_blocks_run_one_after_the_other(capsys):
     assert names["run"].generation == 300
     assert names["tree"].n_features == 4
     assert len(names["table"]) == names["model"].n_generations_ + 1
-    assert len(plt.get_fignums()) == 4
+    assert len(plt.get_fignums()) == 7
     plt.close("all")
 
 

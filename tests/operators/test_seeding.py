@@ -151,8 +151,13 @@ def test_a_tree_handed_in_is_where_the_run_begins(wine):
     start = ObliqueTreeClassifier("axis").fit(X, y)
     fitness = PenalizedAccuracy(0.005)(init_from_tree(wine, 0.005, start))[0]
     plain, seeded = (
-        EvoTreeClassifier(
-            max_generations=0, population_size=2, initial_trees=trees, random_state=0
+        EvoTreeClassifier.from_preset(
+            "gea_odt",
+            max_generations=0,
+            population_size=2,
+            scaling="standard",
+            initial_trees=trees,
+            random_state=0,
         ).fit(X, y)
         for trees in (None, [start])
     )

@@ -5,26 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evotree.operators.splice import make_individual
 from evotree.rng import make_streams
 from tests.reference import naive
-from tests.strategies import OPERATORS, any_populations, apply_operator, operator_sequences, seeds
-
-
-def assert_sound(individual, dataset):
-    """The tree is valid, and its partition and quality are those computed from scratch."""
-    individual.to_tree().validate()
-    scratch = make_individual(
-        dataset, individual.weights, individual.thresholds, individual.subtree_size
-    )
-    for name, ours, theirs in zip(
-        ("weights", "thresholds", "subtree_size", "order", "start", "end", "counts"),
-        individual.nodes(),
-        scratch.nodes(),
-        strict=True,
-    ):
-        np.testing.assert_array_equal(ours, theirs, err_msg=name)
-    assert individual.quality == scratch.quality
+from tests.strategies import (
+    OPERATORS,
+    any_populations,
+    apply_operator,
+    assert_sound,
+    operator_sequences,
+    seeds,
+)
 
 
 @given(any_populations, operator_sequences, seeds)
@@ -84,4 +74,7 @@ def test_fitness_is_deleted_exactly_where_arrays_change(drawn, name, seed):
         individual.fitness.values = (1.0,)
     children = apply_operator(name, *individuals[:2], dataset, make_streams(seed, 1, 1)[0])
     for child, parent in zip(children, individuals, strict=False):
-        assert child.fitness.valid == (child.weights is parent.weights)
+        same = all(a is b for a, b in zip(child.nodes(), parent.nodes(), strict=True))
+        assert same or not child.fitness.valid
+        if name != "tao":  # a sweep that rounding makes worse is taken back
+            assert child.fitness.valid == same

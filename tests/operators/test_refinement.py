@@ -1,0 +1,386 @@
+"""Refinement: who is refined, when and how often, what it may cost, and what is recorded."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris
+
+from evotree import Dataset, evolve, make_toolbox, to_frame
+from evotree.fitness.objectives import FitnessQualitySize, PenalizedAccuracy, QualityAndSize
+from evotree.individual import Outcome
+from evotree.operators.axis import Axis
+from evotree.operators.oc1 import OC1
+from evotree.operators.refinement import (
+    NOTHING_SPENT,
+    Refinement,
+    Spent,
+    as_refinement,
+    choose_for_refinement,
+    make_refiners,
+    refine,
+)
+from evotree.operators.refiners import Resplit, centre_margins
+from evotree.rng import make_streams
+from tests.strategies import any_populations, assert_sound, seeds
+
+NAMES = ("tao", "linear", "centre", "prune", "axis", "dipole")
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return Dataset.from_arrays(*load_iris(return_X_y=True))
+
+
+@pytest.fixture
+def offspring(iris):
+    """Thirty evaluated individuals, some of one node, with streams of their own."""
+    toolbox = make_toolbox(iris, size_penalty=0.002, random_state=1)
+    population = evolve(toolbox.population(n=30), toolbox, max_generations=3).population
+    for individual, stream in zip(population, make_streams(9, 1, 30), strict=True):
+        individual.stream = stream
+    leaf = population[3].clone()
+    leaf.stream = population[3].stream
+    make_refiners(Refinement("prune"), 1.0)["prune"][1](leaf, iris)
+    leaf.fitness.values = (1.0,)
+    assert len(leaf) == 1
+    population[3] = leaf
+    return population
+
+
+def run(dataset, refinement, n=20, max_generations=30, threads=None, **options):
+    toolbox = make_toolbox(dataset, refinement=refinement, random_state=1, **options)
+    if threads is not None:
+        toolbox.register("map", threads.map)
+    return evolve(toolbox.population(n=n), toolbox, max_generations=max_generations)
+
+
+# ---- one refinement ------------------------------------------------------------------------------
+
+
+@given(any_populations, st.sampled_from(NAMES), seeds, st.booleans(), st.booleans())
+def test_fitness_never_falls(drawn, name, seed, lamarckian, two_objectives):
+    dataset, individuals = drawn
+    evaluate = QualityAndSize() if two_objectives else PenalizedAccuracy(0.01)
+    for individual in individuals:
+        if two_objectives:
+            individual.fitness = FitnessQualitySize()
+        individual.fitness.values = evaluate(individual)
+        individual.stream = make_streams(seed, 1, 1)[0]
+        parent = individual.clone()
+        refiners = make_refiners(Refinement(name), 0.01)
+        (result,) = refine(individual, dataset, refiners, evaluate, 0.01, lamarckian)
+        assert result is individual
+        assert individual.fitness >= parent.fitness
+        gain = individual.fitness.wvalues[0] - parent.fitness.wvalues[0]
+        assert individual.outcome[:2] == (name, gain)
+        assert individual.outcome.seconds > 0.0
+        assert_sound(individual, dataset)
+        if lamarckian:
+            assert individual.fitness.values == evaluate(individual)
+        else:
+            assert individual == parent
+
+
+def test_refined_trees_are_pruned_and_baldwinian_ones_only_valued(iris, offspring):
+    evaluate = PenalizedAccuracy(0.02)
+    improved = 0
+    for individual in offspring:
+        individual.fitness.values = evaluate(individual)
+        twins = individual.clone(), individual.clone()
+        for twin, lamarckian in zip(twins, (True, False), strict=True):
+            twin.stream = make_streams(4, 0, 1)[0]
+            refine(twin, iris, make_refiners(Refinement("tao"), 0.02), evaluate, 0.02, lamarckian)
+        learnt, born = twins
+        assert learnt.fitness.values == born.fitness.values
+        assert learnt.outcome[:2] == born.outcome[:2]
+        assert born == individual
+        improved += learnt.fitness > individual.fitness
+        pruned = learnt.clone()
+        make_refiners(Refinement("prune"), 0.02)["prune"][1](pruned, iris)
+        assert learnt == individual or pruned == learnt
+    assert improved > 10
+
+
+def test_what_makes_it_worse_is_not_taken(iris, offspring):
+    def spoil(individual, dataset):
+        weights, thresholds, *_ = individual.nodes()
+        individual.replace((weights, thresholds + 1.0, *individual.nodes()[2:6], 0.0 * weights))
+        individual._quality = 0.0
+
+    for individual in offspring:
+        before, nodes = individual.fitness.values, individual.nodes()
+        refine(individual, iris, {"spoil": (1.0, spoil)}, lambda one: (one.quality - 9.0,), 0.0)
+        assert individual.fitness.values == before
+        assert all(a is b for a, b in zip(individual.nodes(), nodes, strict=True))
+        assert individual.outcome[:2] == ("spoil", 0.0)
+
+
+# ---- shares and names ----------------------------------------------------------------------------
+
+
+def test_operators_are_drawn_by_their_shares(iris, offspring):
+    calls = dict.fromkeys("abcd", 0)
+
+    def counting(name):
+        def refiner(individual, dataset):
+            calls[name] += 1
+
+        refiner.__name__ = name
+        return refiner
+
+    shares = dict(zip(map(counting, "abcd"), (7, 2, 1, 0), strict=True))
+    refiners = make_refiners(Refinement(shares), 0.01)
+    assert {name: share for name, (share, _) in refiners.items()} == {
+        "a": 0.7,
+        "b": 0.2,
+        "c": 0.1,
+        "d": 0.0,
+    }
+    n = 3000
+    individual = offspring[0]
+    for stream in make_streams(2, 0, n):
+        individual.stream = stream
+        refine(individual, iris, refiners, lambda one: (0.0,), 0.01)
+        assert calls[individual.outcome.operator] > 0
+    for name, share in zip("abcd", (0.7, 0.2, 0.1, 0.0), strict=True):
+        assert calls[name] == pytest.approx(n * share, abs=5.0 * (n * share * (1 - share)) ** 0.5)
+
+
+def test_shares_of_names():
+    assert Refinement("tao").shares() == {"tao": 1.0}
+    assert Refinement(("tao", "oc1")).shares() == {"tao": 0.5, "oc1": 0.5}
+    assert Refinement({"tao": 3.0, "oc1": 1}).shares() == {"tao": 0.75, "oc1": 0.25}
+
+
+@pytest.mark.parametrize(
+    "operators", [(), {}, {"tao": 0.0}, {"tao": -1.0, "oc1": 2.0}, {"tao": np.nan}, {"tao": np.inf}]
+)
+def test_bad_shares_are_named(iris, operators):
+    with pytest.raises(ValueError, match="refinement has the shares .* allowed are numbers"):
+        make_toolbox(iris, refinement=operators)
+
+
+def test_callables_of_one_kind_have_names_of_their_own():
+    operators = (Resplit(OC1()), Resplit(Axis()), centre_margins)
+    refiners = make_refiners(Refinement(operators), 0.01)
+    assert list(refiners) == ["Resplit", "Resplit2", "centre_margins"]
+    assert [refiner for _, refiner in refiners.values()] == list(operators)
+    assert sum(share for share, _ in refiners.values()) == pytest.approx(1.0)
+
+
+def test_costs_and_penalties_reach_the_classifiers():
+    refiners = make_refiners(Refinement(("tao", "linear"), C=2.0, penalty="l1"), 0.01)
+    assert all(refiner.C == (2.0, 2.0) for _, refiner in refiners.values())
+    assert all(refiner.penalty == "l1" for _, refiner in refiners.values())
+
+
+def test_a_parameter_describes_operators_or_all():
+    whole = Refinement(("tao", "oc1"), probability=0.5)
+    assert as_refinement(whole) is whole
+    assert as_refinement(None) is None
+    assert as_refinement("oc1") == Refinement("oc1")
+    assert as_refinement({"oc1": 2.0}).shares() == {"oc1": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("target", "worst", "'random', 'best', 'promising'"),
+        ("probability", 1.5, r"numbers in \[0, 1\]"),
+        ("probability", np.nan, r"numbers in \[0, 1\]"),
+        ("every", 0, "integers of at least 1"),
+        ("max_seconds", 0.0, "numbers above 0, and None"),
+        ("max_seconds", np.nan, "numbers above 0, and None"),
+        ("max_evaluations", -1, "numbers above 0, and None"),
+        ("C", 0.0, "a finite number above 0, or two, rising"),
+        ("C", (2.0, 1.0), "a finite number above 0, or two, rising"),
+        ("C", (1.0, np.inf), "a finite number above 0, or two, rising"),
+        ("C", (1.0, 2.0, 3.0), "a finite number above 0, or two, rising"),
+        ("penalty", "l0", "'l2', 'l1'"),
+    ],
+)
+def test_bad_parameters_are_named(name, value, allowed):
+    with pytest.raises(ValueError, match=rf"{name}=.*: allowed are {allowed}"):
+        Refinement(**{name: value})
+
+
+def test_unknown_operators_are_named(iris):
+    with pytest.raises(ValueError, match="refinement names 'polish'"):
+        make_toolbox(iris, refinement=("tao", "polish"))
+
+
+# ---- who, and when -------------------------------------------------------------------------------
+
+
+def ids(individuals):
+    return list(map(id, individuals))
+
+
+def choose(offspring, generation=1, spent=NOTHING_SPENT, **parameters):
+    return choose_for_refinement(offspring, generation, spent, refinement=Refinement(**parameters))
+
+
+def test_random_ones_come_with_the_probability(offspring):
+    times = np.zeros(len(offspring))
+    for generation in range(1, 400):
+        for individual, stream in zip(
+            offspring, make_streams(7, generation, len(offspring)), strict=True
+        ):
+            individual.stream = stream
+        chosen = ids(choose(offspring, generation, probability=0.3))
+        assert chosen == [i for i in ids(offspring) if i in set(chosen)]
+        times += np.isin(ids(offspring), chosen)
+    inner = np.array([len(individual) > 1 for individual in offspring])
+    assert (times[~inner] == 0).all() and not inner.all()
+    assert times[inner].mean() / 399 == pytest.approx(0.3, abs=0.02)
+    assert times[inner].min() > 60
+
+
+def test_the_best_are_the_fittest(offspring):
+    inner = [individual for individual in offspring if len(individual) > 1]
+    ranked = sorted((one.fitness.values[0] for one in inner), reverse=True)
+    for probability, n in ((0.1, 3), (0.5, 15), (0.001, 1), (1.0, len(inner))):
+        chosen = choose(offspring, target="best", probability=probability)
+        assert [one.fitness.values[0] for one in chosen] == ranked[:n]
+        assert len(set(ids(chosen))) == n
+    assert choose(offspring[3:4], target="best", probability=1.0) == []
+
+
+def test_the_promising_have_structures_of_their_own(offspring):
+    chosen = choose(offspring, target="promising", probability=1.0)
+    groups = {}
+    for one in offspring:
+        if len(one) > 1:
+            groups.setdefault(tuple(one.subtree_size), []).append(one.fitness.values[0])
+    assert len(groups) < len(offspring) - 1
+    assert len(chosen) == len(groups)
+    for one in chosen:
+        assert one.fitness.values[0] == max(groups[tuple(one.subtree_size)])
+    values = [one.fitness.values[0] for one in chosen]
+    assert values == sorted(values, reverse=True)
+    few = choose(offspring, target="promising", probability=0.1)
+    assert ids(few) == ids(chosen[:3])
+
+
+@pytest.mark.parametrize("target", ["random", "best", "promising"])
+def test_none_and_all(offspring, target):
+    assert choose(offspring, target=target, probability=0.0) == []
+    if target != "promising":
+        everyone = choose(offspring, target=target, probability=1.0)
+        assert len(everyone) == sum(len(one) > 1 for one in offspring)
+
+
+def test_every_so_many_generations(offspring):
+    when = [
+        generation
+        for generation in range(1, 10)
+        if choose(offspring, generation, every=3, probability=1.0)
+    ]
+    assert when == [3, 6, 9]
+
+
+# ---- budgets -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", ["random", "best", "promising"])
+def test_budgets_limit_the_choice(offspring, target):
+    parameters = {"target": target, "probability": 1.0}
+    full = choose(offspring, **parameters)
+    for n_spent, n_left in ((0, 5), (3, 2), (5, 0), (9, 0)):
+        chosen = choose(offspring, spent=Spent(n_spent, 1.0), max_evaluations=5, **parameters)
+        assert ids(chosen) == ids(full[:n_left])
+    assert choose(offspring, spent=Spent(2, 3.0), max_seconds=3.0, **parameters) == []
+    in_time = choose(offspring, spent=Spent(2, 2.9), max_seconds=3.0, **parameters)
+    assert ids(in_time) == ids(full)
+
+
+def test_what_is_spent_adds_up(offspring):
+    offspring[0].outcome = Outcome("tao", 0.1, 0.5)
+    offspring[1].outcome = Outcome("oc1", 0.0, 0.25)
+    offspring[2].outcome = None  # a refinement of the user's need not say
+    assert Spent(4, 1.0).plus(offspring[:3]) == Spent(7, 1.75)
+    assert NOTHING_SPENT.plus([]) == NOTHING_SPENT == Spent(0, 0.0)
+
+
+def test_a_run_keeps_its_budget_of_evaluations(iris):
+    limited = run(iris, Refinement("tao", probability=0.3, max_evaluations=20))
+    tried = to_frame(limited.logbook)["refinement_tao_tried"]
+    assert tried.sum() == 20 == limited.spent.evaluations
+    assert tried.iloc[-1] == 0 and (tried > 0).sum() > 2
+    free = run(iris, Refinement("tao", probability=0.3))
+    n_before = int(np.flatnonzero(tried.cumsum() == 20)[0])  # until then the runs are the same
+    columns = ["nevals", "fitness_best", "fitness_mean", "size_mean"]
+    first, second = (to_frame(one.logbook)[columns][:n_before] for one in (limited, free))
+    assert first.equals(second)
+    assert free.spent.evaluations > 40
+
+
+def test_a_run_keeps_its_budget_of_seconds(iris):
+    limited = run(iris, Refinement("tao", probability=0.5, max_seconds=1e-9))
+    tried = to_frame(limited.logbook)["refinement_tao_tried"]
+    assert (tried > 0).sum() == 1
+    assert limited.spent.seconds >= 1e-9
+    unlimited = run(iris, Refinement("tao", probability=0.5, max_seconds=1e9))
+    tried = to_frame(unlimited.logbook)["refinement_tao_tried"]
+    assert (tried > 0).sum() > 20
+
+
+# ---- records -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("algorithm", ["penalized", "nsga2"])
+@pytest.mark.parametrize("lamarckian", [True, False])
+def test_the_chapter_adds_up(iris, algorithm, lamarckian):
+    """Also where offspring that were refined do not survive."""
+    calls = []
+
+    def counted(individual, dataset):
+        calls.append(len(individual))
+        return centre_margins(individual, dataset)
+
+    refinement = Refinement(
+        {counted: 1.0, "tao": 2.0}, probability=0.4, every=2, lamarckian=lamarckian
+    )
+    result = run(iris, refinement, algorithm=algorithm)
+    table = to_frame(result.logbook)
+    tried = table["refinement_counted_tried"] + table["refinement_tao_tried"]
+    assert table["refinement_counted_tried"].sum() == len(calls) > 10
+    assert tried.sum() == result.spent.evaluations > 2 * len(calls)
+    assert (tried[1::2] == 0).all() and (tried[2::2] > 0).all() and tried[0] == 0
+    assert (tried <= table["nevals"]).all()
+    seconds = table["refinement_counted_seconds"] + table["refinement_tao_seconds"]
+    assert seconds.sum() == pytest.approx(result.spent.seconds)
+    for name in ("counted", "tao"):
+        improved, gain = table[f"refinement_{name}_improved"], table[f"refinement_{name}_gain"]
+        assert (improved <= table[f"refinement_{name}_tried"]).all()
+        assert ((gain > 0.0) == (improved > 0)).all()
+    assert table["refinement_tao_improved"].sum() > 5
+    assert "refinement" not in run(iris, None, max_generations=2).logbook.chapters
+
+
+def test_refinement_helps_the_run(iris):
+    plain, refined = (run(iris, name, max_generations=15) for name in (None, "tao"))
+    assert refined.best.fitness >= plain.best.fitness
+    assert refined.best.quality > 0.97
+
+
+@pytest.mark.parametrize("algorithm", ["penalized", "nsga2"])
+def test_the_same_run_for_any_number_of_threads(iris, algorithm):
+    refinement = Refinement(("tao", "oc1", "centre"), probability=0.3)
+    serial = run(iris, refinement, algorithm=algorithm, max_generations=12)
+    with ThreadPoolExecutor(3) as executor:
+        threaded = run(iris, refinement, algorithm=algorithm, max_generations=12, threads=executor)
+    assert all(a == b for a, b in zip(serial.population, threaded.population, strict=True))
+    assert serial.spent.evaluations == threaded.spent.evaluations > 10
+
+
+def test_users_own_refinement_needs_no_record(iris):
+    toolbox = make_toolbox(iris, random_state=1)
+    toolbox.register("choose", lambda offspring, generation, spent: offspring[:2])
+    toolbox.register("refine", lambda individual: (individual,))
+    result = evolve(toolbox.population(n=20), toolbox, max_generations=10)
+    assert result.spent == Spent(20, 0.0)
+    assert "refinement" not in result.logbook.chapters

@@ -1,0 +1,203 @@
+"""Refiners: sound trees, untouched parents, margins, one node at a time, sweeps that never hurt."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.datasets import load_diabetes, load_wine
+
+from evotree.dataset import Dataset
+from evotree.operators.axis import Axis
+from evotree.operators.initialization import init_dipolar
+from evotree.operators.linear import Linear
+from evotree.operators.oc1 import OC1
+from evotree.operators.refiners import (
+    LinearResplit,
+    Prune,
+    Resplit,
+    TaoSweep,
+    centre_margins,
+    draw_linear,
+    make_refiner,
+)
+from evotree.operators.splitters import SPLITTERS
+from evotree.operators.tao import leaf_predictions, reduced_problem
+from evotree.rng import make_streams
+from tests.strategies import any_populations, assert_sound, seeds
+
+NAMES = sorted({"tao", "centre", "prune", "linear", *SPLITTERS})
+bounds = st.sampled_from(((0.1, 10.0), (1e-3, 1e-3), (5.0, 500.0)))
+
+
+def refined(name, individual, dataset, seed=0, C=(0.1, 10.0)):
+    """Apply a refiner to a clone."""
+    clone = individual.clone()
+    clone.stream = make_streams(seed, 1, 1)[0]
+    (result,) = make_refiner(name, 0.01, C)(clone, dataset)
+    assert result is clone
+    return clone
+
+
+def dipolar_trees(load, task="classification", n=4):
+    """Return a data set and some larger trees on it."""
+    dataset = Dataset.from_arrays(*load(return_X_y=True), task=task)
+    return dataset, [init_dipolar(dataset, 0.0, stream) for stream in make_streams(3, 0, n)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_trees_stay_sound_parents_untouched_and_draws_repeat(name):
+    @settings(max_examples=12)
+    @given(any_populations, seeds)
+    def check(drawn, seed):
+        dataset, individuals = drawn
+        for individual in individuals[:2]:
+            individual.fitness.values = (1.0,)
+            before = [array.copy() for array in individual.nodes()]
+            first, second = (refined(name, individual, dataset, seed) for _ in range(2))
+            assert_sound(first, dataset)
+            assert first == second and first.stream == second.stream
+            assert len(first) <= len(individual)
+            assert individual.fitness.values == (1.0,)
+            for ours, copy in zip(individual.nodes(), before, strict=True):
+                np.testing.assert_array_equal(ours, copy)
+
+    check()
+
+
+@given(any_populations, seeds, bounds)
+def test_a_sweep_never_lowers_the_quality(drawn, seed, C):
+    dataset, individuals = drawn
+    for individual in individuals:
+        for _ in range(3):
+            after = refined("tao", individual, dataset, seed, C)
+            assert after.quality >= individual.quality
+            individual = after
+
+
+@pytest.mark.parametrize(
+    ("load", "task"), [(load_wine, "classification"), (load_diabetes, "regression")]
+)
+def test_sweeps_make_random_trees_better(load, task):
+    dataset, trees = dipolar_trees(load, task)
+    for tree in trees:
+        assert refined("tao", tree, dataset).quality > tree.quality
+
+
+@given(any_populations)
+def test_centred_margins_move_no_row(drawn):
+    dataset, individuals = drawn
+    for individual in individuals:
+        centred = refined("centre", individual, dataset)
+        for at in (0, 2, 3, 4, 5, 6):  # all but the thresholds
+            np.testing.assert_array_equal(centred.nodes()[at], individual.nodes()[at])
+        assert centred.quality == individual.quality
+        for k in np.flatnonzero(individual.subtree_size > 1):
+            check_threshold(dataset, individual, k, centred.thresholds[k])
+
+
+def check_threshold(dataset, individual, k, threshold):
+    """Compare a centred threshold with the middle of the gap between the rows of the two sides."""
+    second = k + 1 + individual.subtree_size[k + 1]
+    sides = [
+        individual.order[individual.start[child] : individual.end[child]]
+        for child in (k + 1, second)
+    ]
+    left, right = (dataset.X[rows] @ individual.weights[k] for rows in sides)
+    near = 1e-9 * (1.0 + np.abs(left).max() + np.abs(right).max())
+    nearest_left = dataset.y[sides[0][left >= left.max() - near]]
+    nearest_right = dataset.y[sides[1][right <= right.min() + near]]
+    middle = (left.max() + right.min()) / 2.0
+    kept = threshold == individual.thresholds[k]
+    assert kept or threshold == pytest.approx(middle, abs=near)
+    differ = nearest_left[:, None] != nearest_right[None, :]
+    if differ.all():
+        assert threshold == pytest.approx(middle, abs=near)
+    if not differ.any():
+        assert kept
+
+
+def test_margins_that_are_centred_stay_and_keep_the_fitness():
+    dataset, trees = dipolar_trees(load_wine)
+    for tree in trees:
+        once = refined("centre", tree, dataset)
+        assert not once.fitness.valid
+        once.fitness.values = (0.5,)
+        twice = refined("centre", once, dataset)
+        assert twice.fitness.values == (0.5,)
+        assert all(a is b for a, b in zip(once.nodes(), twice.nodes(), strict=True))
+
+
+@pytest.mark.parametrize("name", ["linear", "axis", "oc1"])
+def test_a_resplit_changes_one_test(name):
+    dataset, trees = dipolar_trees(load_wine, n=6)
+    n_changed = 0
+    for seed, tree in enumerate(trees):
+        after = refined(name, tree, dataset, seed)
+        tests = {(w.tobytes(), t) for w, t in zip(tree.weights, tree.thresholds, strict=True)}
+        new = [
+            w
+            for w, t in zip(after.weights, after.thresholds, strict=True)
+            if (w.tobytes(), t) not in tests
+        ]
+        assert len(new) <= 1
+        n_changed += len(new)
+        if name == "axis":
+            assert all((w != 0.0).sum() == 1 for w in new)
+    assert n_changed >= 3
+
+
+def test_a_resplit_meets_every_node_that_matters():
+    dataset, (tree, *_) = dipolar_trees(load_wine)
+    seen = set()
+
+    def splitter(node, stream):
+        seen.add(node.X.tobytes())
+
+    for seed in range(30 * len(tree)):
+        clone = tree.clone()
+        clone.stream = make_streams(seed, 0, 1)[0]
+        Resplit(splitter)(clone, dataset)
+    predictions = leaf_predictions(tree, dataset.n_classes)
+    problems = [
+        reduced_problem(tree, dataset, k, tree.weights, tree.thresholds, predictions)
+        for k in np.flatnonzero(tree.subtree_size > 1)
+    ]
+    # Where all rows belong to one side no splitter is needed.
+    open_ones = [node.X.tobytes() for node in problems if node is not None and np.ptp(node.y) > 0]
+    assert len(open_ones) > 3 and seen == set(open_ones)
+
+
+@given(st.floats(-8.0, 4.0), st.floats(0.0, 4.0), seeds)
+def test_a_drawn_cost_lies_between_its_bounds(exponent, width, seed):
+    low = 10.0**exponent
+    high = low * 10.0**width
+    linear = draw_linear((low, high), "l1", make_streams(seed, 0, 1)[0])
+    assert isinstance(linear, Linear) and (linear.loss, linear.penalty) == ("logistic", "l1")
+    assert low * (1.0 - 1e-12) <= linear.C <= high * (1.0 + 1e-12)
+    cost = draw_linear((low, low), "l2", make_streams(seed, 0, 1)[0]).C
+    assert cost == low
+
+
+def test_drawn_costs_are_log_uniform():
+    stream = make_streams(5, 0, 1)[0]
+    costs = [draw_linear((0.01, 100.0), "l2", stream).C for _ in range(2000)]
+    assert stats.kstest(np.log10(costs), stats.uniform(-2.0, 4.0).cdf).pvalue > 0.001
+
+
+def test_names_of_refiners():
+    C = (0.5, 2.0)
+    assert make_refiner("tao", 0.0, C, "l1") == TaoSweep(C, "l1")
+    assert make_refiner("linear", 0.0, C, "l1") == LinearResplit(C, "l1")
+    assert make_refiner("prune", 0.25, C) == Prune(0.25)
+    assert make_refiner("centre", 0.0, C) is centre_margins
+    assert make_refiner("axis", 0.0, C) == Resplit(Axis())
+    assert make_refiner("oc1", 0.0, C) == Resplit(OC1())
+    own = Resplit(OC1(random_start=True))
+    assert make_refiner(own, 0.0, C) is own
+    with pytest.raises(
+        ValueError, match=r"refinement names 'polish': allowed are \[.*'axis'.*'tao'"
+    ):
+        make_refiner("polish", 0.0, C)
+    with pytest.raises(ValueError, match="refinement names 3: allowed are names and callables"):
+        make_refiner(3, 0.0, C)

@@ -1,0 +1,250 @@
+"""Rows that are not in the data: between neighbours, blurred, and labelled by a teacher."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, VotingClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from evotree.dataset import SCALINGS, Dataset
+from evotree.operators.resampling import blur, interpolate, teach
+from evotree.rng import make_streams
+from tests.strategies import datasets, seeds
+
+any_datasets = st.sampled_from(("classification", "regression")).flatmap(
+    lambda task: datasets(max_rows=25, task=task)
+)
+
+
+def stream(seed=0):
+    return make_streams(seed, 0, 1)[0]
+
+
+def iris(**options):
+    return Dataset.from_arrays(*load_iris(return_X_y=True), **options)
+
+
+def assert_same_rows(first, second):
+    for name in ("X", "y", "sample_weight", "raw"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name), err_msg=name)
+
+
+def assert_well_formed(dataset, like):
+    """The units, classes and types are those of another data set, the arrays read-only."""
+    assert dataset.X.dtype == dataset.raw.dtype == dataset.sample_weight.dtype == np.float64
+    assert dataset.X.flags.c_contiguous and dataset.y.dtype == like.y.dtype
+    assert dataset.classes is like.classes and dataset.scale is like.scale
+    assert dataset.n_statistics == like.n_statistics
+    assert not any(
+        array.flags.writeable
+        for array in (dataset.X, dataset.y, dataset.sample_weight, dataset.raw)
+    )
+    assert (dataset.sample_weight > 0.0).all()
+    np.testing.assert_array_equal(dataset.raw, dataset.X * like.scale + like.mean)
+
+
+# ---- between neighbours --------------------------------------------------------------------------
+
+
+@given(any_datasets, seeds)
+def test_without_noise_rows_lie_between_two_training_rows(dataset, seed):
+    drawn = interpolate(dataset, 30, 0.0, stream(seed))
+    X = dataset.X
+    assert drawn.shape == (30, X.shape[1])
+    apart = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))
+    for row in drawn:
+        to = np.sqrt(((X - row) ** 2).sum(axis=1))
+        detour = to[:, None] + to[None] - apart
+        assert detour.min() <= 1e-7 * (1.0 + apart.max())
+    np.testing.assert_array_equal(drawn, interpolate(dataset, 30, 0.0, stream(seed)))
+
+
+def test_the_two_are_neighbours():
+    """Between two far clouds there are no rows, though both hold both classes."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2)) + np.repeat([[0.0], [1000.0]], 30, axis=0)
+    dataset = Dataset.from_arrays(X, rng.integers(0, 2, 60))
+    raw = interpolate(dataset, 500, 0.0, stream()) * dataset.scale + dataset.mean
+    assert ((np.abs(raw) < 10.0) | (np.abs(raw - 1000.0) < 10.0)).all()
+    assert len(np.unique(raw[:, 0])) > 450
+
+
+def test_rows_are_drawn_by_their_weights():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 3)) + np.repeat([[0.0], [100.0]], 20, axis=0)
+    weight = np.repeat([1.0, 4.0], 20)
+    dataset = Dataset.from_arrays(X, rng.integers(0, 2, 40), weight)
+    raw = interpolate(dataset, 5000, 0.0, stream()) * dataset.scale + dataset.mean
+    assert (raw[:, 0] > 50.0).mean() == pytest.approx(0.8, abs=0.03)
+
+
+@pytest.mark.parametrize("scaling", SCALINGS)
+def test_noise_is_in_units_of_the_features(scaling):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 4)) * [1.0, 100.0, 1e-3, 0.0]
+    dataset = Dataset.from_arrays(X, rng.integers(0, 2, 200), scaling=scaling)
+    added = [
+        interpolate(dataset, 4000, 0.5, stream()) - interpolate(dataset, 4000, 0.0, stream()),
+        blur(dataset, 0.5, 20, stream()).X[200:] - np.tile(dataset.X, (20, 1)),
+    ]
+    for noise in added:
+        deviation = (noise * dataset.scale).std(axis=0)
+        np.testing.assert_allclose(deviation, 0.5 * X.std(axis=0), rtol=0.05)
+        assert (noise[:, 3] == 0.0).all()  # a constant column stays constant
+
+
+def test_one_row():
+    dataset = Dataset.from_arrays([[3.0, 4.0]], [1])
+    np.testing.assert_array_equal(interpolate(dataset, 5, 1.0, stream()), np.zeros((5, 2)))
+    assert blur(dataset, 1.0, 3, stream()).X.shape == (4, 2)
+
+
+# ---- noisy copies --------------------------------------------------------------------------------
+
+
+@given(any_datasets, st.integers(1, 4), st.sampled_from((0.0, 0.1, 2.0)), seeds)
+def test_blurred_copies_share_weights_and_targets(dataset, n_copies, noise, seed):
+    blurred = blur(dataset, noise, n_copies, stream(seed))
+    assert_well_formed(blurred, dataset)
+    n = dataset.X.shape[0]
+    assert blurred.X.shape[0] == n * (n_copies + 1)
+    np.testing.assert_array_equal(blurred.X[:n], dataset.X)
+    np.testing.assert_array_equal(blurred.y.reshape(-1, n), np.tile(dataset.y, (n_copies + 1, 1)))
+    shares = blurred.sample_weight.reshape(-1, n)
+    np.testing.assert_allclose(shares.sum(axis=0), dataset.sample_weight)
+    np.testing.assert_array_equal(shares, np.tile(shares[0], (n_copies + 1, 1)))
+    if noise == 0.0:
+        np.testing.assert_array_equal(blurred.X, np.tile(dataset.X, (n_copies + 1, 1)))
+    assert_same_rows(blurred, blur(dataset, noise, n_copies, stream(seed)))
+
+
+def test_copies_differ():
+    dataset = iris()
+    blurred = blur(dataset, 0.1, 3, stream())
+    copies = blurred.X.reshape(4, *dataset.X.shape)
+    assert all((copies[i] != copies[j]).all() for i in range(4) for j in range(i))
+    other = blur(dataset, 0.1, 3, stream(1))
+    assert (other.X[150:] != blurred.X[150:]).any()
+
+
+# ---- teachers ------------------------------------------------------------------------------------
+
+
+class Recorder(ClassifierMixin, BaseEstimator):
+    """A teacher that says 1 above a bound on the first feature, and what it was fitted to."""
+
+    fitted = ()
+
+    def __init__(self, bound=0.0, random_state=None):
+        self.bound = bound
+        self.random_state = random_state
+
+    def fit(self, X, y, sample_weight=None):
+        Recorder.fitted = X, y, sample_weight, self.random_state
+        return self
+
+    def predict(self, X):
+        return (X[:, 0] > self.bound).astype(np.int64)
+
+
+class Unweighted(Recorder):
+    """One whose `fit` takes no weights."""
+
+    def fit(self, X, y):
+        return super().fit(X, y)
+
+
+def test_labels_are_the_teachers():
+    dataset = iris()
+    teacher = Recorder(0.25)
+    taught = teach(dataset, teacher, 400, 0.1, stream())
+    assert_well_formed(taught, dataset)
+    n = dataset.X.shape[0]
+    assert taught.X.shape == (n + 400, 4)
+    np.testing.assert_array_equal(taught.X[:n], dataset.X)
+    np.testing.assert_array_equal(taught.y, taught.X[:, 0] > 0.25)
+    assert taught.n_classes == 3
+    np.testing.assert_array_equal(taught.sample_weight[:n], dataset.sample_weight)
+    assert taught.sample_weight[n:].sum() == pytest.approx(dataset.total_weight)
+    assert np.ptp(taught.sample_weight[n:]) == 0.0
+    X, y, weight, random_state = Recorder.fitted
+    assert X is dataset.X and y is dataset.y and weight is dataset.sample_weight
+    assert isinstance(random_state, int) and teacher.random_state is None
+    assert_same_rows(taught, teach(dataset, Recorder(0.25), 400, 0.1, stream()))
+
+
+def test_rows_are_repeated_where_a_teacher_takes_no_weights():
+    X = [[0.0], [1.0], [2.0], [3.0]]
+    dataset = Dataset.from_arrays(X, [0, 1, 0, 1], [0.5, 1.0, 1.6, 1e9])
+    teach(dataset, Unweighted(), 5, 0.0, stream())
+    fitted, y, weight, _ = Recorder.fitted
+    n_times = [1, 2, 3, 100]
+    np.testing.assert_array_equal(fitted, dataset.X.repeat(n_times, axis=0))
+    np.testing.assert_array_equal(y, np.repeat([0, 1, 0, 1], n_times))
+    assert weight is None
+
+
+@pytest.mark.parametrize(
+    "teacher",
+    [
+        KNeighborsClassifier(3),
+        make_pipeline(StandardScaler(), DecisionTreeClassifier()),
+        ExtraTreesClassifier(10),
+        VotingClassifier([("a", ExtraTreesClassifier(5)), ("b", DecisionTreeClassifier())]),
+    ],
+    ids=lambda teacher: type(teacher).__name__,
+)
+def test_any_classifier_teaches_and_a_seed_repeats_it(teacher):
+    dataset = iris()
+    taught = teach(dataset, teacher, 300, 0.05, stream(3))
+    assert_same_rows(taught, teach(dataset, teacher, 300, 0.05, stream(3)))
+    agree = taught.y[: len(dataset.y)] == dataset.y
+    assert agree.mean() > 0.93
+    assert set(taught.y) == {0, 1, 2}
+    other = teach(dataset, teacher, 300, 0.05, stream(4))
+    assert (other.X[200:] != taught.X[200:]).any()
+
+
+def test_errors_of_a_teacher_come_through():
+    class Broken(Recorder):
+        def fit(self, X, y, sample_weight=None):
+            raise ValueError("no reason")
+
+    with pytest.raises(ValueError, match="no reason"):
+        teach(iris(), Broken(), 5, 0.0, stream())
+
+
+def test_targets_are_taught_in_units_of_the_data_set():
+    X, y = load_diabetes(return_X_y=True)
+    dataset = Dataset.from_arrays(X, 1e6 + 1e3 * y, task="regression")
+    taught = teach(dataset, ExtraTreesRegressor(20, min_samples_leaf=2), 500, 0.1, stream())
+    assert_well_formed(taught, dataset)
+    n = dataset.X.shape[0]
+    assert np.corrcoef(taught.y[:n], dataset.y)[0, 1] > 0.9
+    assert np.abs(taught.y).max() <= np.abs(dataset.y).max()
+
+
+def test_a_weight_of_two_is_a_row_given_twice():
+    X, y = load_iris(return_X_y=True)
+    weight = np.random.default_rng(0).integers(1, 3, len(y))
+    weighted = Dataset.from_arrays(X, y, weight)
+    repeated = Dataset.from_arrays(X.repeat(weight, axis=0), y.repeat(weight))
+    assert_same_rows(blur(weighted, 0.1, 2, stream()), blur(repeated, 0.1, 2, stream()))
+    for teacher in (DecisionTreeClassifier(), KNeighborsClassifier(3)):
+        first, second = (teach(rows, teacher, 50, 0.1, stream()) for rows in (weighted, repeated))
+        assert_same_rows(first, second)
+
+
+@pytest.mark.parametrize("targets", [[0] * 12, [5, 9] * 6])
+def test_few_classes_and_a_fold_without_one(targets):
+    X = np.random.default_rng(0).standard_normal((12, 2))
+    dataset = Dataset.from_arrays(X, targets)
+    part = dataset.take(dataset.y == 0)
+    taught = teach(part, ExtraTreesClassifier(5), 20, 0.1, stream())
+    assert (taught.y == 0).all() and taught.n_classes == dataset.n_classes
