@@ -206,7 +206,9 @@ class Dataset:
         if self.n_classes:
             unknown = np.setdiff1d(y, self.classes)
             if unknown.size:
-                raise ValueError(f"y has the label {unknown[0]!r}: allowed are {self.classes}.")
+                raise ValueError(
+                    f"y has the label {unknown.tolist()[0]!r}: allowed are {self.classes.tolist()}."
+                )
             codes = np.searchsorted(self.classes, y).astype(np.int32)
         else:
             codes = (_check_targets(y) - self.target_mean) / self.target_scale

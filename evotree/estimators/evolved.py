@@ -211,19 +211,20 @@ class EvolvedTree(TreeEstimator):
         self.dataset_ = dataset = self._make_dataset(X, y, sample_weight, self.scaling)
         seed = seed_from(self.random_state)
         choosing, resampling = make_streams(seed, _OWN_STREAMS, 2)
-        begin, n_generations = time.perf_counter(), self.max_generations
+        begin, interrupted = time.perf_counter(), False
         setting, self.size_penalty_ = self._settings()[0], self._size_penalties()[0]
         try:
             setting, self.size_penalty_ = self._choose(dataset, seed, choosing, resampling.copy())
         except KeyboardInterrupt:
             if not self.keep_on_interrupt:
                 raise
-            n_generations = 0
+            interrupted = True
         self.setting_ = setting
         rows = self._resample(dataset, setting, resampling)
         time_left = None
         if self.time_limit is not None:
             time_left = self.time_limit - (time.perf_counter() - begin)
+        n_generations = 0 if interrupted else self.max_generations
         with progress_bar(n_generations, disable=not self.verbose) as show:
             run = self._evolve(
                 rows,
@@ -244,7 +245,7 @@ class EvolvedTree(TreeEstimator):
         self.hall_of_fame_ = run.hall_of_fame
         self.pareto_front_ = run.pareto_front
         self.n_generations_ = run.generation
-        self.stop_reason_ = run.stop_reason
+        self.stop_reason_ = "interrupt" if interrupted else run.stop_reason
         return self
 
     def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
@@ -284,6 +285,8 @@ class EvolvedTree(TreeEstimator):
         """Return the settings among which cross-validation chooses."""
         given = {name: getattr(self, name) for name in Setting._fields}
         given = {name: value for name, value in given.items() if not _is_auto(value)}
+        if self.refinement is None:  # nothing is fitted that they could regularize
+            given = {"C": 1.0, "penalty": "l2"} | given
         settings = []
         for candidate in SETTINGS:
             setting = candidate._replace(**given)

@@ -54,7 +54,8 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         them, with or without their shares; or an `evotree.Refinement`, which says also how many,
         which and when, its `C` and `penalty` being those below.
     weight_penalty : float, at least 0, default=0.0
-        What a test on all features costs; one on a part of them costs as large a part.
+        What a test on all features costs; one on a part of them costs as large a part. Zeros come
+        from `penalty` "l1" and from tests of one feature, which the seeds ``"axis"`` have.
     C : float above 0, tuple of two, or "auto", default="auto"
         Cost of a row's loss in the linear classifiers that refine trees; of two numbers, each
         refinement draws one between them, log-uniformly.

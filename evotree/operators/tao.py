@@ -270,11 +270,11 @@ def tao_sweep(
                 weights[k], thresholds[k] = found
                 changed = True
     if changed:
-        before, quality = individual.nodes(), individual.quality
-        replace_tests(individual, dataset, weights, thresholds)
+        swept = individual.clone()
+        replace_tests(swept, dataset, weights, thresholds)
         # A row on a hyperplane may fall to the other side than its projection above had it.
-        if monotone and individual.quality < quality:
-            individual.replace(before)
+        if not (monotone and swept.quality < individual.quality):
+            individual.replace(swept.nodes())
     return (individual,)
 
 
