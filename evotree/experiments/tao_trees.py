@@ -1,0 +1,170 @@
+"""How the trees of the study of TAO are made: optimized, cut to fewer leaves, optimized again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from evotree.dataset import Dataset
+from evotree.estimators import ObliqueTreeClassifier
+from evotree.estimators.tao import TAOClassifier
+from evotree.individual import Individual
+from evotree.operators.pruning import kept_nodes, node_risk, prune_marked, weakest_links
+
+STAGE_SWEEPS, MAX_SWEEPS = 4, 14
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a tree is made: settings of `TAOClassifier`, and what is done around it.
+
+    Attributes
+    ----------
+    Cs : tuple of float
+        Falling values of C; a tree is optimized with each in turn, as along a path.
+    init : str or Splitter
+        Grows the initial tree.
+    depth : int
+        To this depth.
+    loss, penalty, scaling : str
+        As for `TAOClassifier`.
+    leaves : tuple of int
+        Before, the tree is optimized and cut to so many leaves, weakest links first, stage by
+        stage.
+    stage_penalty : str
+        Penalty of the stages.
+    stage_C : float
+        Their C.
+    copies : int
+        Each training row has so many copies with noise.
+    noise : float
+        The noise's standard deviation, in units of the features' own.
+    """
+
+    Cs: tuple[float, ...]
+    init: Any = "axis"
+    depth: int = 14
+    loss: str = "svm"
+    penalty: str = "l2"
+    scaling: str = "standard"
+    leaves: tuple[int, ...] = ()
+    stage_penalty: str = "l2"
+    stage_C: float = 0.02
+    copies: int = 0
+    noise: float = 0.0
+
+
+def cut(individual: Individual, dataset: Dataset, n_leaves: int) -> None:
+    """Cut a tree to at most so many leaves, weakest links first.
+
+    Parameters
+    ----------
+    individual : Individual
+        Changed in place: becomes the first tree of Breiman's sequence that is small enough, where
+        a link is weak that lowers the training error little for each of its leaves.
+    dataset : Dataset
+        Its rows.
+    n_leaves : int, at least 1
+        Most leaves.
+    """
+    risk = node_risk(individual.counts, dataset.n_classes)
+    cut_at = weakest_links(risk, individual.subtree_size)
+    for alpha in np.unique(cut_at[~individual.is_leaf]):
+        kept, _ = kept_nodes(individual.subtree_size, cut_at <= alpha)
+        if (kept.size + 1) // 2 <= n_leaves:
+            prune_marked(individual, dataset, cut_at <= alpha)
+            return
+
+
+def add_noise(
+    X: np.ndarray, y: np.ndarray, copies: int, noise: float, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows and labels with copies of the rows that have normal noise.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Rows.
+    y : ndarray of shape (n_samples,)
+        Their labels.
+    copies : int, at least 0
+        How many of each row.
+    noise : float, at least 0
+        Standard deviation, in units of the features' own.
+    seed : int
+        Seed of the noise.
+
+    Returns
+    -------
+    X : ndarray of shape ((copies + 1) * n_samples, n_features)
+        The rows, then the copies.
+    y : ndarray of shape ((copies + 1) * n_samples,)
+        Their labels.
+    """
+    draw = np.random.default_rng(seed).standard_normal
+    scale = noise * X.std(axis=0)
+    blurred = [X + scale * draw(X.shape) for _ in range(copies)]
+    return np.concatenate([X, *blurred]), np.tile(y, copies + 1)
+
+
+def start_tree(recipe: Recipe, X: np.ndarray, y: np.ndarray, seed: int) -> ClassifierMixin:
+    """Grow the initial tree of a recipe, without optimizing it."""
+    tree = ObliqueTreeClassifier(
+        recipe.init,
+        criterion="entropy",
+        max_depth=recipe.depth,
+        min_samples_split=5,
+        scaling=recipe.scaling,
+        random_state=seed,
+    )
+    return tree.fit(X, y)
+
+
+def fit_recipe(recipe: Recipe, X: np.ndarray, y: np.ndarray, seed: int) -> ClassifierMixin:
+    """Make the tree of a recipe.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        How.
+    X : ndarray of shape (n_samples, n_features)
+        Training rows.
+    y : ndarray of shape (n_samples,)
+        Their labels.
+    seed : int
+        Seed.
+
+    Returns
+    -------
+    TAOClassifier
+        Fitted.
+    """
+    X, y = add_noise(X, y, recipe.copies, recipe.noise, seed)
+    model = TAOClassifier(
+        recipe.init,
+        depth=recipe.depth,
+        loss=recipe.loss,
+        scaling=recipe.scaling,
+        random_state=seed,
+    )
+    dataset = model._make_dataset(X, y, None, recipe.scaling)
+    individual = model._first(dataset)
+
+    def optimize(penalty: str, C: float, max_iter: int, monotone: bool = False) -> None:
+        model.set_params(penalty=penalty, C=C, max_iter=max_iter)
+        model.n_iter_ = model._optimize(individual, dataset, monotone)
+
+    # As along a path, where C is another the first sweep takes the new tests at any rate.
+    for k, n_leaves in enumerate(recipe.leaves):
+        optimize(recipe.stage_penalty, recipe.stage_C, STAGE_SWEEPS, monotone=k > 0)
+        if individual.is_leaf.sum() > n_leaves:
+            cut(individual, dataset, n_leaves)
+    if recipe.leaves:
+        optimize(recipe.stage_penalty, recipe.stage_C, MAX_SWEEPS, monotone=True)
+    for C in recipe.Cs:
+        optimize(recipe.penalty, C, MAX_SWEEPS)
+    model.tree_ = dataset.to_raw(individual.to_tree())
+    return model

@@ -1,0 +1,400 @@
+"""The study of variants: how the defaults of `EvoTreeClassifier` were chosen, what each is worth.
+
+``python -m evotree.experiments.variants --data-home DIR --out docs/results --jobs 2`` runs what is
+missing and writes ``variants.md``. Every run is appended to ``variants_runs.csv`` as it finishes,
+so that a study that was stopped goes on where it was.
+
+A variant overrides some of the defaults, whatever these are at the time. Each row holds a checksum
+of all parameters: where a default has changed, its rows no longer count and are run anew.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.datasets import load_iris
+
+from evotree.estimators import EvoTreeClassifier
+from evotree.estimators.evolved import SETTINGS, Setting
+from evotree.experiments.problems import make_problem
+from evotree.experiments.protocols import load_cached, take_fold
+from evotree.experiments.single_trees import CHOSEN_ON
+from evotree.experiments.studies import count_done, markdown_table, read_arguments, run_study
+from evotree.operators.refinement import Refinement, as_refinement
+from evotree.tuning import SIZE_PENALTIES
+
+N_FOLDS = 5
+DEFAULT = "default"
+REFINERS = ("tao", "linear", "oc1", "cross_entropy", "wodt", "centre", "prune")
+TEN = (*CHOSEN_ON, "wine")
+"""The data sets of the ablation; on wine nothing is chosen."""
+
+SEEDINGS: Mapping[str, Any] = {
+    "no seeds": None,
+    "linear 0.2, axis 0.1": {"linear": 0.2, "axis": 0.1},
+    "linear 0.3": {"linear": 0.3},
+    "axis 0.3": {"axis": 0.3},
+    "wodt 0.3": {"wodt": 0.3},
+    "axis, linear, oc1, wodt 0.1": dict.fromkeys(("axis", "linear", "oc1", "wodt"), 0.1),
+}
+"""Seedings by name."""
+
+KEY = ("dataset", "variant", "fold", "settings")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Variants that are compared with each other.
+
+    Attributes
+    ----------
+    title : str
+        Heading.
+    sentence : str
+        What they differ in.
+    variants : mapping of str to mapping
+        Overrides of the default parameters, by the variant's name.
+    datasets : tuple of str
+        The data sets.
+    """
+
+    title: str
+    sentence: str
+    variants: Mapping[str, dict[str, Any]]
+    datasets: tuple[str, ...] = CHOSEN_ON
+
+
+class Task(NamedTuple):
+    """One fit: the columns `KEY`."""
+
+    dataset: str
+    variant: str
+    fold: int
+    settings: str
+
+
+# ---- variants ------------------------------------------------------------------------------------
+
+
+def default_parameters() -> dict[str, Any]:
+    """Return the parameters of `EvoTreeClassifier` and their defaults."""
+    signature = inspect.signature(EvoTreeClassifier).parameters
+    return {name: parameter.default for name, parameter in signature.items()}
+
+
+def refinements() -> dict[str, dict[str, Any]]:
+    """Return the variants of the refinement: none, without each refiner, each refiner alone.
+
+    All else of the refinement, how many are refined and which, stays that of the default. Without a
+    refiner that the default has not, a variant is the default.
+    """
+    default = as_refinement(default_parameters()["refinement"])
+    found: dict[str, dict[str, Any]] = {"no refinement": {"refinement": None}}
+    shares = {} if default is None else default.shares()
+    for name in REFINERS:
+        others = {refiner: share for refiner, share in shares.items() if refiner != name}
+        if default is None or others == shares:
+            without = default
+        else:
+            without = replace(default, operators=others) if others else None
+        found[f"without {name}"] = {"refinement": without}
+    for name in REFINERS:
+        alone = replace(default or Refinement(), operators={name: 1.0})
+        found[f"{name} alone"] = {"refinement": alone}
+    return found
+
+
+def setting_text(setting: Setting) -> str:
+    """Return the name of the variant that has a setting."""
+    C = setting.C if isinstance(setting.C, tuple) else (setting.C,)
+    between = " to ".join(f"{bound:g}" for bound in C)
+    return f"C {between}, {setting.penalty}, noise {setting.noise:g}"
+
+
+def _each(parameter: str, values: Sequence[Any], text: str = "{}") -> dict[str, dict[str, Any]]:
+    """Return a variant for each value of a parameter, named by text with the value in it."""
+    return {text.format(value): {parameter: value} for value in values}
+
+
+def make_groups() -> tuple[Group, ...]:
+    """Return the groups of variants, relative to the present defaults."""
+    return (
+        Group(
+            "Refinement",
+            "What polishes some of the offspring: nothing, all refiners of the default but one, "
+            "or one alone.",
+            refinements(),
+            TEN,
+        ),
+        Group(
+            "Regularization",
+            "How the linear classifiers of the refinement are regularized, and with which noise: "
+            "a setting that `auto` chooses from on rows held out, or one part of it fixed.",
+            {setting_text(setting): setting._asdict() for setting in SETTINGS}
+            | _each("C", (0.1, 1.0, 10.0, (0.1, 10.0), "auto"), "C {}")
+            | _each("penalty", ("l1", "l2", "auto"), "penalty {}"),
+        ),
+        Group(
+            "Fitness",
+            "What the fitness is measured on, and what it charges for: noise on the rows, a "
+            "teacher's predictions, a price of weights.",
+            _each("noise", (0.0, 0.05, 0.1, 0.2, 0.5, "auto"), "noise {}")
+            | {"no teacher": {"teacher": None}, "teacher": {"teacher": "auto"}}
+            | _each("weight_penalty", (0.0, 0.0001, 0.001, 0.01), "weight penalty {}"),
+        ),
+        Group(
+            "Diversity",
+            "What keeps the population from becoming descendants of one tree: nothing, a limit to "
+            "the share of a kind of first trees, or NSGA-II.",
+            {"no limit": {"max_origin_share": 1.0, "algorithm": "penalized"}}
+            | _each("max_origin_share", (0.5, 0.3), "origins at most {}")
+            | {"NSGA-II": {"algorithm": "nsga2"}},
+        ),
+        Group(
+            "Seeding",
+            "Which splitters grow a part of the first population, and how much of it.",
+            {name: {"seeding": seeding} for name, seeding in SEEDINGS.items()},
+        ),
+        Group(
+            "Size",
+            "What one node costs, as a share of the training weight; `auto` chooses on rows held "
+            "out.",
+            _each("size_penalty", (0.005, 0.002, 0.001, 0.0005, 0.0002, "auto"), "size penalty {}"),
+        ),
+    )
+
+
+def all_variants() -> dict[str, dict[str, Any]]:
+    """Return the overrides of every variant, the default's first."""
+    variants: dict[str, dict[str, Any]] = {DEFAULT: {}}
+    for group in make_groups():
+        variants |= group.variants
+    return variants
+
+
+def settings_of(overrides: dict[str, Any]) -> str:
+    """Return a checksum of all parameters of a variant, equal where it would fit the same trees."""
+    parameters = default_parameters() | overrides
+    refinement = as_refinement(parameters["refinement"])
+    if refinement is not None:
+        named = {str(name): round(share, 9) for name, share in refinement.shares().items()}
+        parameters["refinement"] = replace(refinement, operators=named)
+    # The seed differs from fold to fold; the others change no tree.
+    for name in ("random_state", "n_jobs", "verbose", "callbacks", "keep_on_interrupt"):
+        del parameters[name]
+    described = sorted(parameters.items()), SETTINGS, SIZE_PENALTIES
+    return f"{zlib.crc32(repr(described).encode()):08x}"
+
+
+def same_as(variants: Mapping[str, dict[str, Any]]) -> dict[str, str]:
+    """Return the first variant of the same settings as each; only that one is run."""
+    first: dict[str, str] = {}
+    return {name: first.setdefault(settings_of(one), name) for name, one in variants.items()}
+
+
+# ---- runs ----------------------------------------------------------------------------------------
+
+
+def make_tasks(datasets: Sequence[str] = TEN, variants: Sequence[str] | None = None) -> list[Task]:
+    """Return the fits of the study, variant by variant.
+
+    Parameters
+    ----------
+    datasets : sequence of str
+        Data sets; a variant is run on those of its group.
+    variants : sequence of str or None, default=None
+        Names of variants; None means all.
+
+    Returns
+    -------
+    list of Task
+        Those of a variant that is the same as another are run under the name of the first.
+    """
+    named = all_variants()
+    twins = same_as(named)
+    places: dict[str, set[str]] = {DEFAULT: set(TEN)}
+    for group in make_groups():
+        for name in group.variants:
+            places.setdefault(twins[name], set()).update(group.datasets)
+    wanted = dict.fromkeys(twins[name] for name in (named if variants is None else variants))
+    return [
+        Task(dataset, name, fold, settings_of(named[name]))
+        for name in wanted
+        for dataset in datasets
+        if dataset in places[name]
+        for fold in range(N_FOLDS)
+    ]
+
+
+def run_task(task: Task, data_home: Path) -> dict[str, Any]:
+    """Do one fit; compilation is not in its seconds.
+
+    Parameters
+    ----------
+    task : Task
+        The fit.
+    data_home : Path
+        Folder of the data sets.
+
+    Returns
+    -------
+    dict
+        The task, ``accuracy`` on the test rows, ``train_accuracy``, ``leaves``, ``seconds`` of the
+        fit and ``best_fitness``, the highest that a tree of the run had.
+    """
+    parts = take_fold(load_cached(task.dataset, data_home), N_FOLDS, 0, task.fold)
+    overrides = all_variants()[task.variant]
+    _warm_up(task.variant)
+    model = EvoTreeClassifier(**{**overrides, "random_state": task.fold})
+    begin = time.perf_counter()
+    model.fit(parts.X_train, parts.y_train)
+    seconds = time.perf_counter() - begin
+    return task._asdict() | {
+        "accuracy": model.score(parts.X_test, parts.y_test),
+        "train_accuracy": model.score(parts.X_train, parts.y_train),
+        "leaves": model.tree_.n_leaves,
+        "seconds": seconds,
+        "best_fitness": max(model.history_.chapters["fitness"].select("best")),
+    }
+
+
+@cache
+def _warm_up(variant: str) -> None:
+    """Compile what a variant needs, for two classes and for three."""
+    few = {"max_generations": 20, "random_state": 0}
+    for X, y in (make_problem("chessboard4", 100, 0), load_iris(return_X_y=True)):
+        EvoTreeClassifier(**{**all_variants()[variant], **few}).fit(X, y)
+
+
+# ---- report --------------------------------------------------------------------------------------
+
+
+def present_runs(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows whose settings are those that their variant has now."""
+    current = {(name, settings_of(overrides)) for name, overrides in all_variants().items()}
+    pairs = zip(runs["variant"], runs["settings"].astype(str), strict=True)
+    return runs[[pair in current for pair in pairs]]
+
+
+def difference(runs: pd.DataFrame, variant: str, datasets: Sequence[str]) -> str:
+    """Return the mean difference of accuracy to the default, in points, and its standard error.
+
+    Of the folds that both have; empty without such folds.
+    """
+    accuracy = runs[runs["dataset"].isin(datasets)].set_index(["variant", "dataset", "fold"])
+    series = accuracy["accuracy"]
+    if not {DEFAULT, variant} <= set(runs["variant"]):
+        return ""
+    paired = (100.0 * (series[variant] - series[DEFAULT])).dropna()
+    if len(paired) < 2:
+        return ""
+    return f"{paired.mean():+.2f} ± {paired.std() / np.sqrt(len(paired)):.2f}"
+
+
+def group_table(runs: pd.DataFrame, group: Group, twins: Mapping[str, str]) -> str:
+    """Return the figures of a group's variants in Markdown.
+
+    The default comes first, then the variants that have been run. A mean is that of all data sets,
+    and empty until all are run.
+    """
+    names = dict.fromkeys([DEFAULT, *(twins[name] for name in group.variants)])
+    rows = []
+    for name in names:
+        of_variant = runs[runs["variant"] == name]
+        folds = of_variant.groupby("dataset")
+        whole = folds.size().eq(N_FOLDS)
+        means = folds[["accuracy", "train_accuracy", "leaves", "seconds", "best_fitness"]].mean()
+        means = means[whole].reindex(list(group.datasets))
+        if means["accuracy"].isna().all():
+            continue
+        row = {"variant": name}
+        row |= {str(key): _text(100 * value, 1) for key, value in means["accuracy"].items()}
+        overall = means.mean(skipna=False)
+        row["mean"] = _text(100 * overall["accuracy"], 2)
+        row["difference"] = "" if name == DEFAULT else difference(runs, name, group.datasets)
+        row["on training rows"] = _text(100 * overall["train_accuracy"], 2)
+        row["best fitness"] = _text(overall["best_fitness"], 4)
+        row["leaves"], row["seconds"] = _text(overall["leaves"], 1), _text(overall["seconds"], 2)
+        rows.append(row)
+    return markdown_table(pd.DataFrame(rows)) if rows else "Not run yet."
+
+
+def _text(value: float, decimals: int) -> str:
+    return "" if np.isnan(value) else f"{value:,.{decimals}f}"
+
+
+def group_section(runs: pd.DataFrame, group: Group) -> str:
+    """Return the part of the report on a group."""
+    twins = same_as(all_variants())
+    lines = [f"## {group.title}", group.sentence, group_table(runs, group, twins)]
+    for first in dict.fromkeys(twins[name] for name in group.variants):
+        others = [name for name in group.variants if twins[name] == first != name]
+        if others:
+            lines.append(f"The same as *{first}*: {', '.join(others)}.")
+    return "\n\n".join(lines)
+
+
+def default_text() -> str:
+    """Return the defaults that the variants override, as text."""
+    overridden = dict.fromkeys(key for one in all_variants().values() for key in one)
+    defaults = default_parameters()
+    return ", ".join(f"`{name}={defaults[name]!r}`" for name in overridden)
+
+
+def write_report(out: Path) -> Path:
+    """Write ``variants.md`` from the rows in the folder `out`; return its path."""
+    runs = pd.read_csv(out / "variants_runs.csv", dtype={"settings": str})
+    current = present_runs(runs)
+    stale = len(runs) - len(current)
+    note = f" Rows of other defaults do not count: {stale:,}." if stale else ""
+    sections = "\n\n".join(group_section(current, group) for group in make_groups())
+    report = out / "variants.md"
+    report.write_text(
+        f"""# What the defaults are worth
+
+Written by `python -m evotree.experiments.variants --data-home DIR --out docs/results --jobs 2`,
+from the rows in `variants_runs.csv`: {count_done(make_tasks(), KEY, current)} fits.{note}
+
+Stratified {N_FOLDS}-fold cross-validation, once, the same folds and seeds for all variants of
+`EvoTreeClassifier`. Missing values are replaced by the mean of the training rows, categories made
+columns of 0 and 1. Accuracy is the share of test rows classified correctly, in percent; *mean* and
+all figures to its right are means over the data sets; *difference* is that to the default, in
+points, with its standard error over the paired folds; *best fitness* is the highest of the run, to
+be compared only where the fitness is the same. Seconds are those of a fit on one thread. A cell is
+empty until all its folds are run.
+
+The defaults were chosen on {len(CHOSEN_ON)} data sets ({", ".join(CHOSEN_ON)}) and no others; wine
+is added where only the worth of a part is shown. The default has {default_text()}.
+
+{sections}
+""",
+        encoding="utf-8",
+    )
+    return report
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the study from the command line; return the exit status."""
+    arguments = read_arguments(
+        argv,
+        "variants",
+        "Compare variants of EvoTreeClassifier and write variants.md.",
+        TEN,
+        list(all_variants()),
+    )
+    tasks = make_tasks(arguments.only, arguments.systems)
+    run_study(arguments, tasks, KEY, run_task, "variants_runs.csv", write_report)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

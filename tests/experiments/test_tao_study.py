@@ -1,0 +1,178 @@
+"""The study of TAO: cutting, recipes, runs, and the report of its rows."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_digits, load_iris
+
+from evotree.dataset import Dataset
+from evotree.estimators import ObliqueTreeClassifier
+from evotree.experiments import tao
+from evotree.experiments.tao_trees import Recipe, add_noise, cut, fit_recipe, start_tree
+from evotree.operators.seeding import init_from_tree
+
+COLUMNS = (
+    "dataset,tree,seed,test_error,train_error,splits,leaves,depth,nonzero_weights_percent,seconds"
+)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """Return rows and labels of a few digits."""
+    X, y = load_digits(return_X_y=True)
+    return X[:400], y[:400]
+
+
+def fake_runs(errors, splits=30):
+    """Make rows of runs from test errors by data set and tree, a seed each."""
+    sizes = {"leaves": splits + 1, "depth": 6, "nonzero_weights_percent": 1.234, "seconds": 60.0}
+    return pd.DataFrame(
+        [
+            {"dataset": dataset, "tree": tree, "seed": seed}
+            | {"test_error": error, "train_error": 0.01, "splits": splits}
+            | sizes
+            for (dataset, tree), of_seeds in errors.items()
+            for seed, error in enumerate(of_seeds)
+        ]
+    )
+
+
+# ---- trees ---------------------------------------------------------------------------------------
+
+
+def test_cut_is_cost_complexity_pruning(digits):
+    X, y = digits
+    grower = ObliqueTreeClassifier("axis", criterion="error", random_state=0)
+    alphas = grower.cost_complexity_pruning_path(X, y).ccp_alphas
+    sequence = [grower.set_params(ccp_alpha=alpha + 1e-12).fit(X, y).tree_ for alpha in alphas]
+    dataset = Dataset.from_arrays(X, y)
+    for n_leaves in (sequence[0].n_leaves - 1, 20, 7, 1):
+        individual = init_from_tree(dataset, 0.0, sequence[0])
+        cut(individual, dataset, n_leaves)
+        expected = next(tree for tree in sequence if tree.n_leaves <= n_leaves)
+        np.testing.assert_array_equal(individual.subtree_size, expected.subtree_size)
+
+
+def test_noise_is_in_units_of_the_features():
+    X = np.random.default_rng(0).normal(size=(2000, 2)) * [1.0, 100.0]
+    y = np.arange(2000)
+    more, labels = add_noise(X, y, 2, 0.1, seed=1)
+    assert more.shape == (6000, 2) and (labels == np.tile(y, 3)).all()
+    np.testing.assert_array_equal(more[:2000], X)
+    np.testing.assert_allclose((more[2000:4000] - X).std(axis=0), [0.1, 10.0], rtol=0.1)
+    np.testing.assert_array_equal(more, add_noise(X, y, 2, 0.1, seed=1)[0])
+    assert (add_noise(X, y, 0, 0.0, seed=1)[0] == X).all()
+
+
+def test_a_recipe_cuts_and_optimizes(digits):
+    X, y = digits
+    recipe = Recipe((1.0, 0.1), depth=6, leaves=(20, 12), loss="logistic", penalty="l1")
+    model = fit_recipe(recipe, X, y, 0)
+    assert model.C == 0.1 and model.penalty == "l1" and model.max_iter == 14
+    assert 10 <= model.tree_.n_leaves <= 12
+    assert model.tree_.n_nodes == 2 * model.tree_.n_leaves - 1
+    at_once = fit_recipe(replace(recipe, Cs=(1.0, 0.1, 0.001)), X, y, 0)
+    assert at_once.tree_.n_leaves < model.tree_.n_leaves
+    assert np.count_nonzero(at_once.tree_.weights) < np.count_nonzero(model.tree_.weights)
+    start = start_tree(recipe, X, y, 0)
+    assert start.tree_.depth == 6 and start.tree_.n_leaves > 12
+    assert model.score(X, y) > 0.9
+
+
+def test_every_tree_stands_beside_a_published_one():
+    assert set(tao.PUBLISHED) == set(tao.RECIPES)
+    for dataset, tree in tao.RECIPES:
+        assert 0.0 < tao.published_figure(dataset, tree, "test_error") < 0.12
+    assert tao.published_figure("mnist", "L1, 37 splits", "splits") == 37
+    assert np.isnan(tao.published_figure("letter", "TAO", "splits"))
+    assert tao.RECIPES["mnist", "L1, 37 splits"].leaves[-1] <= 38
+    assert tao.RECIPES["mnist", "L1, 16 splits"].leaves[-1] <= 17
+
+
+def test_letter_is_drawn_anew_for_each_fit():
+    assert [task.seed for task in tao.make_tasks(["letter"])] == [0, 1, 2, 3, 4]
+    assert tao.make_tasks(["mnist"], [tao.START]) == [("mnist", tao.START, 0)]
+    assert len(tao.make_tasks()) == len(tao.RECIPES) + 4
+
+
+def test_parts_of_letter(tmp_path, monkeypatch):
+    monkeypatch.setattr(tao, "LETTER_TRAIN", 30)
+    monkeypatch.setattr("evotree.experiments.datasets.OFFICIAL_TRAIN_ROWS", {"letter": 50})
+    y = np.arange(60) % 3
+    rows = pd.DataFrame({"x": np.arange(60.0), "target": y})
+    rows.to_csv(tmp_path / "letter.csv", index=False)
+    first, second = (tao.take_parts("letter", seed, tmp_path) for seed in (0, 1))
+    assert len(first.y_train) == len(first.y_test) == 30
+    assert np.bincount(first.y_train).tolist() == [10, 10, 10]
+    assert set(first.X_train[:, 0]) | set(first.X_test[:, 0]) == set(range(60))
+    assert set(first.X_train[:, 0]) != set(second.X_train[:, 0])
+
+
+# ---- report --------------------------------------------------------------------------------------
+
+
+def test_the_table_and_the_summary():
+    runs = fake_runs(
+        {
+            ("pendigits", "TAO"): [0.0314],
+            ("letter", "TAO"): [0.07, 0.09],
+            ("mnist", "start"): [0.5],
+            ("mnist", "L1, 37 splits"): [0.05],
+            ("mnist", "L1, 16 splits"): [0.05],  # of more than 16 splits
+        }
+    )
+    assert "**2 of 4** trees" in tao.summary(runs)
+    lines = tao.results_table(runs).splitlines()
+    assert lines[2].startswith("| pendigits | TAO | 0.3 | 3.14 | 3.14 |  | 1.00 |  | 30 |")
+    assert lines[3].startswith("| letter | TAO | 0.3 | 7.94 | 8.00 ± 1.41 |")
+    assert lines[4].startswith("| mnist | start |  | 11.03 | 50.00 | 1.95 | 1.00 | 410 | 30 |")
+    assert lines[5].endswith(
+        "| 5.69 | 5.00 | 4.27 | 1.00 | 37 | 30 | 0.95 | 1.23 | 31 | 60.0 | 1 |"
+    )
+
+
+def test_the_report_is_written_from_the_rows_alone(tmp_path):
+    fake_runs({("pendigits", "TAO"): [0.03]}).to_csv(tmp_path / "tao_runs.csv", index=False)
+    report = tao.write_report(tmp_path).read_text(encoding="utf-8")
+    assert "1 of 10 planned fits" in report and "**1 of 1** trees" in report
+
+
+def test_pictures(tmp_path, monkeypatch):
+    X, y = load_digits(return_X_y=True)
+    monkeypatch.setattr("evotree.experiments.datasets.OFFICIAL_TRAIN_ROWS", {"mnist": 300})
+    np.savez(tmp_path / "mnist.npz", data=X[:500], target=y[:500])
+    monkeypatch.setattr(tao, "PICTURE_ROWS", 200)
+    monkeypatch.setattr(tao, "IMAGE_SHAPE", (8, 8))
+    monkeypatch.setattr(tao, "PATH", replace(tao.PATH, Cs=(1.0, 0.1)))
+    monkeypatch.setattr(tao, "SMALL_TREE", replace(tao.SMALL_TREE, Cs=(0.1,), leaves=(6,)))
+    tao.draw_pictures(tmp_path, tmp_path)
+    pictures = [tmp_path / "tao_path.png", tmp_path / "tao_tree.png"]
+    sizes = [picture.stat().st_size for picture in pictures]
+    assert min(sizes) > 5000
+    pictures[0].write_text("kept")
+    tao.draw_pictures(tmp_path, tmp_path)
+    assert pictures[0].read_text() == "kept"
+
+
+# ---- a real run ----------------------------------------------------------------------------------
+
+
+def test_from_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.setattr("evotree.experiments.datasets.OFFICIAL_TRAIN_ROWS", {"pendigits": 100})
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(150)
+    rows = pd.DataFrame(X[order]).add_prefix("x").assign(target=y[order])
+    rows.to_csv(tmp_path / "pendigits.csv", index=False)
+    out = tmp_path / "out"
+    command = ["--data-home", str(tmp_path), "--out", str(out), "--only", "pendigits"]
+    assert tao.main(command) == 0
+    path = out / "tao_runs.csv"
+    rows = path.read_text()
+    assert rows.splitlines()[0] == COLUMNS
+    runs = pd.read_csv(path)
+    assert len(runs) == 1 and runs.test_error[0] < 0.2 and runs.splits[0] == runs.leaves[0] - 1
+    assert not (out / "tao_path.png").exists()
+    assert tao.main(command) == 0
+    assert path.read_text() == rows

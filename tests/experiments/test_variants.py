@@ -1,0 +1,179 @@
+"""The study of variants: overrides relative to any defaults, runs, and the report of its rows."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+
+from evotree.estimators import EvoTreeClassifier
+from evotree.experiments import variants
+from evotree.operators.refinement import Refinement, as_refinement
+
+COLUMNS = "dataset,variant,fold,settings,accuracy,train_accuracy,leaves,seconds,best_fitness"
+
+
+def set_default(monkeypatch, **changed):
+    """Let the study see other defaults."""
+    defaults = variants.default_parameters() | changed
+    monkeypatch.setattr(variants, "default_parameters", lambda: dict(defaults))
+
+
+def row(dataset, variant, fold, accuracy, **others):
+    """Make a row of a run."""
+    settings = variants.settings_of(variants.all_variants()[variant])
+    figures = {"accuracy": accuracy, "train_accuracy": 1.0, "leaves": 4, "seconds": 0.5}
+    key = {"dataset": dataset, "variant": variant, "fold": fold, "settings": settings}
+    return {**key, **figures, "best_fitness": 0.9, **others}
+
+
+# ---- variants ------------------------------------------------------------------------------------
+
+
+def test_every_variant_is_a_classifier_that_can_be_made():
+    names = [name for group in variants.make_groups() for name in group.variants]
+    assert len(set(names)) == len(names)
+    for overrides in variants.all_variants().values():
+        EvoTreeClassifier(**overrides)._validate_params()
+
+
+def test_the_groups_hold_what_was_asked_for():
+    groups = {group.title: group for group in variants.make_groups()}
+    assert set(groups["Refinement"].datasets) - set(variants.CHOSEN_ON) == {"wine"}
+    assert all(
+        group.datasets == variants.CHOSEN_ON
+        for title, group in groups.items()
+        if title != "Refinement"
+    )
+    assert len(groups["Refinement"].variants) == 1 + 2 * len(variants.REFINERS)
+    assert "NSGA-II" in groups["Diversity"].variants
+
+
+def test_refinements_follow_the_default(monkeypatch):
+    set_default(monkeypatch, refinement=Refinement({"tao": 3, "oc1": 1}, probability=0.3))
+    found = {name: one["refinement"] for name, one in variants.refinements().items()}
+    assert found["no refinement"] is None
+    assert found["without oc1"].shares() == {"tao": 1.0}
+    assert found["wodt alone"].shares() == {"wodt": 1.0}
+    assert {one.probability for one in found.values() if one} == {0.3}
+    assert as_refinement(found["without wodt"]).shares() == {"tao": 0.75, "oc1": 0.25}
+    twins = variants.same_as(variants.all_variants())
+    assert twins["without wodt"] == twins["without prune"] == "default"
+    assert twins["tao alone"] == "without oc1"
+
+
+def test_without_the_only_refiner_there_is_none(monkeypatch):
+    for name, refinement in (("tao", "tao"), ("oc1", None)):
+        set_default(monkeypatch, refinement=refinement)
+        assert variants.refinements()[f"without {name}"]["refinement"] is None
+        assert variants.refinements()["wodt alone"]["refinement"].shares() == {"wodt": 1.0}
+    assert variants.same_as(variants.all_variants())["no refinement"] == "default"
+
+
+def test_settings_are_those_of_the_trees(monkeypatch):
+    before = variants.settings_of({})
+    assert variants.settings_of({"refinement": "tao"}) == variants.settings_of(
+        {"refinement": ["tao"]}
+    )
+    assert variants.settings_of({"n_jobs": 2, "random_state": 1}) == before
+    assert variants.settings_of({"noise": 0.123}) != before
+    set_default(monkeypatch, patience=7)
+    assert variants.settings_of({}) != before
+
+
+# ---- tasks ---------------------------------------------------------------------------------------
+
+
+def test_each_setting_is_run_once():
+    tasks = variants.make_tasks()
+    assert len({task[:1] + task[2:] for task in tasks}) == len(tasks) == len(set(tasks))
+    assert [task.dataset for task in tasks if task.variant == "default"] == [
+        dataset for dataset in variants.TEN for _ in range(5)
+    ]
+
+
+def test_wine_is_for_the_ablation_only():
+    of_wine = {task.variant for task in variants.make_tasks(["wine"])}
+    ablation = variants.make_groups()[0].variants
+    twins = variants.same_as(variants.all_variants())
+    assert of_wine == {"default", *(twins[name] for name in ablation)}
+    assert not variants.make_tasks(["wine"], ["NSGA-II"])
+
+
+def test_a_twin_is_run_under_the_name_of_the_first(monkeypatch):
+    set_default(monkeypatch, noise=0.2)
+    (first, *_) = tasks = variants.make_tasks(["iris"], ["noise 0.2"])
+    assert first.variant == "default" and len(tasks) == 5
+
+
+# ---- report --------------------------------------------------------------------------------------
+
+
+def test_difference_is_over_paired_folds():
+    rows = [row("iris", "default", fold, 0.9) for fold in range(5)]
+    rows += [row("iris", "NSGA-II", fold, 0.9 + 0.01 * fold) for fold in range(4)]
+    rows += [row("wine", "NSGA-II", 0, 0.1), row("wine", "default", 0, 0.9)]
+    runs = pd.DataFrame(rows)
+    expected = f"+1.50 ± {np.std([0, 1, 2, 3], ddof=1) / 2:.2f}"
+    assert variants.difference(runs, "NSGA-II", ["iris"]) == expected
+    assert variants.difference(runs, "no seeds", ["iris"]) == ""
+    assert variants.difference(runs[runs.fold == 0], "NSGA-II", ["iris"]) == ""
+
+
+def test_the_table_of_a_group():
+    group = variants.Group("A", "B.", {"NSGA-II": {}, "teacher": {}}, ("iris", "glass"))
+    rows = [row(name, "default", k, 0.8) for name in group.datasets for k in range(5)]
+    rows += [row("iris", "NSGA-II", k, 0.9, leaves=k) for k in range(5)]
+    rows += [row("glass", "NSGA-II", k, 0.7) for k in range(4)]
+    twins = {"NSGA-II": "NSGA-II", "teacher": "teacher"}
+    lines = variants.group_table(pd.DataFrame(rows), group, twins).splitlines()
+    assert lines[0].startswith("| variant | iris | glass | mean | difference |")
+    assert lines[2] == "| default | 80.0 | 80.0 | 80.00 |  | 100.00 | 0.9000 | 4.0 | 0.50 |"
+    assert lines[3] == "| NSGA-II | 90.0 |  |  | +1.11 ± 3.51 |  |  |  |  |" and len(lines) == 4
+    assert variants.group_table(pd.DataFrame(rows[:3]), group, twins) == "Not run yet."
+
+
+def test_rows_of_other_defaults_do_not_count(monkeypatch, tmp_path):
+    set_default(monkeypatch, noise=0.0, refinement="tao")
+    rows = [row(name, "default", k, 0.75) for name in variants.TEN for k in range(5)]
+    rows += [row("iris", "default", 0, 0.1, settings="0badcafe")]
+    pd.DataFrame(rows).to_csv(tmp_path / "variants_runs.csv", index=False)
+    report = variants.write_report(tmp_path).read_text(encoding="utf-8")
+    n_planned = len(variants.make_tasks())
+    assert f"50 of {n_planned:,} planned fits. Rows of other defaults do not count: 1." in report
+    assert "`noise=0.0`" in report and "75.00" in report
+    assert "The same as *default*: noise 0.0" in report
+    assert "The same as *no refinement*: without tao." in report
+    set_default(monkeypatch, noise=0.1)
+    assert "0 of " in variants.write_report(tmp_path).read_text(encoding="utf-8")
+
+
+# ---- a real run ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_defaults(monkeypatch):
+    """Make all classifiers of the study quick ones."""
+    quick = {"max_generations": 5, "population_size": 8, "size_penalty": 0.005}
+    quick |= {"noise": 0.0, "C": 1.0, "penalty": "l2"}
+    monkeypatch.setattr(variants, "EvoTreeClassifier", partial(EvoTreeClassifier, **quick))
+
+
+def test_from_the_command_line(tmp_path, small_defaults):
+    X, y = load_iris(return_X_y=True)
+    pd.DataFrame(X).add_prefix("x").assign(target=y).to_csv(tmp_path / "iris.csv", index=False)
+    out = tmp_path / "out"
+    command = ["--data-home", str(tmp_path), "--out", str(out), "--only", "iris"]
+    command += ["--systems", "default", "no refinement"]
+    assert variants.main(command) == 0
+    path = out / "variants_runs.csv"
+    rows = path.read_text()
+    assert rows.splitlines()[0] == COLUMNS
+    runs = pd.read_csv(path)
+    assert runs.variant.tolist() == ["default"] * 5 + ["no refinement"] * 5
+    assert (runs.accuracy > 0.5).all() and (runs.leaves >= 2).all()
+    assert (runs.best_fitness <= runs.train_accuracy + 1e-9).all()
+    assert "| no refinement | " in (out / "variants.md").read_text(encoding="utf-8")
+    assert variants.main(command) == 0
+    assert path.read_text() == rows
