@@ -1,8 +1,7 @@
 """The study of variants: how the defaults of `EvoTreeClassifier` were chosen, what each is worth.
 
 ``python -m evotree.experiments.variants --data-home DIR --out docs/results --jobs 2`` runs what is
-missing and writes ``variants.md``. Every run is appended to ``variants_runs.csv`` as it finishes,
-so that a study that was stopped goes on where it was.
+missing from ``variants_runs.csv``, each run as it finishes, and writes ``variants.md``.
 
 A variant overrides some of the defaults, whatever these are at the time. Each row holds a checksum
 of all parameters: where a default has changed, its rows no longer count and are run anew.
@@ -16,6 +15,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -396,5 +396,5 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+if __name__ == "__main__":  # workers find cached functions by the name of their module
+    raise SystemExit(import_module("evotree.experiments.variants").main())
