@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import change, criteria, greedy, loop, start
+from benchmarks import change, criteria, greedy, linear_fit, loop, start
 from benchmarks.__main__ import main
 from benchmarks.inputs import balanced_tree, make_rows
 from benchmarks.measure import Table, by_turns, show, stopwatch
@@ -53,6 +53,11 @@ def test_change_measures_every_place() -> None:
     for n_nodes in (7, 31):
         n_rows = [row["rows"] for row in table.rows if row["nodes"] == n_nodes]
         assert n_rows == sorted(n_rows, reverse=True)
+
+
+def test_linear_fits_are_measured() -> None:
+    """The quick run has a row for each loss and penalty."""
+    check(linear_fit.run(quick=True), 4)
 
 
 def test_splitters_are_measured() -> None:
