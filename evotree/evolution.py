@@ -168,6 +168,9 @@ def next_generation(
     if hasattr(toolbox, "refine"):
         chosen = toolbox.choose(offspring, generation, spent)
         refined = [one for (one,) in toolbox.map(toolbox.refine, chosen)]
+        # A map over processes returns copies.
+        place = {id(before): after for before, after in zip(chosen, refined, strict=True)}
+        offspring = [place.get(id(child), child) for child in offspring]
     survivors = [elite, *offspring]
     if hasattr(toolbox, "replace"):
         for parent in population:

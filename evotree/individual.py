@@ -196,14 +196,15 @@ class Individual(ObliqueTree):
         return self.clone()
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return (*self.nodes(), self.fitness, self.stream, self.origin)
+        return (*self.nodes(), self.fitness, self.stream, self.origin, self.outcome)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        *nodes, fitness, stream, origin = state
+        *nodes, fitness, stream, origin, outcome = state
         self.__init__(nodes)  # type: ignore[misc]
         self.fitness = fitness
         self.stream = stream
         self.origin = origin
+        self.outcome = outcome
 
 
 class RegressionIndividual(Individual):

@@ -11,7 +11,7 @@ from deap import base
 
 from evotree.dataset import Dataset
 from evotree.fitness.objectives import FitnessQualitySize, PenalizedAccuracy, QualityAndSize
-from evotree.individual import FitnessMax, Individual
+from evotree.individual import Individual
 from evotree.operators.crossover import cx_trees
 from evotree.operators.initialization import init_dipolar
 from evotree.operators.mutation import mut_nodes
@@ -43,7 +43,7 @@ def init_population(
     n: int,
     shares: Mapping[str, float] = MappingProxyType({DIPOLE: 1.0}),
     initial: Sequence[Individual] = (),
-    fitness: type[base.Fitness] = FitnessMax,
+    fitness: type[base.Fitness] | None = None,
 ) -> list[Individual]:
     """Make `n` individuals, each from a stream of its own.
 
@@ -58,8 +58,8 @@ def init_population(
         Which share each splitter grows (`evotree.operators.seeding.seeding_shares`).
     initial : sequence of Individual
         Individuals that come first, in place of as many others.
-    fitness : type, default=FitnessMax
-        Kind of their fitness.
+    fitness : type, optional
+        Kind of their fitness, if they are not to keep the one they are made with.
 
     Returns
     -------
@@ -88,8 +88,9 @@ def init_population(
     origins = slot_origins(n - len(members), shares)
     streams = toolbox.streams(0, n)[len(members) :]
     members += toolbox.map(make, origins, streams)
-    for member in members:
-        member.fitness = fitness()
+    if fitness is not None:
+        for member in members:
+            member.fitness = fitness()
     return members
 
 
@@ -129,7 +130,8 @@ def make_toolbox(
     size_penalty : float, at least 0, default=0.005
         Charge for one node in the fitness, the papers' alpha.
     weight_penalty : float, at least 0, default=0.0
-        Charge for a test on all features (`PenalizedAccuracy`).
+        Charge for a test on all features (`PenalizedAccuracy`). Where size is an objective of its
+        own, the test counts as so many nodes as `size_penalty` charges that much for.
     mutation_probability : float in [0, 1], default=0.1
         Chance that a node mutates.
     dipolar_probability : float in [0, 1], default=0.5
@@ -165,7 +167,7 @@ def make_toolbox(
     ------
     ValueError
         If `seeding`, `initial_trees`, `refinement`, `algorithm` or `random_state` is not as
-        described.
+        described, or nodes cost nothing that tests are to be counted in.
     """
     if algorithm not in ALGORITHMS:
         raise ValueError(
@@ -183,7 +185,7 @@ def make_toolbox(
         toolbox,
         shares=seeding_shares(seeding),
         initial=[init_from_tree(dataset, size_penalty, tree) for tree in initial_trees],
-        fitness=FitnessMax if algorithm == "penalized" else FitnessQualitySize,
+        fitness=FitnessQualitySize if algorithm == "nsga2" else None,
     )
     toolbox.register("clone", Individual.clone)
     toolbox.register(
@@ -205,16 +207,21 @@ def make_toolbox(
     if algorithm == "nsga2":
         toolbox.register("select", sel_crowded)
         toolbox.register("replace", replace_nsga2)
-        toolbox.register("evaluate", QualityAndSize())
+        if weight_penalty > 0.0 and size_penalty == 0.0:
+            raise ValueError(
+                f"weight_penalty={weight_penalty!r}: with algorithm='nsga2' and size_penalty=0.0 "
+                "allowed is 0.0, since tests count in nodes."
+            )
+        toolbox.register("evaluate", QualityAndSize(weight_penalty / (size_penalty or 1.0)))
     toolbox.register("map", map)
     if refinement is not None:
         toolbox.register("choose", choose_for_refinement, refinement=refinement)
         toolbox.register(
             "refine",
             refine,
+            toolbox=toolbox,
             dataset=dataset,
             refiners=make_refiners(refinement, size_penalty),
-            evaluate=toolbox.evaluate,
             size_penalty=size_penalty,
             lamarckian=refinement.lamarckian,
         )

@@ -20,7 +20,9 @@ from evotree import (
     make_toolbox,
     to_frame,
 )
+from evotree.fitness.objectives import FitnessQualitySize
 from evotree.individual import FitnessMax
+from evotree.operators.initialization import init_dipolar
 from evotree.rng import as_generator
 
 
@@ -232,3 +234,53 @@ def test_outcomes_are_those_of_the_generation(iris):
         result = run(iris, toolbox)
         assert result.spent.evaluations == 10
         assert all(individual.outcome is None for individual in result.population)
+
+
+def test_refinements_are_worth_what_the_toolbox_says(iris):
+    """Also where ``evaluate`` is replaced after the toolbox was made."""
+    toolbox = make_toolbox(iris, refinement=Refinement("tao", probability=0.5), random_state=1)
+    toolbox.register("evaluate", lambda individual: (100.0 - len(individual),))
+    result = run(iris, toolbox)
+    assert all(one.fitness.values == (100.0 - len(one),) for one in result.population)
+
+
+def test_a_map_that_returns_copies_changes_nothing(iris):
+    """As one over processes does."""
+
+    def copying(function, *arguments):
+        return [pickle.loads(pickle.dumps(made)) for made in map(function, *arguments)]
+
+    def evolved(mapper):
+        toolbox = make_toolbox(iris, refinement=Refinement("tao", probability=0.5), random_state=1)
+        toolbox.register("map", mapper)
+        return run(iris, toolbox)
+
+    here, elsewhere = evolved(map), evolved(copying)
+    assert here.spent.evaluations == elsewhere.spent.evaluations > 10
+    tried = [one.logbook.chapters["refinement"].select("tao_tried") for one in (here, elsewhere)]
+    assert tried[0] == tried[1]
+    assert all(a == b for a, b in zip(here.population, elsewhere.population, strict=True))
+    assert here.best.fitness == elsewhere.best.fitness
+
+
+def test_individuals_of_ones_own_keep_their_kind_of_fitness(iris):
+    def own(stream):
+        individual = init_dipolar(iris, 0.01, stream)
+        individual.fitness = FitnessQualitySize()
+        return individual
+
+    toolbox = make_toolbox(iris, random_state=1)
+    toolbox.register("individual", own)
+    assert {type(one.fitness) for one in toolbox.population(n=4)} == {FitnessQualitySize}
+
+
+def test_tests_on_many_features_count_as_nodes(iris):
+    """Where size is an objective of its own."""
+    options = {"size_penalty": 0.01, "algorithm": "nsga2", "random_state": 1}
+    toolbox = make_toolbox(iris, weight_penalty=0.03, **options)
+    individual = next(one for one in toolbox.population(n=8) if len(one) > 1)
+    individual.replace([np.ones_like(individual.weights), *individual.nodes()[1:]])
+    n_tests = (len(individual) - 1) // 2
+    assert toolbox.evaluate(individual)[1] == pytest.approx(len(individual) + 3 * n_tests)
+    with pytest.raises(ValueError, match=r"weight_penalty=0.03.* allowed is 0.0"):
+        make_toolbox(iris, weight_penalty=0.03, **options | {"size_penalty": 0.0})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +19,8 @@ from evotree.operators.refiners import Refiner, make_refiner
 from evotree.rng import uniform
 
 if TYPE_CHECKING:
+    from deap import base
+
     from evotree.dataset import Dataset
     from evotree.individual import Individual
 
@@ -179,9 +181,9 @@ def make_refiners(refinement: Refinement, size_penalty: float) -> dict[str, tupl
 
 def refine(
     individual: Individual,
+    toolbox: base.Toolbox,
     dataset: Dataset,
     refiners: Mapping[str, tuple[float, Refiner]],
-    evaluate: Callable[[Individual], tuple[float, ...]],
     size_penalty: float,
     lamarckian: bool = True,
 ) -> tuple[Individual]:
@@ -192,12 +194,12 @@ def refine(
     individual : Individual
         Evaluated; changed in place. Its attribute ``outcome`` says afterwards what was done.
         Randomness comes from its stream.
+    toolbox : deap.base.Toolbox
+        Its ``evaluate(individual)`` is used.
     dataset : Dataset
         Training rows.
     refiners : mapping of str to tuple of float and callable
         Share and refiner, from `make_refiners`.
-    evaluate : callable
-        Returns the fitness values of an individual.
     size_penalty : float, at least 0
         Subtrees that do not pay so much for a node are pruned after the refiner.
     lamarckian : bool, default=True
@@ -217,7 +219,7 @@ def refine(
     trial = individual.clone()
     refiner(trial, dataset)
     prune(trial, dataset, size_penalty)
-    trial.fitness.values = evaluate(trial)
+    trial.fitness.values = toolbox.evaluate(trial)
     gain = trial.fitness.wvalues[0] - individual.fitness.wvalues[0]
     if trial.fitness >= individual.fitness:
         if lamarckian:

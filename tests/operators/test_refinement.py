@@ -1,6 +1,7 @@
 """Refinement: who is refined, when and how often, what it may cost, and what is recorded."""
 
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -71,7 +72,8 @@ def test_fitness_never_falls(drawn, name, seed, lamarckian, two_objectives):
         individual.stream = make_streams(seed, 1, 1)[0]
         parent = individual.clone()
         refiners = make_refiners(Refinement(name), 0.01)
-        (result,) = refine(individual, dataset, refiners, evaluate, 0.01, lamarckian)
+        toolbox = SimpleNamespace(evaluate=evaluate)
+        (result,) = refine(individual, toolbox, dataset, refiners, 0.01, lamarckian)
         assert result is individual
         assert individual.fitness >= parent.fitness
         gain = individual.fitness.wvalues[0] - parent.fitness.wvalues[0]
@@ -86,13 +88,15 @@ def test_fitness_never_falls(drawn, name, seed, lamarckian, two_objectives):
 
 def test_refined_trees_are_pruned_and_baldwinian_ones_only_valued(iris, offspring):
     evaluate = PenalizedAccuracy(0.02)
+    toolbox = SimpleNamespace(evaluate=evaluate)
+    refiners = make_refiners(Refinement("tao"), 0.02)
     improved = 0
     for individual in offspring:
         individual.fitness.values = evaluate(individual)
         twins = individual.clone(), individual.clone()
         for twin, lamarckian in zip(twins, (True, False), strict=True):
             twin.stream = make_streams(4, 0, 1)[0]
-            refine(twin, iris, make_refiners(Refinement("tao"), 0.02), evaluate, 0.02, lamarckian)
+            refine(twin, toolbox, iris, refiners, 0.02, lamarckian)
         learnt, born = twins
         assert learnt.fitness.values == born.fitness.values
         assert learnt.outcome[:2] == born.outcome[:2]
@@ -110,9 +114,10 @@ def test_what_makes_it_worse_is_not_taken(iris, offspring):
         individual.replace((weights, thresholds + 1.0, *individual.nodes()[2:6], 0.0 * weights))
         individual._quality = 0.0
 
+    toolbox = SimpleNamespace(evaluate=lambda one: (one.quality - 9.0,))
     for individual in offspring:
         before, nodes = individual.fitness.values, individual.nodes()
-        refine(individual, iris, {"spoil": (1.0, spoil)}, lambda one: (one.quality - 9.0,), 0.0)
+        refine(individual, toolbox, iris, {"spoil": (1.0, spoil)}, 0.0)
         assert individual.fitness.values == before
         assert all(a is b for a, b in zip(individual.nodes(), nodes, strict=True))
         assert individual.outcome[:2] == ("spoil", 0.0)
@@ -141,9 +146,10 @@ def test_operators_are_drawn_by_their_shares(iris, offspring):
     }
     n = 3000
     individual = offspring[0]
+    toolbox = SimpleNamespace(evaluate=lambda one: (0.0,))
     for stream in make_streams(2, 0, n):
         individual.stream = stream
-        refine(individual, iris, refiners, lambda one: (0.0,), 0.01)
+        refine(individual, toolbox, iris, refiners, 0.01)
         assert calls[individual.outcome.operator] > 0
     for name, share in zip("abcd", (0.7, 0.2, 0.1, 0.0), strict=True):
         assert calls[name] == pytest.approx(n * share, abs=5.0 * (n * share * (1 - share)) ** 0.5)
