@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from deap import tools
 
-from evotree.fitness.objectives import FitnessQualitySize
+from evotree.fitness.objectives import FitnessQualitySize, PenalizedAccuracy
 from evotree.operators.pruning import node_risk, prune_marked, weakest_links
 from evotree.operators.pruning_rules import choose_tree, critical_alphas, node_losses
 
@@ -244,6 +244,7 @@ def select(
     *,
     held_out: Dataset | None = None,
     size_penalty: float | None = None,
+    weight_penalty: float = 0.0,
 ) -> Individual:
     """Choose a member of a front.
 
@@ -255,12 +256,14 @@ def select(
         ``"validation"``: the best quality on rows held out, the smallest of equals. ``"1se"``: the
         smallest that is at most one standard error of the mean loss worse than that one (Breiman et
         al. 1984, section 3.4.3). ``"size<=9"``: the best of at most so many nodes; ``"leaves<=5"``
-        says the same in leaves. ``"fitness"``: the best after a charge for each node, the smallest
-        of equals.
+        says the same in leaves. ``"fitness"``: the best after a charge for each node
+        (`PenalizedAccuracy`), the smallest of equals.
     held_out : Dataset, optional
         The rows held out, in the units of the trees; what two of the rules need.
     size_penalty : float, optional
         The charge for one node, what ``"fitness"`` needs.
+    weight_penalty : float, at least 0, default=0.0
+        Its charge for a test on all features.
 
     Returns
     -------
@@ -278,8 +281,7 @@ def select(
     if kind == "fitness":
         if size_penalty is None:
             raise ValueError(f"size_penalty=None: rule={rule!r} needs a number of at least 0.")
-        charge = size_penalty
-        return max(front, key=lambda member: member.quality - charge * len(member))
+        return max(front, key=PenalizedAccuracy(size_penalty, weight_penalty))
     if kind == "size":
         if len(front[0]) > max_size:
             raise ValueError(

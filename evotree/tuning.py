@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evotree.fitness.objectives import PenalizedAccuracy
 from evotree.operators.tao import leaf_predictions
-from evotree.pareto import ParetoFront, select
 from evotree.rng import as_generator
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
     from evotree.individual import Individual
+    from evotree.pareto import ParetoFront
 
 SIZE_PENALTIES = (0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
 """Charges for a node that are tried, the highest first."""
@@ -64,6 +65,7 @@ def choose_settings(
     stream: np.ndarray,
     *,
     size_penalties: Sequence[float] = SIZE_PENALTIES,
+    weight_penalty: float = 0.0,
     n_folds: int = 5,
     max_folds: int = 5,
     standard_errors: float = 1.0,
@@ -89,6 +91,8 @@ def choose_settings(
         Random state, advanced.
     size_penalties : sequence of float, default=SIZE_PENALTIES
         Charges, falling.
+    weight_penalty : float, at least 0, default=0.0
+        Charge for a test on all features, beside any of them (`PenalizedAccuracy`).
     n_folds : int, at least 2, default=5
         Number of folds.
     max_folds : int, at least 1, default=5
@@ -115,7 +119,8 @@ def choose_settings(
         weights = np.append(weights, held_out.sample_weight)
         for i in racing:
             front = search(others, settings[i], size_penalties[-1])
-            chosen = [select(front, "fitness", size_penalty=charge) for charge in size_penalties]
+            charges = [PenalizedAccuracy(charge, weight_penalty) for charge in size_penalties]
+            chosen = [max(front, key=charge) for charge in charges]
             rows = np.array([row_losses(tree, held_out) for tree in chosen])
             losses[i] = np.append(losses[i], rows, axis=1)
         racing = race([losses[i] for i in racing], racing, weights)

@@ -159,10 +159,15 @@ def test_size_rule(front, bound):
     assert select(full, f"size<={bound}") is max(fitting, key=lambda m: m.quality)
 
 
-@given(penalty=st.floats(0.0, 0.05))
-def test_fitness_rule(front, penalty):
-    worth = [member.quality - penalty * len(member) for member in front]
-    assert select(front, "fitness", size_penalty=penalty) is front[int(np.argmax(worth))]
+@given(penalty=st.floats(0.0, 0.05), weight_penalty=st.sampled_from((0.0, 0.001, 0.02)))
+def test_fitness_rule(front, penalty, weight_penalty):
+    worth = []
+    for member in front:
+        n_used = np.count_nonzero(member.weights[~member.is_leaf])
+        charge = penalty * len(member) + weight_penalty * n_used / member.n_features
+        worth.append(member.quality - charge)
+    chosen = select(front, "fitness", size_penalty=penalty, weight_penalty=weight_penalty)
+    assert worth[front.items.index(chosen)] == pytest.approx(max(worth), abs=1e-12)
 
 
 def accuracies(front, held_out):

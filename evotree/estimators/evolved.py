@@ -239,7 +239,7 @@ class EvolvedTree(TreeEstimator):
         run.pareto_front.add_prunings(rows)
         best = run.best
         if self.algorithm == "nsga2":
-            best = select(run.pareto_front, "fitness", size_penalty=self.size_penalty_)
+            best = self._select(run.pareto_front, "fitness")
         self.tree_ = self._finish(best)
         self.history_ = run.logbook
         self.hall_of_fame_ = run.hall_of_fame
@@ -256,7 +256,8 @@ class EvolvedTree(TreeEstimator):
         rule : str
             ``"validation"``: the best on rows held out; ``"1se"``: the smallest within one standard
             error of that; ``"size<=9"``, ``"leaves<=5"``: the best of at most so many nodes or
-            leaves; ``"fitness"``: the best after the charge `size_penalty_` for each node.
+            leaves; ``"fitness"``: the best after the charges for nodes and for weights,
+            `size_penalty_` and `weight_penalty`.
         X : array-like of shape (n_samples, n_features), optional
             Rows held out, which `fit` has not seen; needed by the first two rules.
         y : array-like of shape (n_samples,), optional
@@ -277,9 +278,18 @@ class EvolvedTree(TreeEstimator):
         if X is not None:
             X, y = validate_data(self, X, y, dtype=np.float64, reset=False)
             held_out = self.dataset_.like(X, y)
-        front, penalty = self.pareto_front_, self.size_penalty_
-        self.tree_ = self._finish(select(front, rule, held_out=held_out, size_penalty=penalty))
+        self.tree_ = self._finish(self._select(self.pareto_front_, rule, held_out))
         return self
+
+    def _select(self, front: ParetoFront, rule: str, held_out: Dataset | None = None) -> Individual:
+        """Return the member of a front that a rule chooses, at the charges of this estimator."""
+        return select(
+            front,
+            rule,
+            held_out=held_out,
+            size_penalty=self.size_penalty_,
+            weight_penalty=self.weight_penalty,
+        )
 
     def _settings(self) -> list[Setting]:
         """Return the settings among which cross-validation chooses."""
@@ -328,6 +338,7 @@ class EvolvedTree(TreeEstimator):
             settings,
             choosing,
             size_penalties=self._size_penalties(),
+            weight_penalty=self.weight_penalty,
             n_folds=_FOLDS,
             max_folds=n_folds,
             standard_errors=_STANDARD_ERRORS,
