@@ -19,6 +19,7 @@ import numpy as np
 
 from evotree._jit import dot_kernel, inner_kernel, kernel
 from evotree.operators.standardize import inner
+from evotree.tree import project
 
 LOSSES = ("logistic", "svm")
 """Names of the losses, by their codes."""
@@ -318,6 +319,15 @@ def fit_linear(X, signs, costs, loss, penalty, max_iter, tol, theta):
     return value, max_iter
 
 
+@kernel
+def decision_size(X, weights, threshold):
+    """Return the root mean square of the decision function of a hyperplane."""
+    total = 0.0
+    for i in range(X.shape[0]):
+        total += (project(weights, X, i) - threshold) ** 2
+    return math.sqrt(total / X.shape[0])
+
+
 def start_at(X: np.ndarray, weights: np.ndarray, threshold: float) -> np.ndarray:
     """Return a start at a hyperplane: (w, b), in a scale from which a fit goes on quickly.
 
@@ -336,8 +346,7 @@ def start_at(X: np.ndarray, weights: np.ndarray, threshold: float) -> np.ndarray
         As it is where the decision function has a size that fits have, else scaled.
     """
     theta = np.append(weights, -threshold)
-    with np.errstate(over="ignore", invalid="ignore"):
-        size = math.sqrt(np.mean((X @ weights - threshold) ** 2))
+    size = decision_size(X, weights, threshold)
     if not _LEAST_SIZE <= size <= _GREATEST_SIZE:
         theta *= _USUAL_SIZE / size if 0.0 < size < np.inf else 0.0
     return theta
