@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any
 
 from deap import base
 from joblib import effective_n_jobs
@@ -17,14 +18,21 @@ _MIN_ROWS_FOR_THREADS = 10_000
 
 
 @contextmanager
-def mapping_threads(toolbox: base.Toolbox, n_jobs: int | None, n_rows: int) -> Iterator[None]:
-    """Let the toolbox map over threads, where there is enough to do for them."""
+def thread_map(n_jobs: int | None) -> Iterator[Callable[..., Iterable[Any]]]:
+    """Yield a map over threads, the built-in one where there is but one."""
     n_threads = effective_n_jobs(n_jobs)
-    if n_threads == 1 or n_rows < _MIN_ROWS_FOR_THREADS:
-        yield
+    if n_threads == 1:
+        yield map
         return
     with ThreadPoolExecutor(n_threads) as executor:
-        toolbox.register("map", executor.map)
+        yield executor.map
+
+
+@contextmanager
+def mapping_threads(toolbox: base.Toolbox, n_jobs: int | None, n_rows: int) -> Iterator[None]:
+    """Let the toolbox map over threads, where there is enough to do for them."""
+    with thread_map(n_jobs if n_rows >= _MIN_ROWS_FOR_THREADS else 1) as mapper:
+        toolbox.register("map", mapper)
         yield
 
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.tree import BaseDecisionTree
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from evotree.dataset import SCALINGS, Dataset
 from evotree.estimators.base import TreeClassifier, TreeEstimator, TreeRegressor
+from evotree.estimators.running import thread_map
 from evotree.individual import Individual
 from evotree.operators.axis import Axis
 from evotree.operators.growth import grow
@@ -32,17 +30,6 @@ from evotree.tree import ObliqueTree
 
 RANDOM = "random"
 _NEGLIGIBLE = 1e-8  # share of the weight, or of the squared error, that no node is worth
-
-
-@contextmanager
-def thread_map(n_jobs: int | None) -> Iterator[Callable[..., Iterable[Any]]]:
-    """Yield a map over threads, the built-in one where there is but one."""
-    n_threads = effective_n_jobs(n_jobs)
-    if n_threads == 1:
-        yield map
-        return
-    with ThreadPoolExecutor(n_threads) as executor:
-        yield executor.map
 
 
 class AlternatingTree(TreeEstimator):
