@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from evotree.dataset import Dataset
 from evotree.estimators import ObliqueTreeClassifier
 from evotree.estimators.tao import TAOClassifier
-from evotree.individual import Individual
-from evotree.operators.pruning import kept_nodes, node_risk, prune_marked, weakest_links
+from evotree.operators.resampling import blur
+from evotree.pareto import ParetoFront, select
+from evotree.rng import make_streams
 
 STAGE_SWEEPS, MAX_SWEEPS = 4, 14
 
@@ -39,7 +39,7 @@ class Recipe:
     stage_C : float
         Their C.
     copies : int
-        Each training row has so many copies with noise.
+        Each training row has so many copies with noise, which share its weight.
     noise : float
         The noise's standard deviation, in units of the features' own.
     """
@@ -55,59 +55,6 @@ class Recipe:
     stage_C: float = 0.02
     copies: int = 0
     noise: float = 0.0
-
-
-def cut(individual: Individual, dataset: Dataset, n_leaves: int) -> None:
-    """Cut a tree to at most so many leaves, weakest links first.
-
-    Parameters
-    ----------
-    individual : Individual
-        Changed in place: becomes the first tree of Breiman's sequence that is small enough, where
-        a link is weak that lowers the training error little for each of its leaves.
-    dataset : Dataset
-        Its rows.
-    n_leaves : int, at least 1
-        Most leaves.
-    """
-    risk = node_risk(individual.counts, dataset.n_classes)
-    cut_at = weakest_links(risk, individual.subtree_size)
-    for alpha in np.unique(cut_at[~individual.is_leaf]):
-        kept, _ = kept_nodes(individual.subtree_size, cut_at <= alpha)
-        if (kept.size + 1) // 2 <= n_leaves:
-            prune_marked(individual, dataset, cut_at <= alpha)
-            return
-
-
-def add_noise(
-    X: np.ndarray, y: np.ndarray, copies: int, noise: float, seed: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows and labels with copies of the rows that have normal noise.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Rows.
-    y : ndarray of shape (n_samples,)
-        Their labels.
-    copies : int, at least 0
-        How many of each row.
-    noise : float, at least 0
-        Standard deviation, in units of the features' own.
-    seed : int
-        Seed of the noise.
-
-    Returns
-    -------
-    X : ndarray of shape ((copies + 1) * n_samples, n_features)
-        The rows, then the copies.
-    y : ndarray of shape ((copies + 1) * n_samples,)
-        Their labels.
-    """
-    draw = np.random.default_rng(seed).standard_normal
-    scale = noise * X.std(axis=0)
-    blurred = [X + scale * draw(X.shape) for _ in range(copies)]
-    return np.concatenate([X, *blurred]), np.tile(y, copies + 1)
 
 
 def start_tree(recipe: Recipe, X: np.ndarray, y: np.ndarray, seed: int) -> ClassifierMixin:
@@ -142,7 +89,6 @@ def fit_recipe(recipe: Recipe, X: np.ndarray, y: np.ndarray, seed: int) -> Class
     TAOClassifier
         Fitted.
     """
-    X, y = add_noise(X, y, recipe.copies, recipe.noise, seed)
     model = TAOClassifier(
         recipe.init,
         depth=recipe.depth,
@@ -151,6 +97,9 @@ def fit_recipe(recipe: Recipe, X: np.ndarray, y: np.ndarray, seed: int) -> Class
         random_state=seed,
     )
     dataset = model._make_dataset(X, y, None, recipe.scaling)
+    if recipe.copies:
+        stream = make_streams(seed, 0, 1)[0]
+        dataset = blur(dataset, recipe.noise, recipe.copies, stream)
     individual = model._first(dataset)
 
     def optimize(penalty: str, C: float, max_iter: int, monotone: bool = False) -> None:
@@ -161,7 +110,10 @@ def fit_recipe(recipe: Recipe, X: np.ndarray, y: np.ndarray, seed: int) -> Class
     for k, n_leaves in enumerate(recipe.leaves):
         optimize(recipe.stage_penalty, recipe.stage_C, STAGE_SWEEPS, monotone=k > 0)
         if individual.is_leaf.sum() > n_leaves:
-            cut(individual, dataset, n_leaves)
+            front = ParetoFront()
+            front.update([individual])
+            front.add_prunings(dataset)
+            individual.replace(select(front, f"leaves<={n_leaves}").nodes())
     if recipe.leaves:
         optimize(recipe.stage_penalty, recipe.stage_C, MAX_SWEEPS, monotone=True)
     for C in recipe.Cs:
