@@ -27,7 +27,7 @@ from evotree.operators.seeding import (
     DIPOLE,
     INITIAL,
     init_from_tree,
-    init_greedy,
+    init_seed,
     seeding_shares,
     slot_origins,
 )
@@ -55,7 +55,7 @@ def init_population(
     n : int, at least 1
         Size of the population.
     shares : mapping of str to float
-        Which share each splitter grows (`evotree.operators.seeding.seeding_shares`).
+        Which share is grown in which way (`evotree.operators.seeding.seeding_shares`).
     initial : sequence of Individual
         Individuals that come first, in place of as many others.
     fitness : type, optional
@@ -92,6 +92,18 @@ def init_population(
         for member in members:
             member.fitness = fitness()
     return members
+
+
+def register_nsga2(toolbox: base.Toolbox, size_penalty: float, weight_penalty: float) -> None:
+    """Let size be an objective of its own; tests on many features add to it."""
+    if weight_penalty > 0.0 and size_penalty == 0.0:
+        raise ValueError(
+            f"weight_penalty={weight_penalty!r}: with algorithm='nsga2' and size_penalty=0.0 "
+            "allowed is 0.0, since tests count in nodes."
+        )
+    toolbox.register("select", sel_crowded)
+    toolbox.register("replace", replace_nsga2)
+    toolbox.register("evaluate", QualityAndSize(weight_penalty / (size_penalty or 1.0)))
 
 
 def make_toolbox(
@@ -143,8 +155,8 @@ def make_toolbox(
     min_rows : int, at least 2, default=5
         A leaf with fewer distinct rows is not split.
     seeding : None, str, iterable of str or mapping of str to float, default=None
-        Which splitters grow a part of the first population: their names, for a tenth of it each,
-        or a mapping of names to shares. The rest is random (``"dipole"``).
+        What grows a part of the first population: names of splitters or ``"tao"`` (`init_tao`),
+        for a tenth of it each, or a mapping of names to shares. The rest is random (``"dipole"``).
     initial_trees : iterable of ObliqueTree or fitted estimators, default=()
         Trees over raw features that join the first population.
     refinement : None, str, iterable of str, mapping of str to float or Refinement, default=None
@@ -178,7 +190,16 @@ def make_toolbox(
     toolbox = base.Toolbox()
     toolbox.register("streams", make_streams, seed)
     toolbox.register("individual", init_dipolar, dataset, size_penalty, min_rows=min_rows)
-    toolbox.register("seed", init_greedy, dataset, size_penalty, min_rows=min_rows)
+    linear = refinement or Refinement()
+    toolbox.register(
+        "seed",
+        init_seed,
+        dataset,
+        size_penalty,
+        C=linear.bounds(),
+        penalty=linear.penalty,
+        min_rows=min_rows,
+    )
     toolbox.register(
         "population",
         init_population,
@@ -188,12 +209,6 @@ def make_toolbox(
         fitness=FitnessQualitySize if algorithm == "nsga2" else None,
     )
     toolbox.register("clone", Individual.clone)
-    toolbox.register(
-        "select",
-        sel_proportional,
-        pressure=selection_pressure,
-        max_origin_share=max_origin_share,
-    )
     toolbox.register("mate", cx_trees, dataset=dataset, test_probability=test_crossover_probability)
     toolbox.register(
         "mutate",
@@ -203,16 +218,12 @@ def make_toolbox(
         dipolar_probability=dipolar_probability,
         min_rows=min_rows,
     )
-    toolbox.register("evaluate", PenalizedAccuracy(size_penalty, weight_penalty))
     if algorithm == "nsga2":
-        toolbox.register("select", sel_crowded)
-        toolbox.register("replace", replace_nsga2)
-        if weight_penalty > 0.0 and size_penalty == 0.0:
-            raise ValueError(
-                f"weight_penalty={weight_penalty!r}: with algorithm='nsga2' and size_penalty=0.0 "
-                "allowed is 0.0, since tests count in nodes."
-            )
-        toolbox.register("evaluate", QualityAndSize(weight_penalty / (size_penalty or 1.0)))
+        register_nsga2(toolbox, size_penalty, weight_penalty)
+    else:
+        limits = {"pressure": selection_pressure, "max_origin_share": max_origin_share}
+        toolbox.register("select", sel_proportional, **limits)
+        toolbox.register("evaluate", PenalizedAccuracy(size_penalty, weight_penalty))
     toolbox.register("map", map)
     if refinement is not None:
         toolbox.register("choose", choose_for_refinement, refinement=refinement)

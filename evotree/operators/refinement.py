@@ -101,7 +101,7 @@ class Refinement:
             raise ValueError(f"probability={self.probability!r}: allowed are numbers in [0, 1].")
         if self.every < 1:
             raise ValueError(f"every={self.every!r}: allowed are integers of at least 1.")
-        bounds = self.C if isinstance(self.C, tuple) else (self.C, self.C)
+        bounds = self.bounds()
         if len(bounds) != 2 or not 0.0 < bounds[0] <= bounds[1] < math.inf:
             raise ValueError(f"C={self.C!r}: allowed are a finite number above 0, or two, rising.")
         if self.penalty not in PENALTIES:
@@ -111,6 +111,10 @@ class Refinement:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ValueError(f"{name}={value!r}: allowed are numbers above 0, and None.")
+
+    def bounds(self) -> tuple[float, float]:
+        """Return the bounds of C."""
+        return self.C if isinstance(self.C, tuple) else (self.C, self.C)
 
     def left(self, spent: Spent) -> int | None:
         """Return how many refinements the budgets still allow; None where there is no limit."""
@@ -165,7 +169,6 @@ def make_refiners(refinement: Refinement, size_penalty: float) -> dict[str, tupl
         Callables go by their ``__name__``, or that of their type, with a number where others have
         the same.
     """
-    C = refinement.C if isinstance(refinement.C, tuple) else (refinement.C, refinement.C)
     refiners: dict[str, tuple[float, Refiner]] = {}
     for operator, share in refinement.shares().items():
         known = operator
@@ -175,7 +178,10 @@ def make_refiners(refinement: Refinement, size_penalty: float) -> dict[str, tupl
         while name in refiners:
             n_alike += 1
             name = f"{known}{n_alike}"
-        refiners[name] = share, make_refiner(operator, size_penalty, C, refinement.penalty)
+        refiners[name] = (
+            share,
+            make_refiner(operator, size_penalty, refinement.bounds(), refinement.penalty),
+        )
     return refiners
 
 

@@ -18,6 +18,7 @@ from evotree._jit import kernel
 from evotree.fitness.partition import project_rows
 from evotree.operators.dipole import centre_margin
 from evotree.operators.linear import Linear
+from evotree.operators.linear_fit import LOSSES
 from evotree.operators.pruning import prune
 from evotree.operators.splitters import SPLITTERS, as_splitter
 from evotree.operators.tao import (
@@ -45,12 +46,12 @@ Refiner = Callable[["Individual", "Dataset"], tuple["Individual"]]
 class TaoSweep:
     """One sweep of tree alternating optimization over all nodes (see `tao_sweep`).
 
-    Every sweep draws its C log-uniformly: the fitness shows what regularization the data need.
+    Every sweep draws its loss, and its C log-uniformly: the fitness shows what the data need.
 
     Parameters
     ----------
     C : tuple of two floats above 0
-        Bounds of the cost of a row's loss in the logistic regression that solves the reduced
+        Bounds of the cost of a row's loss in the linear classifiers that solve the reduced
         problems.
     penalty : {"l2", "l1"}, default="l2"
         Its penalty.
@@ -66,7 +67,7 @@ class TaoSweep:
 
 @dataclass(frozen=True)
 class LinearResplit:
-    """A logistic regression at one node, its C drawn as by `TaoSweep`.
+    """A linear classifier at one node, its loss and C drawn as by `TaoSweep`.
 
     Parameters
     ----------
@@ -85,10 +86,11 @@ class LinearResplit:
 
 
 def draw_linear(C: tuple[float, float], penalty: str, stream: Any) -> Linear:
-    """Return a logistic regression whose C is drawn log-uniformly between two bounds."""
+    """Return a linear classifier: its loss is drawn, its C log-uniformly between two bounds."""
     low, high = C
     C_drawn = low * (high / low) ** uniform(stream)
-    return Linear("logistic", penalty, C=C_drawn, max_iter=_NEWTON_STEPS, tol=_TOLERANCE)
+    loss = LOSSES[below(stream, len(LOSSES))]
+    return Linear(loss, penalty, C=C_drawn, max_iter=_NEWTON_STEPS, tol=_TOLERANCE)
 
 
 @dataclass(frozen=True)

@@ -169,3 +169,26 @@ def with_rows(dataset: Dataset, X: np.ndarray, y: np.ndarray, weight: np.ndarray
     )
     other.freeze()
     return other
+
+
+def bootstrap(dataset: Dataset, rng: np.random.Generator, max_rows: int) -> Dataset:
+    """Return a bootstrap sample: rows drawn with replacement, in proportion to their weights.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    rng : numpy.random.Generator
+        Source of the draws.
+    max_rows : int, at least 1
+        How many draws, if there are as many rows.
+
+    Returns
+    -------
+    Dataset
+        The rows drawn; the weight of each is how often.
+    """
+    n_draws = min(max_rows, dataset.X.shape[0])
+    times = rng.multinomial(n_draws, dataset.sample_weight / dataset.total_weight)
+    rows = np.flatnonzero(times)
+    return dataset.take(rows, times[rows].astype(np.float64))

@@ -1,4 +1,4 @@
-"""Seeds: greedily grown trees, and trees that a user hands in, as members of a population."""
+"""Seeds: trees grown by other algorithms, or handed in by a user, as members of a population."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import numpy as np
 
 from evotree.operators.growth import grow
 from evotree.operators.pruning import prune
+from evotree.operators.resampling import bootstrap
 from evotree.operators.splice import make_individual
-from evotree.operators.splitters import as_splitter
+from evotree.operators.splitters import SPLITTERS, as_splitter
+from evotree.operators.tao_seeds import init_tao
 from evotree.rng import as_generator
 from evotree.tree import ObliqueTree
 
@@ -22,19 +24,21 @@ if TYPE_CHECKING:
 
 DIPOLE = "dipole"
 INITIAL = "initial"
+TAO = "tao"
 PLAIN_SHARE = 0.1  # of the population, for each splitter of seeding's plain form
 
 
 def seeding_shares(
     seeding: str | Mapping[str, float] | Iterable[str] | None,
 ) -> dict[str, float]:
-    """Return which share of a population each splitter grows, by name.
+    """Return which share of a population is grown in which way, by name.
 
     Parameters
     ----------
     seeding : None, str, iterable of str or mapping of str to float
-        None seeds nothing; names of splitters get a tenth of the population each; a mapping gives
-        the shares. ``"dipole"`` is the random initialization, which also gets what is left over.
+        None seeds nothing; names of splitters, or ``"tao"``, get a tenth of the population each; a
+        mapping gives the shares. ``"dipole"`` is the random initialization, which also gets what is
+        left over.
 
     Returns
     -------
@@ -44,7 +48,7 @@ def seeding_shares(
     Raises
     ------
     ValueError
-        If there is no splitter of a name, or shares are negative or exceed 1 together.
+        If a name is not known, or shares are negative or exceed 1 together.
     """
     if seeding is None:
         return {DIPOLE: 1.0}
@@ -55,9 +59,9 @@ def seeding_shares(
         share = min(PLAIN_SHARE, 1.0 / max(1, len(names)))
         seeding = dict.fromkeys((name for name in names if name != DIPOLE), share)
     for name, share in seeding.items():
-        if not isinstance(name, str):
-            raise ValueError(f"seeding names {name!r}: allowed are names of splitters.")
-        as_splitter(name)
+        if name not in (TAO, *SPLITTERS):
+            allowed = ", ".join(map(repr, sorted((TAO, *SPLITTERS))))
+            raise ValueError(f"seeding names {name!r}: allowed are {allowed}.")
         if not 0.0 <= share <= 1.0:
             raise ValueError(f"seeding[{name!r}]={share!r}: allowed are shares in [0, 1].")
     total = math.fsum(seeding.values())
@@ -91,27 +95,44 @@ def slot_origins(n: int, shares: Mapping[str, float]) -> list[str]:
     return [name for name, count in counts.items() for _ in range(count)]
 
 
-def bootstrap(dataset: Dataset, rng: np.random.Generator, max_rows: int) -> Dataset:
-    """Return a bootstrap sample: rows drawn with replacement, in proportion to their weights.
+def init_seed(
+    dataset: Dataset,
+    size_penalty: float,
+    splitter: str | Splitter,
+    stream: np.ndarray,
+    *,
+    C: tuple[float, float] = (0.1, 10.0),
+    penalty: str = "l2",
+    min_rows: int = 5,
+) -> Individual:
+    """Make one individual by another algorithm.
 
     Parameters
     ----------
     dataset : Dataset
         Training rows.
-    rng : numpy.random.Generator
-        Source of the draws.
-    max_rows : int, at least 1
-        How many draws, if there are as many rows.
+    size_penalty : float, at least 0
+        Charge for one node.
+    splitter : str or Splitter
+        ``"tao"`` for `init_tao`; otherwise what finds the hyperplanes of a tree that is grown
+        greedily (`init_greedy`).
+    stream : ndarray of shape (1,), uint64
+        Random state.
+    C : tuple of two floats above 0, default=(0.1, 10.0)
+        Bounds of the cost of a row's loss in the classifiers of ``"tao"``.
+    penalty : {"l2", "l1"}, default="l2"
+        Their penalty.
+    min_rows : int, at least 2, default=5
+        Nodes with fewer rows are leaves.
 
     Returns
     -------
-    Dataset
-        The rows drawn; the weight of each is how often.
+    Individual
+        Its fitness is not yet evaluated.
     """
-    n_draws = min(max_rows, dataset.X.shape[0])
-    times = rng.multinomial(n_draws, dataset.sample_weight / dataset.total_weight)
-    rows = np.flatnonzero(times)
-    return dataset.take(rows, times[rows].astype(np.float64))
+    if splitter == TAO:
+        return init_tao(dataset, size_penalty, stream, C, penalty, min_rows=min_rows)
+    return init_greedy(dataset, size_penalty, splitter, stream, min_rows=min_rows)
 
 
 def init_greedy(

@@ -11,6 +11,7 @@ from evotree.dataset import Dataset
 from evotree.operators.axis import Axis
 from evotree.operators.initialization import init_dipolar
 from evotree.operators.linear import Linear
+from evotree.operators.linear_fit import LOSSES
 from evotree.operators.oc1 import OC1
 from evotree.operators.refiners import (
     LinearResplit,
@@ -173,15 +174,18 @@ def test_a_drawn_cost_lies_between_its_bounds(exponent, width, seed):
     low = 10.0**exponent
     high = low * 10.0**width
     linear = draw_linear((low, high), "l1", make_streams(seed, 0, 1)[0])
-    assert isinstance(linear, Linear) and (linear.loss, linear.penalty) == ("logistic", "l1")
+    assert isinstance(linear, Linear) and linear.loss in LOSSES and linear.penalty == "l1"
     assert low * (1.0 - 1e-12) <= linear.C <= high * (1.0 + 1e-12)
     cost = draw_linear((low, low), "l2", make_streams(seed, 0, 1)[0]).C
     assert cost == low
 
 
-def test_drawn_costs_are_log_uniform():
+def test_drawn_costs_are_log_uniform_and_losses_alike():
     stream = make_streams(5, 0, 1)[0]
-    costs = [draw_linear((0.01, 100.0), "l2", stream).C for _ in range(2000)]
+    drawn = [draw_linear((0.01, 100.0), "l2", stream) for _ in range(2000)]
+    losses, times = np.unique([one.loss for one in drawn], return_counts=True)
+    assert set(losses) == set(LOSSES) and stats.chisquare(times).pvalue > 0.001
+    costs = [one.C for one in drawn]
     assert stats.kstest(np.log10(costs), stats.uniform(-2.0, 4.0).cdf).pvalue > 0.001
 
 

@@ -13,8 +13,8 @@ from evotree.dataset import Dataset
 from evotree.fitness.objectives import PenalizedAccuracy
 from evotree.operators.crossover import cx_trees
 from evotree.operators.initialization import init_dipolar
+from evotree.operators.resampling import bootstrap
 from evotree.operators.seeding import (
-    bootstrap,
     init_from_tree,
     init_greedy,
     raw_tree,

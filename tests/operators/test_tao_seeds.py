@@ -1,0 +1,105 @@
+"""Seeds that are optimized before the evolution: how they are cut, and how good they are."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_diabetes, load_digits, load_wine
+
+from evotree.dataset import Dataset
+from evotree.operators.growth import grow
+from evotree.operators.pruning import prune
+from evotree.operators.seeding import init_greedy, init_seed
+from evotree.operators.splitters import as_splitter
+from evotree.operators.tao_seeds import cut_gently, init_tao
+from evotree.pareto import ParetoFront
+from evotree.rng import make_streams
+from evotree.tuning import row_losses
+from tests.strategies import assert_sound, datasets, seeds
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    known = Dataset.from_arrays(X[:1200], y[:1200])
+    return known, known.like(X[1200:], y[1200:])
+
+
+def fitness(individual, charge):
+    return individual.quality - charge * len(individual)
+
+
+any_datasets = st.sampled_from(("classification", "regression")).flatmap(
+    lambda task: datasets(task=task)
+)
+
+
+@given(any_datasets, seeds, st.sampled_from((0.0, 0.001, 0.01, 0.03, 0.2)))
+def test_small_cuts_end_where_one_would(dataset, seed, charge):
+    criterion = "entropy" if dataset.n_classes else "squared_error"
+    stream = make_streams(seed, 0, 1)[0]
+    tree = grow(dataset, as_splitter("axis"), criterion, max_depth=9, stream=stream)
+    at_once = prune(tree.clone(), dataset, charge)[0]
+    while True:
+        before = tree.clone()
+        if not cut_gently(tree, dataset, charge):
+            assert tree == before
+            break
+        assert_sound(tree, dataset)
+        assert fitness(tree, charge) >= fitness(before, charge) - 1e-9
+        if len(tree) < 0.75 * len(before):  # there is nothing in between
+            sequence = ParetoFront()
+            sequence.update([before])
+            sequence.add_prunings(dataset)
+            assert not any(len(tree) < len(one) < len(before) for one in sequence)
+    assert fitness(tree, charge) == pytest.approx(fitness(at_once, charge), abs=1e-9)
+
+
+@given(any_datasets, seeds)
+def test_seeds_are_sound_trees_whose_nodes_pay(dataset, seed):
+    individual = init_tao(dataset, 0.01, make_streams(seed, 0, 1)[0])
+    assert_sound(individual, dataset)
+    pruned = prune(individual.clone(), dataset, 0.01)[0]
+    assert fitness(pruned, 0.01) == pytest.approx(fitness(individual, 0.01), abs=1e-9)
+
+
+def test_seeds_differ_and_the_same_stream_gives_the_same():
+    dataset = Dataset.from_arrays(*load_wine(return_X_y=True))
+    made = [init_tao(dataset, 0.001, stream) for stream in make_streams(3, 0, 8)]
+    assert len({one.weights.tobytes() for one in made}) >= 7
+    assert init_seed(dataset, 0.001, "tao", make_streams(3, 0, 1)[0]) == made[0]
+
+
+def test_seeds_are_better_than_trees_cut_at_once(digits):
+    """On rows held out, and smaller."""
+    dataset, held_out = digits
+
+    def best(make):
+        made = [make(stream) for stream in make_streams(0, 0, 6)]
+        one = max(made, key=lambda one: fitness(one, 0.001))
+        return one, 1.0 - row_losses(one, held_out).mean()
+
+    ours, accuracy = best(lambda stream: init_tao(dataset, 0.001, stream))
+    for splitter in ("axis", "linear"):
+        other, its = best(lambda stream, name=splitter: init_greedy(dataset, 0.001, name, stream))
+        assert fitness(ours, 0.001) > fitness(other, 0.001) + 0.01
+        assert accuracy > its
+        assert ours.n_leaves <= other.n_leaves
+
+
+def test_costs_and_penalties_reach_the_classifiers(digits):
+    dataset = digits[0]
+
+    def used(C, penalty):
+        one = init_tao(dataset, 0.001, make_streams(1, 0, 1)[0], C, penalty)
+        return np.mean(one.weights[~one.is_leaf] != 0.0)
+
+    assert used((1.0, 1.0), "l2") > 0.8  # some pixels are blank
+    assert used((1.0, 1.0), "l1") < 0.6
+    assert used((0.1, 0.1), "l1") < used((1.0, 1.0), "l1")
+
+
+def test_seeds_of_targets_explain_them():
+    dataset = Dataset.from_arrays(*load_diabetes(return_X_y=True), task="regression")
+    made = [init_tao(dataset, 0.005, stream) for stream in make_streams(0, 0, 4)]
+    assert max(one.quality for one in made) > 0.5
