@@ -156,7 +156,7 @@ def make_toolbox(
         A leaf with fewer distinct rows is not split.
     seeding : None, str, iterable of str or mapping of str to float, default=None
         What grows a part of the first population: names of splitters or ``"tao"`` (`init_tao`),
-        for a tenth of it each, or a mapping of names to shares. The rest is random (``"dipole"``).
+        for a fifth of it each, or a mapping of names to shares. The rest is random (``"dipole"``).
     initial_trees : iterable of ObliqueTree or fitted estimators, default=()
         Trees over raw features that join the first population.
     refinement : None, str, iterable of str, mapping of str to float or Refinement, default=None

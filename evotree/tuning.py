@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evotree.fitness.objectives import PenalizedAccuracy
+from evotree.operators.pruning import prune
+from evotree.operators.selection import distinct
 from evotree.operators.tao import leaf_predictions
 from evotree.rng import as_generator
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
     from evotree.individual import Individual
-    from evotree.pareto import ParetoFront
 
-SIZE_PENALTIES = (0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
+_CLOSE = 2.0  # standard errors of the difference between settings that stay in the race
+
+SIZE_PENALTIES = (0.005, 0.002, 0.001, 0.0005, 0.0002)
 """Charges for a node that are tried, the highest first."""
 
 
@@ -58,23 +62,56 @@ def row_losses(individual: Individual, held_out: Dataset) -> np.ndarray:
     return (predicted - held_out.y) ** 2
 
 
+def best_prunings(
+    individuals: Iterable[Individual],
+    dataset: Dataset,
+    size_penalty: float,
+    weight_penalty: float = 0.0,
+    n_best: int = 3,
+) -> list[Individual]:
+    """Return the fittest trees at a charge that they were not made for, each pruned by it.
+
+    Parameters
+    ----------
+    individuals : iterable of Individual
+        The trees, at least one; read only.
+    dataset : Dataset
+        The rows that they were made on.
+    size_penalty : float, at least 0
+        Charge for one node.
+    weight_penalty : float, at least 0, default=0.0
+        Charge for a test on all features (`PenalizedAccuracy`).
+    n_best : int, at least 1, default=3
+        How many to return, if there are as many different ones.
+
+    Returns
+    -------
+    list of Individual
+        The fittest first, the first of equals.
+    """
+    pruned = [prune(one.clone(), dataset, size_penalty)[0] for one in individuals]
+    different = [one for one, is_first in zip(pruned, distinct(pruned), strict=True) if is_first]
+    different.sort(key=PenalizedAccuracy(size_penalty, weight_penalty), reverse=True)
+    return different[:n_best]
+
+
 def choose_settings(
     dataset: Dataset,
-    search: Callable[[Dataset, Any, float], ParetoFront],
+    search: Callable[[Dataset, Any, Sequence[float]], Iterable[Sequence[Individual]]],
     settings: Sequence[Any],
     stream: np.ndarray,
     *,
     size_penalties: Sequence[float] = SIZE_PENALTIES,
-    weight_penalty: float = 0.0,
     n_folds: int = 5,
     max_folds: int = 5,
     standard_errors: float = 1.0,
+    time_limit: float | None = None,
 ) -> tuple[Any, float]:
     """Choose a setting of a search and the charge for a node by cross-validation.
 
-    On the rows of the other folds each setting is searched once, at the smallest charge; it yields
-    a front of trees on which every charge has its choice. The losses of these trees on the fold
-    held out are compared row by row. The setting with the least loss at its best charge is chosen,
+    On the rows of the other folds each setting is searched once; for every charge it yields some
+    trees, whose losses on the fold held out are averaged, so that chance decides less. These losses
+    are compared row by row. The setting with the least loss at its best charge is chosen,
     and of it the highest charge that no smaller one beats by more than so many standard errors of
     the difference: a larger tree has to be worth it. Settings that fall behind are not searched on
     the remaining folds (`race`).
@@ -84,21 +121,23 @@ def choose_settings(
     dataset : Dataset
         Training rows.
     search : callable
-        ``search(rows, setting, size_penalty)`` evolves trees on some rows and returns their front.
+        ``search(rows, setting, size_penalties)`` makes trees on some rows and returns for every
+        charge at least one.
     settings : sequence
         What the search may be given, the first of equals is chosen.
     stream : ndarray of shape (1,), uint64
         Random state, advanced.
     size_penalties : sequence of float, default=SIZE_PENALTIES
         Charges, falling.
-    weight_penalty : float, at least 0, default=0.0
-        Charge for a test on all features, beside any of them (`PenalizedAccuracy`).
     n_folds : int, at least 2, default=5
         Number of folds.
     max_folds : int, at least 1, default=5
         Only so many of the folds are held out in turn.
     standard_errors : float, at least 0, default=1.0
         By how many standard errors a smaller charge has to be better.
+    time_limit : float or None, default=None
+        No search begins when so many seconds have passed, the first one apart; a later fold that
+        is not complete then does not count.
 
     Returns
     -------
@@ -114,15 +153,24 @@ def choose_settings(
     losses: list[np.ndarray] = [np.empty((len(size_penalties), 0)) for _ in settings]
     weights = np.empty(0)
     racing = list(range(len(settings)))
+    begin, limit = time.perf_counter(), np.inf if time_limit is None else time_limit
     for fold in range(min(n_folds, max_folds)):
         held_out, others = dataset.take(folds == fold), dataset.take(folds != fold)
+        means: dict[int, list[np.ndarray]] = {}
+        for i in racing:
+            is_first = fold == 0 and not means
+            if not is_first and time.perf_counter() - begin >= limit:
+                break
+            found = search(others, settings[i], size_penalties)
+            means[i] = [
+                np.mean([row_losses(one, held_out) for one in trees], axis=0) for trees in found
+            ]
+        if len(means) < len(racing) and fold > 0:
+            break
+        racing = list(means)
         weights = np.append(weights, held_out.sample_weight)
         for i in racing:
-            front = search(others, settings[i], size_penalties[-1])
-            charges = [PenalizedAccuracy(charge, weight_penalty) for charge in size_penalties]
-            chosen = [max(front, key=charge) for charge in charges]
-            rows = np.array([row_losses(tree, held_out) for tree in chosen])
-            losses[i] = np.append(losses[i], rows, axis=1)
+            losses[i] = np.concatenate([losses[i], means[i]], axis=1)
         racing = race([losses[i] for i in racing], racing, weights)
         if len(racing) == len(size_penalties) == 1:
             break
@@ -133,8 +181,8 @@ def choose_settings(
 def race(losses: Sequence[np.ndarray], settings: Sequence[int], weights: np.ndarray) -> list[int]:
     """Return the settings that may still be the best, the best so far first.
 
-    Each is judged at its best charge. Those that lose to the best so far by more than a standard
-    error of the difference are out (Maron and Moore 1994, "Hoeffding races", NeurIPS, with the
+    Each is judged at its best charge. Those that lose to the best so far by more than two standard
+    errors of the difference are out (Maron and Moore 1994, "Hoeffding races", NeurIPS, with the
     normal approximation in place of the bound).
 
     Parameters
@@ -159,7 +207,7 @@ def race(losses: Sequence[np.ndarray], settings: Sequence[int], weights: np.ndar
         difference = at_best[i] - at_best[order[0]]
         mean = difference @ weights / total
         variance = max(0.0, difference**2 @ weights / total - mean**2)
-        if mean <= np.sqrt(variance / total):
+        if mean <= _CLOSE * np.sqrt(variance / total):
             standing.append(settings[i])
     return standing
 

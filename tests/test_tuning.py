@@ -6,13 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import mean_squared_error, zero_one_loss
 
+from evotree import tuning
 from evotree.dataset import Dataset
+from evotree.fitness.objectives import PenalizedAccuracy
 from evotree.operators.axis import Axis
 from evotree.operators.growth import grow
-from evotree.pareto import ParetoFront
+from evotree.operators.pruning import prune
+from evotree.operators.selection import distinct
 from evotree.rng import make_streams
 from evotree.tuning import (
     SIZE_PENALTIES,
+    best_prunings,
     choose_settings,
     make_folds,
     race,
@@ -136,6 +140,41 @@ def test_lighter_rows_prove_less():
     assert worth_it(losses, np.full(100, 0.1), 1.0) == 0
 
 
+# ---- trees for a charge --------------------------------------------------------------------------
+
+
+@given(any_populations, st.sampled_from((0.0, 0.01, 0.1)), st.sampled_from((0.0, 0.02)))
+def test_the_best_prunings_are_the_fittest(drawn, charge, weight_penalty):
+    dataset, individuals = drawn
+    evaluate = PenalizedAccuracy(charge, weight_penalty)
+    before = [one.nodes() for one in individuals]
+    found = best_prunings([*individuals, *individuals], dataset, charge, weight_penalty, n_best=2)
+    pruned = [prune(one.clone(), dataset, charge)[0] for one in individuals]
+    assert len(found) == min(2, sum(distinct(pruned)))
+    worth = sorted({one.weights.tobytes(): evaluate(one)[0] for one in pruned}.values())
+    assert evaluate(found[0])[0] == worth[-1]
+    assert all(one in pruned for one in found) and all(distinct(found))
+    assert all(
+        a is b
+        for one, nodes in zip(individuals, before, strict=True)
+        for a, b in zip(one.nodes(), nodes, strict=True)
+    )
+
+
+def test_losses_of_several_trees_are_averaged():
+    """One right and one wrong tree lose as much as two that are right on half of the rows."""
+    dataset = chessboard(400, 2)
+
+    def search(rows, setting, size_penalties):
+        trees = {
+            "leaf": [grow(rows, Axis(), max_depth=0, stream=stream())],
+            "both": [grow(rows, Axis(), max_depth=depth, stream=stream()) for depth in (0, 8)],
+        }
+        return [trees[setting]] * len(size_penalties)
+
+    assert choose_settings(dataset, search, ["leaf", "both"], stream())[0] == "both"
+
+
 # ---- the whole -----------------------------------------------------------------------------------
 
 
@@ -147,24 +186,22 @@ def chessboard(n_rows, fields, noise=0.0, seed=0):
     return Dataset.from_arrays(X, np.where(flipped, rng.integers(0, 2, n_rows), y))
 
 
-def greedy_front(rows, setting, size_penalty):
+def prune_greedy(rows, setting, size_penalties):
     """Return the prunings of a greedy tree; the setting is its depth."""
-    front = ParetoFront()
-    front.update([grow(rows, Axis(), max_depth=setting, stream=stream())])
-    front.add_prunings(rows)
-    return front
+    tree = grow(rows, Axis(), max_depth=setting, stream=stream())
+    return [best_prunings([tree], rows, charge) for charge in size_penalties]
 
 
 def test_large_trees_are_charged_little_where_they_are_better():
     """A board of 144 fields needs hundreds of nodes, each worth less than 0.005 of the rows."""
-    _, penalty = choose_settings(chessboard(6000, 12), greedy_front, [20], stream())
+    _, penalty = choose_settings(chessboard(6000, 12), prune_greedy, [20], stream())
     assert penalty < 0.002
 
 
 def test_nodes_are_dear_where_labels_are_noise():
     """Of five smaller charges one is a standard error better by chance, now and then."""
     chosen = [
-        choose_settings(chessboard(600, 2, noise=1.0, seed=seed), greedy_front, [20], stream(seed))[
+        choose_settings(chessboard(600, 2, noise=1.0, seed=seed), prune_greedy, [20], stream(seed))[
             1
         ]
         for seed in range(12)
@@ -177,30 +214,30 @@ def test_nodes_are_dear_where_one_test_says_all():
     for seed in range(3):
         X = np.random.default_rng(seed).random((500, 3))
         dataset = Dataset.from_arrays(X, X[:, 1] > 0.4)
-        _, penalty = choose_settings(dataset, greedy_front, [20], stream(seed))
+        _, penalty = choose_settings(dataset, prune_greedy, [20], stream(seed))
         assert penalty == SIZE_PENALTIES[0]
 
 
 def test_the_setting_of_the_least_loss_is_chosen():
     dataset = chessboard(600, 2)
-    setting, _ = choose_settings(dataset, greedy_front, [1, 8, 0, 9], stream())
+    setting, _ = choose_settings(dataset, prune_greedy, [1, 8, 0, 9], stream())
     assert setting == 8  # as good as 9, and before it
     setting, penalty = choose_settings(
-        dataset, greedy_front, [1, 8], stream(), size_penalties=[0.25]
+        dataset, prune_greedy, [1, 8], stream(), size_penalties=[0.25]
     )
     assert (setting, penalty) == (1, 0.25)  # a tree that small is a leaf in either
 
 
-def test_searches_see_the_other_folds_at_the_smallest_charge():
+def test_searches_see_the_other_folds_and_all_charges():
     dataset = chessboard(100, 2)
     seen = []
 
-    def search(rows, setting, size_penalty):
-        seen.append((rows.X, setting, size_penalty))
-        return greedy_front(rows, setting, size_penalty)
+    def search(rows, setting, size_penalties):
+        seen.append((rows.X, setting, size_penalties))
+        return prune_greedy(rows, setting, size_penalties)
 
     choose_settings(dataset, search, [7, 8], stream(), n_folds=4, max_folds=3)  # equally good
-    assert [call[1:] for call in seen] == [(7, SIZE_PENALTIES[-1]), (8, SIZE_PENALTIES[-1])] * 3
+    assert [call[1:] for call in seen] == [(7, SIZE_PENALTIES), (8, SIZE_PENALTIES)] * 3
     folds = make_folds(dataset, 4, stream())
     for fold in range(3):
         for X, *_ in seen[2 * fold : 2 * fold + 2]:
@@ -211,9 +248,9 @@ def test_settings_that_fall_behind_are_searched_no_more():
     dataset = chessboard(400, 2)
     seen = []
 
-    def search(rows, setting, size_penalty):
+    def search(rows, setting, size_penalties):
         seen.append(setting)
-        return greedy_front(rows, setting, size_penalty)
+        return prune_greedy(rows, setting, size_penalties)
 
     assert choose_settings(dataset, search, [0, 8, 1], stream())[0] == 8
     assert seen == [0, 8, 1, 8, 8, 8, 8]
@@ -223,9 +260,9 @@ def test_settings_that_fall_behind_are_searched_no_more():
 
 
 def test_the_race():
-    good, fair, bad = (losses_of(n) for n in (10, 11, 60))
+    good, fair, bad = (losses_of(n) for n in (10, 14, 60))
     ones = np.ones(100)
-    assert race([bad, good, fair], [4, 7, 9], ones) == [7]  # 11 is a standard error worse than 10
+    assert race([bad, good, fair], [4, 7, 9], ones) == [7]  # 14 is two standard errors worse than 10
     near = good[:, ::-1].copy()  # as many wrong, but others
     assert race([near, bad, good], [5, 2, 3], ones) == [3, 5]
     assert race([np.vstack([bad, good])], [6], ones) == [6]
@@ -237,7 +274,7 @@ def test_the_race():
 
 
 def test_nothing_is_searched_where_nothing_is_to_choose():
-    def search(rows, setting, size_penalty):
+    def search(rows, setting, size_penalties):
         raise AssertionError("searched")
 
     one = Dataset.from_arrays([[1.0]], [0])
@@ -248,11 +285,31 @@ def test_nothing_is_searched_where_nothing_is_to_choose():
 
 def test_two_rows_are_enough():
     dataset = Dataset.from_arrays([[0.0], [1.0]], [0, 1])
-    assert choose_settings(dataset, greedy_front, [3], stream()) == (3, SIZE_PENALTIES[0])
+    assert choose_settings(dataset, prune_greedy, [3], stream()) == (3, SIZE_PENALTIES[0])
 
 
 def test_the_same_stream_chooses_the_same():
     dataset = chessboard(400, 4, noise=0.2)
-    assert choose_settings(dataset, greedy_front, [3, 20], stream(5)) == choose_settings(
-        dataset, greedy_front, [3, 20], stream(5)
+    assert choose_settings(dataset, prune_greedy, [3, 20], stream(5)) == choose_settings(
+        dataset, prune_greedy, [3, 20], stream(5)
     )
+
+
+@pytest.mark.parametrize(
+    ("time_limit", "n_searches", "chosen"),
+    [(0.5, 1, 0), (1.5, 2, 8), (2.5, 3, 8), (3.5, 4, 8), (4.5, 5, 8), (100.0, 11, 8)],
+)
+def test_no_search_begins_when_the_time_is_up(monkeypatch, time_limit, n_searches, chosen):
+    """A search takes a second here; of three settings two stay in the race for all five folds."""
+    now = [0.0]
+    seen = []
+
+    def search(rows, setting, size_penalties):
+        now[0] += 1.0
+        seen.append(setting)
+        return prune_greedy(rows, setting, size_penalties)
+
+    monkeypatch.setattr(tuning.time, "perf_counter", lambda: now[0])
+    dataset = chessboard(400, 2)
+    found = choose_settings(dataset, search, [0, 8, 9], stream(), time_limit=time_limit)
+    assert (found[0], len(seen)) == (chosen, n_searches)

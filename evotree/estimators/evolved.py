@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -15,63 +15,33 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from evotree.dataset import SCALINGS, Dataset
 from evotree.estimators.base import TreeEstimator, preset
 from evotree.estimators.presets import EVOLUTION_PRESETS
-from evotree.estimators.running import mapping_threads, progress_bar
-from evotree.estimators.teachers import ENSEMBLE, make_teacher
+from evotree.estimators.running import counting_bar, mapping_threads, progress_bar
+from evotree.estimators.settings import Setting, candidate_settings, resample
+from evotree.estimators.teachers import ENSEMBLE
 from evotree.evolution import Callback, Evolution, evolve
 from evotree.individual import Individual
 from evotree.operators.linear_fit import PENALTIES
 from evotree.operators.pruning import prune
 from evotree.operators.refinement import Refinement, as_refinement
-from evotree.operators.resampling import blur, teach
+from evotree.operators.seeding import TAO, seeding_shares
 from evotree.operators.splice import make_individual
+from evotree.operators.tao_seeds import init_tao
 from evotree.pareto import ParetoFront, select
 from evotree.rng import make_streams, seed_from
 from evotree.toolbox import ALGORITHMS, make_toolbox
 from evotree.tree import ObliqueTree
-from evotree.tuning import SIZE_PENALTIES, choose_settings
+from evotree.tuning import SIZE_PENALTIES, best_prunings, choose_settings
 
 _OWN_STREAMS = 2**62  # the number of a generation that no run reaches
-_LEAST_RESAMPLED = 3000  # rows that a fitness is measured on, if they are resampled
-_HELD_OUT_ROWS = 3000  # so many rows are held out, if that takes no more than five folds
-_COPIES = 4
+_HELD_OUT_ROWS = 1500  # so many rows are held out, if that takes no more than five folds
 _FOLDS = 5
 _STANDARD_ERRORS = 0.5
+_SEEDS_EACH = 2  # for each charge for a node that is tried
 _GENERATIONS_SHARE = 3  # an evolution on a part of the rows has so many times fewer generations
 
 
 def _is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
-
-
-class Setting(NamedTuple):
-    """How strongly the hyperplanes of trees are regularized.
-
-    Attributes
-    ----------
-    C : float or tuple of two floats
-        Cost of a row's loss in the classifiers that refine trees.
-    penalty : str
-        Their penalty.
-    noise : float
-        Noise of the rows that the fitness is measured on.
-    teacher : estimator, str or None
-        What labels these rows, if not the data.
-    """
-
-    C: float | tuple[float, float]
-    penalty: str
-    noise: float
-    teacher: Any
-
-
-SETTINGS = (
-    Setting((0.3, 3.0), "l2", 0.1, None),
-    Setting((0.03, 0.3), "l2", 0.2, None),
-    Setting((3.0, 30.0), "l2", 0.05, None),
-    Setting((0.3, 3.0), "l1", 0.1, None),
-    Setting((0.3, 3.0), "l2", 0.1, ENSEMBLE),
-)
-"""The settings that ``"auto"`` stands for."""
 
 
 class EvolvedTree(TreeEstimator):
@@ -112,15 +82,15 @@ class EvolvedTree(TreeEstimator):
         *,
         size_penalty: float | str = "auto",
         population_size: int = 64,
-        max_generations: int = 150,
-        patience: int | None = 50,
+        max_generations: int = 50,
+        patience: int | None = 20,
         time_limit: float | None = None,
         mutation_probability: float = 0.1,
         crossover_probability: float = 0.2,
         dipolar_probability: float = 0.5,
         min_samples_split: int = 5,
         scaling: str = "standard",
-        seeding: str | Mapping[str, float] | Iterable[str] | None = ("linear", "axis"),
+        seeding: str | Mapping[str, float] | Iterable[str] | None = "tao",
         initial_trees: Iterable[Any] | None = None,
         refinement: Any = "tao",
         weight_penalty: float = 0.0,
@@ -212,7 +182,8 @@ class EvolvedTree(TreeEstimator):
         seed = seed_from(self.random_state)
         choosing, resampling = make_streams(seed, _OWN_STREAMS, 2)
         begin, interrupted = time.perf_counter(), False
-        setting, self.size_penalty_ = self._settings()[0], self._size_penalties()[0]
+        n_rows = dataset.X.shape[0]
+        setting, self.size_penalty_ = self._settings(n_rows)[0], self._size_penalties()[0]
         try:
             setting, self.size_penalty_ = self._choose(dataset, seed, choosing, resampling.copy())
         except KeyboardInterrupt:
@@ -220,7 +191,7 @@ class EvolvedTree(TreeEstimator):
                 raise
             interrupted = True
         self.setting_ = setting
-        rows = self._resample(dataset, setting, resampling)
+        rows = resample(dataset, setting, resampling)
         time_left = None
         if self.time_limit is not None:
             time_left = self.time_limit - (time.perf_counter() - begin)
@@ -291,18 +262,13 @@ class EvolvedTree(TreeEstimator):
             weight_penalty=self.weight_penalty,
         )
 
-    def _settings(self) -> list[Setting]:
+    def _settings(self, n_rows: int) -> list[Setting]:
         """Return the settings among which cross-validation chooses."""
         given = {name: getattr(self, name) for name in Setting._fields}
         given = {name: value for name, value in given.items() if not _is_auto(value)}
         if self.refinement is None:  # nothing is fitted that they could regularize
             given = {"C": 1.0, "penalty": "l2"} | given
-        settings = []
-        for candidate in SETTINGS:
-            setting = candidate._replace(**given)
-            if setting not in settings:
-                settings.append(setting)
-        return settings
+        return candidate_settings(given, n_rows)
 
     def _size_penalties(self) -> tuple[float, ...]:
         """Return the charges for a node among which cross-validation chooses, falling."""
@@ -312,51 +278,55 @@ class EvolvedTree(TreeEstimator):
         self, dataset: Dataset, seed: int, choosing: np.ndarray, resampling: np.ndarray
     ) -> tuple[Setting, float]:
         """Return the setting and the charge for a node."""
-        settings, n_folds = self._settings(), max(1, _HELD_OUT_ROWS // dataset.X.shape[0])
-        n_folds = min(_FOLDS, n_folds)
-        time_limit = self.time_limit
-        if time_limit is not None:
-            time_limit /= 2 * n_folds * len(settings)  # half of it for all
+        n_folds = max(1, round(_HELD_OUT_ROWS * _FOLDS / dataset.X.shape[0]))
 
-        def search(rows: Dataset, setting: Setting, size_penalty: float) -> ParetoFront:
-            resampled = self._resample(rows, setting, resampling.copy())
+        def search(
+            rows: Dataset, setting: Setting, size_penalties: Sequence[float]
+        ) -> list[list[Individual]]:
+            resampled = resample(rows, setting, resampling.copy())
+            trees = self._make_candidates(resampled, setting, size_penalties, seed)
+            count()
+            return [
+                best_prunings(trees, resampled, charge, self.weight_penalty)
+                for charge in size_penalties
+            ]
+
+        with counting_bar("settings tried", disable=not self.verbose) as count:
+            return choose_settings(
+                dataset,
+                search,
+                self._settings(dataset.X.shape[0]),
+                choosing,
+                size_penalties=self._size_penalties(),
+                n_folds=_FOLDS,
+                max_folds=min(_FOLDS, n_folds),
+                standard_errors=_STANDARD_ERRORS,
+                time_limit=None if self.time_limit is None else 0.5 * self.time_limit,
+            )
+
+    def _make_candidates(
+        self, dataset: Dataset, setting: Setting, size_penalties: Sequence[float], seed: int
+    ) -> list[Individual]:
+        """Return trees that show what a setting is worth, at all charges for a node.
+
+        Where an evolution starts from optimized trees, these say it, at a fraction of its cost.
+        """
+        if TAO not in seeding_shares(self.seeding):
             n_generations = -(-self.max_generations // _GENERATIONS_SHARE)
-            front = self._evolve(
-                resampled,
-                setting,
-                size_penalty,
-                seed,
-                max_generations=n_generations,
-                time_limit=time_limit,
-            ).pareto_front
-            front.add_prunings(resampled)
-            return front
-
-        return choose_settings(
-            dataset,
-            search,
-            settings,
-            choosing,
-            size_penalties=self._size_penalties(),
-            weight_penalty=self.weight_penalty,
-            n_folds=_FOLDS,
-            max_folds=n_folds,
-            standard_errors=_STANDARD_ERRORS,
-        )
-
-    def _resample(self, dataset: Dataset, setting: Setting, stream: np.ndarray) -> Dataset:
-        """Return the rows that the fitness is measured on."""
-        n_rows = dataset.X.shape[0]
-        teacher = setting.teacher
-        if teacher is not None:
-            if isinstance(teacher, str):
-                teacher = make_teacher(dataset.n_classes > 0)
-            n_drawn = max(_LEAST_RESAMPLED, n_rows)
-            return teach(dataset, teacher, n_drawn, setting.noise, stream)
-        if setting.noise > 0.0:
-            n_copies = min(_COPIES, max(1, round(_LEAST_RESAMPLED / n_rows)))
-            return blur(dataset, setting.noise, n_copies, stream)
-        return dataset
+            limits = {"max_generations": n_generations, "time_limit": self.time_limit}
+            return self._evolve(dataset, setting, size_penalties[-1], seed, **limits).population
+        charges = [charge for charge in size_penalties for _ in range(_SEEDS_EACH)]
+        return [
+            init_tao(
+                dataset,
+                charge,
+                stream,
+                Refinement(C=setting.C).bounds(),
+                setting.penalty,
+                min_rows=self.min_samples_split,
+            )
+            for charge, stream in zip(charges, make_streams(seed, 0, len(charges)), strict=True)
+        ]
 
     def _finish(self, best: Individual) -> ObliqueTree:
         """Return a tree over raw features whose leaves predict by the training rows alone."""

@@ -23,9 +23,9 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         smaller one beats clearly on rows held out.
     population_size : int, at least 2, default=64
         Number of trees that evolve.
-    max_generations : int, at least 0, default=150
+    max_generations : int, at least 0, default=50
         The evolution stops after so many generations.
-    patience : int or None, default=50
+    patience : int or None, default=20
         It stops after so many generations without a better tree.
     time_limit : float or None, default=None
         It stops at the end of the generation in which so many seconds have passed; of these,
@@ -37,13 +37,13 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
     dipolar_probability : float in [0, 1], default=0.5
         Share of the changes of a test that the dipolar operator makes; the others add noise.
     min_samples_split : int, at least 2, default=5
-        A leaf with fewer distinct rows is not split.
+        A leaf with fewer distinct rows is not split; those that `noise` or `teacher` add count too.
     scaling : {"standard", "common", "minmax"}, default="standard"
         Whether trees evolve over features in units of their standard deviations, in their own
         units, or scaled to [-1, 1]. A fitted tree is over raw features in every case.
-    seeding : str, list of str, dict of str to float or None, default=("linear", "axis")
+    seeding : str, list of str, dict of str to float or None, default="tao"
         Which splitters grow a part of the first population greedily, by name: ``("wodt", "oc1")``
-        grows a tenth of it by each, ``{"dipole": 0.8, "wodt": 0.2}`` gives the shares. The rest
+        grows a fifth of it by each, ``{"dipole": 0.8, "wodt": 0.2}`` gives the shares. The rest
         is random, ``"dipole"``.
     initial_trees : list or None, default=None
         Trees over raw features that join the first population: `ObliqueTree`, fitted estimators of
@@ -65,7 +65,7 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         The fitness is measured also on rows with normal noise of this standard deviation, in units
         of the features' own, so that hyperplanes keep away from rows. 0: on the rows alone, as in
         the paper. Where this, `C` or `penalty` is "auto", cross-validation chooses among
-        `evotree.estimators.evolved.SETTINGS`.
+        `evotree.estimators.settings.SETTINGS`.
     teacher : None, "ensemble", "auto" or estimator, default="auto"
         A model whose predictions, on the training rows and on rows drawn between them, the tree is
         evolved to agree with: ``"ensemble"`` is one of randomized and of alternately optimized
@@ -147,15 +147,15 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         *,
         size_penalty: float | str = "auto",
         population_size: int = 64,
-        max_generations: int = 150,
-        patience: int | None = 50,
+        max_generations: int = 50,
+        patience: int | None = 20,
         time_limit: float | None = None,
         mutation_probability: float = 0.1,
         crossover_probability: float = 0.2,
         dipolar_probability: float = 0.5,
         min_samples_split: int = 5,
         scaling: str = "standard",
-        seeding: str | Mapping[str, float] | Iterable[str] | None = ("linear", "axis"),
+        seeding: str | Mapping[str, float] | Iterable[str] | None = "tao",
         initial_trees: Iterable[Any] | None = None,
         refinement: Any = "tao",
         weight_penalty: float = 0.0,

@@ -19,9 +19,9 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         smaller one beats clearly on rows held out.
     population_size : int, at least 2, default=64
         Number of trees that evolve.
-    max_generations : int, at least 0, default=150
+    max_generations : int, at least 0, default=50
         The evolution stops after so many generations.
-    patience : int or None, default=50
+    patience : int or None, default=20
         It stops after so many generations without a better tree.
     time_limit : float or None, default=None
         It stops at the end of the generation in which so many seconds have passed; of these,
@@ -33,13 +33,13 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     dipolar_probability : float in [0, 1], default=0.5
         Share of the changes of a test that the dipolar operator makes; the others add noise.
     min_samples_split : int, at least 2, default=5
-        A leaf with fewer distinct rows is not split.
+        A leaf with fewer distinct rows is not split; those that `noise` or `teacher` add count too.
     scaling : {"standard", "common", "minmax"}, default="standard"
         Whether trees evolve over features in units of their standard deviations, in their own
         units, or scaled to [-1, 1]. A fitted tree is over raw features in every case.
-    seeding : str, list of str, dict of str to float or None, default=("linear", "axis")
+    seeding : str, list of str, dict of str to float or None, default="tao"
         Which splitters grow a part of the first population greedily, by name: ``("wodt", "oc1")``
-        grows a tenth of it by each, ``{"dipole": 0.8, "wodt": 0.2}`` gives the shares. The rest
+        grows a fifth of it by each, ``{"dipole": 0.8, "wodt": 0.2}`` gives the shares. The rest
         is random, ``"dipole"``.
     initial_trees : list or None, default=None
         Trees over raw features that join the first population: `ObliqueTree`, fitted estimators of
@@ -61,7 +61,7 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         The fitness is measured also on rows with normal noise of this standard deviation, in units
         of the features' own, so that hyperplanes keep away from rows. 0: on the rows alone, as in
         the paper. Where this, `C` or `penalty` is "auto", cross-validation chooses among
-        `evotree.estimators.evolved.SETTINGS`.
+        `evotree.estimators.settings.SETTINGS`.
     teacher : None, "ensemble", "auto" or estimator, default="auto"
         A model whose predictions, on the training rows and on rows drawn between them, the tree is
         evolved to agree with: ``"ensemble"`` is one of randomized and of alternately optimized

@@ -37,6 +37,13 @@ def mapping_threads(toolbox: base.Toolbox, n_jobs: int | None, n_rows: int) -> I
 
 
 @contextmanager
+def counting_bar(description: str, disable: bool) -> Iterator[Callable[[], object]]:
+    """Yield a function that counts one more on a bar whose end is not known."""
+    with tqdm(desc=description, disable=disable) as bar:
+        yield bar.update
+
+
+@contextmanager
 def progress_bar(max_generations: int, disable: bool) -> Iterator[Callback]:
     """Yield a callback that shows the generation, the best fitness and size."""
     with tqdm(total=max_generations, unit="gen", disable=disable) as bar:

@@ -3,17 +3,14 @@
 ``python -m evotree.experiments.variants --data-home DIR --out docs/results --jobs 2`` runs what is
 missing from ``variants_runs.csv``, each run as it finishes, and writes ``variants.md``.
 
-A variant overrides some of the defaults, whatever these are at the time. Each row holds a checksum
-of all parameters: where a default has changed, its rows no longer count and are run anew.
+Each row holds a checksum of all parameters of its variant (`evotree.experiments.variant_groups`):
+where a default has changed, its rows no longer count and are run anew.
 """
 
 from __future__ import annotations
 
-import inspect
 import time
-import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -24,53 +21,23 @@ import pandas as pd
 from sklearn.datasets import load_iris
 
 from evotree.estimators import EvoTreeClassifier
-from evotree.estimators.evolved import SETTINGS, Setting
 from evotree.experiments.problems import make_problem
 from evotree.experiments.protocols import load_cached, take_fold
-from evotree.experiments.single_trees import CHOSEN_ON
 from evotree.experiments.studies import count_done, markdown_table, read_arguments, run_study
-from evotree.operators.refinement import Refinement, as_refinement
-from evotree.tuning import SIZE_PENALTIES
+from evotree.experiments.variant_groups import (
+    CHOSEN_ON,
+    DEFAULT,
+    TEN,
+    Group,
+    all_variants,
+    default_text,
+    make_groups,
+    same_as,
+    settings_of,
+)
 
 N_FOLDS = 5
-DEFAULT = "default"
-REFINERS = ("tao", "linear", "oc1", "cross_entropy", "wodt", "centre", "prune")
-TEN = (*CHOSEN_ON, "wine")
-"""The data sets of the ablation; on wine nothing is chosen."""
-
-SEEDINGS: Mapping[str, Any] = {
-    "no seeds": None,
-    "linear 0.2, axis 0.1": {"linear": 0.2, "axis": 0.1},
-    "linear 0.3": {"linear": 0.3},
-    "axis 0.3": {"axis": 0.3},
-    "wodt 0.3": {"wodt": 0.3},
-    "axis, linear, oc1, wodt 0.1": dict.fromkeys(("axis", "linear", "oc1", "wodt"), 0.1),
-}
-"""Seedings by name."""
-
 KEY = ("dataset", "variant", "fold", "settings")
-
-
-@dataclass(frozen=True)
-class Group:
-    """Variants that are compared with each other.
-
-    Attributes
-    ----------
-    title : str
-        Heading.
-    sentence : str
-        What they differ in.
-    variants : mapping of str to mapping
-        Overrides of the default parameters, by the variant's name.
-    datasets : tuple of str
-        The data sets.
-    """
-
-    title: str
-    sentence: str
-    variants: Mapping[str, dict[str, Any]]
-    datasets: tuple[str, ...] = CHOSEN_ON
 
 
 class Task(NamedTuple):
@@ -80,125 +47,6 @@ class Task(NamedTuple):
     variant: str
     fold: int
     settings: str
-
-
-# ---- variants ------------------------------------------------------------------------------------
-
-
-def default_parameters() -> dict[str, Any]:
-    """Return the parameters of `EvoTreeClassifier` and their defaults."""
-    signature = inspect.signature(EvoTreeClassifier).parameters
-    return {name: parameter.default for name, parameter in signature.items()}
-
-
-def refinements() -> dict[str, dict[str, Any]]:
-    """Return the variants of the refinement: none, without each refiner, each refiner alone.
-
-    All else of the refinement, how many are refined and which, stays that of the default. Without a
-    refiner that the default has not, a variant is the default.
-    """
-    default = as_refinement(default_parameters()["refinement"])
-    found: dict[str, dict[str, Any]] = {"no refinement": {"refinement": None}}
-    shares = {} if default is None else default.shares()
-    for name in REFINERS:
-        others = {refiner: share for refiner, share in shares.items() if refiner != name}
-        if default is None or others == shares:
-            without = default
-        else:
-            without = replace(default, operators=others) if others else None
-        found[f"without {name}"] = {"refinement": without}
-    for name in REFINERS:
-        alone = replace(default or Refinement(), operators={name: 1.0})
-        found[f"{name} alone"] = {"refinement": alone}
-    return found
-
-
-def setting_text(setting: Setting) -> str:
-    """Return the name of the variant that has a setting."""
-    C = setting.C if isinstance(setting.C, tuple) else (setting.C,)
-    between = " to ".join(f"{bound:g}" for bound in C)
-    return f"C {between}, {setting.penalty}, noise {setting.noise:g}"
-
-
-def _each(parameter: str, values: Sequence[Any], text: str = "{}") -> dict[str, dict[str, Any]]:
-    """Return a variant for each value of a parameter, named by text with the value in it."""
-    return {text.format(value): {parameter: value} for value in values}
-
-
-def make_groups() -> tuple[Group, ...]:
-    """Return the groups of variants, relative to the present defaults."""
-    return (
-        Group(
-            "Refinement",
-            "What polishes some of the offspring: nothing, all refiners of the default but one, "
-            "or one alone.",
-            refinements(),
-            TEN,
-        ),
-        Group(
-            "Regularization",
-            "How the linear classifiers of the refinement are regularized, and with which noise: "
-            "a setting that `auto` chooses from on rows held out, or one part of it fixed.",
-            {setting_text(setting): setting._asdict() for setting in SETTINGS}
-            | _each("C", (0.1, 1.0, 10.0, (0.1, 10.0), "auto"), "C {}")
-            | _each("penalty", ("l1", "l2", "auto"), "penalty {}"),
-        ),
-        Group(
-            "Fitness",
-            "What the fitness is measured on, and what it charges for: noise on the rows, a "
-            "teacher's predictions, a price of weights.",
-            _each("noise", (0.0, 0.05, 0.1, 0.2, 0.5, "auto"), "noise {}")
-            | {"no teacher": {"teacher": None}, "teacher": {"teacher": "auto"}}
-            | _each("weight_penalty", (0.0, 0.0001, 0.001, 0.01), "weight penalty {}"),
-        ),
-        Group(
-            "Diversity",
-            "What keeps the population from becoming descendants of one tree: nothing, a limit to "
-            "the share of a kind of first trees, or NSGA-II.",
-            {"no limit": {"max_origin_share": 1.0, "algorithm": "penalized"}}
-            | _each("max_origin_share", (0.5, 0.3), "origins at most {}")
-            | {"NSGA-II": {"algorithm": "nsga2"}},
-        ),
-        Group(
-            "Seeding",
-            "Which splitters grow a part of the first population, and how much of it.",
-            {name: {"seeding": seeding} for name, seeding in SEEDINGS.items()},
-        ),
-        Group(
-            "Size",
-            "What one node costs, as a share of the training weight; `auto` chooses on rows held "
-            "out.",
-            _each("size_penalty", (0.005, 0.002, 0.001, 0.0005, 0.0002, "auto"), "size penalty {}"),
-        ),
-    )
-
-
-def all_variants() -> dict[str, dict[str, Any]]:
-    """Return the overrides of every variant, the default's first."""
-    variants: dict[str, dict[str, Any]] = {DEFAULT: {}}
-    for group in make_groups():
-        variants |= group.variants
-    return variants
-
-
-def settings_of(overrides: dict[str, Any]) -> str:
-    """Return a checksum of all parameters of a variant, equal where it would fit the same trees."""
-    parameters = default_parameters() | overrides
-    refinement = as_refinement(parameters["refinement"])
-    if refinement is not None:
-        named = {str(name): round(share, 9) for name, share in refinement.shares().items()}
-        parameters["refinement"] = replace(refinement, operators=named)
-    # The seed differs from fold to fold; the others change no tree.
-    for name in ("random_state", "n_jobs", "verbose", "callbacks", "keep_on_interrupt"):
-        del parameters[name]
-    described = sorted(parameters.items()), SETTINGS, SIZE_PENALTIES
-    return f"{zlib.crc32(repr(described).encode()):08x}"
-
-
-def same_as(variants: Mapping[str, dict[str, Any]]) -> dict[str, str]:
-    """Return the first variant of the same settings as each; only that one is run."""
-    first: dict[str, str] = {}
-    return {name: first.setdefault(settings_of(one), name) for name, one in variants.items()}
 
 
 # ---- runs ----------------------------------------------------------------------------------------
@@ -341,13 +189,6 @@ def group_section(runs: pd.DataFrame, group: Group) -> str:
         if others:
             lines.append(f"The same as *{first}*: {', '.join(others)}.")
     return "\n\n".join(lines)
-
-
-def default_text() -> str:
-    """Return the defaults that the variants override, as text."""
-    overridden = dict.fromkeys(key for one in all_variants().values() for key in one)
-    defaults = default_parameters()
-    return ", ".join(f"`{name}={defaults[name]!r}`" for name in overridden)
 
 
 def write_report(out: Path) -> Path:

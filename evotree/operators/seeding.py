@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 DIPOLE = "dipole"
 INITIAL = "initial"
 TAO = "tao"
-PLAIN_SHARE = 0.1  # of the population, for each splitter of seeding's plain form
+PLAIN_SHARE = 0.2  # of the population, for each splitter of seeding's plain form
 
 
 def seeding_shares(
@@ -36,7 +36,7 @@ def seeding_shares(
     Parameters
     ----------
     seeding : None, str, iterable of str or mapping of str to float
-        None seeds nothing; names of splitters, or ``"tao"``, get a tenth of the population each; a
+        None seeds nothing; names of splitters, or ``"tao"``, get a fifth of the population each; a
         mapping gives the shares. ``"dipole"`` is the random initialization, which also gets what is
         left over.
 

@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from evotree.individual import Individual
 
 _KEPT = 0.75  # of the leaves, when a tree is cut
-_SWEEPS = 4  # between cuts
+_SWEEPS = 2  # between cuts
 _GROWN_C = 0.05  # of the classifiers that grow a tree
-_WIDEST = 32.0  # the highest charge of a seed, in charges of the fitness
 
 
 def cut_gently(individual: Individual, dataset: Dataset, size_penalty: float) -> bool:
@@ -79,16 +78,15 @@ def init_tao(
 ) -> Individual:
     """Make one individual by tree alternating optimization and pruning in turn.
 
-    So that seeds differ, and that there are some of many sizes, the kind of the grown tree, the
-    loss and the C of the classifiers and the charge for a node are drawn.
+    So that seeds differ, the kind of the grown tree and its rows, and the loss and the C of the
+    classifiers are drawn.
 
     Parameters
     ----------
     dataset : Dataset
         Training rows.
     size_penalty : float, at least 0
-        Charge for one node in the fitness; that of the seed is between it and 32 times as high,
-        log-uniformly.
+        Charge for one node.
     stream : ndarray of shape (1,), uint64
         Random state.
     C : tuple of two floats above 0, default=(0.1, 10.0)
@@ -119,11 +117,10 @@ def init_tao(
     )
     individual = make_individual(dataset, grown.weights, grown.thresholds, grown.subtree_size)
     individual.stream = stream
-    charge = size_penalty * _WIDEST ** rng.uniform()
     classifier = draw_linear(C, penalty, stream)
     prune(individual, dataset, 0.0)
     while True:
         for sweep in range(_SWEEPS):
             tao_sweep(individual, dataset, classifier, monotone=sweep > 0)
-        if not cut_gently(individual, dataset, charge):
+        if not cut_gently(individual, dataset, size_penalty):
             return individual

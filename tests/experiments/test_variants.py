@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from evotree.estimators import EvoTreeClassifier
-from evotree.experiments import variants
+from evotree.experiments import variant_groups, variants
 from evotree.operators.refinement import Refinement, as_refinement
 
 COLUMNS = "dataset,variant,fold,settings,accuracy,train_accuracy,leaves,seconds,best_fitness"
@@ -16,8 +16,8 @@ COLUMNS = "dataset,variant,fold,settings,accuracy,train_accuracy,leaves,seconds,
 
 def set_default(monkeypatch, **changed):
     """Let the study see other defaults."""
-    defaults = variants.default_parameters() | changed
-    monkeypatch.setattr(variants, "default_parameters", lambda: dict(defaults))
+    defaults = variant_groups.default_parameters() | changed
+    monkeypatch.setattr(variant_groups, "default_parameters", lambda: dict(defaults))
 
 
 def row(dataset, variant, fold, accuracy, **others):
@@ -40,19 +40,17 @@ def test_every_variant_is_a_classifier_that_can_be_made():
 
 def test_the_groups_hold_what_was_asked_for():
     groups = {group.title: group for group in variants.make_groups()}
-    assert set(groups["Refinement"].datasets) - set(variants.CHOSEN_ON) == {"wine"}
-    assert all(
-        group.datasets == variants.CHOSEN_ON
-        for title, group in groups.items()
-        if title != "Refinement"
-    )
-    assert len(groups["Refinement"].variants) == 1 + 2 * len(variants.REFINERS)
+    assert len(groups["Parts"].datasets) == 10
+    assert set(groups["Parts"].datasets) - set(variants.CHOSEN_ON) == {"wine"}
+    for title, group in groups.items():
+        assert title == "Parts" or set(group.datasets) < set(variants.CHOSEN_ON)
+    assert len(groups["Refinement"].variants) == 1 + 2 * len(variant_groups.REFINERS)
     assert "NSGA-II" in groups["Diversity"].variants
 
 
 def test_refinements_follow_the_default(monkeypatch):
     set_default(monkeypatch, refinement=Refinement({"tao": 3, "oc1": 1}, probability=0.3))
-    found = {name: one["refinement"] for name, one in variants.refinements().items()}
+    found = {name: one["refinement"] for name, one in variant_groups.refinements().items()}
     assert found["no refinement"] is None
     assert found["without oc1"].shares() == {"tao": 1.0}
     assert found["wodt alone"].shares() == {"wodt": 1.0}
@@ -66,8 +64,8 @@ def test_refinements_follow_the_default(monkeypatch):
 def test_without_the_only_refiner_there_is_none(monkeypatch):
     for name, refinement in (("tao", "tao"), ("oc1", None)):
         set_default(monkeypatch, refinement=refinement)
-        assert variants.refinements()[f"without {name}"]["refinement"] is None
-        assert variants.refinements()["wodt alone"]["refinement"].shares() == {"wodt": 1.0}
+        assert variant_groups.refinements()[f"without {name}"]["refinement"] is None
+        assert variant_groups.refinements()["wodt alone"]["refinement"].shares() == {"wodt": 1.0}
     assert variants.same_as(variants.all_variants())["no refinement"] == "default"
 
 
@@ -144,7 +142,7 @@ def test_rows_of_other_defaults_do_not_count(monkeypatch, tmp_path):
     assert f"50 of {n_planned:,} planned fits. Rows of other defaults do not count: 1." in report
     assert "`noise=0.0`" in report and "75.00" in report
     assert "The same as *default*: noise 0.0" in report
-    assert "The same as *no refinement*: without tao." in report
+    assert "The same as *without refinement*: no refinement, without tao." in report
     set_default(monkeypatch, noise=0.1)
     assert "0 of " in variants.write_report(tmp_path).read_text(encoding="utf-8")
 
@@ -165,15 +163,15 @@ def test_from_the_command_line(tmp_path, small_defaults):
     pd.DataFrame(X).add_prefix("x").assign(target=y).to_csv(tmp_path / "iris.csv", index=False)
     out = tmp_path / "out"
     command = ["--data-home", str(tmp_path), "--out", str(out), "--only", "iris"]
-    command += ["--systems", "default", "no refinement"]
+    command += ["--systems", "default", "without refinement"]
     assert variants.main(command) == 0
     path = out / "variants_runs.csv"
     rows = path.read_text()
     assert rows.splitlines()[0] == COLUMNS
     runs = pd.read_csv(path)
-    assert runs.variant.tolist() == ["default"] * 5 + ["no refinement"] * 5
+    assert runs.variant.tolist() == ["default"] * 5 + ["without refinement"] * 5
     assert (runs.accuracy > 0.5).all() and (runs.leaves >= 2).all()
     assert (runs.best_fitness <= runs.train_accuracy + 1e-9).all()
-    assert "| no refinement | " in (out / "variants.md").read_text(encoding="utf-8")
+    assert "| without refinement | " in (out / "variants.md").read_text(encoding="utf-8")
     assert variants.main(command) == 0
     assert path.read_text() == rows

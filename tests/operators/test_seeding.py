@@ -45,11 +45,11 @@ def test_slots_follow_the_shares(asked, n):
         assert abs(origins.count(name) - n * share) < 1.0 + 1e-6
 
 
-def test_plain_form_gives_a_tenth_each():
-    assert seeding_shares(("axis", "linear")) == pytest.approx(
-        {"axis": 0.1, "linear": 0.1, "dipole": 0.8}
+def test_plain_form_gives_a_fifth_each():
+    assert seeding_shares(("axis", "tao")) == pytest.approx(
+        {"axis": 0.2, "tao": 0.2, "dipole": 0.6}
     )
-    assert seeding_shares("axis") == pytest.approx({"axis": 0.1, "dipole": 0.9})
+    assert seeding_shares("axis") == pytest.approx({"axis": 0.2, "dipole": 0.8})
     assert seeding_shares(None) == {"dipole": 1.0}
     assert seeding_shares({"dipole": 0.8, "axis": 0.2}) == pytest.approx(
         {"dipole": 0.8, "axis": 0.2}

@@ -1,0 +1,198 @@
+"""The variants of `EvoTreeClassifier` that its study compares, in groups.
+
+A variant overrides some of the defaults, whatever these are at the time.
+"""
+
+from __future__ import annotations
+
+import inspect
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evotree.estimators import EvoTreeClassifier
+from evotree.estimators.settings import SETTINGS, Setting
+from evotree.estimators.teachers import ENSEMBLE
+from evotree.experiments.single_trees import CHOSEN_ON
+from evotree.operators.refinement import Refinement, as_refinement
+from evotree.tuning import SIZE_PENALTIES
+
+DEFAULT = "default"
+REFINERS = ("tao", "linear", "oc1", "cross_entropy", "wodt", "centre", "prune")
+TEN = (*CHOSEN_ON, "wine")
+"""The data sets of the ablation; on wine nothing is chosen."""
+SMALL = tuple(name for name in CHOSEN_ON if name not in ("dna", "satimage"))
+"""The data sets of the other comparisons."""
+
+PARTS: Mapping[str, dict[str, Any]] = {
+    "without refinement": {"refinement": None},
+    "no evolution": {"max_generations": 0},
+    "greedy seeds": {"seeding": ("linear", "axis")},
+    "no teacher": {"teacher": None},
+    "no noise, no teacher": {"noise": 0.0, "teacher": None},
+}
+"""Without a part of the default, by name."""
+
+SEEDINGS: Mapping[str, Any] = {
+    "no seeds": None,
+    "tao 0.1": {"tao": 0.1},
+    "tao 0.5": {"tao": 0.5},
+    "tao, axis, linear": ("tao", "axis", "linear"),
+    "axis, linear, oc1, wodt": ("axis", "linear", "oc1", "wodt"),
+}
+"""Seedings by name."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Variants that are compared with each other.
+
+    Attributes
+    ----------
+    title : str
+        Heading.
+    sentence : str
+        What they differ in.
+    variants : mapping of str to mapping
+        Overrides of the default parameters, by the variant's name.
+    datasets : tuple of str
+        The data sets.
+    """
+
+    title: str
+    sentence: str
+    variants: Mapping[str, dict[str, Any]]
+    datasets: tuple[str, ...] = SMALL
+
+
+# ---- variants ------------------------------------------------------------------------------------
+
+
+def default_parameters() -> dict[str, Any]:
+    """Return the parameters of `EvoTreeClassifier` and their defaults."""
+    signature = inspect.signature(EvoTreeClassifier).parameters
+    return {name: parameter.default for name, parameter in signature.items()}
+
+
+def refinements() -> dict[str, dict[str, Any]]:
+    """Return the variants of the refinement: none, without each refiner, each refiner alone.
+
+    All else of the refinement, how many are refined and which, stays that of the default. Without a
+    refiner that the default has not, a variant is the default.
+    """
+    default = as_refinement(default_parameters()["refinement"])
+    found: dict[str, dict[str, Any]] = {"no refinement": {"refinement": None}}
+    shares = {} if default is None else default.shares()
+    for name in REFINERS:
+        others = {refiner: share for refiner, share in shares.items() if refiner != name}
+        if default is None or others == shares:
+            without = default
+        else:
+            without = replace(default, operators=others) if others else None
+        found[f"without {name}"] = {"refinement": without}
+    for name in REFINERS:
+        alone = replace(default or Refinement(), operators={name: 1.0})
+        found[f"{name} alone"] = {"refinement": alone}
+    return found
+
+
+def setting_text(setting: Setting) -> str:
+    """Return the name of the variant that has a setting."""
+    C = setting.C if isinstance(setting.C, tuple) else (setting.C,)
+    between = " to ".join(f"{bound:g}" for bound in C)
+    return f"C {between}, {setting.penalty}, noise {setting.noise:g}"
+
+
+def _each(parameter: str, values: Sequence[Any], text: str = "{}") -> dict[str, dict[str, Any]]:
+    """Return a variant for each value of a parameter, named by text with the value in it."""
+    return {text.format(value): {parameter: value} for value in values}
+
+
+def make_groups() -> tuple[Group, ...]:
+    """Return the groups of variants, relative to the present defaults."""
+    return (
+        Group(
+            "Parts",
+            "The default without one of its parts: the refinement of offspring; the evolution, "
+            "which leaves the best seed; the optimization of the seeds; the teacher; any rows but "
+            "those of the data.",
+            PARTS,
+            TEN,
+        ),
+        Group(
+            "Refinement",
+            "What polishes some of the offspring: nothing, all refiners of the default but one, "
+            "or one alone.",
+            refinements(),
+        ),
+        Group(
+            "Regularization",
+            "How the linear classifiers of the refinement are regularized, and with which noise: "
+            "a setting that `auto` chooses from on rows held out, or one part of it fixed.",
+            {setting_text(setting): setting._asdict() for setting in SETTINGS}
+            | _each("C", (0.1, 1.0, 10.0), "C {}"),
+        ),
+        Group(
+            "Fitness",
+            "What the fitness is measured on, and what it charges for: noise on the rows, a "
+            "teacher's predictions, a price of weights.",
+            _each("noise", (0.0, 0.05, 0.1, 0.2, 0.5), "noise {}")
+            | {"teacher": {"teacher": ENSEMBLE}}
+            | _each("weight_penalty", (0.001, 0.01), "weight penalty {}"),
+        ),
+        Group(
+            "Diversity",
+            "What keeps the population from becoming descendants of one tree: nothing, a limit to "
+            "the share of a kind of first trees, or NSGA-II.",
+            {"no limit": {"max_origin_share": 1.0, "algorithm": "penalized"}}
+            | _each("max_origin_share", (0.5, 0.3), "origins at most {}")
+            | {"NSGA-II": {"algorithm": "nsga2"}},
+        ),
+        Group(
+            "Seeding",
+            "What makes a part of the first population, and how much of it.",
+            {name: {"seeding": seeding} for name, seeding in SEEDINGS.items()},
+        ),
+        Group(
+            "Size",
+            "What one node costs, as a share of the training weight; `auto` chooses on rows held "
+            "out.",
+            _each("size_penalty", (0.005, 0.002, 0.001, 0.0005), "size penalty {}"),
+        ),
+    )
+
+
+def all_variants() -> dict[str, dict[str, Any]]:
+    """Return the overrides of every variant, the default's first."""
+    variants: dict[str, dict[str, Any]] = {DEFAULT: {}}
+    for group in make_groups():
+        variants |= group.variants
+    return variants
+
+
+def settings_of(overrides: dict[str, Any]) -> str:
+    """Return a checksum of all parameters of a variant, equal where it would fit the same trees."""
+    parameters = default_parameters() | overrides
+    refinement = as_refinement(parameters["refinement"])
+    if refinement is not None:
+        named = {str(name): round(share, 9) for name, share in refinement.shares().items()}
+        parameters["refinement"] = replace(refinement, operators=named)
+    # The seed differs from fold to fold; the others change no tree.
+    for name in ("random_state", "n_jobs", "verbose", "callbacks", "keep_on_interrupt"):
+        del parameters[name]
+    described = sorted(parameters.items()), SETTINGS, SIZE_PENALTIES
+    return f"{zlib.crc32(repr(described).encode()):08x}"
+
+
+def same_as(variants: Mapping[str, dict[str, Any]]) -> dict[str, str]:
+    """Return the first variant of the same settings as each; only that one is run."""
+    first: dict[str, str] = {}
+    return {name: first.setdefault(settings_of(one), name) for name, one in variants.items()}
+
+
+def default_text() -> str:
+    """Return the defaults that the variants override, as text."""
+    overridden = dict.fromkeys(key for one in all_variants().values() for key in one)
+    defaults = default_parameters()
+    return ", ".join(f"`{name}={defaults[name]!r}`" for name in overridden)
