@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _CLOSE = 2.0  # standard errors of the difference between settings that stay in the race
 
-SIZE_PENALTIES = (0.005, 0.002, 0.001, 0.0005, 0.0002)
+SIZE_PENALTIES = (0.005, 0.002, 0.001, 0.0005)
 """Charges for a node that are tried, the highest first."""
 
 

@@ -35,7 +35,7 @@ from evotree.tuning import SIZE_PENALTIES, best_prunings, choose_settings
 _OWN_STREAMS = 2**62  # the number of a generation that no run reaches
 _HELD_OUT_ROWS = 1500  # so many rows are held out, if that takes no more than five folds
 _FOLDS = 5
-_STANDARD_ERRORS = 0.5
+_STANDARD_ERRORS = 1.0
 _SEEDS_EACH = 2  # for each charge for a node that is tried
 _GENERATIONS_SHARE = 3  # an evolution on a part of the rows has so many times fewer generations
 

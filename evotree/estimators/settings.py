@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _LEAST_RESAMPLED = 3000  # rows that a fitness is measured on, if they are resampled
 _COPIES = 4  # of each row, at most
+_MOST_TAUGHT = 1000  # more rows than that leave few gaps between them
 
 
 class Setting(NamedTuple):
@@ -61,7 +62,7 @@ def candidate_settings(given: Mapping[str, Any], n_rows: int) -> list[Setting]:
     given : mapping of str to object
         Parts that are not ``"auto"``, by name.
     n_rows : int
-        Number of training rows. Where they are many they leave no gaps for a teacher to fill.
+        Number of training rows. Where they are many no teacher is tried: they leave no gaps.
 
     Returns
     -------
@@ -70,7 +71,7 @@ def candidate_settings(given: Mapping[str, Any], n_rows: int) -> list[Setting]:
     """
     settings = []
     for candidate in SETTINGS:
-        if candidate.teacher is not None and n_rows > _LEAST_RESAMPLED:
+        if candidate.teacher is not None and n_rows > _MOST_TAUGHT:
             continue
         setting = candidate._replace(**given)
         if setting not in settings:
