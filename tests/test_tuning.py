@@ -262,7 +262,8 @@ def test_settings_that_fall_behind_are_searched_no_more():
 def test_the_race():
     good, fair, bad = (losses_of(n) for n in (10, 14, 60))
     ones = np.ones(100)
-    assert race([bad, good, fair], [4, 7, 9], ones) == [7]  # 14 is two standard errors worse than 10
+    # 14 is two standard errors worse than 10.
+    assert race([bad, good, fair], [4, 7, 9], ones) == [7]
     near = good[:, ::-1].copy()  # as many wrong, but others
     assert race([near, bad, good], [5, 2, 3], ones) == [3, 5]
     assert race([np.vstack([bad, good])], [6], ones) == [6]

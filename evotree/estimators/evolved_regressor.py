@@ -38,9 +38,10 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         Whether trees evolve over features in units of their standard deviations, in their own
         units, or scaled to [-1, 1]. A fitted tree is over raw features in every case.
     seeding : str, list of str, dict of str to float or None, default="tao"
-        Which splitters grow a part of the first population greedily, by name: ``("wodt", "oc1")``
-        grows a fifth of it by each, ``{"dipole": 0.8, "wodt": 0.2}`` gives the shares. The rest
-        is random, ``"dipole"``.
+        What makes a part of the first population: ``"tao"``, deep trees that are optimized and cut
+        in turn until their nodes pay (`evotree.operators.tao_seeds`), or splitters that grow trees
+        greedily, by name. ``("tao", "oc1")`` makes a fifth of it by each, ``{"dipole": 0.8,
+        "wodt": 0.2}`` gives the shares. The rest is random, ``"dipole"``.
     initial_trees : list or None, default=None
         Trees over raw features that join the first population: `ObliqueTree`, fitted estimators of
         this package or scikit-learn's fitted decision trees.
