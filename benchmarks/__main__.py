@@ -10,7 +10,17 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from benchmarks import change, criteria, greedy, linear_fit, loop, predict, start, threads
+from benchmarks import (
+    change,
+    criteria,
+    default_fit,
+    greedy,
+    linear_fit,
+    loop,
+    predict,
+    start,
+    threads,
+)
 from benchmarks.measure import Table, machine
 
 BENCHMARKS: Mapping[str, Callable[..., Table]] = {
@@ -21,11 +31,12 @@ BENCHMARKS: Mapping[str, Callable[..., Table]] = {
     "threads": threads.run,
     "criteria": criteria.run,
     "linear_fit": linear_fit.run,
+    "fit": default_fit.run,
     "axis": greedy.run_axis,
     "oc1": greedy.run_oc1,
     "large": greedy.run_large,
 }
-ON_REAL_DATA = ("loop", "oc1", "large")
+ON_REAL_DATA = ("loop", "fit", "oc1", "large")
 MANY_THREADS = ("large",)
 
 

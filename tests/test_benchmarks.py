@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import change, criteria, greedy, linear_fit, loop, start
+from benchmarks import change, criteria, default_fit, greedy, linear_fit, loop, start
 from benchmarks.__main__ import main
 from benchmarks.inputs import balanced_tree, make_rows
 from benchmarks.measure import Table, by_turns, show, stopwatch
@@ -53,6 +53,16 @@ def test_change_measures_every_place() -> None:
     for n_nodes in (7, 31):
         n_rows = [row["rows"] for row in table.rows if row["nodes"] == n_nodes]
         assert n_rows == sorted(n_rows, reverse=True)
+
+
+def test_a_fit_is_profiled() -> None:
+    """The stages of the quick run are within its seconds, and kinds of work within the whole."""
+    table = default_fit.run(quick=True)
+    check(table, 1)
+    (row,) = table.rows
+    assert row["settings"] + row["seeds"] + row["evolution"] < row["seconds"]
+    shares = [share for kind, share in row.items() if kind.endswith("%")]
+    assert len(shares) == len(default_fit.KINDS) and 30.0 < sum(shares) < 100.0
 
 
 def test_linear_fits_are_measured() -> None:
