@@ -1,31 +1,37 @@
 """Loading of benchmark data and of users' own tables, and their numeric encoding.
 
-In: a folder with one file for each data set, ``NAME.csv.gz``, ``NAME.csv`` or ``NAME.npz``, looked
-for in this order. A CSV has a header row, the features first and a last column ``target``; an empty
-cell is a missing value. An ``.npz`` holds ``data`` of shape (n_samples, n_features) and ``target``
-of shape (n_samples,). A file ``checksums.txt`` in the folder, in the format of ``sha256sum``, is
-respected where it is there.
+In: the name of a data set. A plain one stands for a file of that name in a folder; the endings are
+looked for in this order:
+
+- ``.csv.gz``, ``.csv``: a header row, the features first and a last column ``target``; an empty
+  cell is a missing value;
+- ``.npz``: arrays ``data`` of shape (n_samples, n_features) and ``target`` of shape (n_samples,);
+- ``.arff``, ``.arff.gz``: the target is the attribute called ``class`` or ``target``, or the last;
+- ``.libsvm``, ``.svm``, ``.txt``, also with ``.gz`` or ``.bz2`` behind: the format of LIBSVM.
+
+A file ``checksums.txt`` in the folder, in the format of ``sha256sum``, is respected where it is
+there. With a prefix, ``sklearn:iris`` is a set that comes with scikit-learn, and ``openml:NAME``,
+``openml:NAME@VERSION`` or ``openml:NUMBER`` one of OpenML.
 
 Out: features as a pandas DataFrame, whose categorical columns keep their strings, and the target as
-a numpy array; `make_preprocessor` makes numbers of the features. Nothing is downloaded and nothing
-is written.
+a numpy array; `make_preprocessor` makes numbers of the features. Only ``openml:`` uses the network
+and writes: its cache.
 """
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import itertools
 import os
 import warnings
-import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
@@ -34,6 +40,15 @@ from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
+
+from evotree.experiments.readers import (
+    BUNDLED,
+    fetch_from_openml,
+    load_bundled,
+    read_arff,
+    read_libsvm,
+    read_npz,
+)
 
 __all__ = ["OFFICIAL_TRAIN_ROWS", "LoadedData", "load", "make_preprocessor", "read_csv"]
 
@@ -53,18 +68,30 @@ OFFICIAL_TRAIN_ROWS = MappingProxyType(
     }
 )
 
-_SUFFIXES = (".csv.gz", ".csv", ".npz")
+_READERS: dict[str, Callable[[Path], tuple[pd.DataFrame, NDArray]]] = {
+    ".npz": read_npz,
+    ".arff": read_arff,
+    ".arff.gz": read_arff,
+    **{
+        ending + packed: read_libsvm
+        for ending in (".libsvm", ".svm", ".txt")
+        for packed in ("", ".gz", ".bz2")
+    },
+}
+_SUFFIXES = (".csv.gz", ".csv", *_READERS)
+_BUNDLED, _OPENML = "sklearn:", "openml:"
+_CHECKSUMS = "checksums.txt"
 _TARGET = "target"
 
 
 @dataclass(frozen=True, eq=False)
 class LoadedData:
-    """A data set as loaded from a folder.
+    """A data set as loaded.
 
     Attributes
     ----------
     name : str
-        Name of the data set.
+        Name of the data set, as it was asked for.
     X : DataFrame of shape (n_samples, n_features)
         Features: numeric columns, and object columns of strings for categories. Missing values are
         NaN.
@@ -81,54 +108,59 @@ class LoadedData:
     n_train: int | None
 
 
-def load(name: str, data_home: str | os.PathLike[str]) -> LoadedData:
-    """Load a data set from a folder.
+def load(name: str, data_home: str | os.PathLike[str] | None = None) -> LoadedData:
+    """Load a data set from a folder, from scikit-learn or from OpenML.
 
     Parameters
     ----------
     name : str
-        Name of the data set: its file name without the ending.
-    data_home : path-like
-        Folder of the data sets.
+        Name of the data set: its file name without the ending, ``sklearn:`` and one of iris,
+        digits, breast_cancer, wine and diabetes, or ``openml:`` and a name, a name with a version
+        (``NAME@VERSION``) or a number of OpenML.
+    data_home : path-like or None, default=None
+        Folder of the data sets, which a plain name needs. With ``openml:``, the folder of the
+        cache; None is scikit-learn's own. With ``sklearn:``, of no effect.
 
     Returns
     -------
     LoadedData
-        Features, target and official split.
+        Features, target and official split; only files have one.
 
     Raises
     ------
     FileNotFoundError
         If the folder or the file of the data set is not there.
+    ConnectionError
+        If a set of OpenML is not in the cache and there is no network.
     ValueError
-        If the name is not a plain name, the checksum does not match, the file cannot be read, the
-        last column is not ``target``, a target is missing, or there are too few rows for the
-        official split.
+        If the name is not a plain name or a plain name has no folder, scikit-learn or OpenML has no
+        such set, the checksum does not match, the file cannot be read, the last column of a CSV is
+        not ``target``, a target is missing, or there are too few rows for the official split.
+    MemoryError
+        If an ARFF file or a sparse set would, dense, take more than half of the machine's memory.
+
+    Examples
+    --------
+    >>> load("sklearn:iris").X.shape
+    (150, 4)
     """
-    if not name or Path(name).name != name:
-        raise ValueError(f"name={name!r} must be a plain name without a folder or an ending")
-    folder = Path(data_home)
-    path = _find(name, folder)
-    _verify_checksum(path)
-    if path.suffix == ".npz":
-        X, y = _read_npz(path)
+    if name.startswith(_BUNDLED):
+        source, (X, y) = name, load_bundled(name.removeprefix(_BUNDLED))
+    elif name.startswith(_OPENML):
+        source, (X, y) = name, fetch_from_openml(name.removeprefix(_OPENML), data_home)
     else:
-        # Only an empty cell is missing: "NA" may well be a category.
-        table = read_csv(path, na_values=("",))
-        if table.columns[-1] != _TARGET:
-            raise ValueError(
-                f"{path}: the last column must be '{_TARGET}', but it is {table.columns[-1]!r}"
-            )
-        X, y = table.iloc[:, :-1], table[_TARGET].to_numpy()
+        path = _find(name, data_home)
+        _verify_checksum(path)
+        source, (X, y) = str(path), _read(path)
     if X.shape[1] == 0:
-        raise ValueError(f"{path}: there must be at least one feature")
+        raise ValueError(f"{source}: there must be at least one feature")
     n_missing = int(pd.isna(y).sum())
     if n_missing:
-        raise ValueError(f"{path}: the target is missing in {n_missing} of {len(y)} rows")
+        raise ValueError(f"{source}: the target is missing in {n_missing} of {len(y)} rows")
     n_train = OFFICIAL_TRAIN_ROWS.get(name)
     if n_train is not None and n_train >= len(y):
         raise ValueError(
-            f"{path}: the official training part of {name!r} has {n_train} rows and must leave "
+            f"{source}: the official training part of {name!r} has {n_train} rows and must leave "
             f"rows for testing, but the file has {len(y)} rows"
         )
     return LoadedData(name=name, X=X, y=y, n_train=n_train)
@@ -251,24 +283,62 @@ def make_preprocessor(X: pd.DataFrame) -> ColumnTransformer:
     return ColumnTransformer(steps, sparse_threshold=0.0, verbose_feature_names_out=False)
 
 
-def _find(name: str, folder: Path) -> Path:
+def _find(name: str, data_home: str | os.PathLike[str] | None) -> Path:
     """Return the file of a data set."""
+    if not name or Path(name).name != name:
+        raise ValueError(f"name={name!r} must be a plain name without a folder or an ending")
+    if data_home is None:
+        raise ValueError(
+            f"data_home must be the folder of the data set {name!r}; only names that begin with "
+            f"{_BUNDLED} or {_OPENML} need none"
+        )
+    folder = Path(data_home)
     if not folder.is_dir():
-        raise FileNotFoundError(f"data_home={str(folder)!r} is not a folder")
+        raise FileNotFoundError(
+            f"data_home={str(folder)!r} is not a folder; the data set {name!r} should be in it"
+        )
     wanted = [name + suffix for suffix in _SUFFIXES]
     for file_name in wanted:
-        if (folder / file_name).is_file():
+        if (folder / file_name).is_file() and file_name != _CHECKSUMS:
             return folder / file_name
-    present = sorted(p.name for p in folder.iterdir() if p.name.endswith(_SUFFIXES))
+    present = {p.name: _stem(p.name) for p in sorted(folder.iterdir()) if p.name != _CHECKSUMS}
+    present = {file_name: stem for file_name, stem in present.items() if stem}
+    known = {stem.lower(): stem for stem in present.values()}
+    if name in BUNDLED:
+        known[name] = _BUNDLED + name
+    near = [known[stem] for stem in difflib.get_close_matches(name.lower(), known)]
     raise FileNotFoundError(
         f"data set {name!r} is not in {str(folder)!r}: looked for {', '.join(wanted)}; "
-        f"there are {', '.join(present) or 'no data sets'}"
+        + (f"did you mean {' or '.join(near)}? " if near else "")
+        + f"there are {', '.join(present) or 'no data sets'}"
     )
+
+
+def _stem(file_name: str) -> str:
+    """Return the name of the data set in a file; empty if the file holds none."""
+    for suffix in _SUFFIXES:
+        if file_name.endswith(suffix):
+            return file_name.removesuffix(suffix)
+    return ""
+
+
+def _read(path: Path) -> tuple[pd.DataFrame, NDArray]:
+    """Read features and target from a file of any of the forms."""
+    for suffix, reader in _READERS.items():
+        if path.name.endswith(suffix):
+            return reader(path)
+    # Only an empty cell is missing: "NA" may well be a category.
+    table = read_csv(path, na_values=("",))
+    if table.columns[-1] != _TARGET:
+        raise ValueError(
+            f"{path}: the last column must be '{_TARGET}', but it is {table.columns[-1]!r}"
+        )
+    return table.iloc[:, :-1], table[_TARGET].to_numpy()
 
 
 def _verify_checksum(path: Path) -> None:
     """Compare a file with its line of ``checksums.txt``, where there is one."""
-    listing = path.with_name("checksums.txt")
+    listing = path.with_name(_CHECKSUMS)
     if not listing.is_file():
         return
     for line in listing.read_text(encoding="utf-8").splitlines():
@@ -282,27 +352,6 @@ def _verify_checksum(path: Path) -> None:
                     f"{path}: the sha256 checksum is {actual}, but {listing.name} says {expected}; "
                     "fetch the file again or correct its line"
                 )
-
-
-def _read_npz(path: Path) -> tuple[pd.DataFrame, NDArray]:
-    """Read ``data`` and ``target``; the features are called x1, x2, ..."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file}
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
-        raise ValueError(f"{path} cannot be read as .npz: {error}") from error
-    if not {"data", _TARGET} <= set(arrays):
-        raise ValueError(
-            f"{path} must hold the arrays 'data' and '{_TARGET}', but it holds "
-            f"{', '.join(arrays) or 'none'}"
-        )
-    data, y = arrays["data"], arrays[_TARGET]
-    if data.ndim != 2 or y.shape != data.shape[:1] or len(y) == 0:
-        raise ValueError(
-            f"{path}: 'data' must have shape (n_samples, n_features) and '{_TARGET}' (n_samples,), "
-            f"but the shapes are {data.shape} and {y.shape}"
-        )
-    return pd.DataFrame(data, columns=[f"x{m + 1}" for m in range(data.shape[1])]), y
 
 
 def _parse(path: Path, na_values: Sequence[str], **options: Any) -> pd.DataFrame:

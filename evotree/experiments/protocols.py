@@ -43,7 +43,7 @@ class Parts(NamedTuple):
 
 
 @lru_cache(maxsize=2)
-def load_cached(name: str, data_home: Path) -> LoadedData:
+def load_cached(name: str, data_home: Path | None) -> LoadedData:
     """Return a data set, read from its file once in a process; not to be written to."""
     return load(name, data_home)
 

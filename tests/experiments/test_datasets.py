@@ -1,5 +1,6 @@
 """Loading of data sets and tables, and their numeric encoding."""
 
+import bz2
 import gzip
 import hashlib
 import io
@@ -7,7 +8,9 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import dump_svmlight_file, load_diabetes, load_iris
 
+from evotree.experiments import readers
 from evotree.experiments.datasets import (
     OFFICIAL_TRAIN_ROWS,
     load,
@@ -156,6 +159,92 @@ def test_load_csv_of_wrong_content(tmp_path, content, message):
     write(tmp_path / "toy.csv", content)
     with pytest.raises(ValueError, match=message):
         load("toy", tmp_path)
+
+
+# ---- other forms of files: their details are tests of the readers --------------------------------
+
+ARFF = """@relation r
+@attribute size numeric
+@attribute 'its colour' {red, "dark blue"}
+@attribute class {a, b}
+@data
+1.5, 'dark blue', a
+?, ?, b
+"""
+
+
+@pytest.mark.parametrize("ending", [".arff", ".arff.gz"])
+def test_load_arff(tmp_path, ending):
+    write(tmp_path / f"toy{ending}", ARFF)
+    data = load("toy", tmp_path)
+    assert list(data.X) == ["size", "its colour"] and data.y.tolist() == ["a", "b"]
+    assert data.X.dtypes.tolist() == [np.float64, object]
+    assert data.X.iloc[0].tolist() == [1.5, "dark blue"] and data.X.iloc[1].isna().all()
+    assert make_preprocessor(data.X).fit_transform(data.X).tolist() == [[1.5, 1.0], [1.5, 1.0]]
+    write(tmp_path / f"toy{ending}", ARFF + "2, red, a\n", checksum=False)
+    with pytest.raises(ValueError, match="checksum"):
+        load("toy", tmp_path)
+
+
+@pytest.mark.parametrize("ending", [".libsvm", ".svm", ".txt", ".svm.gz", ".txt.bz2"])
+def test_load_libsvm(tmp_path, ending, monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    dump_svmlight_file(X, y, text := io.BytesIO(), zero_based=False)
+    raw = bz2.compress(text.getvalue()) if ending.endswith("bz2") else text.getvalue()
+    write(tmp_path / f"toy{ending}", raw)
+    data = load("toy", tmp_path)
+    np.testing.assert_array_equal(data.X.to_numpy(), X)
+    np.testing.assert_array_equal(data.y, y)
+    assert list(data.X) == ["x1", "x2", "x3", "x4"] and data.y.dtype == np.int64
+    monkeypatch.setattr(readers, "_memory", lambda: 2.0 * X.nbytes - 1.0)
+    with pytest.raises(MemoryError, match="4 columns and 150 rows"):
+        load("toy", tmp_path)
+
+
+def test_missing_data_set_names_near_ones(tmp_path):
+    for file_name in ("Segment.svm.gz", "vehicle.csv", "checksums.txt", "notes.md"):
+        (tmp_path / file_name).write_text("")
+    with pytest.raises(FileNotFoundError, match=r"SEGMNT\.arff.*did you mean Segment\?") as caught:
+        load("SEGMNT", tmp_path)
+    assert "there are Segment.svm.gz, vehicle.csv" in str(caught.value)
+    for name, hint in [
+        ("vehicle.csv", "mean vehicle"),
+        ("wine", "mean sklearn:wine"),
+        ("x", "for"),
+    ]:
+        with pytest.raises(FileNotFoundError, match=hint) as caught:
+            load(name, tmp_path)
+        assert ("did you mean" in str(caught.value)) == (name != "x")
+    with pytest.raises(FileNotFoundError, match="'checksums' is not in"):
+        load("checksums", tmp_path)
+    with pytest.raises(ValueError, match="data_home must be the folder of the data set 'vehicle'"):
+        load("vehicle")
+
+
+# ---- scikit-learn and OpenML ---------------------------------------------------------------------
+
+
+def test_load_bundled_sets():
+    for name in readers.BUNDLED:
+        data = load(f"sklearn:{name}")
+        assert (
+            data.name == f"sklearn:{name}" and data.n_train is None and len(data.X) == len(data.y)
+        )
+    data = load("sklearn:diabetes", "no folder is needed")
+    np.testing.assert_array_equal(data.X.to_numpy(), load_diabetes().data)
+    np.testing.assert_array_equal(data.y, load_diabetes().target)
+    with pytest.raises(ValueError, match="'moons'; there are iris, digits"):
+        load("sklearn:moons")
+
+
+def test_load_from_openml(tmp_path, monkeypatch):
+    found = pd.DataFrame({"a": [1.0, 2.0]}), np.array(["u", "v"])
+    monkeypatch.setattr(
+        "evotree.experiments.datasets.fetch_from_openml",
+        lambda name, home: found if (name, home) == ("toy@2", tmp_path) else None,
+    )
+    data = load("openml:toy@2", tmp_path)
+    assert data.X is found[0] and data.y is found[1] and data.name == "openml:toy@2"
 
 
 # ---- read_csv ------------------------------------------------------------------------------------
