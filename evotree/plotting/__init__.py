@@ -4,6 +4,11 @@ In: the records of runs (logbooks, or what carries one), trees, fitted classifie
 that were drawn on, those given or new ones. Nothing is shown or saved; what was given is only read.
 """
 
+from evotree.plotting.comparison import (
+    plot_accuracy_against_size,
+    plot_critical_differences,
+    plot_times,
+)
 from evotree.plotting.curves import plot_learning_curve, plot_learning_curves
 from evotree.plotting.lineage import plot_lineage
 from evotree.plotting.pareto import plot_pareto
@@ -15,6 +20,8 @@ from evotree.plotting.trees import plot_tree
 
 __all__ = [
     "class_colors",
+    "plot_accuracy_against_size",
+    "plot_critical_differences",
     "plot_decision_regions",
     "plot_learning_curve",
     "plot_learning_curves",
@@ -22,5 +29,6 @@ __all__ = [
     "plot_pareto",
     "plot_refinement",
     "plot_tao_path",
+    "plot_times",
     "plot_tree",
 ]

@@ -1,0 +1,298 @@
+"""Methods compared over data sets: tables of means, paired tests, and what runs they take."""
+
+import io
+import warnings
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.datasets import make_moons
+from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
+from sklearn.svm import SVC
+
+from evotree.experiments.comparison import (
+    friedman,
+    mean_table,
+    paired_t_test,
+    wilcoxon,
+    wilcoxon_pairs,
+)
+from evotree.plotting.comparison import plot_accuracy_against_size, plot_times
+from evotree.plotting.method_runs import done_runs, rank_methods
+
+
+@pytest.fixture
+def runs():
+    """Three methods on four data sets, five folds and two seeds."""
+    rng = np.random.default_rng(3)
+    key = [
+        (f"d{i}", method, fold, seed)
+        for i in range(4)
+        for method in ("A", "B", "C")
+        for fold in range(5)
+        for seed in range(2)
+    ]
+    runs = pd.DataFrame(key, columns=["dataset", "method", "fold", "seed"])
+    shift = runs.method.map({"A": 0.0, "B": 0.03, "C": -0.1})
+    return runs.assign(accuracy=0.8 + shift + 0.03 * rng.normal(size=len(runs)), status="done")
+
+
+def shuffled(runs, seed=0):
+    return runs.sample(frac=1.0, random_state=seed)
+
+
+def scores_of(runs, dataset, method):
+    chosen = runs[(runs.dataset == dataset) & (runs.method == method)]
+    return chosen.sort_values(["fold", "seed"]).accuracy.to_numpy()
+
+
+# ---- runs ----------------------------------------------------------------------------------------
+
+
+def test_runs_that_are_not_done_are_left_out_with_a_warning(runs):
+    more = runs.head(3).assign(fold=7, status=["failed", "timeout", None], accuracy=0.0)
+    with pytest.warns(UserWarning, match="3 of 123 runs are left out: .* other than 'done'"):
+        found = mean_table(pd.concat([runs, more]), "accuracy")
+    pd.testing.assert_frame_equal(found.means, mean_table(runs, "accuracy").means)
+    runs.loc[[0, 5], "accuracy"] = np.nan
+    with pytest.warns(UserWarning, match="2 of 120 runs are left out: those without accuracy"):
+        assert len(done_runs(runs, "accuracy")) == 118
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(done_runs(runs.dropna(), "accuracy")) == 118
+
+
+def test_a_warning_comes_once_and_points_to_the_caller(runs):
+    pytest.importorskip("scikit_posthocs")
+    runs = runs.assign(status=["done"] * 119 + ["failed"], seconds=1.0, leaves=3.0)
+    for call in (
+        lambda: mean_table(runs, "accuracy"),
+        lambda: friedman(runs, "accuracy"),
+        lambda: wilcoxon(runs, "accuracy", "A", "B"),
+        lambda: wilcoxon_pairs(runs, "accuracy"),
+        lambda: plot_times(runs),
+        lambda: plot_accuracy_against_size(runs),
+    ):
+        with pytest.warns(UserWarning) as caught:
+            call()
+        assert [warning.filename for warning in caught] == [__file__]
+    plt.close("all")
+
+
+def test_bad_runs_are_refused(runs):
+    with pytest.raises(TypeError, match="runs is a dict"):
+        mean_table({}, "accuracy")
+    with pytest.raises(ValueError, match="no column 'auc'; it has dataset, method, fold"):
+        mean_table(runs, "auc")
+    with pytest.raises(ValueError, match="more than one row of the same fit: dataset d0, method A"):
+        mean_table(runs.drop(columns="seed"), "accuracy")
+    with pytest.raises(ValueError, match="runs has inf as accuracy"):
+        mean_table(runs.replace({"accuracy": runs.accuracy[3]}, np.inf), "accuracy")
+    with pytest.raises(ValueError, match="runs has 'high' as accuracy"):
+        mean_table(runs.astype({"accuracy": object}).replace(runs.accuracy[3], "high"), "accuracy")
+    with pytest.raises(ValueError, match="runs has no fold in 1 rows"):
+        mean_table(runs.assign(fold=runs.fold.where(runs.index > 0)), "accuracy")
+    with pytest.raises(ValueError, match="no row that is done"), pytest.warns(UserWarning):
+        mean_table(runs.assign(status="failed"), "accuracy")
+
+
+# ---- paired tests --------------------------------------------------------------------------------
+
+
+def test_corrected_test_is_that_of_the_example_of_scikit_learn():
+    """The example "Statistical comparison of models using grid search" prints these figures."""
+    X, y = make_moons(noise=0.352, random_state=1, n_samples=100)
+    folds = RepeatedStratifiedKFold(n_splits=10, n_repeats=10, random_state=0)
+    rbf, linear = (
+        cross_val_score(SVC(kernel=kernel, random_state=0), X, y, scoring="roc_auc", cv=folds)
+        for kernel in ("rbf", "linear")
+    )
+    rows = [
+        {"dataset": "moons", "method": name, "fold": k % 10, "seed": k // 10, "auc": score}
+        for name, scores in (("rbf", rbf), ("linear", linear))
+        for k, score in enumerate(scores)
+    ]
+    runs = shuffled(pd.DataFrame(rows))
+    plain = mean_table(runs, "auc", reference="rbf")
+    corrected = mean_table(runs, "auc", reference="rbf", test="corrected")
+    # Theirs are one-sided.
+    assert round(plain.p_values.loc["moons", "linear"] / 2.0, 3) == 0.005
+    assert round(corrected.p_values.loc["moons", "linear"] / 2.0, 3) == 0.227
+    assert plain.verdicts.loc["moons", "linear"] == "win"
+    assert corrected.verdicts.loc["moons", "linear"] == "tie"
+
+
+@given(
+    first=st.lists(st.integers(0, 20), min_size=3, max_size=12),
+    seed=st.integers(0, 99),
+    ratio=st.sampled_from([0.0, 1.0 / 9.0, 0.5]),
+    scale=st.sampled_from([1e-9, 1.0, 1e6]),
+)
+def test_paired_test_is_its_formula(first, seed, ratio, scale):
+    rng = np.random.default_rng(seed)
+    first = np.array(first, dtype=float)
+    second = first + rng.normal(size=len(first))
+    difference = first - second
+    n = len(first)
+    variance = difference.var(ddof=1) * (1.0 / n + ratio)
+    expected = 2.0 * stats.t.sf(abs(difference.mean()) / np.sqrt(variance), n - 1)
+    args = pd.Series(scale * first), pd.Series(scale * second)
+    assert paired_t_test(*args, ratio) == pytest.approx(expected, rel=1e-6)
+    assert paired_t_test(*args[::-1], ratio) == pytest.approx(expected, rel=1e-6)
+
+
+def test_scores_that_differ_by_their_last_bits_are_equal():
+    first = pd.Series([0.1 + 0.2, 0.5, 0.7])
+    assert paired_t_test(first, pd.Series([0.3, 0.5, 0.7])) == 1.0
+    assert paired_t_test(first, first + 0.1) < 1e-6
+    assert paired_t_test(0.0 * first, 0.0 * first) == 1.0
+
+
+# ---- table of means ------------------------------------------------------------------------------
+
+
+def test_means_and_verdicts_are_those_of_scipy(runs):
+    table = mean_table(shuffled(runs), "accuracy", reference="A")
+    for dataset in ("d0", "d1", "d2", "d3"):
+        for method in ("A", "B", "C"):
+            scores = scores_of(runs, dataset, method)
+            assert table.means.loc[dataset, method] == pytest.approx(scores.mean())
+            assert table.stds.loc[dataset, method] == pytest.approx(scores.std(ddof=1))
+            if method == "A":
+                continue
+            result = stats.ttest_rel(scores_of(runs, dataset, "A"), scores)
+            p_value = table.p_values.loc[dataset, method]
+            assert p_value == pytest.approx(result.pvalue)
+            better = "win" if result.statistic > 0 else "loss"
+            verdict = table.verdicts.loc[dataset, method]
+            assert verdict == (better if result.pvalue < 0.05 else "tie")
+    assert table.p_values["A"].isna().all() and table.verdicts["A"].eq("").all()
+    assert table.counts["C"] == "4/0/0" and table.counts["B"].startswith("0/")
+    strict = mean_table(runs, "accuracy", reference="A", level=1e-9)
+    assert list(strict.counts) == ["0/4/0", "0/4/0"]
+
+
+def test_smaller_may_be_better(runs):
+    larger = mean_table(runs, "accuracy", reference="B")
+    smaller = mean_table(runs, "accuracy", False, reference="B")
+    swap = {"win": "loss", "loss": "win"}
+    pd.testing.assert_frame_equal(smaller.verdicts, larger.verdicts.replace(swap))
+    np.testing.assert_allclose(smaller.mean_ranks, 4.0 - larger.mean_ranks)
+    np.testing.assert_allclose(larger.mean_ranks, rank_methods(larger.means, True).mean())
+
+
+def test_runs_are_paired_by_fold_and_seed(runs):
+    fewer = runs[(runs.method != "A") | (runs.seed == 0)]  # A draws nothing: one seed is all
+    table = mean_table(shuffled(fewer), "accuracy", reference="A")
+    ours, theirs = scores_of(fewer, "d0", "A"), scores_of(fewer[fewer.seed == 0], "d0", "B")
+    assert table.p_values.loc["d0", "B"] == pytest.approx(stats.ttest_rel(ours, theirs).pvalue)
+    assert table.left_out == []
+    one = runs[(runs.method != "A") | ((runs.seed == 0) & (runs.fold == 0))]
+    table = mean_table(one, "accuracy", reference="A")
+    assert table.verdicts.eq("").all(axis=None) and list(table.counts) == ["0/0/0", "0/0/0"]
+    assert table.left_out == ["d0", "d1", "d2", "d3"]
+    assert "| d0 | 0." in table.to_markdown().replace("**", "")
+
+
+def test_the_correction_needs_folds(runs):
+    one = runs[runs.fold == 0]
+    with pytest.raises(ValueError, match="test_ratio=None: d0 has runs on one fold"):
+        mean_table(one, "accuracy", reference="A", test="corrected")
+    table = mean_table(one, "accuracy", reference="A", test="corrected", test_ratio=0.5)
+    first, second = (pd.Series(scores_of(one, "d0", name)) for name in "AB")
+    assert table.p_values.loc["d0", "B"] == pytest.approx(paired_t_test(first, second, 0.5))
+    whole = mean_table(runs, "accuracy", reference="A", test="corrected")
+    given_ratio = mean_table(runs, "accuracy", reference="A", test="corrected", test_ratio=0.25)
+    pd.testing.assert_frame_equal(whole.p_values, given_ratio.p_values)
+
+
+def test_bad_arguments_are_refused(runs):
+    for options, message in (
+        ({"reference": "Z"}, "reference='Z': allowed are A, B, C"),
+        ({"test": "sign"}, "test='sign': allowed are paired, corrected"),
+        ({"level": 5}, "level=5"),
+        ({"test_ratio": 0.0}, "test_ratio=0.0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            mean_table(runs, "accuracy", **options)
+
+
+EXACT = pd.DataFrame(
+    [
+        ("iris|x", method, fold, value)
+        for method, values in {
+            "my_tree": (0.9, 0.8, 0.85),
+            "50%&*": (0.4, 0.32, 0.33),
+            "C": (0.96, 0.87, 0.9),
+        }.items()
+        for fold, value in enumerate(values)
+    ]
+    + [("wine", "my_tree", 0, 0.5), ("wine", "C", 0, 0.25)],
+    columns=["dataset", "method", "fold", "accuracy"],
+)
+
+
+def test_markdown():
+    text = mean_table(EXACT, "accuracy", reference="my_tree").to_markdown(1, 100.0)
+    assert text.splitlines() == [
+        r"| data set | my\_tree | 50%&\* | C |",
+        "|---|---:|---:|---:|",
+        r"| iris\|x | 85.0 ± 5.0 | 35.0 ± 4.4 • | **91.0** ± 4.6 ◦ |",
+        "| wine | **50.0** | – | 25.0 |",
+        "| mean | 85.0 | 35.0 | **91.0** |",
+        "| mean rank | 2.0 | 3.0 | **1.0** |",
+        "| win/tie/loss | – | 1/0/0 | 0/0/1 |",
+        "",
+        r"•/◦: my\_tree is significantly better/worse (paired t-tests, level 0.05). "
+        "Last rows: over 1 of 2 data sets, without wine.",
+    ]
+    plain = mean_table(EXACT, "accuracy").to_markdown(1, 100.0)
+    assert "win/tie/loss" not in plain and "•" not in plain and "| 35.0 ± 4.4 |" in plain
+
+
+def test_latex():
+    text = mean_table(EXACT, "accuracy", reference="my_tree").to_latex(1, 100.0)
+    assert text.splitlines()[1:] == [
+        r"\begin{tabular}{lrrr}",
+        r"\toprule",
+        r"data set & my\_tree & 50\%\&* & C \\",
+        r"\midrule",
+        r"iris|x & 85.0 $\pm$ 5.0 & 35.0 $\pm$ 4.4 $\bullet$ "
+        r"& \textbf{91.0} $\pm$ 4.6 $\circ$ \\",
+        r"wine & \textbf{50.0} & -- \phantom{$\bullet$} & 25.0 \phantom{$\bullet$} \\",
+        r"\midrule",
+        r"mean & 85.0 & 35.0 & \textbf{91.0} \\",
+        r"mean rank & 2.0 & 3.0 & \textbf{1.0} \\",
+        r"win/tie/loss & -- & 1/0/0 & 0/0/1 \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    assert text.startswith(r"% $\bullet$/$\circ$: my\_tree is significantly better/worse")
+    odd = mean_table(EXACT.replace("C", r"a\b^{c}~$#<>"), "accuracy").to_latex()
+    assert (
+        r"a\textbackslash{}b\textasciicircum{}\{c\}\textasciitilde{}\$\#\textless{}\textgreater{}"
+    ) in odd
+
+
+def test_csv_holds_all_digits(runs):
+    table = mean_table(runs, "accuracy", reference="A")
+    back = pd.read_csv(io.StringIO(table.to_csv()), index_col="dataset")
+    assert list(back.index) == ["d0", "d1", "d2", "d3", "mean", "mean rank", "win/tie/loss"]
+    for name in "ABC":
+        np.testing.assert_array_equal(back[f"{name} mean"][:4], table.means[name])
+        np.testing.assert_array_equal(back[f"{name} std"][:4], table.stds[name])
+        assert back.loc["mean", f"{name} mean"] == table.means[name].mean()
+        assert back.loc["mean rank", f"{name} mean"] == table.mean_ranks[name]
+    assert list(back["C verdict"][:4]) == list(table.verdicts["C"])
+    assert back.loc["win/tie/loss", "C verdict"] == "4/0/0" and "A verdict" not in back
+    plain = pd.read_csv(io.StringIO(mean_table(runs, "accuracy").to_csv()), index_col=0)
+    assert plain.index[-1] == "mean rank" and len(plain.columns) == 6
+
+
+def test_means_that_look_equal_are_all_bold():
+    runs = EXACT[EXACT.dataset == "wine"].assign(accuracy=[0.91004, 0.91001])
+    assert mean_table(runs, "accuracy").to_markdown().count("**0.91**") == 4

@@ -1,0 +1,172 @@
+"""Tests of methods by their ranks on data sets: published examples, scipy and scikit-posthocs."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from evotree.experiments.comparison import friedman, mean_table, wilcoxon, wilcoxon_pairs
+from evotree.plotting.method_runs import rank_methods
+
+# Demšar (2006), table 6: areas under the curve of C4.5 and three ways of tuning it. The paper ranks
+# its fourth column of voting behind the third, which its three digits do not show.
+DEMSAR = """
+    adult 0.763 0.768 0.771 0.798
+    breast-cancer 0.599 0.591 0.590 0.569
+    breast-cancer-wisconsin 0.954 0.971 0.968 0.967
+    cmc 0.628 0.661 0.654 0.657
+    ionosphere 0.882 0.888 0.886 0.898
+    iris 0.936 0.931 0.916 0.931
+    liver 0.661 0.668 0.609 0.685
+    lung-cancer 0.583 0.583 0.563 0.625
+    lymphography 0.775 0.838 0.866 0.875
+    mushroom 1.000 1.000 1.000 1.000
+    primary-tumor 0.940 0.962 0.965 0.962
+    rheum 0.619 0.666 0.614 0.669
+    voting 0.972 0.981 0.975 0.9749
+    wine 0.957 0.978 0.946 0.970
+"""
+METHODS = ["C4.5", "C4.5+m", "C4.5+cf", "C4.5+m+cf"]
+
+
+@pytest.fixture(scope="module")
+def demsar():
+    lines = [line.split() for line in DEMSAR.strip().splitlines()]
+    rows = [
+        {"dataset": name, "method": method, "auc": float(value)}
+        for name, *values in lines
+        for method, value in zip(METHODS, values, strict=True)
+    ]
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture
+def runs():
+    """Three methods on four data sets, five folds and two seeds."""
+    rng = np.random.default_rng(3)
+    key = [
+        (f"d{i}", method, fold, seed)
+        for i in range(4)
+        for method in ("A", "B", "C")
+        for fold in range(5)
+        for seed in range(2)
+    ]
+    runs = pd.DataFrame(key, columns=["dataset", "method", "fold", "seed"])
+    shift = runs.method.map({"A": 0.0, "B": 0.03, "C": -0.1})
+    return runs.assign(accuracy=0.8 + shift + 0.03 * rng.normal(size=len(runs)), status="done")
+
+
+def shuffled(runs, seed=0):
+    return runs.sample(frac=1.0, random_state=seed)
+
+
+def test_ranks_are_those_of_the_example_of_demsar(demsar):
+    pytest.importorskip("scikit_posthocs")
+    test = friedman(shuffled(demsar), "auc", post_hoc="nemenyi")
+    assert {name: round(rank, 3) for name, rank in test.mean_ranks.items()} == {
+        "C4.5": 3.143,
+        "C4.5+m": 2.000,
+        "C4.5+cf": 2.893,
+        "C4.5+m+cf": 1.964,
+    }
+    assert round(test.critical_difference(), 2) == 1.25
+    assert round(test.critical_difference(0.1), 2) == 1.12
+    # No pair differs at 0.05; two do at 0.1.
+    upper = test.adjusted.to_numpy()[np.triu_indices(4, 1)]
+    assert (upper < 0.05).sum() == 0 and (upper < 0.1).sum() == 2
+    differences = abs(np.subtract.outer(*[test.mean_ranks[test.adjusted.index].to_numpy()] * 2))
+    for level in (0.1, 0.3):
+        expected = differences > test.critical_difference(level)
+        np.testing.assert_array_equal(test.adjusted < level, expected)
+    table = demsar.pivot(index="dataset", columns="method", values="auc")
+    assert test.statistic == pytest.approx(stats.friedmanchisquare(*table.to_numpy().T).statistic)
+
+
+def test_signed_ranks_are_those_of_the_example_of_demsar(demsar):
+    test = wilcoxon(shuffled(demsar), "auc", "C4.5", "C4.5+m")
+    assert test.statistic == 12.0 and test.p_value < 0.05
+    assert (test.wins, test.ties, test.losses) == (2, 2, 10)
+    back = wilcoxon(demsar, "auc", "C4.5+m", "C4.5")
+    assert (back.wins, back.losses) == (10, 2) and back.p_value == test.p_value
+    assert wilcoxon(demsar, "auc", "C4.5+m", "C4.5", False).wins == 2
+
+
+def test_incomplete_data_sets_are_named(runs):
+    pytest.importorskip("scikit_posthocs")
+    lacking = runs[
+        ~((runs.dataset == "d1") & (runs.method == "B"))
+        & ~((runs.dataset == "d3") & (runs.method == "C") & (runs.fold == 4))
+    ]
+    whole = runs[runs.dataset.isin(["d0", "d2"])]
+    for test in (friedman, wilcoxon_pairs):
+        found, expected = test(lacking, "accuracy"), test(whole, "accuracy")
+        assert found.datasets == ["d0", "d2"] and found.left_out == ["d1", "d3"]
+        pd.testing.assert_frame_equal(found.adjusted, expected.adjusted)
+    assert wilcoxon(lacking, "accuracy", "A", "B").left_out == ["d1"]
+    assert wilcoxon(lacking, "accuracy", "A", "C").left_out == ["d3"]
+    table = mean_table(lacking, "accuracy")
+    assert table.left_out == ["d1", "d3"]
+    np.testing.assert_array_equal(
+        table.mean_ranks, mean_table(whole, "accuracy").mean_ranks[table.mean_ranks.index]
+    )
+    with pytest.raises(ValueError, match="runs has 1 data sets with all.*incomplete are d1, d3"):
+        friedman(lacking[lacking.dataset != "d2"], "accuracy")
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 999), n_methods=st.integers(2, 5), n_datasets=st.integers(2, 9))
+def test_pairs_are_those_of_scikit_posthocs(seed, n_methods, n_datasets):
+    posthocs = pytest.importorskip("scikit_posthocs")
+    scores = np.random.default_rng(seed).normal(size=(n_datasets, n_methods))
+    table = pd.DataFrame(scores, columns=list("ABCDE")[:n_methods]).rename_axis("dataset")
+    runs = table.reset_index().melt("dataset", var_name="method", value_name="score")
+    found = wilcoxon_pairs(runs, "score")
+    melted = table.melt()
+    for adjust, ours in ((None, found.p_values), ("holm", found.adjusted)):
+        theirs = posthocs.posthoc_wilcoxon(melted, "value", "variable", p_adjust=adjust)
+        np.testing.assert_allclose(ours, theirs.loc[ours.index, ours.columns])
+    one = wilcoxon(runs, "score", "B", "A")
+    assert one.p_value == found.p_values.loc["A", "B"]
+
+
+def test_equal_methods_do_not_differ(runs):
+    pytest.importorskip("scikit_posthocs")
+    same = runs.assign(accuracy=[0.1 + 0.2 if name == "A" else 0.3 for name in runs.method])
+    for zero_method in ("zsplit", "wilcox", "pratt"):
+        with np.errstate(all="raise"):
+            test = wilcoxon(same, "accuracy", "A", "B", zero_method=zero_method)
+        assert (test.p_value, test.wins, test.ties, test.losses) == (1.0, 0, 4, 0)
+    assert wilcoxon_pairs(same, "accuracy").adjusted.eq(1.0).all(axis=None)
+    test = friedman(same, "accuracy")
+    assert test.p_value == 1.0 and test.mean_ranks.eq(2.0).all()
+
+
+@given(seed=st.integers(0, 99), factor=st.sampled_from([1e-12, 1e-3, 7.0, 1e9]))
+def test_ranks_do_not_depend_on_the_unit(seed, factor):
+    scores = np.random.default_rng(seed).integers(0, 5, size=(4, 3)) / 7.0
+    ranks = rank_methods(pd.DataFrame(factor * scores), True)
+    np.testing.assert_array_equal(ranks, stats.rankdata(-scores, axis=1))
+
+
+def test_too_few_methods_and_wrong_choices_are_refused(runs, monkeypatch):
+    two = runs[runs.method != "C"]
+    with pytest.raises(ValueError, match="has the methods A, B: .* three or more"):
+        friedman(two, "accuracy")
+    with pytest.raises(ValueError, match="post_hoc='tukey': allowed are holm, nemenyi"):
+        friedman(runs, "accuracy", post_hoc="tukey")
+    with pytest.raises(ValueError, match="zero_method='x'"):
+        wilcoxon_pairs(runs, "accuracy", zero_method="x")
+    with pytest.raises(ValueError, match="second='A': allowed are B, C"):
+        wilcoxon(runs, "accuracy", "A", "A")
+    with pytest.raises(ValueError, match="one method A"):
+        wilcoxon_pairs(runs[runs.method == "A"], "accuracy")
+    monkeypatch.setitem(sys.modules, "scikit_posthocs", None)
+    monkeypatch.setitem(sys.modules, "statsmodels.stats.multitest", None)
+    for test in (friedman, wilcoxon_pairs):
+        with pytest.raises(ModuleNotFoundError, match=r"pip install 'evotree\[studies\]'"):
+            test(runs, "accuracy")
+    assert wilcoxon(runs, "accuracy", "A", "B").ties == 0
