@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from numba import njit
+from numba import njit, set_num_threads
 
 # No C callback is ever made of a kernel; its wrapper would only take time to compile.
 _OPTIONS: dict[str, Any] = {
@@ -67,3 +67,8 @@ def dot_kernel(function: Callable[..., Any]) -> Any:
         The compiled function; its plain form stays reachable as ``.py_func``.
     """
     return njit(**_OPTIONS | {"fastmath": {"reassoc", "contract"}})(function)
+
+
+def use_one_thread() -> None:
+    """Keep parallel kernels of this thread, if there are any, to one thread."""
+    set_num_threads(1)

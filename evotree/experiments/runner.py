@@ -1,0 +1,300 @@
+"""Tasks run side by side: on processes of this machine, or on any executor that is handed in.
+
+One task is one call of a function. Whatever becomes of it comes back as an `Outcome`: the result,
+the traceback, that its time was up, or that it brought its process down. Nothing else is lost with
+it, and the outcomes do not depend on how many workers there are.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures.process import ProcessPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from threadpoolctl import threadpool_limits
+
+from evotree._jit import use_one_thread
+from evotree.experiments.logs import Initializer
+
+DONE, FAILED, TIMEOUT, CRASHED = "done", "failed", "timeout", "crashed"
+STATUSES = (DONE, FAILED, TIMEOUT, CRASHED)
+"""What may become of a task."""
+
+_PARENT_CHECK = 1.0  # seconds between two looks whether the parent lives
+_AHEAD = 2  # tasks handed to an executor for each of its workers, so that none waits
+
+T = TypeVar("T")
+
+
+class Outcome(NamedTuple):
+    """What became of a task.
+
+    Attributes
+    ----------
+    task : object
+        The task.
+    status : str
+        One of `STATUSES`.
+    result : object
+        What the function returned; None where it did not.
+    error : str
+        The traceback, or what happened; empty where the task is done.
+    """
+
+    task: Any
+    status: str
+    result: Any = None
+    error: str = ""
+
+
+class TimeIsUp(BaseException):
+    """Raised inside a task whose time is up; no ``except Exception`` catches it."""
+
+
+@contextmanager
+def deadline(seconds: float | None) -> Iterator[None]:
+    """Raise `TimeIsUp` in this thread after so many seconds.
+
+    It is raised between two steps of the interpreter: a compiled function that runs is left first.
+
+    Parameters
+    ----------
+    seconds : float or None
+        None means never.
+
+    Yields
+    ------
+    None
+        Nothing.
+    """
+    if seconds is None:
+        yield
+        return
+    lock, over = threading.Lock(), threading.Event()
+    thread = ctypes.c_ulong(threading.get_ident())
+
+    def strike() -> None:
+        with lock:
+            if not over.is_set():
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(TimeIsUp))
+
+    timer = threading.Timer(seconds, strike)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        with lock:
+            over.set()
+        timer.cancel()
+        # One that is raised but has not arrived must not hit what follows.
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None)
+
+
+def attempt(run: Callable[[Any], Any], task: Any, time_limit: float | None = None) -> Outcome:
+    """Do one task, with one thread of linear algebra, and tell what became of it.
+
+    Parameters
+    ----------
+    run : callable
+        Does the task.
+    task : object
+        Its argument.
+    time_limit : float or None, default=None
+        Seconds that it may take.
+
+    Returns
+    -------
+    Outcome
+        Never raises, interrupts apart.
+    """
+    begin = time.perf_counter()
+    use_one_thread()
+    try:
+        # n workers use n cores; and of tiny nodes linear algebra is slower with more threads.
+        with threadpool_limits(limits=1), deadline(time_limit):
+            return Outcome(task, DONE, run(task))
+    except TimeIsUp:
+        seconds = time.perf_counter() - begin
+        return Outcome(task, TIMEOUT, error=f"stopped after {seconds:.1f} of {time_limit:g} s")
+    except Exception:
+        return Outcome(task, FAILED, error=traceback.format_exc())
+
+
+def die_with_parent() -> None:
+    """Let this worker end when its parent is gone, however that ended; an initializer of pools."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_PARENT_CHECK)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def initialize(initializers: Iterable[Initializer]) -> None:
+    """Call several initializers in turn."""
+    for function, arguments in initializers:
+        function(*arguments)
+
+
+@dataclass
+class Workers(Generic[T]):
+    """The executor that tasks are handed to, made anew when one of its processes dies.
+
+    Parameters
+    ----------
+    jobs : int, at least 1, default=1
+        Number of processes.
+    mp_context : multiprocessing context, optional
+        How they start; by default the way of the platform.
+    initializers : tuple of Initializer, default=()
+        What each new process calls.
+    executor : Executor, optional
+        One that is handed in takes the place of processes of our own, and is not shut down.
+    """
+
+    jobs: int = 1
+    mp_context: Any = None
+    initializers: tuple[Initializer, ...] = ()
+    executor: Executor | None = None
+
+    def __post_init__(self) -> None:
+        if self.jobs < 1:
+            raise ValueError(f"jobs={self.jobs!r}: allowed are integers of at least 1.")
+        self._pool: Executor | None = self.executor
+
+    @property
+    def width(self) -> int:
+        """How many tasks are handed over at a time."""
+        n_workers = self.jobs
+        if self.executor is not None:
+            n_workers = getattr(self.executor, "_max_workers", None) or 64
+        return _AHEAD * n_workers
+
+    def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
+        """Hand one call over."""
+        if self._pool is None:
+            everyone = (Initializer(die_with_parent), *self.initializers)
+            self._pool = ProcessPoolExecutor(
+                self.jobs,
+                mp_context=self.mp_context or multiprocessing.get_context(),
+                initializer=initialize,
+                initargs=(everyone,),
+            )
+        return self._pool.submit(function, *arguments)
+
+    def renew(self) -> bool:
+        """Forget a broken pool; tell whether there will be another one."""
+        if self.executor is not None:
+            return False
+        self.close()
+        return True
+
+    def close(self, kill: bool = False) -> None:
+        """Shut processes of our own down, at once if asked to."""
+        if self.executor is None and self._pool is not None:
+            processes = list((getattr(self._pool, "_processes", None) or {}).values())
+            if kill:
+                for process in processes:
+                    with suppress(ProcessLookupError):
+                        process.kill()
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+
+def run_tasks(
+    run: Callable[[Any], Any],
+    tasks: Iterable[Any],
+    workers: Workers[Outcome],
+    time_limit: float | None = None,
+) -> Iterator[Outcome]:
+    """Do tasks side by side and yield what becomes of each, as they finish.
+
+    When a process dies, all tasks that were handed over go with it. Which one it was is not known;
+    so each of them is tried once more, alone. One that brings its process down again is `CRASHED`.
+
+    Parameters
+    ----------
+    run : callable
+        Does one task; can be pickled, as the tasks and what it returns can.
+    tasks : iterable
+        The tasks, begun in their order, each as late as possible.
+    workers : Workers
+        Where they run; closed at the end.
+    time_limit : float or None, default=None
+        Seconds that each may take.
+
+    Yields
+    ------
+    Outcome
+        One for each task.
+    """
+    fresh = iter(tasks)
+    suspects: deque[Any] = deque()
+    running: dict[Future[Outcome], Any] = {}
+    finished = False
+    try:
+        while True:
+            if suspects and not running:
+                task = suspects.popleft()
+                yield _run_alone(run, task, workers, time_limit)
+                continue
+            while not suspects and len(running) < workers.width:
+                try:
+                    task = next(fresh)
+                except StopIteration:
+                    break
+                try:
+                    running[workers.submit(attempt, run, task, time_limit)] = task
+                except BrokenExecutor:
+                    if not workers.renew():
+                        raise
+                    suspects.append(task)
+            if not running:
+                break
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                task = running.pop(future)
+                try:
+                    outcome = future.result()
+                except BrokenExecutor:
+                    if not workers.renew():
+                        raise
+                    suspects.append(task)
+                    break
+                except Exception as error:  # of the executor, such as a worker that was killed
+                    outcome = Outcome(task, CRASHED, error=repr(error))
+                yield outcome
+            if suspects:
+                for future, task in running.items():
+                    if future.done() and future.exception() is None:
+                        yield future.result()
+                    else:
+                        suspects.append(task)
+                running.clear()
+        finished = True
+    finally:
+        workers.close(kill=not finished)
+
+
+def _run_alone(
+    run: Callable[[Any], Any], task: Any, workers: Workers[Outcome], time_limit: float | None
+) -> Outcome:
+    """Try a task that may have brought a process down, with no other beside it."""
+    try:
+        return workers.submit(attempt, run, task, time_limit).result()
+    except BrokenExecutor:
+        workers.renew()
+        return Outcome(task, CRASHED, error="the process that ran it died, twice")
