@@ -7,13 +7,17 @@ BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check bench clean
+.PHONY: help demo experiment test check bench clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/stamp-base ## evolve a few trees and draw them into demo-output/
 	$(BIN)/python -m evotree demo --out demo-output
+
+experiment: $(VENV)/stamp-test ## run a small experiment and report it in experiment-output/
+	$(BIN)/python -m evotree experiment run docs/experiments/small.toml --jobs 2 \
+		--out experiment-output --reference EvoTree
 
 test: $(VENV)/stamp-test ## run the tests
 	$(BIN)/python -m pytest
@@ -29,7 +33,7 @@ bench: $(VENV)/stamp-test ## time the kernels and the operators
 
 clean: ## remove .venv, caches and built files
 	rm -rf $(VENV) .numba_cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
-	rm -rf build dist *.egg-info demo-output htmlcov .coverage .coverage.*
+	rm -rf build dist *.egg-info demo-output experiment-output htmlcov .coverage .coverage.*
 	find evotree tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # The stamps say which requirements are installed; setup.cfg is what they depend on. The larger

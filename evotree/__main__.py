@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from evotree import __version__
 from evotree.arguments import number, share
+from evotree.experiments.commands import add_commands
 
 if TYPE_CHECKING:
     import numpy as np
@@ -119,6 +120,8 @@ def _make_parser() -> argparse.ArgumentParser:
     show.set_defaults(run=_show)
     show.add_argument("model", metavar="MODEL.json", help="a model file")
     show.add_argument("--plot", metavar="FILE.png", help="draw the tree as well")
+
+    add_commands(commands)
     return parser
 
 

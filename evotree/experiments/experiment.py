@@ -1,0 +1,264 @@
+"""Experiments: methods on data sets, folds and seeds, defined in Python or in a TOML file."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pickle
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.metrics import get_scorer_names
+
+from evotree.estimators import GREEDY_PRESETS, EvoTreeClassifier, ObliqueTreeClassifier
+from evotree.estimators.presets import EVOLUTION_PRESETS
+from evotree.experiments.protocols import OFFICIAL
+from evotree.experiments.store import KEY
+
+SIZES = ("leaves", "nodes", "depth", "nonzero_weights")
+"""Measures of a fitted tree, missing for other models."""
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How rows are parted into those to fit on and those to score on.
+
+    Parameters
+    ----------
+    n_folds : int, at least 2, default=5
+        Folds of a shuffled cross-validation, stratified by the classes; each seed of an experiment
+        shuffles anew.
+    official : bool, default=False
+        Whether the official split of each data set takes the place of the folds.
+    """
+
+    n_folds: int = 5
+    official: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.n_folds, bool) or not isinstance(self.n_folds, int) or self.n_folds < 2:
+            raise ValueError(f"n_folds={self.n_folds!r}: allowed are integers of at least 2.")
+        if not isinstance(self.official, bool):
+            raise ValueError(f"official={self.official!r}: allowed are true and false.")
+
+    def folds(self) -> list[int]:
+        """Return the numbers of the folds."""
+        return [OFFICIAL] if self.official else list(range(self.n_folds))
+
+
+class Task(NamedTuple):
+    """One fit: the columns `KEY`."""
+
+    dataset: str
+    method: str
+    fold: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Which methods are run on which data sets, how often, and what is measured.
+
+    Parameters
+    ----------
+    name : str
+        Heads the results.
+    datasets : sequence of str
+        Names that `evotree.experiments.datasets.load` knows.
+    methods : mapping of str to estimator
+        Classifiers or regressors of scikit-learn's interface, by names. Their random states are set
+        by the seed and the fold of a task.
+    protocol : Protocol, default=Protocol()
+        How rows are parted.
+    seeds : sequence of int, at least 0, default=(0,)
+        Each is a repetition of all.
+    metrics : sequence of str, default=("accuracy",)
+        Names of scikit-learn's scorers, measured on the rows not fitted; ``"train_"`` before a name
+        measures it on the others.
+
+    Raises
+    ------
+    ValueError
+        If something is not as described; the message names it.
+    """
+
+    name: str
+    datasets: Sequence[str]
+    methods: Mapping[str, BaseEstimator]
+    protocol: Protocol = field(default_factory=Protocol)
+    seeds: Sequence[int] = (0,)
+    metrics: Sequence[str] = ("accuracy",)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise ValueError(f"name={self.name!r}: allowed are strings that are not empty.")
+        for what in ("datasets", "methods", "seeds", "metrics"):
+            value = getattr(self, what)
+            if isinstance(value, str) or not value:
+                raise ValueError(f"{what}={value!r}: at least one is needed, in a list.")
+            if len(set(value)) < len(value):
+                raise ValueError(f"{what}={list(value)!r}: each may stand there once.")
+        for seed in self.seeds:
+            if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+                raise ValueError(f"seeds has {seed!r}: allowed are integers of at least 0.")
+        for metric in self.metrics:
+            if metric.removeprefix("train_") not in get_scorer_names():
+                allowed = ", ".join(get_scorer_names())
+                raise ValueError(
+                    f"metrics has {metric!r}: allowed are scikit-learn's scorers, with or "
+                    f"without 'train_' before them: {allowed}."
+                )
+        for name, method in self.methods.items():
+            known = hasattr(method, "get_params") and hasattr(method, "__sklearn_tags__")
+            if not known or not (is_classifier(method) or is_regressor(method)):
+                raise ValueError(
+                    f"methods[{name!r}]={method!r}: allowed are classifiers and regressors of "
+                    "scikit-learn's interface."
+                )
+            try:
+                pickle.dumps(method)
+            except Exception as error:
+                raise ValueError(
+                    f"methods[{name!r}]={method!r} cannot be sent to a worker: {error}"
+                ) from error
+
+    def tasks(self) -> list[Task]:
+        """Return the fits: seed by seed, so that an experiment that is stopped is balanced."""
+        return [
+            Task(dataset, method, fold, seed)
+            for seed in self.seeds
+            for fold in self.protocol.folds()
+            for dataset in self.datasets
+            for method in self.methods
+        ]
+
+    def definition(self) -> dict[str, Any]:
+        """Return what tells this experiment from others, for `Store`."""
+        return {
+            "name": self.name,
+            "protocol": {"n_folds": self.protocol.n_folds, "official": self.protocol.official},
+            "metrics": {metric: True for metric in self.metrics},
+            "datasets": list(self.datasets),
+            "seeds": list(self.seeds),
+            "methods": {name: describe(method) for name, method in self.methods.items()},
+        }
+
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns of a row."""
+        ours = ("seconds", "score_seconds", "peak_memory_mb")
+        notes = ("error", "parameters", "versions", "revision", "finished")
+        return (*KEY, "status", *self.metrics, *SIZES, *ours, *notes)
+
+
+def describe(method: BaseEstimator) -> str:
+    """Return class and parameters of an estimator as text."""
+    parameters = {name: repr(value) for name, value in sorted(method.get_params().items())}
+    kind = type(method)
+    return json.dumps({"estimator": f"{kind.__module__}.{kind.__qualname__}", **parameters})
+
+
+# ---- definition in a file ------------------------------------------------------------------------
+
+
+def read_experiment(path: Path) -> Experiment:
+    """Read an experiment from a TOML file.
+
+    Parameters
+    ----------
+    path : Path
+        Has ``name``, ``datasets``, a table ``[methods.NAME]`` for each method, and may have
+        ``seeds``, ``metrics`` and a table ``[protocol]``. A method has an ``estimator``, the import
+        path of a class such as ``"sklearn.tree.DecisionTreeClassifier"``, or a ``preset``, the name
+        of a published algorithm; all else are its parameters.
+
+    Returns
+    -------
+    Experiment
+        What the file defines.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it is no TOML, with the line, or it says something that is not as described.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is no TOML file: {error}.") from error
+    known = {"name", "datasets", "methods", "protocol", "seeds", "metrics"}
+    _check_keys(content, known, {"name", "datasets", "methods"}, str(path))
+    methods = content["methods"]
+    if not isinstance(methods, dict):
+        raise ValueError(f"{path}: methods={methods!r}: a table [methods.NAME] is needed for each.")
+    protocol = content.get("protocol", {})
+    _check_keys(protocol, {"n_folds", "official"}, set(), f"{path}: [protocol]")
+    content["methods"] = {
+        name: make_method(settings, f"{path}: [methods.{name}]")
+        for name, settings in methods.items()
+    }
+    try:
+        return Experiment(**content | {"protocol": Protocol(**protocol)})
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _check_keys(table: Any, known: set[str], needed: set[str], where: str) -> None:
+    if not isinstance(table, dict):
+        raise ValueError(f"{where} is {table!r}: a table is needed.")
+    for name in sorted(table.keys() - known):
+        raise ValueError(f"{where} has {name!r}: allowed are {', '.join(sorted(known))}.")
+    for name in sorted(needed - table.keys()):
+        raise ValueError(f"{where} has no {name!r}, which is needed.")
+
+
+def make_method(settings: Any, where: str) -> BaseEstimator:
+    """Make the estimator of a method from its table in a TOML file.
+
+    Parameters
+    ----------
+    settings : dict
+        ``estimator`` or ``preset``, and parameters.
+    where : str
+        Begins the messages of errors.
+
+    Returns
+    -------
+    BaseEstimator
+        Not fitted.
+
+    Raises
+    ------
+    ValueError
+        If there is no such class, preset or parameter.
+    """
+    if not isinstance(settings, dict) or len({"estimator", "preset"} & settings.keys()) != 1:
+        raise ValueError(f"{where} needs an 'estimator' or a 'preset', one of the two.")
+    parameters = {k: v for k, v in settings.items() if k not in ("estimator", "preset")}
+    try:
+        if "preset" in settings:
+            return _from_preset(settings["preset"], parameters)
+        home, _, name = str(settings["estimator"]).rpartition(".")
+        if not home:
+            raise ValueError(
+                f"estimator={name!r}: allowed are import paths such as "
+                "'sklearn.tree.DecisionTreeClassifier'."
+            )
+        kind = getattr(importlib.import_module(home), name)
+        return kind().set_params(**parameters)
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        raise ValueError(f"{where}: {error}") from error
+
+
+def _from_preset(name: str, parameters: dict[str, Any]) -> BaseEstimator:
+    if name in EVOLUTION_PRESETS:
+        return EvoTreeClassifier.from_preset(name, **parameters)
+    if name in GREEDY_PRESETS:
+        return ObliqueTreeClassifier.from_preset(name, **parameters)
+    allowed = ", ".join([*EVOLUTION_PRESETS, *GREEDY_PRESETS])
+    raise ValueError(f"preset={name!r}: allowed are {allowed}.")

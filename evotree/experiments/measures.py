@@ -1,0 +1,87 @@
+"""What is measured of a fit besides its scores: the size of the tree, and memory."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evotree.tree import ObliqueTree
+
+_RESET_PEAK = "5"  # what Linux is told to begin the peak anew
+
+
+def fitted_tree(model: Any) -> Any:
+    """Return the one tree of a fitted model, of this package or scikit-learn's; None if none.
+
+    Pipelines and searches are looked into.
+    """
+    if hasattr(model, "best_estimator_"):
+        return fitted_tree(model.best_estimator_)
+    if hasattr(model, "steps"):
+        return fitted_tree(model.steps[-1][1])
+    return getattr(model, "tree_", None)
+
+
+def tree_sizes(model: Any) -> dict[str, int]:
+    """Return the sizes of a fitted model that is one tree, or of all trees of a forest together.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+
+    Returns
+    -------
+    dict of str to int
+        ``leaves``, ``nodes``, ``depth``, the greatest of a forest, and ``nonzero_weights``; a test
+        of one feature has one weight. Empty for other models.
+    """
+    tree = fitted_tree(model)
+    if isinstance(tree, ObliqueTree):
+        return {
+            "leaves": tree.n_leaves,
+            "nodes": tree.n_nodes,
+            "depth": tree.depth,
+            "nonzero_weights": int(np.count_nonzero(tree.weights)),
+        }
+    trees = [tree] if hasattr(tree, "node_count") else _trees_of_forest(model)
+    if not trees:
+        return {}
+    leaves, nodes = (int(sum(getattr(t, n) for t in trees)) for n in ("n_leaves", "node_count"))
+    depth = int(max(t.max_depth for t in trees))
+    return {"leaves": leaves, "nodes": nodes, "depth": depth, "nonzero_weights": nodes - leaves}
+
+
+def _trees_of_forest(model: Any) -> list[Any]:
+    members = np.ravel(np.asarray(getattr(model, "estimators_", []), dtype=object))
+    trees = [getattr(member, "tree_", None) for member in members]
+    return trees if all(hasattr(tree, "node_count") for tree in trees) else []
+
+
+class PeakMemory:
+    """The most memory that this process has held since it was made.
+
+    On Linux the kernel's record is begun anew where it lets us; elsewhere the figure is the peak of
+    the whole process so far.
+    """
+
+    def __init__(self) -> None:
+        with suppress(OSError):
+            Path("/proc/self/clear_refs").write_text(_RESET_PEAK, encoding="ascii")
+
+    def megabytes(self) -> float:
+        """Return the peak in units of 2**20 bytes; not a number where nothing tells it."""
+        with suppress(OSError):
+            for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+                if line.startswith("VmHWM:"):
+                    return int(line.split()[1]) / 1024.0
+        try:
+            import resource
+        except ImportError:  # Windows
+            return float("nan")
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak / 2**20 if sys.platform == "darwin" else peak / 1024.0

@@ -1,0 +1,103 @@
+"""The command line of experiments: run, resumed, reported; mistakes in one line."""
+
+import pandas as pd
+import pytest
+
+from evotree.__main__ import main
+from evotree.experiments.commands import LOG_FILE, RETRIED
+from evotree.experiments.runner import DONE, STATUSES
+from evotree.experiments.store import read_runs
+
+TOML = """
+name = "small"
+datasets = ["sklearn:iris", "sklearn:wine", "sklearn:breast_cancer"]
+
+[protocol]
+n_folds = 2
+
+[methods.CART]
+estimator = "sklearn.tree.DecisionTreeClassifier"
+
+[methods.stump]
+estimator = "sklearn.tree.DecisionTreeClassifier"
+max_depth = 1
+
+[methods.EvoTree]
+preset = "gea_odt"
+max_generations = 3
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text(TOML)
+    return path
+
+
+def run(*arguments):
+    return main(["experiment", *map(str, arguments)])
+
+
+def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
+    pytest.importorskip("scikit_posthocs")
+    out = tmp_path / "out"
+    assert run("run", file, "--out", out, "--jobs", 2, "--reference", "EvoTree") == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("18 done\n") and printed.err == ""  # no bar: it is no terminal
+    files = {line.removeprefix("wrote ") for line in printed.out.splitlines()[1:]}
+    pictures = ("critical_differences", "accuracy_against_size", "times", "learning_curves")
+    names = ("report.md", "accuracy.csv", "accuracy.tex", *(f"{name}.png" for name in pictures))
+    assert files == {str(out / name) for name in names}
+    assert all((out / name).stat().st_size > 100 for name in names)
+    report = (out / "report.md").read_text()
+    assert report.startswith("# small\n\n18 fits: 18 done.\n")
+    assert "Friedman's test over 3 data sets" in report and "win/tie/loss" in report
+    for picture in pictures:
+        assert f"]({picture}.png)" in report
+    table = pd.read_csv(out / "accuracy.csv", index_col=0)
+    runs = read_runs(out)
+    means = runs.groupby(["dataset", "method"])["accuracy"].mean()
+    assert table.loc["sklearn:wine", "CART mean"] == pytest.approx(means["sklearn:wine", "CART"])
+    log = (out / LOG_FILE).read_text()
+    assert log.count(": done in ") == 18
+
+    before = runs["finished"]
+    assert run("run", file, "--out", out) == 0
+    assert read_runs(out)["finished"].equals(before)
+    (out / "report.md").unlink()
+    assert run("report", out) == 0 and (out / "report.md").exists()
+
+
+def test_fits_that_fail_are_told(file, tmp_path, capsys):
+    file.write_text(TOML.replace("max_depth = 1", "max_depth = -1"))
+    assert run("run", file, "--out", tmp_path / "out") == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("12 done, 6 failed\nfirst failed: sklearn:breast_cancer, stump: ")
+    assert "max_depth" in printed.splitlines()[1]
+    file.write_text(TOML.replace("max_depth = 1", "max_depth = 1").replace('"small"', '"other"'))
+    assert run("run", file, "--out", tmp_path / "out") == 2
+    assert "another experiment" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("run", "none.toml", "--out", "out"), "none.toml"),
+        (("run", "FILE", "--out", "out", "--jobs", "0"), "--jobs"),
+        (("run", "FILE", "--out", "out", "--reference", "none"), "CART, stump, EvoTree"),
+        (("run", "FILE", "--out", "out", "--retry", "done"), "--retry"),
+        (("run", "FILE"), "--out"),
+        (("report", "nowhere"), "holds no results"),
+        ((), "COMMAND"),
+    ],
+)
+def test_mistakes_end_with_one_line(file, tmp_path, capsys, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    assert run(*(file if one == "FILE" else one for one in arguments)) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+
+
+def test_all_statuses_but_one_may_be_retried():
+    assert {DONE, *RETRIED} == set(STATUSES)
