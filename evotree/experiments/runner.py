@@ -31,7 +31,6 @@ STATUSES = (DONE, FAILED, TIMEOUT, CRASHED)
 """What may become of a task."""
 
 _PARENT_CHECK = 1.0  # seconds between two looks whether the parent lives
-_AHEAD = 2  # tasks handed to an executor for each of its workers, so that none waits
 
 T = TypeVar("T")
 
@@ -163,12 +162,15 @@ class Workers(Generic[T]):
         What each new process calls.
     executor : Executor, optional
         One that is handed in takes the place of processes of our own, and is not shut down.
+    ahead : int, at least 1, default=2
+        Tasks that are handed over at a time for each worker; with two, none has to wait.
     """
 
     jobs: int = 1
     mp_context: Any = None
     initializers: tuple[Initializer, ...] = ()
     executor: Executor | None = None
+    ahead: int = 2
 
     def __post_init__(self) -> None:
         if self.jobs < 1:
@@ -181,7 +183,7 @@ class Workers(Generic[T]):
         n_workers = self.jobs
         if self.executor is not None:
             n_workers = getattr(self.executor, "_max_workers", None) or 64
-        return _AHEAD * n_workers
+        return self.ahead * n_workers
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
         """Hand one call over."""

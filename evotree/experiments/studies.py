@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import time
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib.resources import files
@@ -18,10 +17,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
-from joblib import Parallel, delayed
 from scipy.stats import friedmanchisquare
-from threadpoolctl import threadpool_limits
 from tqdm import tqdm
+
+from evotree.experiments.runner import DONE, Outcome, Workers, attempt, run_tasks
 
 Task = tuple[Any, ...]
 
@@ -118,29 +117,17 @@ def run_all(
     """
     end = float("inf") if max_seconds is None else time.monotonic() + max_seconds
     begun = takewhile(lambda _: time.monotonic() < end, tasks)
-    # One task at a time: a batch would be begun after the end, or lost with the process.
-    outcomes = Parallel(
-        n_jobs=jobs, return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1
-    )(delayed(_attempt)(run, task) for task in begun)
+    outcomes: Iterator[Outcome] = (attempt(run, task) for task in begun)
+    if jobs > 1:
+        outcomes = run_tasks(run, begun, Workers(jobs, ahead=1))
     failures = []
-    for result, failure in tqdm(outcomes, total=len(tasks), unit="run", disable=None):
-        if failure is None:
-            yield result
+    for outcome in tqdm(outcomes, total=len(tasks), unit="run", disable=None):
+        if outcome.status == DONE:
+            yield outcome.result
         else:
-            failures.append(failure)
+            failures.append(RuntimeError(f"in the run {tuple(outcome.task)}:\n{outcome.error}"))
     if failures:
         raise ExceptionGroup(f"{len(failures)} of {len(tasks)} runs failed", failures)
-
-
-def _attempt(run: Callable[[Task], Any], task: Task) -> tuple[Any, Exception | None]:
-    try:
-        # The linear algebra of tiny nodes is slower with more threads, much so on a busy machine.
-        with threadpool_limits(limits=1):
-            return run(task), None
-    except Exception as error:
-        # The traceback does not survive the way back from the process; its text does.
-        error.add_note(f"in the run {tuple(task)}:\n{traceback.format_exc()}")
-        return None, error
 
 
 def run_missing(

@@ -53,9 +53,7 @@ def test_a_second_run_does_nothing_and_a_deleted_row_is_done_again(tmp_path):
 
 def test_two_processes_do_what_one_does(tmp_path):
     for jobs in (1, 2):
-        # A function of a test's own travels to the processes by value.
-        run = lambda task: {"name": task[0], "run": task[1], "value": 2 * task[1]}  # noqa: E731
-        studies.run_missing(TASKS, KEY, run, tmp_path / f"{jobs}.csv", jobs)
+        studies.run_missing(TASKS, KEY, double, tmp_path / f"{jobs}.csv", jobs)
     one, two = (pd.read_csv(tmp_path / f"{jobs}.csv").sort_values(list(KEY)) for jobs in (1, 2))
     np.testing.assert_array_equal(one, two)
 
@@ -70,8 +68,8 @@ def test_a_run_that_fails_does_not_stop_the_others(tmp_path):
     with pytest.raises(ExceptionGroup, match="2 of 4 runs failed") as caught:
         studies.run_missing(TASKS, KEY, fail_at_one, path)
     assert pd.read_csv(path).run.tolist() == [0, 0]
-    notes = [note for error in caught.value.exceptions for note in error.__notes__]
-    assert "('a', 1)" in notes[0] and "fail_at_one" in notes[0]
+    messages = [str(error) for error in caught.value.exceptions]
+    assert "('a', 1)" in messages[0] and "fail_at_one" in messages[0] and "odd" in messages[0]
     assert studies.missing_tasks(TASKS, KEY, path) == [("a", 1), ("b", 1)]
 
 
