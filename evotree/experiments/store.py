@@ -7,6 +7,7 @@ A row is there whole or not at all, whatever kills the process; other tools read
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -224,8 +225,10 @@ def _reading(folder: Path) -> Iterator[sqlite3.Connection]:
     path = folder / FILE
     if not path.exists():
         raise FileNotFoundError(f"{path} is not there: {folder} holds no results.")
+    # Only who may write can undo a transaction that a killed writer has left half done.
+    mode = "rw" if os.access(path, os.W_OK) else "ro"
     try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+        with closing(sqlite3.connect(f"file:{path}?mode={mode}", uri=True)) as database:
             yield database
     except (sqlite3.Error, pd.errors.DatabaseError) as error:
         raise OSError(f"{path} cannot be read: {error}.") from error

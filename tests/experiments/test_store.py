@@ -148,6 +148,21 @@ def test_a_folder_that_cannot_be_written_is_an_error(tmp_path):
         Store(tmp_path / "file" / "folder", COLUMNS, DEFINITION)
 
 
+def test_a_transaction_left_half_done_is_undone(tmp_path):
+    """As a writer leaves it that is killed in the middle: with its journal."""
+    Store(tmp_path, COLUMNS, DEFINITION).add(row(0))
+    code = (
+        "import os, sqlite3, sys; d = sqlite3.connect(sys.argv[1], isolation_level=None);"
+        "d.execute('PRAGMA cache_size = 1'); d.execute('BEGIN');"
+        "[d.execute('INSERT INTO runs (dataset, method, fold, seed, error) VALUES (?, ?, ?, ?, ?)',"
+        " ('iris', 'CART', i, 0, 'x' * 5000)) for i in range(1, 200)];"
+        "os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code, tmp_path / FILE], check=False)
+    assert (tmp_path / f"{FILE}-journal").exists()
+    assert read_runs(tmp_path)["fold"].tolist() == [0]
+
+
 WRITER = """
 import sys
 from pathlib import Path
