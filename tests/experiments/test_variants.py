@@ -154,7 +154,7 @@ def test_rows_of_other_defaults_do_not_count(monkeypatch, tmp_path):
 def small_defaults(monkeypatch):
     """Make all classifiers of the study quick ones."""
     quick = {"max_generations": 5, "population_size": 8, "size_penalty": 0.005}
-    quick |= {"noise": 0.0, "C": 1.0, "penalty": "l2"}
+    quick |= {"noise": 0.0, "C": 1.0, "penalty": "l2", "teacher": None}
     monkeypatch.setattr(variants, "EvoTreeClassifier", partial(EvoTreeClassifier, **quick))
 
 
