@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _KEPT = 0.75  # of the leaves, when a tree is cut
 _SWEEPS = 2  # between cuts
 _GROWN_C = 0.05  # of the classifiers that grow a tree
+_WORTHLESS = 0.1  # of the charge for a node
 
 
 def cut_gently(individual: Individual, dataset: Dataset, size_penalty: float) -> bool:
@@ -118,7 +119,8 @@ def init_tao(
     individual = make_individual(dataset, grown.weights, grown.thresholds, grown.subtree_size)
     individual.stream = stream
     classifier = draw_linear(C, penalty, stream)
-    prune(individual, dataset, 0.0)
+    # Trees of targets grow as far as rows allow; nearly all of their leaves are worth nothing.
+    prune(individual, dataset, 0.0 if dataset.n_classes else _WORTHLESS * size_penalty)
     while True:
         for sweep in range(_SWEEPS):
             tao_sweep(individual, dataset, classifier, monotone=sweep > 0)
