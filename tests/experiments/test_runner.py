@@ -3,6 +3,8 @@
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
@@ -94,6 +96,22 @@ def test_a_deadline_strikes_once_and_only_inside():
     act(("sleep", 0.05))
     with deadline(None):
         act(("sleep", 0.01))
+
+
+def test_a_deadline_leaves_the_interpreter_as_it_was():
+    """Profilers are the first to notice."""
+    with pytest.raises(TimeIsUp), deadline(0.01):
+        act(("sleep", 5.0))
+    with deadline(5.0):
+        act(("sleep", 0.01))
+    code = (
+        "import cProfile\nfrom evotree.experiments.runner import deadline\n"
+        "with deadline(5.0):\n    pass\n"
+        "print(cProfile.Profile().runcall(sum, [i * i for i in range(9)]))\n"
+        "print(cProfile.Profile().runcall(lambda n: sum(i for i in range(n)), 9))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["204", "36"], done.stderr
 
 
 def test_tasks_have_one_thread():
