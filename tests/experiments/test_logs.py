@@ -199,7 +199,6 @@ def test_text_arrives_where_objects_cannot(route: str, seen: Records) -> None:
     first, second, third, last = root.records
     assert first.getMessage() == "of an unpicklable thing"
     extra = [vars(first)[name] for name in ("ids", "lock", "error")]
-    # Where another package has taught errors to travel, the last one is no text.
     assert [*extra[:2], str(extra[2])] == [(1, 2), "an unpicklable thing", "1 and 2"]
     assert second.getMessage() == "failed: 5"
     assert second.process != os.getpid()
