@@ -278,13 +278,19 @@ class EvolvedTree(TreeEstimator):
         self, dataset: Dataset, seed: int, choosing: np.ndarray, resampling: np.ndarray
     ) -> tuple[Setting, float]:
         """Return the setting and the charge for a node."""
-        n_folds = max(1, round(_HELD_OUT_ROWS * _FOLDS / dataset.X.shape[0]))
+        n_rows = dataset.X.shape[0]
+        n_folds = min(_FOLDS, max(1, round(_HELD_OUT_ROWS * _FOLDS / n_rows)))
+        settings = self._settings(n_rows)
+        half = each = None
+        if self.time_limit is not None:
+            half = 0.5 * self.time_limit
+            each = half / (n_folds * len(settings))
 
         def search(
             rows: Dataset, setting: Setting, size_penalties: Sequence[float]
         ) -> list[list[Individual]]:
             resampled = resample(rows, setting, resampling.copy())
-            trees = self._make_candidates(resampled, setting, size_penalties, seed)
+            trees = self._make_candidates(resampled, setting, size_penalties, seed, each)
             count()
             return [
                 best_prunings(trees, resampled, charge, self.weight_penalty)
@@ -295,17 +301,22 @@ class EvolvedTree(TreeEstimator):
             return choose_settings(
                 dataset,
                 search,
-                self._settings(dataset.X.shape[0]),
+                settings,
                 choosing,
                 size_penalties=self._size_penalties(),
                 n_folds=_FOLDS,
-                max_folds=min(_FOLDS, n_folds),
+                max_folds=n_folds,
                 standard_errors=_STANDARD_ERRORS,
-                time_limit=None if self.time_limit is None else 0.5 * self.time_limit,
+                time_limit=half,
             )
 
     def _make_candidates(
-        self, dataset: Dataset, setting: Setting, size_penalties: Sequence[float], seed: int
+        self,
+        dataset: Dataset,
+        setting: Setting,
+        size_penalties: Sequence[float],
+        seed: int,
+        time_limit: float | None,
     ) -> list[Individual]:
         """Return trees that show what a setting is worth, at all charges for a node.
 
@@ -313,18 +324,12 @@ class EvolvedTree(TreeEstimator):
         """
         if TAO not in seeding_shares(self.seeding):
             n_generations = -(-self.max_generations // _GENERATIONS_SHARE)
-            limits = {"max_generations": n_generations, "time_limit": self.time_limit}
+            limits = {"max_generations": n_generations, "time_limit": time_limit}
             return self._evolve(dataset, setting, size_penalties[-1], seed, **limits).population
         charges = [charge for charge in size_penalties for _ in range(_SEEDS_EACH)]
+        C, min_rows = Refinement(C=setting.C).bounds(), self.min_samples_split
         return [
-            init_tao(
-                dataset,
-                charge,
-                stream,
-                Refinement(C=setting.C).bounds(),
-                setting.penalty,
-                min_rows=self.min_samples_split,
-            )
+            init_tao(dataset, charge, stream, C, setting.penalty, min_rows=min_rows)
             for charge, stream in zip(charges, make_streams(seed, 0, len(charges)), strict=True)
         ]
 
