@@ -65,8 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Python flushes standard output once more at exit, which would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except KeyboardInterrupt:
-        _say("evotree: interrupted, nothing was written")
+    except KeyboardInterrupt as error:
+        _say(f"evotree: interrupted, {error or 'nothing was written'}")
         return 130
     except (UsageError, ValueError, OSError) as error:
         _say(f"evotree: error: {' '.join(str(error).split())}")

@@ -69,16 +69,19 @@ def _run(arguments: argparse.Namespace) -> None:
         log_to_file(arguments.out / LOG_FILE, logger=logger),
         collect_logs(context, logger) as collecting,
     ):
-        runs = run_experiment(
-            experiment,
-            arguments.out,
-            arguments.data_home,
-            jobs=arguments.jobs,
-            time_limit=arguments.time_limit,
-            retry=tuple(arguments.retry),
-            mp_context=context,
-            initializers=(collecting,),
-        )
+        try:
+            runs = run_experiment(
+                experiment,
+                arguments.out,
+                arguments.data_home,
+                jobs=arguments.jobs,
+                time_limit=arguments.time_limit,
+                retry=tuple(arguments.retry),
+                mp_context=context,
+                initializers=(collecting,),
+            )
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"what was done is kept in {arguments.out}") from None
     counts = runs["status"].value_counts()
     print(", ".join(f"{count:,} {status}" for status, count in counts.items()))
     for status in [status for status in RETRIED if status in counts]:

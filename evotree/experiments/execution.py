@@ -167,7 +167,7 @@ def run_experiment(
     for name in experiment.datasets:
         check_dataset(experiment, name, data_home)
     store = Store(out, experiment.columns(), experiment.definition())
-    finished = {key for key in store.done() if key not in store.done(retry)}
+    finished = store.done() - store.done(retry)
     missing = [task for task in experiment.tasks() if task not in finished]
     notes = {
         "versions": json.dumps({name: _version(name) for name in PACKAGES}),
@@ -209,13 +209,12 @@ def _report(task: Task, status: str, row: dict[str, Any]) -> None:
 
 
 def check_dataset(experiment: Experiment, name: str, data_home: Path | None) -> None:
-    """Read a data set and see that the methods and the protocol fit it.
+    """Read a data set and see that the protocol fits it.
 
     Raises
     ------
     FileNotFoundError, ValueError
-        If it is missing or cannot be read, has no official split where that is asked for, or
-        classes are asked of numbers that are none.
+        If it is missing or cannot be read, or has no official split where that is asked for.
     """
     data = load_cached(name, data_home)
     if experiment.protocol.official and data.n_train is None:

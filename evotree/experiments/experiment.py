@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import pickle
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -156,7 +157,11 @@ class Experiment:
 
 def describe(method: BaseEstimator) -> str:
     """Return class and parameters of an estimator as text."""
-    parameters = {name: repr(value) for name, value in sorted(method.get_params().items())}
+    # Addresses of functions and objects differ from one process to the next.
+    parameters = {
+        name: re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+        for name, value in sorted(method.get_params().items())
+    }
     kind = type(method)
     return json.dumps({"estimator": f"{kind.__module__}.{kind.__qualname__}", **parameters})
 

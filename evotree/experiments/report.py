@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,8 @@ def write_report(folder: Path, reference: str | None = None) -> list[Path]:
 
 
 def _can_rank(runs: pd.DataFrame) -> bool:
+    if find_spec("scikit_posthocs") is None:  # an optional library; the rest does without
+        return False
     n_methods = runs["method"].nunique()
     n_complete = (runs.groupby("dataset")["method"].nunique() == n_methods).sum()
     return n_methods >= _LEAST_FOR_RANKS and n_complete >= _LEAST_FOR_RANKS

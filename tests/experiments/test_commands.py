@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 from evotree.__main__ import main
+from evotree.experiments import execution, report
 from evotree.experiments.commands import LOG_FILE, RETRIED
 from evotree.experiments.runner import DONE, STATUSES
 from evotree.experiments.store import read_runs
@@ -50,11 +51,11 @@ def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
     names = ("report.md", "accuracy.csv", "accuracy.tex", *(f"{name}.png" for name in pictures))
     assert files == {str(out / name) for name in names}
     assert all((out / name).stat().st_size > 100 for name in names)
-    report = (out / "report.md").read_text()
-    assert report.startswith("# small\n\n18 fits: 18 done.\n")
-    assert "Friedman's test over 3 data sets" in report and "win/tie/loss" in report
+    text = (out / "report.md").read_text()
+    assert text.startswith("# small\n\n18 fits: 18 done.\n")
+    assert "Friedman's test over 3 data sets" in text and "win/tie/loss" in text
     for picture in pictures:
-        assert f"]({picture}.png)" in report
+        assert f"]({picture}.png)" in text
     table = pd.read_csv(out / "accuracy.csv", index_col=0)
     runs = read_runs(out)
     means = runs.groupby(["dataset", "method"])["accuracy"].mean()
@@ -97,6 +98,23 @@ def test_mistakes_end_with_one_line(file, tmp_path, capsys, monkeypatch, argumen
     assert run(*(file if one == "FILE" else one for one in arguments)) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
+
+
+def test_an_interrupt_says_that_the_rows_are_kept(file, tmp_path, capsys, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(execution, "run_experiment", interrupted)
+    assert run("run", file, "--out", tmp_path / "out") == 130
+    assert f"interrupted, what was done is kept in {tmp_path / 'out'}" in capsys.readouterr().err
+
+
+def test_a_report_does_without_the_tests_of_ranks(file, tmp_path, monkeypatch):
+    """Their library is an extra."""
+    monkeypatch.setattr(report, "find_spec", lambda name: None)
+    assert run("run", file, "--out", tmp_path) == 0
+    assert "Friedman" not in (tmp_path / "report.md").read_text()
+    assert not (tmp_path / "critical_differences.png").exists()
 
 
 def test_all_statuses_but_one_may_be_retried():

@@ -6,7 +6,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree import EvoTreeClassifier, ObliqueTreeClassifier
@@ -14,6 +14,10 @@ from evotree.experiments.experiment import Experiment, Protocol, Task, read_expe
 from evotree.experiments.protocols import OFFICIAL
 
 TREE = DecisionTreeClassifier(max_depth=3)
+
+
+def double(X):
+    return 2 * X
 
 
 def experiment(**changed):
@@ -80,6 +84,13 @@ def test_definitions_tell_experiments_apart():
     other = make_pipeline(StandardScaler(), LogisticRegression(C=3.0))
     made = [experiment(methods={"line": method}).definition() for method in (nested, other)]
     assert made[0] != made[1]
+
+
+def test_functions_are_told_by_their_names():
+    """Not by where they lie, which no second start would know again."""
+    method = make_pipeline(FunctionTransformer(np.log1p), FunctionTransformer(double), TREE)
+    text = experiment(methods={"line": method}).definition()["methods"]["line"]
+    assert "double" in text and "0x" not in text
 
 
 # ---- files ---------------------------------------------------------------------------------------
