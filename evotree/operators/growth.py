@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -132,3 +132,40 @@ def grow(
     return make_individual(
         dataset, np.array(weights), np.array(thresholds), subtree_sizes(is_split)
     )
+
+
+def grow_on_sample(
+    sample: Dataset,
+    dataset: Dataset,
+    splitter: Splitter,
+    stream: np.ndarray,
+    criterion: str | None = None,
+    **limits: Any,
+) -> Individual:
+    """Grow a tree on a sample of the rows and make an individual over all of them.
+
+    Parameters
+    ----------
+    sample : Dataset
+        What it is grown on, in the units of `dataset`.
+    dataset : Dataset
+        Training rows.
+    splitter : Splitter
+        Finds the hyperplanes.
+    stream : ndarray of shape (1,), uint64
+        Random state; it stays the individual's.
+    criterion : str, optional
+        Name of a criterion; by default entropy for classes and squared error for targets.
+    **limits
+        ``max_depth`` and the like, of `grow`.
+
+    Returns
+    -------
+    Individual
+        Its fitness is not yet evaluated.
+    """
+    criterion = criterion or ("entropy" if dataset.n_classes else "squared_error")
+    grown = grow(sample, splitter, criterion, stream=stream, **limits)
+    individual = make_individual(dataset, grown.weights, grown.thresholds, grown.subtree_size)
+    individual.stream = stream
+    return individual

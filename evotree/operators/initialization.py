@@ -9,9 +9,8 @@ import numpy as np
 
 from evotree.fitness.splits import Node, score_hyperplane
 from evotree.operators.dipole import Dipole
-from evotree.operators.growth import grow
+from evotree.operators.growth import grow, grow_on_sample
 from evotree.operators.pruning import prune
-from evotree.operators.splice import make_individual
 from evotree.operators.splitting import Split
 from evotree.rng import as_generator
 
@@ -54,15 +53,14 @@ def init_dipolar(
         Its fitness is not yet evaluated.
     """
     sample = as_generator(stream).permutation(dataset.X.shape[0])[:max_rows]
-    grown = grow(
+    individual = grow_on_sample(
         dataset.take(np.sort(sample)),
+        dataset,
         Dipole(scored=False),
+        stream,
         max_depth=max_depth,
         min_samples_split=min_rows,
-        stream=stream,
     )
-    individual = make_individual(dataset, grown.weights, grown.thresholds, grown.subtree_size)
-    individual.stream = stream
     return prune(individual, dataset, size_penalty)[0]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evotree.operators.growth import grow
+from evotree.operators.growth import grow_on_sample
 from evotree.operators.pruning import prune
 from evotree.operators.resampling import bootstrap
 from evotree.operators.splice import make_individual
@@ -176,16 +176,15 @@ def init_greedy(
         Its fitness is not yet evaluated.
     """
     rng = as_generator(stream)
-    grown = grow(
+    individual = grow_on_sample(
         bootstrap(dataset, rng, max_rows),
+        dataset,
         as_splitter(splitter),
-        criterion or ("entropy" if dataset.n_classes else "squared_error"),
+        stream,
+        criterion,
         max_depth=int(rng.integers(1, max_depth + 1)),
         min_samples_split=min_rows,
-        stream=stream,
     )
-    individual = make_individual(dataset, grown.weights, grown.thresholds, grown.subtree_size)
-    individual.stream = stream
     return prune(individual, dataset, size_penalty)[0]
 
 

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evotree.operators.axis import Axis
-from evotree.operators.growth import grow
+from evotree.operators.growth import grow_on_sample
 from evotree.operators.linear import Linear
 from evotree.operators.pruning import kept_nodes, node_risk, prune, prune_marked, weakest_links
 from evotree.operators.pruning_rules import critical_alphas
 from evotree.operators.refiners import draw_linear
 from evotree.operators.resampling import bootstrap
-from evotree.operators.splice import make_individual
 from evotree.operators.tao import tao_sweep
 from evotree.rng import as_generator
 
@@ -108,16 +107,10 @@ def init_tao(
     """
     rng = as_generator(stream)
     splitter = Axis() if rng.uniform() < 0.5 else Linear(C=_GROWN_C)
-    grown = grow(
-        bootstrap(dataset, rng, max_rows),
-        splitter,
-        "entropy" if dataset.n_classes else "squared_error",
-        max_depth=max_depth,
-        min_samples_split=min_rows,
-        stream=stream,
+    sample = bootstrap(dataset, rng, max_rows)
+    individual = grow_on_sample(
+        sample, dataset, splitter, stream, max_depth=max_depth, min_samples_split=min_rows
     )
-    individual = make_individual(dataset, grown.weights, grown.thresholds, grown.subtree_size)
-    individual.stream = stream
     classifier = draw_linear(C, penalty, stream)
     # Trees of targets grow as far as rows allow; nearly all of their leaves are worth nothing.
     prune(individual, dataset, 0.0 if dataset.n_classes else _WORTHLESS * size_penalty)
