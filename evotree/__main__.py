@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt as error:
-        _say(f"evotree: interrupted, {error or 'nothing was written'}")
+        _say(f"evotree: interrupted, {str(error) or 'nothing was written'}")
         return 130
     except (UsageError, ValueError, OSError) as error:
         _say(f"evotree: error: {' '.join(str(error).split())}")
