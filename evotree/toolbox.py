@@ -31,7 +31,7 @@ from evotree.operators.seeding import (
     seeding_shares,
     slot_origins,
 )
-from evotree.operators.selection import sel_proportional
+from evotree.operators.selection import replace_duplicates, sel_proportional
 from evotree.rng import make_streams, seed_from
 
 ALGORITHMS = ("penalized", "nsga2")
@@ -120,6 +120,7 @@ def make_toolbox(
     initial_trees: Iterable[Any] = (),
     refinement: None | str | Iterable[str] | Mapping[Any, float] | Refinement = None,
     max_origin_share: float = 1.0,
+    keep_duplicates: bool = True,
     algorithm: str = "penalized",
     random_state: Any = None,
 ) -> base.Toolbox:
@@ -164,6 +165,9 @@ def make_toolbox(
         `Refinement`, which says also which offspring and when.
     max_origin_share : float in (0, 1], default=1.0
         Greatest share of the offspring that one kind of first individuals is expected to have.
+    keep_duplicates : bool, default=True
+        Whether equal trees may stand in a generation, as in the paper; otherwise parents take
+        their places (`replace_duplicates`). NSGA-II keeps none.
     algorithm : {"penalized", "nsga2"}, default="penalized"
         Whether quality and size are one objective, by `size_penalty`, or two, for which NSGA-II
         evolves the whole front; `size_penalty` then only says which subtrees are pruned at birth.
@@ -224,6 +228,8 @@ def make_toolbox(
         limits = {"pressure": selection_pressure, "max_origin_share": max_origin_share}
         toolbox.register("select", sel_proportional, **limits)
         toolbox.register("evaluate", PenalizedAccuracy(size_penalty, weight_penalty))
+        if not keep_duplicates:
+            toolbox.register("replace", replace_duplicates)
     toolbox.register("map", map)
     if refinement is not None:
         toolbox.register("choose", choose_for_refinement, refinement=refinement)

@@ -67,6 +67,7 @@ class EvolvedTree(TreeEstimator):
         "noise": [Interval(Real, 0.0, None, closed="left"), StrOptions({"auto"})],
         "teacher": [HasMethods(["fit", "predict"]), StrOptions({"auto", ENSEMBLE}), None],
         "max_origin_share": [Interval(Real, 0.0, 1.0, closed="right")],
+        "keep_duplicates": ["boolean"],
         "algorithm": [StrOptions(set(ALGORITHMS))],
         "keep_on_interrupt": ["boolean"],
         "random_state": ["random_state", np.random.Generator],
@@ -99,6 +100,7 @@ class EvolvedTree(TreeEstimator):
         noise: float | str = "auto",
         teacher: Any = "auto",
         max_origin_share: float = 1.0,
+        keep_duplicates: bool = False,
         algorithm: str = "penalized",
         keep_on_interrupt: bool = False,
         random_state: Any = None,
@@ -125,6 +127,7 @@ class EvolvedTree(TreeEstimator):
         self.noise = noise
         self.teacher = teacher
         self.max_origin_share = max_origin_share
+        self.keep_duplicates = keep_duplicates
         self.algorithm = algorithm
         self.keep_on_interrupt = keep_on_interrupt
         self.random_state = random_state
@@ -356,6 +359,7 @@ class EvolvedTree(TreeEstimator):
             initial_trees=self.initial_trees or (),
             refinement=refinement,
             max_origin_share=self.max_origin_share,
+            keep_duplicates=self.keep_duplicates,
             algorithm=self.algorithm,
             random_state=seed,
         )

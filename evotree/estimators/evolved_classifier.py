@@ -75,6 +75,9 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
     max_origin_share : float in (0, 1], default=1.0
         Greatest share of the offspring that descendants of one kind of first individuals are
         expected to have, so that seeds do not take the population over.
+    keep_duplicates : bool, default=False
+        Whether equal trees may stand in a generation, as in the paper; otherwise parents take
+        their places.
     algorithm : {"penalized", "nsga2"}, default="penalized"
         Whether the fitness charges for nodes, or NSGA-II evolves the whole front of quality against
         size, from which the charge then chooses.
@@ -165,6 +168,7 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         noise: float | str = "auto",
         teacher: Any = "auto",
         max_origin_share: float = 1.0,
+        keep_duplicates: bool = False,
         algorithm: str = "penalized",
         class_weight: Mapping[Any, float] | str | None = None,
         keep_on_interrupt: bool = False,
@@ -193,6 +197,7 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
             noise=noise,
             teacher=teacher,
             max_origin_share=max_origin_share,
+            keep_duplicates=keep_duplicates,
             algorithm=algorithm,
             keep_on_interrupt=keep_on_interrupt,
             random_state=random_state,

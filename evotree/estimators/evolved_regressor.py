@@ -71,6 +71,9 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     max_origin_share : float in (0, 1], default=1.0
         Greatest share of the offspring that descendants of one kind of first individuals are
         expected to have, so that seeds do not take the population over.
+    keep_duplicates : bool, default=False
+        Whether equal trees may stand in a generation, as in the paper; otherwise parents take
+        their places.
     algorithm : {"penalized", "nsga2"}, default="penalized"
         Whether the fitness charges for nodes, or NSGA-II evolves the whole front of quality against
         size, from which the charge then chooses.

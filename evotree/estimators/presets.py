@@ -62,6 +62,7 @@ EVOLUTION_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "penalty": "l2",
             "noise": 0.0,
             "teacher": None,
+            "keep_duplicates": True,
         },
     }
 )

@@ -143,9 +143,9 @@ def make_groups() -> tuple[Group, ...]:
         ),
         Group(
             "Diversity",
-            "What keeps the population from becoming descendants of one tree: nothing, a limit to "
-            "the share of a kind of first trees, or NSGA-II.",
-            {"no limit": {"max_origin_share": 1.0, "algorithm": "penalized"}}
+            "What keeps the population from becoming descendants of one tree: that no two are "
+            "equal, not even that, also a limit to the share of a kind of first trees, or NSGA-II.",
+            {"duplicates": {"keep_duplicates": True}}
             | _each("max_origin_share", (0.5, 0.3), "origins at most {}")
             | {"NSGA-II": {"algorithm": "nsga2"}},
         ),

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from evotree._jit import kernel
-from evotree.operators.selection import distinct
+from evotree.operators.selection import part_duplicates
 from evotree.rng import below
 
 if TYPE_CHECKING:
@@ -204,15 +204,7 @@ def replace_nsga2(
     list of Individual
         As many as there are parents.
     """
-    candidates = [*offspring, *parents]
-    is_first = distinct(candidates)
-    rivals = [candidate for candidate, keep in zip(candidates, is_first, strict=True) if keep]
+    rivals, copies = part_duplicates([*offspring, *parents])
     survivors = sel_nsga2(rivals, len(parents))
     missing = len(parents) - len(survivors)
-    if missing > 0:
-        survivors += [
-            candidate.clone()
-            for candidate, keep in zip(candidates, is_first, strict=True)
-            if not keep
-        ][:missing]
-    return survivors
+    return survivors + [copy.clone() for copy in copies[:missing]]

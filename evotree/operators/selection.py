@@ -1,4 +1,4 @@
-"""Selection of parents in proportion to their scaled fitness."""
+"""Selection of parents in proportion to their scaled fitness, and of different survivors."""
 
 from __future__ import annotations
 
@@ -200,3 +200,35 @@ def distinct(individuals: Sequence[Individual]) -> list[bool]:
             alike.append(individual)
         is_first.append(new)
     return is_first
+
+
+def part_duplicates(
+    individuals: Sequence[Individual],
+) -> tuple[list[Individual], list[Individual]]:
+    """Part individuals into the first of each tree and its later copies, both in their order."""
+    is_first = distinct(individuals)
+    firsts = [one for one, first in zip(individuals, is_first, strict=True) if first]
+    return firsts, [one for one, first in zip(individuals, is_first, strict=True) if not first]
+
+
+def replace_duplicates(
+    parents: Sequence[Individual], offspring: Sequence[Individual]
+) -> list[Individual]:
+    """Let parents take the places of offspring that are equal to others.
+
+    Most children of small trees are copies of their parents: few of their nodes mutate.
+
+    Parameters
+    ----------
+    parents, offspring : sequence of Individual
+        As many of each.
+
+    Returns
+    -------
+    list of Individual
+        As many as there are offspring: the different ones of these, then parents different from
+        them, in their order; where these are too few, clones.
+    """
+    survivors, copies = part_duplicates([*offspring, *parents])
+    missing = max(0, len(offspring) - len(survivors))
+    return survivors[: len(offspring)] + [copy.clone() for copy in copies[:missing]]

@@ -138,33 +138,6 @@ def test_a_run_with_two_objectives_spreads_over_the_front():
     assert best == sorted(best)
 
 
-@given(any_populations, operator_sequences, seeds)
-def test_distinct_tells_the_first_of_each_tree(drawn, names, seed):
-    dataset, population = drawn
-    population = [*population, population[0].clone(), population[-1]]
-    for name, stream in zip(names, make_streams(seed, 0, len(names)), strict=True):
-        population += apply_operator(name, *population[:2], dataset, stream)
-    naive = [a not in population[:i] for i, a in enumerate(population)]
-    assert distinct(population) == naive
-    copies = [a.clone() for a in population]
-    for a in copies:
-        a.replace([array.copy() for array in a.nodes()])
-    assert distinct([*population, *copies])[len(population) :] == [False] * len(population)
-
-
-def test_distinct_looks_at_all_arrays():
-    dataset = Dataset.from_arrays(*load_iris(return_X_y=True))
-    tree = make_toolbox(dataset, random_state=0).population(n=1)[0]
-    others = []
-    for at in range(3):
-        nodes = [array.copy() for array in tree.nodes()]
-        nodes[at][:1] += 1
-        others.append(tree.clone())
-        others[-1].replace(nodes)
-    assert all(distinct([tree, *others]))
-    assert distinct([]) == []
-
-
 shares_and_origins = st.lists(
     st.tuples(st.floats(0.0, 2.0), st.sampled_from("abcd")), min_size=1, max_size=30
 ).filter(lambda rows: sum(share for share, _ in rows) > 0.1)

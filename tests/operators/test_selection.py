@@ -7,12 +7,18 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from evotree.dataset import Dataset
+from evotree.evolution import evolve
 from evotree.fitness.scaling import linear_scaling
-from evotree.operators.selection import sel_proportional, universal_sampling
+from evotree.operators.selection import (
+    distinct,
+    replace_duplicates,
+    sel_proportional,
+    universal_sampling,
+)
 from evotree.rng import make_streams
 from evotree.toolbox import make_toolbox
 from tests.reference import naive
-from tests.strategies import seeds
+from tests.strategies import any_populations, apply_operator, operator_sequences, seeds
 
 fitness_values = st.lists(st.floats(-5, 1).map(lambda v: round(v, 6)), min_size=2, max_size=30)
 
@@ -57,3 +63,53 @@ def test_selection_prefers_the_fit_and_shuffles():
     assert np.corrcoef(times, np.arange(20))[0, 1] > 0.99
     assert times[-1] / 300 == pytest.approx(2.0, abs=0.1)
     assert len(set(first)) > 10
+
+
+@given(any_populations, operator_sequences, seeds)
+def test_distinct_tells_the_first_of_each_tree(drawn, names, seed):
+    dataset, population = drawn
+    population = [*population, population[0].clone(), population[-1]]
+    for name, stream in zip(names, make_streams(seed, 0, len(names)), strict=True):
+        population += apply_operator(name, *population[:2], dataset, stream)
+    naive = [a not in population[:i] for i, a in enumerate(population)]
+    assert distinct(population) == naive
+    copies = [a.clone() for a in population]
+    for a in copies:
+        a.replace([array.copy() for array in a.nodes()])
+    assert distinct([*population, *copies])[len(population) :] == [False] * len(population)
+
+
+def test_distinct_looks_at_all_arrays():
+    dataset = Dataset.from_arrays(*load_iris(return_X_y=True))
+    tree = make_toolbox(dataset, random_state=0).population(n=1)[0]
+    others = []
+    for at in range(3):
+        nodes = [array.copy() for array in tree.nodes()]
+        nodes[at][:1] += 1
+        others.append(tree.clone())
+        others[-1].replace(nodes)
+    assert all(distinct([tree, *others]))
+    assert distinct([]) == []
+
+
+@given(any_populations, operator_sequences, seeds)
+def test_parents_take_the_places_of_duplicates(drawn, names, seed):
+    dataset, parents = drawn
+    offspring = [parent.clone() for parent in parents]
+    for i, (name, stream) in enumerate(zip(names, make_streams(seed, 0, len(names)), strict=True)):
+        children = apply_operator(name, offspring[i % len(offspring)], parents[0], dataset, stream)
+        offspring[i % len(offspring)] = children[0]
+    survivors = replace_duplicates(parents, offspring)
+    assert len(survivors) == len(offspring)
+    assert len({id(one) for one in survivors}) == len(survivors)
+    assert sum(distinct(survivors)) == min(len(offspring), sum(distinct([*offspring, *parents])))
+    assert all(child in survivors for child in offspring)
+    assert all(one in offspring or one in parents for one in survivors)
+
+
+def test_a_generation_of_different_trees():
+    dataset = Dataset.from_arrays(*load_iris(return_X_y=True))
+    for keep_duplicates in (False, True):
+        toolbox = make_toolbox(dataset, keep_duplicates=keep_duplicates, random_state=0)
+        run = evolve(toolbox.population(n=20), toolbox, max_generations=30)
+        assert all(distinct(run.population)) is not keep_duplicates
