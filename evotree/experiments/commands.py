@@ -1,4 +1,4 @@
-"""The command ``evotree experiment``: run what a file defines, and report what has been run.
+"""The command ``evotree experiment``: run what a file defines or a study, and report it.
 
 What a command needs is imported when it runs, so that ``evotree --help`` answers at once.
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from evotree.arguments import number
+from evotree.experiments.studies import STUDIES, load_study
 
 LOG_FILE = "experiment.log"
 RETRIED = ("failed", "timeout", "crashed")
@@ -24,7 +25,7 @@ def add_commands(commands: Any) -> None:
     Parameters
     ----------
     commands : subparsers of argparse
-        Gains ``experiment``, with ``run`` and ``report``.
+        Gains ``experiment``, with ``run``, ``report`` and ``study``.
     """
     experiment = commands.add_parser(
         "experiment", help="run methods on data sets, and compare them"
@@ -51,6 +52,20 @@ def add_commands(commands: Any) -> None:
     report.add_argument("out", metavar="RESULTS", type=Path, help="folder of the results")
     for command in (run, report):
         command.add_argument("--reference", metavar="METHOD", help="compare the others with it")
+    study = parts.add_parser("study", help="run a paper's tables and figures anew, or a benchmark")
+    study.set_defaults(run=_study)
+    study.add_argument("name", metavar="NAME", choices=STUDIES, help=", ".join(STUDIES))
+    study.add_argument("--data-home", metavar="DIR", type=Path, help="folder of the data sets")
+    study.add_argument("--out", metavar="RESULTS", type=Path, required=True, help="folder to write")
+    study.add_argument("--jobs", metavar="N", type=number(int, 1), default=1, help="processes (1)")
+    study.add_argument("--datasets", nargs="+", metavar="NAME", help="run on these alone")
+    study.add_argument("--systems", nargs="+", metavar="NAME", help="run these alone")
+    study.add_argument(
+        "--max-seconds",
+        type=number(float, 0.0, strict=True),
+        metavar="S",
+        help="begin no fit after so many seconds",
+    )
 
 
 def _run(arguments: argparse.Namespace) -> None:
@@ -109,3 +124,29 @@ def _write(out: Path, reference: str | None) -> None:
 
     for path in write_report(out, reference):
         print(f"wrote {path}")
+
+
+def _study(arguments: argparse.Namespace) -> None:
+    from evotree.experiments.studies.agreement import write_agreement
+    from evotree.experiments.studies.study import run_study
+
+    study = load_study(arguments.name)
+    try:
+        report = run_study(
+            study,
+            arguments.data_home,
+            arguments.out,
+            jobs=arguments.jobs,
+            datasets=arguments.datasets,
+            systems=arguments.systems,
+            max_seconds=arguments.max_seconds,
+        )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"what was done is kept in {arguments.out}") from None
+    except ExceptionGroup as group:
+        *_, last_line = str(group.exceptions[0]).strip().splitlines()
+        raise ValueError(f"{group.message}; the first one: {last_line}") from group
+    if report is not None:
+        print(f"wrote {report}")
+        if study.compare is not None:
+            print(f"wrote {write_agreement(arguments.out)}")

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 import pandas as pd
 from scipy import stats
 
+from evotree.experiments.markdown import markdown_table
 from evotree.experiments.rank_tests import (
     FriedmanTest,
     WilcoxonPairs,
@@ -25,7 +26,6 @@ from evotree.experiments.rank_tests import (
     wilcoxon_pairs,
     without_last_bits,
 )
-from evotree.experiments.studies import markdown_table
 from evotree.plotting.method_runs import complete_datasets, done_runs, mean_scores, rank_methods
 
 __all__ = [

@@ -18,7 +18,6 @@ from typing import Literal, NamedTuple
 import pandas as pd
 from scipy import stats
 
-from evotree.experiments.studies import compare_ranks
 from evotree.plotting.method_runs import (
     complete_datasets,
     done_runs,
@@ -113,15 +112,20 @@ def friedman(
             "are compared by wilcoxon."
         )
     ranks = rank_methods(means, larger_is_better)
-    test = compare_ranks(ranks, larger_is_better=False)
-    adjusted = test.adjusted
+    posthocs = load_extra("scikit_posthocs", "scikit-posthocs")
+    if ranks.nunique(axis=1).eq(1).all():
+        statistic, p_value = 0.0, 1.0  # ties everywhere, which the test cannot divide by
+    else:
+        statistic, p_value = stats.friedmanchisquare(*(ranks[method] for method in ranks))
+    numbered = ranks.reset_index(drop=True)
     if post_hoc == "nemenyi":
-        posthocs = load_extra("scikit_posthocs", "scikit-posthocs")
-        adjusted = posthocs.posthoc_nemenyi_friedman(ranks.reset_index(drop=True))
+        adjusted = posthocs.posthoc_nemenyi_friedman(numbered)
+    else:
+        adjusted = posthocs.posthoc_siegel_friedman(numbered, p_adjust="holm")
     return FriedmanTest(
-        test.mean_ranks,
-        test.statistic,
-        test.p_value,
+        ranks.mean(),
+        float(statistic),
+        float(p_value),
         adjusted,
         post_hoc,
         list(means.index),

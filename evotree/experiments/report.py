@@ -97,18 +97,11 @@ def _rank_section(runs: pd.DataFrame, metric: str) -> list[str]:
 
 def _draw(folder: Path, runs: pd.DataFrame, metric: str) -> Iterator[Path]:
     """Draw what there is to see, and yield the files."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
     from evotree import plotting
+    from evotree.experiments.pictures import save_picture
 
     def save(name: str, ax: Any) -> Path:
-        path = folder / f"{name}.png"
-        ax.figure.savefig(path, dpi=150, bbox_inches="tight")
-        pyplot.close(ax.figure)
-        return path
+        return save_picture(ax, folder / f"{name}.png")
 
     if _can_rank(runs):
         test = friedman(runs, metric)

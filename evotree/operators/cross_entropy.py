@@ -15,7 +15,9 @@ on the von Mises-Fisher distribution. Computational Statistics 37.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -52,6 +54,30 @@ def draw_rows(stream, n, n_drawn):
         j = i + below(stream, n - i)
         position[i], position[j] = position[j], position[i]
     return np.sort(position[:n_drawn])
+
+
+class SamplingStep(NamedTuple):
+    """One iteration of the search: what was drawn, from which distribution, and what was kept.
+
+    Attributes
+    ----------
+    mu : ndarray of shape (p,)
+        Mean direction that was drawn around, of length 1; all 0 while there is none.
+    kappa : float, at least 0
+        Concentration; 0 is the uniform distribution.
+    directions : ndarray of shape (n_samples, p)
+        Candidates, of length 1: weights of the normalized features, and the intercept.
+    scores : ndarray of shape (n_samples,)
+        Scores, the lower the better; infinity where a candidate does not part the rows.
+    is_elite : ndarray of shape (n_samples,), bool
+        The best candidates, to which the next distribution is fitted.
+    """
+
+    mu: np.ndarray
+    kappa: float
+    directions: np.ndarray
+    scores: np.ndarray
+    is_elite: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -146,6 +172,28 @@ class CrossEntropy:
             return Axis()(node, stream)
         return best
 
+    def trace(self, node: Node, stream: np.ndarray) -> list[SamplingStep]:
+        """Return the iterations of the search that a call with the same stream would do.
+
+        Parameters
+        ----------
+        node : Node
+            As for a call.
+        stream : ndarray of shape (1,), uint64
+            Random state, advanced.
+
+        Returns
+        -------
+        list of SamplingStep
+            The last one is the iteration after which the search stopped; empty where a single
+            feature is left, which is split exactly.
+        """
+        Z, rows, _ = normalize(self._draw_part(node, stream), self.normalization)
+        if Z.shape[0] < 3:
+            return []
+        steps = self._iterate(Z, rows, stream)
+        return [step._replace(directions=step.directions.copy()) for step in steps]
+
     def _draw_part(self, node: Node, stream: np.ndarray) -> Node:
         """Return a node of some of the rows, or the node itself if it is small."""
         n, d = node.X.shape
@@ -169,32 +217,40 @@ class CrossEntropy:
 
     def _search(self, Z: np.ndarray, rows: SortedRows, stream: np.ndarray) -> list[np.ndarray]:
         """Return the incumbents, each with a lower score than the one before."""
+        lowest_score = np.inf
+        incumbents: list[np.ndarray] = []
+        for step in self._iterate(Z, rows, stream):
+            best = step.scores.argmin()
+            if step.scores[best] < lowest_score:
+                lowest_score = step.scores[best]
+                incumbents.append(step.directions[best].copy())
+        return incumbents
+
+    def _iterate(
+        self, Z: np.ndarray, rows: SortedRows, stream: np.ndarray
+    ) -> Iterator[SamplingStep]:
+        """Yield each iteration; the next one overwrites its directions."""
         p, n = Z.shape
         n_samples = self._n_samples(n, p - 1)
         n_elite = math.ceil(self.elite_share * n_samples)
         directions = np.empty((n_samples, p))
         mu, kappa = np.zeros(p), 0.0
-        lowest_level, lowest_score, stale = np.inf, np.inf, 0
-        incumbents: list[np.ndarray] = []
+        lowest_level, stale = np.inf, 0
         for _ in range(self.max_iter):
             sample(stream, mu, kappa, directions)
             scores = score_directions(Z, rows, directions)
             level = np.partition(scores, n_elite - 1)[n_elite - 1]
-            best = scores.argmin()
-            if scores[best] < lowest_score:
-                lowest_score = scores[best]
-                incumbents.append(directions[best].copy())
-            if lowest_score <= 0.0 and rows.criterion not in _NOT_IMPURITIES:
+            # Candidates that part no rows are never elite.
+            is_elite = scores <= min(level, np.finfo(np.float64).max)
+            yield SamplingStep(mu, kappa, directions, scores, is_elite)
+            if scores.min() <= 0.0 and rows.criterion not in _NOT_IMPURITIES:
                 break
             stale = 0 if level < lowest_level else stale + 1
             if stale == self.patience:
                 break
             lowest_level = min(level, lowest_level)
-            # Candidates that part no rows are never elite.
-            elite = directions[scores <= min(level, np.finfo(np.float64).max)]
-            if elite.shape[0] > 0:
-                mu, kappa = self._update(mu, kappa, elite)
-        return incumbents
+            if is_elite.any():
+                mu, kappa = self._update(mu, kappa, directions[is_elite])
 
     def _update(self, mu: np.ndarray, kappa: float, elite: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the smoothed parameters; a mean direction of zeros is none yet."""

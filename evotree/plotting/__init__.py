@@ -11,15 +11,18 @@ from evotree.plotting.comparison import (
 )
 from evotree.plotting.curves import plot_learning_curve, plot_learning_curves
 from evotree.plotting.lineage import plot_lineage
+from evotree.plotting.parameters import plot_accuracy_against_depth, plot_size_penalty
 from evotree.plotting.pareto import plot_pareto
 from evotree.plotting.refinement import plot_refinement
 from evotree.plotting.regions import plot_decision_regions
 from evotree.plotting.sparse_path import plot_tao_path
+from evotree.plotting.sphere import plot_sampling_on_sphere
 from evotree.plotting.style import class_colors
 from evotree.plotting.trees import plot_tree
 
 __all__ = [
     "class_colors",
+    "plot_accuracy_against_depth",
     "plot_accuracy_against_size",
     "plot_critical_differences",
     "plot_decision_regions",
@@ -28,6 +31,8 @@ __all__ = [
     "plot_lineage",
     "plot_pareto",
     "plot_refinement",
+    "plot_sampling_on_sphere",
+    "plot_size_penalty",
     "plot_tao_path",
     "plot_times",
     "plot_tree",

@@ -44,7 +44,7 @@ def plot_critical_differences(
 
     Parameters
     ----------
-    ranks : FriedmanTest, RankTest, or mapping or Series of floats
+    ranks : FriedmanTest, or mapping or Series of floats
         What `evotree.experiments.comparison.friedman` returned, or the mean rank of each method.
         After Nemenyi's test the label of the axis tells the critical difference.
     p_values : DataFrame of shape (n_methods, n_methods), optional

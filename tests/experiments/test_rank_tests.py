@@ -170,3 +170,38 @@ def test_too_few_methods_and_wrong_choices_are_refused(runs, monkeypatch):
         with pytest.raises(ModuleNotFoundError, match=r"pip install 'evotree\[studies\]'"):
             test(runs, "accuracy")
     assert wilcoxon(runs, "accuracy", "A", "B").ties == 0
+
+
+def as_runs(scores):
+    """Return scores of data sets and methods as runs of one fold."""
+    long = scores.rename_axis(index="dataset", columns="method").stack().rename("accuracy")
+    return long.reset_index()
+
+
+def test_equal_systems_have_equal_ranks():
+    found = friedman(as_runs(pd.DataFrame(np.ones((4, 3)), columns=list("ABC"))), "accuracy")
+    assert found.mean_ranks.tolist() == [2, 2, 2]
+    assert (found.statistic, found.p_value) == (0, 1) and (found.adjusted == 1).all(axis=None)
+
+
+@pytest.mark.parametrize("larger_is_better", [True, False])
+def test_ranks_and_tests_by_hand(larger_is_better):
+    rng = np.random.default_rng(0)
+    scores = pd.DataFrame(rng.random((12, 3)) + [0.3, 0.0, 0.1], columns=["A", "B", "C"])
+    scores.iloc[0] = [0.3, 0.1 + 0.2, 0.9]  # a tie but for the last bits
+    found = friedman(as_runs(scores), "accuracy", larger_is_better)
+    rounded = scores.round(9)
+    ranks = stats.rankdata(-rounded if larger_is_better else rounded, axis=1)
+    np.testing.assert_allclose(found.mean_ranks, ranks.mean(axis=0))
+    assert ranks[0, 0] == ranks[0, 1]
+    expected = stats.friedmanchisquare(*rounded.to_numpy().T)
+    np.testing.assert_allclose([found.statistic, found.p_value], expected)
+    # Holm: the smallest p times 3, the next times 2, the largest once; never falling, at most 1.
+    pairs = [("A", "B"), ("A", "C"), ("B", "C")]
+    error = np.sqrt(3 * 4 / (6 * len(scores)))
+    p = np.array([abs(found.mean_ranks[a] - found.mean_ranks[b]) for a, b in pairs]) / error
+    p = 2 * stats.norm.sf(p)
+    order = np.argsort(p)
+    adjusted = np.empty(3)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * [3, 2, 1]), 1.0)
+    np.testing.assert_allclose([found.adjusted.loc[a, b] for a, b in pairs], adjusted)

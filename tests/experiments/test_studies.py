@@ -3,13 +3,22 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
-from evotree.experiments import cedt, gea_odt, oc1, studies, wodt
+from evotree.__main__ import main
 from evotree.experiments.datasets import LoadedData
+from evotree.experiments.markdown import markdown_table
 from evotree.experiments.protocols import OFFICIAL, take_fold, take_rows, try_method
+from evotree.experiments.studies import STUDIES, agreement, cedt, gea_odt, load_study, oc1, wodt
+from evotree.experiments.studies.study import (
+    Study,
+    append,
+    count_done,
+    missing_tasks,
+    run_study,
+    select_tasks,
+)
 
-KEY = ("name", "run")
+KEY = ("dataset", "system")
 
 
 def write_data(folder, name, n_rows=40, n_features=2, n_classes=2, missing=0):
@@ -21,16 +30,16 @@ def write_data(folder, name, n_rows=40, n_features=2, n_classes=2, missing=0):
     X.assign(target=y).to_csv(folder / f"{name}.csv", index=False)
 
 
-def double(task):
+def double(task, data_home):
     """Stand for a run."""
-    return {"name": task[0], "run": task[1], "value": 2 * task[1]}
+    return {"dataset": task[0], "system": task[1], "value": 2 * task[1]}
 
 
-def fail_at_one(task):
+def fail_at_one(task, data_home):
     """Stand for a run that may fail."""
     if task[1] == 1:
         raise ValueError("odd")
-    return double(task)
+    return double(task, data_home)
 
 
 # ---- runs ----------------------------------------------------------------------------------------
@@ -38,53 +47,104 @@ def fail_at_one(task):
 TASKS = [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
 
 
+def write_nothing(out):
+    """Stand for a report."""
+    report = out / "toy.md"
+    report.write_text("nothing", encoding="utf-8")
+    return report
+
+
+def toy(run=double):
+    """Make a study of four tasks."""
+    return Study("toy", "a toy", KEY, lambda: TASKS, run, write_nothing)
+
+
 def test_a_second_run_does_nothing_and_a_deleted_row_is_done_again(tmp_path):
-    path = tmp_path / "runs.csv"
-    assert studies.run_missing(TASKS, KEY, double, path) == 4
+    path = tmp_path / "toy_runs.csv"
+    assert run_study(toy(), None, tmp_path) == tmp_path / "toy.md"
     whole = path.read_text()
-    assert studies.run_missing(TASKS, KEY, double, path) == 0
+    run_study(toy(fail_at_one), None, tmp_path)
     assert path.read_text() == whole
     lines = whole.splitlines(keepends=True)
     path.write_text("".join(lines[:2] + lines[3:]))
-    assert studies.run_missing(TASKS, KEY, double, path) == 1
+    run_study(toy(), None, tmp_path)
     assert sorted(path.read_text().splitlines()) == sorted(whole.splitlines())
-    assert studies.count_done([*TASKS, ("c", 0)], KEY, pd.read_csv(path)) == "4 of 5 planned"
+    assert count_done([*TASKS, ("c", 0)], KEY, pd.read_csv(path)) == "4 of 5 planned"
 
 
 def test_two_processes_do_what_one_does(tmp_path):
     for jobs in (1, 2):
-        studies.run_missing(TASKS, KEY, double, tmp_path / f"{jobs}.csv", jobs)
-    one, two = (pd.read_csv(tmp_path / f"{jobs}.csv").sort_values(list(KEY)) for jobs in (1, 2))
-    np.testing.assert_array_equal(one, two)
+        run_study(toy(), None, tmp_path / str(jobs), jobs=jobs)
+    one, two = (pd.read_csv(tmp_path / str(jobs) / "toy_runs.csv") for jobs in (1, 2))
+    np.testing.assert_array_equal(*(rows.sort_values(list(KEY)) for rows in (one, two)))
 
 
 def test_no_run_begins_after_the_time_is_over(tmp_path):
-    assert studies.run_missing(TASKS, KEY, double, tmp_path / "runs.csv", 1, max_seconds=0) == 0
-    assert not (tmp_path / "runs.csv").exists()
+    assert run_study(toy(), None, tmp_path, max_seconds=0) is None
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_run_that_fails_does_not_stop_the_others(tmp_path):
-    path = tmp_path / "runs.csv"
+    path = tmp_path / "toy_runs.csv"
     with pytest.raises(ExceptionGroup, match="2 of 4 runs failed") as caught:
-        studies.run_missing(TASKS, KEY, fail_at_one, path)
-    assert pd.read_csv(path).run.tolist() == [0, 0]
+        run_study(toy(fail_at_one), None, tmp_path)
+    assert pd.read_csv(path).system.tolist() == [0, 0] and (tmp_path / "toy.md").exists()
     messages = [str(error) for error in caught.value.exceptions]
     assert "('a', 1)" in messages[0] and "fail_at_one" in messages[0] and "odd" in messages[0]
-    assert studies.missing_tasks(TASKS, KEY, path) == [("a", 1), ("b", 1)]
+    assert missing_tasks(TASKS, KEY, path) == [("a", 1), ("b", 1)]
+
+
+def with_curve(task, data_home):
+    """Stand for a run with a learning curve."""
+    return double(task, data_home) | {"curve": pd.DataFrame({"gen": [0, 5], "of": task[0]})}
+
+
+def test_curves_have_a_file_of_their_own(tmp_path):
+    run_study(toy(with_curve), None, tmp_path)
+    assert list(pd.read_csv(tmp_path / "toy_runs.csv")) == ["dataset", "system", "value"]
+    curves = pd.read_csv(tmp_path / "toy_curves.csv")
+    assert curves["gen"].tolist() == [0, 5] * 4 and curves["of"].tolist() == list("aaaabbbb")
+
+
+def test_tasks_are_selected_by_name():
+    study = load_study("wodt")
+    some = select_tasks(study, ["iris", "dna"], ["APDT"])
+    assert {(task.dataset, task.system) for task in some} == {("iris", "APDT"), ("dna", "APDT")}
+    assert [task.fold for task in some[:5]] == [0, 1, 2, 3, 4] and some[-1].fold == OFFICIAL
+    assert select_tasks(study) == study.make_tasks()
+    for names, message in (
+        ({"datasets": ["moon"]}, "datasets names moon: those of the study wodt are iris, wine"),
+        ({"systems": ["WODT", "C4.5"]}, "systems names C4.5"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            select_tasks(study, **names)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_each_study_is_whole(name):
+    study = load_study(name)
+    tasks = study.make_tasks()
+    assert study.name == name and len(set(tasks)) == len(tasks) > 0
+    assert {study.dataset, study.system} < set(study.key) == set(tasks[0]._fields)
+
+
+def test_studies_are_known_by_name():
+    with pytest.raises(ValueError, match="name='c45': allowed are benchmark, cedt"):
+        load_study("c45")
 
 
 def test_append_keeps_the_order_of_the_columns(tmp_path):
     path = tmp_path / "runs.csv"
-    studies.append(pd.DataFrame([{"a": 1, "b": 2}]), path)
-    studies.append(pd.DataFrame([{"b": 4, "a": 3}]), path)
+    append(pd.DataFrame([{"a": 1, "b": 2}]), path)
+    append(pd.DataFrame([{"b": 4, "a": 3}]), path)
     assert path.read_text() == "a,b\n1,2\n3,4\n"
     with pytest.raises(ValueError, match="the new rows have a, c"):
-        studies.append(pd.DataFrame([{"a": 1, "c": 2}]), path)
+        append(pd.DataFrame([{"a": 1, "c": 2}]), path)
 
 
 def test_markdown_table():
     rows = pd.DataFrame([{"name": "iris", "leaves": "3"}, {"name": "wine", "leaves": "5"}])
-    assert studies.markdown_table(rows).splitlines() == [
+    assert markdown_table(rows).splitlines() == [
         "| name | leaves |",
         "|---|---:|",
         "| iris | 3 |",
@@ -134,7 +194,7 @@ def test_the_agreement_rule():
 
 
 def test_every_published_cell_is_planned_or_left_out_for_a_reason():
-    published = studies.load_published("wodt")
+    published = agreement.load_published("wodt")
     cells = {
         metric: set(group[["dataset", "system"]].itertuples(index=False, name=None))
         for metric, group in published.groupby("metric")
@@ -152,9 +212,6 @@ def test_each_data_set_gets_a_fit_of_wodt_first():
     first = tasks[: len(wodt.PLAN)]
     assert [task.dataset for task in first] == list(wodt.PLAN)
     assert {task.system for task in first} == {"WODT"}
-    some = wodt.make_tasks(["iris", "dna"], ["APDT"])
-    assert {(task.dataset, task.system) for task in some} == {("iris", "APDT"), ("dna", "APDT")}
-    assert [task.fold for task in some[:5]] == [0, 1, 2, 3, 4] and some[-1].fold == OFFICIAL
 
 
 def test_comparison_with_published_figures():
@@ -174,27 +231,38 @@ def test_comparison_with_published_figures():
     assert row == ("| iris | 97.33 ± 2.48 | 93.00 ± 1.41 | -4.33 | 5.2 | 4.5 ± 0.7 | 2.00 | 2 |")
 
 
-def test_wodt_from_the_command_line(tmp_path, monkeypatch):
+def test_wodt_from_the_command_line(tmp_path, monkeypatch, capsys):
     few = {name: wodt.PLAN[name]._replace(fits=(6,) * 8) for name in ("iris", "wine")}
     monkeypatch.setattr(wodt, "PLAN", few)
+    monkeypatch.setattr(wodt, "DEPTH_DATASETS", ("iris",))
+    monkeypatch.setattr(wodt, "DEPTHS", (1, 2))
     for name in few:
         write_data(tmp_path, name, 60, 3, 3)
     out = tmp_path / "out"
-    command = ["--data-home", str(tmp_path), "--out", str(out), "--only", "iris", "wine"]
-    assert wodt.main([*command, "--systems", "APDT", "WODT"]) == 0
+    command = ["experiment", "study", "wodt", "--data-home", str(tmp_path), "--out", str(out)]
+    command += ["--datasets", "iris", "wine", "--systems", "APDT", "WODT"]
+    assert main(command) == 0
+    assert capsys.readouterr().out == f"wrote {out / 'wodt.md'}\nwrote {out / 'published.md'}\n"
     runs = (out / "wodt_runs.csv").read_text()
-    assert len(runs.splitlines()) == 1 + 2 * 2 * 6
+    assert len(runs.splitlines()) == 1 + 2 * 2 * 6 + 2 * 2 * 5
+    limited = pd.read_csv(out / "wodt_runs.csv").query("max_depth > 0")
+    assert (limited["depth"] <= limited["max_depth"]).all()
+    assert (out / "wodt_figure1.png").exists() and (out / "wodt_figure2.png").exists()
     report = (out / "wodt.md").read_text(encoding="utf-8")
     assert (
-        "24 of 96 planned fits" in report
+        "44 of 146 planned fits" in report
         and "of 4 cells" in report
         and "### APDT" in report
         and "not run yet" in report
     )
-    assert wodt.main([*command, "--systems", "APDT", "WODT"]) == 0
+    assert main(command) == 0
     assert (out / "wodt_runs.csv").read_text() == runs
-    with pytest.raises(SystemExit):
-        wodt.main([*command[:-1], "nothing"])
+    capsys.readouterr()
+    assert main([*command[:-1], "nothing"]) == 2
+    assert "systems names nothing: those of the study wodt are" in capsys.readouterr().err
+    command[4] = str(tmp_path / "nowhere")
+    assert main([*command[:-3], "--systems", "OC1"]) == 2
+    assert " runs failed; the first one: FileNotFoundError" in capsys.readouterr().err
 
 
 # ---- OC1 -----------------------------------------------------------------------------------------
@@ -203,7 +271,7 @@ def test_wodt_from_the_command_line(tmp_path, monkeypatch):
 def test_tasks_of_oc1():
     tasks = oc1.make_tasks()
     assert len(set(tasks)) == len(tasks)
-    published = studies.load_published("oc1").query("table == 'table1'")
+    published = agreement.load_published("oc1").query("table == 'table1'")
     cells = set(published[["dataset", "system"]].itertuples(index=False, name=None))
     assert {(t.dataset, t.system) for t in tasks if t.part == "table1"} == cells
     letter = [t for t in tasks if t.part == "program" and t.dataset == "letter"]
@@ -226,18 +294,17 @@ def test_data_of_oc1(tmp_path):
     np.testing.assert_array_equal(digits.X["x0"], whole["x0"][-1797:])
 
 
-def test_oc1_from_the_command_line(tmp_path, monkeypatch):
+def test_the_study_of_oc1(tmp_path, monkeypatch):
     monkeypatch.setattr(oc1, "N_RUNS", 2)
     monkeypatch.setattr(oc1, "N_SAMPLES", 1)
     monkeypatch.setattr(oc1, "N_TRAIN", 60)
     monkeypatch.setattr(oc1, "N_TEST", 100)
     write_data(tmp_path, "iris", 60, 3, 3)
     out = tmp_path / "out"
-    command = ["--data-home", str(tmp_path), "--out", str(out), "--only", "iris", "POL"]
-    assert oc1.main(command) == 0
+    report = run_study(oc1.STUDY, tmp_path, out, datasets=["iris", "POL"])
     runs = pd.read_csv(out / "oc1_runs.csv")
     assert runs.part.value_counts().to_dict() == {"table1": 30, "program": 10, "moves": 5}
-    report = (out / "oc1.md").read_text(encoding="utf-8")
+    report = report.read_text(encoding="utf-8")
     assert "| POL | 1 start, 0 jumps |" in report and "| iris | OC1-AP | 92.7 |" in report
     assert "Accuracy at or above the program's" in report
 
@@ -245,84 +312,70 @@ def test_oc1_from_the_command_line(tmp_path, monkeypatch):
 # ---- CEDT ----------------------------------------------------------------------------------------
 
 
-def test_equal_systems_have_equal_ranks():
-    found = studies.compare_ranks(pd.DataFrame(np.ones((4, 3)), columns=list("ABC")), True)
-    assert found.mean_ranks.tolist() == [2, 2, 2]
-    assert (found.statistic, found.p_value) == (0, 1) and (found.adjusted == 1).all(axis=None)
-
-
-@pytest.mark.parametrize("larger_is_better", [True, False])
-def test_ranks_and_tests_by_hand(larger_is_better):
-    rng = np.random.default_rng(0)
-    scores = pd.DataFrame(rng.random((12, 3)) + [0.3, 0.0, 0.1], columns=["A", "B", "C"])
-    scores.iloc[0] = [0.3, 0.1 + 0.2, 0.9]  # a tie but for the last bits
-    found = studies.compare_ranks(scores, larger_is_better)
-    rounded = scores.round(9)
-    ranks = stats.rankdata(-rounded if larger_is_better else rounded, axis=1)
-    np.testing.assert_allclose(found.mean_ranks, ranks.mean(axis=0))
-    assert ranks[0, 0] == ranks[0, 1]
-    expected = stats.friedmanchisquare(*rounded.to_numpy().T)
-    np.testing.assert_allclose([found.statistic, found.p_value], expected)
-    # Holm: the smallest p times 3, the next times 2, the largest once; never falling, at most 1.
-    pairs = [("A", "B"), ("A", "C"), ("B", "C")]
-    error = np.sqrt(3 * 4 / (6 * len(scores)))
-    p = np.array([abs(found.mean_ranks[a] - found.mean_ranks[b]) for a, b in pairs]) / error
-    p = 2 * stats.norm.sf(p)
-    order = np.argsort(p)
-    adjusted = np.empty(3)
-    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * [3, 2, 1]), 1.0)
-    np.testing.assert_allclose([found.adjusted.loc[a, b] for a, b in pairs], adjusted)
-
-
 def test_ranks_are_of_data_sets_with_the_same_folds_of_all_systems():
+    key = {"variant": "pruned", "accuracy": 0.5, "leaves": 3}
     rows = [
-        {"dataset": name, "system": system, "variant": "pruned", "fold": fold, "accuracy": 0.5}
-        for name in ("iris", "wine")
+        {"dataset": name, "system": system, "fold": fold, **key}
+        for name in ("iris", "wine", "heart")
         for system in cedt.SYSTEMS
         for fold in range(2)
     ]
-    runs = pd.DataFrame(rows[:-1])
-    assert list(cedt.mean_scores(runs, "pruned", "accuracy").index) == ["iris"]
-    assert list(cedt.mean_scores(pd.DataFrame(rows), "pruned", "accuracy").index) == [
-        "iris",
-        "wine",
-    ]
-    assert cedt.mean_scores(runs, "unpruned", "accuracy").empty
+    tests = cedt.rank_systems(pd.DataFrame(rows[:-1]))
+    assert list(tests) == [("pruned", "accuracy"), ("pruned", "leaves")]
+    assert tests["pruned", "leaves"].datasets == ["iris", "wine"]
+    assert tests["pruned", "leaves"].mean_ranks.tolist() == [2, 2, 2]
+    assert not cedt.rank_systems(pd.DataFrame(rows[:7]))
+    ours = cedt.measured(pd.DataFrame(rows))
+    assert set(ours["metric"]) == {"rank by accuracy", "rank by leaves"} and (ours.ours == 2).all()
 
 
-def test_cedt_from_the_command_line(tmp_path, monkeypatch):
+def test_the_study_of_cedt(tmp_path, monkeypatch):
     names = ("iris", "wine", "heart")
     monkeypatch.setattr(cedt, "DATASETS", names)
     monkeypatch.setattr(cedt, "N_FOLDS", 2)
     for name in names:
         write_data(tmp_path, name, 50, 3)
     out = tmp_path / "out"
-    command = ["--data-home", str(tmp_path), "--out", str(out)]
-    assert cedt.main(command) == 0
+    report = run_study(cedt.STUDY, tmp_path, out)
     runs = (out / "cedt_runs.csv").read_text()
     assert len(runs.splitlines()) == 1 + 3 * 3 * 2 * 2
-    report = (out / "cedt.md").read_text(encoding="utf-8")
+    report = report.read_text(encoding="utf-8")
     assert "36 of 36 planned fits" in report and "of 4** rankings" in report
     assert report.count("| unpruned | accuracy |") == report.count("| pruned | leaves |") == 2
-    assert cedt.main([*command, "--jobs", "2"]) == 0
+    run_study(cedt.STUDY, tmp_path, out, jobs=2)
     assert (out / "cedt_runs.csv").read_text() == runs
 
 
 # ---- GEA-ODT -------------------------------------------------------------------------------------
 
 
-def test_the_file_of_gea_odt_keeps_its_columns(tmp_path, monkeypatch):
+def test_the_study_of_gea_odt(tmp_path, monkeypatch):
     monkeypatch.setattr(gea_odt, "N_TEST", 50)
+    monkeypatch.setattr(gea_odt, "N_RUNS", 1)
+    monkeypatch.setattr(gea_odt, "SIZE_PENALTIES", (0.005, 0.05))
     write_data(tmp_path, "iris", 30, 2)
-    task = ("table2", "iris", 0, 1, 0.005, 0.5)
     monkeypatch.setattr(gea_odt.EvoTreeClassifier, "from_preset", lambda *_, **__: fast_evolution())
-    gea_odt.run_missing([task], tmp_path, tmp_path, 1)
-    header, row, *rest = (tmp_path / "gea_odt_runs.csv").read_text().splitlines()
+    out = tmp_path / "out"
+    report = run_study(gea_odt.STUDY, tmp_path, out, datasets=["iris", "house", "chessboard2"])
+    header, row, *_ = (out / "gea_odt_runs.csv").read_text().splitlines()
     assert header == (
-        "part,name,run,fold,size_penalty,dipolar_probability,"
+        "part,name,system,run,fold,size_penalty,dipolar_probability,"
         "accuracy,train_accuracy,nodes,generations,stop_reason,seconds"
     )
-    assert row.startswith("table2,iris,0,1,0.005,0.5,") and not rest
+    assert row.startswith("table1,chessboard2,GEA-ODT,0,-1,0.005,0.5,")
+    runs = pd.read_csv(out / "gea_odt_runs.csv")
+    parts = {"table1": 4, "table2": 20, "figure4": 4, "figure5": 2}
+    assert runs["part"].value_counts().to_dict() == parts
+    assert set(runs[runs["system"] == "OC1"]["part"]) == {"table1", "table2"}
+    text = report.read_text(encoding="utf-8")
+    assert text.count("\n| chessboard2 |") == 4 and "OC1" in text
+    assert (out / "gea_odt_figure4.png").exists() and (out / "gea_odt_figure5.png").exists()
+
+
+def test_a_report_of_a_part_of_gea_odt(tmp_path, monkeypatch):
+    write_data(tmp_path, "iris", 30, 2)
+    report = run_study(gea_odt.STUDY, tmp_path, tmp_path, datasets=["iris"], systems=["OC1"])
+    assert report.read_text(encoding="utf-8").count("Not run yet.") == 3
 
 
 def fast_evolution():

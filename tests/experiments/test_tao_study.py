@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_digits, load_iris
 
-from evotree.experiments import tao
-from evotree.experiments.tao_trees import Recipe, fit_recipe, start_tree
+from evotree.experiments.studies import agreement, tao
+from evotree.experiments.studies.study import run_study, select_tasks
+from evotree.experiments.studies.tao_trees import Recipe, fit_recipe, start_tree
 
 COLUMNS = (
     "dataset,tree,seed,test_error,train_error,splits,leaves,depth,nonzero_weights_percent,seconds"
@@ -65,8 +66,8 @@ def test_every_tree_stands_beside_a_published_one():
 
 
 def test_letter_is_drawn_anew_for_each_fit():
-    assert [task.seed for task in tao.make_tasks(["letter"])] == [0, 1, 2, 3, 4]
-    assert tao.make_tasks(["mnist"], [tao.START]) == [("mnist", tao.START, 0)]
+    assert [task.seed for task in select_tasks(tao.STUDY, ["letter"])] == [0, 1, 2, 3, 4]
+    assert select_tasks(tao.STUDY, ["mnist"], [tao.START]) == [("mnist", tao.START, 0)]
     assert len(tao.make_tasks()) == len(tao.RECIPES) + 4
 
 
@@ -106,6 +107,22 @@ def test_the_table_and_the_summary():
     )
 
 
+def test_the_trees_stand_beside_published_ones():
+    names = {(dataset, tree): [0.05] for dataset, tree in tao.RECIPES}
+    found = agreement.agreement(agreement.load_published("tao"), tao.measured(fake_runs(names)))
+    verdicts = found["verdict"].value_counts()
+    assert verdicts[agreement.OTHER_PROGRAM] == 15 and verdicts[agreement.NO_DATA] == 2
+    errors = found[found["ours"].notna() & (found["metric"] == "test_error")]
+    assert errors["verdict"].tolist() == [
+        "as published",
+        "better",
+        "worse",
+        "better",
+        "as published",
+        "better",
+    ]
+
+
 def test_the_report_is_written_from_the_rows_alone(tmp_path):
     fake_runs({("pendigits", "TAO"): [0.03]}).to_csv(tmp_path / "tao_runs.csv", index=False)
     report = tao.write_report(tmp_path).read_text(encoding="utf-8")
@@ -120,6 +137,7 @@ def test_pictures(tmp_path, monkeypatch):
     monkeypatch.setattr(tao, "IMAGE_SHAPE", (8, 8))
     monkeypatch.setattr(tao, "PATH", replace(tao.PATH, Cs=(1.0, 0.1)))
     monkeypatch.setattr(tao, "SMALL_TREE", replace(tao.SMALL_TREE, Cs=(0.1,), leaves=(6,)))
+    fake_runs({("mnist", "start"): [0.5]}).to_csv(tmp_path / "tao_runs.csv", index=False)
     tao.draw_pictures(tmp_path, tmp_path)
     pictures = [tmp_path / "tao_path.png", tmp_path / "tao_tree.png"]
     sizes = [picture.stat().st_size for picture in pictures]
@@ -132,20 +150,19 @@ def test_pictures(tmp_path, monkeypatch):
 # ---- a real run ----------------------------------------------------------------------------------
 
 
-def test_from_the_command_line(tmp_path, monkeypatch):
+def test_a_study_of_one_data_set(tmp_path, monkeypatch):
     monkeypatch.setattr("evotree.experiments.datasets.OFFICIAL_TRAIN_ROWS", {"pendigits": 100})
     X, y = load_iris(return_X_y=True)
     order = np.random.default_rng(0).permutation(150)
     rows = pd.DataFrame(X[order]).add_prefix("x").assign(target=y[order])
     rows.to_csv(tmp_path / "pendigits.csv", index=False)
     out = tmp_path / "out"
-    command = ["--data-home", str(tmp_path), "--out", str(out), "--only", "pendigits"]
-    assert tao.main(command) == 0
+    run_study(tao.STUDY, tmp_path, out, datasets=["pendigits"])
     path = out / "tao_runs.csv"
     rows = path.read_text()
     assert rows.splitlines()[0] == COLUMNS
     runs = pd.read_csv(path)
     assert len(runs) == 1 and runs.test_error[0] < 0.2 and runs.splits[0] == runs.leaves[0] - 1
     assert not (out / "tao_path.png").exists()
-    assert tao.main(command) == 0
+    run_study(tao.STUDY, tmp_path, out, datasets=["pendigits"])
     assert path.read_text() == rows

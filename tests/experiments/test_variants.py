@@ -8,7 +8,8 @@ import pytest
 from sklearn.datasets import load_iris
 
 from evotree.estimators import EvoTreeClassifier
-from evotree.experiments import variant_groups, variants
+from evotree.experiments.studies import variant_groups, variants
+from evotree.experiments.studies.study import run_study, select_tasks
 from evotree.operators.refinement import Refinement, as_refinement
 
 COLUMNS = "dataset,variant,fold,settings,accuracy,train_accuracy,leaves,seconds,best_fitness"
@@ -92,17 +93,17 @@ def test_each_setting_is_run_once():
 
 
 def test_wine_is_for_the_ablation_only():
-    of_wine = {task.variant for task in variants.make_tasks(["wine"])}
+    of_wine = {task.variant for task in select_tasks(variants.STUDY, ["wine"])}
     ablation = variants.make_groups()[0].variants
     twins = variants.same_as(variants.all_variants())
     assert of_wine == {"default", *(twins[name] for name in ablation)}
-    assert not variants.make_tasks(["wine"], ["NSGA-II"])
+    assert not select_tasks(variants.STUDY, ["wine"], ["NSGA-II"])
 
 
 def test_a_twin_is_run_under_the_name_of_the_first(monkeypatch):
     set_default(monkeypatch, noise=0.2)
-    (first, *_) = tasks = variants.make_tasks(["iris"], ["noise 0.2"])
-    assert first.variant == "default" and len(tasks) == 5
+    names = [task.variant for task in variants.make_tasks() if task.dataset == "iris"]
+    assert "noise 0.2" not in names and names.count("default") == 5
 
 
 # ---- report --------------------------------------------------------------------------------------
@@ -158,13 +159,12 @@ def small_defaults(monkeypatch):
     monkeypatch.setattr(variants, "EvoTreeClassifier", partial(EvoTreeClassifier, **quick))
 
 
-def test_from_the_command_line(tmp_path, small_defaults):
+def test_two_variants_on_one_data_set(tmp_path, small_defaults):
     X, y = load_iris(return_X_y=True)
     pd.DataFrame(X).add_prefix("x").assign(target=y).to_csv(tmp_path / "iris.csv", index=False)
     out = tmp_path / "out"
-    command = ["--data-home", str(tmp_path), "--out", str(out), "--only", "iris"]
-    command += ["--systems", "default", "without refinement"]
-    assert variants.main(command) == 0
+    some = {"datasets": ["iris"], "systems": ["default", "without refinement"]}
+    run_study(variants.STUDY, tmp_path, out, **some)
     path = out / "variants_runs.csv"
     rows = path.read_text()
     assert rows.splitlines()[0] == COLUMNS
@@ -173,5 +173,5 @@ def test_from_the_command_line(tmp_path, small_defaults):
     assert (runs.accuracy > 0.5).all() and (runs.leaves >= 2).all()
     assert (runs.best_fitness <= runs.train_accuracy + 1e-9).all()
     assert "| without refinement | " in (out / "variants.md").read_text(encoding="utf-8")
-    assert variants.main(command) == 0
+    run_study(variants.STUDY, tmp_path, out, **some)
     assert path.read_text() == rows

@@ -294,6 +294,50 @@ def test_incumbents_and_elites_follow_the_scores(monkeypatch):
     assert nearness_of[-1] > 1.0 - 1e-6
 
 
+@given(nodes(max_features=4), seeds, st.sampled_from((2, 9, None)))
+def test_a_trace_tells_of_the_search_that_finds_the_split(node, seed, max_rows):
+    splitter = CrossEntropy(refine_threshold=False, max_rows=max_rows, **QUICK)
+    split, trace = splitter(node, stream_of(seed)), splitter.trace(node, stream_of(seed))
+    frame = normalize(splitter._draw_part(node, stream_of(seed)), "robust")[2]
+    if frame.features.shape[0] < 2:
+        assert trace == []
+        return
+    assert 1 <= len(trace) <= splitter.max_iter
+    assert trace[0].kappa == 0.0
+    for step in trace:
+        assert step.directions.shape == (25, frame.features.shape[0] + 1)
+        np.testing.assert_allclose(np.linalg.norm(step.directions, axis=1), 1.0)
+        assert np.linalg.norm(step.mu) == pytest.approx(1.0 if step.mu.any() else 0.0)
+        elite, others = step.scores[step.is_elite], step.scores[~step.is_elite]
+        assert elite.max(initial=-np.inf) < others.min(initial=np.inf)
+        assert len(elite) >= 3 or others.min(initial=np.inf) == np.inf
+    # The split is the best candidate of an iteration, to the last bit.
+    best = [step.directions[step.scores.argmin()] for step in trace]
+    planes = [denormalize(direction, frame, node.X.shape[1]) for direction in best]
+    scores = [float(score_hyperplane(node, *plane)) for plane in planes]
+    if np.isfinite(min(step.scores.min() for step in trace)) and max_rows is None:
+        assert split.score == pytest.approx(min(scores), abs=1e-12)
+        assert any((split.weights == weights).all() for weights, _ in planes)
+
+
+def test_a_trace_draws_as_a_call_does_and_closes_in():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 2))
+    node = make_node(X, X @ [1.0, 2.0] + 0.3 * rng.standard_normal(300) > 0.4)
+    stream, same = stream_of(0), stream_of(0)
+    split, trace = CrossEntropy()(node, stream), CrossEntropy().trace(node, same)
+    assert stream[0] == same[0]
+    assert split.score <= min(step.scores.min() for step in trace)
+    assert trace[-1].kappa > 100.0 > trace[0].kappa == 0.0
+    nearness = [np.median(step.directions @ trace[-1].mu) for step in trace]
+    assert nearness[-1] > 0.99 > nearness[0]
+    # Each distribution is fitted to the elite before it, and smoothed.
+    for step, after in zip(trace, trace[1:], strict=False):
+        mu, kappa = CrossEntropy()._update(step.mu, step.kappa, step.directions[step.is_elite])
+        np.testing.assert_array_equal(after.mu, mu)
+        assert after.kappa == kappa
+
+
 def test_number_of_candidates():
     assert CrossEntropy()._n_samples(100, 3) == 100
     assert CrossEntropy()._n_samples(1000, 18) == math.ceil(36 * math.log2(1000))

@@ -1,8 +1,8 @@
-"""The study of WODT: its tables of accuracies and of leaves, run anew.
+"""The study of WODT: its tables of accuracies and of leaves, and its figures, run anew.
 
-``python -m evotree.experiments.wodt --data-home DIR --out docs/results --jobs 2`` runs what is
-missing and writes ``wodt.md``. Every run is appended to ``wodt_runs.csv`` as it finishes, so that a
-study that was stopped goes on where it was.
+``evotree experiment study wodt --data-home DIR --out docs/results --jobs 2`` runs what is
+missing and writes ``wodt.md`` with its pictures. Every run is appended to ``wodt_runs.csv`` as it
+finishes, so that a study that was stopped goes on where it was.
 
 References
 ----------
@@ -12,27 +12,30 @@ Conference on Artificial Intelligence 33, 5621-5627.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import matplotlib.pyplot as plt
 import pandas as pd
 
+from evotree.experiments.markdown import markdown_table
+from evotree.experiments.pictures import save_picture
 from evotree.experiments.protocols import OFFICIAL, load_cached, mean_and_std, take_fold, try_method
-from evotree.experiments.studies import (
-    count_done,
-    load_published,
-    markdown_table,
-    read_arguments,
-    run_study,
-)
+from evotree.experiments.studies.agreement import load_published, name_as_published
+from evotree.experiments.studies.study import Study, count_done
+from evotree.plotting import plot_accuracy_against_depth, plot_times
 
 SYSTEMS = ("WODT", "APDT", "CO2", "CO2r", "OC1", "OC1r", "CART-LC", "CART-LCr")
 N_FOLDS = 5
 FOLDS_SPLIT, OFFICIAL_SPLIT = "5 folds", "official"
 SETTINGS = {"pruning": None, "min_samples_split": 2, "scaling": "minmax"}
 TOLERATED_STDS = 2.0
-KEY = ("dataset", "system", "run", "fold")
+KEY = ("dataset", "system", "run", "fold", "max_depth")
+NO_LIMIT = 0
+DEPTHS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12)
+DEPTH_DATASETS = ("vehicle", "segment", "satimage", "pendigits")
+DEPTH_SYSTEMS = ("WODT", "APDT", "CO2", "OC1", "CART-LC")
+"""Of figures 2 and 3, accuracy against the depth allowed; ours are other data sets."""
 
 
 class Plan(NamedTuple):
@@ -109,37 +112,32 @@ class Task(NamedTuple):
     system: str
     run: int
     fold: int
+    max_depth: int = NO_LIMIT
 
 
-def make_tasks(
-    datasets: Sequence[str] = tuple(PLAN), systems: Sequence[str] = SYSTEMS
-) -> list[Task]:
+def make_tasks() -> list[Task]:
     """Return the fits of the study.
 
-    Parameters
-    ----------
-    datasets : sequence of str
-        Rows of the tables.
-    systems : sequence of str
-        Columns of the tables.
-
-    Returns
-    -------
-    list of Task
-        First one fit of WODT on each data set, then the others, data set by data set.
+    First one of WODT on each data set, then the others of the tables by data sets, then those of
+    the figures.
     """
     tasks = []
     for dataset, plan in PLAN.items():
         for system, n_fits in zip(SYSTEMS, plan.fits, strict=True):
-            if dataset in datasets and system in systems:
-                tasks += [Task(dataset, system, *_place(plan, k)) for k in range(n_fits)]
+            tasks += [Task(dataset, system, *_place(plan, k)) for k in range(n_fits)]
     order = list(PLAN)
 
     def urgency(task: Task) -> tuple[bool, int, int, int]:
         first = task.system == "WODT" and task.run == 0 and task.fold <= 0
         return not first, order.index(task.dataset), task.run, task.fold
 
-    return sorted(tasks, key=urgency)
+    return sorted(tasks, key=urgency) + [
+        Task(dataset, system, 0, fold, max_depth)
+        for dataset in DEPTH_DATASETS
+        for fold in ((OFFICIAL,) if PLAN[dataset].split == OFFICIAL_SPLIT else range(N_FOLDS))
+        for system in DEPTH_SYSTEMS
+        for max_depth in DEPTHS
+    ]
 
 
 def _place(plan: Plan, k: int) -> tuple[int, int]:
@@ -165,7 +163,15 @@ def run_task(task: Task, data_home: Path) -> dict[str, Any]:
     data = load_cached(PLAN[task.dataset].file, data_home)
     parts = take_fold(data, N_FOLDS, task.run, task.fold)
     seed = 1000 * task.run + task.fold + 1
-    return task._asdict() | try_method(task.system, parts, seed, **SETTINGS)
+    limit = {} if task.max_depth == NO_LIMIT else {"max_depth": task.max_depth}
+    return task._asdict() | try_method(task.system, parts, seed, **SETTINGS, **limit)
+
+
+def measured(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the means of our runs, named as the published figures are."""
+    grown = runs[runs["max_depth"] == NO_LIMIT]
+    means = grown.groupby(["dataset", "system"])[["accuracy", "leaves"]].mean()
+    return name_as_published(means, {"accuracy": "2", "leaves": "3"})
 
 
 def agrees(accuracy: float, published_mean: float, published_std: float) -> bool:
@@ -235,7 +241,8 @@ def to_markdown(comparison: pd.DataFrame) -> str:
 def write_report(out: Path) -> Path:
     """Write ``wodt.md`` from the rows in the folder `out`; return its path."""
     runs = pd.read_csv(out / "wodt_runs.csv")
-    comparison = compare(runs)
+    grown = runs[runs["max_depth"] == NO_LIMIT]
+    comparison = compare(grown)
     by_system = dict(iter(comparison.groupby("system")))
     tables = "\n\n".join(
         f"### {name}\n\n{to_markdown(by_system[name])}" for name in SYSTEMS if name in by_system
@@ -244,7 +251,7 @@ def write_report(out: Path) -> Path:
     report.write_text(
         f"""# WODT and its rivals, run anew
 
-Written by `python -m evotree.experiments.wodt --data-home DIR --out docs/results --jobs 2`, from
+Written by `evotree experiment study wodt --data-home DIR --out docs/results --jobs 2`, from
 the rows in `wodt_runs.csv`: {count_done(make_tasks(), KEY, runs)} fits. Published figures: tables
 2 and 3 of Yang, Shen and Gao (2019).
 
@@ -270,11 +277,49 @@ rows show. Of protein only the validation part is at hand, so it has no row.
 
 ## What was left out
 
-{_left_out(runs)}
+{_left_out(grown)}
+
+{chr(10).join(draw_figures(runs, out))}
 """,
         encoding="utf-8",
     )
     return report
+
+
+def draw_figures(runs: pd.DataFrame, out: Path) -> list[str]:
+    """Draw what was run of the figures; return their sections in Markdown."""
+    runs = runs.rename(columns={"system": "method", "run": "seed"})
+    grown = runs[runs["max_depth"] == NO_LIMIT]
+    sections = []
+    if not grown.empty:
+        save_picture(plot_times(grown), out / "wodt_figure1.png")
+        sections.append("""## Figure 1: seconds a fit
+
+Means over the fits of the tables, of one thread, on a logarithmic axis.
+
+![Seconds a fit, by data set and system](wodt_figure1.png)
+""")
+    limited = runs[runs["max_depth"] != NO_LIMIT]
+    names = [name for name in DEPTH_DATASETS if name in set(limited["dataset"])]
+    if names:
+        _, axes = plt.subplots(
+            len(names) // 2 + len(names) % 2, 2, figsize=(11, 4 * len(names) / 2), squeeze=False
+        )
+        for name, ax in zip(names, axes.ravel(), strict=False):
+            of_set = limited[limited["dataset"] == name]
+            plot_accuracy_against_depth(of_set.assign(depth=of_set["max_depth"]), ax=ax)
+            ax.set_title(name)
+        for ax in axes.ravel()[len(names) :]:
+            ax.remove()
+        save_picture(axes[0, 0], out / "wodt_figure2.png", dpi=110)
+        sections.append("""## Figures 2 and 3: accuracy against depth
+
+Trees grown down to a depth and no further, on data sets of ours; bands are the standard deviations
+over five folds, where there is no official test part.
+
+![Accuracy against the depth allowed](wodt_figure2.png)
+""")
+    return sections
 
 
 def _names(split: str) -> str:
@@ -327,15 +372,12 @@ def _left_out(runs: pd.DataFrame) -> str:
     return markdown_table(pd.DataFrame(rows), n_left=3) if rows else "Nothing."
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the study from the command line; return the exit status."""
-    arguments = read_arguments(
-        argv, "wodt", "Run the tables of WODT anew and write wodt.md.", tuple(PLAN), SYSTEMS
-    )
-    tasks = make_tasks(arguments.only, arguments.systems)
-    run_study(arguments, tasks, KEY, run_task, "wodt_runs.csv", write_report)
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+STUDY = Study(
+    "wodt",
+    "the tables of WODT: accuracies and leaves of greedy oblique trees",
+    KEY,
+    make_tasks,
+    run_task,
+    write_report,
+    measured,
+)

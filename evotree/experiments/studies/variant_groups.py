@@ -14,7 +14,7 @@ from typing import Any
 from evotree.estimators import EvoTreeClassifier
 from evotree.estimators.settings import SETTINGS, Setting
 from evotree.estimators.teachers import ENSEMBLE
-from evotree.experiments.single_trees import CHOSEN_ON
+from evotree.experiments.studies.benchmark import CHOSEN_ON
 from evotree.operators.refinement import Refinement, as_refinement
 from evotree.tuning import SIZE_PENALTIES
 

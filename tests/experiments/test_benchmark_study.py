@@ -13,7 +13,8 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree.estimators import GREEDY_PRESETS, EvoTreeClassifier
-from evotree.experiments import single_trees
+from evotree.experiments.studies import benchmark, systems
+from evotree.experiments.studies.study import run_study
 
 COLUMNS = "dataset,system,fold,accuracy,train_accuracy,nodes,leaves,nonzero_weights,seconds"
 NOT_AT_HAND = ("TAO", "STree")
@@ -44,25 +45,25 @@ def fake_runs(accuracies, n_folds=5):
 
 
 def test_the_two_halves_part_the_data_sets():
-    both = single_trees.CHOSEN_ON + single_trees.CONFIRMED_ON
-    assert sorted(both) == sorted(single_trees.DATASETS) and len(set(both)) == 21
+    both = benchmark.CHOSEN_ON + benchmark.CONFIRMED_ON
+    assert sorted(both) == sorted(benchmark.DATASETS) and len(set(both)) == 21
 
 
 def test_every_preset_is_a_system_and_every_system_can_be_made():
-    assert set(GREEDY_PRESETS) < set(single_trees.SYSTEMS)
-    for name in single_trees.SYSTEMS:
+    assert set(GREEDY_PRESETS) < set(benchmark.SYSTEMS)
+    for name in benchmark.SYSTEMS:
         if name not in NOT_AT_HAND:
-            assert single_trees.make_system(name, 7).get_params()["random_state"] == 7
-    evotree = single_trees.make_system("EvoTree", 0)
+            assert systems.make_system(name, 7).get_params()["random_state"] == 7
+    evotree = systems.make_system("EvoTree", 0)
     assert evotree.get_params() == EvoTreeClassifier(random_state=0).get_params()
     with pytest.raises(ValueError, match="name='C4.5': allowed are EvoTree"):
-        single_trees.make_system("C4.5", 0)
+        systems.make_system("C4.5", 0)
 
 
 def test_a_missing_package_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "stree", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install stree==1\.4\.2"):
-        single_trees.make_system("STree", 0)
+        systems.make_system("STree", 0)
 
 
 def test_cart_is_pruned_as_an_exhaustive_search_says():
@@ -70,29 +71,29 @@ def test_cart_is_pruned_as_an_exhaustive_search_says():
     X = rng.normal(size=(150, 3))
     y = (X[:, 0] + 0.8 * rng.normal(size=150) > 0).astype(int)
     path = DecisionTreeClassifier(random_state=3).cost_complexity_pruning_path(X, y).ccp_alphas
-    assert len(np.unique(path)) < single_trees.MAX_ALPHAS
+    assert len(np.unique(path)) < systems.MAX_ALPHAS
     folds = list(StratifiedKFold(5, shuffle=True, random_state=3).split(X, y))
     scores = []
     for alpha in path:
         tree = DecisionTreeClassifier(random_state=3, ccp_alpha=max(alpha, 0))
         scores.append(np.mean([tree.fit(X[a], y[a]).score(X[b], y[b]) for a, b in folds]))
     best = path[np.flatnonzero(np.isclose(scores, max(scores)))[-1]]  # of equal ones the largest
-    found = single_trees.fit_system("CART", X, y, 3)
+    found = systems.fit_system("CART", X, y, 3)
     assert found.ccp_alpha == best > 0.0
     assert found.tree_.n_leaves < DecisionTreeClassifier(random_state=3).fit(X, y).tree_.n_leaves
 
 
 def test_a_long_path_is_thinned(monkeypatch):
-    monkeypatch.setattr(single_trees, "MAX_ALPHAS", 3)
+    monkeypatch.setattr(systems, "MAX_ALPHAS", 3)
     tried = []
-    search = single_trees.GridSearchCV
+    search = systems.GridSearchCV
     monkeypatch.setattr(
-        single_trees,
+        systems,
         "GridSearchCV",
         lambda tree, grid, cv: tried.append(grid["ccp_alpha"]) or search(tree, grid, cv=cv),
     )
     X, y = load_iris(return_X_y=True)
-    single_trees.fit_system("CART", X, y, 0)
+    systems.fit_system("CART", X, y, 0)
     path = DecisionTreeClassifier(random_state=0).cost_complexity_pruning_path(X, y).ccp_alphas
     (alphas,) = tried
     assert len(alphas) == 3 and alphas[0] == path[-1] and alphas[-1] == 0.0
@@ -102,21 +103,21 @@ def test_a_long_path_is_thinned(monkeypatch):
 
 
 def test_sizes_of_trees_and_forests(monkeypatch):
-    monkeypatch.setattr(single_trees, "N_TREES", 4)
+    monkeypatch.setattr(systems, "N_TREES", 4)
     X, y = load_iris(return_X_y=True)
-    cart = single_trees.fit_system("CART", X, y, 0)
-    found = single_trees.measure_size(cart)
+    cart = systems.fit_system("CART", X, y, 0)
+    found = systems.measure_size(cart)
     assert found["leaves"] == cart.get_n_leaves()
     assert found["nodes"] == found["leaves"] + found["nonzero_weights"] == 2 * found["leaves"] - 1
-    forest = single_trees.fit_system("Forest", X, y, 0)
-    found = single_trees.measure_size(forest)
+    forest = systems.fit_system("Forest", X, y, 0)
+    found = systems.measure_size(forest)
     assert found["leaves"] == sum(tree.get_n_leaves() for tree in forest.estimators_)
     assert found["nodes"] == 2 * found["leaves"] - 4 == found["leaves"] + found["nonzero_weights"]
-    oblique = single_trees.fit_system("Linear", X, y, 0)
-    found = single_trees.measure_size(oblique)
+    oblique = systems.fit_system("Linear", X, y, 0)
+    found = systems.measure_size(oblique)
     assert found["nodes"] == 2 * found["leaves"] - 1 == len(oblique.tree_)
     assert found["nonzero_weights"] == 4 * (found["leaves"] - 1)
-    axis = single_trees.measure_size(single_trees.fit_system("APDT", X, y, 0))
+    axis = systems.measure_size(systems.fit_system("APDT", X, y, 0))
     assert axis["nonzero_weights"] == axis["leaves"] - 1
 
 
@@ -150,15 +151,15 @@ class FakeSTree(DecisionTreeClassifier):
 
 def test_a_node_of_stree_counts_the_machine_that_parts_it():
     model = make_pipeline(MinMaxScaler(), FakeSTree())
-    found = single_trees.measure_size(model)
+    found = systems.measure_size(model)
     assert found == {"nodes": 5, "leaves": 3, "nonzero_weights": 1 + 2}
 
 
 def test_stree_itself():
     pytest.importorskip("stree")
     X, y = load_iris(return_X_y=True)
-    model = single_trees.fit_system("STree", X, np.array(list("abc"))[y], 0)
-    found = single_trees.measure_size(model)
+    model = systems.fit_system("STree", X, np.array(list("abc"))[y], 0)
+    found = systems.measure_size(model)
     assert found["nodes"] == 2 * found["leaves"] - 1
     assert 0 < found["nonzero_weights"] <= 4 * (found["leaves"] - 1)
 
@@ -169,14 +170,14 @@ def test_stree_itself():
 def test_a_cell_without_all_its_folds_is_empty():
     runs = fake_runs({("wine", "CART"): 0.9, ("iris", "CART"): 0.8, ("iris", "OC1"): 0.7})
     runs = pd.concat([runs, fake_runs({("wine", "OC1"): 0.9, ("wine", "DT"): 0.9}, n_folds=4)])
-    means = single_trees.mean_scores(runs, "accuracy")
+    means = benchmark.mean_scores(runs, "accuracy")
     assert list(means.index) == ["iris", "wine"] and list(means) == ["OC1", "CART"]
     np.testing.assert_allclose(means, [[0.7, 0.8], [np.nan, 0.9]])
 
 
-def test_the_best_single_trees_are_bold():
+def test_the_best_benchmark_are_bold():
     means = pd.DataFrame({"A": [81.04, np.nan], "B": [80.96, 70.0], "Forest": [99.0, 70.0]})
-    rows = single_trees.cells_table(means, 1, bold=True).splitlines()[2:]
+    rows = benchmark.cells_table(means, 1, bold=True).splitlines()[2:]
     assert rows == ["| 0 | **81.0** | **81.0** | 99.0 |", "| 1 |  | **70.0** | 70.0 |"]
 
 
@@ -190,9 +191,9 @@ def test_summary_is_over_the_data_sets_of_each_system():
         }
     )
     accuracy, leaves, seconds = (
-        single_trees.mean_scores(runs, name) for name in ("accuracy", "leaves", "seconds")
+        benchmark.mean_scores(runs, name) for name in ("accuracy", "leaves", "seconds")
     )
-    rows = single_trees.summary_table(100 * accuracy, leaves, seconds).splitlines()[2:]
+    rows = benchmark.summary_table(100 * accuracy, leaves, seconds).splitlines()[2:]
     assert rows == [
         "| OC1 | 1 (0 + 1) | 60.00 |  | 60.00 | 5.0 |  | 5.0 | 0.50 |  | 0.50 |",
         "| CART | 3 (2 + 1) | 70.00 | 80.00 | 50.00 | 5.0 | 5.0 | 5.0 | 0.50 | 0.50 | 0.50 |",
@@ -204,37 +205,38 @@ def test_wins_ties_and_losses():
         {"EvoTree": [90.0, 80.0, 70.0, 50.04, 60.0], "CART": [88.0, 80.04, 75.0, 50.0, np.nan]},
         index=["iris", "wine", "pima", "sonar", "usps"],
     )
-    assert single_trees.duels_table(means).splitlines()[2:] == [
+    assert benchmark.duels_table(means).splitlines()[2:] == [
         "| CART | 1 / 2 / 1 | -0.75 | 1 / 0 / 0 | +2.00 | 0 / 2 / 1 | -1.67 |"
     ]
-    assert "not been run yet" in single_trees.duels_table(means[["CART"]])
+    assert "not been run yet" in benchmark.duels_table(means[["CART"]])
 
 
 def test_ranks_are_of_systems_run_on_all_data_sets(monkeypatch):
-    monkeypatch.setattr(single_trees, "DATASETS", ("iris", "wine", "pima"))
+    monkeypatch.setattr(benchmark, "DATASETS", ("iris", "wine", "pima"))
     means = pd.DataFrame(
         {"EvoTree": [90.0, 80.0, 70.0], "OC1": [80.0, 80.0, 60.0], "CART": [70.0, 60.0, 50.0]},
         index=["iris", "wine", "pima"],
     ).assign(STree=[99.0, 99.0, np.nan])
-    table = single_trees.ranks_table(means)
+    table = benchmark.ranks_table(benchmark.rank_systems(means))
     first, second, third = table.splitlines()[2:5]
     assert first == "| EvoTree | 1.17 |  |"
     assert second.startswith("| OC1 | 1.83 |") and third.startswith("| CART | 3.00 |")
     assert "STree" not in table and "Friedman's χ² is" in table
-    assert single_trees.ranks_table(means[["OC1", "CART"]]).startswith("Fewer than three")
-    assert "against" not in single_trees.ranks_table(means.drop(columns="EvoTree").assign(DT=1.0))
+    assert benchmark.rank_systems(means[["OC1", "CART"]]) is None
+    others = means.drop(columns="EvoTree").assign(DT=1.0)
+    assert "against" not in benchmark.ranks_table(benchmark.rank_systems(others))
 
 
 def test_the_report_is_written_from_the_rows_alone(tmp_path):
     accuracies = {
         (dataset, system): 0.5 + 0.01 * k + 0.1 * (system == "EvoTree")
-        for dataset in single_trees.DATASETS
+        for dataset in benchmark.DATASETS
         for k, system in enumerate(("EvoTree", "CART", "Forest", "Linear"))
     }
     del accuracies["usps", "Linear"]
-    fake_runs(accuracies).to_csv(tmp_path / "single_trees_runs.csv", index=False)
-    report = single_trees.write_report(tmp_path).read_text(encoding="utf-8")
-    n_planned = len(single_trees.SYSTEMS) * 21 * 5
+    fake_runs(accuracies).to_csv(tmp_path / "benchmark_runs.csv", index=False)
+    report = benchmark.write_report(tmp_path).read_text(encoding="utf-8")
+    n_planned = len(benchmark.SYSTEMS) * 21 * 5
     assert f"415 of {n_planned:,} planned fits" in report
     assert "| EvoTree | 21 (9 + 12) | 60.00 |" in report
     assert "| CART | 21 / 0 / 0 | +9.00 | 9 / 0 / 0 |" in report
@@ -247,21 +249,20 @@ def test_the_report_is_written_from_the_rows_alone(tmp_path):
 # ---- a real run ----------------------------------------------------------------------------------
 
 
-def test_from_the_command_line(tmp_path):
+def test_two_systems_on_one_data_set(tmp_path):
     X, y = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica"])[y]
     pd.DataFrame(X).add_prefix("x").assign(target=names).to_csv(tmp_path / "iris.csv", index=False)
     out = tmp_path / "out"
-    command = ["--data-home", str(tmp_path), "--out", str(out), "--only", "iris"]
-    command += ["--systems", "Linear", "CART"]
-    assert single_trees.main(command) == 0
-    path = out / "single_trees_runs.csv"
+    some = {"datasets": ["iris"], "systems": ["Linear", "CART"]}
+    run_study(benchmark.STUDY, tmp_path, out, **some)
+    path = out / "benchmark_runs.csv"
     rows = path.read_text()
     assert rows.splitlines()[0] == COLUMNS
     runs = pd.read_csv(path)
     assert runs.system.tolist() == ["Linear"] * 5 + ["CART"] * 5
     assert runs.fold.tolist() == [0, 1, 2, 3, 4] * 2
     assert (runs.accuracy > 0.8).all() and (runs.nodes == 2 * runs.leaves - 1).all()
-    assert "| Linear | 1 (1 + 0) |" in (out / "single_trees.md").read_text(encoding="utf-8")
-    assert single_trees.main(command) == 0
+    assert "| Linear | 1 (1 + 0) |" in (out / "benchmark.md").read_text(encoding="utf-8")
+    run_study(benchmark.STUDY, tmp_path, out, **some)
     assert path.read_text() == rows

@@ -1,6 +1,6 @@
 """The study of TAO: its table and figure of tree alternating optimization, run anew.
 
-``python -m evotree.experiments.tao --data-home DIR --out docs/results`` runs what is missing and
+``evotree experiment study tao --data-home DIR --out docs/results`` runs what is missing and
 writes ``tao.md`` with two pictures. Every run is appended to ``tao_runs.csv`` as it finishes, so
 that a study that was stopped goes on where it was; a picture is drawn where it is missing.
 
@@ -13,14 +13,12 @@ application to learning sparse oblique trees. Advances in Neural Information Pro
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from sklearn.datasets import load_iris
@@ -28,6 +26,8 @@ from sklearn.model_selection import train_test_split
 
 from evotree.estimators.sparse_path import tao_path
 from evotree.estimators.tao import TAOClassifier
+from evotree.experiments.markdown import markdown_table
+from evotree.experiments.pictures import save_picture
 from evotree.experiments.protocols import (
     OFFICIAL,
     Parts,
@@ -36,14 +36,10 @@ from evotree.experiments.protocols import (
     take_fold,
     take_rows,
 )
-from evotree.experiments.studies import (
-    count_done,
-    load_published,
-    markdown_table,
-    read_arguments,
-    run_study,
-)
-from evotree.experiments.tao_trees import Recipe, fit_recipe, start_tree
+from evotree.experiments.studies.agreement import KEY as PUBLISHED_KEY
+from evotree.experiments.studies.agreement import load_published
+from evotree.experiments.studies.study import Study, count_done
+from evotree.experiments.studies.tao_trees import Recipe, fit_recipe, start_tree
 from evotree.operators.linear import Linear
 from evotree.plotting import plot_tao_path, plot_tree
 
@@ -86,6 +82,14 @@ PUBLISHED = {
 }
 """The published system beside which a tree stands."""
 
+BESIDE = {
+    ("1", "TAO"): ("TAO", "L1, 37 splits"),
+    ("Fig. 1", "CART oblique"): (START,),
+    ("Fig. 1", "TAO C=0.090"): ("L1, 37 splits",),
+    ("Fig. 1", "TAO C=0.010"): ("L1, 16 splits",),
+}
+"""The trees that stand beside the systems of a table, each on data sets of its own."""
+
 PICTURE_ROWS = 10_000
 IMAGE_SHAPE = (28, 28)
 PATH_COSTS = tuple(float(C) for C in np.logspace(0.5, -2.5, 13))
@@ -104,14 +108,11 @@ class Task(NamedTuple):
 # ---- runs ----------------------------------------------------------------------------------------
 
 
-def make_tasks(
-    datasets: Sequence[str] | None = None, trees: Sequence[str] | None = None
-) -> list[Task]:
-    """Return the fits of the study; None means all data sets, or all trees."""
+def make_tasks() -> list[Task]:
+    """Return the fits of the study."""
     return [
         Task(dataset, tree, seed)
         for dataset, tree in RECIPES
-        if (datasets is None or dataset in datasets) and (trees is None or tree in trees)
         for seed in range(N_SEEDS if dataset == "letter" else 1)
     ]
 
@@ -175,9 +176,10 @@ def _warm_up(task: Task) -> None:
 
 
 def draw_pictures(data_home: Path, out: Path) -> None:
-    """Draw the path and the tree of images where their files are missing."""
+    """Draw the path and the tree of images where mnist was run and their files are missing."""
     path_file, tree_file = out / "tao_path.png", out / "tao_tree.png"
-    if path_file.exists() and tree_file.exists():
+    was_run = "mnist" in set(pd.read_csv(out / "tao_runs.csv")["dataset"])
+    if not was_run or (path_file.exists() and tree_file.exists()):
         return
     data = load_cached("mnist", data_home)
     train, test = np.arange(PICTURE_ROWS), np.arange(data.n_train or PICTURE_ROWS, len(data.y))
@@ -189,22 +191,28 @@ def draw_pictures(data_home: Path, out: Path) -> None:
         path = tao_path(
             *parts[:2], Cs=PATH.Cs, estimator=model, X_test=parts.X_test, y_test=parts.y_test
         )
-        plot_tao_path(path)
-        _save(path_file)
+        save_picture(plot_tao_path(path), path_file)
     if not tree_file.exists():
-        plot_tree(fit_recipe(SMALL_TREE, *parts[:2], seed=0), image_shape=IMAGE_SHAPE)
-        _save(tree_file)
-
-
-def _save(path: Path) -> None:
-    plt.savefig(path, dpi=120, bbox_inches="tight")
-    plt.close()
+        tree = fit_recipe(SMALL_TREE, *parts[:2], seed=0)
+        save_picture(plot_tree(tree, image_shape=IMAGE_SHAPE), tree_file)
 
 
 def published_figure(dataset: str, tree: str, metric: str) -> float:
     """Return the published figure beside which a tree stands; NaN where there is none."""
     rows = load_published("tao").set_index(["dataset", "system", "metric"])["mean"]
     return float(rows.get((dataset, PUBLISHED[dataset, tree], metric), np.nan))
+
+
+def measured(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the means of our runs, named as the published figures are."""
+    means = runs.groupby(["dataset", "tree"]).mean()
+    rows = [
+        (row.table, row.dataset, row.system, row.metric, means.loc[(row.dataset, tree), row.metric])
+        for row in load_published("tao").itertuples()
+        for tree in BESIDE.get((row.table, row.system), ())
+        if (row.dataset, tree) in means.index
+    ]
+    return pd.DataFrame(rows, columns=[*PUBLISHED_KEY, "ours"])
 
 
 def results_table(runs: pd.DataFrame) -> str:
@@ -257,7 +265,7 @@ def write_report(out: Path) -> Path:
     report.write_text(
         f"""# TAO, run anew
 
-Written by `python -m evotree.experiments.tao --data-home DIR --out docs/results`, from the rows in
+Written by `evotree experiment study tao --data-home DIR --out docs/results`, from the rows in
 `tao_runs.csv`: {count_done(make_tasks(), KEY, runs)} fits. Published figures: table 1 and figure 1
 of Carreira-Perpiñán and Tavallali (2018).
 
@@ -312,20 +320,14 @@ weighs, red to the right, blue to the left. The digits that a test tells apart c
     return report
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the study from the command line; return the exit status."""
-    tasks = make_tasks()
-    datasets = list(dict.fromkeys(task.dataset for task in tasks))
-    trees = list(dict.fromkeys(task.tree for task in tasks))
-    arguments = read_arguments(
-        argv, "tao", "Run the experiments of TAO anew and write tao.md.", datasets, trees
-    )
-    tasks = make_tasks(arguments.only, arguments.systems)
-    run_study(arguments, tasks, KEY, run_task, "tao_runs.csv", write_report)
-    if "mnist" in arguments.only:
-        draw_pictures(arguments.data_home, arguments.out)
-    return 0
-
-
-if __name__ == "__main__":  # workers find cached functions by the name of their module
-    raise SystemExit(import_module("evotree.experiments.tao").main())
+STUDY = Study(
+    "tao",
+    "the table and the figure of TAO: optimized trees, and sparse ones on images",
+    KEY,
+    make_tasks,
+    run_task,
+    write_report,
+    measured,
+    draw_pictures,
+    system="tree",
+)

@@ -1,8 +1,8 @@
 """The study of CEDT: cross-entropy, OC1 and axis-parallel trees compared by their ranks.
 
-``python -m evotree.experiments.cedt --data-home DIR --out docs/results --jobs 2`` runs what is
-missing and writes ``cedt.md``. Every run is appended to ``cedt_runs.csv`` as it finishes, so that a
-study that was stopped goes on where it was.
+``evotree experiment study cedt --data-home DIR --out docs/results --jobs 2`` runs what is
+missing and writes ``cedt.md`` with a picture. Every run is appended to ``cedt_runs.csv`` as it
+finishes, so that a study that was stopped goes on where it was.
 
 References
 ----------
@@ -16,18 +16,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
+from evotree.experiments.markdown import markdown_table
+from evotree.experiments.pictures import save_picture
+from evotree.experiments.problems import make_problem
 from evotree.experiments.protocols import load_cached, mean_and_std, take_fold, try_method
-from evotree.experiments.studies import (
-    RankTest,
-    compare_ranks,
-    count_done,
-    load_published,
-    markdown_table,
-    read_arguments,
-    run_study,
-)
+from evotree.experiments.rank_tests import FriedmanTest, friedman
+from evotree.experiments.studies.agreement import KEY as PUBLISHED_KEY
+from evotree.experiments.studies.agreement import load_published
+from evotree.experiments.studies.study import Study, count_done
+from evotree.fitness.criteria import Criterion
+from evotree.fitness.splits import Node
+from evotree.operators.cross_entropy import CrossEntropy
+from evotree.plotting import plot_sampling_on_sphere
+from evotree.plotting.method_runs import complete_datasets
+from evotree.rng import make_streams
 
 SYSTEMS = ("CEDT", "OC1", "DT")
 N_FOLDS = 10
@@ -82,28 +87,14 @@ class Task(NamedTuple):
     fold: int
 
 
-def make_tasks(datasets: Sequence[str] = DATASETS, systems: Sequence[str] = SYSTEMS) -> list[Task]:
-    """Return the fits of the study, data set by data set.
-
-    Parameters
-    ----------
-    datasets : sequence of str
-        Some of `DATASETS`.
-    systems : sequence of str
-        Some of `SYSTEMS`.
-
-    Returns
-    -------
-    list of Task
-        The fits.
-    """
+def make_tasks() -> list[Task]:
+    """Return the fits of the study, data set by data set."""
     return [
         Task(dataset, system, variant, fold)
         for dataset in DATASETS
-        if dataset in datasets
         for fold in range(N_FOLDS)
         for variant in VARIANTS
-        for system in systems
+        for system in SYSTEMS
     ]
 
 
@@ -126,39 +117,49 @@ def run_task(task: Task, data_home: Path) -> dict[str, Any]:
     return task._asdict() | try_method(task.system, parts, task.fold, **VARIANTS[task.variant])
 
 
-def mean_scores(runs: pd.DataFrame, variant: str, metric: str) -> pd.DataFrame:
-    """Return means over folds, for the data sets on which every system has the same folds.
+def rank_systems(runs: pd.DataFrame) -> dict[tuple[str, str], FriedmanTest]:
+    """Compare the systems by each of `METRICS`, trees of each variant.
 
     Parameters
     ----------
     runs : DataFrame
         Rows of `run_task`.
-    variant : str
-        A key of `VARIANTS`.
-    metric : str
-        A column of `runs`.
 
     Returns
     -------
-    DataFrame of shape (n_datasets, n_systems)
-        Means, in the order of `DATASETS` and `SYSTEMS`.
+    dict
+        The test of each variant and metric; none of a variant of which fewer than two data sets are
+        complete.
     """
-    scores = (
-        runs[runs.variant == variant]
-        .pivot(index=["dataset", "fold"], columns="system", values=metric)
-        .reindex(columns=list(SYSTEMS))
-    )
-    complete = scores.notna().all(axis=1).groupby("dataset").all()
-    means = scores.groupby("dataset").mean()
-    return means.loc[[name for name in DATASETS if complete.get(name, False)]]
+    tests = {}
+    for variant in VARIANTS:
+        chosen = _as_methods(runs, variant)
+        if set(chosen["method"]) == set(SYSTEMS) and len(complete_datasets(chosen)[0]) > 1:
+            for metric, larger_is_better in METRICS.items():
+                tests[variant, metric] = friedman(chosen, metric, larger_is_better)
+    return tests
 
 
-def scores_table(runs: pd.DataFrame, variant: str) -> str:
-    """Return accuracies, leaves and seconds of one variant as a table in Markdown."""
+def _as_methods(runs: pd.DataFrame, variant: str) -> pd.DataFrame:
+    return runs[runs["variant"] == variant].rename(columns={"system": "method"})
+
+
+def measured(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return our mean ranks, named as the published figures are."""
+    rows = [
+        (variant, "20 data sets", str(system), f"rank by {metric}", float(rank))
+        for (variant, metric), test in rank_systems(runs).items()
+        for system, rank in test.mean_ranks.items()
+    ]
+    return pd.DataFrame(rows, columns=[*PUBLISHED_KEY, "ours"])
+
+
+def scores_table(runs: pd.DataFrame, variant: str, names: Sequence[str]) -> str:
+    """Return figures of one variant on some data sets as a table in Markdown."""
     chosen = runs[runs.variant == variant]
     groups = dict(iter(chosen.groupby(["dataset", "system"])))
     rows = []
-    for name in mean_scores(runs, variant, "accuracy").index:
+    for name in names:
         cells = {system: groups[(name, system)] for system in SYSTEMS}
         row = {"data set": name}
         row |= {f"{s} %": mean_and_std(100.0 * cells[s].accuracy, 1) for s in SYSTEMS}
@@ -168,21 +169,21 @@ def scores_table(runs: pd.DataFrame, variant: str) -> str:
     return markdown_table(pd.DataFrame(rows))
 
 
-def ranks_table(tests: Mapping[tuple[str, str], RankTest]) -> str:
+def ranks_table(tests: Mapping[tuple[str, str], FriedmanTest]) -> str:
     """Return mean ranks beside the published ones, and Friedman's test, as a table in Markdown."""
-    published = load_published("cedt").set_index(["table", "metric", "system"]).mean_rank
+    published = load_published("cedt").set_index(["table", "metric", "system"])["mean"]
     rows = []
     for (variant, metric), test in tests.items():
         row = {"trees": variant, "ranked by": metric}
         for system in SYSTEMS:
-            row[f"{system}, published"] = f"{published[(variant, metric, system)]:g}"
+            row[f"{system}, published"] = f"{published[(variant, f'rank by {metric}', system)]:g}"
             row[f"{system}, ours"] = f"{test.mean_ranks[system]:.2f}"
         row |= {"Friedman's χ²": f"{test.statistic:.2f}", "p": f"{test.p_value:.2g}"}
         rows.append(row)
     return markdown_table(pd.DataFrame(rows), n_left=2)
 
 
-def pairs_table(tests: Mapping[tuple[str, str], RankTest]) -> str:
+def pairs_table(tests: Mapping[tuple[str, str], FriedmanTest]) -> str:
     """Return the adjusted p-value of each pair of systems as a table in Markdown."""
     rows = []
     for (variant, metric), test in tests.items():
@@ -197,12 +198,13 @@ def pairs_table(tests: Mapping[tuple[str, str], RankTest]) -> str:
     return markdown_table(pd.DataFrame(rows), n_left=2)
 
 
-def _agreement(tests: Mapping[tuple[str, str], RankTest]) -> str:
+def _agreement(tests: Mapping[tuple[str, str], FriedmanTest]) -> str:
     published = load_published("cedt").pivot(
-        index=["table", "metric"], columns="system", values="mean_rank"
+        index=["table", "metric"], columns="system", values="mean"
     )
     n_same = sum(
-        published.loc[key].idxmin() == test.mean_ranks.idxmin() for key, test in tests.items()
+        published.loc[variant, f"rank by {metric}"].idxmin() == test.mean_ranks.idxmin()
+        for (variant, metric), test in tests.items()
     )
     return (
         f" The system of the best mean rank is the published one in **{n_same} of {len(tests)}**"
@@ -210,25 +212,32 @@ def _agreement(tests: Mapping[tuple[str, str], RankTest]) -> str:
     )
 
 
+def draw_sampling(path: Path) -> None:
+    """Draw how the search closes in at the root of a chessboard, after figures 4 and 5."""
+    X, y = make_problem("chessboard2", random_state=0)
+    node = Node(X, y.astype(np.int32), np.ones(len(y)), 2, int(Criterion.GINI), 1)
+    trace = CrossEntropy().trace(node, make_streams(0, 0, 1)[0])
+    save_picture(plot_sampling_on_sphere(trace), path)
+
+
 def write_report(out: Path) -> Path:
     """Write ``cedt.md`` from the rows in the folder `out`; return its path."""
     runs = pd.read_csv(out / "cedt_runs.csv")
-    tests, tables, names = {}, [], []
+    tests, tables, names = rank_systems(runs), [], []
     for variant in VARIANTS:
-        names = list(mean_scores(runs, variant, "accuracy").index)
-        if len(names) < 2:
-            continue
-        tables.append(f"## {variant.capitalize()} trees\n\n{scores_table(runs, variant)}")
-        for metric, larger_is_better in METRICS.items():
-            scores = mean_scores(runs, variant, metric)
-            tests[variant, metric] = compare_ranks(scores, larger_is_better)
+        if (variant, "accuracy") in tests:
+            ranked = tests[variant, "accuracy"].datasets
+            names = [name for name in DATASETS if name in ranked]
+            cells = scores_table(runs, variant, names)
+            tables.append(f"## {variant.capitalize()} trees\n\n{cells}")
     ranks = f"{ranks_table(tests)}\n\n{pairs_table(tests)}" if tests else "Too few runs for ranks."
     scored = "\n\n".join(tables)
+    draw_sampling(out / "cedt_figure4.png")
     report = out / "cedt.md"
     report.write_text(
         f"""# Cross-entropy trees, OC1 and axis-parallel trees, run anew
 
-Written by `python -m evotree.experiments.cedt --data-home DIR --out docs/results --jobs 2`, from
+Written by `evotree experiment study cedt --data-home DIR --out docs/results --jobs 2`, from
 the rows in `cedt_runs.csv`: {count_done(make_tasks(), KEY, runs)} fits. The comparison is that of
 Bollwein and Westphal (2022): cross-entropy trees (CEDT) against OC1 and axis-parallel trees (DT),
 ten folds, Gini impurity, trees unpruned and trees pruned by cost-complexity on a tenth of the
@@ -255,21 +264,26 @@ Friedman's test (Demšar 2006), adjusted by Holm for the three pairs, computed b
 The better system stands behind those below {SIGNIFICANT}.
 
 {scored}
+
+## Figures 4 and 5: the search on the sphere
+
+At the root of chessboard2, two features: a hyperplane is a direction on the sphere in three
+dimensions, drawn as two discs of equal area. Around the mean direction of the candidates that
+scored best the next ones are drawn, closer and closer.
+
+![Candidates of three iterations on the sphere](cedt_figure4.png)
 """,
         encoding="utf-8",
     )
     return report
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the study from the command line; return the exit status."""
-    arguments = read_arguments(
-        argv, "cedt", "Compare cross-entropy trees and write cedt.md.", DATASETS, SYSTEMS
-    )
-    tasks = make_tasks(arguments.only, arguments.systems)
-    run_study(arguments, tasks, KEY, run_task, "cedt_runs.csv", write_report)
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+STUDY = Study(
+    "cedt",
+    "the comparison of CEDT: cross-entropy, OC1 and axis-parallel trees by ranks",
+    KEY,
+    make_tasks,
+    run_task,
+    write_report,
+    measured,
+)

@@ -1,6 +1,6 @@
 """The study of OC1: its comparison, what its random moves gain, and the authors' C program.
 
-``python -m evotree.experiments.oc1 --data-home DIR --out docs/results --jobs 2`` runs what is
+``evotree experiment study oc1 --data-home DIR --out docs/results --jobs 2`` runs what is
 missing and writes ``oc1.md``. Every run is appended to ``oc1_runs.csv`` as it finishes, so that a
 study that was stopped goes on where it was.
 
@@ -21,15 +21,11 @@ import numpy as np
 import pandas as pd
 
 from evotree.experiments.datasets import LoadedData
+from evotree.experiments.markdown import markdown_table
 from evotree.experiments.problems import PROBLEMS, make_problem
 from evotree.experiments.protocols import Parts, load_cached, mean_and_std, take_fold, try_method
-from evotree.experiments.studies import (
-    count_done,
-    load_published,
-    markdown_table,
-    read_arguments,
-    run_study,
-)
+from evotree.experiments.studies.agreement import load_published, name_as_published
+from evotree.experiments.studies.study import Study, count_done
 from evotree.operators.oc1 import OC1
 
 SYSTEMS = ("OC1", "CART-LC", "OC1-AP")
@@ -65,23 +61,8 @@ class Task(NamedTuple):
     fold: int
 
 
-def make_tasks(
-    datasets: Sequence[str] | None = None, systems: Sequence[str] | None = None
-) -> list[Task]:
-    """Return the fits of the study.
-
-    Parameters
-    ----------
-    datasets : sequence of str or None, default=None
-        Names of data sets and problems; None means all.
-    systems : sequence of str or None, default=None
-        Some of `SYSTEMS` and `SEARCHES`; None means all.
-
-    Returns
-    -------
-    list of Task
-        The fits: those of the paper's table, of the random moves, and beside the C program.
-    """
+def make_tasks() -> list[Task]:
+    """Return the fits: those of the paper's table, of the random moves, beside the C program."""
     tasks = [
         Task("table1", dataset, system, run, fold)
         for run in range(N_RUNS)
@@ -101,17 +82,12 @@ def make_tasks(
         for (dataset, system), n_folds in folds.items()
         for fold in range(int(n_folds))
     ]
-    return [
-        task
-        for task in tasks
-        if (datasets is None or task.dataset in datasets)
-        and (systems is None or task.system in systems)
-    ]
+    return tasks
 
 
 def program_figures() -> pd.DataFrame:
     """Return what the C program reached: a row a data set and system, a column a metric."""
-    published = load_published("oc1").query("table == 'program'")
+    published = load_published("oc1_program")
     order = published[["dataset", "system"]].drop_duplicates()
     figures = published.pivot(index=["dataset", "system"], columns="metric", values="mean")
     return figures.loc[list(order.itertuples(index=False, name=None))]
@@ -172,6 +148,13 @@ def run_task(task: Task, data_home: Path) -> dict[str, Any]:
     data = load_problem(task.part, task.dataset, data_home)
     parts = take_fold(data, N_FOLDS, task.run, task.fold)
     return task._asdict() | try_method(task.system, parts, 1000 * task.run + task.fold)
+
+
+def measured(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the means of our runs, named as the published figures are."""
+    in_table = runs[runs["part"] == "table1"]
+    means = in_table.groupby(["dataset", "system"])[["accuracy", "leaves"]].mean()
+    return name_as_published(means, {"accuracy": "table1", "leaves": "table1"})
 
 
 def table1_table(runs: pd.DataFrame) -> str:
@@ -264,7 +247,7 @@ def write_report(out: Path) -> Path:
     report.write_text(
         f"""# OC1, run anew
 
-Written by `python -m evotree.experiments.oc1 --data-home DIR --out docs/results --jobs 2`, from the
+Written by `evotree experiment study oc1 --data-home DIR --out docs/results --jobs 2`, from the
 rows in `oc1_runs.csv`: {count_done(make_tasks(), KEY, runs)} fits.
 
 Settings: the presets `OC1`, `CART-LC` and `OC1-AP` of `ObliqueTreeClassifier`: twoing, pruned by
@@ -304,18 +287,12 @@ of what is below 0.1 s; ours are those of `fit`.
     return report
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the study from the command line; return the exit status."""
-    tasks = make_tasks()
-    datasets = list(dict.fromkeys(task.dataset for task in tasks))
-    systems = list(dict.fromkeys(task.system for task in tasks))
-    arguments = read_arguments(
-        argv, "oc1", "Run the experiments of OC1 anew and write oc1.md.", datasets, systems
-    )
-    tasks = make_tasks(arguments.only, arguments.systems)
-    run_study(arguments, tasks, KEY, run_task, "oc1_runs.csv", write_report)
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+STUDY = Study(
+    "oc1",
+    "the table of OC1, what its random moves gain, and its authors' program",
+    KEY,
+    make_tasks,
+    run_task,
+    write_report,
+    measured,
+)

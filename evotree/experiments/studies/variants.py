@@ -1,6 +1,6 @@
 """The study of variants: how the defaults of `EvoTreeClassifier` were chosen, what each is worth.
 
-``python -m evotree.experiments.variants --data-home DIR --out docs/results --jobs 2`` runs what is
+``evotree experiment study variants --data-home DIR --out docs/results --jobs 2`` runs what is
 missing from ``variants_runs.csv``, each run as it finishes, and writes ``variants.md``.
 
 Each row holds a checksum of all parameters of its variant (`evotree.experiments.variant_groups`):
@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,10 +20,11 @@ import pandas as pd
 from sklearn.datasets import load_iris
 
 from evotree.estimators import EvoTreeClassifier
+from evotree.experiments.markdown import markdown_table
 from evotree.experiments.problems import make_problem
 from evotree.experiments.protocols import load_cached, take_fold
-from evotree.experiments.studies import count_done, markdown_table, read_arguments, run_study
-from evotree.experiments.variant_groups import (
+from evotree.experiments.studies.study import Study, count_done
+from evotree.experiments.studies.variant_groups import (
     CHOSEN_ON,
     DEFAULT,
     TEN,
@@ -52,20 +52,10 @@ class Task(NamedTuple):
 # ---- runs ----------------------------------------------------------------------------------------
 
 
-def make_tasks(datasets: Sequence[str] = TEN, variants: Sequence[str] | None = None) -> list[Task]:
-    """Return the fits of the study, variant by variant.
+def make_tasks() -> list[Task]:
+    """Return the fits of the study, variant by variant, each on the data sets of its groups.
 
-    Parameters
-    ----------
-    datasets : sequence of str
-        Data sets; a variant is run on those of its group.
-    variants : sequence of str or None, default=None
-        Names of variants; None means all.
-
-    Returns
-    -------
-    list of Task
-        Those of a variant that is the same as another are run under the name of the first.
+    Those of a variant that is the same as another are run under the name of the first.
     """
     named = all_variants()
     twins = same_as(named)
@@ -73,11 +63,10 @@ def make_tasks(datasets: Sequence[str] = TEN, variants: Sequence[str] | None = N
     for group in make_groups():
         for name in group.variants:
             places.setdefault(twins[name], set()).update(group.datasets)
-    wanted = dict.fromkeys(twins[name] for name in (named if variants is None else variants))
     return [
         Task(dataset, name, fold, settings_of(named[name]))
-        for name in wanted
-        for dataset in datasets
+        for name in dict.fromkeys(twins.values())
+        for dataset in TEN
         if dataset in places[name]
         for fold in range(N_FOLDS)
     ]
@@ -202,7 +191,7 @@ def write_report(out: Path) -> Path:
     report.write_text(
         f"""# What the defaults are worth
 
-Written by `python -m evotree.experiments.variants --data-home DIR --out docs/results --jobs 2`,
+Written by `evotree experiment study variants --data-home DIR --out docs/results --jobs 2`,
 from the rows in `variants_runs.csv`: {count_done(make_tasks(), KEY, current)} fits.{note}
 
 Stratified {N_FOLDS}-fold cross-validation, once, the same folds and seeds for all variants of
@@ -223,19 +212,12 @@ is added where only the worth of a part is shown. The default has {default_text(
     return report
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the study from the command line; return the exit status."""
-    arguments = read_arguments(
-        argv,
-        "variants",
-        "Compare variants of EvoTreeClassifier and write variants.md.",
-        TEN,
-        list(all_variants()),
-    )
-    tasks = make_tasks(arguments.only, arguments.systems)
-    run_study(arguments, tasks, KEY, run_task, "variants_runs.csv", write_report)
-    return 0
-
-
-if __name__ == "__main__":  # workers find cached functions by the name of their module
-    raise SystemExit(import_module("evotree.experiments.variants").main())
+STUDY = Study(
+    "variants",
+    "what each default of EvoTreeClassifier is worth, by ablation",
+    KEY,
+    make_tasks,
+    run_task,
+    write_report,
+    system="variant",
+)

@@ -1,0 +1,39 @@
+"""The studies: each paper's tables and figures run anew, the benchmark, and the defaults' worth.
+
+Each module is one study and holds it as ``STUDY``; ``evotree experiment study NAME`` runs it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evotree.experiments.studies.study import Study
+
+STUDIES = ("benchmark", "cedt", "gea_odt", "oc1", "tao", "variants", "wodt")
+"""Names of the studies."""
+
+
+def load_study(name: str) -> Study:
+    """Return a study.
+
+    Parameters
+    ----------
+    name : str
+        One of `STUDIES`.
+
+    Returns
+    -------
+    Study
+        Its tasks, its runs and its report.
+
+    Raises
+    ------
+    ValueError
+        If there is no such study.
+    """
+    if name not in STUDIES:
+        raise ValueError(f"name={name!r}: allowed are {', '.join(STUDIES)}.")
+    study: Study = import_module(f"evotree.experiments.studies.{name}").STUDY
+    return study
