@@ -147,7 +147,7 @@ def run_experiment(
     mp_context : multiprocessing context, optional
         How processes start.
     initializers : tuple of Initializer, default=()
-        What each new process calls.
+        What each process calls first, as `evotree.experiments.logs.collect_logs` yields it.
     progress : bool, optional
         Whether a bar is shown; by default where standard error is a terminal.
 

@@ -20,6 +20,7 @@ from concurrent.futures.process import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
+from uuid import uuid4
 
 from threadpoolctl import threadpool_limits
 
@@ -149,6 +150,36 @@ def initialize(initializers: Iterable[Initializer]) -> None:
         function(*arguments)
 
 
+_prepared: set[str] = set()
+
+
+def call_prepared(
+    token: str, initializers: Iterable[Initializer], function: Callable[..., T], *arguments: Any
+) -> T:
+    """Call a function in a process that others have started, after initializers of ours.
+
+    Parameters
+    ----------
+    token : str
+        Names the initializers: in each process they are called once.
+    initializers : iterable of Initializer
+        What is called first.
+    function : callable
+        What is called.
+    *arguments
+        Its arguments.
+
+    Returns
+    -------
+    object
+        What the function returned.
+    """
+    if token not in _prepared:
+        _prepared.add(token)
+        initialize(initializers)
+    return function(*arguments)
+
+
 @dataclass
 class Workers(Generic[T]):
     """The executor that tasks are handed to, made anew when one of its processes dies.
@@ -160,7 +191,7 @@ class Workers(Generic[T]):
     mp_context : multiprocessing context, optional
         How they start; by default the way of the platform.
     initializers : tuple of Initializer, default=()
-        What each new process calls.
+        What each process calls first.
     executor : Executor, optional
         One that is handed in takes the place of processes of our own, and is not shut down.
     ahead : int, at least 1, default=2
@@ -177,6 +208,7 @@ class Workers(Generic[T]):
         if self.jobs < 1:
             raise ValueError(f"jobs={self.jobs!r}: allowed are integers of at least 1.")
         self._pool: Executor | None = self.executor
+        self._token = uuid4().hex
 
     @property
     def width(self) -> int:
@@ -188,6 +220,9 @@ class Workers(Generic[T]):
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
         """Hand one call over."""
+        if self.executor is not None:
+            given = (self._token, self.initializers, function, *arguments)
+            return self.executor.submit(call_prepared, *given)
         if self._pool is None:
             everyone = (Initializer(die_with_parent), *self.initializers)
             self._pool = ProcessPoolExecutor(

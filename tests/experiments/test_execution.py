@@ -1,5 +1,7 @@
 """Experiments run: the same rows for any number of workers, resumed, and never lost."""
 
+import logging
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -19,6 +21,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from evotree import EvoTreeClassifier
 from evotree.experiments.execution import run_experiment, seed_method
 from evotree.experiments.experiment import Experiment, Protocol, Task
+from evotree.experiments.logs import collect_logs, log_to_file
 from evotree.experiments.protocols import OFFICIAL, stratified_folds
 from evotree.experiments.store import FILE, read_curves, read_runs
 
@@ -46,6 +49,8 @@ class Odd(ClassifierMixin, BaseEstimator):
             os.kill(os.getpid(), signal.SIGKILL)
         if self.what == "slow":
             time.sleep(0.2)
+        if self.what == "log":
+            logging.getLogger("evotree.odd").warning("fitted %d rows\nof %d", len(X), os.getpid())
         return self
 
     def predict(self, X):
@@ -96,16 +101,23 @@ def test_rows_are_the_same_for_any_workers(home, tmp_path):
 def test_rows_are_the_same_on_a_cluster(home, tmp_path):
     """Of real processes, Dask's."""
     distributed = pytest.importorskip("distributed")
-    made = experiment(datasets=["iris"])
+    made = experiment(datasets=["iris"], methods={"CART": TREE, "Odd": Odd("log")})
     here = run_experiment(made, tmp_path / "here", home)
+    logger = logging.getLogger("evotree")
     with (
+        log_to_file(tmp_path / "log", logger=logger),
+        collect_logs(multiprocessing.get_context("spawn"), logger) as collecting,
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        there = run_experiment(made, tmp_path / "there", home, executor=client.get_executor())
+        given = {"executor": client.get_executor(), "initializers": (collecting,)}
+        there = run_experiment(made, tmp_path / "there", home, **given)
     pd.testing.assert_frame_equal(here.drop(columns=TIMES), there.drop(columns=TIMES))
+    lines = [line for line in (tmp_path / "log").read_text().splitlines() if "fitted" in line]
+    assert [line.split("fitted ")[1].split("\\n")[0] for line in lines] == ["75 rows", "75 rows"]
+    assert all(str(os.getpid()) not in line for line in lines)
 
 
 def test_scores_are_those_of_scikit_learn(home, tmp_path):
