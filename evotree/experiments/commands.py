@@ -52,6 +52,9 @@ def add_commands(commands: Any) -> None:
     report.add_argument("out", metavar="RESULTS", type=Path, help="folder of the results")
     for command in (run, report):
         command.add_argument("--reference", metavar="METHOD", help="compare the others with it")
+        command.add_argument(
+            "--pictures", choices=("png", "pdf"), default="png", help="their format (png)"
+        )
     study = parts.add_parser("study", help="run a paper's tables and figures anew, or a benchmark")
     study.set_defaults(run=_study)
     study.add_argument("name", metavar="NAME", choices=STUDIES, help=", ".join(STUDIES))
@@ -105,7 +108,7 @@ def _run(arguments: argparse.Namespace) -> None:
         print(f"first {status}: {first['dataset']}, {first['method']}: {last_line}")
     if "done" not in counts:
         raise ValueError(f"no fit was done; the tracebacks are in {arguments.out}.")
-    _write(arguments.out, arguments.reference)
+    _write(arguments)
 
 
 def _report(arguments: argparse.Namespace) -> None:
@@ -116,13 +119,13 @@ def _report(arguments: argparse.Namespace) -> None:
         raise ValueError(
             f"--reference {arguments.reference}: the methods are {', '.join(methods)}."
         )
-    _write(arguments.out, arguments.reference)
+    _write(arguments)
 
 
-def _write(out: Path, reference: str | None) -> None:
+def _write(arguments: argparse.Namespace) -> None:
     from evotree.experiments.report import write_report
 
-    for path in write_report(out, reference):
+    for path in write_report(arguments.out, arguments.reference, arguments.pictures):
         print(f"wrote {path}")
 
 

@@ -17,7 +17,12 @@ _SIZES = (("leaves", 1), ("nonzero_weights", 0), ("seconds", 2), ("peak_memory_m
 _LEAST_FOR_RANKS = 3  # methods, and data sets, below which tests of ranks say nothing
 
 
-def write_report(folder: Path, reference: str | None = None) -> list[Path]:
+PICTURE_FORMATS = ("png", "pdf")
+
+
+def write_report(
+    folder: Path, reference: str | None = None, picture_format: str = "png"
+) -> list[Path]:
     """Write what the results of an experiment say: ``report.md``, tables and pictures.
 
     Parameters
@@ -26,6 +31,8 @@ def write_report(folder: Path, reference: str | None = None) -> list[Path]:
         Folder of the results; written to.
     reference : str, optional
         The method that the others are compared with.
+    picture_format : {"png", "pdf"}, default="png"
+        Format of the pictures; Markdown shows the first kind and links to the other.
 
     Returns
     -------
@@ -37,8 +44,11 @@ def write_report(folder: Path, reference: str | None = None) -> list[Path]:
     FileNotFoundError
         If there are no results.
     ValueError
-        If no fit is done yet.
+        If no fit is done yet, or the format is neither.
     """
+    if picture_format not in PICTURE_FORMATS:
+        allowed = ", ".join(map(repr, PICTURE_FORMATS))
+        raise ValueError(f"picture_format={picture_format!r}: allowed are {allowed}.")
     everything, definition = read_runs(folder), read_definition(folder)
     runs = everything[everything["status"] == DONE]
     if runs.empty:
@@ -57,9 +67,10 @@ def write_report(folder: Path, reference: str | None = None) -> list[Path]:
             table = mean_table(some, size, larger_is_better=False)
             sections += [f"## {size}", table.to_markdown(decimals=decimals)]
     metric = next(iter(definition["metrics"]))
-    for path in _draw(folder, runs, metric):
+    shown = "!" if picture_format == "png" else ""
+    for path in _draw(folder, runs, metric, picture_format):
         written.append(path)
-        sections.append(f"![{path.stem.replace('_', ' ')}]({path.name})")
+        sections.append(f"{shown}[{path.stem.replace('_', ' ')}]({path.name})")
     statuses = everything["status"].value_counts()
     counts = ", ".join(f"{count:,} {status}" for status, count in statuses.items())
     report = folder / "report.md"
@@ -95,13 +106,13 @@ def _rank_section(runs: pd.DataFrame, metric: str) -> list[str]:
     return [" ".join(lines) + " " + ("; ".join(pairs) if pairs else "none") + "."]
 
 
-def _draw(folder: Path, runs: pd.DataFrame, metric: str) -> Iterator[Path]:
+def _draw(folder: Path, runs: pd.DataFrame, metric: str, ending: str) -> Iterator[Path]:
     """Draw what there is to see, and yield the files."""
     from evotree import plotting
     from evotree.experiments.pictures import save_picture
 
     def save(name: str, ax: Any) -> Path:
-        return save_picture(ax, folder / f"{name}.png")
+        return save_picture(ax, folder / f"{name}.{ending}")
 
     if _can_rank(runs):
         test = friedman(runs, metric)

@@ -67,7 +67,9 @@ def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
     assert run("run", file, "--out", out) == 0
     assert read_runs(out)["finished"].equals(before)
     (out / "report.md").unlink()
-    assert run("report", out) == 0 and (out / "report.md").exists()
+    assert run("report", out, "--pictures", "pdf") == 0
+    assert "](times.pdf)" in (out / "report.md").read_text()
+    assert all((out / f"{name}.pdf").read_bytes().startswith(b"%PDF") for name in pictures)
 
 
 def test_fits_that_fail_are_told(file, tmp_path, capsys):
@@ -90,6 +92,9 @@ def test_fits_that_fail_are_told(file, tmp_path, capsys):
         (("run", "FILE", "--out", "out", "--retry", "done"), "--retry"),
         (("run", "FILE"), "--out"),
         (("report", "nowhere"), "holds no results"),
+        (("report", "nowhere", "--pictures", "gif"), "--pictures"),
+        (("study", "c45", "--out", "out"), "benchmark"),
+        (("study", "wodt", "--out", "out", "--systems", "C5"), "CART-LC"),
         ((), "COMMAND"),
     ],
 )
