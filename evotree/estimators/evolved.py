@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from evotree.dataset import SCALINGS, Dataset
 from evotree.estimators.base import TreeEstimator, preset
 from evotree.estimators.presets import EVOLUTION_PRESETS
-from evotree.estimators.running import counting_bar, mapping_threads, progress_bar
+from evotree.estimators.running import counting_bar, mapping_threads, progress_bar, thread_map
 from evotree.estimators.settings import Setting, candidate_settings, resample
 from evotree.estimators.teachers import ENSEMBLE
 from evotree.evolution import Callback, Evolution, evolve
@@ -331,10 +331,12 @@ class EvolvedTree(TreeEstimator):
             return self._evolve(dataset, setting, size_penalties[-1], seed, **limits).population
         charges = [charge for charge in size_penalties for _ in range(_SEEDS_EACH)]
         C, min_rows = Refinement(C=setting.C).bounds(), self.min_samples_split
-        return [
-            init_tao(dataset, charge, stream, C, setting.penalty, min_rows=min_rows)
-            for charge, stream in zip(charges, make_streams(seed, 0, len(charges)), strict=True)
-        ]
+
+        def make(charge: float, stream: np.ndarray) -> Individual:
+            return init_tao(dataset, charge, stream, C, setting.penalty, min_rows=min_rows)
+
+        with thread_map(self.n_jobs, dataset.X.shape[0]) as mapper:
+            return list(mapper(make, charges, make_streams(seed, 0, len(charges))))
 
     def _finish(self, best: Individual) -> ObliqueTree:
         """Return a tree over raw features whose leaves predict by the training rows alone."""

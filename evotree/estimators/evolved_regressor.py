@@ -83,7 +83,8 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     random_state : int, RandomState, Generator or None, default=None
         Source of all random draws. The same number gives the same tree for any `n_jobs`.
     n_jobs : int or None, default=None
-        Number of threads that breed offspring, used where rows are many; -1 means all cores.
+        Number of threads that make seeds and breed offspring, used where rows are many; -1 means
+        all cores.
     verbose : int, default=0
         Above 0, a progress bar is shown.
     callbacks : list of callable or None, default=None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,9 +19,11 @@ _MIN_ROWS_FOR_THREADS = 10_000
 
 
 @contextmanager
-def thread_map(n_jobs: int | None) -> Iterator[Callable[..., Iterable[Any]]]:
-    """Yield a map over threads, the built-in one where there is but one."""
-    n_threads = effective_n_jobs(n_jobs)
+def thread_map(
+    n_jobs: int | None, n_rows: float = math.inf
+) -> Iterator[Callable[..., Iterable[Any]]]:
+    """Yield a map over threads, the built-in one where there is but one or too few rows."""
+    n_threads = effective_n_jobs(n_jobs) if n_rows >= _MIN_ROWS_FOR_THREADS else 1
     if n_threads == 1:
         yield map
         return
@@ -31,7 +34,7 @@ def thread_map(n_jobs: int | None) -> Iterator[Callable[..., Iterable[Any]]]:
 @contextmanager
 def mapping_threads(toolbox: base.Toolbox, n_jobs: int | None, n_rows: int) -> Iterator[None]:
     """Let the toolbox map over threads, where there is enough to do for them."""
-    with thread_map(n_jobs if n_rows >= _MIN_ROWS_FOR_THREADS else 1) as mapper:
+    with thread_map(n_jobs, n_rows) as mapper:
         toolbox.register("map", mapper)
         yield
 
