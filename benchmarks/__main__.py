@@ -20,6 +20,7 @@ from benchmarks import (
     predict,
     start,
     threads,
+    workers,
 )
 from benchmarks.measure import Table, machine
 
@@ -29,6 +30,7 @@ BENCHMARKS: Mapping[str, Callable[..., Table]] = {
     "predict": predict.run,
     "start": start.run,
     "threads": threads.run,
+    "workers": workers.run,
     "criteria": criteria.run,
     "linear_fit": linear_fit.run,
     "fit": default_fit.run,

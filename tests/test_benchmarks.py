@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import change, criteria, default_fit, greedy, linear_fit, loop, start
+from benchmarks import change, criteria, default_fit, greedy, linear_fit, loop, start, workers
 from benchmarks.__main__ import main
 from benchmarks.inputs import balanced_tree, make_rows
 from benchmarks.measure import Table, by_turns, show, stopwatch
@@ -82,6 +82,13 @@ def test_a_fit_is_profiled() -> None:
 def test_linear_fits_are_measured() -> None:
     """The quick run has a row for each loss and penalty."""
     check(linear_fit.run(quick=True), 4)
+
+
+def test_workers_are_measured() -> None:
+    """The quick run finds the same rows with one worker and with two."""
+    table = workers.run(quick=True)
+    check(table, 1)
+    assert table.rows[0]["equal"] == "yes" and table.rows[0]["fits"] == 10
 
 
 def test_splitters_are_measured() -> None:
