@@ -1,15 +1,15 @@
-"""The loop: select, clone, mate, mutate, evaluate, keep the best, record."""
+"""The loop: one generation after the other, what is kept of them, when it ends."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING
 
 from deap import base, tools
 
+from evotree.generation import best_first, evaluate_invalid, next_generation, refiner_names
 from evotree.history import (
     ORIGIN,
     diversity,
@@ -22,14 +22,9 @@ from evotree.history import (
 from evotree.interrupt import interrupt_as_flag
 from evotree.operators.refinement import NOTHING_SPENT, Spent
 from evotree.pareto import ParetoFront
-from evotree.rng import uniform
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from evotree.individual import Individual
-
-BREEDING_CHUNK = 8  # offspring bred by one task; even, so that mates stay together
 
 
 @dataclass
@@ -50,9 +45,17 @@ class Evolution:
         What the refinements have taken so far.
     generation : int
         Number of the present generation; the first population is generation 0.
+    seconds : float
+        How long the run has taken so far.
+    best_fitness : tuple of float
+        Weighted values of the best fitness so far; empty before the first generation.
+    last_improvement : int
+        Generation in which that was found.
+    origins : list of str
+        The kinds of first individuals, `Individual.origin`.
     stop_reason : str
-        Why the run ended: ``"max_generations"``, ``"patience"``, ``"time_limit"``, ``"callback"``
-        or ``"interrupt"``; empty while it goes on.
+        Why the run ended: ``"max_generations"``, ``"patience"``, ``"time_limit"``, ``"callback"``,
+        ``"callback_error"`` or ``"interrupt"``; empty while it goes on.
     """
 
     population: list[Individual]
@@ -61,6 +64,10 @@ class Evolution:
     pareto_front: ParetoFront = field(default_factory=ParetoFront)
     spent: Spent = NOTHING_SPENT
     generation: int = 0
+    seconds: float = 0.0
+    best_fitness: tuple[float, ...] = ()
+    last_improvement: int = 0
+    origins: list[str] = field(default_factory=list)
     stop_reason: str = ""
 
     @property
@@ -72,128 +79,117 @@ class Evolution:
 Callback = Callable[[Evolution], object]
 
 
-def breed(
+class CallbackError(Exception):
+    """A callback has failed; what was evolved until then is kept.
+
+    Attributes
+    ----------
+    run : Evolution
+        The run as the callback saw it. The callback's own exception is the cause of this one.
+    """
+
+    def __init__(self, run: Evolution) -> None:
+        super().__init__(f"a callback failed in generation {run.generation}")
+        self.run = run
+
+
+def start(
+    population: Iterable[Individual],
     toolbox: base.Toolbox,
-    crossover_probability: float,
-    slots: tuple[Sequence[Individual], Sequence[np.ndarray]],
-) -> tuple[list[Individual], int]:
-    """Make evaluated offspring of some parents.
+    stats: tools.Statistics | tools.MultiStatistics,
+    hall_of_fame: tools.HallOfFame | None = None,
+) -> Evolution:
+    """Evaluate a first population and record it as generation 0.
 
     Parameters
     ----------
+    population : iterable of Individual
+        At least two.
     toolbox : deap.base.Toolbox
-        Its ``clone``, ``mate``, ``mutate`` and ``evaluate`` are used.
-    crossover_probability : float in [0, 1]
-        Chance that two neighbours mate.
-    slots : tuple of two sequences
-        The parents, and one random stream for each of their offspring.
+        Its ``evaluate`` is used.
+    stats : deap.tools.Statistics or MultiStatistics
+        What the logbook records.
+    hall_of_fame : deap.tools.HallOfFame, optional
+        Updated with every new individual; by default one of size 10.
 
     Returns
     -------
-    offspring : list of Individual
-        One for each parent.
-    n_evaluations : int
-        How many of them differ from their parents, and so were evaluated.
+    Evolution
+        A run that `advance` goes on with.
+
+    Raises
+    ------
+    ValueError
+        If the population has fewer than two individuals.
     """
-    parents, streams = slots
-    offspring = []
-    for parent, stream in zip(parents, streams, strict=True):
-        child = toolbox.clone(parent)
-        child.stream = stream
-        offspring.append(child)
-    for i in range(1, len(offspring), 2):
-        if uniform(streams[i - 1]) < crossover_probability:
-            offspring[i - 1], offspring[i] = toolbox.mate(offspring[i - 1], offspring[i])
-    offspring = [toolbox.mutate(child)[0] for child in offspring]
-    return offspring, evaluate_invalid(offspring, toolbox)
+    begin = time.perf_counter()
+    run = Evolution(list(population))
+    if len(run.population) < 2:
+        raise ValueError(f"population has {len(run.population)} individuals: at least 2 mate.")
+    if hall_of_fame is not None:
+        run.hall_of_fame = hall_of_fame
+    run.origins = sorted(set(map(origin_of, run.population)))
+    n_evaluations = evaluate_invalid(run.population, toolbox)
+    best_first(run.population)
+    run.seconds = time.perf_counter() - begin
+    _record(run, toolbox, stats, n_evaluations, [])
+    return run
 
 
-def evaluate_invalid(individuals: Iterable[Individual], toolbox: base.Toolbox) -> int:
-    """Evaluate the individuals whose fitness is not valid; return how many there were."""
-    n_evaluations = 0
-    for individual in individuals:
-        if not individual.fitness.wvalues:
-            individual.fitness.values = toolbox.evaluate(individual)
-            n_evaluations += 1
-    return n_evaluations
-
-
-def next_generation(
-    population: Sequence[Individual],
+def advance(
+    run: Evolution,
     toolbox: base.Toolbox,
-    generation: int,
     crossover_probability: float,
-    spent: Spent = NOTHING_SPENT,
-) -> tuple[list[Individual], int, list[Individual]]:
-    """Breed the next population.
+    stats: tools.Statistics | tools.MultiStatistics,
+) -> None:
+    """Breed and record one generation.
 
     Parameters
     ----------
-    population : sequence of Individual
-        Evaluated, the best first; that one survives unchanged.
+    run : Evolution
+        From `start`; changed in place.
     toolbox : deap.base.Toolbox
         The operators.
-    generation : int
-        Number of the new generation; with the toolbox's seed it determines all random draws.
     crossover_probability : float in [0, 1]
         Chance that two parents mate.
-    spent : Spent, default=NOTHING_SPENT
-        What the refinements of the run have taken so far.
-
-    Returns
-    -------
-    population : list of Individual
-        As many as before, the best first.
-    n_evaluations : int
-        How many trees were evaluated.
-    refined : list of Individual
-        The offspring that were refined, whether they survive or not.
+    stats : deap.tools.Statistics or MultiStatistics
+        What the logbook records.
     """
-    n = len(population)
-    streams = toolbox.streams(generation, n)
-    elite = population[0]
-    elite.stream = streams[-1]
-    parents = toolbox.select(population, n - 1)
-    slots = [
-        (parents[at : at + BREEDING_CHUNK], streams[at : min(at + BREEDING_CHUNK, n - 1)])
-        for at in range(0, n - 1, BREEDING_CHUNK)
-    ]
-    elite.outcome = None
-    offspring: list[Individual] = []
-    n_evaluations = 0
-    for children, n_evaluated in toolbox.map(partial(breed, toolbox, crossover_probability), slots):
-        offspring += children
-        n_evaluations += n_evaluated
-    refined: list[Individual] = []
-    if hasattr(toolbox, "refine"):
-        chosen = toolbox.choose(offspring, generation, spent)
-        refined = [one for (one,) in toolbox.map(toolbox.refine, chosen)]
-        # A map over processes returns copies.
-        place = {id(before): after for before, after in zip(chosen, refined, strict=True)}
-        offspring = [place.get(id(child), child) for child in offspring]
-    survivors = [elite, *offspring]
-    if hasattr(toolbox, "replace"):
-        for parent in population:
-            parent.outcome = None  # that of an earlier generation
-        survivors = toolbox.replace(population, survivors)
-    return best_first(survivors), n_evaluations + len(refined), refined
+    begin = time.perf_counter() - run.seconds
+    run.population, n_evaluations, refined = next_generation(
+        run.population, toolbox, run.generation + 1, crossover_probability, run.spent
+    )
+    run.spent = run.spent.plus(refined)
+    run.generation += 1
+    run.seconds = time.perf_counter() - begin
+    _record(run, toolbox, stats, n_evaluations, refined)
 
 
-def refiner_names(toolbox: base.Toolbox) -> list[str]:
-    """Return the names of the operators that the toolbox's refinement has; users' own has none."""
-    refine = getattr(toolbox, "refine", None)
-    return list(getattr(refine, "keywords", {}).get("refiners", ()))
-
-
-def best_first(population: list[Individual]) -> list[Individual]:
-    """Swap the fittest individual, the first of equals, to the front of a population."""
-    at = max(range(len(population)), key=lambda i: population[i].fitness.wvalues)
-    population[0], population[at] = population[at], population[0]
-    return population
+def _record(
+    run: Evolution,
+    toolbox: base.Toolbox,
+    stats: tools.Statistics | tools.MultiStatistics,
+    n_evaluations: int,
+    refined: Sequence[Individual],
+) -> None:
+    """Keep what is best of the present generation, and write it down."""
+    if run.best.fitness.wvalues > run.best_fitness:
+        run.best_fitness, run.last_improvement = run.best.fitness.wvalues, run.generation
+    run.hall_of_fame.update(run.population)
+    run.pareto_front.update(run.population)
+    run.logbook.record(
+        gen=run.generation,
+        nevals=n_evaluations,
+        diversity=diversity(run.population),
+        seconds=run.seconds,
+        **{ORIGIN: origin_shares(run.population, run.origins)},
+        **refinement_record(refined, refiner_names(toolbox)),
+        **stats.compile(run.population),
+    )
 
 
 def evolve(
-    population: Iterable[Individual],
+    population: Iterable[Individual] | Evolution,
     toolbox: base.Toolbox,
     *,
     crossover_probability: float = 0.2,
@@ -205,12 +201,13 @@ def evolve(
     callbacks: Iterable[Callback] = (),
     keep_on_interrupt: bool = False,
 ) -> Evolution:
-    """Evolve a population.
+    """Evolve a population, or go on with a run.
 
     Parameters
     ----------
-    population : iterable of Individual
-        The first generation, for example ``toolbox.population(n=64)``.
+    population : iterable of Individual or Evolution
+        The first generation, for example ``toolbox.population(n=64)``; or a run that has stopped,
+        which goes on as if it had not, its toolbox and its limits being those given here.
     toolbox : deap.base.Toolbox
         From `make_toolbox`; with the entries ``streams``, ``select``, ``clone``, ``mate``,
         ``mutate``, ``evaluate`` and ``map``, and perhaps ``choose`` and ``refine``, and
@@ -222,11 +219,11 @@ def evolve(
     patience : int, optional
         Stop after so many generations without a fitter individual.
     time_limit : float, optional
-        Stop at the end of the generation in which so many seconds have passed.
+        Stop at the end of the generation in which so many seconds of the run have passed.
     stats : deap.tools.Statistics or MultiStatistics, optional
         What the logbook records; `make_statistics()` by default.
     hall_of_fame : deap.tools.HallOfFame, optional
-        Updated with every new individual; by default one of size 10.
+        Updated with every new individual; by default one of size 10. A run has its own.
     callbacks : iterable of callable
         Each is called with the `Evolution` after every generation; one that returns True stops
         the run.
@@ -241,6 +238,8 @@ def evolve(
 
     Raises
     ------
+    CallbackError
+        If a callback fails; it has the run.
     ValueError
         If the population has fewer than two individuals, or a callback is not callable.
 
@@ -249,58 +248,50 @@ def evolve(
     Krętowski M., Grześ M. (2005). Global induction of oblique decision trees: an evolutionary
     approach. Intelligent Information Processing and Web Mining, 309-318.
     """
-    begin = time.perf_counter()
-    run = Evolution(list(population))
-    if len(run.population) < 2:
-        raise ValueError(f"population has {len(run.population)} individuals: at least 2 mate.")
-    if hall_of_fame is not None:
-        run.hall_of_fame = hall_of_fame
     stats = make_statistics() if stats is None else stats
     callbacks = tuple(callbacks)
     for callback in callbacks:
         if not callable(callback):
             raise ValueError(f"callbacks holds {callback!r}: allowed are callables.")
-    best_fitness, last_improvement = (), 0
-    origins = sorted(set(map(origin_of, run.population)))
-    operators = refiner_names(toolbox)
-    refined: list[Individual] = []
-
-    def stop_reason() -> str:
-        if any([callback(run) is True for callback in callbacks]):  # every callback is called
-            return "callback"
-        if run.generation >= max_generations:
-            return "max_generations"
-        if patience is not None and run.generation - last_improvement >= patience:
-            return "patience"
-        if time_limit is not None and time.perf_counter() - begin >= time_limit:
-            return "time_limit"
-        return "interrupt" if interrupted() else ""
-
     with interrupt_as_flag() as interrupted:
-        n_evaluations = evaluate_invalid(run.population, toolbox)
-        best_first(run.population)
+        if isinstance(population, Evolution):
+            run, wish = population, ""
+        else:
+            run = start(population, toolbox, stats, hall_of_fame)
+            wish = _call(callbacks, run)
         while True:
-            if run.best.fitness.wvalues > best_fitness:
-                best_fitness, last_improvement = run.best.fitness.wvalues, run.generation
-            run.hall_of_fame.update(run.population)
-            run.pareto_front.update(run.population)
-            run.logbook.record(
-                gen=run.generation,
-                nevals=n_evaluations,
-                diversity=diversity(run.population),
-                seconds=time.perf_counter() - begin,
-                **{ORIGIN: origin_shares(run.population, origins)},
-                **refinement_record(refined, operators),
-                **stats.compile(run.population),
-            )
-            run.stop_reason = stop_reason()
+            run.stop_reason = wish or _limit_reached(run, max_generations, patience, time_limit)
+            if not run.stop_reason and interrupted():
+                run.stop_reason = "interrupt"
             if run.stop_reason:
                 break
-            run.population, n_evaluations, refined = next_generation(
-                run.population, toolbox, run.generation + 1, crossover_probability, run.spent
-            )
-            run.spent = run.spent.plus(refined)
-            run.generation += 1
+            advance(run, toolbox, crossover_probability, stats)
+            wish = _call(callbacks, run)
     if run.stop_reason == "interrupt" and not keep_on_interrupt:
         raise KeyboardInterrupt
     return run
+
+
+def _call(callbacks: Sequence[Callback], run: Evolution) -> str:
+    """Call all callbacks; return why the run stops if one of them wishes it."""
+    begin = time.perf_counter() - run.seconds
+    try:
+        wishes = [callback(run) is True for callback in callbacks]
+    except Exception as error:
+        run.stop_reason = "callback_error"
+        raise CallbackError(run) from error
+    run.seconds = time.perf_counter() - begin
+    return "callback" if any(wishes) else ""
+
+
+def _limit_reached(
+    run: Evolution, max_generations: int, patience: int | None, time_limit: float | None
+) -> str:
+    """Return the name of the limit that a run has reached, if any."""
+    if run.generation >= max_generations:
+        return "max_generations"
+    if patience is not None and run.generation - run.last_improvement >= patience:
+        return "patience"
+    if time_limit is not None and run.seconds >= time_limit:
+        return "time_limit"
+    return ""

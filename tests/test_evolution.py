@@ -7,8 +7,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pandas as pd
 import pytest
 from deap import tools
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from evotree import (
@@ -20,6 +23,7 @@ from evotree import (
     make_toolbox,
     to_frame,
 )
+from evotree.evolution import CallbackError
 from evotree.fitness.objectives import FitnessQualitySize
 from evotree.individual import FitnessMax
 from evotree.operators.initialization import init_dipolar
@@ -284,3 +288,44 @@ def test_tests_on_many_features_count_as_nodes(iris):
     assert toolbox.evaluate(individual)[1] == pytest.approx(len(individual) + 3 * n_tests)
     with pytest.raises(ValueError, match=r"weight_penalty=0.03.* allowed is 0.0"):
         make_toolbox(iris, weight_penalty=0.03, **options | {"size_penalty": 0.0})
+
+
+def without_seconds(logbook):
+    """Return the records of a run without their times."""
+    table = to_frame(logbook)
+    return table.drop(columns=[name for name in table if name.endswith("seconds")])
+
+
+@pytest.mark.parametrize("refinement", [None, "tao"])
+@given(st.integers(0, 12))
+@settings(max_examples=6, deadline=None)
+def test_a_run_that_stopped_goes_on_as_if_it_had_not(iris, refinement, stop):
+    limits = {"max_generations": 12}
+    toolboxes = [
+        make_toolbox(iris, refinement=refinement, keep_duplicates=stop % 2 == 0, random_state=stop)
+        for _ in range(2)
+    ]
+    whole = evolve(toolboxes[0].population(n=20), toolboxes[0], **limits)
+    half = evolve(toolboxes[1].population(n=20), toolboxes[1], max_generations=stop)
+    rest = evolve(half, toolboxes[1], **limits)
+    assert rest is half and rest.stop_reason == "max_generations"
+    assert all(a == b for a, b in zip(whole.population, rest.population, strict=True))
+    pd.testing.assert_frame_equal(without_seconds(whole.logbook), without_seconds(rest.logbook))
+    assert list(whole.hall_of_fame) == list(rest.hall_of_fame)
+    assert whole.last_improvement == rest.last_improvement
+    assert evolve(rest, toolboxes[1], max_generations=5).generation == 12
+
+
+def test_a_callback_that_fails_loses_nothing(iris):
+    def fail(state):
+        if state.generation == 7:
+            raise LookupError("no such thing")
+
+    with pytest.raises(CallbackError, match="generation 7") as caught:
+        run(iris, callbacks=[fail])
+    assert isinstance(caught.value.__cause__, LookupError)
+    kept = caught.value.run
+    assert (kept.generation, kept.stop_reason) == (7, "callback_error")
+    assert len(kept.logbook) == 8 and kept.best.fitness.valid
+    on = evolve(kept, make_toolbox(iris, random_state=0), max_generations=9)
+    assert on.generation == 9
