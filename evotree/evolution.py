@@ -258,22 +258,40 @@ def evolve(
             run, wish = population, ""
         else:
             run = start(population, toolbox, stats, hall_of_fame)
-            wish = _call(callbacks, run)
+            wish = call_all(callbacks, run)
         while True:
-            run.stop_reason = wish or _limit_reached(run, max_generations, patience, time_limit)
+            run.stop_reason = wish or limit_reached(run, max_generations, patience, time_limit)
             if not run.stop_reason and interrupted():
                 run.stop_reason = "interrupt"
             if run.stop_reason:
                 break
             advance(run, toolbox, crossover_probability, stats)
-            wish = _call(callbacks, run)
+            wish = call_all(callbacks, run)
     if run.stop_reason == "interrupt" and not keep_on_interrupt:
         raise KeyboardInterrupt
     return run
 
 
-def _call(callbacks: Sequence[Callback], run: Evolution) -> str:
-    """Call all callbacks; return why the run stops if one of them wishes it."""
+def call_all(callbacks: Sequence[Callback], run: Evolution) -> str:
+    """Call all callbacks; return why the run stops if one of them wishes it.
+
+    Parameters
+    ----------
+    callbacks : sequence of callable
+        Called with the run; one that returns True wishes it to stop.
+    run : Evolution
+        The run; the time that the callbacks take is its own.
+
+    Returns
+    -------
+    str
+        ``"callback"`` or nothing.
+
+    Raises
+    ------
+    CallbackError
+        If one of them fails.
+    """
     begin = time.perf_counter() - run.seconds
     try:
         wishes = [callback(run) is True for callback in callbacks]
@@ -284,10 +302,10 @@ def _call(callbacks: Sequence[Callback], run: Evolution) -> str:
     return "callback" if any(wishes) else ""
 
 
-def _limit_reached(
+def limit_reached(
     run: Evolution, max_generations: int, patience: int | None, time_limit: float | None
 ) -> str:
-    """Return the name of the limit that a run has reached, if any."""
+    """Return the name of the limit, one of `evolve`'s, that a run has reached, or nothing."""
     if run.generation >= max_generations:
         return "max_generations"
     if patience is not None and run.generation - run.last_improvement >= patience:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 CHAPTERS = ("fitness", "quality", "size")
 ORIGIN = "origin"
 REFINEMENT = "refinement"
+# What DEAP repeats in every chapter.
+_OF_ALL = {"gen", "nevals", "diversity", "seconds"}
 
 
 def make_statistics() -> tools.MultiStatistics:
@@ -142,3 +144,63 @@ def to_frame(logbook: tools.Logbook) -> pd.DataFrame:
         for field in table.columns.difference(frame.columns, sort=False):
             frame[f"{name}_{field}"] = table[field]
     return frame
+
+
+def join_logbooks(logbooks: Sequence[tools.Logbook], sizes: Sequence[int]) -> tools.Logbook:
+    """Return one record a generation for several populations seen as one.
+
+    Numbers of evaluations and of refinements are sums, means and deviations those of all members,
+    the best is that of the fittest population, seconds are those of the slowest.
+
+    Parameters
+    ----------
+    logbooks : sequence of deap.tools.Logbook
+        One for each population; some may have fewer records.
+    sizes : sequence of int
+        How many members each population has.
+
+    Returns
+    -------
+    deap.tools.Logbook
+        As many records as the longest has.
+    """
+    joint = make_logbook()
+    for gen in range(max(map(len, logbooks))):
+        present = [k for k, logbook in enumerate(logbooks) if len(logbook) > gen]
+        weights = [sizes[k] for k in present]
+        rows = [logbooks[k][gen] for k in present]
+        joint.record(
+            gen=gen,
+            nevals=sum(row["nevals"] for row in rows),
+            diversity=_weighted_mean([row["diversity"] for row in rows], weights),
+            seconds=max(row["seconds"] for row in rows),
+            **_join_chapters([logbooks[k].chapters for k in present], gen, weights),
+        )
+    return joint
+
+
+def _join_chapters(
+    chapters: Sequence[Mapping[str, tools.Logbook]], gen: int, sizes: Sequence[int]
+) -> dict[str, dict[str, float]]:
+    best = max(range(len(chapters)), key=lambda k: chapters[k]["fitness"][gen]["best"])
+    found: dict[str, dict[str, float]] = {}
+    for name in CHAPTERS:
+        rows = [of_one[name][gen] for of_one in chapters]
+        mean = _weighted_mean([row["mean"] for row in rows], sizes)
+        square = [row["std"] ** 2 + (row["mean"] - mean) ** 2 for row in rows]
+        std = math.sqrt(_weighted_mean(square, sizes))
+        found[name] = {"best": rows[best]["best"], "mean": mean, "std": std}
+    for name, of_all in ((ORIGIN, _weighted_mean), (REFINEMENT, _sum)):
+        rows = [of_one[name][gen] for of_one in chapters if name in of_one]
+        keys = sorted({key for row in rows for key in row} - _OF_ALL)
+        if rows:
+            found[name] = {key: of_all([row.get(key, 0) for row in rows], sizes) for key in keys}
+    return found
+
+
+def _weighted_mean(values: Sequence[float], weights: Sequence[int]) -> float:
+    return math.fsum(v * w for v, w in zip(values, weights, strict=True)) / sum(weights)
+
+
+def _sum(values: Sequence[float], _: Sequence[int]) -> float:
+    return sum(values)
