@@ -76,6 +76,15 @@ class ParetoFront(tools.ParetoFront):
         self.items[first:last] = [member]
         self._index()
 
+    def restore(self, members: Iterable[Individual]) -> None:
+        """Take the members of an earlier front, by rising size, as they are."""
+        self.items[:] = list(members)
+        sizes = [len(member) for member in self.items]
+        qualities = [member.quality for member in self.items]
+        if sizes != sorted(set(sizes)) or qualities != sorted(set(qualities)):
+            raise ValueError(f"members of the sizes {sizes} are no front.")
+        self._index()
+
     def remove(self, index: int) -> None:
         """Remove a member; a worse tree of its size may then take its place.
 

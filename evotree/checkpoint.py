@@ -1,0 +1,392 @@
+"""Checkpoints: the whole state of a run in one file, which is data and never code.
+
+A file holds the trees as arrays and all else as JSON, in NumPy's format ``.npz``. The partitions of
+the trees are no part of it: made from scratch they are the same, bit for bit. A run that goes on
+from its file reaches the end that it would have reached without.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from deap import base, tools
+
+from evotree.dataset import Dataset
+from evotree.evolution import Evolution
+from evotree.files import PathLike, check_writable, write_whole
+from evotree.fitness.objectives import FitnessQualitySize
+from evotree.history import make_logbook
+from evotree.individual import FitnessMax, Individual, Outcome
+from evotree.islands import Archipelago
+from evotree.operators.refinement import Spent
+from evotree.operators.splice import make_individual
+from evotree.tree import ObliqueTree
+
+FORMAT, VERSION = "evotree checkpoint", 1
+ARRAYS = {"weights": np.float64, "thresholds": np.float64, "subtree_size": np.int32}
+KINDS: Mapping[str, type[base.Fitness]] = {
+    kind.__name__: kind for kind in (FitnessMax, FitnessQualitySize)
+}
+"""Kinds of fitness that a file can hold."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a file holds.
+
+    Attributes
+    ----------
+    runs : list of Evolution
+        The run, or its islands.
+    settings : dict
+        What the run was told; JSON.
+    """
+
+    runs: list[Evolution]
+    settings: dict[str, Any]
+
+
+def fingerprint(dataset: Dataset) -> str:
+    """Return a checksum of the rows, targets and weights of a data set, and of its features."""
+    digest = hashlib.sha256()
+    for array in (dataset.X, dataset.y, dataset.sample_weight, dataset.mean, dataset.scale):
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    digest.update(json.dumps([*map(str, dataset.feature_names)]).encode())
+    digest.update(json.dumps([*map(str, dataset.classes.tolist())]).encode())
+    return digest.hexdigest()
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Arrays:
+    """Arrays of trees, each held once, however many trees share it."""
+
+    held: dict[str, list[np.ndarray]] = field(default_factory=lambda: {k: [] for k in ARRAYS})
+    place: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    def add(self, name: str, array: np.ndarray) -> int:
+        """Return the place of an array."""
+        key = name, id(array)
+        if key not in self.place:
+            self.place[key] = len(self.held[name])
+            self.held[name].append(array)
+        return self.place[key]
+
+    def flat(self) -> dict[str, np.ndarray]:
+        """Return the arrays one after the other, and where each begins."""
+        found = {}
+        for name, arrays in self.held.items():
+            found[name] = np.concatenate(arrays)
+            found[f"{name}_start"] = np.cumsum([0, *map(len, arrays)], dtype=np.int64)
+        return found
+
+
+def save_checkpoint(
+    path: PathLike, run: Evolution, dataset: Dataset, settings: Mapping[str, Any]
+) -> None:
+    """Write a run to a file, whole or not at all.
+
+    Parameters
+    ----------
+    path : path-like
+        The file; replaced if it is there.
+    run : Evolution or Archipelago
+        After a generation; read only.
+    dataset : Dataset
+        The rows that it evolves on; their checksum is kept.
+    settings : mapping
+        What the run was told; JSON. `load_checkpoint` returns it.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+    ValueError
+        If an individual has a kind of fitness of the user's own.
+    """
+    runs = run.islands if isinstance(run, Archipelago) else [run]
+    arrays = _Arrays()
+    state = {
+        "format": FORMAT,
+        "version": VERSION,
+        "data": fingerprint(dataset),
+        "settings": dict(settings),
+        "runs": [_describe_run(one, arrays) for one in runs],
+    }
+    content: dict[str, Any] = arrays.flat()
+    text = json.dumps(state, default=_plain)
+    content["state"] = np.frombuffer(text.encode(), dtype=np.uint8)
+    write_whole(path, lambda file: np.savez(file, **content))
+
+
+def _plain(value: Any) -> Any:
+    """Return NumPy's numbers as Python's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r} cannot be kept in a checkpoint")
+
+
+def _describe_run(run: Evolution, arrays: _Arrays) -> dict[str, Any]:
+    def all_of(members: Sequence[Individual]) -> list[dict[str, Any]]:
+        return [_describe(one, arrays) for one in members]
+
+    return {
+        "population": all_of(run.population),
+        "hall_of_fame": all_of(run.hall_of_fame.items),
+        "hall_of_fame_size": run.hall_of_fame.maxsize,
+        "pareto_front": all_of(run.pareto_front.items),
+        "logbook": list(run.logbook),
+        "chapters": {name: list(chapter) for name, chapter in run.logbook.chapters.items()},
+        "spent": list(run.spent),
+        "generation": run.generation,
+        "seconds": run.seconds,
+        "best_fitness": list(run.best_fitness),
+        "last_improvement": run.last_improvement,
+        "origins": run.origins,
+    }
+
+
+def _describe(individual: Individual, arrays: _Arrays) -> dict[str, Any]:
+    kind = type(individual.fitness)
+    if KINDS.get(kind.__name__) is not kind:
+        raise ValueError(
+            f"a fitness of the kind {kind.__name__} cannot be kept: known are {', '.join(KINDS)}."
+        )
+    stream = individual.stream
+    return {
+        "nodes": [arrays.add(name, getattr(individual, name)) for name in ARRAYS],
+        "kind": kind.__name__,
+        "fitness": list(individual.fitness.wvalues),
+        "stream": None if stream is None else int(stream[0]),
+        "origin": individual.origin,
+        "outcome": None if individual.outcome is None else list(individual.outcome),
+    }
+
+
+# ---- reading -------------------------------------------------------------------------------------
+
+
+def load_checkpoint(path: PathLike, dataset: Dataset) -> Checkpoint:
+    """Read a run from a file.
+
+    Nothing in the file is executed, and no more memory is taken than the file is long and the
+    partitions of its trees need.
+
+    Parameters
+    ----------
+    path : path-like
+        Written by `save_checkpoint`.
+    dataset : Dataset
+        The rows that the run evolves on.
+
+    Returns
+    -------
+    Checkpoint
+        The run or its islands, and its settings.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If it is no checkpoint, is torn, or is one of other rows.
+    """
+    with open(path, "rb"):  # says what is wrong with the path itself
+        pass
+    try:
+        arrays, state = _read(path)
+        if state["data"] != fingerprint(dataset):
+            raise _Refused("is a checkpoint of other rows")
+        load = _Loader(arrays, dataset)
+        runs = [load.run(data) for data in state["runs"]]
+        settings = dict(state["settings"])
+    except _Refused as refused:
+        raise ValueError(f"{path} {refused}.") from None
+    except (
+        ArithmeticError,
+        AttributeError,
+        EOFError,
+        LookupError,
+        MemoryError,
+        OSError,
+        RecursionError,
+        TypeError,
+        ValueError,
+        zipfile.BadZipFile,
+    ) as error:
+        raise ValueError(f"{path} is no checkpoint, or is torn: {error!r}.") from error
+    if not runs:
+        raise ValueError(f"{path} holds no run.")
+    return Checkpoint(runs, settings)
+
+
+class _Refused(Exception):
+    """A file that is what it seems to be, and still cannot be used."""
+
+
+def _read(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Return the arrays and the JSON of a file."""
+    with zipfile.ZipFile(path) as archive:
+        # What is not compressed is no longer than the file.
+        if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
+            raise _Refused("is no checkpoint: it is compressed")
+        arrays = {}
+        for name in ("state", *ARRAYS, *(f"{name}_start" for name in ARRAYS)):
+            with archive.open(f"{name}.npy") as file:
+                size = archive.getinfo(f"{name}.npy").file_size
+                arrays[name] = _read_array(file, size)
+    state = json.loads(arrays.pop("state").tobytes().decode())
+    if state["format"] != FORMAT:
+        raise _Refused("is no checkpoint")
+    if state["version"] != VERSION:
+        raise _Refused(f"is a checkpoint of version {state['version']!r}; known is {VERSION}")
+    return arrays, state
+
+
+def _read_array(file: Any, size: int) -> np.ndarray:
+    """Read an array that is announced to be no longer than its file."""
+    version = np.lib.format.read_magic(file)
+    if version != (1, 0):
+        raise ValueError(f"an array of version {version}")
+    shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    if dtype.hasobject or is_fortran or math.prod(shape) * dtype.itemsize > size:
+        raise ValueError(f"an array of {shape} {dtype}")
+    content = file.read(math.prod(shape) * dtype.itemsize)
+    return np.frombuffer(content, dtype=dtype).reshape(shape)
+
+
+class _Loader:
+    """Makes runs of what a file holds."""
+
+    def __init__(self, arrays: Mapping[str, np.ndarray], dataset: Dataset) -> None:
+        self.dataset = dataset
+        self.held: list[list[np.ndarray]] = []
+        for name, dtype in ARRAYS.items():
+            flat, start = arrays[name], arrays[f"{name}_start"]
+            if flat.dtype != dtype or start.dtype != np.int64 or start.ndim != 1:
+                raise ValueError(f"{name} is of type {flat.dtype}")
+            bounds = start.tolist()
+            if bounds[0] != 0 or bounds[-1] != len(flat) or bounds != sorted(bounds):
+                raise ValueError(f"{name}_start does not part {name}")
+            parts = zip(bounds[:-1], bounds[1:], strict=True)
+            self.held.append([flat[a:b].copy() for a, b in parts])
+        self.made: dict[tuple[int, ...], Individual] = {}
+
+    def individual(self, data: Mapping[str, Any]) -> Individual:
+        """Make one individual; equal trees share their arrays as before."""
+        places = tuple(data["nodes"])
+        if places not in self.made:
+            if any(not isinstance(at, int) or at < 0 for at in places):
+                raise ValueError(f"nodes={places!r}")
+            nodes = [arrays[at] for arrays, at in zip(self.held, places, strict=True)]
+            weights, thresholds, subtree_size = nodes
+            n_features = self.dataset.X.shape[1]
+            if weights.ndim != 2 or weights.shape[1] != n_features:
+                raise ValueError(f"weights of shape {weights.shape}")
+            ObliqueTree(weights, thresholds, subtree_size, np.zeros((len(weights), 1))).validate()
+            made = make_individual(self.dataset, weights, thresholds, subtree_size)
+            if len(made) == len(weights):
+                # Some arrays may be shared with others, by which clones are known.
+                made.weights, made.thresholds, made.subtree_size = nodes
+            self.made[places] = made
+        one = self.made[places].clone()
+        one.fitness = KINDS[data["kind"]]()
+        one.fitness.wvalues = tuple(float(value) for value in data["fitness"])
+        if one.fitness.wvalues and len(one.fitness.wvalues) != len(one.fitness.weights):
+            raise ValueError(f"fitness={data['fitness']!r}")
+        if data["stream"] is not None:
+            one.stream = np.array([data["stream"]], dtype=np.uint64)
+        one.origin = str(data["origin"])
+        if data["outcome"] is not None:
+            operator, gain, seconds = data["outcome"]
+            one.outcome = Outcome(str(operator), float(gain), float(seconds))
+        return one
+
+    def run(self, data: Mapping[str, Any]) -> Evolution:
+        """Make one run."""
+        population = [self.individual(one) for one in data["population"]]
+        if len(population) < 2 or not all(one.fitness.wvalues for one in population):
+            raise ValueError(f"a population of {len(population)} individuals")
+        run = Evolution(population)
+        run.hall_of_fame = tools.HallOfFame(int(data["hall_of_fame_size"]))
+        run.hall_of_fame.items[:] = [self.individual(one) for one in data["hall_of_fame"]]
+        run.hall_of_fame.keys[:] = [one.fitness for one in reversed(run.hall_of_fame.items)]
+        run.pareto_front.restore([self.individual(one) for one in data["pareto_front"]])
+        run.logbook = _logbook(data["logbook"], data["chapters"])
+        evaluations, seconds = data["spent"]
+        run.spent = Spent(int(evaluations), float(seconds))
+        run.generation, run.seconds = int(data["generation"]), float(data["seconds"])
+        run.best_fitness = tuple(float(value) for value in data["best_fitness"])
+        run.last_improvement = int(data["last_improvement"])
+        run.origins = [str(name) for name in data["origins"]]
+        if not 0 <= run.last_improvement <= run.generation == len(run.logbook) - 1:
+            raise ValueError(f"generation {run.generation} of {len(run.logbook)} records")
+        return run
+
+
+def _logbook(records: Sequence[Any], chapters: Mapping[str, Sequence[Any]]) -> tools.Logbook:
+    logbook = make_logbook()
+    logbook.extend(dict(record) for record in records)
+    for name, rows in chapters.items():
+        if len(rows) != len(records):
+            raise ValueError(f"the chapter {name} has {len(rows)} records")
+        logbook.chapters[name].extend(dict(row) for row in rows)
+    return logbook
+
+
+# ---- as a callback -------------------------------------------------------------------------------
+
+
+@dataclass
+class CheckpointWriter:
+    """A callback that writes a run to a file every some generations.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    dataset : Dataset
+        The rows that the run evolves on.
+    settings : mapping, optional
+        What `save_checkpoint` keeps with the run; JSON.
+    every : int, at least 1, default=10
+        Generations between two writings; where islands evolve, at the end of an epoch.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+    ValueError
+        If `every` is less than 1.
+    """
+
+    path: PathLike
+    dataset: Dataset
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    every: int = 10
+
+    def __post_init__(self) -> None:
+        if self.every < 1:
+            raise ValueError(f"checkpoint_every={self.every!r}: allowed are integers from 1.")
+        check_writable(self.path)
+        self._written = 0
+
+    def __call__(self, run: Evolution) -> None:
+        """Write the run if it is time to."""
+        if run.generation - self._written >= self.every:
+            self.write(run)
+
+    def write(self, run: Evolution) -> None:
+        """Write the run."""
+        save_checkpoint(self.path, run, self.dataset, self.settings)
+        self._written = run.generation
