@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Executor
+from copy import deepcopy
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -12,39 +15,36 @@ import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from evotree.checkpoint import CheckpointWriter, fingerprint
 from evotree.dataset import SCALINGS, Dataset
 from evotree.estimators.base import TreeEstimator, preset
+from evotree.estimators.choosing import ChoosesSettings
+from evotree.estimators.continuing import (
+    Continuation,
+    Told,
+    compared,
+    describe,
+)
 from evotree.estimators.presets import EVOLUTION_PRESETS
-from evotree.estimators.running import counting_bar, mapping_threads, progress_bar, thread_map
-from evotree.estimators.settings import Setting, candidate_settings, resample
+from evotree.estimators.running import island_executor, mapping_threads, progress_bar
+from evotree.estimators.settings import Setting
 from evotree.estimators.teachers import ENSEMBLE
-from evotree.evolution import Callback, Evolution, evolve
+from evotree.evolution import Callback, CallbackError, Evolution, evolve
+from evotree.files import PathLike
 from evotree.individual import Individual
+from evotree.islands import TOPOLOGIES, Archipelago, evolve_islands, island_seeds
 from evotree.operators.linear_fit import PENALTIES
 from evotree.operators.pruning import prune
 from evotree.operators.refinement import Refinement, as_refinement
-from evotree.operators.seeding import TAO, seeding_shares
 from evotree.operators.splice import make_individual
-from evotree.operators.tao_seeds import init_tao
 from evotree.pareto import ParetoFront, select
-from evotree.rng import make_streams, seed_from
 from evotree.toolbox import ALGORITHMS, make_toolbox
 from evotree.tree import ObliqueTree
-from evotree.tuning import SIZE_PENALTIES, best_prunings, choose_settings
 
 _OWN_STREAMS = 2**62  # the number of a generation that no run reaches
-_HELD_OUT_ROWS = 1500  # so many rows are held out, if that takes no more than five folds
-_FOLDS = 5
-_STANDARD_ERRORS = 1.0
-_SEEDS_EACH = 2  # for each charge for a node that is tried
-_GENERATIONS_SHARE = 3  # an evolution on a part of the rows has so many times fewer generations
 
 
-def _is_auto(value: Any) -> bool:
-    return isinstance(value, str) and value == "auto"
-
-
-class EvolvedTree(TreeEstimator):
+class EvolvedTree(ChoosesSettings, TreeEstimator):
     """An estimator whose tree is found by evolving a population of whole trees."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -69,9 +69,18 @@ class EvolvedTree(TreeEstimator):
         "max_origin_share": [Interval(Real, 0.0, 1.0, closed="right")],
         "keep_duplicates": ["boolean"],
         "algorithm": [StrOptions(set(ALGORITHMS))],
+        "n_islands": [Interval(Integral, 1, None, closed="left")],
+        "migration_interval": [Interval(Integral, 1, None, closed="left")],
+        "migration_size": [Interval(Integral, 0, None, closed="left")],
+        "topology": [StrOptions(set(TOPOLOGIES))],
+        "checkpoint": [str, os.PathLike, None],
+        "checkpoint_every": [Interval(Integral, 1, None, closed="left")],
+        "resume_from": [str, os.PathLike, None],
+        "warm_start": ["boolean"],
         "keep_on_interrupt": ["boolean"],
         "random_state": ["random_state", np.random.Generator],
         "n_jobs": [Integral, None],
+        "executor": [HasMethods(["submit"]), None],
         "verbose": ["verbose"],
         "callbacks": ["array-like", None],
     }
@@ -102,9 +111,18 @@ class EvolvedTree(TreeEstimator):
         max_origin_share: float = 1.0,
         keep_duplicates: bool = False,
         algorithm: str = "penalized",
+        n_islands: int = 1,
+        migration_interval: int = 10,
+        migration_size: int = 2,
+        topology: str = "ring",
+        checkpoint: PathLike | None = None,
+        checkpoint_every: int = 10,
+        resume_from: PathLike | None = None,
+        warm_start: bool = False,
         keep_on_interrupt: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
+        executor: Executor | None = None,
         verbose: int = 0,
         callbacks: Iterable[Callback] | None = None,
     ) -> None:
@@ -129,9 +147,18 @@ class EvolvedTree(TreeEstimator):
         self.max_origin_share = max_origin_share
         self.keep_duplicates = keep_duplicates
         self.algorithm = algorithm
+        self.n_islands = n_islands
+        self.migration_interval = migration_interval
+        self.migration_size = migration_size
+        self.topology = topology
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.resume_from = resume_from
+        self.warm_start = warm_start
         self.keep_on_interrupt = keep_on_interrupt
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.executor = executor
         self.verbose = verbose
         self.callbacks = callbacks
 
@@ -182,45 +209,66 @@ class EvolvedTree(TreeEstimator):
         """
         self._validate_params()
         self.dataset_ = dataset = self._make_dataset(X, y, sample_weight, self.scaling)
-        seed = seed_from(self.random_state)
-        choosing, resampling = make_streams(seed, _OWN_STREAMS, 2)
         begin, interrupted = time.perf_counter(), False
-        n_rows = dataset.X.shape[0]
-        setting, self.size_penalty_ = self._settings(n_rows)[0], self._size_penalties()[0]
+        before = self._before(dataset)
         try:
-            setting, self.size_penalty_ = self._choose(dataset, seed, choosing, resampling.copy())
+            told = self._choose_anew(dataset) if before is None else before.told
         except KeyboardInterrupt:
             if not self.keep_on_interrupt:
                 raise
-            interrupted = True
-        self.setting_ = setting
-        rows = resample(dataset, setting, resampling)
+            told, interrupted = self._first_choice(dataset), True
+        self.setting_, self.size_penalty_ = told.setting, told.size_penalty
+        rows = self._resample(dataset, told)
+        islands = None if before is None else before.islands
+        n_generations = 0 if interrupted else self.max_generations
         time_left = None
         if self.time_limit is not None:
             time_left = self.time_limit - (time.perf_counter() - begin)
-        n_generations = 0 if interrupted else self.max_generations
+            time_left += 0.0 if islands is None else max(island.seconds for island in islands)
+        writers: tuple[CheckpointWriter, ...] = ()
+        if self.checkpoint is not None:
+            described = describe(self, told)
+            writers = (CheckpointWriter(self.checkpoint, rows, described, self.checkpoint_every),)
+        failure = None
         with progress_bar(n_generations, disable=not self.verbose) as show:
-            run = self._evolve(
-                rows,
-                setting,
-                self.size_penalty_,
-                seed,
-                max_generations=n_generations,
-                time_limit=time_left,
-                callbacks=(show, *(self.callbacks or ())),
-                keep_on_interrupt=self.keep_on_interrupt,
-            )
-        run.pareto_front.add_prunings(rows)
+            try:
+                run = self._evolve(
+                    rows,
+                    *told[1:],
+                    told.seed,
+                    n_islands=self.n_islands,
+                    islands=islands,
+                    max_generations=n_generations,
+                    time_limit=time_left,
+                    callbacks=(show, *writers, *(self.callbacks or ())),
+                    keep_on_interrupt=self.keep_on_interrupt,
+                )
+            except CallbackError as error:
+                run, failure = error.run, error.__cause__
+        for writer in writers:
+            writer.write(run)
+        self._keep(run, rows, told)
+        if interrupted:
+            self.stop_reason_ = "interrupt"
+        if failure is not None:
+            raise failure
+        return self
+
+    def _keep(self, run: Evolution, rows: Dataset, told: Told) -> None:
+        """Set the fitted attributes."""
+        if self.warm_start:
+            islands = run.islands if isinstance(run, Archipelago) else [run]
+            self._last = Continuation(told, compared(self), fingerprint(rows), islands)
+        self.pareto_front_ = deepcopy(run.pareto_front)
+        self.pareto_front_.add_prunings(rows)
         best = run.best
         if self.algorithm == "nsga2":
-            best = self._select(run.pareto_front, "fitness")
+            best = self._select(self.pareto_front_, "fitness")
         self.tree_ = self._finish(best)
         self.history_ = run.logbook
         self.hall_of_fame_ = run.hall_of_fame
-        self.pareto_front_ = run.pareto_front
         self.n_generations_ = run.generation
-        self.stop_reason_ = "interrupt" if interrupted else run.stop_reason
-        return self
+        self.stop_reason_ = run.stop_reason
 
     def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
         """Choose another tree of the Pareto front; it becomes `tree_`.
@@ -265,79 +313,6 @@ class EvolvedTree(TreeEstimator):
             weight_penalty=self.weight_penalty,
         )
 
-    def _settings(self, n_rows: int) -> list[Setting]:
-        """Return the settings among which cross-validation chooses."""
-        given = {name: getattr(self, name) for name in Setting._fields}
-        given = {name: value for name, value in given.items() if not _is_auto(value)}
-        if self.refinement is None:  # nothing is fitted that they could regularize
-            given = {"C": 1.0, "penalty": "l2"} | given
-        return candidate_settings(given, n_rows)
-
-    def _size_penalties(self) -> tuple[float, ...]:
-        """Return the charges for a node among which cross-validation chooses, falling."""
-        return SIZE_PENALTIES if self.size_penalty == "auto" else (float(self.size_penalty),)
-
-    def _choose(
-        self, dataset: Dataset, seed: int, choosing: np.ndarray, resampling: np.ndarray
-    ) -> tuple[Setting, float]:
-        """Return the setting and the charge for a node."""
-        n_rows = dataset.X.shape[0]
-        n_folds = min(_FOLDS, max(1, round(_HELD_OUT_ROWS * _FOLDS / n_rows)))
-        settings = self._settings(n_rows)
-        half = each = None
-        if self.time_limit is not None:
-            half = 0.5 * self.time_limit
-            each = half / (n_folds * len(settings))
-
-        def search(
-            rows: Dataset, setting: Setting, size_penalties: Sequence[float]
-        ) -> list[list[Individual]]:
-            resampled = resample(rows, setting, resampling.copy())
-            trees = self._make_candidates(resampled, setting, size_penalties, seed, each)
-            count()
-            return [
-                best_prunings(trees, resampled, charge, self.weight_penalty)
-                for charge in size_penalties
-            ]
-
-        with counting_bar("settings tried", disable=not self.verbose) as count:
-            return choose_settings(
-                dataset,
-                search,
-                settings,
-                choosing,
-                size_penalties=self._size_penalties(),
-                n_folds=_FOLDS,
-                max_folds=n_folds,
-                standard_errors=_STANDARD_ERRORS,
-                time_limit=half,
-            )
-
-    def _make_candidates(
-        self,
-        dataset: Dataset,
-        setting: Setting,
-        size_penalties: Sequence[float],
-        seed: int,
-        time_limit: float | None,
-    ) -> list[Individual]:
-        """Return trees that show what a setting is worth, at all charges for a node.
-
-        Where an evolution starts from optimized trees, these say it, at a fraction of its cost.
-        """
-        if TAO not in seeding_shares(self.seeding):
-            n_generations = -(-self.max_generations // _GENERATIONS_SHARE)
-            limits = {"max_generations": n_generations, "time_limit": time_limit}
-            return self._evolve(dataset, setting, size_penalties[-1], seed, **limits).population
-        charges = [charge for charge in size_penalties for _ in range(_SEEDS_EACH)]
-        C, min_rows = Refinement(C=setting.C).bounds(), self.min_samples_split
-
-        def make(charge: float, stream: np.ndarray) -> Individual:
-            return init_tao(dataset, charge, stream, C, setting.penalty, min_rows=min_rows)
-
-        with thread_map(self.n_jobs, dataset.X.shape[0]) as mapper:
-            return list(mapper(make, charges, make_streams(seed, 0, len(charges))))
-
     def _finish(self, best: Individual) -> ObliqueTree:
         """Return a tree over raw features whose leaves predict by the training rows alone."""
         tree = best.weights, best.thresholds, best.subtree_size
@@ -345,31 +320,62 @@ class EvolvedTree(TreeEstimator):
         return self.dataset_.to_raw(individual.to_tree())
 
     def _evolve(
-        self, dataset: Dataset, setting: Setting, size_penalty: float, seed: int, **limits: Any
+        self,
+        dataset: Dataset,
+        setting: Setting,
+        size_penalty: float,
+        seed: int,
+        n_islands: int = 1,
+        islands: list[Evolution] | None = None,
+        **limits: Any,
     ) -> Evolution:
         refinement = as_refinement(self.refinement)
         if refinement is not None:
             refinement = replace(refinement, C=setting.C, penalty=setting.penalty)
-        toolbox = make_toolbox(
-            dataset,
-            size_penalty=size_penalty,
-            weight_penalty=self.weight_penalty,
-            mutation_probability=self.mutation_probability,
-            dipolar_probability=self.dipolar_probability,
-            min_rows=self.min_samples_split,
-            seeding=self.seeding,
-            initial_trees=self.initial_trees or (),
-            refinement=refinement,
-            max_origin_share=self.max_origin_share,
-            keep_duplicates=self.keep_duplicates,
-            algorithm=self.algorithm,
-            random_state=seed,
-        )
-        with mapping_threads(toolbox, self.n_jobs, dataset.X.shape[0]):
-            return evolve(
-                toolbox.population(n=self.population_size),
-                toolbox,
-                crossover_probability=self.crossover_probability,
-                patience=self.patience,
-                **limits,
+        toolboxes = [
+            make_toolbox(
+                dataset,
+                size_penalty=size_penalty,
+                weight_penalty=self.weight_penalty,
+                mutation_probability=self.mutation_probability,
+                dipolar_probability=self.dipolar_probability,
+                min_rows=self.min_samples_split,
+                seeding=self.seeding,
+                initial_trees=self.initial_trees or (),
+                refinement=refinement,
+                max_origin_share=self.max_origin_share,
+                keep_duplicates=self.keep_duplicates,
+                algorithm=self.algorithm,
+                random_state=of_island,
             )
+            for of_island in island_seeds(seed, n_islands)
+        ]
+        limits |= {"crossover_probability": self.crossover_probability, "patience": self.patience}
+        if n_islands > 1:
+            with island_executor(self.executor, self.n_jobs) as executor:
+                return evolve_islands(
+                    toolboxes,
+                    population_size=self.population_size,
+                    migration_interval=self.migration_interval,
+                    migration_size=self.migration_size,
+                    topology=self.topology,
+                    executor=executor,
+                    islands=islands,
+                    **limits,
+                )
+        (toolbox,) = toolboxes
+        with mapping_threads(toolbox, self.n_jobs, dataset.X.shape[0]):
+            first = toolbox.population(n=self.population_size) if islands is None else islands[0]
+            return evolve(first, toolbox, **limits)
+
+    def __sklearn_clone__(self) -> Self:
+        """Return a clone with the same executor, which cannot be copied."""
+        executor, self.executor = self.executor, None
+        try:
+            return super().__sklearn_clone__().set_params(executor=executor)
+        finally:
+            self.executor = executor
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: an executor stays where it is."""
+        return {**super().__getstate__(), "executor": None}

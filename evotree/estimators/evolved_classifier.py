@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Executor
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
@@ -10,6 +11,7 @@ from sklearn.utils._param_validation import StrOptions
 from evotree.estimators.base import TreeClassifier
 from evotree.estimators.evolved import EvolvedTree
 from evotree.evolution import Callback
+from evotree.files import PathLike
 
 
 class EvoTreeClassifier(TreeClassifier, EvolvedTree):
@@ -83,6 +85,25 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         size, from which the charge then chooses.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as scikit-learn means them.
+    n_islands : int, at least 1, default=1
+        So many populations evolve apart and exchange their best. Callbacks are then called, and
+        limits looked at, when the generations between two exchanges are over.
+    migration_interval : int, at least 1, default=10
+        Generations between two exchanges.
+    migration_size : int, at least 0, default=2
+        How many arrive at each island, in the places of its worst.
+    topology : {"ring", "complete"}, default="ring"
+        Where they come from: the island before, or all others.
+    checkpoint : path-like or None, default=None
+        A file, data and never code, that the evolution is written to as it goes on.
+    checkpoint_every : int, at least 1, default=10
+        Generations between two writings.
+    resume_from : path-like or None, default=None
+        Such a file: its evolution goes on, to the end that it would have reached. The rows and all
+        parameters must be the same, but for limits, threads and files.
+    warm_start : bool, default=False
+        Whether `fit` goes on with the evolution of the fit before, where the rows and the
+        parameters are the same, up to `max_generations` in all.
     keep_on_interrupt : bool, default=False
         Whether Ctrl-C ends `fit` with the best tree so far, instead of raising KeyboardInterrupt;
         either way at the end of the present generation.
@@ -91,6 +112,9 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
     n_jobs : int or None, default=None
         Number of threads that make seeds and breed offspring, used where rows are many; -1 means
         all cores.
+    executor : concurrent.futures.Executor or None, default=None
+        Where islands evolve: processes, ``Client().get_executor()`` of Dask and the like; by
+        default `n_jobs` threads. The tree is the same.
     verbose : int, default=0
         Above 0, a progress bar is shown.
     callbacks : list of callable or None, default=None
@@ -172,9 +196,18 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         keep_duplicates: bool = False,
         algorithm: str = "penalized",
         class_weight: Mapping[Any, float] | str | None = None,
+        n_islands: int = 1,
+        migration_interval: int = 10,
+        migration_size: int = 2,
+        topology: str = "ring",
+        checkpoint: PathLike | None = None,
+        checkpoint_every: int = 10,
+        resume_from: PathLike | None = None,
+        warm_start: bool = False,
         keep_on_interrupt: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
+        executor: Executor | None = None,
         verbose: int = 0,
         callbacks: Iterable[Callback] | None = None,
     ) -> None:
@@ -200,9 +233,18 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
             max_origin_share=max_origin_share,
             keep_duplicates=keep_duplicates,
             algorithm=algorithm,
+            n_islands=n_islands,
+            migration_interval=migration_interval,
+            migration_size=migration_size,
+            topology=topology,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            resume_from=resume_from,
+            warm_start=warm_start,
             keep_on_interrupt=keep_on_interrupt,
             random_state=random_state,
             n_jobs=n_jobs,
+            executor=executor,
             verbose=verbose,
             callbacks=callbacks,
         )

@@ -77,6 +77,25 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     algorithm : {"penalized", "nsga2"}, default="penalized"
         Whether the fitness charges for nodes, or NSGA-II evolves the whole front of quality against
         size, from which the charge then chooses.
+    n_islands : int, at least 1, default=1
+        So many populations evolve apart and exchange their best. Callbacks are then called, and
+        limits looked at, when the generations between two exchanges are over.
+    migration_interval : int, at least 1, default=10
+        Generations between two exchanges.
+    migration_size : int, at least 0, default=2
+        How many arrive at each island, in the places of its worst.
+    topology : {"ring", "complete"}, default="ring"
+        Where they come from: the island before, or all others.
+    checkpoint : path-like or None, default=None
+        A file, data and never code, that the evolution is written to as it goes on.
+    checkpoint_every : int, at least 1, default=10
+        Generations between two writings.
+    resume_from : path-like or None, default=None
+        Such a file: its evolution goes on, to the end that it would have reached. The rows and all
+        parameters must be the same, but for limits, threads and files.
+    warm_start : bool, default=False
+        Whether `fit` goes on with the evolution of the fit before, where the rows and the
+        parameters are the same, up to `max_generations` in all.
     keep_on_interrupt : bool, default=False
         Whether Ctrl-C ends `fit` with the best tree so far, instead of raising KeyboardInterrupt;
         either way at the end of the present generation.
@@ -85,6 +104,9 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     n_jobs : int or None, default=None
         Number of threads that make seeds and breed offspring, used where rows are many; -1 means
         all cores.
+    executor : concurrent.futures.Executor or None, default=None
+        Where islands evolve: processes, ``Client().get_executor()`` of Dask and the like; by
+        default `n_jobs` threads. The tree is the same.
     verbose : int, default=0
         Above 0, a progress bar is shown.
     callbacks : list of callable or None, default=None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -56,3 +56,14 @@ def progress_bar(max_generations: int, disable: bool) -> Iterator[Callback]:
             bar.update(run.generation - bar.n)
 
         yield show
+
+
+@contextmanager
+def island_executor(executor: Executor | None, n_jobs: int | None) -> Iterator[Executor | None]:
+    """Yield what islands evolve on: what was given, threads, or None for this one."""
+    n_threads = effective_n_jobs(n_jobs)
+    if executor is not None or n_threads == 1:
+        yield executor
+        return
+    with ThreadPoolExecutor(n_threads) as threads:
+        yield threads

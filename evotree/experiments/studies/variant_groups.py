@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evotree.estimators import EvoTreeClassifier
+from evotree.estimators.continuing import FREE
 from evotree.estimators.settings import SETTINGS, Setting
 from evotree.estimators.teachers import ENSEMBLE
 from evotree.experiments.studies.benchmark import CHOSEN_ON
@@ -179,8 +180,12 @@ def settings_of(overrides: dict[str, Any]) -> str:
         named = {str(name): round(share, 9) for name, share in refinement.shares().items()}
         parameters["refinement"] = replace(refinement, operators=named)
     # The seed differs from fold to fold; the others change no tree.
-    for name in ("random_state", "n_jobs", "verbose", "callbacks", "keep_on_interrupt"):
-        del parameters[name]
+    for name in FREE & parameters.keys() - {"initial_trees", "max_generations", "patience"}:
+        if name != "time_limit":
+            del parameters[name]
+    if parameters["n_islands"] == 1:
+        for name in ("n_islands", "migration_interval", "migration_size", "topology"):
+            del parameters[name]
     described = sorted(parameters.items()), SETTINGS, SIZE_PENALTIES
     return f"{zlib.crc32(repr(described).encode()):08x}"
 

@@ -1,0 +1,160 @@
+"""What an evolution begins with: the settings that cross-validation chooses, or an earlier run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from evotree.checkpoint import fingerprint, load_checkpoint, read_settings
+from evotree.dataset import Dataset
+from evotree.estimators.continuing import Continuation, Told, compared, read_told
+from evotree.estimators.running import counting_bar, thread_map
+from evotree.estimators.settings import Setting, candidate_settings, resample
+from evotree.evolution import Evolution
+from evotree.files import PathLike
+from evotree.individual import Individual
+from evotree.operators.refinement import Refinement
+from evotree.operators.seeding import TAO, seeding_shares
+from evotree.operators.tao_seeds import init_tao
+from evotree.rng import make_streams, seed_from
+from evotree.tuning import SIZE_PENALTIES, best_prunings, choose_settings
+
+_OWN_STREAMS = 2**62  # the number of a generation that no run reaches
+_HELD_OUT_ROWS = 1500  # so many rows are held out, if that takes no more than five folds
+_FOLDS = 5
+_STANDARD_ERRORS = 1.0
+_SEEDS_EACH = 2  # for each charge for a node that is tried
+_GENERATIONS_SHARE = 3  # an evolution on a part of the rows has so many times fewer generations
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
+
+
+class ChoosesSettings:
+    """What an estimator with ``"auto"`` among its parameters chooses, and how.
+
+    Its parameters are those of `evotree.estimators.evolved.EvolvedTree`, which evolves.
+    """
+
+    size_penalty: float | str
+    weight_penalty: float
+    max_generations: int
+    time_limit: float | None
+    min_samples_split: int
+    seeding: Any
+    refinement: Any
+    n_jobs: int | None
+    verbose: int
+    random_state: Any
+    resume_from: PathLike | None
+    warm_start: bool
+
+    def _evolve(
+        self, dataset: Dataset, setting: Setting, size_penalty: float, seed: int, **limits: Any
+    ) -> Evolution:
+        raise NotImplementedError
+
+    def _before(self, dataset: Dataset) -> Continuation | None:
+        """Return the run that this fit goes on with, if any."""
+        if self.resume_from is not None:
+            told = read_told(read_settings(self.resume_from), self, self.resume_from)
+            rows = self._resample(dataset, told)
+            runs = load_checkpoint(self.resume_from, rows).runs
+            return Continuation(told, compared(self), "", runs)
+        last: Continuation | None = getattr(self, "_last", None) if self.warm_start else None
+        if last is None or last.parameters != compared(self):
+            return None
+        is_same = fingerprint(self._resample(dataset, last.told)) == last.data
+        return last if is_same else None
+
+    def _choose_anew(self, dataset: Dataset) -> Told:
+        """Return a seed, and the setting and the charge that rows held out choose."""
+        seed = seed_from(self.random_state)
+        choosing, resampling = make_streams(seed, _OWN_STREAMS, 2)
+        return Told(seed, *self._choose(dataset, seed, choosing, resampling))
+
+    def _first_choice(self, dataset: Dataset) -> Told:
+        """Return a seed, and the setting and the charge that are tried first."""
+        setting = self._settings(dataset.X.shape[0])[0]
+        return Told(seed_from(self.random_state), setting, self._size_penalties()[0])
+
+    def _resample(self, dataset: Dataset, told: Told) -> Dataset:
+        """Return the rows that the fitness is measured on."""
+        return resample(dataset, told.setting, make_streams(told.seed, _OWN_STREAMS, 2)[1])
+
+    def _settings(self, n_rows: int) -> list[Setting]:
+        """Return the settings among which cross-validation chooses."""
+        given = {name: getattr(self, name) for name in Setting._fields}
+        given = {name: value for name, value in given.items() if not _is_auto(value)}
+        if self.refinement is None:  # nothing is fitted that they could regularize
+            given = {"C": 1.0, "penalty": "l2"} | given
+        return candidate_settings(given, n_rows)
+
+    def _size_penalties(self) -> tuple[float, ...]:
+        """Return the charges for a node among which cross-validation chooses, falling."""
+        return SIZE_PENALTIES if self.size_penalty == "auto" else (float(self.size_penalty),)
+
+    def _choose(
+        self, dataset: Dataset, seed: int, choosing: np.ndarray, resampling: np.ndarray
+    ) -> tuple[Setting, float]:
+        """Return the setting and the charge for a node."""
+        n_rows = dataset.X.shape[0]
+        n_folds = min(_FOLDS, max(1, round(_HELD_OUT_ROWS * _FOLDS / n_rows)))
+        settings = self._settings(n_rows)
+        half = each = None
+        if self.time_limit is not None:
+            half = 0.5 * self.time_limit
+            each = half / (n_folds * len(settings))
+
+        def search(
+            rows: Dataset, setting: Setting, size_penalties: Sequence[float]
+        ) -> list[list[Individual]]:
+            resampled = resample(rows, setting, resampling.copy())
+            trees = self._make_candidates(resampled, setting, size_penalties, seed, each)
+            count()
+            return [
+                best_prunings(trees, resampled, charge, self.weight_penalty)
+                for charge in size_penalties
+            ]
+
+        with counting_bar("settings tried", disable=not self.verbose) as count:
+            return choose_settings(
+                dataset,
+                search,
+                settings,
+                choosing,
+                size_penalties=self._size_penalties(),
+                n_folds=_FOLDS,
+                max_folds=n_folds,
+                standard_errors=_STANDARD_ERRORS,
+                time_limit=half,
+            )
+
+    def _make_candidates(
+        self,
+        dataset: Dataset,
+        setting: Setting,
+        size_penalties: Sequence[float],
+        seed: int,
+        time_limit: float | None,
+    ) -> list[Individual]:
+        """Return trees that show what a setting is worth, at all charges for a node.
+
+        Where an evolution starts from optimized trees, these say it, at a fraction of its cost.
+        """
+        if TAO not in seeding_shares(self.seeding):
+            n_generations = -(-self.max_generations // _GENERATIONS_SHARE)
+            limits = {"max_generations": n_generations, "time_limit": time_limit}
+            run = self._evolve(dataset, setting, size_penalties[-1], seed, **limits)
+            return run.population
+        charges = [charge for charge in size_penalties for _ in range(_SEEDS_EACH)]
+        C, min_rows = Refinement(C=setting.C).bounds(), self.min_samples_split
+
+        def make(charge: float, stream: np.ndarray) -> Individual:
+            return init_tao(dataset, charge, stream, C, setting.penalty, min_rows=min_rows)
+
+        with thread_map(self.n_jobs, dataset.X.shape[0]) as mapper:
+            return list(mapper(make, charges, make_streams(seed, 0, len(charges))))
