@@ -10,14 +10,11 @@ raises nothing but `ValueError`, naming file and reason.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,6 +22,7 @@ import pandas as pd
 from evotree import __version__
 from evotree.columns import CategoricalColumn, Column, NumericColumn, encode
 from evotree.export import export_text, tree_from_dict, tree_to_dict
+from evotree.files import PathLike, check_writable, write_whole
 from evotree.tree import ObliqueTree
 
 __all__ = ["Model", "check_writable", "load_model", "save_model"]
@@ -33,7 +31,6 @@ FORMAT = "evotree model"
 VERSION = 1
 MAX_BYTES = 1 << 28
 
-PathLike: TypeAlias = str | os.PathLike[str]
 
 _SHARE = (lambda v: 0.0 <= v <= 1.0, "a number in [0, 1]")
 _AMOUNT = (lambda v: 0.0 <= v < math.inf, "a finite number of at least 0")
@@ -152,52 +149,10 @@ class Model:
         )
 
 
-def check_writable(path: PathLike) -> Path:
-    """Check that a file can be written, before the work whose result it shall take.
-
-    Parameters
-    ----------
-    path : path-like
-        The file; it is not touched.
-
-    Returns
-    -------
-    Path
-        The file itself, where `path` is a link to it.
-
-    Raises
-    ------
-    OSError
-        Naming the path and why it cannot be written.
-    """
-    real = Path(os.path.realpath(path))
-    if real.is_dir():
-        raise IsADirectoryError(f"cannot write {path}: it is a folder")
-    if real.exists() and not real.is_file():
-        raise OSError(f"cannot write {path}: it is not a regular file")
-    if real.exists() and not os.access(real, os.W_OK):
-        raise PermissionError(f"cannot write {path}: the file is write-protected")
-    if not real.parent.is_dir():
-        raise FileNotFoundError(f"cannot write {path}: there is no folder {real.parent}")
-    probe = _beside(real)
-    try:
-        probe.touch(exist_ok=False)
-        probe.unlink()
-    except OSError as error:
-        raise type(error)(f"cannot write {path}: {error.strerror or error}") from error
-    return real
-
-
-def _beside(path: Path) -> Path:
-    """Return a name in the folder of a file that no other process uses."""
-    return path.with_name(f".{path.name[:64]}.{os.getpid()}.tmp")
-
-
 def save_model(path: PathLike, model: Model) -> None:
     """Write a model to a file.
 
-    The file is written beside its place and then moved there, so that a crash leaves either the
-    old file or the new one, never half of it.
+    A crash leaves either the old file or the new one, never half of it.
 
     Parameters
     ----------
@@ -211,19 +166,8 @@ def save_model(path: PathLike, model: Model) -> None:
     OSError
         Naming the path and why it cannot be written.
     """
-    text = _to_json(_describe(model)) + "\n"
-    real = check_writable(path)
-    temporary = _beside(real)
-    try:
-        with temporary.open("x", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, real)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise type(error)(f"cannot write {path}: {error.strerror or error}") from error
+    content = (_to_json(_describe(model)) + "\n").encode()
+    write_whole(path, lambda file: file.write(content))
 
 
 def _describe(model: Model) -> dict[str, Any]:
