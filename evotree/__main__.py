@@ -1,4 +1,4 @@
-"""The command line: ``evotree demo``, ``fit``, ``predict`` and ``show``.
+"""The command line: ``evotree demo``, ``fit``, ``predict``, ``show`` and ``export``.
 
 Results go to standard output, messages and the progress bar to standard error. A mistake of the
 user's ends with one line there and exit status 2. Modules are imported by the command that uses
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from evotree import __version__
 from evotree.arguments import number, share
 from evotree.experiments.commands import add_commands
+from evotree.files import check_writable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -121,6 +122,13 @@ def _make_parser() -> argparse.ArgumentParser:
     show.add_argument("model", metavar="MODEL.json", help="a model file")
     show.add_argument("--plot", metavar="FILE.png", help="draw the tree as well")
 
+    export = commands.add_parser("export", help="write a model's tree as rules, drawing or code")
+    export.set_defaults(run=_export)
+    export.add_argument("model", metavar="MODEL.json", help="a model file")
+    about = "rules, dot, python or c (over encoded features), or sql (over the table's columns)"
+    export.add_argument("--to", metavar="FORM", required=True, help=about)
+    export.add_argument("--out", metavar="FILE", help="(standard output)")
+
     add_commands(commands)
     return parser
 
@@ -175,7 +183,7 @@ def _demo(args: argparse.Namespace) -> None:
 
 def _fit(args: argparse.Namespace) -> None:
     from evotree.experiments.datasets import read_csv
-    from evotree.model_file import check_writable, save_model
+    from evotree.model_file import save_model
     from evotree.table import check_features, features_and_target, hold_out, without_constants
 
     check_writable(args.out)
@@ -206,7 +214,7 @@ def _predict(args: argparse.Namespace) -> None:
 
     from evotree.columns import text_of
     from evotree.experiments.datasets import read_csv
-    from evotree.model_file import check_writable, load_model
+    from evotree.model_file import load_model
 
     if args.out:
         check_writable(args.out)
@@ -231,7 +239,7 @@ def _predict(args: argparse.Namespace) -> None:
 
 
 def _show(args: argparse.Namespace) -> None:
-    from evotree.model_file import check_writable, load_model
+    from evotree.model_file import load_model
 
     model = load_model(args.model)
     if args.plot:
@@ -245,6 +253,16 @@ def _show(args: argparse.Namespace) -> None:
             model.tree, feature_names=model.feature_names, class_names=_labels(model)
         )
         print(f"\nwrote {_save_figure(ax, Path(args.plot))}")
+
+
+def _export(args: argparse.Namespace) -> None:
+    from evotree.export.table import export_for_table
+    from evotree.model_file import load_model
+
+    model = load_model(args.model)
+    out = check_writable(args.out) if args.out else None
+    text = export_for_table(args.to, model.tree, model.columns, model.classes, model.spreads)
+    out.write_text(text, "utf-8") if out else print(text, end="")
 
 
 # ---- training ------------------------------------------------------------------------------------
@@ -321,8 +339,6 @@ def _labels(model: Model) -> list[str]:
 
 def _make_folder(name: str) -> Path:
     """Make a folder if it is not there, and check that files can be written to it."""
-    from evotree.model_file import check_writable
-
     folder = Path(name)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -23,10 +23,10 @@ import pandas as pd
 from evotree import __version__
 from evotree.columns import CategoricalColumn, Column, NumericColumn, encode
 from evotree.export import export_text, tree_from_dict, tree_to_dict
-from evotree.files import PathLike, check_writable, write_whole
+from evotree.files import PathLike, write_whole
 from evotree.tree import ObliqueTree
 
-__all__ = ["Model", "check_writable", "load_model", "save_model"]
+__all__ = ["Model", "load_model", "save_model"]
 
 FORMAT = "evotree model"
 VERSION = 1

@@ -1,0 +1,117 @@
+"""A tree as plain data that JSON holds without loss, and back.
+
+In: an `ObliqueTree`. Out: a dictionary of numbers and lists. What is read back may come from a file
+that others have changed, so all of it is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from evotree.tree import ObliqueTree
+
+TREE_VERSION = 1
+#: Limits of what is taken for a tree; far above anything that evolution makes.
+MAX_NODES = 100_000
+MAX_NUMBERS = 50_000_000
+
+
+def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
+    """Return a tree as plain data: numbers, lists and strings.
+
+    Parameters
+    ----------
+    tree : ObliqueTree
+        Any valid tree.
+
+    Returns
+    -------
+    dict
+        ``version`` of this form, and the four arrays of the tree as nested lists. `json.dumps`
+        writes a float so that it reads back as the same one.
+    """
+    return {
+        "version": TREE_VERSION,
+        "subtree_size": tree.subtree_size.tolist(),
+        "thresholds": tree.thresholds.tolist(),
+        "weights": tree.weights.tolist(),
+        "values": tree.values.tolist(),
+    }
+
+
+def tree_from_dict(data: Any) -> ObliqueTree:
+    """Return the tree that `tree_to_dict` made plain data of.
+
+    Parameters
+    ----------
+    data : dict
+        From `tree_to_dict`, perhaps by way of a file that others have changed: all is checked.
+
+    Returns
+    -------
+    ObliqueTree
+        Valid, and equal to the first one to the last bit.
+
+    Raises
+    ------
+    ValueError
+        Naming the entry that is missing or wrong.
+    """
+    if not isinstance(data, Mapping):
+        raise ValueError(f"the tree is {_kind(data)}, not an object with names.")
+    version = data.get("version")
+    if type(version) is not int or version < 1:
+        raise ValueError(f"the tree's version is {_kind(version)}, not a whole number above 0.")
+    if version > TREE_VERSION:
+        raise ValueError(
+            f"the tree has version {version}, made by a newer evotree: this one reads up to "
+            f"{TREE_VERSION}."
+        )
+    missing = [n for n in ("subtree_size", "thresholds", "weights", "values") if n not in data]
+    if missing:
+        raise ValueError(f"the tree has no {', '.join(missing)}.")
+    sizes = data["subtree_size"]
+    if not isinstance(sizes, list) or not 1 <= len(sizes) <= MAX_NODES:
+        raise ValueError(f"subtree_size is not a list of 1 to {MAX_NODES} numbers.")
+    if not all(type(size) is int and 1 <= size <= len(sizes) for size in sizes):
+        raise ValueError(f"subtree_size has entries that are not whole numbers in 1..{len(sizes)}.")
+    return ObliqueTree(
+        weights=_matrix(data["weights"], "weights"),
+        thresholds=_vector(data["thresholds"], "thresholds"),
+        subtree_size=np.array(sizes, dtype=np.int32),
+        values=_matrix(data["values"], "values"),
+    ).validate()
+
+
+def _kind(value: Any) -> str:
+    """Name the type of a value as a reader of JSON would."""
+    names = {dict: "an object", list: "a list", str: "a string", bool: "a truth value"}
+    return "missing" if value is None else names.get(type(value), "a number")
+
+
+def _vector(values: Any, name: str) -> np.ndarray:
+    """Return a list of numbers as an array."""
+    if not isinstance(values, list):
+        raise ValueError(f"{name} is {_kind(values)}, not a list of numbers.")
+    for value in values:
+        if type(value) is not float and type(value) is not int:
+            raise ValueError(f"{name} has an entry that is {_kind(value)}, not a number.")
+    try:
+        return np.array(values, dtype=np.float64)
+    except OverflowError:
+        raise ValueError(f"{name} has a number that is too large.") from None
+
+
+def _matrix(rows: Any, name: str) -> np.ndarray:
+    """Return a list of equally long lists of numbers as an array with at least one column."""
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, list) for row in rows):
+        raise ValueError(f"{name} is not a list of lists of numbers.")
+    lengths = {len(row) for row in rows}
+    if len(lengths) > 1 or lengths == {0}:
+        raise ValueError(f"{name} has rows of lengths {sorted(lengths)[:5]}: all must be alike.")
+    if len(rows) * len(rows[0]) > MAX_NUMBERS:
+        raise ValueError(f"{name} has more than {MAX_NUMBERS} numbers.")
+    return np.stack([_vector(row, name) for row in rows])

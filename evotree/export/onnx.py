@@ -1,0 +1,240 @@
+"""A tree as an ONNX model, by the converter interface of skl2onnx.
+
+ONNX's own tree ensembles ask for one feature at a time. Oblique trees are products of matrices
+instead (the GEMM strategy of Nakandala et al., OSDI 2020): all tests of all nodes at once, then for
+each leaf the number of its path's tests that came out as its path has it.
+"""
+
+from __future__ import annotations
+
+import numbers
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from evotree.tree import ObliqueTree
+
+MAX_LEAVES = 10_000
+
+
+def register_onnx() -> None:
+    """Tell skl2onnx how to convert the estimators of evotree, alone and in pipelines.
+
+    From then on `skl2onnx.to_onnx` and `skl2onnx.convert_sklearn` take `EvoTreeClassifier`,
+    `ObliqueTreeClassifier`, `TAOClassifier` and their regressors. Classifiers have the options
+    ``zipmap``, ``nocl`` and ``output_class_labels`` of all classifiers there; ONNX has maps of
+    shares (``zipmap``) in single precision only.
+
+    Tests are made in double precision, whatever the input is, so that the leaf is that of
+    ``predict`` on rows of the same precision; save where a row lies on a hyperplane to within
+    rounding errors, since the products of a node are added in another order (`export_python`).
+    Shares and predicted numbers are of the precision of the input.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If skl2onnx is not installed.
+
+    Notes
+    -----
+    A model has a matrix of nodes times leaves and makes all tests for all rows: good for up to some
+    hundred leaves. A tree of more than 10,000 leaves is refused at conversion, with a ValueError;
+    so are class labels that are neither strings nor whole numbers nor truth values, which ONNX
+    cannot return.
+    """
+    skl2onnx = _skl2onnx()
+    shapes = import_module("skl2onnx.common.shape_calculator")
+    options = {
+        "zipmap": [True, False, "columns"],
+        "nocl": [True, False],
+        "output_class_labels": [False, True],
+    }
+    for kind in _estimators():
+        if hasattr(kind, "predict_proba"):
+            skl2onnx.update_registered_converter(
+                kind,
+                "EvotreeClassifier",
+                shapes.calculate_linear_classifier_output_shapes,
+                _convert_classifier,
+                options=options,
+            )
+        else:
+            skl2onnx.update_registered_converter(
+                kind,
+                "EvotreeRegressor",
+                shapes.calculate_linear_regressor_output_shapes,
+                _convert_regressor,
+            )
+
+
+def to_onnx(model: Any, target_opset: int | None = None) -> Any:
+    """Return a fitted estimator as an ONNX model in double precision.
+
+    Its input is ``X``, rows of shape (n_samples, n_features). The outputs of a classifier are
+    ``label`` of shape (n_samples,), strings or 64-bit whole numbers, and ``probabilities`` of shape
+    (n_samples, n_classes); that of a regressor is ``variable`` of shape (n_samples, 1). Precision
+    and limits are those of `register_onnx`, which serves pipelines and single precision.
+
+    Parameters
+    ----------
+    model : EvoTree, ObliqueTree or TAO classifier or regressor
+        The estimator, fitted.
+    target_opset : int, optional
+        Version of ONNX's operators, at least 13; by default the newest that skl2onnx knows.
+
+    Returns
+    -------
+    onnx.ModelProto
+        The model; ``model.SerializeToString()`` is what a file holds.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If skl2onnx is not installed.
+    ValueError
+        If `model` is something else or not fitted, `target_opset` is too low, the tree has more
+        than 10,000 leaves, or a class label is neither a string nor a whole number nor a truth
+        value.
+    """
+    skl2onnx = _skl2onnx()
+    if type(model) not in _estimators() or not isinstance(
+        getattr(model, "tree_", None), ObliqueTree
+    ):
+        allowed = ", ".join(kind.__name__ for kind in _estimators())
+        raise ValueError(f"model={model!r}: allowed is a fitted one of {allowed}.")
+    if target_opset is not None and target_opset < 13:
+        raise ValueError(f"target_opset={target_opset!r}: allowed are versions from 13.")
+    register_onnx()
+    types = import_module("skl2onnx.common.data_types")
+    is_classifier = hasattr(model, "predict_proba")
+    return skl2onnx.to_onnx(
+        model,
+        initial_types=[("X", types.DoubleTensorType([None, model.tree_.n_features]))],
+        options={id(model): {"zipmap": False}} if is_classifier else None,
+        target_opset=target_opset,
+    )
+
+
+def _skl2onnx() -> Any:
+    """Import skl2onnx, or say how to install it."""
+    try:
+        return import_module("skl2onnx")
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"ONNX models need {error.name}: pip install 'evotree[onnx]'", name=error.name
+        ) from error
+
+
+def _estimators() -> tuple[type, ...]:
+    """Return the estimators that are one tree; importing them takes a while."""
+    from evotree import estimators
+
+    return (
+        estimators.EvoTreeClassifier,
+        estimators.EvoTreeRegressor,
+        estimators.ObliqueTreeClassifier,
+        estimators.ObliqueTreeRegressor,
+        estimators.TAOClassifier,
+        estimators.TAORegressor,
+    )
+
+
+def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
+    """Write the nodes of a classifier: its labels and shares, picked by leaf."""
+    model, graph = operator.raw_operator, _Graph(scope, container)
+    tree = model.tree_
+    classes = import_module("skl2onnx.common.utils_classifier").get_label_classes(scope, model)
+    winners = tree.values[tree.is_leaf].argmax(axis=1)
+    leaf = _reached_leaf(graph, operator.inputs[0].full_name, tree)
+    labels = graph.constant("labels", _onnx_labels(classes)[winners])
+    graph.node("Gather", [labels, leaf], operator.outputs[0].full_name, axis=0)
+    shares = graph.constant("shares", tree.values[tree.is_leaf])
+    picked = graph.node("Gather", [shares, leaf], axis=0)
+    graph.cast(picked, _precision(operator), operator.outputs[1].full_name)
+
+
+def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
+    """Write the nodes of a regressor: its numbers, picked by leaf."""
+    tree, graph = operator.raw_operator.tree_, _Graph(scope, container)
+    leaf = _reached_leaf(graph, operator.inputs[0].full_name, tree)
+    means = graph.constant("means", tree.values[tree.is_leaf][:, :1])
+    picked = graph.node("Gather", [means, leaf], axis=0)
+    graph.cast(picked, _precision(operator), operator.outputs[0].full_name)
+
+
+def _precision(operator: Any) -> int:
+    """Return the type of the floats that go out, that of those that come in."""
+    guess = import_module("skl2onnx.common.data_types").guess_proto_type
+    types = import_module("onnx").TensorProto
+    return int(types.DOUBLE if guess(operator.inputs[0].type) == types.DOUBLE else types.FLOAT)
+
+
+def _onnx_labels(classes: Any) -> np.ndarray:
+    """Return class labels as ONNX has them, strings in UTF-8 or 64-bit whole numbers."""
+    labels = np.asarray(classes).tolist()
+    if all(isinstance(label, str) for label in labels):
+        return np.array([label.encode("utf-8") for label in labels], dtype=object)
+    if all(isinstance(label, numbers.Real) and float(label).is_integer() for label in labels):
+        return np.array([int(label) for label in labels], dtype=np.int64)
+    raise ValueError(
+        f"classes_ holds {labels[:10]}: allowed in ONNX are strings, whole numbers and truth "
+        "values."
+    )
+
+
+def _reached_leaf(graph: _Graph, rows: str, tree: ObliqueTree) -> str:
+    """Write the nodes that find the leaf of each row, and return the name of their result.
+
+    Of the tests on its path, a leaf counts those that hold where it asks for that, and subtracts
+    those that hold where it asks for the opposite. The leaf that a row reaches, and no other, gets
+    the number of all that it asks to hold.
+    """
+    if tree.n_leaves > MAX_LEAVES:
+        raise ValueError(f"the tree has {tree.n_leaves} leaves: allowed are up to {MAX_LEAVES}.")
+    # A tree of one leaf has one test too, which no path asks for.
+    nodes = np.flatnonzero(~tree.is_leaf) if tree.n_leaves > 1 else np.array([0])
+    paths = np.zeros((len(nodes), tree.n_leaves), dtype=np.float32)
+    leaves_before = np.concatenate([[0], np.cumsum(tree.is_leaf)])
+    for row, k in enumerate(nodes if tree.n_leaves > 1 else ()):
+        right = tree.right(int(k))
+        paths[row, leaves_before[k] : leaves_before[right]] = 1.0
+        paths[row, leaves_before[right] : leaves_before[k + tree.subtree_size[k]]] = -1.0
+    doubles = graph.cast(rows, import_module("onnx").TensorProto.DOUBLE)
+    weights = graph.constant("weights", tree.weights[nodes].T)
+    sums = graph.node("MatMul", [doubles, weights])
+    thresholds = graph.constant("thresholds", tree.thresholds[nodes])
+    holds = graph.node("LessOrEqual", [sums, thresholds])
+    ones = graph.cast(holds, import_module("onnx").TensorProto.FLOAT)
+    met = graph.node("MatMul", [ones, graph.constant("paths", paths)])
+    wanted = graph.constant("wanted", (paths > 0.0).sum(axis=0, dtype=np.float32))
+    missed = graph.node("Sub", [met, wanted])
+    return graph.node("ArgMax", [missed], axis=1, keepdims=0)
+
+
+class _Graph:
+    """Nodes and constants of an ONNX graph, under names of their own."""
+
+    def __init__(self, scope: Any, container: Any) -> None:
+        self.scope = scope
+        self.container = container
+
+    def constant(self, name: str, array: np.ndarray) -> str:
+        """Add an array, and return its name."""
+        types = import_module("onnx").TensorProto
+        kinds = {"f": types.FLOAT, "d": types.DOUBLE, "O": types.STRING}
+        name = self.scope.get_unique_variable_name(name)
+        kind = kinds.get(array.dtype.char, types.INT64)
+        self.container.add_initializer(name, kind, list(array.shape), array.ravel().tolist())
+        return name
+
+    def node(self, kind: str, inputs: list[str], output: str | None = None, **options: Any) -> str:
+        """Add an operator, and return the name of its result."""
+        name = self.scope.get_unique_operator_name(kind)
+        output = output or self.scope.get_unique_variable_name(kind.lower())
+        self.container.add_node(kind, inputs, output, name=name, **options)
+        return output
+
+    def cast(self, value: str, kind: int, output: str | None = None) -> str:
+        """Add a change of type, and return the name of its result."""
+        return self.node("Cast", [value], output, to=kind)

@@ -1,0 +1,304 @@
+"""A tree as source code that runs on its own: a function in Python or in C.
+
+Both are tests and returns, nothing else: no loop, no table, no library. Sums are written in the
+order of the features, and every number so that it reads back as the same one.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from evotree.export.named import LEAST_WIDTH, LINE_WIDTH, NamedTree, clauses, fold, named_tree
+
+# Of C11; those with an underscore and a capital letter are no names either.
+_C_KEYWORD = re.compile(
+    "auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if|"
+    "inline|int|long|register|restrict|return|short|signed|sizeof|static|struct|switch|typedef|"
+    "union|unsigned|void|volatile|while"
+)
+
+
+def export_python(
+    tree: Any,
+    name: str = "predict",
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[Any] | np.ndarray | None = None,
+) -> str:
+    """Return a tree as a Python function that needs nothing, no import either.
+
+    The function takes one row, a sequence of floats in the order of the features, and returns what
+    ``predict`` returns for it: the label of a class, or a number. Numbers of single precision are
+    to be made Python's own first (``row.tolist()``), else NumPy reckons in single precision.
+
+    ``predict`` may add the products of a node in another order, as the processor does it fastest.
+    So a row may go another way where it lies on a hyperplane to within the rounding errors of that
+    sum, about its number of terms times 1e-16 of their absolute sum; nowhere else. Missing values
+    (NaN) go to the right, unlike in ``predict``, which refuses them.
+
+    Parameters
+    ----------
+    tree : ObliqueTree or fitted estimator
+        The tree; of an estimator its ``tree_``, with the names of its features and classes.
+    name : str, default="predict"
+        Name of the function.
+    feature_names : sequence of str, optional
+        One name for each feature, for comments; by default those of the estimator, else ``x0``,
+        ``x1``, ...
+    class_names : sequence, optional
+        One label for each class: strings, finite numbers or truth values; by default those of the
+        estimator, else 0, 1, ... The function of a tree with one output and no class names returns
+        its values.
+
+    Returns
+    -------
+    str
+        Source code, to be written to a file in UTF-8. However deep the tree is, its tests nest no
+        deeper than the binary logarithm of the number of leaves.
+
+    Raises
+    ------
+    ValueError
+        If `name` is no name of a function, the number of names does not fit the tree, or a label is
+        of another kind.
+
+    Examples
+    --------
+    >>> from evotree.tree import ObliqueTree
+    >>> tree = ObliqueTree(
+    ...     weights=np.array([[0.5, -2.0], [0.0, 0.0], [0.0, 0.0]]),
+    ...     thresholds=np.array([1.5, 0.0, 0.0]),
+    ...     subtree_size=np.array([3, 1, 1], dtype=np.int32),
+    ...     values=np.array([[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]]),
+    ... )
+    >>> print(export_python(tree, feature_names=["length", "width"]), end="")
+    def predict(x):
+        # x holds 2 floats:
+        # x[0] is 'length'
+        # x[1] is 'width'
+        if 0.5 * x[0] - 2.0 * x[1] <= 1.5:
+            return 0
+        return 1
+    """
+    return python_source(named_tree(tree, feature_names, class_names), name)
+
+
+def python_source(named: NamedTree, name: str, notes: Sequence[str] | None = None) -> str:
+    """Return the code of `export_python`.
+
+    Parameters
+    ----------
+    named : NamedTree
+        The tree.
+    name : str
+        Name of the function.
+    notes : sequence of str, optional
+        What to say of each feature, on one line; by default its name.
+
+    Returns
+    -------
+    str
+        Source code.
+
+    Raises
+    ------
+    ValueError
+        As for `export_python`.
+    """
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+        raise ValueError(f"name={name!r}: allowed is the name of a function in Python.")
+    outputs = [repr(output) for output in named.outputs()]
+    lines = [f"def {name}(x):", *(f"    # {note}" for note in _notes(named, "floats", notes))]
+    for k, level, left_first in clauses(named.tree):
+        indent = "    " * (level + 1)
+        if named.tree.subtree_size[k] == 1:
+            lines.append(f"{indent}return {outputs[k]}")
+            continue
+        *sums, test = _test(named, k, LINE_WIDTH - len(indent) - 8)
+        lines += [f"{indent}s = {line}" for line in sums]
+        lines.append(f"{indent}if {test}:" if left_first else f"{indent}if not {test}:")
+    return "\n".join(lines) + "\n"
+
+
+def export_c(
+    tree: Any,
+    name: str = "predict",
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[Any] | np.ndarray | None = None,
+) -> str:
+    """Return a tree as a C function that needs nothing, no header either.
+
+    The function takes one row, an array of doubles in the order of the features. Of a classifier it
+    returns the index of the class, which ``<name>_classes[index]`` is the label of, as text; of a
+    regressor it returns the number.
+
+    Where a row lies on a hyperplane to within rounding errors it may go another way than in
+    ``predict``, and missing values (NaN) go to the right: see `export_python`. With
+    ``-ffp-contract=off`` (gcc, clang) or ``/fp:precise`` (MSVC), C and Python agree to the last
+    bit; compilers that may fuse a multiplication with an addition round otherwise.
+
+    Parameters
+    ----------
+    tree : ObliqueTree or fitted estimator
+        As for `export_python`.
+    name : str, default="predict"
+        Name of the function.
+    feature_names : sequence of str, optional
+        As for `export_python`.
+    class_names : sequence, optional
+        As for `export_python`; not with a NUL, which ends a string in C.
+
+    Returns
+    -------
+    str
+        Source code in C99, which C++ reads as well, to be written to a file in UTF-8. Labels are in
+        UTF-8. Tests nest as in `export_python`.
+
+    Raises
+    ------
+    ValueError
+        If `name` is no name of a function, the number of names does not fit the tree, or a label is
+        of another kind.
+
+    Examples
+    --------
+    >>> from evotree.tree import ObliqueTree
+    >>> tree = ObliqueTree(
+    ...     weights=np.array([[0.5, -2.0], [0.0, 0.0], [0.0, 0.0]]),
+    ...     thresholds=np.array([1.5, 0.0, 0.0]),
+    ...     subtree_size=np.array([3, 1, 1], dtype=np.int32),
+    ...     values=np.array([[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]]),
+    ... )
+    >>> print(export_c(tree, feature_names=["length", "width"], class_names=["no", "yes"]), end="")
+    // Compile with -ffp-contract=off, so that every product and every sum is rounded.
+    const char *const predict_classes[2] = {
+        "no",
+        "yes",
+    };
+    <BLANKLINE>
+    int predict(const double *x)
+    {
+        // x holds 2 doubles:
+        // x[0] is 'length'
+        // x[1] is 'width'
+        if (0.5 * x[0] - 2.0 * x[1] <= 1.5) {
+            return 0;
+        }
+        return 1;
+    }
+    """
+    return c_source(named_tree(tree, feature_names, class_names), name)
+
+
+def c_source(named: NamedTree, name: str, notes: Sequence[str] | None = None) -> str:
+    """Return the code of `export_c`.
+
+    Parameters
+    ----------
+    named : NamedTree
+        The tree.
+    name : str
+        Name of the function.
+    notes : sequence of str, optional
+        What to say of each feature, on one line; by default its name.
+
+    Returns
+    -------
+    str
+        Source code.
+
+    Raises
+    ------
+    ValueError
+        As for `export_c`.
+    """
+    if (
+        not isinstance(name, str)
+        or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
+        or re.match(r"_[A-Z_]", name)
+        or _C_KEYWORD.fullmatch(name)
+    ):
+        raise ValueError(f"name={name!r}: allowed is the name of a function in C.")
+    tree, body = named.tree, list(_c_body(named))
+    lines = ["// Compile with -ffp-contract=off, so that every product and every sum is rounded."]
+    if named.classes is not None:
+        named.outputs()  # refuses labels that are no plain ones
+        labels = [f"    {_c_string(str(label), at)}," for at, label in enumerate(named.classes)]
+        lines += [f"const char *const {name}_classes[{len(labels)}] = {{", *labels, "};", ""]
+    kind = "double" if named.classes is None else "int"
+    lines += [f"{kind} {name}(const double *x)", "{"]
+    lines += [f"    // {note}" for note in _notes(named, "doubles", notes)]
+    if any(line.lstrip().startswith("s = ") for line in body):
+        lines.append("    double s;")
+    if not (tree.weights != 0.0).any():
+        lines.append("    (void)x;")
+    return "\n".join([*lines, *body, "}"]) + "\n"
+
+
+def _c_body(named: NamedTree) -> Iterator[str]:
+    """Yield the lines of the tests and returns, with a brace for each test's end."""
+    is_class = named.classes is not None
+    winners, values = named.winners(), named.tree.values[:, 0]
+    open_tests = 0
+    for k, level, left_first in clauses(named.tree):
+        for depth in range(open_tests, level, -1):
+            yield "    " * depth + "}"
+        indent, open_tests = "    " * (level + 1), level
+        if named.tree.subtree_size[k] == 1:
+            yield f"{indent}return {winners[k] if is_class else repr(float(values[k]))};"
+            continue
+        *sums, test = _test(named, k, LINE_WIDTH - len(indent) - 10)
+        yield from (f"{indent}s = {line};" for line in sums)
+        yield f"{indent}if ({test}) {{" if left_first else f"{indent}if (!({test})) {{"
+        open_tests += 1
+
+
+def _notes(named: NamedTree, numbers: str, notes: Sequence[str] | None) -> list[str]:
+    """Return what a row is, and what each number of it that the tree reads is."""
+    about = [repr(feature) for feature in named.features] if notes is None else notes
+    return [
+        f"x holds {len(named.features)} {numbers}:",
+        *(f"x[{j}] is {about[j]}" for j in named.used_features()),
+    ]
+
+
+def _test(named: NamedTree, k: int, width: int) -> list[str]:
+    """Return a test, the sums that it needs before it, each on a line of at most some width.
+
+    A long sum is made in steps, which add in the same order: parsers have a limit to the length of
+    an expression.
+    """
+    pieces: list[str] = []
+    for weight, j in named.terms(k):
+        product = f"x[{j}]" if abs(weight) == 1.0 else f"{abs(weight)!r} * x[{j}]"
+        sign = "-" if weight < 0.0 else "+"
+        pieces.append(f"{sign} {product}" if pieces else f"{sign.strip('+')}{product}")
+    bound = f" <= {float(named.tree.thresholds[k])!r}"
+    folded = fold(pieces or ["0.0"], max(width, LEAST_WIDTH) - len(bound))
+    if len(folded) == 1:
+        return [folded[0] + bound]
+    return [folded[0], *(f"s {line}" for line in folded[1:]), "s" + bound]
+
+
+def _c_string(text: str, at: int) -> str:
+    r"""Return text as a string of C: what is not printable ASCII as bytes of UTF-8, in octal."""
+    if "\0" in text:
+        raise ValueError(f"class_names[{at}] is {text!r}: a string in C holds no NUL.")
+    try:
+        data = text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError(f"class_names[{at}] is {text!r}: it cannot be written in UTF-8.") from None
+    # A question mark might begin a trigraph.
+    signs = (
+        f"\\{byte:03o}"
+        if byte < 32 or byte > 126
+        else f"\\{chr(byte)}"
+        if byte in b'"\\?'
+        else chr(byte)
+        for byte in data
+    )
+    return '"' + "".join(signs) + '"'

@@ -1,0 +1,234 @@
+"""A tree as an expression of SQL.
+
+The expression is one CASE whose branches are read from top to bottom, with no CASE inside another:
+SQLite's parser takes about twenty of those, SQL Server ten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from evotree.export.named import LINE_WIDTH, Label, NamedTree, clauses, fold, named_tree
+
+
+def export_sql(
+    tree: Any,
+    table: str | None = None,
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[Any] | np.ndarray | None = None,
+) -> str:
+    """Return a tree as an expression over the columns of a table.
+
+    It goes where SQL takes an expression: ``SELECT CASE ... END AS prediction FROM flowers``. A row
+    in which a column that the tree reads is NULL has the prediction NULL. Columns hold numbers, or
+    texts that SQLite reads as numbers.
+
+    Written in standard SQL and tested with SQLite. Names are in double quotation marks, numbers
+    have an exponent, which makes them floating-point ones. In text a backslash is itself (MySQL:
+    ``sql_mode`` ANSI_QUOTES and NO_BACKSLASH_ESCAPES).
+
+    Where a row lies on a hyperplane to within rounding errors it may go another way than in
+    ``predict``: see `export_python`. The same holds where a database reckons in decimals or reads
+    a number's last digit wrong, as SQLite does with some below 1e-80 or above 1e80. Sums have to be
+    finite.
+    SQLite takes sums of up to 990 terms or so.
+
+    Parameters
+    ----------
+    tree : ObliqueTree or fitted estimator
+        The tree; of an estimator its ``tree_``, with the names of its features and classes.
+    table : str, optional
+        Name of the table, to be written before each column. Without it SQLite takes the name of a
+        column that does not exist for a text, and says nothing.
+    feature_names : sequence of str, optional
+        Names of the columns, one for each feature, all different; by default those of the
+        estimator, else ``x0``, ``x1``, ...
+    class_names : sequence, optional
+        One label for each class: strings, finite numbers or truth values; by default those of the
+        estimator, else 0, 1, ... The expression of a tree with one output and no class names has
+        its values.
+
+    Returns
+    -------
+    str
+        An expression, on several lines.
+
+    Raises
+    ------
+    ValueError
+        If the number of names does not fit the tree, two columns have one name, a name or label has
+        a NUL, or a label is of another kind.
+
+    Examples
+    --------
+    >>> from evotree.tree import ObliqueTree
+    >>> tree = ObliqueTree(
+    ...     weights=np.array([[0.5, -2.0], [0.0, 0.0], [0.0, 0.0]]),
+    ...     thresholds=np.array([1.5, 0.0, 0.0]),
+    ...     subtree_size=np.array([3, 1, 1], dtype=np.int32),
+    ...     values=np.array([[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]]),
+    ... )
+    >>> print(export_sql(tree, None, ["length", "width"], ["no", "yes"]), end="")
+    CASE
+        WHEN "length" IS NULL OR "width" IS NULL
+            THEN NULL
+        WHEN 0.5e0 * "length" - 2.0e0 * "width" <= 1.5e0
+            THEN 'no'
+        ELSE 'yes'
+    END
+    """
+    named = named_tree(tree, feature_names, class_names)
+    if len(set(named.features)) < len(named.features):
+        twice = next(name for name in named.features if named.features.count(name) > 1)
+        raise ValueError(f"feature_names has {twice!r} twice: columns have names of their own.")
+    columns = [sql_name(name, table) for name in named.features]
+    return sql_expression(named, columns, [columns[j] for j in named.used_features()])
+
+
+def sql_name(name: str, table: str | None = None) -> str:
+    """Return the name of a column, after that of its table if there is one.
+
+    Parameters
+    ----------
+    name : str
+        Any text without a NUL.
+    table : str, optional
+        Likewise.
+
+    Returns
+    -------
+    str
+        Quoted names.
+
+    Raises
+    ------
+    ValueError
+        If a name has a NUL.
+    """
+    if table is not None:
+        return f"{sql_name(table)}.{sql_name(name)}"
+    return '"' + _without_nul(name).replace('"', '""') + '"'
+
+
+def sql_text(text: str) -> str:
+    """Return text as SQL writes it.
+
+    Parameters
+    ----------
+    text : str
+        Any text without a NUL.
+
+    Returns
+    -------
+    str
+        The text in single quotation marks.
+
+    Raises
+    ------
+    ValueError
+        If there is a NUL in it.
+    """
+    return "'" + _without_nul(text).replace("'", "''") + "'"
+
+
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError(f"the name {text!r} has a NUL, which SQL does not allow.")
+    return text
+
+
+def sql_number(value: float) -> str:
+    """Return a number with an exponent: without one it would be a decimal in standard SQL.
+
+    Parameters
+    ----------
+    value : float
+        A finite number.
+
+    Returns
+    -------
+    str
+        As many digits as give back the same number.
+    """
+    text = repr(float(value))
+    return text if "e" in text else text + "e0"
+
+
+def sql_expression(named: NamedTree, operands: Sequence[str], needed: Sequence[str]) -> str:
+    """Return the expression of `export_sql`.
+
+    A branch names only the tests that lead to smaller subtrees: whoever is in a smaller one has
+    been taken by a branch above. So it has at most as many tests as the binary logarithm of the
+    number of leaves.
+
+    Parameters
+    ----------
+    named : NamedTree
+        The tree.
+    operands : sequence of str
+        An expression for each feature.
+    needed : sequence of str
+        Expressions for which NULL means that there is no prediction.
+
+    Returns
+    -------
+    str
+        An expression, on several lines.
+
+    Raises
+    ------
+    ValueError
+        If a label is of a kind that SQL cannot hold.
+    """
+    outputs = [_literal(output) for output in named.outputs()]
+    branches: list[str] = []
+    if needed:
+        pieces = [f"{name} IS NULL" for name in needed]
+        pieces[1:] = [f"OR {piece}" for piece in pieces[1:]]
+        branches.append(_branch([pieces], "NULL"))
+    tests: list[list[str]] = []
+    for k, level, left_first in clauses(named.tree):
+        del tests[level:]
+        if named.tree.subtree_size[k] > 1:
+            tests.append(_test(named, k, operands, "<=" if left_first else ">"))
+        elif tests:
+            branches.append(_branch(tests, outputs[k]))
+        elif branches:
+            branches.append(f"    ELSE {outputs[k]}\n")
+        else:
+            return outputs[k] + "\n"
+    return "CASE\n" + "".join(branches) + "END\n"
+
+
+def _branch(tests: list[list[str]], output: str) -> str:
+    """Return a branch, every test on a line of its own or more."""
+    lines: list[str] = []
+    for pieces in tests:
+        first, *others = fold(pieces, LINE_WIDTH - 12)
+        lines.append(f"        AND {first}" if lines else f"    WHEN {first}")
+        lines += [f"            {line}" for line in others]
+    return "\n".join([*lines, f"        THEN {output}"]) + "\n"
+
+
+def _test(named: NamedTree, k: int, operands: Sequence[str], relation: str) -> list[str]:
+    """Return a test in pieces, one for each term."""
+    pieces: list[str] = []
+    for weight, j in named.terms(k):
+        # A factor of 1 stays: it makes SQLite read the texts of a column as numbers.
+        product = f"{sql_number(abs(weight))} * {operands[j]}"
+        sign = "-" if weight < 0.0 else "+"
+        pieces.append(f"{sign} {product}" if pieces else f"{sign.strip('+')}{product}")
+    pieces = pieces or ["0.0e0"]
+    pieces[-1] += f" {relation} {sql_number(named.tree.thresholds[k])}"
+    return pieces
+
+
+def _literal(label: Label) -> str:
+    if isinstance(label, str):
+        return sql_text(label)
+    if isinstance(label, bool):
+        return "TRUE" if label else "FALSE"
+    return sql_number(label) if isinstance(label, float) else str(label)
