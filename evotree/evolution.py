@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
 from deap import base, tools
 
 from evotree.generation import best_first, evaluate_invalid, next_generation, refiner_names
@@ -294,11 +295,13 @@ def call_all(callbacks: Sequence[Callback], run: Evolution) -> str:
     """
     begin = time.perf_counter() - run.seconds
     try:
-        wishes = [callback(run) is True for callback in callbacks]
+        # Numbers and the like that functions return by the way are no wishes.
+        answers = [callback(run) for callback in callbacks]
     except Exception as error:
         run.stop_reason = "callback_error"
         raise CallbackError(run) from error
     run.seconds = time.perf_counter() - begin
+    wishes = [bool(answer) for answer in answers if isinstance(answer, bool | np.bool_)]
     return "callback" if any(wishes) else ""
 
 

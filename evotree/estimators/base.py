@@ -20,6 +20,10 @@ class TreeEstimator(BaseEstimator):
 
     tree_: ObliqueTree
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether there is a tree: other attributes stand before it, if a fit breaks off."""
+        return hasattr(self, "tree_")
+
     def apply(self, X: Any) -> np.ndarray:
         """Return the leaf that each row reaches, as positions in the arrays of `tree_`.
 
@@ -60,7 +64,12 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
         check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if self.class_weight is not None:
-            weight = weight * compute_sample_weight(self.class_weight, y)
+            weight = weight * class_weight_of_rows(self.class_weight, y, weight)
+            if not weight.any():
+                raise ValueError(
+                    f"class_weight={self.class_weight!r}: allowed are weights that leave some row "
+                    "a weight above 0."
+                )
         dataset = Dataset.from_arrays(X, y, weight, feature_names(self), scaling)
         self.classes_ = dataset.classes
         return dataset
@@ -121,6 +130,41 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
         """
         leaves = self.apply(X)
         return self.tree_.values[leaves, 0]
+
+
+def class_weight_of_rows(class_weight: Any, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return the weight of each row's class.
+
+    Parameters
+    ----------
+    class_weight : dict or "balanced"
+        Weights by class, as scikit-learn means them. ``"balanced"`` gives all classes the same
+        total of `weight`, so that a row of weight 2 counts as two rows here too.
+    y : ndarray of shape (n_samples,)
+        Class labels.
+    weight : ndarray of shape (n_samples,)
+        Weights of the rows, at least 0, some above 0.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Factors of the weights.
+
+    Raises
+    ------
+    ValueError
+        If a class weight is negative or not finite, or classes are missing.
+    """
+    if isinstance(class_weight, str):
+        codes = np.unique(y, return_inverse=True)[1]
+        totals = np.bincount(codes, weights=weight)
+        n_present = np.count_nonzero(totals)
+        factors = weight.sum() / (n_present * np.where(totals > 0.0, totals, 1.0))
+        return factors[codes]
+    factors = compute_sample_weight(class_weight, y)
+    if not np.isfinite(factors).all() or factors.min() < 0.0:
+        raise ValueError(f"class_weight={class_weight!r}: allowed are finite weights, at least 0.")
+    return factors
 
 
 def feature_names(estimator: TreeEstimator) -> tuple[str, ...] | None:

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -251,6 +251,10 @@ class EvolvedTree(ChoosesSettings, TreeEstimator):
         if interrupted:
             self.stop_reason_ = "interrupt"
         if failure is not None:
+            failure.add_note(
+                f"The evolution ended in generation {run.generation}; the estimator is fitted with "
+                "the best tree until then."
+            )
             raise failure
         return self
 
@@ -369,12 +373,11 @@ class EvolvedTree(ChoosesSettings, TreeEstimator):
             return evolve(first, toolbox, **limits)
 
     def __sklearn_clone__(self) -> Self:
-        """Return a clone with the same executor, which cannot be copied."""
-        executor, self.executor = self.executor, None
-        try:
-            return super().__sklearn_clone__().set_params(executor=executor)
-        finally:
-            self.executor = executor
+        """Return a copy that is not fitted; the executor and the callbacks are the same ones."""
+        bare = copy(self)
+        bare.executor = bare.callbacks = None
+        twin: Self = super(EvolvedTree, bare).__sklearn_clone__()
+        return twin.set_params(executor=self.executor, callbacks=self.callbacks)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled: an executor stays where it is."""

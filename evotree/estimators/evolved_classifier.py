@@ -50,7 +50,8 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         "wodt": 0.2}`` gives the shares. The rest is random, ``"dipole"``.
     initial_trees : list or None, default=None
         Trees over raw features that join the first population: `ObliqueTree`, fitted estimators of
-        this package or scikit-learn's fitted decision trees.
+        this package or scikit-learn's fitted decision trees; in searches wrapped by
+        `sklearn.frozen.FrozenEstimator`, since copies are not fitted.
     refinement : str, list, dict of str to float, Refinement or None, default="tao"
         What polishes some of the offspring: ``"tao"``, a sweep of tree alternating optimization;
         the name of a splitter, which re-splits one node; ``"centre"``, ``"prune"``; several of
@@ -73,7 +74,8 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         A model whose predictions, on the training rows and on rows drawn between them, the tree is
         evolved to agree with: ``"ensemble"`` is one of randomized and of alternately optimized
         trees (`evotree.estimators.teachers.make_teacher`). ``"auto"``: none or that one, as
-        cross-validation finds.
+        cross-validation finds. A fitted one wrapped by `sklearn.frozen.FrozenEstimator` is used as
+        it is.
     max_origin_share : float in (0, 1], default=1.0
         Greatest share of the offspring that descendants of one kind of first individuals are
         expected to have, so that seeds do not take the population over.
@@ -84,7 +86,7 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         Whether the fitness charges for nodes, or NSGA-II evolves the whole front of quality against
         size, from which the charge then chooses.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, as scikit-learn means them.
+        Weights of the classes, as scikit-learn means them; ``"balanced"`` counts rows by weight.
     n_islands : int, at least 1, default=1
         So many populations evolve apart and exchange their best. Callbacks are then called, and
         limits looked at, when the generations between two exchanges are over.
@@ -119,7 +121,8 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         Above 0, a progress bar is shown.
     callbacks : list of callable or None, default=None
         Each is called with the `evotree.Evolution` after every generation; one that returns True
-        stops the evolution.
+        stops the evolution. Where one fails, its exception is raised, and the estimator is fitted
+        with what was evolved until then. Clones share them.
 
     Attributes
     ----------

@@ -44,7 +44,8 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         "wodt": 0.2}`` gives the shares. The rest is random, ``"dipole"``.
     initial_trees : list or None, default=None
         Trees over raw features that join the first population: `ObliqueTree`, fitted estimators of
-        this package or scikit-learn's fitted decision trees.
+        this package or scikit-learn's fitted decision trees; in searches wrapped by
+        `sklearn.frozen.FrozenEstimator`, since copies are not fitted.
     refinement : str, list, dict of str to float, Refinement or None, default="tao"
         What polishes some of the offspring: ``"tao"``, a sweep of tree alternating optimization;
         the name of a splitter, which re-splits one node; ``"centre"``, ``"prune"``; several of
@@ -67,7 +68,8 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         A model whose predictions, on the training rows and on rows drawn between them, the tree is
         evolved to agree with: ``"ensemble"`` is one of randomized and of alternately optimized
         trees (`evotree.estimators.teachers.make_teacher`). ``"auto"``: none or that one, as
-        cross-validation finds.
+        cross-validation finds. A fitted one wrapped by `sklearn.frozen.FrozenEstimator` is used as
+        it is.
     max_origin_share : float in (0, 1], default=1.0
         Greatest share of the offspring that descendants of one kind of first individuals are
         expected to have, so that seeds do not take the population over.
@@ -111,7 +113,8 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         Above 0, a progress bar is shown.
     callbacks : list of callable or None, default=None
         Each is called with the `evotree.Evolution` after every generation; one that returns True
-        stops the evolution.
+        stops the evolution. Where one fails, its exception is raised, and the estimator is fitted
+        with what was evolved until then. Clones share them.
 
     Attributes
     ----------

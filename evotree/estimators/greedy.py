@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -161,7 +162,7 @@ class GreedyTree(TreeEstimator):
             ``ccp_alphas`` and ``impurities``, as scikit-learn's trees return them.
         """
         self._validate_params()
-        dataset = self._make_dataset(X, y, sample_weight, self.scaling)
+        dataset = clone(self)._make_dataset(X, y, sample_weight, self.scaling)
         grown = self._grow(dataset, make_streams(seed_from(self.random_state), 0, 1)[0])
         risk = node_risk(grown.counts, dataset.n_classes, self._risk())
         alphas, impurities = cost_complexity_path(risk, grown.subtree_size)
@@ -226,7 +227,7 @@ class ObliqueTreeClassifier(TreeClassifier, GreedyTree):
     scaling : {"standard", "common", "minmax"}, default="standard"
         Units in which splitters see the features; a fitted tree is over raw features.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, as scikit-learn means them.
+        Weights of the classes, as scikit-learn means them; ``"balanced"`` counts rows by weight.
     random_state : int, RandomState, Generator or None, default=None
         Source of all random draws.
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evotree.estimators.teachers import ENSEMBLE, make_teacher
+from sklearn.frozen import FrozenEstimator
+
+from evotree.estimators.teachers import ENSEMBLE, FrozenTeacher, make_teacher
 from evotree.operators.resampling import blur, teach
 
 if TYPE_CHECKING:
@@ -34,7 +36,8 @@ class Setting(NamedTuple):
     noise : float
         Noise of the rows that the fitness is measured on.
     teacher : estimator, str or None
-        What labels these rows, if not the data.
+        What labels these rows, if not the data. A `FrozenEstimator` does so as it is, others are
+        fitted.
     """
 
     C: float | tuple[float, float]
@@ -101,6 +104,8 @@ def resample(dataset: Dataset, setting: Setting, stream: np.ndarray) -> Dataset:
     if teacher is not None:
         if isinstance(teacher, str):
             teacher = make_teacher(dataset.n_classes > 0)
+        elif isinstance(teacher, FrozenEstimator):
+            teacher = FrozenTeacher(teacher, dataset)
         return teach(dataset, teacher, max(_LEAST_RESAMPLED, n_rows), setting.noise, stream)
     if setting.noise > 0.0:
         n_copies = min(_COPIES, max(1, round(_LEAST_RESAMPLED / n_rows)))

@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.frozen import FrozenEstimator
 from sklearn.tree import BaseDecisionTree
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -42,6 +43,7 @@ class AlternatingTree(TreeEstimator):
             ObliqueTree,
             TreeEstimator,
             BaseDecisionTree,
+            FrozenEstimator,
         ],
         "depth": [Interval(Integral, 0, None, closed="left")],
         "node": [StrOptions({"oblique", "axis"}), callable],
@@ -133,16 +135,25 @@ class AlternatingTree(TreeEstimator):
             )
             prune(individual, dataset, 0.0)
         else:
-            if not isinstance(self.init, ObliqueTree):
-                check_is_fitted(self.init)
-            if raw_tree(self.init)[0].shape[1] != dataset.X.shape[1]:
-                raise ValueError(
-                    f"init={self.init!r}: a tree over {raw_tree(self.init)[0].shape[1]} features; "
-                    f"the rows have {dataset.X.shape[1]}."
-                )
+            self._check_given_tree(dataset.X.shape[1])
             individual = init_from_tree(dataset, 0.0, self.init)
         individual.stream = stream
         return individual
+
+    def _check_given_tree(self, n_features: int) -> None:
+        if not isinstance(self.init, ObliqueTree):
+            check_is_fitted(
+                self.init,
+                msg="init: this %(name)s is not fitted. The copies that cross-validation makes are "
+                "not; sklearn.frozen.FrozenEstimator keeps what it wraps fitted.",
+            )
+            if not hasattr(self.init, "tree_"):
+                raise ValueError(f"init={self.init!r}: allowed are estimators that have one tree.")
+        n_given = raw_tree(self.init)[0].shape[1]
+        if n_given != n_features:
+            raise ValueError(
+                f"init={self.init!r}: a tree over {n_given} features; the rows have {n_features}."
+            )
 
     def _optimize(self, individual: Individual, dataset: Dataset, monotone: bool = True) -> int:
         """Optimize a tree in place and return the number of sweeps."""
@@ -182,7 +193,8 @@ class TAOClassifier(TreeClassifier, AlternatingTree):
     init : str, Splitter, ObliqueTree or fitted estimator, default="axis"
         The initial tree: grown by a splitter, by its name or itself, with the entropy;
         ``"random"``, complete with random directions that halve the rows; or one found elsewhere,
-        an `ObliqueTree` or fitted estimator of this package or of scikit-learn that has one tree.
+        an `ObliqueTree` or fitted estimator of this package or of scikit-learn that has one tree;
+        in searches wrapped by `sklearn.frozen.FrozenEstimator`, since copies are not fitted.
     depth : int, at least 0, default=8
         Depth to which an initial tree is grown.
     node : {"oblique", "axis"} or Splitter, default="oblique"
@@ -194,7 +206,8 @@ class TAOClassifier(TreeClassifier, AlternatingTree):
         Penalty of their weights; ``"l1"`` makes many of them 0.
     C : float above 0, default=10.0
         Cost of the loss of a row of weight 1, beside the penalty. Smaller values give sparser
-        weights, and trees of fewer nodes.
+        weights, and trees of fewer nodes. AdaBoost hands over weights that sum to 1: there it
+        takes as many times `C` as there are rows.
     tol : float, at least 0, default=0.005
         A sweep that lowers the training error by no more than this share of it is the last.
     max_iter : int, at least 1, default=14
@@ -204,7 +217,7 @@ class TAOClassifier(TreeClassifier, AlternatingTree):
     scaling : {"standard", "common", "minmax"}, default="standard"
         Units in which the weights are penalized; a fitted tree is over raw features.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, as scikit-learn means them.
+        Weights of the classes, as scikit-learn means them; ``"balanced"`` counts rows by weight.
     n_jobs : int or None, default=None
         Number of threads that fit the nodes of one level; -1 means all cores.
     random_state : int, RandomState, Generator or None, default=None
@@ -288,7 +301,8 @@ class TAORegressor(TreeRegressor, AlternatingTree):
     init : str, Splitter, ObliqueTree or fitted estimator, default="axis"
         The initial tree: grown by a splitter, by its name or itself, with the squared error;
         ``"random"``, complete with random directions that halve the rows; or one found elsewhere,
-        an `ObliqueTree` or fitted estimator of this package or of scikit-learn that has one tree.
+        an `ObliqueTree` or fitted estimator of this package or of scikit-learn that has one tree;
+        in searches wrapped by `sklearn.frozen.FrozenEstimator`, since copies are not fitted.
     depth : int, at least 0, default=4
         Depth to which an initial tree is grown.
     node : {"oblique", "axis"} or Splitter, default="oblique"

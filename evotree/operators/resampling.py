@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.neighbors import NearestNeighbors
 
 from evotree.rng import as_generator
@@ -83,6 +84,8 @@ def fit_weighted(model: Any, dataset: Dataset) -> None:
     weight = dataset.sample_weight
     try:
         model.fit(dataset.X, dataset.y, sample_weight=weight)
+    except UnsetMetadataPassedError:  # the user has to say what routing is to do
+        raise
     except (TypeError, ValueError):  # one of another cause comes again
         n_times = np.rint(weight / weight.min()).clip(1, _MOST_REPEATS).astype(np.int64)
         model.fit(dataset.X.repeat(n_times, axis=0), dataset.y.repeat(n_times))

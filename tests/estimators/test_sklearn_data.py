@@ -1,0 +1,300 @@
+"""What all estimators make of frames, labels, layouts of arrays, weights and routed weights."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn import config_context
+from sklearn.base import clone, is_classifier
+from sklearn.compose import ColumnTransformer
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import (
+    GridSearchCV,
+    cross_val_score,
+    cross_validate,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from evotree.estimators.teachers import make_teacher
+from tests.quick_models import (
+    assert_same,
+    every,
+    every_classifier,
+    name_of,
+    outputs,
+    rows_for,
+    weights_for,
+)
+
+# ---- frames and labels ---------------------------------------------------------------------------
+
+
+@every
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_have_names(model, library):
+    X, y = rows_for(model)
+    columns = [f"column {j}" for j in range(X.shape[1])]
+    frame = pd.DataFrame(X, columns=columns)
+    frame = frame if library == "pandas" else pl.from_pandas(frame)
+    fitted = clone(model).fit(frame, y)
+    np.testing.assert_array_equal(fitted.feature_names_in_, columns)
+    plain = clone(model).fit(X, y)
+    assert fitted.tree_ == plain.tree_
+    np.testing.assert_array_equal(outputs(fitted, frame), outputs(plain, X))
+    targets = pd.Series(y) if library == "pandas" else pl.Series(y)
+    assert clone(model).fit(frame, targets, sample_weight=targets * 0 + 1).tree_ == plain.tree_
+    with pytest.raises(ValueError, match="must be in the same order as they were in fit"):
+        fitted.predict(frame[columns[::-1]])
+    frame.columns = ["other", *columns[1:]]
+    with pytest.raises(ValueError, match=r"unseen at fit time:\n- other"):
+        fitted.predict(frame)
+    with pytest.raises(ValueError, match=f"X has 2 features, but {name_of(model)} is expecting"):
+        plain.predict(X[:, :2])
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        fitted.predict(X)
+
+
+@every
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_mixed_frames_go_through_pipelines(model, library):
+    X, y = rows_for(model)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(X[:, 1:4], columns=["a", "b", "c"])
+    frame.loc[rng.random(len(y)) < 0.1, "a"] = np.nan
+    kind = np.where(y > np.median(y), "high", "low")
+    if library == "polars":
+        frame = pl.from_pandas(frame, nan_to_null=True).with_columns(kind=pl.Series(kind))
+    else:
+        frame["kind"] = kind
+    numbers = make_pipeline(SimpleImputer(), StandardScaler())
+    columns = ColumnTransformer(
+        [
+            ("number", numbers, ["a", "b", "c"]),
+            ("kind", OneHotEncoder(sparse_output=False, drop="if_binary"), ["kind"]),
+        ],
+        verbose_feature_names_out=False,
+    )
+    pipeline = make_pipeline(columns, clone(model))
+    plain = clone(pipeline).fit(frame, y)
+    assert not hasattr(plain[-1], "feature_names_in_")
+    assert cross_val_score(pipeline, frame, y, cv=3, error_score="raise").mean() > 0.3
+    named = clone(pipeline).set_output(transform=library).fit(frame, y)
+    assert named[-1].feature_names_in_.tolist() == ["a", "b", "c", "kind_low"]
+    np.testing.assert_array_equal(named.predict(frame), plain.predict(frame))
+    with config_context(transform_output=library):
+        everywhere = clone(pipeline).fit(frame, y)
+        assert everywhere[-1].feature_names_in_.tolist() == named[-1].feature_names_in_.tolist()
+        np.testing.assert_array_equal(everywhere.predict(frame), named.predict(frame))
+
+
+@every_classifier
+@pytest.mark.parametrize(
+    "contain",
+    [
+        list,
+        np.array,
+        lambda labels: np.array(labels, dtype=object),
+        pd.Series,
+        lambda labels: pd.Series(labels, dtype="category"),
+        pl.Series,
+        lambda labels: pl.Series(labels, dtype=pl.Categorical),
+    ],
+    ids=["list", "array", "objects", "pandas", "categories", "polars", "polars categories"],
+)
+def test_labels_are_the_users(model, contain):
+    X, y = load_iris(return_X_y=True)
+    labels = np.array(["setosa", "other", "virginica"])[y].tolist()
+    fitted = clone(model).fit(X, contain(labels))
+    assert fitted.classes_.tolist() == ["other", "setosa", "virginica"]
+    assert fitted.score(X, contain(labels)) > 0.9
+    assert set(fitted.predict(X).tolist()) <= set(labels)
+    weighted = clone(model).set_params(class_weight={"setosa": 1, "other": 9, "virginica": 1})
+    found = weighted.fit(X, contain(labels)).predict(X).tolist().count("other")
+    assert found >= fitted.predict(X).tolist().count("other")
+
+
+# ---- what arrays look like -----------------------------------------------------------------------
+
+
+@every
+def test_layout_and_type_of_arrays_change_nothing(model):
+    X, y = rows_for(model)
+    X = np.round(16.0 * (X - X.mean(axis=0)) / X.std(axis=0))  # exact in single precision
+    expected = clone(model).fit(X, y)
+    read_only, targets = X.copy(), y.copy()
+    read_only.flags.writeable = targets.flags.writeable = False
+    for rows in (
+        np.asfortranarray(X),
+        np.repeat(X, 2, axis=1)[:, ::2],
+        X[::-1][::-1],
+        read_only,
+        X.astype(np.float32),
+        X.astype(np.float16),
+        X.astype(np.int64),
+        X.astype(np.int8),
+        X.astype(">f8"),
+        X.astype(object),
+        X.tolist(),
+    ):
+        assert_same(clone(model).fit(rows, targets), expected, X)
+        np.testing.assert_array_equal(outputs(expected, rows), outputs(expected, X))
+
+
+@every
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
+def test_sparse_rows_are_refused(model, kind):
+    X, y = rows_for(model)
+    with pytest.raises(TypeError, match="Sparse data was passed for X, but dense data is required"):
+        clone(model).fit(kind(X), y)
+    with pytest.raises(TypeError, match="dense data is required"):
+        clone(model).fit(X, y).predict(kind(X))
+
+
+@every
+def test_little_data(model):
+    X, y = rows_for(model)
+    constant = clone(model).fit(np.ones_like(X), y)
+    assert constant.get_n_leaves() == 1
+    if not is_classifier(model):
+        np.testing.assert_allclose(constant.predict(X), y.mean())
+    for column in range(2):
+        alone = clone(model).fit(X[:, [column]], y)
+        assert np.isin(alone.predict(X[:, [column]]), y).all() or not is_classifier(model)
+    one_class = clone(model).fit(X, np.full(len(y), 7))
+    assert one_class.get_n_leaves() == 1 and (one_class.predict(X) == 7).all()
+    for n in (1, 2, 3):
+        few = clone(model).fit(X[:n], y[:n])
+        assert few.predict(X).min() >= y[:n].min() and few.predict(X).max() <= y[:n].max()
+    with pytest.raises(ValueError, match="1d array"):
+        clone(model).fit(X, np.column_stack([y, y]))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        clone(model).fit(X, y[:-1])
+
+
+# ---- weights -------------------------------------------------------------------------------------
+
+
+@every
+def test_rows_without_weight_are_not_there_and_weights_are_repetitions(model):
+    X, y = rows_for(model)
+    weight = weights_for(y)
+    there = weight > 0.0
+    for given in ({}, {"class_weight": "balanced"}) if is_classifier(model) else ({},):
+        weighted = clone(model).set_params(**given).fit(X, y, weight)
+        dropped = clone(weighted).fit(X[there], y[there], weight[there])
+        repeated = np.repeat(np.arange(len(y)), weight.astype(int))
+        assert_same(weighted, dropped, X)
+        assert_same(weighted, clone(weighted).fit(X[repeated], y[repeated]), X)
+        assert weighted.tree_ != clone(weighted).fit(X, y).tree_
+
+
+@every_classifier
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_a_class_without_weight_keeps_its_name_alone(model, class_weight):
+    X, y = load_iris(return_X_y=True)
+    model = clone(model).set_params(class_weight=class_weight)
+    weighted = clone(model).fit(X, y, (y != 1).astype(float))
+    assert weighted.classes_.tolist() == [0, 1, 2]
+    dropped = clone(model).fit(X[y != 1], y[y != 1])
+    np.testing.assert_array_equal(weighted.predict(X), dropped.predict(X))
+    np.testing.assert_array_equal(weighted.predict_proba(X)[:, [0, 2]], dropped.predict_proba(X))
+    assert not weighted.predict_proba(X)[:, 1].any()
+
+
+@every_classifier
+def test_balanced_classes_have_the_same_weight(model):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[30:], y[30:]
+    balanced = clone(model).set_params(class_weight="balanced")
+    by_hand = {c: len(y) / (3 * (y == c).sum()) for c in range(3)}
+    given = clone(model).set_params(class_weight=by_hand)
+    assert_same(balanced.fit(X, y), given.fit(X, y), X)
+
+
+@every_classifier
+@pytest.mark.parametrize(
+    ("class_weight", "message"),
+    [
+        ({0: -1.0}, "class_weight={0: -1.0}: allowed are finite weights, at least 0"),
+        ({0: np.nan}, "class_weight={0: nan}: allowed are finite"),
+        ({0: np.inf}, "class_weight={0: inf}: allowed are finite"),
+        ({0: 0, 1: 0, 2: 0}, "class_weight={0: 0, 1: 0, 2: 0}: allowed are weights that leave"),
+        ({"rose": 2}, "are not in class_weight"),
+        ("heavy", "'class_weight' parameter"),
+    ],
+)
+def test_bad_class_weights_are_named(model, class_weight, message):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        clone(model).set_params(class_weight=class_weight).fit(X, y)
+
+
+@every
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [(-1.0, "Negative values"), (np.nan, "NaN"), (np.inf, "infinity"), (0.0, "zero")],
+)
+def test_bad_weights_are_named(model, weight, message):
+    X, y = rows_for(model)
+    with pytest.raises(ValueError, match=message):
+        clone(model).fit(X, y, np.full(len(y), weight))
+    with pytest.raises(ValueError, match="sample_weight"):
+        clone(model).fit(X, y, np.ones(len(y) - 1))
+
+
+@every
+def test_weights_are_routed(model):
+    X, y = rows_for(model)
+    weight = weights_for(y)
+    Z = StandardScaler().fit_transform(X)
+    weighted, plain = clone(model).fit(Z, y, weight), clone(model).fit(Z, y)
+    assert weighted.tree_ != plain.tree_
+    with config_context(enable_metadata_routing=True):
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        asking = clone(model).set_fit_request(sample_weight=True)
+        asking.set_score_request(sample_weight=True)
+        pipeline = make_pipeline(scaler, asking)
+        assert_same(clone(pipeline).fit(X, y, sample_weight=weight)[-1], weighted, Z)
+        grid = {f"{name_of(model).lower()}__random_state": [0]}
+        search = GridSearchCV(clone(pipeline), grid, cv=3, error_score="raise")
+        search.fit(X, y, sample_weight=weight)
+        assert_same(search.best_estimator_[-1], weighted, Z)
+        scores = cross_validate(
+            clone(pipeline), X, y, params={"sample_weight": weight}, cv=3, return_indices=True
+        )
+        train, test = (scores["indices"][part][0] for part in ("train", "test"))
+        by_hand = clone(pipeline).fit(X[train], y[train], sample_weight=weight[train])
+        expected = by_hand.score(X[test], y[test], sample_weight=weight[test])
+        assert scores["test_score"][0] == expected
+        deaf = make_pipeline(scaler, clone(model).set_fit_request(sample_weight=False))
+        with pytest.raises(TypeError, match="sample_weight"):
+            deaf.fit(X, y, sample_weight=weight)
+        with pytest.raises(ValueError, match="not explicitly set as requested"):
+            make_pipeline(scaler, clone(model)).fit(X, y, sample_weight=weight)
+
+
+@pytest.mark.parametrize("classification", [True, False])
+def test_the_default_teacher_is_weighted_where_metadata_are_routed(classification):
+    X, y = load_iris(return_X_y=True) if classification else load_diabetes(return_X_y=True)
+    X, y = X[::3], y[::3]
+    weight = weights_for(y) + 0.5
+    seeds = {
+        name: 0
+        for name in make_teacher(classification).get_params()
+        if name.endswith("random_state")
+    }
+    smaller = {"trees__n_estimators": 10, "bags__n_estimators": 3}
+
+    def fitted(**weights):
+        return make_teacher(classification).set_params(**seeds, **smaller).fit(X, y, **weights)
+
+    expected = outputs(fitted(sample_weight=weight), X)
+    with config_context(enable_metadata_routing=True):
+        routed = outputs(fitted(sample_weight=weight), X)
+    np.testing.assert_array_equal(routed, expected)
+    assert not np.array_equal(outputs(fitted(), X), expected)

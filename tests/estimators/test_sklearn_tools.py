@@ -1,0 +1,360 @@
+"""All estimators in scikit-learn's tools: copies, searches, ensembles."""
+
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    BaggingClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    StackingClassifier,
+    StackingRegressor,
+    VotingClassifier,
+    VotingRegressor,
+)
+from sklearn.exceptions import NotFittedError
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.frozen import FrozenEstimator
+from sklearn.inspection import partial_dependence, permutation_importance
+from sklearn.model_selection import (
+    GridSearchCV,
+    HalvingGridSearchCV,
+    TunedThresholdClassifierCV,
+    cross_val_score,
+    cross_validate,
+    learning_curve,
+)
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import ClassifierChain, MultiOutputRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.semi_supervised import SelfTrainingClassifier
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from evotree import (
+    EvoTreeClassifier,
+    EvoTreeRegressor,
+    ObliqueTreeClassifier,
+    ObliqueTreeRegressor,
+    TAOClassifier,
+    TAORegressor,
+)
+from tests.quick_models import (
+    BRIEF,
+    CLASSIFIERS,
+    REGRESSORS,
+    assert_same,
+    every,
+    every_classifier,
+    every_regressor,
+    name_of,
+    outputs,
+    rows_for,
+)
+
+GRIDS = {
+    "EvoTreeClassifier": {"size_penalty": [0.005, 0.6]},
+    "EvoTreeRegressor": {"size_penalty": [0.02, 0.6]},
+    "ObliqueTreeClassifier": {"max_depth": [4, 0]},
+    "ObliqueTreeRegressor": {"max_depth": [3, 0]},
+    "TAOClassifier": {"depth": [3, 0]},
+    "TAORegressor": {"depth": [3, 0]},
+}
+SMALL = {
+    "EvoTreeClassifier": {"size_penalty": 0.05, "seeding": "axis", "refinement": None},
+    "ObliqueTreeClassifier": {"splitter": "axis", "max_depth": 1},
+    "TAOClassifier": {"depth": 1, "node": "axis"},
+}
+
+
+# ---- scikit-learn's own checks, where other files do not run them --------------------------------
+
+
+@parametrize_with_checks(
+    [
+        EvoTreeClassifier(**BRIEF | {"algorithm": "nsga2", "max_generations": 10}),
+        EvoTreeRegressor(**BRIEF | {"size_penalty": "auto", "noise": 0.0, "max_generations": 20}),
+        ObliqueTreeClassifier("axis", class_weight="balanced", min_weight_fraction_leaf=0.01),
+        ObliqueTreeClassifier("dipole", pruning="cross_validation"),
+        ObliqueTreeRegressor("axis", pruning="cross_validation"),
+        TAOClassifier(depth=3, loss="svm", class_weight="balanced"),
+        TAORegressor("random", penalty="l2"),
+        TAORegressor(node="axis"),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+# ---- copies, parameters, representations ---------------------------------------------------------
+
+
+@every
+def test_clones_are_not_fitted_and_fit_the_same(model):
+    X, y = rows_for(model)
+    fitted = clone(model).fit(X, y)
+    copy = clone(fitted)
+    assert not hasattr(copy, "tree_") and copy.get_params() == fitted.get_params()
+    assert_same(copy.fit(X, y), fitted, X)
+
+
+@every
+def test_pickles_are_the_same_models(model, tmp_path):
+    X, y = rows_for(model)
+    fitted = clone(model).fit(X, y)
+    joblib.dump(fitted, tmp_path / "model.joblib")
+    copies = [pickle.loads(pickle.dumps(fitted, protocol)) for protocol in (2, 4, 5)]
+    copies += [joblib.load(tmp_path / "model.joblib", mmap_mode=mode) for mode in (None, "r")]
+    for copy in copies:
+        assert_same(copy, fitted, X)
+    if hasattr(fitted, "select_tree"):
+        expected = fitted.select_tree("1se", X, y)
+        for copy in copies:
+            assert_same(copy.select_tree("1se", X, y), expected, X)
+
+
+@every
+def test_parameters_come_back(model):
+    parameters = model.get_params()
+    again = type(model)().set_params(**parameters)
+    assert again.get_params() == parameters
+    assert repr(again) == repr(model)
+    with pytest.raises(ValueError, match="Invalid parameter 'depht'"):
+        clone(model).set_params(depht=3)
+
+
+@every
+def test_notebooks_show_models(model):
+    X, y = rows_for(model)
+    model = clone(model)
+    assert "Not fitted" in model._repr_html_()
+    html = model.fit(X, y)._repr_html_()
+    assert name_of(model) in html and "Not fitted" not in html
+    assert name_of(model) in make_pipeline(StandardScaler(), model)._repr_html_()
+
+
+@every
+def test_a_fit_that_breaks_off_leaves_no_model(model):
+    X, y = rows_for(model)
+    model = clone(model)
+    model.n_features_in_ = X.shape[1]  # set before the tree is
+    for call in (model.predict, model.apply):
+        with pytest.raises(NotFittedError):
+            call(X)
+    for call in (model.get_depth, model.get_n_leaves):
+        with pytest.raises(NotFittedError):
+            call()
+    with pytest.raises(NotFittedError):
+        FrozenEstimator(model).predict(X)
+
+
+@pytest.mark.parametrize("model", [CLASSIFIERS[1], REGRESSORS[1]], ids=name_of)
+def test_pruning_paths_of_other_rows_leave_a_model_as_it_was(model):
+    X, y = rows_for(model)
+    fitted = clone(model).fit(X, y)
+    before = outputs(fitted, X)
+    path = fitted.cost_complexity_pruning_path(X[:, :2], y > y.mean())
+    assert path.ccp_alphas.shape == path.impurities.shape
+    np.testing.assert_array_equal(outputs(fitted, X), before)
+    fresh = clone(model)
+    fresh.cost_complexity_pruning_path(X, y)
+    assert vars(fresh) == vars(clone(model))
+
+
+# ---- searches and validation ---------------------------------------------------------------------
+
+
+@every
+def test_grids_are_searched(model):
+    X, y = rows_for(model)
+    grid = GRIDS[name_of(model)]
+    search = GridSearchCV(clone(model), grid, cv=3, error_score="raise").fit(X, y)
+    assert search.best_params_ == {name: values[0] for name, values in grid.items()}
+    assert_same(search.best_estimator_, clone(model).set_params(**search.best_params_).fit(X, y), X)
+    in_pipeline = {f"{name_of(model).lower()}__{name}": values for name, values in grid.items()}
+    pipeline = make_pipeline(StandardScaler(), clone(model))
+    piped = GridSearchCV(pipeline, in_pipeline, cv=3, error_score="raise").fit(X, y)
+    assert piped.best_params_ == {name: values[0] for name, values in in_pipeline.items()}
+
+
+@pytest.mark.parametrize("model", [CLASSIFIERS[0], REGRESSORS[0]], ids=name_of)
+def test_halving_gives_the_best_more_generations(model):
+    X, y = rows_for(model)
+    search = HalvingGridSearchCV(
+        clone(model),
+        GRIDS[name_of(model)],
+        resource="max_generations",
+        max_resources=4,
+        min_resources=2,
+        factor=2,
+        cv=3,
+        random_state=0,
+        error_score="raise",
+    ).fit(X, y)
+    best = GRIDS[name_of(model)]["size_penalty"][0]
+    assert search.best_params_ == {"size_penalty": best, "max_generations": 4}
+
+
+@every
+def test_cross_validation_finds_more_than_chance(model):
+    X, y = rows_for(model)
+    scores = cross_validate(clone(model), X, y, cv=3, n_jobs=2, return_estimator=True)
+    alone = cross_val_score(clone(model), X, y, cv=3)
+    np.testing.assert_array_equal(scores["test_score"], alone)
+    dummy = DummyClassifier() if is_classifier(model) else DummyRegressor()
+    assert alone.mean() > cross_val_score(dummy, X, y, cv=3).mean() + 0.1
+    for fitted in scores["estimator"]:
+        assert fitted.get_n_leaves() > 1
+
+
+@every_classifier
+def test_scorers_find_probabilities(model):
+    X, y = load_breast_cancer(return_X_y=True)
+    area = cross_val_score(clone(model), X[:200], y[:200], cv=3, scoring="roc_auc")
+    assert area.mean() > 0.9
+    tuned = TunedThresholdClassifierCV(clone(model), cv=3, scoring="f1").fit(X[:200], y[:200])
+    assert tuned.score(X[:200], y[:200]) > 0.9
+
+
+@every
+def test_curves_and_importances(model):
+    X, y = rows_for(model)
+    rng = np.random.default_rng(0)
+    X = np.column_stack([X, rng.standard_normal(len(y))])
+    sizes, _, test = learning_curve(clone(model), X, y, cv=3, train_sizes=[0.3, 1.0], shuffle=True)
+    assert test.shape == (2, 3) and sizes[0] < sizes[1]
+    fitted = clone(model).fit(X, y)
+    drops = permutation_importance(fitted, X, y, n_repeats=5, random_state=0).importances_mean
+    best = 2 if is_classifier(model) else 3
+    assert drops[best] > drops[-1] + 0.1
+    curve = partial_dependence(fitted, X, [best], grid_resolution=5)["average"]
+    assert np.ptp(curve, axis=1).max() > 0.0
+
+
+# ---- ensembles -----------------------------------------------------------------------------------
+
+
+@every
+def test_bags_are_the_same_in_processes_and_threads(model):
+    X, y = rows_for(model)
+    kind = BaggingClassifier if is_classifier(model) else BaggingRegressor
+    bags = kind(clone(model), n_estimators=4, max_features=0.9, random_state=0)
+    alone = clone(bags).fit(X, y)
+    assert alone.score(X, y) > (0.9 if is_classifier(model) else 0.3)
+    assert len({str(tree.tree_.thresholds) for tree in alone.estimators_}) == 4
+    in_processes = clone(bags).set_params(n_jobs=2).fit(X, y)
+    with joblib.parallel_config("threading"):
+        in_threads = clone(bags).set_params(n_jobs=2).fit(X, y)
+    for other in (in_processes, in_threads):
+        for ours, theirs in zip(alone.estimators_, other.estimators_, strict=True):
+            assert ours.tree_ == theirs.tree_
+        np.testing.assert_allclose(other.predict(X), alone.predict(X))
+
+
+@every_classifier
+def test_boosted_classifiers_follow_the_weights(model):
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = X[:300:2], y[:300:2]
+    stump = clone(model).set_params(**SMALL[name_of(model)])
+    boost = AdaBoostClassifier(stump, n_estimators=8, random_state=0).fit(X, y)
+    assert len(boost.estimators_) > 1
+    assert not all(tree.tree_ == boost.estimators_[0].tree_ for tree in boost.estimators_)
+    assert boost.score(X, y) > clone(stump).fit(X, y).score(X, y)
+
+
+@every_regressor
+def test_boosted_regressors_explain_more(model):
+    X, y = rows_for(model)
+    boost = AdaBoostRegressor(clone(model), n_estimators=8, random_state=0).fit(X, y)
+    assert len(boost.estimators_) > 1
+    assert boost.score(X, y) > 0.5
+
+
+@every_classifier
+def test_probabilities_are_calibrated(model):
+    X, y = load_iris(return_X_y=True)
+    for method in ("sigmoid", "isotonic"):
+        calibrated = CalibratedClassifierCV(clone(model), method=method, cv=3).fit(X, y)
+        np.testing.assert_allclose(calibrated.predict_proba(X).sum(axis=1), 1.0)
+        assert calibrated.score(X, y) > 0.9
+    frozen = FrozenEstimator(clone(model).fit(X[::2], y[::2]))
+    assert CalibratedClassifierCV(frozen).fit(X[1::2], y[1::2]).score(X, y) > 0.85
+
+
+@every_classifier
+def test_other_meta_classifiers(model):
+    X, y = load_iris(return_X_y=True)
+    masked = np.where(np.arange(len(y)) % 5 == 0, -1, y)
+    assert SelfTrainingClassifier(clone(model)).fit(X, masked).score(X, y) > 0.9
+    assert OneVsRestClassifier(clone(model)).fit(X, y).score(X, y) > 0.9
+    both = np.column_stack([y == 0, y == 1])
+    assert ClassifierChain(clone(model)).fit(X, both).score(X, both) > 0.9
+    parts = [("first", clone(model)), ("second", clone(model).set_params(random_state=1))]
+    assert VotingClassifier(parts, voting="soft").fit(X, y).score(X, y) > 0.9
+    assert StackingClassifier(parts, cv=3).fit(X, y).score(X, y) > 0.9
+
+
+@every_regressor
+def test_other_meta_regressors(model):
+    X, y = rows_for(model)
+    both = np.column_stack([y, -y])
+    assert MultiOutputRegressor(clone(model)).fit(X, both).score(X, both) > 0.3
+    logs = TransformedTargetRegressor(clone(model), func=np.log, inverse_func=np.exp)
+    assert logs.fit(X, y).score(X, y) > 0.3
+    parts = [("first", clone(model)), ("second", clone(model).set_params(random_state=1))]
+    assert VotingRegressor(parts).fit(X, y).score(X, y) > 0.3
+    assert StackingRegressor(parts, cv=3).fit(X, y).score(X, y) > 0.3
+
+
+@pytest.mark.parametrize("as_frame", [False, True])
+def test_a_frozen_teacher_is_asked_in_its_own_units_and_labels(as_frame):
+    X, y = load_wine(return_X_y=True, as_frame=as_frame)
+    names = np.array(["barolo", "grignolino", "barbera"])[y]
+    wrong = names[(np.arange(len(y)) * 7) % len(y)]  # a teacher that never saw these labels
+    teacher = FrozenEstimator(ExtraTreesClassifier(30, random_state=0).fit(X, names))
+    model = EvoTreeClassifier(**BRIEF | {"teacher": teacher, "size_penalty": 0.001}).fit(X, wrong)
+    taught = model.pareto_front_[-1]
+    assert taught.quality > 0.9  # agrees with the teacher, not with the labels
+    assert model.hall_of_fame_[0].quality > model.score(X, wrong) + 0.2
+    strange = FrozenEstimator(ExtraTreesClassifier(5).fit(X, np.where(y == 0, "rioja", names)))
+    with pytest.raises(ValueError, match="label 'rioja'"):
+        clone(model).set_params(teacher=strange).fit(X, names)
+
+
+def test_a_frozen_teacher_of_targets_is_asked_in_its_own_units():
+    X, y = rows_for(REGRESSORS[0])
+    X, y = 100.0 + 10.0 * X, 1e4 + 100.0 * y
+    teacher = FrozenEstimator(ExtraTreesRegressor(30, random_state=0).fit(X, y))
+    model = clone(REGRESSORS[0]).set_params(teacher=teacher, size_penalty=0.001).fit(X, y)
+    assert model.hall_of_fame_[0].quality > 0.4
+    assert model.score(X, y) > 0.4
+    with pytest.raises(NotFittedError):
+        clone(model).set_params(teacher=FrozenEstimator(ExtraTreesRegressor())).fit(X, y)
+
+
+def test_fitted_trees_stay_fitted_in_copies_where_frozen():
+    X, y = load_iris(return_X_y=True)
+    for start in (
+        DecisionTreeClassifier(max_depth=2).fit(X, y),
+        ObliqueTreeClassifier("axis", max_depth=2).fit(X, y),
+    ):
+        frozen = FrozenEstimator(start)
+        assert_same(TAOClassifier(frozen).fit(X, y), TAOClassifier(start).fit(X, y), X)
+        evolved = EvoTreeClassifier(**BRIEF, initial_trees=[frozen])
+        for model in (TAOClassifier(frozen), evolved):
+            assert cross_val_score(model, X, y, cv=3, error_score="raise").mean() > 0.9
+        with pytest.raises(NotFittedError, match="init: .*FrozenEstimator"):
+            clone(TAOClassifier(start)).fit(X, y)
+    with pytest.raises(ValueError, match="init=Frozen.*allowed are estimators that have one tree"):
+        TAOClassifier(FrozenEstimator(DummyClassifier().fit(X, y))).fit(X, y)
