@@ -20,7 +20,7 @@ experiment: $(VENV)/stamp-test ## run a small experiment and report it in experi
 		--out experiment-output --reference EvoTree
 
 test: $(VENV)/stamp-test ## run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 check: $(VENV)/stamp-dev ## lint, formatting, types, floors
 	$(BIN)/ruff check .
