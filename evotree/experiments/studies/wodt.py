@@ -302,8 +302,9 @@ Means over the fits of the tables, of one thread, on a logarithmic axis.
     limited = runs[runs["max_depth"] != NO_LIMIT]
     names = [name for name in DEPTH_DATASETS if name in set(limited["dataset"])]
     if names:
+        n_rows = -(-len(names) // 2)
         _, axes = plt.subplots(
-            len(names) // 2 + len(names) % 2, 2, figsize=(11, 4 * len(names) / 2), squeeze=False
+            n_rows, 2, figsize=(11, 4.8 * n_rows), squeeze=False, layout="constrained"
         )
         for name, ax in zip(names, axes.ravel(), strict=False):
             of_set = limited[limited["dataset"] == name]
