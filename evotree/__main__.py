@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as error:
         _say(f"evotree: interrupted, {str(error) or 'nothing was written'}")
         return 130
-    except (UsageError, ValueError, OSError) as error:
+    except (UsageError, ValueError, OSError, MemoryError) as error:
         _say(f"evotree: error: {' '.join(str(error).split())}")
         return 2
     return 0

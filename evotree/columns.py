@@ -10,6 +10,7 @@ letter in it, and as numbers where none has.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -28,9 +29,13 @@ __all__ = [
     "NumericColumn",
     "describe_columns",
     "encode",
+    "numbers_of",
     "quoted",
     "text_of",
 ]
+
+
+_SHOWN = 100
 
 
 def text_of(value: Any) -> str:
@@ -41,8 +46,37 @@ def text_of(value: Any) -> str:
 
 
 def quoted(value: Any) -> str:
-    """Return a cell as messages show it: text in quotation marks, a number without."""
-    return repr(value) if isinstance(value, str) else text_of(value)
+    """Return a cell as messages show it: text in quotation marks, a number without.
+
+    Of a long one the beginning.
+    """
+    shown = repr(value) if isinstance(value, str) else text_of(value)
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+
+
+def numbers_of(series: pd.Series) -> pd.Series:
+    """Return the numbers that cells are or spell, NaN for all else.
+
+    Parameters
+    ----------
+    series : Series of shape (n_rows,)
+        Numbers and texts.
+
+    Returns
+    -------
+    Series of shape (n_rows,)
+        Numbers; a whole number beyond the range of floats is infinite.
+    """
+    numbers = pd.to_numeric(series, errors="coerce")
+    # Whole numbers of more than 64 bits stay Python's own.
+    return numbers.map(_as_float) if numbers.dtype == object else numbers
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 @dataclass(frozen=True)
@@ -91,7 +125,7 @@ class NumericColumn:
             numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
         else:
             series = series.astype(object)
-            converted = pd.to_numeric(series, errors="coerce")
+            converted = numbers_of(series)
             _refuse(series, converted.isna() & series.notna(), self.name, "no number")
             numbers = converted.to_numpy(dtype=np.float64, na_value=np.nan)
         _refuse(series, np.isinf(numbers), self.name, "not a finite number")

@@ -13,12 +13,14 @@ import pandas as pd
 from pandas.api.types import is_float_dtype, is_numeric_dtype
 from sklearn.model_selection import train_test_split
 
-from evotree.columns import quoted
+from evotree.columns import numbers_of, quoted
 
 __all__ = ["check_features", "features_and_target", "hold_out", "without_constants"]
 
 # A column of text with more distinct numbers than this was meant to be numeric.
 MANY_NUMBERS = 10
+# So many characters of the names of columns are shown.
+_SHOWN = 1000
 # More distinct values than this, in most rows a new one, are no categories and no classes.
 MANY_CATEGORIES = 50
 
@@ -48,13 +50,15 @@ def features_and_target(frame: pd.DataFrame, target: str) -> tuple[pd.DataFrame,
     """
     if target not in frame:
         names = ", ".join(map(str, frame.columns))
+        names = names if len(names) <= _SHOWN else f"{names[:_SHOWN]}..."
         raise ValueError(f"target {target!r}: there is no such column; the columns are {names}")
     if frame.shape[1] == 1:
         raise ValueError(f"{target!r} is the only column: there is nothing to predict it from")
     frame = frame[frame[target].notna()]
     y = frame[target].to_numpy()
     if is_float_dtype(y):
-        broken = y[(y != np.trunc(y)) | ~np.isfinite(y)]
+        # Of larger floats none is known to be the number that the file has.
+        broken = y[(y != np.trunc(y)) | ~(np.abs(y) <= 2.0**53)]
         if broken.size:
             raise ValueError(
                 f"column {target!r} has numbers such as {broken[0]}: classes are words or whole "
@@ -89,7 +93,7 @@ def check_features(X: pd.DataFrame) -> None:
     """
     for name in X:
         column = X[name].dropna()
-        numbers = pd.to_numeric(column, errors="coerce")
+        numbers = numbers_of(column)
         is_text = not is_numeric_dtype(column)
         if is_text and (numbers.isna().mean() > 0.5 or numbers.nunique() <= MANY_NUMBERS):
             if column.nunique() > max(MANY_CATEGORIES, len(column) / 2):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evotree.__main__ import main
 from evotree.columns import CategoricalColumn, NumericColumn
-from evotree.export import export_graphviz, export_rules
+from evotree.export import export_graphviz, export_rules, export_text
 from evotree.model_file import Model, save_model
 from evotree.tree import ObliqueTree
 from tests.exported import stump, trees
@@ -172,3 +172,11 @@ def test_exported_sql_reads_the_table(
     base.close()
     wanted = model.predict(frame).tolist()
     assert [label for (label,) in found] == wanted and len(set(wanted)) == 3
+
+
+def test_names_cannot_move_the_cursor() -> None:
+    feature, label = "size\x1b[2J\nmore\u202e", "a\rb\u00e9"
+    for export in (export_text, export_rules):
+        text = export(stump([1.0], 0.5), [feature], [label, "z"])
+        assert all(sign.isprintable() for line in text.split("\n") for sign in line)
+        assert r"size\x1b[2J\nmore\u202e" in text and "a\\rb\u00e9" in text

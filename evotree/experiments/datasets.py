@@ -26,6 +26,7 @@ import itertools
 import os
 import warnings
 import zlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,14 +42,15 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
+from evotree.experiments.array_files import read_npz
 from evotree.experiments.readers import (
     BUNDLED,
     fetch_from_openml,
     load_bundled,
     read_arff,
     read_libsvm,
-    read_npz,
 )
+from evotree.experiments.unpacking import open_unpacked
 
 __all__ = ["OFFICIAL_TRAIN_ROWS", "LoadedData", "load", "make_preprocessor", "read_csv"]
 
@@ -82,6 +84,8 @@ _SUFFIXES = (".csv.gz", ".csv", *_READERS)
 _BUNDLED, _OPENML = "sklearn:", "openml:"
 _CHECKSUMS = "checksums.txt"
 _TARGET = "target"
+# So many characters of a file are shown in a message.
+_SHOWN = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +141,8 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> LoadedDa
         such set, the checksum does not match, the file cannot be read, the last column of a CSV is
         not ``target``, a target is missing, or there are too few rows for the official split.
     MemoryError
-        If an ARFF file or a sparse set would, dense, take more than half of the machine's memory.
+        If an array, an ARFF file or a sparse set would, dense, take more than half of the machine's
+        memory, or the text of a file more than an eighth.
 
     Examples
     --------
@@ -194,15 +199,18 @@ def read_csv(
         If the path is a folder, or the file is empty, has no data rows, is not text in UTF-8, is
         damaged, has rows longer than the header, is not separated by commas, or has two columns of
         one name.
+    MemoryError
+        If the text takes more than an eighth of the machine's memory.
     """
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"no such file: {path}")
     if not path.is_file():
         raise ValueError(f"{path} is not a file; the path of a CSV file is needed")
+    names: list[str] = []
     try:
-        names = _parse(path, na_values=(), header=None, nrows=1, dtype=str).iloc[0]
-        _check_names(path, names.tolist())
+        names = _parse(path, na_values=(), header=None, nrows=1, dtype=str).iloc[0].tolist()
+        _check_names(path, names)
         table = _parse(path, na_values)
         # Strings such as "true" are labels like any other; pandas would respell them.
         truth = [c for c in table if is_bool_dtype(table[c]) or _holds_truth(table[c])]
@@ -216,8 +224,9 @@ def read_csv(
     except pd.errors.EmptyDataError as error:
         raise ValueError(f"{path} is empty; a header row and data rows are needed") from error
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+        header = f"the header's {len(names)} columns" if names else "the same columns"
         raise ValueError(
-            f"{path} is not a table with the header's {len(names)} columns in every row: {error}"
+            f"{path} is not a table with {header} in every row: {str(error)[:_SHOWN]}"
         ) from error
     if table.empty:
         raise ValueError(f"{path} has a header but no data rows")
@@ -331,7 +340,8 @@ def _read(path: Path) -> tuple[pd.DataFrame, NDArray]:
     table = read_csv(path, na_values=("",))
     if table.columns[-1] != _TARGET:
         raise ValueError(
-            f"{path}: the last column must be '{_TARGET}', but it is {table.columns[-1]!r}"
+            f"{path}: the last column must be '{_TARGET}', but it is "
+            f"{str(table.columns[-1])[:_SHOWN]!r}"
         )
     return table.iloc[:, :-1], table[_TARGET].to_numpy()
 
@@ -341,7 +351,8 @@ def _verify_checksum(path: Path) -> None:
     listing = path.with_name(_CHECKSUMS)
     if not listing.is_file():
         return
-    for line in listing.read_text(encoding="utf-8").splitlines():
+    # Names of other files may be of any encoding.
+    for line in listing.read_text(encoding="utf-8", errors="replace").splitlines():
         expected, _, file_name = line.strip().partition(" ")
         # sha256sum writes two characters between sum and name: a blank, then a blank or a star.
         if file_name.lstrip(" *") == path.name:
@@ -349,19 +360,18 @@ def _verify_checksum(path: Path) -> None:
                 actual = hashlib.file_digest(file, "sha256").hexdigest()
             if actual != expected.lower():
                 raise ValueError(
-                    f"{path}: the sha256 checksum is {actual}, but {listing.name} says {expected}; "
-                    "fetch the file again or correct its line"
+                    f"{path}: the sha256 checksum is {actual}, but {listing.name} says "
+                    f"{expected[:64]}; fetch the file again or correct its line"
                 )
 
 
 def _parse(path: Path, na_values: Sequence[str], **options: Any) -> pd.DataFrame:
     """Parse a CSV with pandas; rows longer than the header raise a ParserWarning."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), open_unpacked(path) as file:
         warnings.simplefilter("error", pd.errors.ParserWarning)
         return pd.read_csv(
-            path,
+            file,
             encoding="utf-8",
-            compression="gzip" if path.suffix == ".gz" else None,
             keep_default_na=False,
             na_values=list(na_values),
             # Types are inferred from whole columns; the first column is never taken for row names.
@@ -373,11 +383,12 @@ def _parse(path: Path, na_values: Sequence[str], **options: Any) -> pd.DataFrame
 
 def _check_names(path: Path, names: list[str]) -> None:
     """Raise for a header that repeats a name or is not separated by commas."""
-    repeated = sorted({repr(n) for n in names if names.count(n) > 1})
+    repeated = sorted(repr(name) for name, count in Counter(names).items() if count > 1)
     if repeated:
-        raise ValueError(f"{path}: column names must be distinct; repeated: {', '.join(repeated)}")
+        some = ", ".join(repeated[:10])[:_SHOWN]
+        raise ValueError(f"{path}: column names must be distinct; repeated: {some}")
     if len(names) == 1 and any(separator in names[0] for separator in ";\t|"):
-        raise ValueError(f"{path} must be separated by commas; its header is {names[0]!r}")
+        raise ValueError(f"{path} must be separated by commas; its header is {names[0][:_SHOWN]!r}")
 
 
 def _holds_truth(column: pd.Series) -> bool:

@@ -238,7 +238,8 @@ def revision() -> str:
     """Return the commit of the folder that we are in, with a ``+`` where files differ from it."""
 
     def git(*arguments: str) -> str:
-        command = ["git", *arguments]
+        # Neither the index nor a hook of the folder is touched.
+        command = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     try:

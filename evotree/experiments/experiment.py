@@ -6,6 +6,8 @@ import importlib
 import json
 import pickle
 import re
+import reprlib
+import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,8 +22,15 @@ from evotree.estimators.presets import EVOLUTION_PRESETS
 from evotree.experiments.protocols import OFFICIAL
 from evotree.experiments.store import KEY
 
+MAX_FITS = 1_000_000
+"""Of an experiment: they are listed before the first one begins."""
+MAX_SEED = 2**32 - 1
+"""The largest that NumPy's legacy generators take, which scikit-learn uses."""
+MAX_BYTES = 2**20
+"""Of the file of a definition."""
 SIZES = ("leaves", "nodes", "depth", "nonzero_weights")
 """Measures of a fitted tree, missing for other models."""
+_INTERFACE = ("fit", "get_params", "set_params", "__sklearn_tags__")
 
 
 @dataclass(frozen=True)
@@ -41,10 +50,13 @@ class Protocol:
     official: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.n_folds, bool) or not isinstance(self.n_folds, int) or self.n_folds < 2:
-            raise ValueError(f"n_folds={self.n_folds!r}: allowed are integers of at least 2.")
+        if not _is_whole(self.n_folds, 2, MAX_FITS):
+            raise ValueError(
+                f"n_folds={_short(self.n_folds)}: allowed are integers of at least 2, and at most "
+                f"{MAX_FITS:,}."
+            )
         if not isinstance(self.official, bool):
-            raise ValueError(f"official={self.official!r}: allowed are true and false.")
+            raise ValueError(f"official={_short(self.official)}: allowed are true and false.")
 
     def folds(self) -> list[int]:
         """Return the numbers of the folds."""
@@ -75,7 +87,7 @@ class Experiment:
         by the seed and the fold of a task.
     protocol : Protocol, default=Protocol()
         How rows are parted.
-    seeds : sequence of int, at least 0, default=(0,)
+    seeds : sequence of int, at least 0 and below 2**32, default=(0,)
         Each is a repetition of all.
     metrics : sequence of str, default=("accuracy",)
         Names of scikit-learn's scorers, measured on the rows not fitted; ``"train_"`` before a name
@@ -96,29 +108,43 @@ class Experiment:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise ValueError(f"name={self.name!r}: allowed are strings that are not empty.")
-        for what in ("datasets", "methods", "seeds", "metrics"):
+            raise ValueError(f"name={_short(self.name)}: allowed are strings that are not empty.")
+        for what, kind in (("datasets", str), ("methods", str), ("seeds", int), ("metrics", str)):
             value = getattr(self, what)
-            if isinstance(value, str) or not value:
-                raise ValueError(f"{what}={value!r}: at least one is needed, in a list.")
+            if isinstance(value, str) or not isinstance(value, Sequence | Mapping) or not value:
+                raise ValueError(f"{what}={_short(value)}: at least one is needed, in a list.")
+            for item in value:
+                if not isinstance(item, kind):
+                    allowed = "integers" if kind is int else "strings"
+                    raise ValueError(f"{what} has {_short(item)}: allowed are {allowed}.")
             if len(set(value)) < len(value):
-                raise ValueError(f"{what}={list(value)!r}: each may stand there once.")
+                raise ValueError(f"{what}={_short(list(value))}: each may stand there once.")
+        if not isinstance(self.methods, Mapping):
+            raise ValueError(f"methods={_short(self.methods)}: allowed is a mapping of names.")
         for seed in self.seeds:
-            if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-                raise ValueError(f"seeds has {seed!r}: allowed are integers of at least 0.")
+            if not _is_whole(seed, 0, MAX_SEED):
+                raise ValueError(
+                    f"seeds has {_short(seed)}: allowed are integers of at least 0, below 2**32."
+                )
+        repeats = len(self.protocol.folds()) * len(self.seeds)
+        if len(self.datasets) * len(self.methods) * repeats > MAX_FITS:
+            raise ValueError(
+                f"n_folds={self.protocol.n_folds}: with these data sets, methods and seeds that "
+                f"are more than {MAX_FITS:,} fits."
+            )
         for metric in self.metrics:
             if metric.removeprefix("train_") not in get_scorer_names():
                 allowed = ", ".join(get_scorer_names())
                 raise ValueError(
-                    f"metrics has {metric!r}: allowed are scikit-learn's scorers, with or "
+                    f"metrics has {_short(metric)}: allowed are scikit-learn's scorers, with or "
                     f"without 'train_' before them: {allowed}."
                 )
         for name, method in self.methods.items():
             known = hasattr(method, "get_params") and hasattr(method, "__sklearn_tags__")
             if not known or not (is_classifier(method) or is_regressor(method)):
                 raise ValueError(
-                    f"methods[{name!r}]={method!r}: allowed are classifiers and regressors of "
-                    "scikit-learn's interface."
+                    f"methods[{_short(name)}]={_short(method)}: allowed are classifiers and "
+                    "regressors of scikit-learn's interface."
                 )
             try:
                 pickle.dumps(method)
@@ -166,6 +192,16 @@ def describe(method: BaseEstimator) -> str:
     return json.dumps({"estimator": f"{kind.__module__}.{kind.__qualname__}", **parameters})
 
 
+def _is_whole(value: Any, least: int, most: int) -> bool:
+    """Tell integers of a range from all else, truth values included."""
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _short(value: Any) -> str:
+    """Return a value as messages show it, whatever its length."""
+    return reprlib.repr(value) if isinstance(value, int | list | dict) else repr(value)[:200]
+
+
 # ---- definition in a file ------------------------------------------------------------------------
 
 
@@ -178,7 +214,8 @@ def read_experiment(path: Path) -> Experiment:
         Has ``name``, ``datasets``, a table ``[methods.NAME]`` for each method, and may have
         ``seeds``, ``metrics`` and a table ``[protocol]``. A method has an ``estimator``, the import
         path of a class such as ``"sklearn.tree.DecisionTreeClassifier"``, or a ``preset``, the name
-        of a published algorithm; all else are its parameters.
+        of a published algorithm; all else are its parameters. The file is data but for these
+        import paths, whose modules are imported: of installed packages, not the standard library.
 
     Returns
     -------
@@ -193,14 +230,20 @@ def read_experiment(path: Path) -> Experiment:
         If it is no TOML, with the line, or it says something that is not as described.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is no TOML file: {error}.") from error
+        with path.open("rb") as file:
+            text = file.read(MAX_BYTES + 1)
+        if len(text) > MAX_BYTES:
+            raise ValueError(f"it is larger than {MAX_BYTES >> 20} MiB")
+        content = tomllib.loads(text.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is no TOML file: {str(error)[:200]}.") from error
     known = {"name", "datasets", "methods", "protocol", "seeds", "metrics"}
     _check_keys(content, known, {"name", "datasets", "methods"}, str(path))
     methods = content["methods"]
     if not isinstance(methods, dict):
-        raise ValueError(f"{path}: methods={methods!r}: a table [methods.NAME] is needed for each.")
+        raise ValueError(
+            f"{path}: methods={_short(methods)}: a table [methods.NAME] is needed for each."
+        )
     protocol = content.get("protocol", {})
     _check_keys(protocol, {"n_folds", "official"}, set(), f"{path}: [protocol]")
     content["methods"] = {
@@ -215,9 +258,9 @@ def read_experiment(path: Path) -> Experiment:
 
 def _check_keys(table: Any, known: set[str], needed: set[str], where: str) -> None:
     if not isinstance(table, dict):
-        raise ValueError(f"{where} is {table!r}: a table is needed.")
+        raise ValueError(f"{where} is {_short(table)}: a table is needed.")
     for name in sorted(table.keys() - known):
-        raise ValueError(f"{where} has {name!r}: allowed are {', '.join(sorted(known))}.")
+        raise ValueError(f"{where} has {_short(name)}: allowed are {', '.join(sorted(known))}.")
     for name in sorted(needed - table.keys()):
         raise ValueError(f"{where} has no {name!r}, which is needed.")
 
@@ -248,22 +291,35 @@ def make_method(settings: Any, where: str) -> BaseEstimator:
     try:
         if "preset" in settings:
             return _from_preset(settings["preset"], parameters)
-        home, _, name = str(settings["estimator"]).rpartition(".")
-        if not home:
-            raise ValueError(
-                f"estimator={name!r}: allowed are import paths such as "
-                "'sklearn.tree.DecisionTreeClassifier'."
-            )
-        kind = getattr(importlib.import_module(home), name)
-        return kind().set_params(**parameters)
-    except (ImportError, AttributeError, ValueError, TypeError) as error:
-        raise ValueError(f"{where}: {error}") from error
+        return _estimator_class(settings["estimator"])().set_params(**parameters)
+    # A class of another package may raise anything.
+    except Exception as error:
+        raise ValueError(f"{where}: {str(error)[:500]}") from error
 
 
-def _from_preset(name: str, parameters: dict[str, Any]) -> BaseEstimator:
+def _estimator_class(address: Any) -> type:
+    """Return the class of an import path; nothing of a module is called before it is known."""
+    home, _, name = str(address).rpartition(".")
+    parts = home.split(".")
+    is_path = home and all(part.isidentifier() for part in (*parts, name))
+    # Some modules do something when they are imported, those that a command starts with above all.
+    if not is_path or parts[0] in sys.stdlib_module_names or "__main__" in parts:
+        raise ValueError(
+            f"estimator={_short(address)}: allowed are import paths such as "
+            "'sklearn.tree.DecisionTreeClassifier'."
+        )
+    kind = getattr(importlib.import_module(home), name)
+    if not isinstance(kind, type) or not all(hasattr(kind, part) for part in _INTERFACE):
+        raise ValueError(
+            f"estimator={_short(address)}: it is no class of scikit-learn's interface."
+        )
+    return kind
+
+
+def _from_preset(name: Any, parameters: dict[str, Any]) -> BaseEstimator:
     if name in EVOLUTION_PRESETS:
         return EvoTreeClassifier.from_preset(name, **parameters)
     if name in GREEDY_PRESETS:
         return ObliqueTreeClassifier.from_preset(name, **parameters)
     allowed = ", ".join([*EVOLUTION_PRESETS, *GREEDY_PRESETS])
-    raise ValueError(f"preset={name!r}: allowed are {allowed}.")
+    raise ValueError(f"preset={_short(name)}: allowed are {allowed}.")

@@ -1,4 +1,4 @@
-"""Readers of data sets: ARFF, LIBSVM and .npz files, scikit-learn's bundled sets, OpenML.
+"""Readers of data sets: ARFF and LIBSVM files, scikit-learn's bundled sets, OpenML.
 
 In: a file, or a name. Out: features as a pandas DataFrame, numeric columns and object columns of
 strings with NaN where a value is missing, and the target as a numpy array of numbers or strings.
@@ -9,17 +9,15 @@ form of columns, and errors that name the file.
 from __future__ import annotations
 
 import csv
-import gzip
+import io
 import itertools
-import math
 import os
 import re
-import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 from urllib.error import URLError
 
 import numpy as np
@@ -32,14 +30,18 @@ from sklearn import datasets
 # code as this copy, which scikit-learn keeps up.
 from sklearn.externals import _arff
 
-__all__ = ["BUNDLED", "fetch_from_openml", "load_bundled", "read_arff", "read_libsvm", "read_npz"]
+from evotree.experiments.array_files import check_width, numbered
+from evotree.experiments.unpacking import memory as _memory
+from evotree.experiments.unpacking import open_unpacked
+
+__all__ = ["BUNDLED", "fetch_from_openml", "load_bundled", "read_arff", "read_libsvm"]
 
 #: The data sets that come with scikit-learn.
 BUNDLED = ("iris", "digits", "breast_cancer", "wine", "diabetes")
 _TARGET = "target"
 # An attribute of such a name, in small or capital letters, is the target wherever it stands.
 _TARGET_NAMES = ("class", _TARGET)
-_DAMAGED = (EOFError, zlib.error, zipfile.BadZipFile, OSError)
+_DAMAGED = (EOFError, zlib.error, OSError)
 # So many cells of an ARFF file are held as Python objects at a time.
 _CHUNK = 2**18
 _KEYWORD = re.compile(r"^\s*(@\w+)\s+")
@@ -50,45 +52,6 @@ _NUMERIC = re.compile(
 )
 # The characters of OpenML's names; the rest has a meaning in addresses.
 _OPENML = re.compile(r"(?P<name>[\w.,()+'-]+)(?:@(?P<version>[1-9][0-9]*))?", re.ASCII)
-
-
-def read_npz(path: Path) -> tuple[pd.DataFrame, NDArray]:
-    """Read the arrays ``data`` and ``target`` of an .npz file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    X : DataFrame of shape (n_samples, n_features)
-        The features x1, x2, ..., of the array's own type.
-    y : ndarray of shape (n_samples,)
-        The target.
-
-    Raises
-    ------
-    ValueError
-        If the file is damaged, lacks an array, or has arrays of other shapes.
-    """
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file}
-    except (*_DAMAGED, ValueError) as error:
-        raise ValueError(f"{path} cannot be read as .npz: {error}") from error
-    if not {"data", _TARGET} <= set(arrays):
-        raise ValueError(
-            f"{path} must hold the arrays 'data' and '{_TARGET}', but it holds "
-            f"{', '.join(arrays) or 'none'}"
-        )
-    data, y = arrays["data"], arrays[_TARGET]
-    if data.ndim != 2 or y.shape != data.shape[:1] or len(y) == 0:
-        raise ValueError(
-            f"{path}: 'data' must have shape (n_samples, n_features) and '{_TARGET}' (n_samples,), "
-            f"but the shapes are {data.shape} and {y.shape}"
-        )
-    return _numbered(data), y
 
 
 def read_arff(path: Path) -> tuple[pd.DataFrame, NDArray]:
@@ -123,9 +86,8 @@ def read_arff(path: Path) -> tuple[pd.DataFrame, NDArray]:
     ----------
     The format: https://waikato.github.io/weka-wiki/formats_and_processing/arff_stable/
     """
-    unpack: Callable[..., TextIO] = gzip.open if path.suffix == ".gz" else open
     try:
-        with unpack(path, "rt", encoding="utf-8-sig") as text:
+        with open_unpacked(path) as file, io.TextIOWrapper(file, encoding="utf-8-sig") as text:
             frame = _parse_arff(path, text)
     except _DAMAGED as error:
         raise ValueError(f"{path} cannot be read; is it damaged or not gzip? {error}") from error
@@ -161,14 +123,16 @@ def read_libsvm(path: Path) -> tuple[pd.DataFrame, NDArray]:
     The format: https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/
     """
     try:
-        matrix, y = datasets.load_svmlight_file(path)
+        with open_unpacked(path) as file:
+            matrix, y = datasets.load_svmlight_file(file)
     except _DAMAGED as error:
         raise ValueError(f"{path} cannot be read; is it damaged? {error}") from error
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"{path} cannot be read in the format of LIBSVM: {error}") from error
+        reason = str(error)[:200]
+        raise ValueError(f"{path} cannot be read in the format of LIBSVM: {reason}") from error
     if len(y) == 0:
         raise ValueError(f"{path} has no data rows")
-    return _numbered(_dense(str(path), matrix)), _whole_as_integers(y)
+    return numbered(_dense(str(path), matrix)), _whole_as_integers(y)
 
 
 def load_bundled(name: str) -> tuple[pd.DataFrame, NDArray]:
@@ -309,7 +273,8 @@ def _parse_arff(path: Path, text: Iterable[str]) -> pd.DataFrame:
             n_rows += len(chunk)
             _check_memory(str(path), n_rows, len(names))
             frame = pd.DataFrame(chunk, columns=names, dtype=object)
-            chunks.append(frame.astype(dict.fromkeys(numeric, np.float64)))
+            # The copy lies in one piece; columns apart would take several times the memory.
+            chunks.append(frame.astype(dict.fromkeys(numeric, np.float64)).copy())
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not text in UTF-8: {error}") from error
     # The last three are what the parser lets pass of malformed lines.
@@ -326,7 +291,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, _arff.BadAttributeType):
         return "the type of an attribute must be numeric, real, integer, string or {values}"
     if not isinstance(error, _arff.ArffException):
-        return str(error)
+        return str(error)[:200]
     # The messages are patterns for the number of the line; a percent sign in the data spoils them.
     message = re.sub(r",? (at|in) line:? ?%d\b", "", str(error.message)).replace("%%", "%")
     return message if len(message) < 200 else f"{message[:200]}..."
@@ -343,11 +308,6 @@ def _target_among(path: Path, names: list[str]) -> str:
             "or it must be the last attribute"
         )
     return named[0]
-
-
-def _numbered(data: NDArray) -> pd.DataFrame:
-    """Return features without names as x1, x2, ..."""
-    return pd.DataFrame(data, columns=[f"x{m + 1}" for m in range(data.shape[1])])
 
 
 def _whole_as_integers(y: NDArray) -> NDArray:
@@ -374,6 +334,7 @@ def _with_categories(X: pd.DataFrame, categories: Mapping[str, list[str]]) -> pd
 def _dense(source: str, matrix: Any) -> NDArray:
     """Return a sparse matrix as an array, if the machine can hold it."""
     _check_memory(source, *matrix.shape)
+    check_width(source, matrix.shape[1])
     return matrix.toarray()
 
 
@@ -389,11 +350,3 @@ def _check_memory(source: str, n_rows: int, n_columns: int) -> None:
             f"{needed / 2**30:.3g} GiB, but half of this machine's memory is "
             f"{allowed / 2**30:.3g} GiB; fewer rows or columns are needed"
         )
-
-
-def _memory() -> float:
-    """Return the bytes of this machine's memory; infinity where the system does not say."""
-    try:
-        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return math.inf

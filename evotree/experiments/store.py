@@ -2,6 +2,9 @@
 
 A row is there whole or not at all, whatever kills the process; other tools read the file, pandas by
 ``read_sql("SELECT * FROM runs", ...)``. One process writes.
+
+A file may come from others. It holds numbers and text, nothing that is run: views, triggers and
+computed columns are refused, and what is read from it is checked.
 """
 
 from __future__ import annotations
@@ -11,11 +14,11 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 KEY = ("dataset", "method", "fold", "seed")
 """Columns that tell tasks apart."""
@@ -24,6 +27,17 @@ FILE = "results.sqlite"
 _TEXT = ("dataset", "method", "status", "error", "parameters", "versions", "revision", "finished")
 _WHOLE = ("fold", "seed")
 _FORMAT = 1
+# Names in a damaged file, and what SQLite says of them, may be of no encoding.
+_BROKEN = (sqlite3.Error, OverflowError, UnicodeDecodeError)
+_MAX_VALUE = 1 << 28
+"""Bytes that a value may take."""
+_EXPERIMENT = ("format", "definition")
+_ENTRIES = {
+    "name": (str, "a string"),
+    "metrics": (dict, "an object with names"),
+    "methods": (dict, "an object with names"),
+}
+"""What the definition of an experiment has at least."""
 
 
 class Store:
@@ -53,7 +67,7 @@ class Store:
         folder.mkdir(parents=True, exist_ok=True)
         is_new = not self.path.exists()
         with self._open() as database:
-            if is_new or not _tables(database):
+            if is_new or not database.execute("SELECT 1 FROM sqlite_master").fetchone():
                 self._create(database)
             known = _read_definition(database, self.path)
             changed = differences(known, definition)
@@ -112,8 +126,9 @@ class Store:
         """Open the file for one transaction."""
         try:
             with closing(sqlite3.connect(self.path)) as database, database:
+                _distrust(database)
                 yield database
-        except sqlite3.Error as error:
+        except _BROKEN as error:
             raise OSError(f"{self.path} cannot be used: {error}.") from error
 
     def _create(self, database: sqlite3.Connection) -> None:
@@ -134,18 +149,76 @@ def _kind(column: str) -> str:
     return "INTEGER" if column in _WHOLE else "REAL"
 
 
-def _tables(database: sqlite3.Connection) -> set[str]:
-    rows = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-    return {name for (name,) in rows}
+def _distrust(database: sqlite3.Connection) -> None:
+    """Have SQLite treat a file as one that others may have made; see its manual, "security"."""
+    database.execute("PRAGMA trusted_schema = OFF")
+    database.execute("PRAGMA cell_size_check = ON")
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE)
+
+
+def _check_tables(database: sqlite3.Connection, path: Path) -> set[str]:
+    """Return the columns of the rows.
+
+    Raise for a file that is not made of our tables, or computes something when it is used.
+    """
+    made = set(database.execute("SELECT type, name FROM sqlite_master"))
+    if not made >= {("table", name) for name in ("runs", "curves", "experiment")}:
+        raise ValueError(f"{path} is a database, but not one of an experiment's results.")
+    if any(kind == "trigger" for kind, _ in made):
+        raise ValueError(f"{path} has triggers: statements that it runs when it is written to.")
+    columns = {}
+    for table in ("runs", "curves", "experiment"):
+        found = database.execute(f"PRAGMA table_xinfo({table})").fetchall()
+        # The last field tells columns that are computed when they are read.
+        columns[table] = {name for _, name, *_, is_hidden in found if not is_hidden}
+        if len(columns[table]) < len(found):
+            raise ValueError(f"{path} has computed columns in the table {table}.")
+    needed = {"runs": {*KEY, "status"}, "curves": {*KEY, "curve"}, "experiment": set(_EXPERIMENT)}
+    for table, names in needed.items():
+        if missing := sorted(names - columns[table]):
+            raise ValueError(f"{path} has no {', '.join(missing)} in the table {table}.")
+    return columns["runs"]
 
 
 def _read_definition(database: sqlite3.Connection, path: Path) -> dict[str, Any]:
-    if not {"runs", "curves", "experiment"} <= _tables(database):
-        raise ValueError(f"{path} is a database, but not one of an experiment's results.")
-    version, text = database.execute("SELECT format, definition FROM experiment").fetchone()
+    columns = _check_tables(database, path)
+    found = database.execute("SELECT format, definition FROM experiment").fetchone()
+    if found is None:
+        raise ValueError(f"{path} does not say of which experiment its results are.")
+    version, text = found
     if version != _FORMAT:
-        raise ValueError(f"{path} has the format {version}; this version reads {_FORMAT}.")
-    return json.loads(text)
+        raise ValueError(
+            f"{path} has the format {str(version)[:40]}; this version reads {_FORMAT}."
+        )
+    try:
+        definition = json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: its experiment is no JSON: {error}") from error
+    if not isinstance(definition, dict):
+        raise ValueError(f"{path}: its experiment is no object with names.")
+    for name, (kind, allowed) in _ENTRIES.items():
+        # A file that was only just made has none of them.
+        if definition and not isinstance(definition.get(name), kind):
+            raise ValueError(f"{path}: {name} of its experiment is not {allowed}.")
+    if missing := sorted(definition.get("metrics", {}).keys() - columns):
+        raise ValueError(f"{path} has no column {', '.join(missing)[:200]}.")
+    return definition
+
+
+def _check_runs(runs: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Return rows whose cells are of the kinds of their columns; raise for others."""
+    for name in runs.columns if len(runs) else ():
+        sound = True
+        if runs[name].isna().all() and name not in (*KEY, "status"):
+            # Without a value there is no type.
+            runs[name] = runs[name].astype(object if name in _TEXT else float)
+        elif name in _TEXT:
+            sound = runs[name].map(lambda cell: isinstance(cell, str) or pd.isna(cell)).all()
+        else:
+            sound = is_numeric_dtype(runs[name])
+        if not sound or (name in (*KEY, "status") and runs[name].isna().any()):
+            raise ValueError(f"{path}: a row has no {name}, or a wrong one.")
+    return runs
 
 
 def differences(known: Mapping[str, Any], definition: Mapping[str, Any]) -> list[str]:
@@ -161,12 +234,12 @@ def differences(known: Mapping[str, Any], definition: Mapping[str, Any]) -> list
             continue
         if isinstance(before, Mapping) and isinstance(now, Mapping):
             found += [
-                f"{name}.{inner} was {before[inner]!r} and is {now[inner]!r}"
+                f"{name}.{inner} was {before[inner]!r:.300} and is {now[inner]!r:.300}"
                 for inner in sorted(before.keys() & now.keys())
                 if before[inner] != now[inner]
             ]
         elif before != now:
-            found.append(f"{name} was {before!r} and is {now!r}")
+            found.append(f"{name} was {before!r:.300} and is {now!r:.300}")
     return found
 
 
@@ -201,23 +274,50 @@ def read_runs(folder: Path) -> pd.DataFrame:
     ------
     FileNotFoundError
         If there are no results.
+    ValueError
+        If the file holds something else.
+    OSError
+        If it cannot be read, or is no database.
     """
     with _reading(folder) as database:
         runs = pd.read_sql("SELECT * FROM runs", database)
+    runs = _check_runs(runs, folder / FILE)
     return runs.sort_values(["dataset", "method", "seed", "fold"], ignore_index=True)
 
 
 def read_definition(folder: Path) -> dict[str, Any]:
     """Return what the experiment of a folder was."""
     with _reading(folder) as database:
-        return _read_definition(database, folder / FILE)
+        definition = _read_definition(database, folder / FILE)
+    if not definition:
+        raise ValueError(f"{folder / FILE} does not say of which experiment its results are.")
+    return definition
 
 
 def read_curves(folder: Path) -> dict[tuple[Any, ...], pd.DataFrame]:
     """Return the learning curves of an experiment's fits, by the values of `KEY`."""
+    names = ", ".join(KEY)
     with _reading(folder) as database:
-        rows = database.execute("SELECT * FROM curves ORDER BY 1, 2, 4, 3").fetchall()
-    return {tuple(key): pd.read_json(StringIO(text), orient="split") for *key, text in rows}
+        rows = database.execute(f"SELECT {names}, curve FROM curves ORDER BY 1, 2, 4, 3").fetchall()
+    return {tuple(key): _curve(text, folder / FILE) for *key, text in rows}
+
+
+def _curve(text: Any, path: Path) -> pd.DataFrame:
+    """Return the table that a curve's text describes."""
+    try:
+        parts = json.loads(text)
+        names, rows = parts["columns"], parts["data"]
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError("its columns have no names")
+        if len(set(names)) < len(names):
+            raise ValueError("two of its columns have one name")
+        if any(not isinstance(row, list) or len(row) != len(names) for row in rows):
+            raise ValueError("its rows are not as long as its columns are many")
+        curve = pd.DataFrame(rows, columns=names)
+        return curve.astype(dict.fromkeys(curve.columns[curve.isna().all()], float))
+    # What is no text, no object, or has no such entries.
+    except (TypeError, ValueError, KeyError, OverflowError, RecursionError) as error:
+        raise ValueError(f"{path}: a learning curve cannot be read: {str(error)[:200]}") from error
 
 
 @contextmanager
@@ -226,9 +326,12 @@ def _reading(folder: Path) -> Iterator[sqlite3.Connection]:
     if not path.exists():
         raise FileNotFoundError(f"{path} is not there: {folder} holds no results.")
     # Only who may write can undo a transaction that a killed writer has left half done.
-    mode = "rw" if os.access(path, os.W_OK) else "ro"
+    is_half_done = path.with_name(f"{FILE}-journal").exists() and os.access(path, os.W_OK)
+    address = f"{path.absolute().as_uri()}?mode={'rw' if is_half_done else 'ro'}"
     try:
-        with closing(sqlite3.connect(f"file:{path}?mode={mode}", uri=True)) as database:
+        with closing(sqlite3.connect(address, uri=True)) as database:
+            _distrust(database)
+            _check_tables(database, path)
             yield database
-    except (sqlite3.Error, pd.errors.DatabaseError) as error:
+    except (*_BROKEN, pd.errors.DatabaseError) as error:
         raise OSError(f"{path} cannot be read: {error}.") from error

@@ -227,6 +227,25 @@ def check_whole(name: str, value: Any, least: int) -> None:
         raise ValueError(f"{name}={value!r}: allowed is a whole number of at least {least}.")
 
 
+def printable(name: Any) -> str:
+    """Return a name for a terminal: what would move the cursor or change colours is escaped.
+
+    Parameters
+    ----------
+    name : object
+        The name of a feature or a class.
+
+    Returns
+    -------
+    str
+        Its text, on one line.
+    """
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape", "replace").decode()
+        for sign in str(name)
+    )
+
+
 def fold(pieces: Sequence[str], width: int) -> list[str]:
     """Return pieces set into lines with blanks between them; a longer one has its own line.
 

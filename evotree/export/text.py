@@ -15,6 +15,7 @@ from evotree.export.named import (
     fold,
     influence,
     named_tree,
+    printable,
 )
 
 #: Weights and their features, the most influential first.
@@ -223,7 +224,7 @@ def _sum(named: NamedTree, condition: Condition, decimals: int) -> list[str]:
     terms, relation, threshold = condition
     pieces: list[str] = []
     for weight, j in terms:
-        name = named.features[j]
+        name = printable(named.features[j])
         factor = "" if abs(weight) == 1.0 else f"{_number(abs(weight), decimals)} * "
         sign = "-" if weight < 0.0 else "+"
         pieces.append(f"{sign} {factor}{name}" if pieces else f"{sign.strip('+')}{factor}{name}")
@@ -241,4 +242,4 @@ def _leaf(named: NamedTree, k: int, decimals: int) -> str:
     share = float(values[c])
     # Rounding must not call a leaf pure that is not.
     text = f"{share:.2f}" if share == 1.0 or share < 0.995 else "above 0.99"
-    return f"class: {named.classes[c]} (share {text})"
+    return f"class: {printable(named.classes[c])} (share {text})"

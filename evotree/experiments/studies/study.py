@@ -7,7 +7,9 @@ from the rows alone.
 
 from __future__ import annotations
 
+import os
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +21,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from evotree.experiments.runner import DONE, Outcome, Workers, attempt, run_tasks
+from evotree.experiments.unpacking import open_unpacked
 
 Task = tuple[Any, ...]
 CURVE = "curve"
@@ -78,6 +81,47 @@ class Study:
 # ---- rows ----------------------------------------------------------------------------------------
 
 
+def read_rows(path: Path, columns: Sequence[str] = (), max_rows: int | None = None) -> pd.DataFrame:
+    """Read the rows of a CSV file that `append` wrote.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    columns : sequence of str, default=()
+        Columns that it must have.
+    max_rows : int or None, default=None
+        So many rows at most; None means all.
+
+    Returns
+    -------
+    DataFrame
+        The rows.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it is no table, lacks columns, has one twice, or ends within a row.
+    """
+    try:
+        with open_unpacked(path) as file, warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            # Types are inferred from whole columns; the first column is never taken for row names.
+            rows = pd.read_csv(file, index_col=False, low_memory=False, nrows=max_rows)
+        with path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            is_whole = file.read() == b"\n"
+    except (ValueError, pd.errors.ParserWarning) as error:
+        raise ValueError(f"{path} cannot be read as a table of runs: {str(error)[:200]}") from error
+    if not is_whole:
+        raise ValueError(f"{path} ends within a row: take its last line out to go on.")
+    if missing := [name for name in columns if name not in rows]:
+        raise ValueError(f"{path} has no column {', '.join(missing)}. Move it away to begin anew.")
+    return rows
+
+
 def append(rows: pd.DataFrame, path: Path) -> None:
     """Append rows to a CSV file, in the order of its columns, with a header where it is new.
 
@@ -91,14 +135,14 @@ def append(rows: pd.DataFrame, path: Path) -> None:
     Raises
     ------
     ValueError
-        If the file has other columns.
+        If the file has other columns, or is none of rows.
     """
     new = not path.exists()
     if not new:
-        columns = pd.read_csv(path, nrows=0).columns
+        columns = read_rows(path, max_rows=0).columns
         if set(columns) != set(rows.columns):
             raise ValueError(
-                f"{path} has the columns {', '.join(columns)}; the new rows have "
+                f"{path} has the columns {', '.join(columns)[:200]}; the new rows have "
                 f"{', '.join(rows.columns)}. Move the file away to begin anew."
             )
         rows = rows[list(columns)]
@@ -121,10 +165,15 @@ def missing_tasks(tasks: Sequence[Task], key: Sequence[str], path: Path) -> list
     -------
     list of tuple
         The tasks without a row, in their order.
+
+    Raises
+    ------
+    ValueError
+        If the file is none of rows.
     """
     if not path.exists():
         return list(tasks)
-    done = set(pd.read_csv(path)[list(key)].itertuples(index=False, name=None))
+    done = set(read_rows(path, key)[list(key)].itertuples(index=False, name=None))
     return [task for task in tasks if tuple(task) not in done]
 
 
