@@ -8,8 +8,9 @@ from its file reaches the end that it would have reached without.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
-import math
+import tokenize
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -188,8 +189,10 @@ def _telling(path: PathLike) -> Iterator[None]:
         NotImplementedError,
         OSError,
         RecursionError,
+        SyntaxError,
         TypeError,
         ValueError,
+        tokenize.TokenError,
         zipfile.BadZipFile,
     ) as error:
         raise ValueError(f"{path} is no checkpoint, or is torn: {error!r}.") from error
@@ -203,9 +206,7 @@ def _read(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
             raise _Refused("is no checkpoint: it is compressed")
         arrays = {}
         for name in ("state", *ARRAYS, *(f"{name}_start" for name in ARRAYS)):
-            with archive.open(f"{name}.npy") as file:
-                size = archive.getinfo(f"{name}.npy").file_size
-                arrays[name] = _read_array(file, size)
+            arrays[name] = _read_array(archive.read(f"{name}.npy"))  # checks its sum
     state = json.loads(arrays.pop("state").tobytes().decode())
     if state["format"] != FORMAT:
         raise _Refused("is no checkpoint")
@@ -214,16 +215,16 @@ def _read(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     return arrays, state
 
 
-def _read_array(file: Any, size: int) -> np.ndarray:
-    """Read an array that is announced to be no longer than its file."""
+def _read_array(content: bytes) -> np.ndarray:
+    """Return an array that is announced to be as long as what follows."""
+    file = io.BytesIO(content)
     version = np.lib.format.read_magic(file)
     if version != (1, 0):
         raise ValueError(f"an array of version {version}")
     shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
-    if dtype.hasobject or is_fortran or math.prod(shape) * dtype.itemsize > size:
+    if dtype.hasobject or is_fortran:
         raise ValueError(f"an array of {shape} {dtype}")
-    content = file.read(math.prod(shape) * dtype.itemsize)
-    return np.frombuffer(content, dtype=dtype).reshape(shape)
+    return np.frombuffer(content, dtype, offset=file.tell()).reshape(shape)
 
 
 # ---- as a callback -------------------------------------------------------------------------------
