@@ -117,7 +117,8 @@ def run_epoch(epoch: Epoch) -> Evolution:
     with _deaf_to_interrupts(epoch.home):
         begin, run = time.perf_counter(), epoch.run
         if run is None:
-            run = start(epoch.toolbox.population(n=epoch.population_size), epoch.toolbox, stats)
+            first = epoch.toolbox.population(n=epoch.population_size, seconds=epoch.seconds)
+            run = start(first, epoch.toolbox, stats)
         while run.generation < epoch.until:
             if epoch.seconds is not None and time.perf_counter() - begin >= epoch.seconds:
                 break
@@ -131,6 +132,16 @@ def _attempt(epoch: Epoch) -> Evolution | Exception:
         return run_epoch(epoch)
     except Exception as error:
         return error
+
+
+def _one_after_the_other(epochs: Sequence[Epoch]) -> Iterator[Evolution]:
+    """Advance islands here; each has an equal share of the time that is left."""
+    begin = time.perf_counter()
+    for at, epoch in enumerate(epochs):
+        share = epoch.seconds
+        if share is not None:
+            share = max(0.0, (share - time.perf_counter() + begin) / (len(epochs) - at))
+        yield run_epoch(epoch._replace(seconds=share))
 
 
 def run_epochs(epochs: Sequence[Epoch], executor: Executor | None) -> list[Evolution]:
@@ -155,7 +166,7 @@ def run_epochs(epochs: Sequence[Epoch], executor: Executor | None) -> list[Evolu
         If the executor has lost an epoch.
     """
     if executor is None:
-        return [run_epoch(epoch) for epoch in epochs]
+        return list(_one_after_the_other(epochs))
     futures: list[Any] = []
     for epoch in epochs:
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -44,6 +46,7 @@ def init_population(
     shares: Mapping[str, float] = MappingProxyType({DIPOLE: 1.0}),
     initial: Sequence[Individual] = (),
     fitness: type[base.Fitness] | None = None,
+    seconds: float | None = None,
 ) -> list[Individual]:
     """Make `n` individuals, each from a stream of its own.
 
@@ -60,6 +63,8 @@ def init_population(
         Individuals that come first, in place of as many others.
     fitness : type, optional
         Kind of their fitness, if they are not to keep the one they are made with.
+    seconds : float, optional
+        When so many have passed, seeds are finished as they are, and the rest is random.
 
     Returns
     -------
@@ -74,11 +79,17 @@ def init_population(
     if len(initial) > n:
         raise ValueError(f"initial_trees holds {len(initial)} trees: at most {n}, the population.")
 
+    end = math.inf if seconds is None else time.perf_counter() + seconds
+
     def make(origin: str, stream: np.ndarray) -> Individual:
+        origin = origin if time.perf_counter() < end else DIPOLE
         if origin == DIPOLE:
             individual = toolbox.individual(stream)
-        else:
+        elif seconds is None:
             individual = toolbox.seed(splitter=origin, stream=stream)
+        else:
+            left = end - time.perf_counter()
+            individual = toolbox.seed(splitter=origin, stream=stream, seconds=left)
         individual.origin = origin
         return individual
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -153,8 +155,17 @@ class ChoosesSettings:
         charges = [charge for charge in size_penalties for _ in range(_SEEDS_EACH)]
         C, min_rows = Refinement(C=setting.C).bounds(), self.min_samples_split
 
-        def make(charge: float, stream: np.ndarray) -> Individual:
-            return init_tao(dataset, charge, stream, C, setting.penalty, min_rows=min_rows)
+        end = math.inf if time_limit is None else time.perf_counter() + time_limit
+
+        def make(charge: float, stream: np.ndarray) -> Individual | None:
+            left = end - time.perf_counter()
+            if left <= 0.0 and stream is not streams[0]:
+                return None
+            seconds = None if time_limit is None else left
+            limits: dict[str, Any] = {"min_rows": min_rows, "seconds": seconds}
+            return init_tao(dataset, charge, stream, C, setting.penalty, **limits)
+
+        streams = make_streams(seed, 0, len(charges))
 
         with thread_map(self.n_jobs, dataset.X.shape[0]) as mapper:
-            return list(mapper(make, charges, make_streams(seed, 0, len(charges))))
+            return [tree for tree in mapper(make, charges, streams) if tree is not None]

@@ -369,7 +369,12 @@ class EvolvedTree(ChoosesSettings, TreeEstimator):
                 )
         (toolbox,) = toolboxes
         with mapping_threads(toolbox, self.n_jobs, dataset.X.shape[0]):
-            first = toolbox.population(n=self.population_size) if islands is None else islands[0]
+            if islands is not None:
+                return evolve(islands[0], toolbox, **limits)
+            begin, seconds = time.perf_counter(), limits.get("time_limit")
+            first = toolbox.population(n=self.population_size, seconds=seconds)
+            if seconds is not None:
+                limits["time_limit"] = seconds - (time.perf_counter() - begin)
             return evolve(first, toolbox, **limits)
 
     def __sklearn_clone__(self) -> Self:

@@ -74,7 +74,8 @@ def add_commands(commands: Any) -> None:
 def _run(arguments: argparse.Namespace) -> None:
     from evotree.experiments.execution import run_experiment
     from evotree.experiments.experiment import read_experiment
-    from evotree.experiments.logs import collect_logs, log_to_file
+    from evotree.experiments.log_file import log_to_file
+    from evotree.experiments.logs import collect_logs
 
     experiment = read_experiment(arguments.file)
     if arguments.reference not in (None, *experiment.methods):

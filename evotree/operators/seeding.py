@@ -104,6 +104,7 @@ def init_seed(
     C: tuple[float, float] = (0.1, 10.0),
     penalty: str = "l2",
     min_rows: int = 5,
+    seconds: float | None = None,
 ) -> Individual:
     """Make one individual by another algorithm.
 
@@ -124,6 +125,8 @@ def init_seed(
         Their penalty.
     min_rows : int, at least 2, default=5
         Nodes with fewer rows are leaves.
+    seconds : float, optional
+        What the optimization of ``"tao"`` may take.
 
     Returns
     -------
@@ -131,7 +134,8 @@ def init_seed(
         Its fitness is not yet evaluated.
     """
     if splitter == TAO:
-        return init_tao(dataset, size_penalty, stream, C, penalty, min_rows=min_rows)
+        limits: dict[str, Any] = {"min_rows": min_rows, "seconds": seconds}
+        return init_tao(dataset, size_penalty, stream, C, penalty, **limits)
     return init_greedy(dataset, size_penalty, splitter, stream, min_rows=min_rows)
 
 

@@ -7,6 +7,8 @@ is far better than one that is cut at once, or grown to its size.
 
 from __future__ import annotations
 
+import math
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -75,6 +77,7 @@ def init_tao(
     max_rows: int = 16_384,
     max_depth: int = 12,
     min_rows: int = 5,
+    seconds: float | None = None,
 ) -> Individual:
     """Make one individual by tree alternating optimization and pruning in turn.
 
@@ -99,12 +102,15 @@ def init_tao(
         Depth to which it is grown.
     min_rows : int, at least 2, default=5
         Nodes with fewer rows are leaves.
+    seconds : float, optional
+        When so many have passed, no sweep begins, and the tree is pruned as it is.
 
     Returns
     -------
     Individual
         Its fitness is not yet evaluated.
     """
+    end = math.inf if seconds is None else time.perf_counter() + seconds
     rng = as_generator(stream)
     splitter = Axis() if rng.uniform() < 0.5 else Linear(C=_GROWN_C)
     sample = bootstrap(dataset, rng, max_rows)
@@ -116,6 +122,8 @@ def init_tao(
     prune(individual, dataset, 0.0 if dataset.n_classes else _WORTHLESS * size_penalty)
     while True:
         for sweep in range(_SWEEPS):
+            if time.perf_counter() >= end:
+                return prune(individual, dataset, size_penalty)[0]
             tao_sweep(individual, dataset, classifier, monotone=sweep > 0)
         if not cut_gently(individual, dataset, size_penalty):
             return individual

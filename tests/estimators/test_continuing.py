@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_iris, load_wine, make_classification
 from sklearn.model_selection import GridSearchCV
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor
@@ -195,3 +195,14 @@ def test_killed_at_twenty_moments_every_run_goes_on(tmp_path):
     on = clone(whole).set_params(resume_from=path).fit(*rows)
     assert on.n_generations_ == generations
     assert_same_fit(whole, on)
+
+
+@pytest.mark.parametrize("n_islands", [1, 3])
+def test_the_time_limit_holds_for_seeds_and_settings_too(n_islands):
+    rows = make_classification(6_000, 24, n_informative=16, n_classes=6, random_state=0)
+    limited = {"time_limit": 1.0, "n_islands": n_islands, "random_state": 0}
+    EvoTreeClassifier(**limited).fit(*(part[:200] for part in rows))  # compiles
+    begin = time.perf_counter()
+    model = EvoTreeClassifier(**limited).fit(*rows)
+    assert time.perf_counter() - begin < 8.0  # without the limit it is minutes
+    assert model.stop_reason_ == "time_limit" and model.score(*rows) > 0.3

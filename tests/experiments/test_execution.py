@@ -21,7 +21,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from evotree import EvoTreeClassifier
 from evotree.experiments.execution import run_experiment, seed_method
 from evotree.experiments.experiment import Experiment, Protocol, Task
-from evotree.experiments.logs import collect_logs, log_to_file
+from evotree.experiments.log_file import log_to_file
+from evotree.experiments.logs import collect_logs
 from evotree.experiments.protocols import OFFICIAL, stratified_folds
 from evotree.experiments.store import FILE, read_curves, read_runs
 

@@ -21,7 +21,8 @@ from typing import Any
 
 import pytest
 
-from evotree.experiments.logs import collect_logs, log_to_file
+from evotree.experiments.log_file import log_to_file
+from evotree.experiments.logs import collect_logs
 
 LOG = logging.getLogger("study")
 
@@ -370,31 +371,9 @@ def test_the_package_leaves_the_default_start_method_open() -> None:
         assert is_used == (multiprocessing.get_all_start_methods()[0] == "fork")
 
 
-def test_bad_arguments_are_named(tmp_path: Path) -> None:
+def test_bad_arguments_are_named() -> None:
     wrong, context = "spawn", multiprocessing.get_context("spawn")
     with pytest.raises(TypeError, match="mp_context .*'spawn'"):
         collect_logs(wrong).__enter__()
     with pytest.raises(TypeError, match="logger .*'spawn'"):
         collect_logs(context, wrong).__enter__()
-    with pytest.raises(ValueError, match="level .*INFO.*'LOUD'"):
-        log_to_file(tmp_path, "LOUD").__enter__()
-
-
-def test_a_file_has_a_line_for_each_record(tmp_path: Path) -> None:
-    path = tmp_path / "study.log"
-    apart = logging.Logger("apart")  # pytest-xdist cannot send half a pair that pytest has seen
-    with log_to_file(path, "DEBUG", apart):
-        apart.debug("one\ntwo\r\nthree\u2028four \ud800")
-        try:
-            print(1 / 0)
-        except ZeroDivisionError:
-            apart.exception("failed")
-    apart.error("after")
-    with pytest.raises(KeyError), log_to_file(path, logging.ERROR, apart):
-        apart.warning("too low")
-        apart.error("appended")
-        raise KeyError
-    first, second, third = (message for _, _, message in fields(path))
-    assert first == r"one\ntwo\nthree\nfour \ud800"
-    assert re.fullmatch(r"failed\\nTraceback.*\\nZeroDivisionError: division by zero", second)
-    assert third == "appended"
