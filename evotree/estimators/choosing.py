@@ -153,8 +153,8 @@ class ChoosesSettings:
             run = self._evolve(dataset, setting, size_penalties[-1], seed, **limits)
             return run.population
         charges = [charge for charge in size_penalties for _ in range(_SEEDS_EACH)]
+        streams = make_streams(seed, 0, len(charges))
         C, min_rows = Refinement(C=setting.C).bounds(), self.min_samples_split
-
         end = math.inf if time_limit is None else time.perf_counter() + time_limit
 
         def make(charge: float, stream: np.ndarray) -> Individual | None:
@@ -164,8 +164,6 @@ class ChoosesSettings:
             seconds = None if time_limit is None else left
             limits: dict[str, Any] = {"min_rows": min_rows, "seconds": seconds}
             return init_tao(dataset, charge, stream, C, setting.penalty, **limits)
-
-        streams = make_streams(seed, 0, len(charges))
 
         with thread_map(self.n_jobs, dataset.X.shape[0]) as mapper:
             return [tree for tree in mapper(make, charges, streams) if tree is not None]

@@ -30,7 +30,7 @@ from evotree.estimators.running import island_executor, mapping_threads, progres
 from evotree.estimators.settings import Setting
 from evotree.estimators.teachers import ENSEMBLE
 from evotree.evolution import Callback, CallbackError, Evolution, evolve
-from evotree.files import PathLike
+from evotree.files import PathLike, check_writable
 from evotree.individual import Individual
 from evotree.islands import TOPOLOGIES, Archipelago, evolve_islands, island_seeds
 from evotree.operators.linear_fit import PENALTIES
@@ -208,6 +208,8 @@ class EvolvedTree(ChoosesSettings, TreeEstimator):
             If a parameter or the data are not as described; the message names what is wrong.
         """
         self._validate_params()
+        if self.checkpoint is not None:
+            check_writable(self.checkpoint)  # before the settings are chosen, which takes long
         self.dataset_ = dataset = self._make_dataset(X, y, sample_weight, self.scaling)
         begin, interrupted = time.perf_counter(), False
         before = self._before(dataset)

@@ -103,8 +103,10 @@ def test_other_parameters_and_rows_are_refused(tmp_path):
     (tmp_path / "torn").write_bytes(before[:1000])
     with pytest.raises(ValueError, match="torn is no checkpoint"):
         quick(resume_from=tmp_path / "torn").fit(X, Y)
+    model = quick(checkpoint=tmp_path / "no" / "folder")
     with pytest.raises(OSError, match="no folder"):
-        quick(checkpoint=tmp_path / "no" / "folder").fit(X, Y)
+        model.fit(X, Y)
+    assert not hasattr(model, "dataset_")  # before any work
     assert path.read_bytes() == before
 
 
