@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from matplotlib.transforms import Bbox
 
 from evotree.experiments.comparison import friedman
-from evotree.plotting import comparison
+from evotree.plotting import comparison, style
 from evotree.plotting.comparison import (
     plot_accuracy_against_size,
     plot_critical_differences,
@@ -200,7 +200,7 @@ def test_times_are_means_and_the_fastest_data_set_is_first(runs):
 
 
 def test_many_methods_look_different():
-    looks = [tuple(comparison._style(i).values()) for i in range(64)]
+    looks = [tuple(style.point_style(i).values()) for i in range(64)]
     assert len(set(looks)) == 64
 
 

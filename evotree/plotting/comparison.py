@@ -24,9 +24,8 @@ from evotree.plotting.method_runs import (
     mean_scores,
     rank_methods,
 )
-from evotree.plotting.style import INK, PALETTE, axes_or_new, check_axes, legend_below
+from evotree.plotting.style import INK, PALETTE, axes_or_new, check_axes, legend_below, point_style
 
-MARKERS = "osD^vPX*"
 MARKER_POINTS = 7.0
 # Where the label of a point may stand, from the best place on: points away from it, and degrees.
 LABEL_DISTANCES = (7.5, 11.0, 15.0, 20.0, 30.0, 40.0, 55.0, 70.0, 90.0, 120.0)
@@ -174,7 +173,7 @@ def plot_accuracy_against_size(
     ax = axes_or_new(ax, (6.5, 4.5))
     _use_log_scale(ax, x)
     for i, method in enumerate(x.index):
-        ax.plot(x[method], y[method], ms=MARKER_POINTS, **_style(i))
+        ax.plot(x[method], y[method], ms=MARKER_POINTS, **point_style(i))
     ax.margins(0.12)
     if by_rank and not ax.yaxis_inverted():
         ax.invert_yaxis()
@@ -227,7 +226,7 @@ def plot_times(runs: pd.DataFrame, seconds: str = "seconds", *, ax: Axes | None 
     rows = np.arange(len(times))
     ax.hlines(rows, times.min(axis=1), times.max(axis=1), color=INK, lw=0.6, alpha=0.4, zorder=1)
     for i, method in enumerate(times):
-        ax.plot(times[method], rows, ms=6, label=method, **_style(i))
+        ax.plot(times[method], rows, ms=6, label=method, **point_style(i))
     _use_log_scale(ax, pd.Series(times.to_numpy().ravel()))
     ax.set_yticks(rows, times.index, parse_math=False)
     ax.set_ylim(len(times) - 0.4, -0.6)
@@ -288,13 +287,6 @@ def _label_points(ax: Axes, x: pd.Series, y: pd.Series) -> None:
         if distance > LABEL_DISTANCES[0]:
             lines.append(line)
             ax.annotate("", **at, arrowprops={"arrowstyle": "-", "color": INK, "lw": 0.5})
-
-
-def _style(i: int) -> dict[str, Any]:
-    """Return the look of the i-th method's points; the 64 first ones differ."""
-    n = len(PALETTE)
-    marker = MARKERS[(i + i // n) % len(MARKERS)]
-    return {"color": PALETTE[i % n], "marker": marker, "ls": "none", "mec": INK, "mew": 0.4}
 
 
 def _use_log_scale(ax: Axes, values: pd.Series) -> None:

@@ -14,9 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import MaxNLocator
 
-from evotree.plotting.comparison import MARKERS
 from evotree.plotting.method_runs import complete_datasets, done_runs, mean_scores
-from evotree.plotting.style import INK, PALETTE, axes_or_new, check_axes, legend_below
+from evotree.plotting.style import INK, PALETTE, axes_or_new, check_axes, legend_below, point_style
 
 MAX_TICKS = 10
 
@@ -168,8 +167,8 @@ def plot_accuracy_against_depth(
     ax = axes_or_new(ax, (6.5, 4.5))
     for i, (name, line) in enumerate(cells.groupby("name", sort=False)):
         line = line.sort_values(depth)
-        color = PALETTE[i % len(PALETTE)]
-        marker = MARKERS[(i + i // len(PALETTE)) % len(MARKERS)]
+        style = point_style(i)
+        color, marker = style["color"], style["marker"]
         low, high = line["mean"] - line.spread, line["mean"] + line.spread
         ax.fill_between(line[depth], low, high, color=color, alpha=0.13, linewidth=0.0)
         ax.plot(

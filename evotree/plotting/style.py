@@ -26,6 +26,7 @@ PALETTE = (
     "#000000",
 )
 INK = "#222222"
+MARKERS = "osD^vPX*"
 
 
 def class_colors(n_classes: int) -> list[str]:
@@ -132,3 +133,10 @@ def names_or_known(
     if isinstance(given, str) or len(given) != n:
         raise ValueError(f"{parameter}={given!r}: allowed is a sequence of {n} names.")
     return [str(name) for name in given]
+
+
+def point_style(i: int) -> dict[str, Any]:
+    """Return the look of the i-th method's points; the 64 first ones differ."""
+    n = len(PALETTE)
+    marker = MARKERS[(i + i // n) % len(MARKERS)]
+    return {"color": PALETTE[i % n], "marker": marker, "ls": "none", "mec": INK, "mew": 0.4}

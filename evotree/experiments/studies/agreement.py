@@ -16,6 +16,7 @@ import pandas as pd
 
 from evotree.experiments.markdown import markdown_table
 from evotree.experiments.studies import STUDIES, load_study
+from evotree.experiments.studies.study import read_rows
 
 KEY = ["table", "dataset", "system", "metric"]
 AS_PUBLISHED, BETTER, WORSE = "as published", "better", "worse"
@@ -151,7 +152,7 @@ def all_agreements(out: Path) -> pd.DataFrame:
         study = load_study(name)
         path = out / study.runs_file
         if study.compare is not None and path.exists():
-            ours = study.compare(pd.read_csv(path))
+            ours = study.compare(read_rows(path, study.key))
             found.append(agreement(load_published(name), ours).assign(study=name))
     return pd.concat(found, ignore_index=True)
 
