@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 from deap import base, tools
 
 from evotree.evolution import Callback, Evolution, advance, call_all, limit_reached, start
+from evotree.generation import best_first
 from evotree.history import join_logbooks, make_statistics
 from evotree.individual import Individual
 from evotree.interrupt import interrupt_as_flag
@@ -231,8 +232,7 @@ def migrate(islands: Sequence[Evolution], n: int, topology: str) -> None:
         by_fitness = sorted(range(1, len(population)), key=lambda k: _fitness(population[k]))
         for k, one in zip(by_fitness, arriving, strict=False):
             population[k] = one
-        at = max(range(len(population)), key=lambda k: _fitness(population[k]))
-        population[0], population[at] = population[at], population[0]
+        best_first(population)
 
 
 def _fitness(individual: Individual) -> tuple[float, ...]:
