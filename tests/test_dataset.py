@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from evotree.dataset import Dataset
+from evotree.dataset import Dataset, _sorted_order
 from evotree.operators.initialization import init_dipolar
+from evotree.operators.resampling import blur
 from evotree.rng import make_streams
 from tests.strategies import datasets, populations, seeds
 
@@ -23,6 +24,26 @@ def test_weights_are_repetitions_in_any_order(seed):
     for name in ("X", "y", "sample_weight", "classes", "mean", "scale", "spread", "raw"):
         np.testing.assert_array_equal(getattr(weighted, name), getattr(other, name), err_msg=name)
     assert weighted.total_weight == times.sum()
+
+
+@given(seeds)
+def test_rows_are_sorted_as_lexsort_does(seed):
+    rng = np.random.default_rng(seed)
+    shape = rng.integers(1, 60), rng.integers(1, 5)
+    X = rng.integers(0, rng.integers(2, 6), shape) * rng.choice([-0.0, 1.0], shape)
+    y = rng.integers(0, 3, shape[0])
+    expected = np.lexsort((y, *X.T[::-1]))
+    np.testing.assert_array_equal(_sorted_order([*X.T, y]), expected)
+
+
+def test_rows_begin_with_lines_of_the_cache():
+    rng = np.random.default_rng(0)
+    dataset = Dataset.from_arrays(rng.normal(size=(50, 8)), np.arange(50) % 2)
+    parts = [dataset, dataset.take(np.arange(3, 20)), dataset.take(dataset.y == 1)]
+    parts.append(blur(dataset, 0.1, 2, make_streams(0, 0, 1)[0]))
+    for part in parts:
+        assert part.X.ctypes.data % 128 == 0 and part.X.flags.c_contiguous
+        np.testing.assert_allclose(part.X * part.scale + part.mean, part.raw, atol=1e-12)
 
 
 def test_standard_scaling_is_scikit_learns():

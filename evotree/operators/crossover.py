@@ -8,17 +8,8 @@ import numpy as np
 
 from evotree._jit import inner_kernel, kernel
 from evotree.fitness.partition import sort_rows
-from evotree.operators.splice import (
-    Nodes,
-    Rows,
-    copy_nodes,
-    copy_test,
-    emit,
-    emit_split,
-    finish,
-    make_nodes,
-    make_scratch,
-)
+from evotree.operators.nodes import Nodes, Rows, copy_nodes, copy_test, make_nodes, make_scratch
+from evotree.operators.splice import emit, emit_below, finish, project_test
 from evotree.rng import below, uniform
 
 if TYPE_CHECKING:
@@ -66,15 +57,8 @@ def emit_crossed(rows, target, a, source, b, cut, out, m, scratch):
     for j in range(cut, source.weights.shape[1]):
         out.weights[m, j] = source.weights[b, j]
     out.thresholds[m] = source.thresholds[b]
-    mid = emit_split(rows, out, m, lo, hi, scratch, True)
-    left = a + 1
-    right = left + target.subtree_size[left]
-    if mid == lo:
-        return emit(rows, target, right, out, m, lo, hi, scratch)
-    if mid == hi:
-        return emit(rows, target, left, out, m, lo, hi, scratch)
-    m = emit(rows, target, left, out, m + 1, lo, mid, scratch)
-    return emit(rows, target, right, out, m, mid, hi, scratch)
+    project_test(rows, out, m, lo, hi, scratch, True)
+    return emit_below(rows, target, a, out, m, lo, hi, scratch, True)
 
 
 @kernel

@@ -9,18 +9,16 @@ import numpy as np
 from evotree._jit import inner_kernel, kernel
 from evotree.fitness.partition import is_uniform, sort_rows
 from evotree.operators.dipole import dipolar_change, dipole_test, gaussian_change
-from evotree.operators.splice import (
+from evotree.operators.nodes import (
     Nodes,
     Rows,
     copy_nodes,
     copy_test,
-    emit_leaf,
-    emit_split,
-    finish,
     make_nodes,
     make_scratch,
     push,
 )
+from evotree.operators.splice import emit, emit_below, emit_leaf, emit_split, finish, project_test
 from evotree.rng import failures, uniform
 
 if TYPE_CHECKING:
@@ -35,7 +33,8 @@ def emit_dipole_split(rows, out, m, lo, hi, scratch, stream, min_rows):
     if hi - lo < min_rows or is_uniform(rows.y, out.order, lo, hi):
         return after
     out.thresholds[m] = dipole_test(rows.X, rows.y, out.order, lo, hi, stream, out.weights[m])
-    mid = emit_split(rows, out, m, lo, hi, scratch, True)
+    project_test(rows, out, m, lo, hi, scratch, True)
+    mid = emit_split(out, m, lo, hi, scratch)
     if mid == lo or mid == hi:  # the two rows of the dipole coincide
         emit_leaf(rows, out, m, lo, hi)
         return after
@@ -58,7 +57,7 @@ def emit_mutated(
     spread,
     source,
     k,
-    changes,
+    next_change,
     out,
     m,
     lo,
@@ -80,8 +79,8 @@ def emit_mutated(
         The tree that the subtree is read from.
     k : int
         Root of the subtree.
-    changes : ndarray of shape (n_nodes,), bool
-        The nodes of `source` to mutate.
+    next_change : ndarray of shape (n_nodes,), int64
+        For each node of `source` the first one, from it on, that is to mutate.
     out : Nodes
         The new tree; its order is written in ``[lo, hi)``.
     m : int
@@ -107,20 +106,31 @@ def emit_mutated(
     while n_pending > 0:
         n_pending -= 1
         k, lo, hi = pending[n_pending, 0], pending[n_pending, 1], pending[n_pending, 2]
-        collapsed = False
-        while source.subtree_size[k] > 1:
-            right = k + 1 + source.subtree_size[k + 1]
-            role = uniform(stream) if changes[k] else 1.0
+        while True:
+            after = k + source.subtree_size[k]
+            right = k + 1 + source.subtree_size[min(k + 1, after - 1)]
+            if next_change[k] >= after:
+                m = emit(rows, source, k, out, m, lo, hi, scratch)
+                break
+            if source.subtree_size[k] == 1:
+                m = emit_dipole_split(rows, out, m, lo, hi, scratch, stream, min_rows)
+                break
+            changes = next_change[k] == k
+            role = uniform(stream) if changes else 1.0
             if role < 0.25:
-                collapsed = True
+                m = emit_leaf(rows, out, m, lo, hi)
                 break
             if role < 0.5:
                 k = k + 1 if role < 0.375 else right
                 continue
             copy_test(source, k, out, m)
-            if changes[k]:
+            if changes:
                 change_test(rows, spread, out, m, lo, hi, stream, dipolar_probability)
-            mid = emit_split(rows, out, m, lo, hi, scratch, changes[k])
+            project_test(rows, out, m, lo, hi, scratch, changes)
+            if next_change[k + 1] >= after:
+                m = emit_below(rows, source, k, out, m, lo, hi, scratch, True)
+                break
+            mid = emit_split(out, m, lo, hi, scratch)
             if mid == lo:
                 k = right
             elif mid == hi:
@@ -130,10 +140,6 @@ def emit_mutated(
                 m += 1
                 k += 1
                 hi = mid
-        if changes[k] and not collapsed:
-            m = emit_dipole_split(rows, out, m, lo, hi, scratch, stream, min_rows)
-        else:
-            m = emit_leaf(rows, out, m, lo, hi)
     return m
 
 
@@ -183,18 +189,21 @@ def mutate_nodes(
     n_nodes = subtree_size.shape[0]
     rows = Rows(X, y, sample_weight)
     source = Nodes(weights, thresholds, subtree_size, order, start, end, counts)
-    changes = np.zeros(n_nodes, dtype=np.bool_)
+    next_change = np.empty(n_nodes, dtype=np.int64)
     capacity = n_nodes
-    k = first
-    while k < n_nodes:
-        changes[k] = True
-        capacity += 2
-        k += 1 + failures(stream, probability)
+    k, at = first, 0
+    while at < n_nodes:
+        for j in range(at, min(k + 1, n_nodes)):
+            next_change[j] = k
+        at = k + 1
+        if k < n_nodes:
+            capacity += 2
+            k += 1 + failures(stream, probability)
     out = make_nodes(capacity, X.shape[1], counts.shape[1], order.copy())
     scratch = make_scratch(X.shape[0])
     m = copied = 0
     for k in range(first, n_nodes):
-        if k < copied or not changes[k]:
+        if k < copied or next_change[k] != k:
             continue
         m = copy_nodes(source, copied, k, out, m)
         if subtree_size[k] > 1:
@@ -204,7 +213,7 @@ def mutate_nodes(
             spread,
             source,
             k,
-            changes,
+            next_change,
             out,
             m,
             start[k],

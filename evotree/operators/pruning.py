@@ -24,14 +24,8 @@ from evotree.fitness.criteria import (
     weight_of,
     weighted_impurity,
 )
-from evotree.operators.splice import (
-    Nodes,
-    Rows,
-    copy_nodes,
-    emit_collapsed,
-    finish,
-    make_nodes,
-)
+from evotree.operators.nodes import Nodes, Rows, copy_nodes, make_nodes
+from evotree.operators.splice import emit_collapsed, finish
 from evotree.tree import ObliqueTree
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.neighbors import NearestNeighbors
 
+from evotree.dataset import empty_rows
 from evotree.rng import as_generator
 
 if TYPE_CHECKING:
@@ -163,9 +164,11 @@ def blur(dataset: Dataset, noise: float, n_copies: int, stream: np.ndarray) -> D
 
 def with_rows(dataset: Dataset, X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Dataset:
     """Return a data set of other rows in the same units and with the same classes."""
+    rows = empty_rows(*X.shape)
+    rows[:] = X
     other = replace(
         dataset,
-        X=np.ascontiguousarray(X),
+        X=rows,
         y=y,
         sample_weight=weight,
         raw=X * dataset.scale + dataset.mean,

@@ -2,13 +2,12 @@
 
 Every operator that changes a tree with its partition is a walk over the prefix order that copies
 what stays and calls `emit` for what does not. `emit` routes the rows of one node down one subtree,
-writes the nodes that rows reach, and drops the parts that no row reaches. Inside compiled code a
-tree with its partition is a `Nodes`, the training rows are a `Rows`.
+writes the nodes that rows reach, and drops the parts that no row reaches.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,81 +20,14 @@ from evotree.fitness.partition import (
 )
 from evotree.individual import Individual, RegressionIndividual
 from evotree.operators.dipole import centre_margin
+from evotree.operators.nodes import Nodes, Rows, copy_test, make_nodes, make_scratch, push
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
 
 
-class Rows(NamedTuple):
-    """The training rows: `X` (n, d), `y` (n,) classes or targets, `sample_weight` (n,)."""
-
-    X: np.ndarray
-    y: np.ndarray
-    sample_weight: np.ndarray
-
-
-class Nodes(NamedTuple):
-    """The arrays of a tree and its partition, one row a node; of `order`, one entry a sample."""
-
-    weights: np.ndarray
-    thresholds: np.ndarray
-    subtree_size: np.ndarray
-    order: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
-    counts: np.ndarray
-
-
-class Scratch(NamedTuple):
-    """Room for the projections and the right-hand rows of one node."""
-
-    projection: np.ndarray
-    right: np.ndarray
-
-
-@inner_kernel
-def make_scratch(n_rows):
-    """Return scratch for nodes of at most `n_rows` rows."""
-    return Scratch(np.empty(n_rows), np.empty(n_rows, dtype=np.int32))
-
-
-@inner_kernel
-def make_nodes(capacity, n_features, n_statistics, order):
-    """Return unwritten room for `capacity` nodes over a permutation that the new tree owns."""
-    return Nodes(
-        np.zeros((capacity, n_features)),
-        np.zeros(capacity),
-        np.empty(capacity, dtype=np.int32),
-        order,
-        np.empty(capacity, dtype=np.int32),
-        np.empty(capacity, dtype=np.int32),
-        np.empty((capacity, n_statistics)),
-    )
-
-
-@inner_kernel
-def copy_nodes(source, first, last, out, m):
-    """Copy nodes ``[first, last)`` of `source` to position `m` of `out`; return the next one."""
-    # Loops, here and below: slice assignments take the compiler three times as long.
-    for k in range(first, last):
-        for j in range(source.weights.shape[1]):
-            out.weights[m, j] = source.weights[k, j]
-        out.thresholds[m] = source.thresholds[k]
-        out.subtree_size[m] = source.subtree_size[k]
-        out.start[m] = source.start[k]
-        out.end[m] = source.end[k]
-        for c in range(source.counts.shape[1]):
-            out.counts[m, c] = source.counts[k, c]
-        m += 1
-    return m
-
-
-@inner_kernel
-def copy_test(source, k, out, m):
-    """Copy the test of node `k` of `source` to position `m` of `out`."""
-    for j in range(source.weights.shape[1]):
-        out.weights[m, j] = source.weights[k, j]
-    out.thresholds[m] = source.thresholds[k]
+_BLOCK_NUMBERS = 1 << 17  # of a block of rows: as many as fit into a mebibyte of cache
+_LEAST_BLOCK = 256  # rows
 
 
 @inner_kernel
@@ -112,54 +44,219 @@ def emit_leaf(rows, out, m, lo, hi):
 
 
 @inner_kernel
-def emit_split(rows, out, m, lo, hi, scratch, centre):
-    """Split the rows of a node by the test that stands at position `m`.
+def mark_split(out, m, lo, hi):
+    """Say that a test stands at position `m`, over the rows ``order[lo:hi]``."""
+    out.subtree_size[m] = 0  # not a leaf; `finish` writes the size
+    out.start[m] = lo
+    out.end[m] = hi
+
+
+@inner_kernel
+def project_test(rows, out, m, lo, hi, scratch, centre):
+    """Project the rows ``order[lo:hi]`` on the normal vector of the test at position `m`.
 
     Parameters
     ----------
     rows : Rows
         Training rows.
     out : Nodes
-        The new tree; its order is written in ``[lo, hi)``, and the node where the test parts rows.
+        The new tree.
     m : int
         Position of the node.
     lo, hi : int
         The slice of its rows.
     scratch : Scratch
-        Overwritten.
+        The projections are written.
     centre : bool
         Whether to centre the margin of the test.
-
-    Returns
-    -------
-    int
-        Where the right part begins; `lo` or `hi` where the test parts nothing.
     """
     project_rows(out.weights, m, rows.X, out.order, lo, hi, scratch.projection)
     if centre:
         out.thresholds[m] = centre_margin(
             scratch.projection, out.order, lo, hi, rows.y, out.thresholds[m]
         )
+
+
+@inner_kernel
+def emit_split(out, m, lo, hi, scratch):
+    """Split the rows ``order[lo:hi]``, projected by `project_test`, by the test at position `m`.
+
+    Returns
+    -------
+    int
+        Where the right part begins; `lo` or `hi` where the test parts nothing, and is no node.
+    """
     mid = split_rows(out.order, lo, hi, scratch.projection, out.thresholds[m], scratch.right)
     if lo < mid < hi:
-        out.subtree_size[m] = 0  # not a leaf; `finish` writes the size
-        out.start[m] = lo
-        out.end[m] = hi
+        mark_split(out, m, lo, hi)
     return mid
 
 
 @inner_kernel
-def push(pending, n_pending, a, b, c):
-    """Put a part that is still to be written on the stack; return how many there are."""
-    pending[n_pending, 0] = a
-    pending[n_pending, 1] = b
-    pending[n_pending, 2] = c
-    return n_pending + 1
+def route_rows(rows, source, k, order, lo, hi, scratch, base, n_rows):
+    """Reorder rows by the leaves of a subtree that they reach.
+
+    Parameters
+    ----------
+    rows : Rows
+        Training rows.
+    source : Nodes
+        The tree that the subtree is read from; its partition is not read.
+    k : int
+        Root of the subtree.
+    order : ndarray of int32
+        Written in ``[lo, hi)``: leaf after leaf, the rows of each in the order that they came in.
+    lo, hi : int
+        The slice of the rows.
+    scratch : Scratch
+        Overwritten.
+    base : int
+        A node from `k` down to 0.
+    n_rows : ndarray of int32
+        Zeros; written at the leaves, of leaf i at ``i - base``: how many rows reach it.
+    """
+    if lo == hi:
+        return
+    pending = np.empty((source.subtree_size[k], 3), dtype=np.int64)
+    n_pending = push(pending, 0, k, lo, hi)
+    while n_pending > 0:
+        n_pending -= 1
+        k, lo, hi = pending[n_pending, 0], pending[n_pending, 1], pending[n_pending, 2]
+        while source.subtree_size[k] > 1:
+            right = k + 1 + source.subtree_size[k + 1]
+            project_rows(source.weights, k, rows.X, order, lo, hi, scratch.projection)
+            mid = split_rows(order, lo, hi, scratch.projection, source.thresholds[k], scratch.right)
+            k += 1
+            if mid == lo:
+                k = right
+            elif mid < hi:
+                n_pending = push(pending, n_pending, right, mid, hi)
+                hi = mid
+        n_rows[k - base] = hi - lo
+
+
+@inner_kernel
+def join_blocks(order, lo, hi, n_rows, scratch):
+    """Put the rows of each leaf together that stand apart in blocks.
+
+    Parameters
+    ----------
+    order : ndarray of int32
+        Written in ``[lo, hi)``, where block follows on block, and leaf on leaf in each of them.
+    lo, hi : int
+        The slice of the rows.
+    n_rows : ndarray of shape (n_blocks, n_nodes), int32
+        How many rows each leaf has in each block; the first block is given the sums.
+    scratch : ndarray of shape at least (hi - lo,), int32
+        Overwritten.
+    """
+    n_blocks, n_nodes = n_rows.shape
+    for t in range(hi - lo):
+        scratch[t] = order[lo + t]
+    at = np.empty(n_nodes, dtype=np.int64)
+    first = lo
+    for j in range(n_nodes):
+        at[j] = first
+        for b in range(n_blocks):
+            first += n_rows[b, j]
+    t = 0
+    for b in range(n_blocks):
+        for j in range(n_nodes):
+            for _ in range(n_rows[b, j]):
+                order[at[j]] = scratch[t]
+                at[j] += 1
+                t += 1
+    for b in range(1, n_blocks):
+        for j in range(n_nodes):
+            n_rows[0, j] += n_rows[b, j]
+
+
+@inner_kernel
+def emit_reached(rows, source, root, n_rows, out, m, lo):
+    """Write the nodes of a subtree that rows reach; return the position after the last one.
+
+    Parameters
+    ----------
+    rows : Rows
+        Training rows.
+    source : Nodes
+        The tree that the subtree is read from, but for the test of its root.
+    root : int
+        Root of the subtree.
+    n_rows : ndarray of shape (subtree_size[root],), int32
+        How many rows reach each leaf; the other nodes' numbers are written.
+    out : Nodes
+        The new tree; its order holds the rows, leaf after leaf.
+    m : int
+        Position of the first node written, where the test of the root stands.
+    lo : int
+        Where the rows begin.
+    """
+    size = source.subtree_size[root : root + source.subtree_size[root]]
+    for j in range(size.shape[0] - 1, -1, -1):
+        if size[j] > 1:
+            n_rows[j] = n_rows[j + 1] + n_rows[j + 1 + size[j + 1]]
+    j = 0
+    while j < size.shape[0]:
+        n = n_rows[j]
+        if n == 0:
+            j += size[j]
+            continue
+        if size[j] == 1:
+            m = emit_leaf(rows, out, m, lo, lo + n)
+            lo += n
+        elif 0 < n_rows[j + 1] < n:
+            if j > 0:
+                copy_test(source, root + j, out, m)
+            mark_split(out, m, lo, lo + n)
+            m += 1
+        j += 1
+    return m
+
+
+@inner_kernel
+def emit_below(rows, source, k, out, m, lo, hi, scratch, is_projected):
+    """Do what `emit` does, with the test at position `m` of `out` in the place of that at `k`.
+
+    Parameters
+    ----------
+    rows, source, k, out, m, lo, hi
+        As in `emit`; `k` is an internal node.
+    scratch : Scratch
+        Overwritten.
+    is_projected : bool
+        Whether `project_test` has been called for that test.
+
+    Returns
+    -------
+    int
+        The position after the last node written.
+    """
+    block = max(_LEAST_BLOCK, _BLOCK_NUMBERS // rows.X.shape[1])
+    n_blocks = max(1, (hi - lo) // block)
+    n_rows = np.zeros((n_blocks, source.subtree_size[k]), dtype=np.int32)
+    left = k + 1
+    right = left + source.subtree_size[left]
+    for b in range(n_blocks):
+        first = lo + b * block
+        last = hi if b == n_blocks - 1 else first + block
+        projection = scratch.projection[first - lo :]  # of later blocks it is still needed
+        if not is_projected:
+            project_rows(out.weights, m, rows.X, out.order, first, last, projection)
+        mid = split_rows(out.order, first, last, projection, out.thresholds[m], scratch.right)
+        route_rows(rows, source, left, out.order, first, mid, scratch, k, n_rows[b])
+        route_rows(rows, source, right, out.order, mid, last, scratch, k, n_rows[b])
+    if n_blocks > 1:
+        join_blocks(out.order, lo, hi, n_rows, scratch.right)
+    return emit_reached(rows, source, k, n_rows[0], out, m, lo)
 
 
 @inner_kernel
 def emit(rows, source, k, out, m, lo, hi, scratch):
     """Route the rows ``order[lo:hi]`` down the subtree of `source` at `k`, written from `m` on.
+
+    Rows are many and the cache is small: they are routed in blocks, each from the root of the
+    subtree down to its leaves.
 
     Parameters
     ----------
@@ -183,26 +280,10 @@ def emit(rows, source, k, out, m, lo, hi, scratch):
     int
         The position after the last node written; parts that no row reaches are left out.
     """
-    pending = np.empty((source.subtree_size[k], 3), dtype=np.int64)
-    n_pending = push(pending, 0, k, lo, hi)
-    while n_pending > 0:
-        n_pending -= 1
-        k, lo, hi = pending[n_pending, 0], pending[n_pending, 1], pending[n_pending, 2]
-        while source.subtree_size[k] > 1:
-            right = k + 1 + source.subtree_size[k + 1]
-            copy_test(source, k, out, m)
-            mid = emit_split(rows, out, m, lo, hi, scratch, False)
-            if mid == lo:
-                k = right
-            elif mid == hi:
-                k += 1
-            else:
-                n_pending = push(pending, n_pending, right, mid, hi)
-                m += 1
-                k += 1
-                hi = mid
-        m = emit_leaf(rows, out, m, lo, hi)
-    return m
+    if source.subtree_size[k] == 1:
+        return emit_leaf(rows, out, m, lo, hi)
+    copy_test(source, k, out, m)
+    return emit_below(rows, source, k, out, m, lo, hi, scratch, False)
 
 
 @inner_kernel

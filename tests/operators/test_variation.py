@@ -5,6 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evotree.dataset import Dataset
+from evotree.operators import splice
+from evotree.operators.initialization import init_dipolar
 from evotree.rng import make_streams
 from tests.reference import naive
 from tests.strategies import (
@@ -39,6 +42,33 @@ def test_partition_agrees_with_naive_routing(drawn, name, seed):
                 assert naive.leaf_of(dataset.X[row], child) == k
     assert child.quality == pytest.approx(naive.quality(dataset, child), abs=1e-12)
     assert (child.end > child.start).all()
+
+
+@pytest.fixture(scope="module")
+def wide():
+    """Rows that are routed in several blocks, the last of them longer, and two trees on them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1400, 520))
+    y = (X[:, :3].sum(axis=1) > 0).astype(int) + (X[:, 3] > 1.0)
+    dataset = Dataset.from_arrays(X, y)
+    assert len(X) > 5 * max(splice._LEAST_BLOCK, splice._BLOCK_NUMBERS // X.shape[1])
+    return dataset, [
+        init_dipolar(dataset, 0.0, stream, max_depth=2) for stream in make_streams(1, 0, 2)
+    ]
+
+
+@given(st.sampled_from(("mutate", "mutate without dipoles", "mate")), seeds)
+def test_rows_in_many_blocks_go_where_they_should(wide, name, seed):
+    dataset, individuals = wide
+    children = apply_operator(name, *individuals, dataset, make_streams(seed, 1, 1)[0])
+    for child in children:
+        assert_sound(child, dataset)
+        tree = child.to_tree()
+        leaves = np.empty(len(dataset.X), dtype=int)
+        for k in np.flatnonzero(child.subtree_size == 1):
+            leaves[list(naive.rows_of(k, child))] = k
+            assert (np.diff(child.order[child.start[k] : child.end[k]]) > 0).all()
+        np.testing.assert_array_equal(leaves, [naive.leaf_of(x, tree) for x in dataset.X])
 
 
 @given(any_populations, st.sampled_from(OPERATORS), seeds)
