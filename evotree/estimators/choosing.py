@@ -11,16 +11,17 @@ import numpy as np
 
 from evotree.checkpoint import fingerprint, load_checkpoint, read_settings
 from evotree.dataset import Dataset
-from evotree.estimators.continuing import Continuation, Told, compared, read_told
+from evotree.estimators.continuing import Beginning, Continuation, Told, compared, read_told
+from evotree.estimators.evolving import Evolves
 from evotree.estimators.running import counting_bar, thread_map
 from evotree.estimators.settings import Setting, candidate_settings, resample
-from evotree.evolution import Evolution
 from evotree.files import PathLike
 from evotree.individual import Individual
 from evotree.operators.refinement import Refinement
 from evotree.operators.seeding import TAO, seeding_shares
 from evotree.operators.tao_seeds import init_tao
 from evotree.rng import make_streams, seed_from
+from evotree.sampling import GrowingSample
 from evotree.tuning import SIZE_PENALTIES, best_prunings, choose_settings
 
 _OWN_STREAMS = 2**62  # the number of a generation that no run reaches
@@ -35,53 +36,58 @@ def _is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
 
 
-class ChoosesSettings:
+class ChoosesSettings(Evolves):
     """What an estimator with ``"auto"`` among its parameters chooses, and how.
 
     Its parameters are those of `evotree.estimators.evolved.EvolvedTree`, which evolves.
     """
 
     size_penalty: float | str
-    weight_penalty: float
     max_generations: int
+    max_samples: float | None
     time_limit: float | None
-    min_samples_split: int
-    seeding: Any
-    refinement: Any
-    n_jobs: int | None
     verbose: int
     random_state: Any
     resume_from: PathLike | None
     warm_start: bool
 
-    def _evolve(
-        self, dataset: Dataset, setting: Setting, size_penalty: float, seed: int, **limits: Any
-    ) -> Evolution:
-        raise NotImplementedError
+    def _begin(self, dataset: Dataset) -> Beginning:
+        """Return the run that this fit goes on with, or what rows held out choose."""
+        goes_on = self._goes_on(dataset)
+        if goes_on is not None:
+            return goes_on
+        seed = seed_from(self.random_state)
+        sample = self._sample(dataset, seed)
+        choosing, resampling = make_streams(seed, _OWN_STREAMS, 2)
+        return Beginning(Told(seed, *self._choose(sample[0], seed, choosing, resampling)), sample)
 
-    def _before(self, dataset: Dataset) -> Continuation | None:
+    def _begin_at_once(self, dataset: Dataset) -> Beginning:
+        """Return the setting and the charge that are tried first."""
+        seed = seed_from(self.random_state)
+        sample = self._sample(dataset, seed)
+        setting = self._settings(sample.sizes[0])[0]
+        return Beginning(Told(seed, setting, self._size_penalties()[0]), sample)
+
+    def _goes_on(self, dataset: Dataset) -> Beginning | None:
         """Return the run that this fit goes on with, if any."""
         if self.resume_from is not None:
-            told = read_told(read_settings(self.resume_from), self, self.resume_from)
-            rows = self._resample(dataset, told)
+            told, stage = read_told(read_settings(self.resume_from), self, self.resume_from)
+            sample = self._sample(dataset, told.seed)
+            stage = min(stage, len(sample) - 1)  # of other rows, which are refused
+            rows = self._resample(sample[stage], told)
             runs = load_checkpoint(self.resume_from, rows).runs
-            return Continuation(told, compared(self), "", runs)
+            return Beginning(told, sample, stage, runs)
         last: Continuation | None = getattr(self, "_last", None) if self.warm_start else None
         if last is None or last.parameters != compared(self):
             return None
-        is_same = fingerprint(self._resample(dataset, last.told)) == last.data
-        return last if is_same else None
+        if fingerprint(self._resample(dataset, last.told)) != last.data:
+            return None
+        sample = self._sample(dataset, last.told.seed)
+        return Beginning(last.told, sample, len(sample) - 1, last.islands)
 
-    def _choose_anew(self, dataset: Dataset) -> Told:
-        """Return a seed, and the setting and the charge that rows held out choose."""
-        seed = seed_from(self.random_state)
-        choosing, resampling = make_streams(seed, _OWN_STREAMS, 2)
-        return Told(seed, *self._choose(dataset, seed, choosing, resampling))
-
-    def _first_choice(self, dataset: Dataset) -> Told:
-        """Return a seed, and the setting and the charge that are tried first."""
-        setting = self._settings(dataset.X.shape[0])[0]
-        return Told(seed_from(self.random_state), setting, self._size_penalties()[0])
+    def _sample(self, dataset: Dataset, seed: int) -> GrowingSample:
+        """Return the rows that the evolution sees one after the other."""
+        return GrowingSample(dataset, self.max_samples, make_streams(seed, _OWN_STREAMS, 3)[2])
 
     def _resample(self, dataset: Dataset, told: Told) -> Dataset:
         """Return the rows that the fitness is measured on."""
@@ -149,7 +155,7 @@ class ChoosesSettings:
         """
         if TAO not in seeding_shares(self.seeding):
             n_generations = -(-self.max_generations // _GENERATIONS_SHARE)
-            limits = {"max_generations": n_generations, "time_limit": time_limit}
+            limits: dict[str, Any] = {"max_generations": n_generations, "time_limit": time_limit}
             run = self._evolve(dataset, setting, size_penalties[-1], seed, **limits)
             return run.population
         charges = [charge for charge in size_penalties for _ in range(_SEEDS_EACH)]

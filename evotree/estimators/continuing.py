@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from evotree.evolution import Evolution
     from evotree.files import PathLike
+    from evotree.sampling import GrowingSample
 
 FREE = frozenset(
     {
@@ -52,6 +53,27 @@ class Told(NamedTuple):
     size_penalty: float
 
 
+class Beginning(NamedTuple):
+    """What an evolution begins with.
+
+    Attributes
+    ----------
+    told : Told
+        What it is told.
+    sample : GrowingSample
+        The rows that it sees one after the other.
+    stage : int
+        Which of these samples it begins with.
+    islands : list of Evolution or None
+        The run that it goes on with, or its islands.
+    """
+
+    told: Told
+    sample: GrowingSample
+    stage: int = 0
+    islands: list[Evolution] | None = None
+
+
 class Continuation(NamedTuple):
     """What a later fit needs to go on.
 
@@ -79,8 +101,8 @@ def compared(estimator: BaseEstimator) -> dict[str, str]:
     return {name: repr(value) for name, value in parameters.items() if name not in FREE}
 
 
-def describe(estimator: BaseEstimator, told: Told) -> dict[str, Any]:
-    """Return what a checkpoint keeps of an estimator's fit."""
+def describe(estimator: BaseEstimator, told: Told, stage: int) -> dict[str, Any]:
+    """Return what a checkpoint keeps of an estimator's fit, at one of its samples."""
     setting = told.setting._asdict()
     if not isinstance(setting["teacher"], str | None):
         setting["teacher"] = _GIVEN
@@ -89,14 +111,17 @@ def describe(estimator: BaseEstimator, told: Told) -> dict[str, Any]:
         "seed": told.seed,
         "setting": setting,
         "size_penalty": told.size_penalty,
+        "stage": stage,
     }
 
 
 _GIVEN = {"given": True}
 
 
-def read_told(settings: Mapping[str, Any], estimator: BaseEstimator, path: PathLike) -> Told:
-    """Return what the run of a checkpoint was told.
+def read_told(
+    settings: Mapping[str, Any], estimator: BaseEstimator, path: PathLike
+) -> tuple[Told, int]:
+    """Return what the run of a checkpoint was told, and at which of its samples it was.
 
     Parameters
     ----------
@@ -109,8 +134,10 @@ def read_told(settings: Mapping[str, Any], estimator: BaseEstimator, path: PathL
 
     Returns
     -------
-    Told
+    told : Told
         Seed, setting and charge.
+    stage : int
+        At least 0.
 
     Raises
     ------
@@ -125,6 +152,7 @@ def read_told(settings: Mapping[str, Any], estimator: BaseEstimator, path: PathL
         teacher = estimator.teacher if given["teacher"] == _GIVEN else given["teacher"]
         setting = Setting(C, str(given["penalty"]), float(given["noise"]), teacher)
         told = Told(int(settings["seed"]), setting, float(settings["size_penalty"]))
+        stage = range(2**31).index(settings["stage"])
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise ValueError(f"{path} was not written by a fit: {error!r}.") from error
     for name, value in compared(estimator).items():
@@ -133,4 +161,4 @@ def read_told(settings: Mapping[str, Any], estimator: BaseEstimator, path: PathL
                 f"{name}={value}: the run in {path} has {name}={before.get(name)}; it goes on with "
                 "the same parameters alone, limits apart."
             )
-    return told
+    return told, stage

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 from copy import copy, deepcopy
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evotree.checkpoint import CheckpointWriter, fingerprint
@@ -20,28 +20,28 @@ from evotree.dataset import SCALINGS, Dataset
 from evotree.estimators.base import TreeEstimator, preset
 from evotree.estimators.choosing import ChoosesSettings
 from evotree.estimators.continuing import (
+    Beginning,
     Continuation,
     Told,
     compared,
     describe,
 )
 from evotree.estimators.presets import EVOLUTION_PRESETS
-from evotree.estimators.running import island_executor, mapping_threads, progress_bar
-from evotree.estimators.settings import Setting
+from evotree.estimators.running import progress_bar
 from evotree.estimators.teachers import ENSEMBLE
-from evotree.evolution import Callback, CallbackError, Evolution, evolve
+from evotree.evolution import Callback, CallbackError, Evolution
 from evotree.files import PathLike, check_writable
 from evotree.individual import Individual
-from evotree.islands import TOPOLOGIES, Archipelago, evolve_islands, island_seeds
+from evotree.islands import TOPOLOGIES, Archipelago
 from evotree.operators.linear_fit import PENALTIES
 from evotree.operators.pruning import prune
-from evotree.operators.refinement import Refinement, as_refinement
+from evotree.operators.refinement import Refinement
 from evotree.operators.splice import make_individual
 from evotree.pareto import ParetoFront, select
-from evotree.toolbox import ALGORITHMS, make_toolbox
+from evotree.toolbox import ALGORITHMS
 from evotree.tree import ObliqueTree
 
-_OWN_STREAMS = 2**62  # the number of a generation that no run reaches
+_ENDS_OF_SAMPLES = {"max_generations", "patience", "time_limit"}  # a larger one may follow
 
 
 class EvolvedTree(ChoosesSettings, TreeEstimator):
@@ -69,6 +69,11 @@ class EvolvedTree(ChoosesSettings, TreeEstimator):
         "max_origin_share": [Interval(Real, 0.0, 1.0, closed="right")],
         "keep_duplicates": ["boolean"],
         "algorithm": [StrOptions(set(ALGORITHMS))],
+        "max_samples": [
+            None,
+            Interval(RealNotInt, 0.0, 1.0, closed="right"),
+            Interval(Integral, 1, None, closed="left"),
+        ],
         "n_islands": [Interval(Integral, 1, None, closed="left")],
         "migration_interval": [Interval(Integral, 1, None, closed="left")],
         "migration_size": [Interval(Integral, 0, None, closed="left")],
@@ -111,6 +116,7 @@ class EvolvedTree(ChoosesSettings, TreeEstimator):
         max_origin_share: float = 1.0,
         keep_duplicates: bool = False,
         algorithm: str = "penalized",
+        max_samples: float | None = None,
         n_islands: int = 1,
         migration_interval: int = 10,
         migration_size: int = 2,
@@ -147,6 +153,7 @@ class EvolvedTree(ChoosesSettings, TreeEstimator):
         self.max_origin_share = max_origin_share
         self.keep_duplicates = keep_duplicates
         self.algorithm = algorithm
+        self.max_samples = max_samples
         self.n_islands = n_islands
         self.migration_interval = migration_interval
         self.migration_size = migration_size
@@ -212,44 +219,17 @@ class EvolvedTree(ChoosesSettings, TreeEstimator):
             check_writable(self.checkpoint)  # before the settings are chosen, which takes long
         self.dataset_ = dataset = self._make_dataset(X, y, sample_weight, self.scaling)
         begin, interrupted = time.perf_counter(), False
-        before = self._before(dataset)
         try:
-            told = self._choose_anew(dataset) if before is None else before.told
+            begun = self._begin(dataset)
         except KeyboardInterrupt:
             if not self.keep_on_interrupt:
                 raise
-            told, interrupted = self._first_choice(dataset), True
-        self.setting_, self.size_penalty_ = told.setting, told.size_penalty
-        rows = self._resample(dataset, told)
-        islands = None if before is None else before.islands
+            begun, interrupted = self._begin_at_once(dataset), True
+        self.setting_, self.size_penalty_ = begun.told.setting, begun.told.size_penalty
         n_generations = 0 if interrupted else self.max_generations
-        time_left = None
-        if self.time_limit is not None:
-            time_left = self.time_limit - (time.perf_counter() - begin)
-            time_left += 0.0 if islands is None else max(island.seconds for island in islands)
-        writers: tuple[CheckpointWriter, ...] = ()
-        if self.checkpoint is not None:
-            described = describe(self, told)
-            writers = (CheckpointWriter(self.checkpoint, rows, described, self.checkpoint_every),)
-        failure = None
         with progress_bar(n_generations, disable=not self.verbose) as show:
-            try:
-                run = self._evolve(
-                    rows,
-                    *told[1:],
-                    told.seed,
-                    n_islands=self.n_islands,
-                    islands=islands,
-                    max_generations=n_generations,
-                    time_limit=time_left,
-                    callbacks=(show, *writers, *(self.callbacks or ())),
-                    keep_on_interrupt=self.keep_on_interrupt,
-                )
-            except CallbackError as error:
-                run, failure = error.run, error.__cause__
-        for writer in writers:
-            writer.write(run)
-        self._keep(run, rows, told)
+            run, rows, failure = self._evolve_growing(begun, n_generations, begin, show)
+        self._keep(run, rows, begun.told)
         if interrupted:
             self.stop_reason_ = "interrupt"
         if failure is not None:
@@ -259,6 +239,56 @@ class EvolvedTree(ChoosesSettings, TreeEstimator):
             )
             raise failure
         return self
+
+    def _evolve_growing(
+        self, begun: Beginning, n_generations: int, begin: float, show: Callback
+    ) -> tuple[Evolution, Dataset, BaseException | None]:
+        """Evolve on samples that grow, each for a share of the generations and of the time.
+
+        Returns the run on all rows, these as the fitness sees them, and what a callback raised.
+        """
+        told, sample, at, islands = begun
+        last = len(sample) - 1
+        failure = None
+        end = math.inf if self.time_limit is None else begin + self.time_limit
+        while True:
+            rows = self._resample(sample[at], told)
+            writers: tuple[CheckpointWriter, ...] = ()
+            if self.checkpoint is not None:
+                described = describe(self, told, at)
+                writers = (
+                    CheckpointWriter(self.checkpoint, rows, described, self.checkpoint_every),
+                )
+            seconds = None
+            if self.time_limit is not None:
+                seconds = (end - time.perf_counter()) / (last - at + 1)
+                seconds += max((island.seconds for island in islands or ()), default=0.0)
+            limits: dict[str, Any] = {"n_islands": self.n_islands, "islands": islands}
+            try:
+                run = self._evolve(
+                    rows,
+                    *told[1:],
+                    told.seed,
+                    **limits,
+                    max_generations=n_generations * (at + 1) // (last + 1),
+                    time_limit=seconds,
+                    callbacks=(show, *writers, *(self.callbacks or ())),
+                    keep_on_interrupt=self.keep_on_interrupt,
+                )
+            except CallbackError as error:
+                run, failure = error.run, error.__cause__
+            islands = run.islands if isinstance(run, Archipelago) else [run]
+            if at == last or run.stop_reason not in _ENDS_OF_SAMPLES:
+                break
+            at = at + 1 if time.perf_counter() < end else last
+        for writer in writers:
+            writer.write(run)
+        if at < last:
+            reason, rows = run.stop_reason, self._resample(sample[last], told)
+            limits["islands"] = islands
+            run = self._evolve(rows, *told[1:], told.seed, **limits, max_generations=0)
+            run.stop_reason = reason
+        return run, rows, failure
 
     def _keep(self, run: Evolution, rows: Dataset, told: Told) -> None:
         """Set the fitted attributes."""
@@ -324,60 +354,6 @@ class EvolvedTree(ChoosesSettings, TreeEstimator):
         tree = best.weights, best.thresholds, best.subtree_size
         individual = prune(make_individual(self.dataset_, *tree), self.dataset_, 0.0)[0]
         return self.dataset_.to_raw(individual.to_tree())
-
-    def _evolve(
-        self,
-        dataset: Dataset,
-        setting: Setting,
-        size_penalty: float,
-        seed: int,
-        n_islands: int = 1,
-        islands: list[Evolution] | None = None,
-        **limits: Any,
-    ) -> Evolution:
-        refinement = as_refinement(self.refinement)
-        if refinement is not None:
-            refinement = replace(refinement, C=setting.C, penalty=setting.penalty)
-        toolboxes = [
-            make_toolbox(
-                dataset,
-                size_penalty=size_penalty,
-                weight_penalty=self.weight_penalty,
-                mutation_probability=self.mutation_probability,
-                dipolar_probability=self.dipolar_probability,
-                min_rows=self.min_samples_split,
-                seeding=self.seeding,
-                initial_trees=self.initial_trees or (),
-                refinement=refinement,
-                max_origin_share=self.max_origin_share,
-                keep_duplicates=self.keep_duplicates,
-                algorithm=self.algorithm,
-                random_state=of_island,
-            )
-            for of_island in island_seeds(seed, n_islands)
-        ]
-        limits |= {"crossover_probability": self.crossover_probability, "patience": self.patience}
-        if n_islands > 1:
-            with island_executor(self.executor, self.n_jobs) as executor:
-                return evolve_islands(
-                    toolboxes,
-                    population_size=self.population_size,
-                    migration_interval=self.migration_interval,
-                    migration_size=self.migration_size,
-                    topology=self.topology,
-                    executor=executor,
-                    islands=islands,
-                    **limits,
-                )
-        (toolbox,) = toolboxes
-        with mapping_threads(toolbox, self.n_jobs, dataset.X.shape[0]):
-            if islands is not None:
-                return evolve(islands[0], toolbox, **limits)
-            begin, seconds = time.perf_counter(), limits.get("time_limit")
-            first = toolbox.population(n=self.population_size, seconds=seconds)
-            if seconds is not None:
-                limits["time_limit"] = seconds - (time.perf_counter() - begin)
-            return evolve(first, toolbox, **limits)
 
     def __sklearn_clone__(self) -> Self:
         """Return a copy that is not fitted; the executor and the callbacks are the same ones."""

@@ -87,6 +87,11 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         size, from which the charge then chooses.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as scikit-learn means them; ``"balanced"`` counts rows by weight.
+    max_samples : int, float in (0, 1] or None, default=None
+        Where rows are many: the evolution begins on a stratified sample of so many rows, or of this
+        share of them, which grows fourfold until it is all rows. Each sample has an equal share of
+        the generations and of the time, and `patience` leads on to the next; settings are chosen
+        and seeds made on the first.
     n_islands : int, at least 1, default=1
         So many populations evolve apart and exchange their best. Callbacks are then called, and
         limits looked at, when the generations between two exchanges are over.
@@ -199,6 +204,7 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         keep_duplicates: bool = False,
         algorithm: str = "penalized",
         class_weight: Mapping[Any, float] | str | None = None,
+        max_samples: float | None = None,
         n_islands: int = 1,
         migration_interval: int = 10,
         migration_size: int = 2,
@@ -236,6 +242,7 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
             max_origin_share=max_origin_share,
             keep_duplicates=keep_duplicates,
             algorithm=algorithm,
+            max_samples=max_samples,
             n_islands=n_islands,
             migration_interval=migration_interval,
             migration_size=migration_size,

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 # A fit that stops early goes on where it stopped when the node is refined again.
 _NEWTON_STEPS, _TOLERANCE = 5, 1e-2
 
+NODE_ROWS = 32_768
+"""Most rows that a node is refined by; so many tell a hyperplane from its neighbours."""
+
 Refiner = Callable[["Individual", "Dataset"], tuple["Individual"]]
 """Changes an individual in place and returns a tuple of it."""
 
@@ -62,7 +65,8 @@ class TaoSweep:
 
     def __call__(self, individual: Individual, dataset: Dataset) -> tuple[Individual]:
         """Refine an individual in place."""
-        return tao_sweep(individual, dataset, draw_linear(self.C, self.penalty, individual.stream))
+        splitter = draw_linear(self.C, self.penalty, individual.stream)
+        return tao_sweep(individual, dataset, splitter, max_rows=NODE_ROWS)
 
 
 @dataclass(frozen=True)
@@ -113,11 +117,14 @@ class Resplit:
         k = int(internal[below(individual.stream, internal.size)])
         predictions = leaf_predictions(individual, dataset.n_classes)
         weights, thresholds, size = individual.nodes()[:3]
-        node = reduced_problem(individual, dataset, k, weights, thresholds, predictions)
+        stream: Any = individual.stream
+        node = reduced_problem(
+            individual, dataset, k, weights, thresholds, predictions, stream, NODE_ROWS
+        )
         if node is None:
             return (individual,)
         present = weights[k], float(thresholds[k])
-        found = solve(node, present, self.splitter, individual.stream)  # type: ignore[arg-type]
+        found = solve(node, present, self.splitter, stream)
         if found is not None:
             weights, thresholds = weights.copy(), thresholds.copy()
             weights[k], thresholds[k] = found

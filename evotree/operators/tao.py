@@ -23,7 +23,7 @@ from evotree.fitness.criteria import Criterion
 from evotree.fitness.splits import Node
 from evotree.operators.pruning import prune
 from evotree.operators.splice import partition_tree
-from evotree.rng import make_streams, next_uint64
+from evotree.rng import make_streams, next_uint64, uniform
 from evotree.tree import node_depths, project
 
 if TYPE_CHECKING:
@@ -160,6 +160,8 @@ def reduced_problem(
     weights: np.ndarray,
     thresholds: np.ndarray,
     predictions: np.ndarray,
+    stream: np.ndarray,
+    max_rows: int | None = None,
 ) -> Node | None:
     """Return the reduced problem of an internal node: its care rows, of the classes 0 and 1.
 
@@ -175,6 +177,11 @@ def reduced_problem(
         The tests of the tree; those below `k` may differ from the individual's.
     predictions : ndarray of shape (n_nodes,)
         What the leaves predict (`leaf_predictions`).
+    stream : ndarray of shape (1,), uint64
+        Random state, advanced where rows are too many.
+    max_rows : int, at least 1, optional
+        Where more rows reach the node, it is the problem of so many of them, evenly spaced; their
+        costs are raised to those of all.
 
     Returns
     -------
@@ -182,18 +189,22 @@ def reduced_problem(
         Rows of class 0 belong to the left; weights are the costs of the wrong side. None where no
         row matters.
     """
+    rows, each = individual.order[individual.start[k] : individual.end[k]], 1.0
+    if max_rows is not None and rows.size > max_rows:
+        each = rows.size / max_rows
+        rows = rows[((np.arange(max_rows) + uniform(stream)) * each).astype(np.int64)]
     care, goes_right, cost = care_rows(
         dataset.X,
         dataset.y,
         dataset.sample_weight,
-        individual.order[individual.start[k] : individual.end[k]],
+        rows,
         k,
         weights,
         thresholds,
         individual.subtree_size,
         predictions,
     )
-    return Node(care, goes_right, cost, 2, _ERROR, 1) if cost.size else None
+    return Node(care, goes_right, each * cost, 2, _ERROR, 1) if cost.size else None
 
 
 def replace_tests(
@@ -219,6 +230,7 @@ def tao_sweep(
     splitter: Splitter,
     *,
     monotone: bool = True,
+    max_rows: int | None = None,
     map: Callable[..., Iterable[Any]] = map,
 ) -> tuple[Individual]:
     """Fit every internal node of an individual anew, from the deepest level to the root.
@@ -236,6 +248,8 @@ def tao_sweep(
         Whether a node keeps its test where the new one costs more; then the training loss of the
         tree never rises. Otherwise every node takes the new test, which a regularized splitter may
         have made to generalize better than the present one.
+    max_rows : int, at least 1, optional
+        Most rows that a node is fitted to (`reduced_problem`).
     map : callable, default=map
         Maps over the nodes of one level; that of an executor runs them in threads.
 
@@ -251,7 +265,9 @@ def tao_sweep(
     streams = make_streams(int(next_uint64(individual.stream)), 0, len(individual))
 
     def fit(k: int) -> Test | None:
-        node = reduced_problem(individual, dataset, k, weights, thresholds, predictions)
+        node = reduced_problem(
+            individual, dataset, k, weights, thresholds, predictions, streams[k], max_rows
+        )
         if node is None:
             return None
         present = weights[k].copy(), float(thresholds[k])

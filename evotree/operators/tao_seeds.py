@@ -18,7 +18,7 @@ from evotree.operators.growth import grow_on_sample
 from evotree.operators.linear import Linear
 from evotree.operators.pruning import kept_nodes, node_risk, prune, prune_marked, weakest_links
 from evotree.operators.pruning_rules import critical_alphas
-from evotree.operators.refiners import draw_linear
+from evotree.operators.refiners import NODE_ROWS, draw_linear
 from evotree.operators.resampling import bootstrap
 from evotree.operators.tao import tao_sweep
 from evotree.rng import as_generator
@@ -124,6 +124,6 @@ def init_tao(
         for sweep in range(_SWEEPS):
             if time.perf_counter() >= end:
                 return prune(individual, dataset, size_penalty)[0]
-            tao_sweep(individual, dataset, classifier, monotone=sweep > 0)
+            tao_sweep(individual, dataset, classifier, monotone=sweep > 0, max_rows=NODE_ROWS)
         if not cut_gently(individual, dataset, size_penalty):
             return individual

@@ -161,7 +161,9 @@ def test_a_resplit_meets_every_node_that_matters():
         Resplit(splitter)(clone, dataset)
     predictions = leaf_predictions(tree, dataset.n_classes)
     problems = [
-        reduced_problem(tree, dataset, k, tree.weights, tree.thresholds, predictions)
+        reduced_problem(
+            tree, dataset, k, tree.weights, tree.thresholds, predictions, make_streams(0, 0, 1)[0]
+        )
         for k in np.flatnonzero(tree.subtree_size > 1)
     ]
     # Where all rows belong to one side no splitter is needed.

@@ -21,6 +21,7 @@ from evotree.operators.tao import (
     care_rows,
     leaf_predictions,
     misrouted,
+    reduced_problem,
     solve,
     tao,
     tao_sweep,
@@ -285,3 +286,30 @@ def test_random_halves_take_the_gap_nearest_to_the_middle():
     assert sorted((is_right.sum(), 6 - is_right.sum())) == [2, 4]
     assert RandomHalves()(node._replace(min_rows=3), stream()) is None
     assert RandomHalves()(node._replace(X=np.ones((6, 1))), stream()) is None
+
+
+@given(any_populations, st.integers(1, 40), seeds)
+def test_a_part_of_the_rows_stands_for_all(drawn, max_rows, seed):
+    dataset, (individual, *_) = drawn
+    internal = np.flatnonzero(individual.subtree_size > 1)
+    if internal.size == 0:
+        return
+    predictions = leaf_predictions(individual, dataset.n_classes)
+    tests = individual.weights, individual.thresholds, predictions
+    for k in internal:
+        stream = make_streams(seed, 0, 1)[0]
+        whole = reduced_problem(individual, dataset, k, *tests, stream)
+        part = reduced_problem(individual, dataset, k, *tests, stream, max_rows)
+        n = individual.end[k] - individual.start[k]
+        if n <= max_rows:
+            assert (part is None) == (whole is None)
+            if part is not None:
+                np.testing.assert_array_equal(part.X, whole.X)
+                np.testing.assert_array_equal(part.sample_weight, whole.sample_weight)
+        elif part is not None:
+            # All rows have the same chance, so that costs must rise by as much as rows are fewer.
+            assert len(part.X) <= max_rows
+            for x, side, cost in zip(part.X, part.y, part.sample_weight, strict=True):
+                same = (x == whole.X).all(axis=1) & (whole.y == side)
+                costs = whole.sample_weight[same] * n / max_rows
+                assert np.abs(costs - cost).min() == pytest.approx(0.0, abs=1e-9 * cost)

@@ -183,6 +183,8 @@ def settings_of(overrides: dict[str, Any]) -> str:
     for name in FREE & parameters.keys() - {"initial_trees", "max_generations", "patience"}:
         if name != "time_limit":
             del parameters[name]
+    if parameters["max_samples"] is None:
+        del parameters["max_samples"]
     if parameters["n_islands"] == 1:
         for name in ("n_islands", "migration_interval", "migration_size", "topology"):
             del parameters[name]

@@ -1,0 +1,153 @@
+"""`max_samples`: fits on samples that grow, however they end, go on or are spread."""
+
+import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from evotree import EvoTreeClassifier, EvoTreeRegressor
+from evotree.experiments.problems import make_problem
+from tests.estimators.test_continuing import assert_same_fit, quick
+
+X, Y = make_problem("chessboard2", n_samples=900, random_state=0)
+ON_SAMPLES = {"max_samples": 50, "noise": 0.0, "refinement": None, "seeding": None}
+SIZES = [50, 200, 800, 900]
+
+
+def sizes_seen(kind=EvoTreeClassifier, **changed):
+    """Fit; return the estimator and how many rows each generation was measured on."""
+    seen = []
+    callbacks = [lambda run: seen.append(run.best.order.size), *changed.pop("callbacks", ())]
+    fit = quick(kind, **(ON_SAMPLES | changed), callbacks=callbacks)
+    return fit.fit(X, Y), seen
+
+
+@pytest.mark.parametrize("kind", [EvoTreeClassifier, EvoTreeRegressor])
+def test_each_sample_has_its_share_of_the_generations(kind):
+    fit, seen = sizes_seen(kind, max_generations=16)
+    assert seen == [50] * 5 + [200] * 4 + [800] * 4 + [900] * 4
+    assert fit.n_generations_ == 16 and fit.history_.select("gen") == list(range(17))
+    for one in (*fit.hall_of_fame_, *fit.pareto_front_):
+        assert sorted(one.order) == list(range(len(fit.dataset_.X)))
+    assert fit.hall_of_fame_[0].fitness.wvalues[0] == max(
+        one.fitness.wvalues[0] for one in fit.hall_of_fame_
+    )
+
+
+def test_all_rows_at_once_are_no_sample():
+    whole = quick(max_samples=None).fit(X, Y)
+    assert_same_fit(whole, quick(max_samples=1.0).fit(X, Y))
+    assert_same_fit(whole, quick(max_samples=5000).fit(X, Y))
+
+
+def test_blurred_rows_and_teachers_grow_too():
+    changed = {"max_samples": 0.1, "max_generations": 6, "seeding": "tao", "refinement": "tao"}
+    fit, seen = sizes_seen(**changed, noise=0.1)
+    assert sorted(set(seen)) == [90 * 5, 360 * 5, 900 * 4]  # with the noisy copies
+    assert fit.score(X, Y) > 0.8
+    _, seen = sizes_seen(**changed, teacher="ensemble")
+    assert sorted(set(seen)) == [90 + 3000, 360 + 3000, 900 + 3000]
+
+
+def test_patience_leads_on_to_the_next_sample():
+    fit, seen = sizes_seen(patience=3, max_generations=400)
+    assert [size for size in SIZES if size in seen] == SIZES
+    assert fit.stop_reason_ == "patience" and len(seen) < 300
+
+
+@pytest.mark.parametrize("n_islands", [1, 3])
+def test_the_number_of_workers_makes_no_difference(n_islands):
+    changed = ON_SAMPLES | {"n_islands": n_islands, "migration_interval": 2, "refinement": "tao"}
+    one = quick(**changed).fit(X, Y)
+    with ThreadPoolExecutor(3) as executor:
+        assert_same_fit(one, quick(**changed, executor=executor, n_jobs=2).fit(X, Y))
+
+
+@pytest.mark.parametrize("n_islands", [1, 2])
+def test_a_run_goes_on_from_any_moment(tmp_path, n_islands):
+    """What is on disk after any generation leads to the end of the run that was not cut."""
+    path, kept = tmp_path / "run.npz", []
+
+    def keep(run):
+        kept.append(tmp_path / f"{run.generation}-{len(kept)}.npz")
+        shutil.copy(path, kept[-1])
+
+    changed = ON_SAMPLES | {"n_islands": n_islands, "migration_interval": 2, "refinement": "tao"}
+    written = {"checkpoint": path, "checkpoint_every": 1, "max_generations": 12}
+    quick(**changed, **written, callbacks=[lambda run: True]).fit(X, Y)  # there is a file
+    whole = quick(**changed, **written, callbacks=[keep]).fit(X, Y)
+    assert len(kept) >= 6
+    for at in kept[1:]:
+        rest = quick(**changed, max_generations=12, resume_from=at).fit(X, Y)
+        assert_same_fit(whole, rest)
+    warm = quick(**changed, max_generations=12, warm_start=True).fit(X, Y)
+    further = quick(**changed, max_generations=14, resume_from=path).fit(X, Y)
+    assert_same_fit(warm.set_params(max_generations=14).fit(X, Y), further)
+
+
+def test_a_run_goes_on_with_the_same_rows_alone(tmp_path):
+    path = tmp_path / "run.npz"
+    stop = [lambda run: run.generation == 5]
+    quick(**ON_SAMPLES, checkpoint=path, callbacks=stop).fit(X, Y)
+    with pytest.raises(ValueError, match="other rows"):
+        quick(**ON_SAMPLES, resume_from=path).fit(X[:100], Y[:100])
+    with pytest.raises(ValueError, match="max_samples=60: the run in .* has max_samples=50"):
+        quick(**(ON_SAMPLES | {"max_samples": 60}), resume_from=path).fit(X, Y)
+
+
+def test_however_a_run_ends_its_trees_are_those_of_all_rows():
+    def stops(run):
+        return run.generation == 2
+
+    def fails(run):
+        if run.generation == 2:
+            raise OSError("full")
+
+    fit, seen = sizes_seen(callbacks=[stops])
+    assert fit.stop_reason_ == "callback" and fit.n_generations_ == 2 and set(seen) == {50}
+    assert {one.order.size for one in (*fit.hall_of_fame_, *fit.pareto_front_)} == {900}
+    broken = quick(**ON_SAMPLES, callbacks=[fails])
+    with pytest.raises(OSError, match="full"):
+        broken.fit(X, Y)
+    assert_same_fit(fit, broken)
+    assert broken.stop_reason_ == "callback_error"
+
+
+def test_the_time_is_shared_out():
+    rows, labels = make_problem("chessboard2", n_samples=20_000, random_state=0)
+    seen = []
+    fit = quick(
+        **(ON_SAMPLES | {"max_samples": 1000, "max_generations": 10**6}),
+        time_limit=2.0,
+        callbacks=[lambda run: seen.append(run.best.order.size)],
+    )
+    quick(**ON_SAMPLES, max_generations=1).fit(X, Y)  # compiles
+    begin = time.perf_counter()
+    fit.fit(rows, labels)
+    assert time.perf_counter() - begin < 4.0 and fit.stop_reason_ == "time_limit"
+    assert sorted(set(seen)) == [1000, 4000, 16_000, 20_000]
+
+
+def test_a_small_first_sample_finds_as_good_a_tree_in_less_time():
+    rows, labels = load_digits(return_X_y=True)
+    rows, labels = np.tile(rows, (10, 1)), np.tile(labels, 10)
+    rows = rows + np.random.default_rng(0).normal(0.0, 1.0, rows.shape)
+    changed = {"max_generations": 20, "n_jobs": 1, "size_penalty": 0.002, "population_size": 16}
+    quick(**changed | {"max_generations": 1}).fit(X, Y)  # compiles
+    seconds, scores = [], []
+    for max_samples in (None, 1000):
+        begin = time.perf_counter()
+        fit = quick(**changed, max_samples=max_samples).fit(rows[::2], labels[::2])
+        seconds.append(time.perf_counter() - begin)
+        scores.append(fit.score(rows[1::2], labels[1::2]))
+    assert scores[1] > scores[0] - 0.03
+    assert seconds[1] < 0.7 * seconds[0]
+
+
+@pytest.mark.parametrize("max_samples", [0, -1, 0.0, 1.5, "half"])
+def test_what_is_no_number_of_rows_is_refused(max_samples):
+    with pytest.raises(ValueError, match="max_samples"):
+        quick(max_samples=max_samples).fit(X, Y)

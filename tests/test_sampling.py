@@ -1,0 +1,113 @@
+"""Samples that grow: strata, nesting, and runs that move from one to the next."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evotree import evolve, make_toolbox
+from evotree.dataset import Dataset
+from evotree.operators.splice import make_individual
+from evotree.rng import make_streams
+from evotree.sampling import (
+    GROWTH,
+    GrowingSample,
+    move,
+    sample_sizes,
+    strata_of,
+    stratified_order,
+)
+from tests.strategies import assert_sound, datasets, seeds
+
+
+@given(st.integers(1, 10_000), st.integers(1, 20_000) | st.floats(1e-4, 1.0), st.integers(2, 9))
+def test_sizes_rise_by_a_factor_to_all_rows(n_rows, max_samples, least):
+    sizes = sample_sizes(n_rows, max_samples, least)
+    first = max_samples if isinstance(max_samples, int) else int(max_samples * n_rows)
+    assert sizes[0] == min(max(first, least), n_rows) and sizes[-1] == n_rows
+    for before, after in zip(sizes, sizes[1:], strict=False):
+        assert before < after == min(GROWTH * before, n_rows)
+    assert sample_sizes(n_rows, None) == [n_rows]
+
+
+@given(st.lists(st.integers(1, 200), min_size=1, max_size=6), seeds)
+def test_every_beginning_has_a_share_of_each_stratum(counts, seed):
+    strata = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(counts)), counts))
+    order = stratified_order(strata, make_streams(seed, 0, 1)[0])
+    assert sorted(order) == list(range(len(strata)))
+    so_far = np.cumsum(strata[order][:, None] == np.arange(len(counts)), axis=0)
+    share = np.arange(1, len(strata) + 1)[:, None] * np.array(counts) / len(strata)
+    assert np.abs(so_far - share).max() <= len(counts)
+    assert (so_far[len(counts) - 1] == 1).all()
+
+
+def test_orders_differ_with_the_stream():
+    strata = np.repeat([0, 1], 50)
+    orders = [stratified_order(strata, stream).tolist() for stream in make_streams(0, 0, 20)]
+    assert len({tuple(order) for order in orders}) == 20
+    firsts = [order[0] for order in orders]
+    assert len(set(firsts)) > 10
+
+
+def test_targets_are_stratified_by_tenths():
+    rng = np.random.default_rng(0)
+    dataset = Dataset.from_arrays(
+        rng.normal(size=(300, 2)), rng.exponential(size=300), task="regression"
+    )
+    strata = strata_of(dataset)
+    assert (np.bincount(strata) == 30).all()
+    for low, high in zip(range(9), range(1, 10), strict=True):
+        assert dataset.y[strata == low].max() < dataset.y[strata == high].min()
+
+
+@given(datasets(), st.sampled_from((2, 5, 0.1, 0.5, None)), seeds)
+def test_samples_are_nested_parts_of_the_rows(dataset, max_samples, seed):
+    sample = GrowingSample(dataset, max_samples, make_streams(seed, 0, 1)[0])
+    assert len(sample) == len(sample.sizes) and sample[len(sample) - 1] is dataset
+    kept = set()
+    for at, size in enumerate(sample.sizes):
+        part = sample[at]
+        rows = {(*x, y, w) for x, y, w in zip(part.X, part.y, part.sample_weight, strict=True)}
+        assert len(part.X) == size == len(rows) and kept <= rows
+        assert np.unique(part.y).size == np.unique(dataset.y).size
+        np.testing.assert_array_equal(part.mean, dataset.mean)
+        order = np.lexsort((part.y, *part.raw.T[::-1]))
+        np.testing.assert_array_equal(order, np.arange(size))
+        kept = rows
+
+
+@pytest.mark.parametrize("algorithm", ["penalized", "nsga2"])
+def test_a_run_that_moves_is_evaluated_on_the_other_rows(algorithm):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    whole = Dataset.from_arrays(X, (X @ [1.0, 2.0, 0.0] > 0.3) + (X[:, 2] > 1.0).astype(int))
+    part = whole.take(np.arange(0, 400, 5))
+    before, after = (
+        make_toolbox(rows, random_state=1, algorithm=algorithm) for rows in (part, whole)
+    )
+    run = evolve(before.population(n=20), before, max_generations=8)
+    trees = [(one.weights, one.thresholds, one.subtree_size) for one in run.population]
+    origins = sorted(one.origin for one in run.population)
+    n_nodes = max(len(one) for one in run.pareto_front)
+    move(run, whole, after)
+    for one in (*run.population, *run.hall_of_fame, *run.pareto_front):
+        assert_sound(one, whole)
+    expected = [make_individual(whole, *tree) for tree in trees]
+    assert {one.weights.tobytes() for one in run.population} == {
+        one.weights.tobytes() for one in expected
+    }
+    assert sorted(one.origin for one in run.population) == origins
+    for one in (*run.population, *run.hall_of_fame):
+        assert one.fitness.values == pytest.approx(after.evaluate(one))
+    assert run.best.fitness.wvalues == max(one.fitness.wvalues for one in run.population)
+    assert run.best_fitness == run.best.fitness.wvalues and run.last_improvement == 8
+    sizes = [len(one) for one in run.pareto_front]
+    qualities = [one.quality for one in run.pareto_front]
+    assert sizes == sorted(set(sizes)) and qualities == sorted(set(qualities))
+    assert max(sizes) <= n_nodes
+    champions = [one.fitness.wvalues for one in run.hall_of_fame]
+    assert champions == sorted(champions, reverse=True)
+    population = run.population
+    move(run, whole, after)
+    assert run.population is population
+    assert evolve(run, after, max_generations=12).generation == 12
