@@ -251,7 +251,8 @@ class Dataset:
         thresholds[tree.is_leaf] = 0.0
         left, right = nearest_projections(self.raw, weights, tree.subtree_size, tree.apply(self.X))
         # The router may round in another way: keep a distance of some roundings.
-        slack = 1e-12 * (1.0 + np.abs(weights) @ np.abs(self.raw).max(axis=0))
+        largest = np.maximum(self.raw.max(axis=0), -self.raw.min(axis=0))
+        slack = 1e-12 * (1.0 + np.abs(weights) @ largest)
         inside = (left + slack <= thresholds) & (thresholds <= right - slack)
         parts_rows = np.isfinite(left) & np.isfinite(right)
         moved = parts_rows & ~inside
@@ -337,23 +338,22 @@ def _canonical_rows(
     X: np.ndarray, codes: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the distinct pairs of row and label with weight, sorted, and their summed weights."""
-    X, codes, weight = X[weight > 0.0], codes[weight > 0.0], weight[weight > 0.0]
-    order = _sorted_order([*X.T, codes])
-    X, codes, weight = X[order], codes[order], weight[order]
-    is_new = np.ones(X.shape[0], dtype=bool)
-    is_new[1:] = (codes[1:] != codes[:-1]) | (X[1:] != X[:-1]).any(axis=1)
+    if not weight.all():
+        X, codes, weight = X[weight > 0.0], codes[weight > 0.0], weight[weight > 0.0]
+    order, is_new = _sorted_order([*X.T, codes])
     first = np.flatnonzero(is_new)
-    return X[first], codes[first], np.add.reduceat(weight, first)
+    kept = order[first]
+    return X[kept], codes[kept], np.add.reduceat(weight[order], first)
 
 
-def _sorted_order(keys: list[np.ndarray]) -> np.ndarray:
+def _sorted_order(keys: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Return what sorts rows by their first key, equal ones by the next, and so on; stable.
 
-    So does `numpy.lexsort`, which sorts all rows by all keys; here a key sorts only the rows that
-    are equal in those before it, mostly few.
+    And where in this order a row differs from the one before it. `numpy.lexsort` sorts all rows by
+    all keys; here a key sorts only the rows that are equal in those before it, mostly few.
     """
     order = np.argsort(keys[0], kind="stable")
-    is_new = np.ones(order.size, dtype=bool)  # where a row differs from the one before it
+    is_new = np.ones(order.size, dtype=bool)
     is_new[1:] = keys[0][order[1:]] != keys[0][order[:-1]]
     for key in keys[1:]:
         is_tied = ~is_new
@@ -365,14 +365,15 @@ def _sorted_order(keys: list[np.ndarray]) -> np.ndarray:
         group = np.cumsum(is_new[tied])
         order[tied] = rows = rows[np.lexsort((key[rows], group))]
         is_new[tied[1:]] |= key[rows[1:]] != key[rows[:-1]]
-    return order
+    return order, is_new
 
 
 def _location_and_scale(X: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the weighted mean and standard deviation of each feature; 1 where that is 0."""
     share = weight / weight.sum()
     mean = share @ X
-    scale = np.sqrt(share @ (X - mean) ** 2)
+    deviation = X - mean
+    scale = np.sqrt(share @ np.square(deviation, out=deviation))
     constant = X.min(axis=0) == X.max(axis=0)
     mean[constant] = X[0, constant]
     scale[constant | ~np.isfinite(scale) | (scale == 0.0)] = 1.0

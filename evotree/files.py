@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -50,7 +51,8 @@ def check_writable(path: PathLike) -> Path:
 def write_whole(path: PathLike, write: Callable[[BinaryIO], object]) -> None:
     """Write a file beside its place, then move it there.
 
-    A crash leaves either the old file or the new one, never half of it.
+    A crash leaves either the old file or the new one, never half of it. What a process that was
+    killed has left beside it is removed by the next that writes the file.
 
     Parameters
     ----------
@@ -76,8 +78,30 @@ def write_whole(path: PathLike, write: Callable[[BinaryIO], object]) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise type(error)(f"cannot write {path}: {error.strerror or error}") from error
+    for left in real.parent.glob(f"{glob.escape(_stem(real))}.*.tmp"):
+        if not _is_running(left.suffixes[-2][1:]):
+            with contextlib.suppress(OSError):
+                left.unlink()
 
 
 def _beside(path: Path) -> Path:
     """Return a name in the folder of a file that no other process uses."""
-    return path.with_name(f".{path.name[:64]}.{os.getpid()}.tmp")
+    return path.with_name(f"{_stem(path)}.{os.getpid()}.tmp")
+
+
+def _stem(path: Path) -> str:
+    """Return what the names of all processes beside a file begin with."""
+    return f".{path.name[:64]}"
+
+
+def _is_running(number: str) -> bool:
+    """Return whether there may be a process of a number."""
+    if not number.isdecimal() or not hasattr(os, "fork"):
+        return True
+    try:
+        os.kill(int(number), 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # another user's
+        return True
+    return True

@@ -56,7 +56,9 @@ class Epoch(NamedTuple):
     crossover_probability : float
         Chance that two parents mate.
     seconds : float or None
-        The island stops early, at the end of a generation, after so many.
+        The island stops early, at the end of a generation, so many after `since`.
+    since : float
+        When the epoch could begin, by the clock on the wall; it may have to wait for others.
     home : int
         Number of the process that the islands belong to.
     """
@@ -67,6 +69,7 @@ class Epoch(NamedTuple):
     until: int
     crossover_probability: float
     seconds: float | None
+    since: float
     home: int
 
 
@@ -102,7 +105,7 @@ def _deaf_to_interrupts(home: int) -> Iterator[None]:
 
 
 def run_epoch(epoch: Epoch) -> Evolution:
-    """Advance one island to the end of an epoch.
+    """Advance one island to the end of an epoch, and return it.
 
     Parameters
     ----------
@@ -116,13 +119,13 @@ def run_epoch(epoch: Epoch) -> Evolution:
     """
     stats = make_statistics()
     with _deaf_to_interrupts(epoch.home):
-        begin, run = time.perf_counter(), epoch.run
+        begin, run, left = time.perf_counter(), epoch.run, epoch.seconds
+        if left is not None:
+            left -= max(0.0, time.time() - epoch.since)
         if run is None:
-            first = epoch.toolbox.population(n=epoch.population_size, seconds=epoch.seconds)
+            first = epoch.toolbox.population(n=epoch.population_size, seconds=left)
             run = start(first, epoch.toolbox, stats)
-        while run.generation < epoch.until:
-            if epoch.seconds is not None and time.perf_counter() - begin >= epoch.seconds:
-                break
+        while run.generation < epoch.until and (left is None or time.perf_counter() - begin < left):
             advance(run, epoch.toolbox, epoch.crossover_probability, stats)
         return run
 
@@ -142,7 +145,7 @@ def _one_after_the_other(epochs: Sequence[Epoch]) -> Iterator[Evolution]:
         share = epoch.seconds
         if share is not None:
             share = max(0.0, (share - time.perf_counter() + begin) / (len(epochs) - at))
-        yield run_epoch(epoch._replace(seconds=share))
+        yield run_epoch(epoch._replace(seconds=share, since=time.time()))
 
 
 def run_epochs(epochs: Sequence[Epoch], executor: Executor | None) -> list[Evolution]:
@@ -153,8 +156,7 @@ def run_epochs(epochs: Sequence[Epoch], executor: Executor | None) -> list[Evolu
     epochs : sequence of Epoch
         One for each island.
     executor : Executor or None
-        Where they run; None is here, one after the other. What an executor loses, because one of
-        its workers dies, is done here again.
+        Where they run; None is here, one after the other. What it loses is done here again.
 
     Returns
     -------
@@ -313,8 +315,7 @@ def evolve_islands(
 ) -> Archipelago:
     """Evolve several populations apart, which exchange their best.
 
-    The limits, and the callbacks, are looked at when an epoch ends; the time limit ends the
-    generation of each island in which it is reached.
+    Limits and callbacks are looked at when an epoch ends; that of the time in each generation.
 
     Parameters
     ----------
@@ -384,13 +385,11 @@ def evolve_islands(
             at = 0 if joint is None else joint.generation
             until = min(at - at % migration_interval + migration_interval, max_generations)
             left = None if time_limit is None else time_limit - before - time.perf_counter() + begin
+            rest = until, crossover_probability, left, time.time(), os.getpid()
+            runs: Sequence[Any] = [None] * len(toolboxes) if joint is None else joint.islands
             epochs = [
-                Epoch(
-                    toolbox, run, population_size, until, crossover_probability, left, os.getpid()
-                )
-                for toolbox, run in zip(
-                    toolboxes, joint.islands if joint else [None] * len(toolboxes), strict=True
-                )
+                Epoch(toolbox, run, population_size, *rest)
+                for toolbox, run in zip(toolboxes, runs, strict=True)
             ]
             joint = join(run_epochs(epochs, executor), hall_of_fame)
             joint.seconds = before + time.perf_counter() - begin

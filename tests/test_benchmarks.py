@@ -8,7 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import change, criteria, default_fit, greedy, linear_fit, loop, start, workers
+from benchmarks import (
+    change,
+    criteria,
+    default_fit,
+    greedy,
+    islands,
+    linear_fit,
+    loop,
+    memory,
+    million,
+    samples,
+    start,
+    workers,
+)
 from benchmarks.__main__ import main
 from benchmarks.inputs import balanced_tree, make_rows
 from benchmarks.measure import Table, by_turns, show, stopwatch
@@ -89,6 +102,31 @@ def test_workers_are_measured() -> None:
     table = workers.run(quick=True)
     check(table, 1)
     assert table.rows[0]["equal"] == "yes" and table.rows[0]["fits"] == 10
+
+
+def test_islands_are_measured() -> None:
+    """The quick run finds the same tree on one thread, on two threads and on two processes."""
+    table = islands.run(quick=True)
+    check(table, 1)
+    assert table.rows[0]["equal"] == "yes"
+
+
+def test_large_data_are_measured() -> None:
+    """The quick runs have their rows, and a fit that begins on a sample takes less time."""
+    check(million.run(quick=True), 1)
+    table = samples.run(quick=True)
+    check(table, 2)
+    whole, part = (float(str(row["seconds"])) for row in table.rows)
+    assert part < whole
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the peak is that of the process")
+@pytest.mark.parametrize("size", [(100_000, 8, 8), (100_000, 8, 48)])
+def test_a_fit_keeps_its_bound_of_memory(size: tuple[int, int, int]) -> None:
+    """What a fit takes is below the bound that the README states, and not by far."""
+    found = memory.in_new_process(*size)
+    most = memory.bound(*size, int(found["front"]))
+    assert 0.4 * most < found["megabytes"] < most
 
 
 def test_splitters_are_measured() -> None:

@@ -33,7 +33,11 @@ def test_rows_are_sorted_as_lexsort_does(seed):
     X = rng.integers(0, rng.integers(2, 6), shape) * rng.choice([-0.0, 1.0], shape)
     y = rng.integers(0, 3, shape[0])
     expected = np.lexsort((y, *X.T[::-1]))
-    np.testing.assert_array_equal(_sorted_order([*X.T, y]), expected)
+    order, is_new = _sorted_order([*X.T, y])
+    np.testing.assert_array_equal(order, expected)
+    rows = np.column_stack([X, y])[order]
+    np.testing.assert_array_equal(is_new[1:], (rows[1:] != rows[:-1]).any(axis=1))
+    assert is_new[0]
 
 
 def test_rows_begin_with_lines_of_the_cache():

@@ -155,6 +155,12 @@ def test_limits_and_callbacks(iris):
     limited = run(iris, max_generations=10**6, migration_interval=10**6, time_limit=0.3)
     assert limited.stop_reason == "time_limit" and limited.seconds < 5.0
 
+    with ThreadPoolExecutor(1) as executor:  # the islands wait for each other
+        limits = {"max_generations": 10**6, "migration_interval": 10**6, "time_limit": 0.5}
+        limited = run(iris, n=6, executor=executor, **limits)
+    assert limited.stop_reason == "time_limit" and limited.seconds < 1.5
+    assert len(limited.islands) == 6
+
     def fail(_):
         raise LookupError
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -41,6 +42,25 @@ class TreeEstimator(BaseEstimator):
         # Single precision is routed as it is: a copy would cost more than the routing.
         X = validate_data(self, X, dtype=[np.float64, np.float32], order="C", reset=False)
         return self.tree_.apply(X)
+
+    def decision_path(self, X: Any) -> csr_matrix:
+        """Return the nodes that each row passes, from the root to its leaf.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        scipy.sparse.csr_matrix of shape (n_samples, n_nodes)
+            1 where a row passes a node; nodes are positions in the arrays of `tree_`.
+        """
+        leaves = self.apply(X)
+        nodes = np.arange(self.tree_.n_nodes)
+        inside = nodes < (nodes + self.tree_.subtree_size)[:, None]
+        passed = inside & (nodes >= nodes[:, None])  # by the nodes above, those below them
+        return csr_matrix(passed.T.astype(np.int64))[leaves]
 
     def get_depth(self) -> int:
         """Return the depth of the tree."""
@@ -105,6 +125,22 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
         """
         leaves = self.apply(X)
         return self.tree_.values[leaves]
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of the class shares of the leaf that each row reaches.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Minus infinity where a leaf has none of a class.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
 
 class TreeRegressor(RegressorMixin, TreeEstimator):

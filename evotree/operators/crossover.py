@@ -9,7 +9,7 @@ import numpy as np
 from evotree._jit import inner_kernel, kernel
 from evotree.fitness.partition import sort_rows
 from evotree.operators.nodes import Nodes, Rows, copy_nodes, copy_test, make_nodes, make_scratch
-from evotree.operators.splice import emit, emit_below, finish, project_test
+from evotree.operators.splice import emit, emit_below, finish
 from evotree.rng import below, uniform
 
 if TYPE_CHECKING:
@@ -57,7 +57,6 @@ def emit_crossed(rows, target, a, source, b, cut, out, m, scratch):
     for j in range(cut, source.weights.shape[1]):
         out.weights[m, j] = source.weights[b, j]
     out.thresholds[m] = source.thresholds[b]
-    project_test(rows, out, m, lo, hi, scratch, True)
     return emit_below(rows, target, a, out, m, lo, hi, scratch, True)
 
 

@@ -18,7 +18,7 @@ from evotree.operators.nodes import (
     make_scratch,
     push,
 )
-from evotree.operators.splice import emit, emit_below, emit_leaf, emit_split, finish, project_test
+from evotree.operators.splice import emit, emit_below, emit_leaf, emit_split, finish
 from evotree.rng import failures, uniform
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ def emit_dipole_split(rows, out, m, lo, hi, scratch, stream, min_rows):
     if hi - lo < min_rows or is_uniform(rows.y, out.order, lo, hi):
         return after
     out.thresholds[m] = dipole_test(rows.X, rows.y, out.order, lo, hi, stream, out.weights[m])
-    project_test(rows, out, m, lo, hi, scratch, True)
-    mid = emit_split(out, m, lo, hi, scratch)
+    mid = emit_split(rows, out, m, lo, hi, scratch, True)
     if mid == lo or mid == hi:  # the two rows of the dipole coincide
         emit_leaf(rows, out, m, lo, hi)
         return after
@@ -126,11 +125,10 @@ def emit_mutated(
             copy_test(source, k, out, m)
             if changes:
                 change_test(rows, spread, out, m, lo, hi, stream, dipolar_probability)
-            project_test(rows, out, m, lo, hi, scratch, changes)
             if next_change[k + 1] >= after:
-                m = emit_below(rows, source, k, out, m, lo, hi, scratch, True)
+                m = emit_below(rows, source, k, out, m, lo, hi, scratch, changes)
                 break
-            mid = emit_split(out, m, lo, hi, scratch)
+            mid = emit_split(rows, out, m, lo, hi, scratch, changes)
             if mid == lo:
                 k = right
             elif mid == hi:

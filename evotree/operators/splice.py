@@ -19,7 +19,7 @@ from evotree.fitness.partition import (
     split_rows,
 )
 from evotree.individual import Individual, RegressionIndividual
-from evotree.operators.dipole import centre_margin
+from evotree.operators.dipole import centre_margin, middle_of_margin, update_nearest
 from evotree.operators.nodes import Nodes, Rows, copy_test, make_nodes, make_scratch, push
 
 if TYPE_CHECKING:
@@ -52,40 +52,34 @@ def mark_split(out, m, lo, hi):
 
 
 @inner_kernel
-def project_test(rows, out, m, lo, hi, scratch, centre):
-    """Project the rows ``order[lo:hi]`` on the normal vector of the test at position `m`.
+def emit_split(rows, out, m, lo, hi, scratch, centre):
+    """Split the rows of a node by the test that stands at position `m`.
 
     Parameters
     ----------
     rows : Rows
         Training rows.
     out : Nodes
-        The new tree.
+        The new tree; its order is written in ``[lo, hi)``, and the node where the test parts rows.
     m : int
         Position of the node.
     lo, hi : int
         The slice of its rows.
     scratch : Scratch
-        The projections are written.
+        Overwritten.
     centre : bool
         Whether to centre the margin of the test.
+
+    Returns
+    -------
+    int
+        Where the right part begins; `lo` or `hi` where the test parts nothing.
     """
     project_rows(out.weights, m, rows.X, out.order, lo, hi, scratch.projection)
     if centre:
         out.thresholds[m] = centre_margin(
             scratch.projection, out.order, lo, hi, rows.y, out.thresholds[m]
         )
-
-
-@inner_kernel
-def emit_split(out, m, lo, hi, scratch):
-    """Split the rows ``order[lo:hi]``, projected by `project_test`, by the test at position `m`.
-
-    Returns
-    -------
-    int
-        Where the right part begins; `lo` or `hi` where the test parts nothing, and is no node.
-    """
     mid = split_rows(out.order, lo, hi, scratch.projection, out.thresholds[m], scratch.right)
     if lo < mid < hi:
         mark_split(out, m, lo, hi)
@@ -215,17 +209,16 @@ def emit_reached(rows, source, root, n_rows, out, m, lo):
 
 
 @inner_kernel
-def emit_below(rows, source, k, out, m, lo, hi, scratch, is_projected):
+def emit_below(rows, source, k, out, m, lo, hi, scratch, centre):
     """Do what `emit` does, with the test at position `m` of `out` in the place of that at `k`.
 
     Parameters
     ----------
-    rows, source, k, out, m, lo, hi
+    rows, source, k, out, m, lo, hi, scratch
         As in `emit`; `k` is an internal node.
-    scratch : Scratch
-        Overwritten.
-    is_projected : bool
-        Whether `project_test` has been called for that test.
+    centre : bool
+        Whether to centre the margin of that test. No row changes side by that, so that it is done
+        when all have been routed.
 
     Returns
     -------
@@ -237,15 +230,20 @@ def emit_below(rows, source, k, out, m, lo, hi, scratch, is_projected):
     n_rows = np.zeros((n_blocks, source.subtree_size[k]), dtype=np.int32)
     left = k + 1
     right = left + source.subtree_size[left]
+    threshold = out.thresholds[m]
+    nearest, nearest_rows = np.full(2, -np.inf), np.full(2, -1)
     for b in range(n_blocks):
         first = lo + b * block
         last = hi if b == n_blocks - 1 else first + block
-        projection = scratch.projection[first - lo :]  # of later blocks it is still needed
-        if not is_projected:
-            project_rows(out.weights, m, rows.X, out.order, first, last, projection)
-        mid = split_rows(out.order, first, last, projection, out.thresholds[m], scratch.right)
+        project_rows(out.weights, m, rows.X, out.order, first, last, scratch.projection)
+        if centre:
+            update_nearest(
+                scratch.projection, out.order, first, last, threshold, nearest, nearest_rows
+            )
+        mid = split_rows(out.order, first, last, scratch.projection, threshold, scratch.right)
         route_rows(rows, source, left, out.order, first, mid, scratch, k, n_rows[b])
         route_rows(rows, source, right, out.order, mid, last, scratch, k, n_rows[b])
+    out.thresholds[m] = middle_of_margin(nearest, nearest_rows, rows.y, threshold)
     if n_blocks > 1:
         join_blocks(out.order, lo, hi, n_rows, scratch.right)
     return emit_reached(rows, source, k, n_rows[0], out, m, lo)

@@ -113,6 +113,16 @@ def test_predictions_follow_from_the_tree():
             proba[leaves == leaf], share[None, :].repeat((leaves == leaf).sum(), 0)
         )
     np.testing.assert_array_equal(model.predict(X), model.classes_[proba.argmax(axis=1)])
+    np.testing.assert_array_equal(np.exp(model.predict_log_proba(X)), proba)
+    path = model.decision_path(X)
+    assert path.shape == (150, model.tree_.n_nodes) and set(path.data) == {1}
+    for i, leaf in enumerate(leaves):
+        passed, k = [0], 0
+        while not model.tree_.is_leaf[k]:
+            left = model.tree_.left(k)
+            k = left if leaf < model.tree_.right(k) else model.tree_.right(k)
+            passed.append(k)
+        assert passed[-1] == leaf and path[i].indices.tolist() == passed
     assert model.score(X, y) == pytest.approx(model.hall_of_fame_[0].quality)
     assert model.get_n_leaves() == model.tree_.n_leaves and model.get_depth() == model.tree_.depth
     assert model.n_generations_ == 60 and model.stop_reason_ == "max_generations"

@@ -149,7 +149,7 @@ def test_a_fit_that_breaks_off_leaves_no_model(model):
     X, y = rows_for(model)
     model = clone(model)
     model.n_features_in_ = X.shape[1]  # set before the tree is
-    for call in (model.predict, model.apply):
+    for call in (model.predict, model.apply, model.decision_path):
         with pytest.raises(NotFittedError):
             call(X)
     for call in (model.get_depth, model.get_n_leaves):

@@ -1,0 +1,97 @@
+"""How much memory a fit takes, and that it stays within the bound that the README states.
+
+``python -m benchmarks.memory ROWS FEATURES POPULATION`` prints what one fit takes, as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.inputs import make_rows
+from benchmarks.measure import Cell, Table
+from evotree import EvoTreeClassifier
+from evotree.experiments.measures import PeakMemory
+
+ROOT = Path(__file__).resolve().parent.parent
+SIZES = (
+    (100_000, 16, 64),
+    (400_000, 4, 16),
+    (400_000, 4, 64),
+    (400_000, 4, 128),
+    (400_000, 64, 16),
+    (400_000, 64, 64),
+    (1_000_000, 16, 64),
+)
+QUICK_SIZES = ((100_000, 8, 8),)
+GENERATIONS = 8
+
+NOTES = (
+    "The most memory that a fit takes beyond what the process held before it, the user's own rows "
+    "included; in fresh processes and units of 2**20 bytes; one thread, no noisy copies of the "
+    "rows, random first trees. *Front* is the number of trees in the Pareto front. The bound is "
+    "rows x (16 features + 12 population + 4 front + 150) bytes: the rows in raw and in standard "
+    "units, a permutation of the rows for each parent, each offspring and each member of the "
+    "front, and room for one tree in the making.",
+)
+
+
+def bound(n_rows: int, n_features: int, population_size: int, n_kept: int) -> float:
+    """Return the most that a fit takes, in units of 2**20 bytes."""
+    each = 16 * n_features + 12 * population_size + 4 * n_kept + 150
+    return n_rows * each / 2**20
+
+
+def measure(n_rows: int, n_features: int, population_size: int) -> dict[str, float]:
+    """Fit once in this process; return the memory that it took and the size of the front."""
+    given = {"size_penalty": 0.0003, "C": 1.0, "penalty": "l2", "noise": 0.0, "teacher": None}
+    estimator = EvoTreeClassifier(
+        **given, population_size=population_size, seeding=None, refinement=None, random_state=0
+    )
+    X, y = make_rows(n_rows, n_features, 4)
+    estimator.set_params(max_generations=2).fit(X[:1000], y[:1000])  # compiles
+    before = PeakMemory().megabytes()
+    peak = PeakMemory()
+    estimator.set_params(max_generations=GENERATIONS).fit(X, y)
+    return {"megabytes": peak.megabytes() - before, "front": len(estimator.pareto_front_)}
+
+
+def in_new_process(n_rows: int, n_features: int, population_size: int) -> dict[str, float]:
+    """Fit once in a new process."""
+    arguments = [str(number) for number in (n_rows, n_features, population_size)]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.memory", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def run(quick: bool = False) -> Table:
+    """Measure fits of several sizes."""
+    rows: list[dict[str, Cell]] = []
+    for size in QUICK_SIZES if quick else SIZES:
+        n_rows, n_features, population_size = size
+        found = in_new_process(*size)
+        most = bound(*size, int(found["front"]))
+        rows.append(
+            {
+                "rows x features": f"{n_rows:,} x {n_features}",
+                "population": population_size,
+                "front": int(found["front"]),
+                "MiB": found["megabytes"],
+                "bound": most,
+                "MiB / bound": found["megabytes"] / most,
+                "bytes a row": found["megabytes"] * 2**20 / n_rows,
+            }
+        )
+    return Table("memory", "what a fit takes", rows, NOTES)
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(*map(int, sys.argv[1:]))))
