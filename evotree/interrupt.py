@@ -19,14 +19,19 @@ def interrupt_as_flag() -> Iterator[Callable[[], bool]]:
     function, numba makes a SystemError of it, so that a run which spends its time in kernels cannot
     count on catching it.
 
-    Nothing changes in other threads than the main one, or where the interrupt is ignored or handled
-    by others already.
+    A block inside such a block takes note of the same Ctrl-C. Nothing changes in other threads than
+    the main one, or where the interrupt is ignored or handled by others already.
 
     Yields
     ------
     callable
         Without arguments; tells whether there was a Ctrl-C.
     """
+    present = signal.getsignal(signal.SIGINT)
+    outer: Callable[[], bool] | None = getattr(present, "was_pressed", None)
+    if outer is not None:
+        yield outer
+        return
     pressed = False
 
     def handle(number: int, frame: FrameType | None) -> None:
@@ -35,9 +40,10 @@ def interrupt_as_flag() -> Iterator[Callable[[], bool]]:
             signal.default_int_handler(number, frame)
         pressed = True
 
+    handle.was_pressed = lambda: pressed  # type: ignore[attr-defined]
     ours = (
         threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        and present is signal.default_int_handler
     )
     if ours:
         signal.signal(signal.SIGINT, handle)

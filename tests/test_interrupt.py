@@ -28,6 +28,18 @@ def test_the_first_is_noted_and_the_second_raised() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_a_block_inside_another_notes_the_same() -> None:
+    with interrupt_as_flag() as outer:
+        with interrupt_as_flag() as inner:
+            signal.raise_signal(signal.SIGINT)
+            assert inner()
+        assert outer()
+        with interrupt_as_flag() as later:
+            assert later()
+    with interrupt_as_flag() as afterwards:
+        assert not afterwards()
+
+
 def test_the_handler_is_put_back_after_an_error() -> None:
     with pytest.raises(ZeroDivisionError), interrupt_as_flag():
         _ = 1 / 0

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
+from contextlib import nullcontext
 from copy import copy, deepcopy
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -32,6 +33,7 @@ from evotree.estimators.teachers import ENSEMBLE
 from evotree.evolution import Callback, CallbackError, Evolution
 from evotree.files import PathLike, check_writable
 from evotree.individual import Individual
+from evotree.interrupt import interrupt_as_flag
 from evotree.islands import TOPOLOGIES, Archipelago
 from evotree.operators.linear_fit import PENALTIES
 from evotree.operators.pruning import prune
@@ -227,7 +229,9 @@ class EvolvedTree(ChoosesSettings, TreeEstimator):
             begun, interrupted = self._begin_at_once(dataset), True
         self.setting_, self.size_penalty_ = begun.told.setting, begun.told.size_penalty
         n_generations = 0 if interrupted else self.max_generations
-        with progress_bar(n_generations, disable=not self.verbose) as show:
+        # Between two samples, too, Ctrl-C ends a fit that is to be kept in order.
+        kept = interrupt_as_flag() if self.keep_on_interrupt else nullcontext()
+        with kept, progress_bar(n_generations, disable=not self.verbose) as show:
             run, rows, failure = self._evolve_growing(begun, n_generations, begin, show)
         self._keep(run, rows, begun.told)
         if interrupted:
@@ -263,13 +267,13 @@ class EvolvedTree(ChoosesSettings, TreeEstimator):
             if self.time_limit is not None:
                 seconds = (end - time.perf_counter()) / (last - at + 1)
                 seconds += max((island.seconds for island in islands or ()), default=0.0)
-            limits: dict[str, Any] = {"n_islands": self.n_islands, "islands": islands}
             try:
                 run = self._evolve(
                     rows,
                     *told[1:],
                     told.seed,
-                    **limits,
+                    n_islands=self.n_islands,
+                    islands=islands,
                     max_generations=n_generations * (at + 1) // (last + 1),
                     time_limit=seconds,
                     callbacks=(show, *writers, *(self.callbacks or ())),
@@ -285,8 +289,14 @@ class EvolvedTree(ChoosesSettings, TreeEstimator):
             writer.write(run)
         if at < last:
             reason, rows = run.stop_reason, self._resample(sample[last], told)
-            limits["islands"] = islands
-            run = self._evolve(rows, *told[1:], told.seed, **limits, max_generations=0)
+            run = self._evolve(
+                rows,
+                *told[1:],
+                told.seed,
+                n_islands=self.n_islands,
+                islands=islands,
+                max_generations=0,
+            )
             run.stop_reason = reason
         return run, rows, failure
 

@@ -1,6 +1,8 @@
 """`max_samples`: fits on samples that grow, however they end, go on or are spread."""
 
+import os
 import shutil
+import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,7 +11,9 @@ import pytest
 from sklearn.datasets import load_digits
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor
+from evotree.estimators import evolving
 from evotree.experiments.problems import make_problem
+from evotree.sampling import move
 from tests.estimators.test_continuing import assert_same_fit, quick
 
 X, Y = make_problem("chessboard2", n_samples=900, random_state=0)
@@ -114,6 +118,27 @@ def test_however_a_run_ends_its_trees_are_those_of_all_rows():
         broken.fit(X, Y)
     assert_same_fit(fit, broken)
     assert broken.stop_reason_ == "callback_error"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="signals of Unix")
+def test_an_interrupt_between_two_samples_loses_nothing(monkeypatch):
+    pressed = []
+
+    def press(*arguments):
+        move(*arguments)
+        pressed.append(arguments[0].generation)
+        if len(pressed) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(evolving, "move", press)
+    changed = ON_SAMPLES | {"max_generations": 16}
+    kept = quick(**changed, keep_on_interrupt=True).fit(X, Y)
+    assert (kept.stop_reason_, kept.n_generations_) == ("interrupt", 8)
+    assert {one.order.size for one in kept.hall_of_fame_} == {900}
+    assert pressed == [4, 8, 8]
+    pressed.clear()
+    with pytest.raises(KeyboardInterrupt):
+        quick(**changed).fit(X, Y)
 
 
 def test_the_time_is_shared_out():
