@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from evotree import __version__
-from evotree.arguments import number, share
+from evotree.arguments import add_evolution, evolution_parameters, share
 from evotree.experiments.commands import add_commands
 from evotree.files import check_writable
 
@@ -106,7 +106,7 @@ def _make_parser() -> argparse.ArgumentParser:
     )
     fit.add_argument("--plots", metavar="DIR", help="draw learning curve and tree into a folder")
     for command in (demo, fit):
-        _add_settings(command)
+        add_evolution(command)
 
     predict = commands.add_parser("predict", help="predict the classes of a table's rows")
     predict.set_defaults(run=_predict)
@@ -131,30 +131,6 @@ def _make_parser() -> argparse.ArgumentParser:
 
     add_commands(commands)
     return parser
-
-
-def _add_settings(command: argparse.ArgumentParser) -> None:
-    """Add the settings of the evolution; the defaults are those of `EvoTreeClassifier`."""
-    group = command.add_argument_group("evolution")
-    for name, metavar, convert, default, text in (
-        (
-            "--size-penalty",
-            "A",
-            number(float, 0.0, also="auto"),
-            "auto",
-            "what a node costs: less, larger tree",
-        ),
-        ("--population", "N", number(int, 2), 64, "number of trees"),
-        ("--generations", "N", number(int, 0), 50, "stop after so many generations"),
-        ("--patience", "N", number(int, 1), 20, "stop after so many without a better tree"),
-        ("--time-limit", "S", number(float, 0.0, strict=True), None, "stop after so many seconds"),
-        ("--seed", "N", number(int, 0), 0, "of all random draws"),
-        ("--jobs", "N", number(int, -1), 1, "number of threads, -1 for all cores"),
-    ):
-        shown = "(%(default)s)" if default is not None else "(none)"
-        group.add_argument(
-            name, metavar=metavar, type=convert, default=default, help=f"{text} {shown}"
-        )
 
 
 # ---- commands ------------------------------------------------------------------------------------
@@ -284,15 +260,7 @@ def _train(
     columns = describe_columns(make_preprocessor(X).fit(X))
     matrix = encode(columns, X)
     classifier = EvoTreeClassifier(
-        size_penalty=args.size_penalty,
-        population_size=args.population,
-        max_generations=args.generations,
-        patience=args.patience,
-        time_limit=args.time_limit,
-        random_state=args.seed,
-        n_jobs=args.jobs or 1,
-        keep_on_interrupt=True,
-        verbose=int(sys.stderr.isatty()),
+        **evolution_parameters(args), keep_on_interrupt=True, verbose=int(sys.stderr.isatty())
     )
     begin = time.perf_counter()
     classifier.fit(matrix, y)

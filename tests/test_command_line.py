@@ -214,14 +214,32 @@ def test_version_and_help(run: Run, capsys: pytest.CaptureFixture[str], option: 
 
 def test_defaults_are_those_of_the_classifier() -> None:
     from evotree.__main__ import _make_parser
+    from evotree.arguments import evolution_parameters
 
-    args = _make_parser().parse_args(["demo"])
-    parameters = EvoTreeClassifier().get_params()
-    assert args.size_penalty == parameters["size_penalty"]
-    assert args.population == parameters["population_size"]
-    assert args.generations == parameters["max_generations"]
-    assert args.patience == parameters["patience"]
-    assert args.time_limit == parameters["time_limit"]
+    given = evolution_parameters(_make_parser().parse_args(["demo"]))
+    parameters = EvoTreeClassifier(random_state=0, n_jobs=1).get_params()
+    assert given == {name: parameters[name] for name in given} and len(given) == 11
+
+
+def test_a_fit_goes_on_from_its_checkpoint(run: Run, iris_csv: Path) -> None:
+    """A run that is kept goes on to the same model, on samples and islands, too."""
+    data = ("fit", iris_csv, "--target", "species", "--max-samples", "0.3", "--islands", "2")
+    data = (*data, "--size-penalty", "0.01", "--patience", "100")
+    for arguments in (
+        ("--generations", "12", "--out", "whole.json"),
+        ("--generations", "12", "--out", "cut.json", "--checkpoint", "run.npz"),
+        ("--generations", "12", "--out", "rest.json", "--resume", "run.npz"),
+    ):
+        status, _, err = run(*data, *arguments)
+        assert status == 0, err
+    trees = [json.loads(Path(f"{name}.json").read_text()) for name in ("whole", "rest")]
+    for tree in trees:
+        del tree["training"]["seconds"]
+    assert trees[0] == trees[1]
+    assert_error(
+        run(*data[:5], "20", "--out", "m.json", "--resume", "run.npz"), "max_samples=20: the run in"
+    )
+    assert_error(run(*data, "--out", "m.json", "--resume", iris_csv), "is no checkpoint")
 
 
 # ---- mistakes ------------------------------------------------------------------------------------
@@ -237,6 +255,9 @@ def test_defaults_are_those_of_the_classifier() -> None:
         (["demo", "--population", "1"], "--population: '1' is not a whole number of at least 2"),
         (["demo", "--generations", "1.5"], "--generations: '1.5' is not a whole number"),
         (["demo", "--time-limit", "0"], "--time-limit: '0' is not a number above 0"),
+        (["demo", "--max-samples", "0"], "--max-samples: '0' is not a whole number of at least 1"),
+        (["demo", "--max-samples", "1.5"], "--max-samples: '1.5' is not a share below 1"),
+        (["demo", "--max-samples", "x.y"], "--max-samples: 'x.y' is not a"),
         (["demo", "--size-penalty", "nan"], "--size-penalty: 'nan' is not a number"),
         (["fit", "x.csv", "--out", "m.json"], "--target"),
         (["fit", "x.csv", "--target", "y", "--out", "m", "--test-size", "1"], "share below 1"),
