@@ -13,6 +13,8 @@ import numpy as np
 
 from evotree._jit import dot_kernel, kernel
 
+_BLOCK = 1024  # rows that are routed together
+
 
 @dot_kernel
 def project(w, X, i):
@@ -25,15 +27,40 @@ def project(w, X, i):
 
 @kernel
 def route(X, weights, thresholds, subtree_size, leaves):
-    """Write the leaf that each row of `X` reaches into `leaves`."""
-    for i in range(X.shape[0]):
-        k = 0
-        while subtree_size[k] > 1:
-            if project(weights[k], X, i) <= thresholds[k]:
+    """Write the leaf that each row of `X` reaches into `leaves`.
+
+    Rows are parted node by node, in blocks that stay in the cache: which way a single row goes
+    cannot be predicted, and a branch on it would cost more than the projection.
+    """
+    n = X.shape[0]
+    rows, right = np.empty(_BLOCK, dtype=np.int64), np.empty(_BLOCK, dtype=np.int64)
+    pending = np.empty((subtree_size[0], 3), dtype=np.int64)
+    for first in range(0, n, _BLOCK):
+        pending[0, 0], pending[0, 1], pending[0, 2] = 0, 0, min(_BLOCK, n - first)
+        for t in range(pending[0, 2]):
+            rows[t] = first + t
+        n_pending = 1
+        while n_pending > 0:
+            n_pending -= 1
+            k, lo, hi = pending[n_pending, 0], pending[n_pending, 1], pending[n_pending, 2]
+            while lo < hi and subtree_size[k] > 1:
+                mid, n_right = lo, 0
+                for t in range(lo, hi):
+                    row = rows[t]
+                    goes_left = np.int64(project(weights[k], X, row) <= thresholds[k])
+                    rows[mid] = row
+                    right[n_right] = row
+                    mid += goes_left
+                    n_right += 1 - goes_left
+                for t in range(n_right):
+                    rows[mid + t] = right[t]
                 k += 1
-            else:
-                k += 1 + subtree_size[k + 1]
-        leaves[i] = k
+                pending[n_pending, 0] = k + subtree_size[k]
+                pending[n_pending, 1], pending[n_pending, 2] = mid, hi
+                n_pending += 1
+                hi = mid
+            for t in range(lo, hi):
+                leaves[rows[t]] = k
 
 
 @kernel

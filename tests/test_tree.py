@@ -29,9 +29,9 @@ def small_tree():
     )
 
 
-@given(trees(), seeds)
-def test_apply_agrees_with_naive_routing(tree, seed):
-    X = np.random.default_rng(seed).standard_normal((20, tree.n_features))
+@given(trees(), seeds, st.sampled_from((0, 1, 20, 1024, 2100)))
+def test_apply_agrees_with_naive_routing(tree, seed, n_rows):
+    X = np.random.default_rng(seed).standard_normal((n_rows, tree.n_features))
     np.testing.assert_array_equal(tree.apply(X), [naive.leaf_of(x, tree) for x in X])
 
 
