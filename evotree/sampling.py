@@ -1,7 +1,7 @@
 """Evolution on a sample of the rows that grows: where there are more rows than is comfortable.
 
-A run begins on a stratified sample. Samples are nested, each several times as large as the one
-before, and the last is all rows; the trees move from one to the next, over the same features in the
+A run begins on a stratified sample. Samples are nested, each some times as large as the one before,
+and the last is all rows; the trees move from one to the next, over the same features in the
 same units. So most generations are cheap, and the last ones see everything. Sizes that grow by a
 factor cost no more than a constant times the best schedule there is (Provost, Jensen and Oates
 1999, "Efficient progressive sampling", KDD, section 2).
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from evotree.individual import Individual
 
 GROWTH = 4
-"""How many times as large as the sample before it a sample is."""
+"""How many times as large as the sample before it a sample is, at most."""
 
 _STRATA = 10  # of targets
 
@@ -85,17 +85,16 @@ def sample_sizes(n_rows: int, max_samples: float | None, least: int = 2) -> list
     Returns
     -------
     list of int
-        Rising by `GROWTH`; the last is `n_rows`.
+        Rising by equal factors of at most `GROWTH`; the last is `n_rows`.
     """
     if max_samples is None:
         return [n_rows]
-    size = max_samples if isinstance(max_samples, int | np.integer) else max_samples * n_rows
-    sizes = []
-    size = max(least, int(size))
-    while size < n_rows:
-        sizes.append(size)
-        size *= GROWTH
-    return [*sizes, n_rows]
+    is_share = not isinstance(max_samples, int | np.integer)
+    first = max(least, int(max_samples * n_rows if is_share else max_samples))
+    n_steps = 0
+    while first * GROWTH**n_steps < n_rows:
+        n_steps += 1
+    return [round(first * (n_rows / first) ** (i / n_steps)) for i in range(n_steps)] + [n_rows]
 
 
 def strata_of(dataset: Dataset) -> np.ndarray:

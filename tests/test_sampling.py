@@ -21,13 +21,16 @@ from tests.strategies import assert_sound, datasets, seeds
 
 
 @given(st.integers(1, 10_000), st.integers(1, 20_000) | st.floats(1e-4, 1.0), st.integers(2, 9))
-def test_sizes_rise_by_a_factor_to_all_rows(n_rows, max_samples, least):
+def test_sizes_rise_by_equal_factors_to_all_rows(n_rows, max_samples, least):
     sizes = sample_sizes(n_rows, max_samples, least)
     first = max_samples if isinstance(max_samples, int) else int(max_samples * n_rows)
     assert sizes[0] == min(max(first, least), n_rows) and sizes[-1] == n_rows
-    for before, after in zip(sizes, sizes[1:], strict=False):
-        assert before < after == min(GROWTH * before, n_rows)
-    assert sample_sizes(n_rows, None) == [n_rows]
+    factor = (n_rows / sizes[0]) ** (1.0 / max(1, len(sizes) - 1))
+    assert (1.0 < factor <= GROWTH) if len(sizes) > 1 else sizes == [n_rows]
+    assert len(sizes) < 3 or factor**2 > GROWTH  # one sample less would grow faster
+    for i, size in enumerate(sizes):
+        assert size == pytest.approx(sizes[0] * factor**i, abs=0.5 + 1e-6)
+    assert sizes == sorted(set(sizes)) and sample_sizes(n_rows, None) == [n_rows]
 
 
 @given(st.lists(st.integers(1, 200), min_size=1, max_size=6), seeds)

@@ -81,9 +81,9 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         size, from which the charge then chooses.
     max_samples : int, float in (0, 1] or None, default=None
         Where rows are many: the evolution begins on a stratified sample of so many rows, or of this
-        share of them, which grows fourfold until it is all rows. Each sample has an equal share of
-        the generations and of the time, and `patience` leads on to the next; settings are chosen
-        and seeds made on the first.
+        share of them, which grows by up to four times until it is all rows. Each sample has an
+        equal share of the generations and of the time, and `patience` leads on to the next;
+        settings are chosen and seeds made on the first.
     n_islands : int, at least 1, default=1
         So many populations evolve apart and exchange their best. Callbacks are then called, and
         limits looked at, when the generations between two exchanges are over.

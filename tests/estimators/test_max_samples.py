@@ -18,7 +18,7 @@ from tests.estimators.test_continuing import assert_same_fit, quick
 
 X, Y = make_problem("chessboard2", n_samples=900, random_state=0)
 ON_SAMPLES = {"max_samples": 50, "noise": 0.0, "refinement": None, "seeding": None}
-SIZES = [50, 200, 800, 900]
+SIZES = [50, 131, 343, 900]
 
 
 def sizes_seen(kind=EvoTreeClassifier, **changed):
@@ -32,7 +32,7 @@ def sizes_seen(kind=EvoTreeClassifier, **changed):
 @pytest.mark.parametrize("kind", [EvoTreeClassifier, EvoTreeRegressor])
 def test_each_sample_has_its_share_of_the_generations(kind):
     fit, seen = sizes_seen(kind, max_generations=16)
-    assert seen == [50] * 5 + [200] * 4 + [800] * 4 + [900] * 4
+    assert seen == [50] * 5 + [131] * 4 + [343] * 4 + [900] * 4
     assert fit.n_generations_ == 16 and fit.history_.select("gen") == list(range(17))
     for one in (*fit.hall_of_fame_, *fit.pareto_front_):
         assert sorted(one.order) == list(range(len(fit.dataset_.X)))
@@ -50,10 +50,10 @@ def test_all_rows_at_once_are_no_sample():
 def test_blurred_rows_and_teachers_grow_too():
     changed = {"max_samples": 0.1, "max_generations": 6, "seeding": "tao", "refinement": "tao"}
     fit, seen = sizes_seen(**changed, noise=0.1)
-    assert sorted(set(seen)) == [90 * 5, 360 * 5, 900 * 4]  # with the noisy copies
+    assert sorted(set(seen)) == [90 * 5, 285 * 5, 900 * 4]  # with the noisy copies
     assert fit.score(X, Y) > 0.8
     _, seen = sizes_seen(**changed, teacher="ensemble")
-    assert sorted(set(seen)) == [90 + 3000, 360 + 3000, 900 + 3000]
+    assert sorted(set(seen)) == [90 + 3000, 285 + 3000, 900 + 3000]
 
 
 def test_patience_leads_on_to_the_next_sample():
@@ -153,7 +153,7 @@ def test_the_time_is_shared_out():
     begin = time.perf_counter()
     fit.fit(rows, labels)
     assert time.perf_counter() - begin < 4.0 and fit.stop_reason_ == "time_limit"
-    assert sorted(set(seen)) == [1000, 4000, 16_000, 20_000]
+    assert sorted(set(seen)) == [1000, 2714, 7368, 20_000]
 
 
 def test_a_small_first_sample_finds_as_good_a_tree_in_less_time():
