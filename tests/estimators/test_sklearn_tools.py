@@ -84,6 +84,9 @@ SMALL = {
 @parametrize_with_checks(
     [
         EvoTreeClassifier(**BRIEF | {"algorithm": "nsga2", "max_generations": 10}),
+        EvoTreeClassifier(**BRIEF | {"max_samples": 0.3, "max_generations": 12}),
+        EvoTreeClassifier(**BRIEF | {"n_islands": 2, "max_generations": 12}),
+        EvoTreeRegressor(**BRIEF | {"max_samples": 10, "max_generations": 20}),
         EvoTreeRegressor(**BRIEF | {"size_penalty": "auto", "noise": 0.0, "max_generations": 20}),
         ObliqueTreeClassifier("axis", class_weight="balanced", min_weight_fraction_leaf=0.01),
         ObliqueTreeClassifier("dipole", pruning="cross_validation"),
