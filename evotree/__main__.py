@@ -70,7 +70,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say(f"evotree: interrupted, {str(error) or 'nothing was written'}")
         return 130
     except (UsageError, ValueError, OSError, MemoryError) as error:
-        _say(f"evotree: error: {' '.join(str(error).split())}")
+        missing = isinstance(error, FileNotFoundError) and error.filename
+        message = f"no such file: {missing}" if missing else str(error)
+        _say(f"evotree: error: {' '.join(message.split())}")
         return 2
     return 0
 

@@ -240,6 +240,7 @@ def test_a_fit_goes_on_from_its_checkpoint(run: Run, iris_csv: Path) -> None:
         run(*data[:5], "20", "--out", "m.json", "--resume", "run.npz"), "max_samples=20: the run in"
     )
     assert_error(run(*data, "--out", "m.json", "--resume", iris_csv), "is no checkpoint")
+    assert_error(run(*data, "--out", "m.json", "--resume", "no.npz"), "no such file: no.npz")
 
 
 # ---- mistakes ------------------------------------------------------------------------------------

@@ -139,10 +139,10 @@ def test_single_precision_is_routed_as_its_double():
 @pytest.mark.parametrize("make", [quick, quick_regressor])
 def test_threads_do_not_change_the_tree(make):
     """Also where trees are refined, rows are blurred, and the charge is chosen."""
-    X, y = make_classification(12_000, 6, n_informative=4, n_classes=3, random_state=0)
+    X, y = make_classification(10_000, 6, n_informative=4, n_classes=3, random_state=0)
     y = y if make is quick else X[:, 0] * X[:, 1] + 0.1 * y
     one, two = (
-        make(max_generations=6, population_size=24, n_jobs=n, size_penalty="auto").fit(X, y)
+        make(max_generations=4, population_size=16, n_jobs=n, size_penalty="auto").fit(X, y)
         for n in (1, 2)
     )
     assert len(one.tree_) > 3 and sum(one.history_.chapters["refinement"].select("tao_tried")) > 3
