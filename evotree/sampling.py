@@ -120,8 +120,8 @@ def stratified_order(strata: np.ndarray, stream: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray of shape (n_rows,), int
-        The first m rows have of a stratum its share of m, give or take one row, and one at least
-        where m is not below the number of strata.
+        Among the first m rows a stratum has its share of m, to within the number of strata, and at
+        least one row where m is not below that number.
     """
     n_rows = strata.shape[0]
     shuffled = as_generator(stream).permutation(n_rows)
