@@ -107,13 +107,13 @@ def emit_mutated(
         k, lo, hi = pending[n_pending, 0], pending[n_pending, 1], pending[n_pending, 2]
         while True:
             after = k + source.subtree_size[k]
-            right = k + 1 + source.subtree_size[min(k + 1, after - 1)]
             if next_change[k] >= after:
                 m = emit(rows, source, k, out, m, lo, hi, scratch)
                 break
             if source.subtree_size[k] == 1:
                 m = emit_dipole_split(rows, out, m, lo, hi, scratch, stream, min_rows)
                 break
+            right = k + 1 + source.subtree_size[k + 1]
             changes = next_change[k] == k
             role = uniform(stream) if changes else 1.0
             if role < 0.25:
