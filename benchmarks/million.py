@@ -14,7 +14,7 @@ from benchmarks.inputs import make_rows
 from benchmarks.loop import POPULATION, block
 from benchmarks.measure import Table, by_turns, stopwatch
 from evotree import Dataset, Individual, evolve, make_toolbox
-from evotree.operators.splice import make_individual
+from evotree.operators.structure.splice import make_individual
 
 N_ROWS, N_FEATURES, N_CLASSES = 1_000_000, 16, 4
 QUICK_ROWS = 20_000

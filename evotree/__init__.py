@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
+    from evotree.engine.evolution import Evolution, evolve
+    from evotree.engine.history import make_statistics, to_frame
+    from evotree.engine.pareto import ParetoFront
+    from evotree.engine.toolbox import make_toolbox
     from evotree.estimators import (
         EvoTreeClassifier,
         EvoTreeRegressor,
@@ -18,13 +22,9 @@ if TYPE_CHECKING:
         TAORegressor,
         tao_path,
     )
-    from evotree.evolution import Evolution, evolve
     from evotree.fitness.objectives import PenalizedAccuracy
-    from evotree.history import make_statistics, to_frame
     from evotree.individual import Individual
-    from evotree.operators.refinement import Refinement
-    from evotree.pareto import ParetoFront
-    from evotree.toolbox import make_toolbox
+    from evotree.operators.refinement.policy import Refinement
     from evotree.tree import ObliqueTree
 
 __version__ = "0.1.0"
@@ -55,22 +55,22 @@ _HOMES = {
     "Dataset": "dataset",
     "EvoTreeClassifier": "estimators",
     "EvoTreeRegressor": "estimators",
-    "Evolution": "evolution",
+    "Evolution": "engine.evolution",
     "Individual": "individual",
     "ObliqueTree": "tree",
     "ObliqueTreeClassifier": "estimators",
     "ObliqueTreeRegressor": "estimators",
-    "ParetoFront": "pareto",
+    "ParetoFront": "engine.pareto",
     "PenalizedAccuracy": "fitness.objectives",
-    "Refinement": "operators.refinement",
+    "Refinement": "operators.refinement.policy",
     "TAOClassifier": "estimators",
     "TAOPath": "estimators",
     "TAORegressor": "estimators",
-    "evolve": "evolution",
-    "make_statistics": "history",
-    "make_toolbox": "toolbox",
+    "evolve": "engine.evolution",
+    "make_statistics": "engine.history",
+    "make_toolbox": "engine.toolbox",
     "tao_path": "estimators",
-    "to_frame": "history",
+    "to_frame": "engine.history",
 }
 
 

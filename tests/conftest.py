@@ -22,12 +22,14 @@ SECONDS_IN_USE = 3600.0
 
 
 def source_key() -> str:
-    """Return a hash of the package's sources and of the versions its compiled code depends on."""
+    """Return a hash of the files with kernels and of the versions compiled code depends on."""
     digest = hashlib.sha256()
     for part in (platform.python_version(), version("numpy"), version("numba")):
         digest.update(part.encode() + b"\0")
     for path in sorted((ROOT / "evotree").rglob("*.py")):
-        digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
+        source = path.read_bytes()
+        if b"evotree._jit import" in source or path.name in ("_jit.py", "criteria.py"):
+            digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + source)
     return digest.hexdigest()[:16]
 
 

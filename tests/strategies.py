@@ -7,11 +7,11 @@ import numpy as np
 from hypothesis import strategies as st
 
 from evotree.dataset import SCALINGS, Dataset
-from evotree.operators.crossover import cx_trees
-from evotree.operators.initialization import init_dipolar
-from evotree.operators.mutation import mut_nodes
-from evotree.operators.refiners import make_refiner
-from evotree.operators.splice import make_individual
+from evotree.operators.initialization.dipolar import init_dipolar
+from evotree.operators.refinement.refiners import make_refiner
+from evotree.operators.structure.splice import make_individual
+from evotree.operators.variation.crossover import cx_trees
+from evotree.operators.variation.mutation import mut_nodes
 from evotree.rng import make_streams
 
 seeds = st.integers(0, 2**32)

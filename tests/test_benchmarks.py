@@ -27,7 +27,7 @@ from benchmarks.inputs import balanced_tree, make_rows
 from benchmarks.measure import Table, by_turns, show, stopwatch
 from benchmarks.plain import PlainIndividual, make_plain_toolbox, plain_copies
 from evotree import Dataset, ObliqueTree, evolve, make_toolbox
-from evotree.operators.splice import make_individual
+from evotree.operators.structure.splice import make_individual
 
 SIZE_PENALTY = 0.003
 

@@ -14,9 +14,14 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes, load_iris, load_wine
 
 from evotree import Dataset, Individual, evolve, make_toolbox, to_frame
-from evotree.checkpoint import CheckpointWriter, fingerprint, load_checkpoint, save_checkpoint
+from evotree.engine.checkpoint import (
+    CheckpointWriter,
+    fingerprint,
+    load_checkpoint,
+    save_checkpoint,
+)
+from evotree.engine.islands import evolve_islands, island_seeds
 from evotree.individual import FitnessMax
-from evotree.islands import evolve_islands, island_seeds
 
 PROBLEMS = {"iris": load_iris, "diabetes": load_diabetes}
 

@@ -16,8 +16,8 @@ from matplotlib.image import imread
 from sklearn.datasets import load_iris
 
 from evotree import EvoTreeClassifier, __version__
-from evotree.__main__ import main
-from evotree.model_file import load_model
+from evotree.cli.main import main
+from evotree.cli.model_file import load_model
 
 QUICK = ["--generations", "20", "--population", "16"]
 Run = Callable[..., tuple[int, str, str]]
@@ -213,8 +213,8 @@ def test_version_and_help(run: Run, capsys: pytest.CaptureFixture[str], option: 
 
 
 def test_defaults_are_those_of_the_classifier() -> None:
-    from evotree.__main__ import _make_parser
-    from evotree.arguments import evolution_parameters
+    from evotree.cli.arguments import evolution_parameters
+    from evotree.cli.main import _make_parser
 
     given = evolution_parameters(_make_parser().parse_args(["demo"]))
     parameters = EvoTreeClassifier(random_state=0, n_jobs=1).get_params()

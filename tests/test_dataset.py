@@ -6,8 +6,8 @@ from hypothesis import given
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from evotree.dataset import Dataset, _sorted_order
-from evotree.operators.initialization import init_dipolar
-from evotree.operators.resampling import blur
+from evotree.operators.initialization.dipolar import init_dipolar
+from evotree.operators.initialization.resampling import blur
 from evotree.rng import make_streams
 from tests.strategies import datasets, populations, seeds
 

@@ -23,10 +23,10 @@ from evotree import (
     make_toolbox,
     to_frame,
 )
-from evotree.evolution import CallbackError
+from evotree.engine.evolution import CallbackError
 from evotree.fitness.objectives import FitnessQualitySize
 from evotree.individual import FitnessMax
-from evotree.operators.initialization import init_dipolar
+from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.rng import as_generator
 
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evotree.__main__ import main
-from evotree.columns import CategoricalColumn, NumericColumn
+from evotree.cli.main import main
+from evotree.cli.model_file import Model, save_model
 from evotree.export import export_graphviz, export_rules, export_text
-from evotree.model_file import Model, save_model
+from evotree.tables.columns import CategoricalColumn, NumericColumn
 from evotree.tree import ObliqueTree
 from tests.exported import stump, trees
 

@@ -18,10 +18,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evotree.columns import describe_columns, encode
+from evotree.cli.model_file import load_model, save_model
+from evotree.cli.table import check_features, features_and_target, hold_out, without_constants
 from evotree.experiments.datasets import load, make_preprocessor, read_csv
-from evotree.model_file import load_model, save_model
-from evotree.table import check_features, features_and_target, hold_out, without_constants
+from evotree.tables.columns import describe_columns, encode
 from tests.damage import damaged, fuzz, npy, npz, pack, sound_or_refused
 from tests.exported import mutate
 from tests.test_model_file import make_model

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from evotree.interrupt import interrupt_as_flag
+from evotree.engine.interrupt import interrupt_as_flag
 
 
 @pytest.fixture(autouse=True)

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from evotree import Dataset, evolve, make_toolbox, to_frame
-from evotree.evolution import CallbackError, start
-from evotree.history import make_statistics
-from evotree.islands import emigrants, evolve_islands, island_seeds, migrate
+from evotree.engine.evolution import CallbackError, start
+from evotree.engine.history import make_statistics
+from evotree.engine.islands import emigrants, evolve_islands, island_seeds, migrate
 
 SPAWN = multiprocessing.get_context("spawn")
 

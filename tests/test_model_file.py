@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import StandardScaler
 
-from evotree.columns import CategoricalColumn, NumericColumn, describe_columns, encode
+from evotree.cli.model_file import VERSION, Model, load_model, save_model
 from evotree.experiments.datasets import make_preprocessor
 from evotree.export import tree_to_dict
-from evotree.model_file import VERSION, Model, load_model, save_model
+from evotree.tables.columns import CategoricalColumn, NumericColumn, describe_columns, encode
 from evotree.tree import ObliqueTree
 from tests.exported import assert_same, mutate, stump
 

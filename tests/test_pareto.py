@@ -12,9 +12,9 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.metrics import accuracy_score, r2_score
 
 from evotree import Dataset, evolve, make_toolbox
+from evotree.engine.pareto import ParetoFront, check_rule, held_out_quality, select
 from evotree.fitness.objectives import FitnessQualitySize
-from evotree.operators.pruning import prune
-from evotree.pareto import ParetoFront, check_rule, held_out_quality, select
+from evotree.operators.pruning.penalized import prune
 from evotree.rng import make_streams
 from tests.strategies import any_populations, apply_operator, operator_sequences, seeds
 

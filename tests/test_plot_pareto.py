@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
 from evotree import Dataset, make_toolbox
-from evotree.pareto import ParetoFront, held_out_quality, select
+from evotree.engine.pareto import ParetoFront, held_out_quality, select
 from evotree.plotting import plot_pareto
 
 

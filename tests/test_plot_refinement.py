@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from evotree.history import make_logbook, to_frame
+from evotree.engine.history import make_logbook, to_frame
 from evotree.plotting import plot_refinement
 
 OPERATORS = {"tao": (0.02, 0.6), "oc1": (0.05, 0.2), "prune": (0.001, 0.0)}

@@ -15,7 +15,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
-from evotree.history import CHAPTERS, make_logbook, to_frame
+from evotree.engine.history import CHAPTERS, make_logbook, to_frame
 from evotree.plotting import (
     class_colors,
     plot_decision_regions,

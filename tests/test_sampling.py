@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 
 from evotree import evolve, make_toolbox
 from evotree.dataset import Dataset
-from evotree.operators.splice import make_individual
-from evotree.rng import make_streams
-from evotree.sampling import (
+from evotree.engine.sampling import (
     GROWTH,
     GrowingSample,
     move,
@@ -17,6 +15,8 @@ from evotree.sampling import (
     strata_of,
     stratified_order,
 )
+from evotree.operators.structure.splice import make_individual
+from evotree.rng import make_streams
 from tests.strategies import assert_sound, datasets, seeds
 
 

@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evotree.columns import NumericColumn, encode
+from evotree.cli.model_file import save_model
+from evotree.cli.table import check_features
 from evotree.experiments.datasets import load, read_csv
 from evotree.experiments.experiment import read_experiment
 from evotree.experiments.store import FILE, Store, read_definition, read_runs
 from evotree.experiments.studies.study import missing_tasks
-from evotree.model_file import save_model
-from evotree.table import check_features
+from evotree.tables.columns import NumericColumn, encode
 from tests.damage import npy, npz
 from tests.experiments.test_store import COLUMNS, DEFINITION, row
 from tests.test_model_file import make_model
@@ -58,7 +58,7 @@ from evotree.experiments.datasets import load, read_csv
 from evotree.experiments.experiment import read_experiment
 from evotree.experiments.store import read_curves, read_definition, read_runs
 from evotree.experiments.studies.study import missing_tasks
-from evotree.model_file import load_model
+from evotree.cli.model_file import load_model
 folder, allowed, believed = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
 array_files.memory = readers._memory = unpacking.memory = lambda: believed
 def results(path):
@@ -273,7 +273,7 @@ def watch(event, arguments):
             if not any(os.path.commonpath([real, home]) == home for home in allowed):
                 strays.add(f"{event} {real}")
 sys.addaudithook(watch)
-from evotree.__main__ import main
+from evotree.cli.main import main
 quick = ["--generations", "2", "--population", "4", "--size-penalty", "0.01"]
 table, model = data / "table.csv", out / "model.json"
 for command in (

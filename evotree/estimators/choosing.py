@@ -9,20 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from evotree.checkpoint import fingerprint, load_checkpoint, read_settings
 from evotree.dataset import Dataset
+from evotree.engine.checkpoint import fingerprint, load_checkpoint, read_settings
+from evotree.engine.hyperparameters import SIZE_PENALTIES, best_prunings, choose_settings
+from evotree.engine.running import counting_bar, thread_map
+from evotree.engine.sampling import GrowingSample
 from evotree.estimators.continuing import Beginning, Continuation, Told, compared, read_told
 from evotree.estimators.evolving import Evolves
-from evotree.estimators.running import counting_bar, thread_map
 from evotree.estimators.settings import Setting, candidate_settings, resample
 from evotree.files import PathLike
 from evotree.individual import Individual
-from evotree.operators.refinement import Refinement
-from evotree.operators.seeding import TAO, seeding_shares
-from evotree.operators.tao_seeds import init_tao
+from evotree.operators.initialization.seeding import TAO, seeding_shares
+from evotree.operators.initialization.tao_seeds import init_tao
+from evotree.operators.refinement.policy import Refinement
 from evotree.rng import make_streams, seed_from
-from evotree.sampling import GrowingSample
-from evotree.tuning import SIZE_PENALTIES, best_prunings, choose_settings
 
 _OWN_STREAMS = 2**62  # the number of a generation that no run reaches
 _HELD_OUT_ROWS = 1500  # so many rows are held out, if that takes no more than five folds

@@ -10,9 +10,9 @@ from evotree.estimators.settings import Setting
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from evotree.evolution import Evolution
+    from evotree.engine.evolution import Evolution
+    from evotree.engine.sampling import GrowingSample
     from evotree.files import PathLike
-    from evotree.sampling import GrowingSample
 
 FREE = frozenset(
     {

@@ -16,8 +16,14 @@ import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from evotree.checkpoint import CheckpointWriter, fingerprint
 from evotree.dataset import SCALINGS, Dataset
+from evotree.engine.checkpoint import CheckpointWriter, fingerprint
+from evotree.engine.evolution import Callback, CallbackError, Evolution
+from evotree.engine.interrupt import interrupt_as_flag
+from evotree.engine.islands import TOPOLOGIES, Archipelago
+from evotree.engine.pareto import ParetoFront, select
+from evotree.engine.running import progress_bar
+from evotree.engine.toolbox import ALGORITHMS
 from evotree.estimators.base import TreeEstimator, preset
 from evotree.estimators.choosing import ChoosesSettings
 from evotree.estimators.continuing import (
@@ -28,19 +34,13 @@ from evotree.estimators.continuing import (
     describe,
 )
 from evotree.estimators.presets import EVOLUTION_PRESETS
-from evotree.estimators.running import progress_bar
 from evotree.estimators.teachers import ENSEMBLE
-from evotree.evolution import Callback, CallbackError, Evolution
 from evotree.files import PathLike, check_writable
 from evotree.individual import Individual
-from evotree.interrupt import interrupt_as_flag
-from evotree.islands import TOPOLOGIES, Archipelago
-from evotree.operators.linear_fit import PENALTIES
-from evotree.operators.pruning import prune
-from evotree.operators.refinement import Refinement
-from evotree.operators.splice import make_individual
-from evotree.pareto import ParetoFront, select
-from evotree.toolbox import ALGORITHMS
+from evotree.operators.pruning.penalized import prune
+from evotree.operators.refinement.policy import Refinement
+from evotree.operators.splitters.linear_fit import PENALTIES
+from evotree.operators.structure.splice import make_individual
 from evotree.tree import ObliqueTree
 
 _ENDS_OF_SAMPLES = {"max_generations", "patience", "time_limit"}  # a larger one may follow

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
 
+from evotree.engine.evolution import Callback
 from evotree.estimators.base import TreeClassifier
 from evotree.estimators.evolved import EvolvedTree
-from evotree.evolution import Callback
 from evotree.files import PathLike
 
 
@@ -21,8 +21,9 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
     ----------
     size_penalty : float, at least 0, or "auto", default="auto"
         What one node costs, as a share of the training weight: the papers' alpha. Smaller values
-        give larger trees. ``"auto"`` is the highest of `evotree.tuning.SIZE_PENALTIES` that no
-        smaller one beats clearly on rows held out.
+        give larger trees. ``"auto"`` is the highest of
+        `evotree.engine.hyperparameters.SIZE_PENALTIES` that no smaller one beats clearly on rows
+        held out.
     population_size : int, at least 2, default=64
         Number of trees that evolve.
     max_generations : int, at least 0, default=50
@@ -45,9 +46,9 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         units, or scaled to [-1, 1]. A fitted tree is over raw features in every case.
     seeding : str, list of str, dict of str to float or None, default="tao"
         What makes a part of the first population: ``"tao"``, deep trees that are optimized and cut
-        in turn until their nodes pay (`evotree.operators.tao_seeds`), or splitters that grow trees
-        greedily, by name. ``("tao", "oc1")`` makes a fifth of it by each, ``{"dipole": 0.8,
-        "wodt": 0.2}`` gives the shares. The rest is random, ``"dipole"``.
+        in turn until their nodes pay (`evotree.operators.initialization.tao_seeds`), or splitters
+        that grow trees greedily, by name. ``("tao", "oc1")`` makes a fifth of it by each,
+        ``{"dipole": 0.8, "wodt": 0.2}`` gives the shares. The rest is random, ``"dipole"``.
     initial_trees : list or None, default=None
         Trees over raw features that join the first population: `ObliqueTree`, fitted estimators of
         this package or scikit-learn's fitted decision trees; in searches wrapped by

@@ -11,13 +11,13 @@ from typing import Any
 from deap import base
 
 from evotree.dataset import Dataset
-from evotree.estimators.running import island_executor, mapping_threads
+from evotree.engine.evolution import Evolution, evolve
+from evotree.engine.islands import evolve_islands, island_seeds
+from evotree.engine.running import island_executor, mapping_threads
+from evotree.engine.sampling import move
+from evotree.engine.toolbox import make_toolbox
 from evotree.estimators.settings import Setting
-from evotree.evolution import Evolution, evolve
-from evotree.islands import evolve_islands, island_seeds
-from evotree.operators.refinement import as_refinement
-from evotree.sampling import move
-from evotree.toolbox import make_toolbox
+from evotree.operators.refinement.policy import as_refinement
 
 
 class Evolves:

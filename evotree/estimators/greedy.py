@@ -17,12 +17,12 @@ from evotree.estimators.base import TreeClassifier, TreeEstimator, TreeRegressor
 from evotree.estimators.presets import GREEDY_PRESETS
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION
 from evotree.individual import Individual
-from evotree.operators.growth import grow
-from evotree.operators.induction import PRUNINGS, induce, leaf_medians
-from evotree.operators.pruning import node_risk
-from evotree.operators.pruning_rules import cost_complexity_path
-from evotree.operators.splitters import SPLITTERS, as_splitter
-from evotree.operators.splitting import Splitter
+from evotree.operators.initialization.growth import grow
+from evotree.operators.initialization.induction import PRUNINGS, induce, leaf_medians
+from evotree.operators.pruning.held_out import cost_complexity_path
+from evotree.operators.pruning.penalized import node_risk
+from evotree.operators.splitters.base import Splitter
+from evotree.operators.splitters.registry import SPLITTERS, as_splitter
 from evotree.rng import make_streams, seed_from
 
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from evotree.operators.annealing import Annealing
-from evotree.operators.axis import Axis
-from evotree.operators.cart_lc import CartLC
-from evotree.operators.co2 import CO2
-from evotree.operators.cross_entropy import CrossEntropy
-from evotree.operators.oc1 import OC1
-from evotree.operators.wodt import WODT
+from evotree.operators.splitters.annealing import Annealing
+from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.cart_lc import CartLC
+from evotree.operators.splitters.co2 import CO2
+from evotree.operators.splitters.cross_entropy import CrossEntropy
+from evotree.operators.splitters.oc1 import OC1
+from evotree.operators.splitters.wodt import WODT
 
 # Twoing, nodes of at least 4 rows, cost-complexity pruning by a tenth of the rows, 0-SE
 # (Murthy et al. 1994).

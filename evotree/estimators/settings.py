@@ -1,7 +1,7 @@
 """How strongly the hyperplanes of evolved trees are regularized, and by what: settings.
 
 Classifiers that refine trees have a cost and a penalty; and the rows that the fitness is measured
-on may have noise, or a teacher's labels (see `evotree.operators.resampling`).
+on may have noise, or a teacher's labels (see `evotree.operators.initialization.resampling`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sklearn.frozen import FrozenEstimator
 
 from evotree.estimators.teachers import ENSEMBLE, FrozenTeacher, make_teacher
-from evotree.operators.resampling import blur, teach
+from evotree.operators.initialization.resampling import blur, teach
 
 if TYPE_CHECKING:
     import numpy as np

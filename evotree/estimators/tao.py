@@ -13,19 +13,19 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from evotree.dataset import SCALINGS, Dataset
+from evotree.engine.running import thread_map
 from evotree.estimators.base import TreeClassifier, TreeEstimator, TreeRegressor
-from evotree.estimators.running import thread_map
 from evotree.individual import Individual
-from evotree.operators.axis import Axis
-from evotree.operators.growth import grow
-from evotree.operators.initialization import init_complete
-from evotree.operators.linear import Linear
-from evotree.operators.linear_fit import LOSSES, PENALTIES
-from evotree.operators.pruning import prune
-from evotree.operators.seeding import init_from_tree, raw_tree
-from evotree.operators.splitters import SPLITTERS, as_splitter
-from evotree.operators.splitting import Splitter
-from evotree.operators.tao import tao_sweeps
+from evotree.operators.initialization.dipolar import init_complete
+from evotree.operators.initialization.growth import grow
+from evotree.operators.initialization.seeding import init_from_tree, raw_tree
+from evotree.operators.pruning.penalized import prune
+from evotree.operators.refinement.tao import tao_sweeps
+from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.base import Splitter
+from evotree.operators.splitters.linear import Linear
+from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES
+from evotree.operators.splitters.registry import SPLITTERS, as_splitter
 from evotree.rng import make_streams, seed_from
 from evotree.tree import ObliqueTree
 

@@ -20,13 +20,13 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import KFold
 from tqdm import tqdm
 
+from evotree.engine.history import to_frame
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.experiment import Experiment, Protocol, Task
 from evotree.experiments.measures import PeakMemory, tree_sizes
 from evotree.experiments.protocols import OFFICIAL, Parts, load_cached, take_fold, take_rows
 from evotree.experiments.runner import DONE, FAILED, Initializer, Outcome, Workers, run_tasks
 from evotree.experiments.store import Store
-from evotree.history import to_frame
 
 log = logging.getLogger(__name__)
 

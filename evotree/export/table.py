@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from evotree.columns import CategoricalColumn, Column
 from evotree.export.graphviz import export_graphviz
 from evotree.export.named import named_tree
 from evotree.export.source import c_source, python_source
 from evotree.export.sql import sql_expression, sql_name, sql_number, sql_text
 from evotree.export.text import export_rules
+from evotree.tables.columns import CategoricalColumn, Column
 from evotree.tree import ObliqueTree
 
 

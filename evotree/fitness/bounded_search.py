@@ -1,6 +1,6 @@
 """The best split along a line of hyperplanes without sorting all rows: a search by bounds.
 
-The places of the line where rows change sides (`evotree.fitness.splits.line_search`) fall into
+The places of the line where rows change sides (`evotree.fitness.node.line_search`) fall into
 buckets by one division for each row, and the class weights of the buckets give the score between
 any two of them. How many rows change sides inside a bucket bounds the scores there from below, and
 only the few buckets that may hold the best split are sorted and scanned. The result is that of the
@@ -23,8 +23,8 @@ from evotree.fitness.bounds import (
 )
 from evotree.fitness.criteria import Criterion, weight_of
 from evotree.fitness.line_search import apart, between, line_search
+from evotree.fitness.node import SplitScratch, make_split_scratch
 from evotree.fitness.sorting import sort_order
-from evotree.fitness.splits import SplitScratch, make_split_scratch
 
 _ENTROPY = int(Criterion.ENTROPY)
 _GINI = int(Criterion.GINI)
@@ -308,7 +308,7 @@ def bounded_line_search(node, s, t, known, scratch):
     node : Node
         The node.
     s, t : ndarray of shape (n,)
-        As for `evotree.fitness.splits.line_search`.
+        As for `evotree.fitness.node.line_search`.
     known : float
         Worse splits are of no interest; infinity where all are. The lower it is, the less there is
         to sort.

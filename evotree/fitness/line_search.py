@@ -10,8 +10,7 @@ import numpy as np
 
 from evotree._jit import dot_kernel, inner_kernel, kernel
 from evotree.fitness.criteria import Criterion, split_score, weight_of
-from evotree.fitness.sorting import sort_order
-from evotree.fitness.splits import (
+from evotree.fitness.node import (
     add,
     clear_sides,
     distances,
@@ -19,6 +18,7 @@ from evotree.fitness.splits import (
     score_sides,
     tree_add,
 )
+from evotree.fitness.sorting import sort_order
 
 _ENTROPY = int(Criterion.ENTROPY)
 _GINI = int(Criterion.GINI)

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from evotree.history import to_frame
+from evotree.engine.history import to_frame
 from evotree.plotting.style import PALETTE, axes_or_new, legend_below
 
 Position: TypeAlias = Literal["gen", "seconds", "evaluations"]

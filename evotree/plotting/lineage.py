@@ -6,7 +6,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from evotree.history import ORIGIN
+from evotree.engine.history import ORIGIN
 from evotree.plotting.curves import POSITION_LABELS, Position, finish, positions_of, records_of
 from evotree.plotting.style import PALETTE, axes_or_new
 

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from evotree.dataset import Dataset
+from evotree.engine.pareto import ParetoFront, held_out_quality, select
 from evotree.individual import RegressionIndividual
-from evotree.pareto import ParetoFront, held_out_quality, select
 from evotree.plotting.style import INK, PALETTE, axes_or_new, legend_below, tint
 from evotree.tree import ObliqueTree
 
@@ -34,9 +34,9 @@ def plot_pareto(
     held_out : Dataset, optional
         Rows that the trees were not made on, in the same units.
     selected : str or ObliqueTree, optional
-        The tree to be marked: a rule of `evotree.pareto.select` that looks at the rows held out or
-        at the size, or a tree, of whose size the member is marked; by default the ``tree_`` of an
-        estimator.
+        The tree to be marked: a rule of `evotree.engine.pareto.select` that looks at the rows held
+        out or at the size, or a tree, of whose size the member is marked; by default the
+        ``tree_`` of an estimator.
     ax : matplotlib Axes, optional
         Where to draw; new ones by default.
 

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from evotree.history import REFINEMENT
+from evotree.engine.history import REFINEMENT
 from evotree.plotting.curves import records_of
 from evotree.plotting.style import PALETTE, axes_or_new, legend_below
 

@@ -22,7 +22,7 @@ from matplotlib.patheffects import withStroke
 from evotree.plotting.style import INK, PALETTE, axes_or_new, names_or_known
 
 if TYPE_CHECKING:
-    from evotree.operators.cross_entropy import SamplingStep
+    from evotree.operators.splitters.cross_entropy import SamplingStep
 
 SPACING = 2.16  # between the centres of discs, whose radius is 1
 GRID_COLOR = "#BBBBBB"
@@ -50,8 +50,8 @@ def plot_sampling_on_sphere(
     Parameters
     ----------
     trace : sequence of SamplingStep
-        What `evotree.operators.cross_entropy.CrossEntropy.trace` returned for a node with two
-        features.
+        What `evotree.operators.splitters.cross_entropy.CrossEntropy.trace` returned for a node with
+        two features.
     steps : sequence of int, optional
         Which iterations to draw, counted from 0; by default the first, and the first ones with a
         concentration of 2 and of 20.

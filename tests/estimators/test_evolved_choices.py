@@ -9,9 +9,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
 from evotree import Dataset, EvoTreeClassifier, EvoTreeRegressor, Refinement, evolve, make_toolbox
+from evotree.engine.hyperparameters import SIZE_PENALTIES
 from evotree.estimators import EVOLUTION_PRESETS
-from evotree.operators.pruning import prune
-from evotree.tuning import SIZE_PENALTIES
+from evotree.operators.pruning.penalized import prune
 
 FIXED = {"size_penalty": 0.002, "C": 1.0, "penalty": "l2", "noise": 0.1, "teacher": None}
 

@@ -11,9 +11,9 @@ import pytest
 from sklearn.datasets import load_digits
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor
+from evotree.engine.sampling import move
 from evotree.estimators import evolving
 from evotree.experiments.problems import make_problem
-from evotree.sampling import move
 from tests.estimators.test_continuing import assert_same_fit, quick
 
 X, Y = make_problem("chessboard2", n_samples=900, random_state=0)

@@ -10,8 +10,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evotree import ObliqueTreeClassifier, TAOClassifier, TAORegressor, tao_path
-from evotree.operators.oc1 import OC1
-from evotree.operators.splitters import SPLITTERS
+from evotree.operators.splitters.oc1 import OC1
+from evotree.operators.splitters.registry import SPLITTERS
 
 
 @parametrize_with_checks(

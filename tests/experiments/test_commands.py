@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
-from evotree.__main__ import main
+from evotree.cli.experiment_commands import LOG_FILE, RETRIED
+from evotree.cli.main import main
 from evotree.experiments import execution, report
-from evotree.experiments.commands import LOG_FILE, RETRIED
 from evotree.experiments.runner import DONE, STATUSES
 from evotree.experiments.store import read_runs
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evotree.__main__ import main
+from evotree.cli.main import main
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.markdown import markdown_table
 from evotree.experiments.protocols import OFFICIAL, take_fold, take_rows, try_method

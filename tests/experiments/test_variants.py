@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 from evotree.estimators import EvoTreeClassifier
 from evotree.experiments.studies import variant_groups, variants
 from evotree.experiments.studies.study import run_study, select_tasks
-from evotree.operators.refinement import Refinement, as_refinement
+from evotree.operators.refinement.policy import Refinement, as_refinement
 
 COLUMNS = "dataset,variant,fold,settings,accuracy,train_accuracy,leaves,seconds,best_fitness"
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from evotree.fitness.bounded_search import search_line_below
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
 from evotree.fitness.line_search import search_line
-from evotree.fitness.splits import Node
+from evotree.fitness.node import Node
 from tests.reference import criteria as naive
 from tests.strategies import seeds
 

@@ -13,7 +13,7 @@ from evotree.fitness.objectives import (
     QualityAndSize,
     used_share,
 )
-from evotree.operators.splice import make_individual
+from evotree.operators.structure.splice import make_individual
 from tests.strategies import any_populations, seeds
 
 

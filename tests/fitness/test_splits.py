@@ -8,7 +8,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
 from evotree.fitness.line_search import choose_threshold, search_line
-from evotree.fitness.splits import Node, score_hyperplane, score_undivided
+from evotree.fitness.node import Node, score_hyperplane, score_undivided
 from tests.reference import criteria as naive
 from tests.strategies import seeds
 

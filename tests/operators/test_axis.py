@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
-from evotree.fitness.splits import Node, score_hyperplane
-from evotree.operators.axis import Axis
+from evotree.fitness.node import Node, score_hyperplane
+from evotree.operators.splitters.axis import Axis
 from evotree.rng import make_streams
 from tests.reference.perturbation import axis_search, gain_ratio_search
 from tests.strategies import seeds

@@ -8,9 +8,9 @@ from scipy.optimize import approx_fprime
 from sklearn.datasets import load_iris
 
 from evotree.fitness.criteria import Criterion
-from evotree.operators.axis import best_axis_split
-from evotree.operators.co2 import CO2, bound_gradient, lower_bound
-from evotree.operators.standardize import make_problem
+from evotree.operators.splitters.axis import best_axis_split
+from evotree.operators.splitters.co2 import CO2, bound_gradient, lower_bound
+from evotree.operators.splitters.standardize import make_problem
 from evotree.rng import below, make_streams
 from tests.reference import smooth
 from tests.strategies import seeds

@@ -10,17 +10,19 @@ from hypothesis import strategies as st
 from evotree.dataset import Dataset
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
 from evotree.fitness.line_search import choose_threshold
-from evotree.fitness.splits import Node, score_hyperplane, score_undivided
-from evotree.operators import cross_entropy, cross_entropy_node
-from evotree.operators.axis import Axis
-from evotree.operators.cross_entropy import (
+from evotree.fitness.node import Node, score_hyperplane, score_undivided
+from evotree.operators.initialization.growth import grow
+from evotree.operators.splitters import cross_entropy, cross_entropy_node
+from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.base import Split
+from evotree.operators.splitters.cross_entropy import (
     CrossEntropy,
     denormalize,
     draw_rows,
     normalize,
     refine,
 )
-from evotree.operators.cross_entropy_node import (
+from evotree.operators.splitters.cross_entropy_node import (
     NORMALIZATIONS,
     Frame,
     column_frame,
@@ -28,8 +30,6 @@ from evotree.operators.cross_entropy_node import (
     score_directions,
     sort_rows,
 )
-from evotree.operators.growth import grow
-from evotree.operators.splitting import Split
 from evotree.rng import make_streams
 from tests.reference import cross_entropy as naive
 from tests.strategies import seeds

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from evotree.operators.dipole import (
-    centre_margin,
+from evotree.fitness.margin import centre_margin
+from evotree.operators.splitters.dipole import (
     dipolar_change,
     dipole_test,
     flipping_shift,

@@ -8,11 +8,11 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree.dataset import Dataset
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION
-from evotree.operators.axis import Axis
-from evotree.operators.dipole import Dipole
-from evotree.operators.growth import grow, subtree_sizes
-from evotree.operators.splice import make_individual
-from evotree.operators.splitting import Split, axis_normal
+from evotree.operators.initialization.growth import grow, subtree_sizes
+from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.base import Split, axis_normal
+from evotree.operators.splitters.dipole import Dipole
+from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams, uniform
 from tests.reference import pruning as naive
 from tests.strategies import datasets, seeds

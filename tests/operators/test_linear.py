@@ -10,10 +10,10 @@ from sklearn.datasets import load_iris, load_wine
 
 from evotree.dataset import Dataset
 from evotree.fitness.criteria import Criterion
-from evotree.fitness.splits import score_hyperplane
-from evotree.operators.axis import best_axis_split
-from evotree.operators.growth import grow
-from evotree.operators.linear import (
+from evotree.fitness.node import score_hyperplane
+from evotree.operators.initialization.growth import grow
+from evotree.operators.splitters.axis import best_axis_split
+from evotree.operators.splitters.linear import (
     GROUPS,
     THRESHOLDS,
     Linear,
@@ -21,7 +21,7 @@ from evotree.operators.linear import (
     one_vs_rest,
     random_groups,
 )
-from evotree.operators.linear_fit import LOSSES, PENALTIES
+from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES
 from evotree.rng import make_streams
 from tests.reference import smooth
 from tests.reference.linear import loss_of_margins, violation

@@ -11,8 +11,8 @@ from sklearn.datasets import load_iris
 
 from evotree import Dataset, evolve, make_toolbox
 from evotree.fitness.objectives import FitnessQualitySize, QualityAndSize
-from evotree.operators.nsga import replace_nsga2, sel_crowded, sel_nsga2, standing_of
-from evotree.operators.selection import distinct, limit_origins, sel_proportional
+from evotree.operators.variation.nsga import replace_nsga2, sel_crowded, sel_nsga2, standing_of
+from evotree.operators.variation.selection import distinct, limit_origins, sel_proportional
 from evotree.rng import make_streams
 from tests.strategies import any_populations, apply_operator, operator_sequences, seeds
 

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
 from evotree.fitness.line_search import choose_threshold
-from evotree.fitness.splits import Node, score_hyperplane
-from evotree.operators.annealing import Annealing
-from evotree.operators.axis import Axis
-from evotree.operators.cart_lc import CartLC, search_cart_lc
-from evotree.operators.cart_lc import Plan as CartPlan
-from evotree.operators.oc1 import OC1, ORDERS, Plan, search_oc1
+from evotree.fitness.node import Node, score_hyperplane
+from evotree.operators.splitters.annealing import Annealing
+from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.cart_lc import CartLC, search_cart_lc
+from evotree.operators.splitters.cart_lc import Plan as CartPlan
+from evotree.operators.splitters.oc1 import OC1, ORDERS, Plan, search_oc1
 from evotree.rng import make_streams
 from tests.reference.perturbation import allowed_score, cart_lc_cycle, perturb_coefficient
 from tests.strategies import seeds

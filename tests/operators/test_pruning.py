@@ -10,9 +10,13 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree.dataset import Dataset
-from evotree.operators.axis import Axis
-from evotree.operators.growth import grow
-from evotree.operators.pruning import (
+from evotree.operators.initialization.growth import grow
+from evotree.operators.pruning.held_out import (
+    cost_complexity_path,
+    critical_alphas,
+    sequence_sums,
+)
+from evotree.operators.pruning.penalized import (
     cheapest,
     kept_nodes,
     node_risk,
@@ -22,12 +26,8 @@ from evotree.operators.pruning import (
     unprofitable,
     weakest_links,
 )
-from evotree.operators.pruning_rules import (
-    cost_complexity_path,
-    critical_alphas,
-    sequence_sums,
-)
-from evotree.operators.splice import make_individual
+from evotree.operators.splitters.axis import Axis
+from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams
 from evotree.tree import ObliqueTree
 from tests.reference import pruning as naive

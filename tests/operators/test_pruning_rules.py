@@ -6,11 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evotree.dataset import Dataset
-from evotree.operators.axis import Axis
-from evotree.operators.dipole import Dipole
-from evotree.operators.growth import grow
-from evotree.operators.pruning import node_risk, prune_marked, weakest_links
-from evotree.operators.pruning_rules import (
+from evotree.operators.initialization.growth import grow
+from evotree.operators.pruning.held_out import (
     assign_folds,
     choose_tree,
     critical_alphas,
@@ -20,6 +17,9 @@ from evotree.operators.pruning_rules import (
     prune_reduced_error,
     sequence_sums,
 )
+from evotree.operators.pruning.penalized import node_risk, prune_marked, weakest_links
+from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.dipole import Dipole
 from evotree.rng import make_streams
 from tests.reference import pruning as naive
 from tests.strategies import datasets, seeds

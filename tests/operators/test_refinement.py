@@ -12,9 +12,7 @@ from sklearn.datasets import load_iris
 from evotree import Dataset, evolve, make_toolbox, to_frame
 from evotree.fitness.objectives import FitnessQualitySize, PenalizedAccuracy, QualityAndSize
 from evotree.individual import Outcome
-from evotree.operators.axis import Axis
-from evotree.operators.oc1 import OC1
-from evotree.operators.refinement import (
+from evotree.operators.refinement.policy import (
     NOTHING_SPENT,
     Refinement,
     Spent,
@@ -23,7 +21,9 @@ from evotree.operators.refinement import (
     make_refiners,
     refine,
 )
-from evotree.operators.refiners import Resplit, centre_margins
+from evotree.operators.refinement.refiners import Resplit, centre_margins
+from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.oc1 import OC1
 from evotree.rng import make_streams
 from tests.strategies import any_populations, assert_sound, seeds
 

@@ -8,12 +8,8 @@ from scipy import stats
 from sklearn.datasets import load_diabetes, load_wine
 
 from evotree.dataset import Dataset
-from evotree.operators.axis import Axis
-from evotree.operators.initialization import init_dipolar
-from evotree.operators.linear import Linear
-from evotree.operators.linear_fit import LOSSES
-from evotree.operators.oc1 import OC1
-from evotree.operators.refiners import (
+from evotree.operators.initialization.dipolar import init_dipolar
+from evotree.operators.refinement.refiners import (
     LinearResplit,
     Prune,
     Resplit,
@@ -22,8 +18,12 @@ from evotree.operators.refiners import (
     draw_linear,
     make_refiner,
 )
-from evotree.operators.splitters import SPLITTERS
-from evotree.operators.tao import leaf_predictions, reduced_problem
+from evotree.operators.refinement.tao import leaf_predictions, reduced_problem
+from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.linear import Linear
+from evotree.operators.splitters.linear_fit import LOSSES
+from evotree.operators.splitters.oc1 import OC1
+from evotree.operators.splitters.registry import SPLITTERS
 from evotree.rng import make_streams
 from tests.strategies import any_populations, assert_sound, seeds
 

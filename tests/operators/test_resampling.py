@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree.dataset import SCALINGS, Dataset
-from evotree.operators.resampling import blur, interpolate, teach
+from evotree.operators.initialization.resampling import blur, interpolate, teach
 from evotree.rng import make_streams
 from tests.strategies import datasets, seeds
 

@@ -11,18 +11,18 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTre
 from evotree import EvoTreeClassifier, ObliqueTreeClassifier, evolve, make_toolbox, to_frame
 from evotree.dataset import Dataset
 from evotree.fitness.objectives import PenalizedAccuracy
-from evotree.operators.crossover import cx_trees
-from evotree.operators.initialization import init_dipolar
-from evotree.operators.resampling import bootstrap
-from evotree.operators.seeding import (
+from evotree.operators.initialization.dipolar import init_dipolar
+from evotree.operators.initialization.resampling import bootstrap
+from evotree.operators.initialization.seeding import (
     init_from_tree,
     init_greedy,
     raw_tree,
     seeding_shares,
     slot_origins,
 )
-from evotree.operators.splice import make_individual
-from evotree.operators.splitters import SPLITTERS
+from evotree.operators.splitters.registry import SPLITTERS
+from evotree.operators.structure.splice import make_individual
+from evotree.operators.variation.crossover import cx_trees
 from evotree.rng import make_streams
 from tests.strategies import datasets, seeds
 

@@ -7,16 +7,16 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from evotree.dataset import Dataset
-from evotree.evolution import evolve
+from evotree.engine.evolution import evolve
+from evotree.engine.toolbox import make_toolbox
 from evotree.fitness.scaling import linear_scaling
-from evotree.operators.selection import (
+from evotree.operators.variation.selection import (
     distinct,
     replace_duplicates,
     sel_proportional,
     universal_sampling,
 )
 from evotree.rng import make_streams
-from evotree.toolbox import make_toolbox
 from tests.reference import naive
 from tests.strategies import any_populations, apply_operator, operator_sequences, seeds
 

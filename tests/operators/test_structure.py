@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from evotree.dataset import Dataset
-from evotree.operators.crossover import cx_trees, draw_exchange
-from evotree.operators.dipole import Dipole
-from evotree.operators.growth import grow
-from evotree.operators.initialization import init_dipolar
-from evotree.operators.mutation import mut_nodes, mutate_nodes
-from evotree.operators.pruning import prune, unprofitable
+from evotree.operators.initialization.dipolar import init_dipolar
+from evotree.operators.initialization.growth import grow
+from evotree.operators.pruning.penalized import prune, unprofitable
+from evotree.operators.splitters.dipole import Dipole
+from evotree.operators.variation.crossover import cx_trees, draw_exchange
+from evotree.operators.variation.mutation import mut_nodes, mutate_nodes
 from evotree.rng import make_streams
 from tests.reference import naive
 from tests.strategies import datasets, populations, seeds

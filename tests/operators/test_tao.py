@@ -10,14 +10,10 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_
 
 from evotree.dataset import Dataset
 from evotree.fitness.criteria import Criterion
-from evotree.fitness.splits import Node
-from evotree.operators.axis import Axis
-from evotree.operators.growth import grow
-from evotree.operators.initialization import RandomHalves, init_complete
-from evotree.operators.linear import Linear
-from evotree.operators.oc1 import OC1
-from evotree.operators.splice import make_individual
-from evotree.operators.tao import (
+from evotree.fitness.node import Node
+from evotree.operators.initialization.dipolar import RandomHalves, init_complete
+from evotree.operators.initialization.growth import grow
+from evotree.operators.refinement.tao import (
     care_rows,
     leaf_predictions,
     misrouted,
@@ -26,6 +22,10 @@ from evotree.operators.tao import (
     tao,
     tao_sweep,
 )
+from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.linear import Linear
+from evotree.operators.splitters.oc1 import OC1
+from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams
 from tests.reference import smooth
 from tests.reference import tao as naive

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes, load_digits, load_wine
 
 from evotree.dataset import Dataset
-from evotree.operators.growth import grow
-from evotree.operators.pruning import prune
-from evotree.operators.seeding import init_greedy, init_seed
-from evotree.operators.splitters import as_splitter
-from evotree.operators.tao_seeds import cut_gently, init_tao
-from evotree.pareto import ParetoFront
+from evotree.engine.hyperparameters import row_losses
+from evotree.engine.pareto import ParetoFront
+from evotree.operators.initialization.growth import grow
+from evotree.operators.initialization.seeding import init_greedy, init_seed
+from evotree.operators.initialization.tao_seeds import cut_gently, init_tao
+from evotree.operators.pruning.penalized import prune
+from evotree.operators.splitters.registry import as_splitter
 from evotree.rng import make_streams
-from evotree.tuning import row_losses
 from tests.strategies import assert_sound, datasets, seeds
 
 

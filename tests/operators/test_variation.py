@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evotree.dataset import Dataset
-from evotree.operators import splice
-from evotree.operators.initialization import init_dipolar
+from evotree.operators.initialization.dipolar import init_dipolar
+from evotree.operators.structure import splice
 from evotree.rng import make_streams
 from tests.reference import naive
 from tests.strategies import (

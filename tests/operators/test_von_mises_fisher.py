@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from evotree.operators.von_mises_fisher import (
+from evotree.operators.splitters.von_mises_fisher import (
     bessel_ratio,
     beta,
     concentration,

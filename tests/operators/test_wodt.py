@@ -9,12 +9,12 @@ from sklearn.datasets import load_iris, load_wine
 
 from evotree.dataset import Dataset
 from evotree.fitness.criteria import Criterion
-from evotree.fitness.splits import score_undivided
-from evotree.operators import wodt
-from evotree.operators.axis import best_axis_split
-from evotree.operators.growth import grow
-from evotree.operators.standardize import make_problem
-from evotree.operators.wodt import WODT
+from evotree.fitness.node import score_undivided
+from evotree.operators.initialization.growth import grow
+from evotree.operators.splitters import wodt
+from evotree.operators.splitters.axis import best_axis_split
+from evotree.operators.splitters.standardize import make_problem
+from evotree.operators.splitters.wodt import WODT
 from evotree.rng import make_streams
 from tests.reference import smooth
 from tests.strategies import seeds

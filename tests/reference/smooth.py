@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from evotree.fitness.criteria import Criterion
-from evotree.fitness.splits import Node, score_hyperplane
+from evotree.fitness.node import Node, score_hyperplane
 
 
 def make_node(X, y, weight=None, n_classes=None, criterion=Criterion.ENTROPY, min_rows=1):

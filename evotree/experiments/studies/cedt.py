@@ -28,8 +28,8 @@ from evotree.experiments.studies.agreement import KEY as PUBLISHED_KEY
 from evotree.experiments.studies.agreement import load_published
 from evotree.experiments.studies.study import Study, count_done
 from evotree.fitness.criteria import Criterion
-from evotree.fitness.splits import Node
-from evotree.operators.cross_entropy import CrossEntropy
+from evotree.fitness.node import Node
+from evotree.operators.splitters.cross_entropy import CrossEntropy
 from evotree.plotting import plot_sampling_on_sphere
 from evotree.plotting.method_runs import complete_datasets
 from evotree.rng import make_streams

@@ -19,6 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
+from evotree.engine.history import to_frame
 from evotree.estimators import EvoTreeClassifier
 from evotree.experiments.pictures import save_picture
 from evotree.experiments.problems import make_problem
@@ -32,7 +33,6 @@ from evotree.experiments.protocols import (
 )
 from evotree.experiments.studies.agreement import load_published, name_as_published
 from evotree.experiments.studies.study import CURVE, Study, count_done
-from evotree.history import to_frame
 from evotree.plotting import plot_learning_curves, plot_size_penalty
 
 GEA, OC1 = "GEA-ODT", "OC1"

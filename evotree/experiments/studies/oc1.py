@@ -26,7 +26,7 @@ from evotree.experiments.problems import PROBLEMS, make_problem
 from evotree.experiments.protocols import Parts, load_cached, mean_and_std, take_fold, try_method
 from evotree.experiments.studies.agreement import load_published, name_as_published
 from evotree.experiments.studies.study import Study, count_done
-from evotree.operators.oc1 import OC1
+from evotree.operators.splitters.oc1 import OC1
 
 SYSTEMS = ("OC1", "CART-LC", "OC1-AP")
 TABLE1 = {"cancer": "breast-w", "iris": "iris", "housing": "housing", "diabetes": "pima"}

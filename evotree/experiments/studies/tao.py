@@ -40,7 +40,7 @@ from evotree.experiments.studies.agreement import KEY as PUBLISHED_KEY
 from evotree.experiments.studies.agreement import load_published
 from evotree.experiments.studies.study import Study, count_done
 from evotree.experiments.studies.tao_trees import Recipe, fit_recipe, start_tree
-from evotree.operators.linear import Linear
+from evotree.operators.splitters.linear import Linear
 from evotree.plotting import plot_tao_path, plot_tree
 
 LETTER_TRAIN = 10_500

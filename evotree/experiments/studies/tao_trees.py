@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from evotree.engine.pareto import ParetoFront, select
 from evotree.estimators import ObliqueTreeClassifier
 from evotree.estimators.tao import TAOClassifier
-from evotree.operators.resampling import blur
-from evotree.pareto import ParetoFront, select
+from evotree.operators.initialization.resampling import blur
 from evotree.rng import make_streams
 
 STAGE_SWEEPS, MAX_SWEEPS = 4, 14

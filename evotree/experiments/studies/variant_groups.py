@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from evotree.engine.hyperparameters import SIZE_PENALTIES
 from evotree.estimators import EvoTreeClassifier
 from evotree.estimators.continuing import FREE
 from evotree.estimators.settings import SETTINGS, Setting
 from evotree.estimators.teachers import ENSEMBLE
 from evotree.experiments.studies.benchmark import CHOSEN_ON
-from evotree.operators.refinement import Refinement, as_refinement
-from evotree.tuning import SIZE_PENALTIES
+from evotree.operators.refinement.policy import Refinement, as_refinement
 
 DEFAULT = "default"
 REFINERS = ("tao", "linear", "oc1", "cross_entropy", "wodt", "centre", "prune")

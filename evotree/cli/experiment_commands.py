@@ -1,0 +1,156 @@
+"""The command ``evotree experiment``: run what a file defines or a study, and report it.
+
+What a command needs is imported when it runs, so that ``evotree --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import multiprocessing
+from pathlib import Path
+from typing import Any
+
+from evotree.cli.arguments import number
+from evotree.experiments.studies import STUDIES, load_study
+
+LOG_FILE = "experiment.log"
+RETRIED = ("failed", "timeout", "crashed")
+"""Statuses of fits that may be done anew."""
+
+
+def add_commands(commands: Any) -> None:
+    """Add the command to those of ``evotree``.
+
+    Parameters
+    ----------
+    commands : subparsers of argparse
+        Gains ``experiment``, with ``run``, ``report`` and ``study``.
+    """
+    experiment = commands.add_parser(
+        "experiment", help="run methods on data sets, and compare them"
+    )
+    parts = experiment.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    run = parts.add_parser("run", help="do the fits that a file defines and that are missing")
+    run.set_defaults(run=_run)
+    run.add_argument("file", metavar="FILE.toml", type=Path, help="defines the experiment")
+    run.add_argument("--data-home", metavar="DIR", type=Path, help="folder of the data sets")
+    run.add_argument("--out", metavar="RESULTS", type=Path, required=True, help="folder of results")
+    run.add_argument("--jobs", metavar="N", type=number(int, 1), default=1, help="processes (1)")
+    limit = number(float, 0.0, strict=True)
+    run.add_argument("--time-limit", metavar="S", type=limit, help="seconds that a fit may take")
+    run.add_argument(
+        "--retry",
+        nargs="+",
+        choices=RETRIED,
+        default=[],
+        metavar="STATUS",
+        help=f"do fits anew that ended so: {', '.join(RETRIED)}",
+    )
+    report = parts.add_parser("report", help="write tables, tests and pictures of the results")
+    report.set_defaults(run=_report)
+    report.add_argument("out", metavar="RESULTS", type=Path, help="folder of the results")
+    for command in (run, report):
+        command.add_argument("--reference", metavar="METHOD", help="compare the others with it")
+        command.add_argument(
+            "--pictures", choices=("png", "pdf"), default="png", help="their format (png)"
+        )
+    study = parts.add_parser("study", help="run a paper's tables and figures anew, or a benchmark")
+    study.set_defaults(run=_study)
+    study.add_argument("name", metavar="NAME", choices=STUDIES, help=", ".join(STUDIES))
+    study.add_argument("--data-home", metavar="DIR", type=Path, help="folder of the data sets")
+    study.add_argument("--out", metavar="RESULTS", type=Path, required=True, help="folder to write")
+    study.add_argument("--jobs", metavar="N", type=number(int, 1), default=1, help="processes (1)")
+    study.add_argument("--datasets", nargs="+", metavar="NAME", help="run on these alone")
+    study.add_argument("--systems", nargs="+", metavar="NAME", help="run these alone")
+    study.add_argument(
+        "--max-seconds",
+        type=number(float, 0.0, strict=True),
+        metavar="S",
+        help="begin no fit after so many seconds",
+    )
+
+
+def _run(arguments: argparse.Namespace) -> None:
+    from evotree.experiments.execution import run_experiment
+    from evotree.experiments.experiment import read_experiment
+    from evotree.experiments.log_file import log_to_file
+    from evotree.experiments.logs import collect_logs
+
+    experiment = read_experiment(arguments.file)
+    if arguments.reference not in (None, *experiment.methods):
+        allowed = ", ".join(experiment.methods)
+        raise ValueError(f"--reference {arguments.reference}: the methods are {allowed}.")
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    context = multiprocessing.get_context()
+    logger = logging.getLogger("evotree")
+    with (
+        log_to_file(arguments.out / LOG_FILE, logger=logger),
+        collect_logs(context, logger) as collecting,
+    ):
+        try:
+            runs = run_experiment(
+                experiment,
+                arguments.out,
+                arguments.data_home,
+                jobs=arguments.jobs,
+                time_limit=arguments.time_limit,
+                retry=tuple(arguments.retry),
+                mp_context=context,
+                initializers=(collecting,),
+            )
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"what was done is kept in {arguments.out}") from None
+    counts = runs["status"].value_counts()
+    print(", ".join(f"{count:,} {status}" for status, count in counts.items()))
+    for status in [status for status in RETRIED if status in counts]:
+        first = runs[runs["status"] == status].iloc[0]
+        *_, last_line = (first["error"] or "").strip().splitlines() or [""]
+        print(f"first {status}: {first['dataset']}, {first['method']}: {last_line}")
+    if "done" not in counts:
+        raise ValueError(f"no fit was done; the tracebacks are in {arguments.out}.")
+    _write(arguments)
+
+
+def _report(arguments: argparse.Namespace) -> None:
+    from evotree.experiments.store import read_runs
+
+    methods = read_runs(arguments.out)["method"].unique()
+    if arguments.reference not in (None, *methods):
+        raise ValueError(
+            f"--reference {arguments.reference}: the methods are {', '.join(methods)}."
+        )
+    _write(arguments)
+
+
+def _write(arguments: argparse.Namespace) -> None:
+    from evotree.experiments.report import write_report
+
+    for path in write_report(arguments.out, arguments.reference, arguments.pictures):
+        print(f"wrote {path}")
+
+
+def _study(arguments: argparse.Namespace) -> None:
+    from evotree.experiments.studies.agreement import write_agreement
+    from evotree.experiments.studies.study import run_study
+
+    study = load_study(arguments.name)
+    try:
+        report = run_study(
+            study,
+            arguments.data_home,
+            arguments.out,
+            jobs=arguments.jobs,
+            datasets=arguments.datasets,
+            systems=arguments.systems,
+            max_seconds=arguments.max_seconds,
+        )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"what was done is kept in {arguments.out}") from None
+    except ExceptionGroup as group:
+        *_, last_line = str(group.exceptions[0]).strip().splitlines()
+        raise ValueError(f"{group.message}; the first one: {last_line}") from group
+    if report is not None:
+        print(f"wrote {report}")
+        if study.compare is not None:
+            print(f"wrote {write_agreement(arguments.out)}")

@@ -1,0 +1,177 @@
+"""A user's table before training: what to leave out, and whether a tree can be learned from it.
+
+In: a DataFrame as read from a file, its rows numbered from 0. Out: features and classes, or a
+`ValueError` that names the column and what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import is_float_dtype, is_numeric_dtype
+from sklearn.model_selection import train_test_split
+
+from evotree.tables.columns import numbers_of, quoted
+
+__all__ = ["check_features", "features_and_target", "hold_out", "without_constants"]
+
+# A column of text with more distinct numbers than this was meant to be numeric.
+MANY_NUMBERS = 10
+# So many characters of the names of columns are shown.
+_SHOWN = 1000
+# More distinct values than this, in most rows a new one, are no categories and no classes.
+MANY_CATEGORIES = 50
+
+
+def features_and_target(frame: pd.DataFrame, target: str) -> tuple[pd.DataFrame, np.ndarray]:
+    """Split a table; rows without a class are left out.
+
+    Parameters
+    ----------
+    frame : DataFrame of shape (n_rows, n_columns)
+        The table.
+    target : str
+        The column of the classes.
+
+    Returns
+    -------
+    X : DataFrame of shape (n_known, n_columns - 1)
+        The other columns, where the class is known.
+    y : ndarray of shape (n_known,)
+        Classes: words or whole numbers.
+
+    Raises
+    ------
+    ValueError
+        If the column is not there or the only one, if it holds fewer than two classes, or what is
+        no class.
+    """
+    if target not in frame:
+        names = ", ".join(map(str, frame.columns))
+        names = names if len(names) <= _SHOWN else f"{names[:_SHOWN]}..."
+        raise ValueError(f"target {target!r}: there is no such column; the columns are {names}")
+    if frame.shape[1] == 1:
+        raise ValueError(f"{target!r} is the only column: there is nothing to predict it from")
+    frame = frame[frame[target].notna()]
+    y = frame[target].to_numpy()
+    if is_float_dtype(y):
+        # Of larger floats none is known to be the number that the file has.
+        broken = y[(y != np.trunc(y)) | ~(np.abs(y) <= 2.0**53)]
+        if broken.size:
+            raise ValueError(
+                f"column {target!r} has numbers such as {broken[0]}: classes are words or whole "
+                "numbers"
+            )
+        # Missing values had made floats of whole numbers.
+        y = y.astype(np.int64)
+    n_classes = pd.unique(y).size
+    if n_classes < 2:
+        held = f"one value only, {y[0]}" if n_classes else "no value"
+        raise ValueError(f"column {target!r} has {held}: at least two classes are needed")
+    if n_classes > max(MANY_CATEGORIES, len(y) / 2):
+        raise ValueError(
+            f"column {target!r} has {n_classes} different values in {len(y)} rows: these are no "
+            "classes"
+        )
+    return frame.drop(columns=target), y
+
+
+def check_features(X: pd.DataFrame) -> None:
+    """Raise for a column that holds infinity, numbers with some text, or names of the rows.
+
+    Parameters
+    ----------
+    X : DataFrame of shape (n_rows, n_features)
+        The features; missing values are allowed.
+
+    Raises
+    ------
+    ValueError
+        Naming the column and its first bad cell, data rows being counted from 1.
+    """
+    for name in X:
+        column = X[name].dropna()
+        numbers = numbers_of(column)
+        is_text = not is_numeric_dtype(column)
+        if is_text and (numbers.isna().mean() > 0.5 or numbers.nunique() <= MANY_NUMBERS):
+            if column.nunique() > max(MANY_CATEGORIES, len(column) / 2):
+                raise ValueError(
+                    f"column {name!r} has {column.nunique()} different texts in {len(column)} "
+                    "rows: these are no categories; take the column out of the file"
+                )
+            continue
+        bad = column[~np.isfinite(numbers.to_numpy(dtype=np.float64))]
+        if len(bad):
+            raise ValueError(
+                f"column {name!r}: {quoted(bad.iloc[0])} in data row {bad.index[0] + 1} is no "
+                "finite number, as the column's others are; a missing value is an empty cell"
+            )
+
+
+def hold_out(
+    X: pd.DataFrame, y: np.ndarray, share: float, seed: int
+) -> tuple[pd.DataFrame, np.ndarray, tuple[pd.DataFrame, np.ndarray]]:
+    """Draw test rows, each class in its share where every class has rows for both parts.
+
+    Parameters
+    ----------
+    X : DataFrame of shape (n_rows, n_features)
+        The features.
+    y : ndarray of shape (n_rows,)
+        The classes.
+    share : float in (0, 1)
+        Share of the rows to test on.
+    seed : int, at least 0
+        Of the draw.
+
+    Returns
+    -------
+    X : DataFrame
+        Features to train on.
+    y : ndarray
+        Classes to train on.
+    test : tuple of DataFrame and ndarray
+        Features and classes to test on.
+
+    Raises
+    ------
+    ValueError
+        If fewer than two classes are left to train on.
+    """
+    counts = np.unique(y, return_counts=True)[1]
+    n_test = math.ceil(share * len(y))
+    enough = counts.min() >= 2 and min(n_test, len(y) - n_test) >= counts.size
+    X, X_test, y, y_test = train_test_split(
+        X, y, test_size=share, random_state=seed % 2**32, stratify=y if enough else None
+    )
+    if pd.unique(y).size < 2:
+        raise ValueError(f"a test share of {share:g} leaves one class to train on")
+    return X, y, (X_test, y_test)
+
+
+def without_constants(X: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Leave out columns of one value: no row tells what weight they should have.
+
+    Parameters
+    ----------
+    X : DataFrame of shape (n_rows, n_features)
+        The training rows.
+
+    Returns
+    -------
+    X : DataFrame
+        The other columns.
+    names : list of str
+        Columns that are left out.
+
+    Raises
+    ------
+    ValueError
+        If no column is left.
+    """
+    constant = [name for name in X if X[name].nunique() < 2]
+    if len(constant) == X.shape[1]:
+        raise ValueError("every column but the target has the same value in all rows")
+    return X.drop(columns=constant), [str(name) for name in constant]

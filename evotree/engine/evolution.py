@@ -1,0 +1,318 @@
+"""The loop: one generation after the other, what is kept of them, when it ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from deap import base, tools
+
+from evotree.engine.generation import best_first, evaluate_invalid, next_generation, refiner_names
+from evotree.engine.history import (
+    ORIGIN,
+    diversity,
+    make_logbook,
+    make_statistics,
+    origin_of,
+    origin_shares,
+    refinement_record,
+)
+from evotree.engine.interrupt import interrupt_as_flag
+from evotree.engine.pareto import ParetoFront
+from evotree.operators.refinement.policy import NOTHING_SPENT, Spent
+
+if TYPE_CHECKING:
+    from evotree.individual import Individual
+
+
+@dataclass
+class Evolution:
+    """A run: its population and its records; what callbacks see and `evolve` returns.
+
+    Attributes
+    ----------
+    population : list of Individual
+        The present generation, the best individual first.
+    logbook : deap.tools.Logbook
+        One record a generation.
+    hall_of_fame : deap.tools.HallOfFame
+        The best individuals that ever lived.
+    pareto_front : ParetoFront
+        The best of each size that ever lived.
+    spent : Spent
+        What the refinements have taken so far.
+    generation : int
+        Number of the present generation; the first population is generation 0.
+    seconds : float
+        How long the run has taken so far.
+    best_fitness : tuple of float
+        Weighted values of the best fitness so far; empty before the first generation.
+    last_improvement : int
+        Generation in which that was found.
+    origins : list of str
+        The kinds of first individuals, `Individual.origin`.
+    stop_reason : str
+        Why the run ended: ``"max_generations"``, ``"patience"``, ``"time_limit"``, ``"callback"``,
+        ``"callback_error"`` or ``"interrupt"``; empty while it goes on.
+    """
+
+    population: list[Individual]
+    logbook: tools.Logbook = field(default_factory=make_logbook)
+    hall_of_fame: tools.HallOfFame = field(default_factory=lambda: tools.HallOfFame(10))
+    pareto_front: ParetoFront = field(default_factory=ParetoFront)
+    spent: Spent = NOTHING_SPENT
+    generation: int = 0
+    seconds: float = 0.0
+    best_fitness: tuple[float, ...] = ()
+    last_improvement: int = 0
+    origins: list[str] = field(default_factory=list)
+    stop_reason: str = ""
+
+    @property
+    def best(self) -> Individual:
+        """The fittest individual of the present generation."""
+        return self.population[0]
+
+
+Callback = Callable[[Evolution], object]
+
+
+class CallbackError(Exception):
+    """A callback has failed; what was evolved until then is kept.
+
+    Attributes
+    ----------
+    run : Evolution
+        The run as the callback saw it. The callback's own exception is the cause of this one.
+    """
+
+    def __init__(self, run: Evolution) -> None:
+        super().__init__(f"a callback failed in generation {run.generation}")
+        self.run = run
+
+
+def start(
+    population: Iterable[Individual],
+    toolbox: base.Toolbox,
+    stats: tools.Statistics | tools.MultiStatistics,
+    hall_of_fame: tools.HallOfFame | None = None,
+) -> Evolution:
+    """Evaluate a first population and record it as generation 0.
+
+    Parameters
+    ----------
+    population : iterable of Individual
+        At least two.
+    toolbox : deap.base.Toolbox
+        Its ``evaluate`` is used.
+    stats : deap.tools.Statistics or MultiStatistics
+        What the logbook records.
+    hall_of_fame : deap.tools.HallOfFame, optional
+        Updated with every new individual; by default one of size 10.
+
+    Returns
+    -------
+    Evolution
+        A run that `advance` goes on with.
+
+    Raises
+    ------
+    ValueError
+        If the population has fewer than two individuals.
+    """
+    begin = time.perf_counter()
+    run = Evolution(list(population))
+    if len(run.population) < 2:
+        raise ValueError(f"population has {len(run.population)} individuals: at least 2 mate.")
+    if hall_of_fame is not None:
+        run.hall_of_fame = hall_of_fame
+    run.origins = sorted(set(map(origin_of, run.population)))
+    n_evaluations = evaluate_invalid(run.population, toolbox)
+    best_first(run.population)
+    run.seconds = time.perf_counter() - begin
+    _record(run, toolbox, stats, n_evaluations, [])
+    return run
+
+
+def advance(
+    run: Evolution,
+    toolbox: base.Toolbox,
+    crossover_probability: float,
+    stats: tools.Statistics | tools.MultiStatistics,
+) -> None:
+    """Breed and record one generation.
+
+    Parameters
+    ----------
+    run : Evolution
+        From `start`; changed in place.
+    toolbox : deap.base.Toolbox
+        The operators.
+    crossover_probability : float in [0, 1]
+        Chance that two parents mate.
+    stats : deap.tools.Statistics or MultiStatistics
+        What the logbook records.
+    """
+    begin = time.perf_counter() - run.seconds
+    run.population, n_evaluations, refined = next_generation(
+        run.population, toolbox, run.generation + 1, crossover_probability, run.spent
+    )
+    run.spent = run.spent.plus(refined)
+    run.generation += 1
+    run.seconds = time.perf_counter() - begin
+    _record(run, toolbox, stats, n_evaluations, refined)
+
+
+def _record(
+    run: Evolution,
+    toolbox: base.Toolbox,
+    stats: tools.Statistics | tools.MultiStatistics,
+    n_evaluations: int,
+    refined: Sequence[Individual],
+) -> None:
+    """Keep what is best of the present generation, and write it down."""
+    if run.best.fitness.wvalues > run.best_fitness:
+        run.best_fitness, run.last_improvement = run.best.fitness.wvalues, run.generation
+    run.hall_of_fame.update(run.population)
+    run.pareto_front.update(run.population)
+    run.logbook.record(
+        gen=run.generation,
+        nevals=n_evaluations,
+        diversity=diversity(run.population),
+        seconds=run.seconds,
+        **{ORIGIN: origin_shares(run.population, run.origins)},
+        **refinement_record(refined, refiner_names(toolbox)),
+        **stats.compile(run.population),
+    )
+
+
+def evolve(
+    population: Iterable[Individual] | Evolution,
+    toolbox: base.Toolbox,
+    *,
+    crossover_probability: float = 0.2,
+    max_generations: int = 1000,
+    patience: int | None = None,
+    time_limit: float | None = None,
+    stats: tools.Statistics | tools.MultiStatistics | None = None,
+    hall_of_fame: tools.HallOfFame | None = None,
+    callbacks: Iterable[Callback] = (),
+    keep_on_interrupt: bool = False,
+) -> Evolution:
+    """Evolve a population, or go on with a run.
+
+    Parameters
+    ----------
+    population : iterable of Individual or Evolution
+        The first generation, for example ``toolbox.population(n=64)``; or a run that has stopped,
+        which goes on as if it had not, its toolbox and its limits being those given here.
+    toolbox : deap.base.Toolbox
+        From `make_toolbox`; with the entries ``streams``, ``select``, ``clone``, ``mate``,
+        ``mutate``, ``evaluate`` and ``map``, and perhaps ``choose`` and ``refine``, and
+        ``replace(parents, offspring) -> list``, which picks the next generation from both.
+    crossover_probability : float in [0, 1], default=0.2
+        Chance that two parents mate.
+    max_generations : int, at least 0, default=1000
+        Stop after so many generations.
+    patience : int, optional
+        Stop after so many generations without a fitter individual.
+    time_limit : float, optional
+        Stop at the end of the generation in which so many seconds of the run have passed.
+    stats : deap.tools.Statistics or MultiStatistics, optional
+        What the logbook records; `make_statistics()` by default.
+    hall_of_fame : deap.tools.HallOfFame, optional
+        Updated with every new individual; by default one of size 10. A run has its own.
+    callbacks : iterable of callable
+        Each is called with the `Evolution` after every generation; one that returns True stops
+        the run.
+    keep_on_interrupt : bool, default=False
+        Whether Ctrl-C ends the run as the other stops do, instead of raising KeyboardInterrupt;
+        either way the generation is finished first.
+
+    Returns
+    -------
+    Evolution
+        The last population, the logbook and the hall of fame.
+
+    Raises
+    ------
+    CallbackError
+        If a callback fails; it has the run.
+    ValueError
+        If the population has fewer than two individuals, or a callback is not callable.
+
+    References
+    ----------
+    Krętowski M., Grześ M. (2005). Global induction of oblique decision trees: an evolutionary
+    approach. Intelligent Information Processing and Web Mining, 309-318.
+    """
+    stats = make_statistics() if stats is None else stats
+    callbacks = tuple(callbacks)
+    for callback in callbacks:
+        if not callable(callback):
+            raise ValueError(f"callbacks holds {callback!r}: allowed are callables.")
+    with interrupt_as_flag() as interrupted:
+        if isinstance(population, Evolution):
+            run, wish = population, ""
+        else:
+            run = start(population, toolbox, stats, hall_of_fame)
+            wish = call_all(callbacks, run)
+        while True:
+            run.stop_reason = wish or limit_reached(run, max_generations, patience, time_limit)
+            if not run.stop_reason and interrupted():
+                run.stop_reason = "interrupt"
+            if run.stop_reason:
+                break
+            advance(run, toolbox, crossover_probability, stats)
+            wish = call_all(callbacks, run)
+    if run.stop_reason == "interrupt" and not keep_on_interrupt:
+        raise KeyboardInterrupt
+    return run
+
+
+def call_all(callbacks: Sequence[Callback], run: Evolution) -> str:
+    """Call all callbacks; return why the run stops if one of them wishes it.
+
+    Parameters
+    ----------
+    callbacks : sequence of callable
+        Called with the run; one that returns True wishes it to stop.
+    run : Evolution
+        The run; the time that the callbacks take is its own.
+
+    Returns
+    -------
+    str
+        ``"callback"`` or nothing.
+
+    Raises
+    ------
+    CallbackError
+        If one of them fails.
+    """
+    begin = time.perf_counter() - run.seconds
+    try:
+        # Numbers and the like that functions return by the way are no wishes.
+        answers = [callback(run) for callback in callbacks]
+    except Exception as error:
+        run.stop_reason = "callback_error"
+        raise CallbackError(run) from error
+    run.seconds = time.perf_counter() - begin
+    wishes = [bool(answer) for answer in answers if isinstance(answer, bool | np.bool_)]
+    return "callback" if any(wishes) else ""
+
+
+def limit_reached(
+    run: Evolution, max_generations: int, patience: int | None, time_limit: float | None
+) -> str:
+    """Return the name of the limit, one of `evolve`'s, that a run has reached, or nothing."""
+    if run.generation >= max_generations:
+        return "max_generations"
+    if patience is not None and run.generation - run.last_improvement >= patience:
+        return "patience"
+    if time_limit is not None and run.seconds >= time_limit:
+        return "time_limit"
+    return ""

@@ -1,0 +1,138 @@
+"""One generation: select, clone, mate, mutate, evaluate, refine, replace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from evotree.operators.refinement.policy import NOTHING_SPENT, Spent
+from evotree.rng import uniform
+
+if TYPE_CHECKING:
+    import numpy as np
+    from deap import base
+
+    from evotree.individual import Individual
+
+BREEDING_CHUNK = 8  # offspring bred by one task; even, so that mates stay together
+
+
+def breed(
+    toolbox: base.Toolbox,
+    crossover_probability: float,
+    slots: tuple[Sequence[Individual], Sequence[np.ndarray]],
+) -> tuple[list[Individual], int]:
+    """Make evaluated offspring of some parents.
+
+    Parameters
+    ----------
+    toolbox : deap.base.Toolbox
+        Its ``clone``, ``mate``, ``mutate`` and ``evaluate`` are used.
+    crossover_probability : float in [0, 1]
+        Chance that two neighbours mate.
+    slots : tuple of two sequences
+        The parents, and one random stream for each of their offspring.
+
+    Returns
+    -------
+    offspring : list of Individual
+        One for each parent.
+    n_evaluations : int
+        How many of them differ from their parents, and so were evaluated.
+    """
+    parents, streams = slots
+    offspring = []
+    for parent, stream in zip(parents, streams, strict=True):
+        child = toolbox.clone(parent)
+        child.stream = stream
+        offspring.append(child)
+    for i in range(1, len(offspring), 2):
+        if uniform(streams[i - 1]) < crossover_probability:
+            offspring[i - 1], offspring[i] = toolbox.mate(offspring[i - 1], offspring[i])
+    offspring = [toolbox.mutate(child)[0] for child in offspring]
+    return offspring, evaluate_invalid(offspring, toolbox)
+
+
+def evaluate_invalid(individuals: Iterable[Individual], toolbox: base.Toolbox) -> int:
+    """Evaluate the individuals whose fitness is not valid; return how many there were."""
+    n_evaluations = 0
+    for individual in individuals:
+        if not individual.fitness.wvalues:
+            individual.fitness.values = toolbox.evaluate(individual)
+            n_evaluations += 1
+    return n_evaluations
+
+
+def next_generation(
+    population: Sequence[Individual],
+    toolbox: base.Toolbox,
+    generation: int,
+    crossover_probability: float,
+    spent: Spent = NOTHING_SPENT,
+) -> tuple[list[Individual], int, list[Individual]]:
+    """Breed the next population.
+
+    Parameters
+    ----------
+    population : sequence of Individual
+        Evaluated, the best first; that one survives unchanged.
+    toolbox : deap.base.Toolbox
+        The operators.
+    generation : int
+        Number of the new generation; with the toolbox's seed it determines all random draws.
+    crossover_probability : float in [0, 1]
+        Chance that two parents mate.
+    spent : Spent, default=NOTHING_SPENT
+        What the refinements of the run have taken so far.
+
+    Returns
+    -------
+    population : list of Individual
+        As many as before, the best first.
+    n_evaluations : int
+        How many trees were evaluated.
+    refined : list of Individual
+        The offspring that were refined, whether they survive or not.
+    """
+    n = len(population)
+    streams = toolbox.streams(generation, n)
+    elite = population[0]
+    elite.stream = streams[-1]
+    parents = toolbox.select(population, n - 1)
+    slots = [
+        (parents[at : at + BREEDING_CHUNK], streams[at : min(at + BREEDING_CHUNK, n - 1)])
+        for at in range(0, n - 1, BREEDING_CHUNK)
+    ]
+    elite.outcome = None
+    offspring: list[Individual] = []
+    n_evaluations = 0
+    for children, n_evaluated in toolbox.map(partial(breed, toolbox, crossover_probability), slots):
+        offspring += children
+        n_evaluations += n_evaluated
+    refined: list[Individual] = []
+    if hasattr(toolbox, "refine"):
+        chosen = toolbox.choose(offspring, generation, spent)
+        refined = [one for (one,) in toolbox.map(toolbox.refine, chosen)]
+        # A map over processes returns copies.
+        place = {id(before): after for before, after in zip(chosen, refined, strict=True)}
+        offspring = [place.get(id(child), child) for child in offspring]
+    survivors = [elite, *offspring]
+    if hasattr(toolbox, "replace"):
+        for parent in population:
+            parent.outcome = None  # that of an earlier generation
+        survivors = toolbox.replace(population, survivors)
+    return best_first(survivors), n_evaluations + len(refined), refined
+
+
+def refiner_names(toolbox: base.Toolbox) -> list[str]:
+    """Return the names of the operators that the toolbox's refinement has; users' own has none."""
+    refine = getattr(toolbox, "refine", None)
+    return list(getattr(refine, "keywords", {}).get("refiners", ()))
+
+
+def best_first(population: list[Individual]) -> list[Individual]:
+    """Swap the fittest individual, the first of equals, to the front of a population."""
+    at = max(range(len(population)), key=lambda i: population[i].fitness.wvalues)
+    population[0], population[at] = population[at], population[0]
+    return population

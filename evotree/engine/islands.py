@@ -1,0 +1,399 @@
+"""Islands: populations that evolve apart and exchange their best.
+
+The generations between two exchanges are an epoch. An epoch of one island is one task, on whatever
+executor there is; what comes out depends on the seeds and the number of islands alone.
+
+References
+----------
+Tanese R. (1989). Distributed genetic algorithms. Proceedings of the Third International Conference
+on Genetic Algorithms, 434-439.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from deap import base, tools
+
+from evotree.engine.evolution import Callback, Evolution, advance, call_all, limit_reached, start
+from evotree.engine.generation import best_first
+from evotree.engine.history import join_logbooks, make_statistics
+from evotree.engine.interrupt import interrupt_as_flag
+from evotree.individual import Individual
+from evotree.operators.refinement.policy import Spent
+from evotree.operators.variation.selection import part_duplicates
+from evotree.rng import make_streams
+
+TOPOLOGIES = ("ring", "complete")
+"""Which islands send to which: each to the next one, or each to all others."""
+
+_ISLANDS = 2**62 + 1  # the number of a generation that no run reaches
+
+
+class Epoch(NamedTuple):
+    """What one island does until the next exchange.
+
+    Attributes
+    ----------
+    toolbox : deap.base.Toolbox
+        The operators, with the island's own seed.
+    run : Evolution or None
+        The island so far; None before its first population.
+    population_size : int
+        Size of the first population.
+    until : int
+        Generation at which the epoch ends.
+    crossover_probability : float
+        Chance that two parents mate.
+    seconds : float or None
+        The island stops early, at the end of a generation, so many after `since`.
+    since : float
+        When the epoch could begin, by the clock on the wall; it may have to wait for others.
+    home : int
+        Number of the process that the islands belong to.
+    """
+
+    toolbox: base.Toolbox
+    run: Evolution | None
+    population_size: int
+    until: int
+    crossover_probability: float
+    seconds: float | None
+    since: float
+    home: int
+
+
+@dataclass
+class Archipelago(Evolution):
+    """A run of several islands, seen as one.
+
+    Its population is that of all islands, the best first; its logbook has their joint records.
+
+    Attributes
+    ----------
+    islands : list of Evolution
+        The islands.
+    """
+
+    islands: list[Evolution] = field(default_factory=list)
+
+
+# ---- one epoch -----------------------------------------------------------------------------------
+
+
+@contextmanager
+def _deaf_to_interrupts(home: int) -> Iterator[None]:
+    """Leave Ctrl-C to the process that the islands belong to, which a terminal tells as well."""
+    if os.getpid() == home or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def run_epoch(epoch: Epoch) -> Evolution:
+    """Advance one island to the end of an epoch, and return it.
+
+    Parameters
+    ----------
+    epoch : Epoch
+        The island and where it is to go. In a process of its own it is a copy.
+
+    Returns
+    -------
+    Evolution
+        The island afterwards.
+    """
+    stats = make_statistics()
+    with _deaf_to_interrupts(epoch.home):
+        begin, run, left = time.perf_counter(), epoch.run, epoch.seconds
+        if left is not None:
+            left -= max(0.0, time.time() - epoch.since)
+        if run is None:
+            first = epoch.toolbox.population(n=epoch.population_size, seconds=left)
+            run = start(first, epoch.toolbox, stats)
+        while run.generation < epoch.until and (left is None or time.perf_counter() - begin < left):
+            advance(run, epoch.toolbox, epoch.crossover_probability, stats)
+        return run
+
+
+def _attempt(epoch: Epoch) -> Evolution | Exception:
+    """Return what the epoch raises, so that what a future raises is the executor's fault."""
+    try:
+        return run_epoch(epoch)
+    except Exception as error:
+        return error
+
+
+def _one_after_the_other(epochs: Sequence[Epoch]) -> Iterator[Evolution]:
+    """Advance islands here; each has an equal share of the time that is left."""
+    begin = time.perf_counter()
+    for at, epoch in enumerate(epochs):
+        share = epoch.seconds
+        if share is not None:
+            share = max(0.0, (share - time.perf_counter() + begin) / (len(epochs) - at))
+        yield run_epoch(epoch._replace(seconds=share, since=time.time()))
+
+
+def run_epochs(epochs: Sequence[Epoch], executor: Executor | None) -> list[Evolution]:
+    """Advance all islands by one epoch.
+
+    Parameters
+    ----------
+    epochs : sequence of Epoch
+        One for each island.
+    executor : Executor or None
+        Where they run; None is here, one after the other. What it loses is done here again.
+
+    Returns
+    -------
+    list of Evolution
+        The islands afterwards.
+
+    Warns
+    -----
+    RuntimeWarning
+        If the executor has lost an epoch.
+    """
+    if executor is None:
+        return list(_one_after_the_other(epochs))
+    futures: list[Any] = []
+    for epoch in epochs:
+        try:
+            futures.append(executor.submit(_attempt, epoch))
+        except RuntimeError:  # broken, or shut down
+            futures.append(None)
+    found, n_lost = [], 0
+    for epoch, future in zip(epochs, futures, strict=True):
+        try:
+            if future is None:
+                raise RuntimeError
+            outcome = future.result()
+        except Exception:
+            n_lost += 1
+            outcome = run_epoch(epoch)
+        if isinstance(outcome, Exception):
+            raise outcome
+        found.append(outcome)
+    if n_lost:
+        warnings.warn(
+            f"the executor has lost {n_lost} of {len(epochs)} epochs, a worker that died perhaps: "
+            "they were done in this process.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return found
+
+
+# ---- exchange ------------------------------------------------------------------------------------
+
+
+def emigrants(population: Sequence[Individual], n: int) -> list[Individual]:
+    """Return clones of the fittest different members, the first of equals, at most `n`."""
+    different, _ = part_duplicates(population)
+    different.sort(key=_fitness, reverse=True)
+    return [one.clone() for one in different[:n]]
+
+
+def migrate(islands: Sequence[Evolution], n: int, topology: str) -> None:
+    """Let the best of islands take the places of the worst of others.
+
+    Parameters
+    ----------
+    islands : sequence of Evolution
+        Changed in place; the best member of each stays.
+    n : int, at least 0
+        How many arrive at each island.
+    topology : {"ring", "complete"}
+        From the island before, or the best of all others.
+    """
+    if len(islands) == 1:
+        return
+    leaving = [emigrants(island.population, n) for island in islands]
+    for i, island in enumerate(islands):
+        if topology == "ring":
+            arriving = leaving[i - 1]
+        else:
+            others = [one for j, group in enumerate(leaving) if j != i for one in group]
+            arriving = [one.clone() for one in emigrants(others, n)]
+        population = island.population
+        arriving = arriving[: len(population) - 1]
+        by_fitness = sorted(range(1, len(population)), key=lambda k: _fitness(population[k]))
+        for k, one in zip(by_fitness, arriving, strict=False):
+            population[k] = one
+        best_first(population)
+
+
+def _fitness(individual: Individual) -> tuple[float, ...]:
+    values: tuple[float, ...] = individual.fitness.wvalues
+    return values
+
+
+# ---- all islands seen as one ---------------------------------------------------------------------
+
+
+def join(islands: Sequence[Evolution], hall_of_fame: tools.HallOfFame | None = None) -> Archipelago:
+    """Return islands seen as one run.
+
+    Parameters
+    ----------
+    islands : sequence of Evolution
+        At least one; read only.
+    hall_of_fame : deap.tools.HallOfFame, optional
+        Updated with the best of the islands; by default one of size 10.
+
+    Returns
+    -------
+    Archipelago
+        All of them.
+    """
+    members = [one for island in islands for one in island.population]
+    best = max(range(len(members)), key=lambda k: _fitness(members[k]))
+    members.insert(0, members.pop(best))
+    joint = Archipelago(members, islands=list(islands))
+    if hall_of_fame is not None:
+        joint.hall_of_fame = hall_of_fame
+    for island in islands:
+        # Of equals DEAP puts the last that comes first.
+        joint.hall_of_fame.update(island.hall_of_fame.items[::-1])
+        joint.pareto_front.update(island.pareto_front.items)
+    joint.logbook = join_logbooks(
+        [island.logbook for island in islands], [len(island.population) for island in islands]
+    )
+    joint.spent = Spent(
+        sum(island.spent.evaluations for island in islands),
+        math.fsum(island.spent.seconds for island in islands),
+    )
+    joint.generation = max(island.generation for island in islands)
+    joint.seconds = max(island.seconds for island in islands)
+    joint.origins = sorted({name for island in islands for name in island.origins})
+    joint.best_fitness = max(island.best_fitness for island in islands)
+    joint.last_improvement = min(
+        island.last_improvement for island in islands if island.best_fitness == joint.best_fitness
+    )
+    return joint
+
+
+# ---- the loop ------------------------------------------------------------------------------------
+
+
+def island_seeds(seed: int, n_islands: int) -> list[int]:
+    """Return a seed for each island; that of the first is the run's own."""
+    others = make_streams(seed, _ISLANDS, n_islands - 1)
+    return [seed, *(int(stream[0]) >> 1 for stream in others)]
+
+
+def evolve_islands(
+    toolboxes: Sequence[base.Toolbox],
+    *,
+    population_size: int = 64,
+    migration_interval: int = 10,
+    migration_size: int = 2,
+    topology: str = "ring",
+    executor: Executor | None = None,
+    islands: Sequence[Evolution] | None = None,
+    crossover_probability: float = 0.2,
+    max_generations: int = 1000,
+    patience: int | None = None,
+    time_limit: float | None = None,
+    hall_of_fame: tools.HallOfFame | None = None,
+    callbacks: Iterable[Callback] = (),
+    keep_on_interrupt: bool = False,
+) -> Archipelago:
+    """Evolve several populations apart, which exchange their best.
+
+    Limits and callbacks are looked at when an epoch ends; that of the time in each generation.
+
+    Parameters
+    ----------
+    toolboxes : sequence of deap.base.Toolbox
+        One for each island, from `make_toolbox` with the seeds of `island_seeds`. Those that go to
+        other processes can be pickled.
+    population_size : int, at least 2, default=64
+        Individuals of each island.
+    migration_interval : int, at least 1, default=10
+        Generations of an epoch.
+    migration_size : int, at least 0, default=2
+        How many arrive at each island after an epoch, in the places of its worst.
+    topology : {"ring", "complete"}, default="ring"
+        Where they come from: the island before, or all others.
+    executor : concurrent.futures.Executor, optional
+        Where epochs run: threads, processes, ``Client().get_executor()`` of Dask; by default here,
+        one after the other.
+    islands : sequence of Evolution, optional
+        Those of a run that has stopped, which goes on.
+    crossover_probability : float in [0, 1], default=0.2
+        Chance that two parents mate.
+    max_generations : int, at least 0, default=1000
+        Stop after so many generations.
+    patience : int, optional
+        Stop after so many generations without a fitter individual on any island.
+    time_limit : float, optional
+        Stop at the end of the generation in which so many seconds have passed.
+    hall_of_fame : deap.tools.HallOfFame, optional
+        Updated with the best of all islands; by default one of size 10.
+    callbacks : iterable of callable
+        Each is called with the `Archipelago` after every epoch; one that returns True stops it.
+    keep_on_interrupt : bool, default=False
+        Whether Ctrl-C ends the run as the other stops do, instead of raising KeyboardInterrupt;
+        either way the epoch is finished first.
+
+    Returns
+    -------
+    Archipelago
+        The same for any executor and any number of its workers, times apart.
+
+    Raises
+    ------
+    CallbackError
+        If a callback fails; it has the run.
+    ValueError
+        If a parameter is not as described.
+    """
+    if migration_interval < 1 or migration_size < 0 or topology not in TOPOLOGIES:
+        raise ValueError(
+            f"migration_interval={migration_interval!r}, migration_size={migration_size!r}, "
+            f"topology={topology!r}: allowed are at least 1, at least 0, and one of "
+            f"{', '.join(map(repr, TOPOLOGIES))}."
+        )
+    callbacks = tuple(callbacks)
+    begin, wish = time.perf_counter(), ""
+    joint = None if islands is None else join(islands, hall_of_fame)
+    before = 0.0 if joint is None else joint.seconds
+    with interrupt_as_flag() as interrupted:
+        while True:
+            if joint is not None:
+                stop = wish or limit_reached(joint, max_generations, patience, time_limit)
+                joint.stop_reason = stop or ("interrupt" if interrupted() else "")
+                if joint.stop_reason:
+                    break
+                if joint.generation > 0 and joint.generation % migration_interval == 0:
+                    migrate(joint.islands, migration_size, topology)
+            at = 0 if joint is None else joint.generation
+            until = min(at - at % migration_interval + migration_interval, max_generations)
+            left = None if time_limit is None else time_limit - before - time.perf_counter() + begin
+            rest = until, crossover_probability, left, time.time(), os.getpid()
+            runs: Sequence[Any] = [None] * len(toolboxes) if joint is None else joint.islands
+            epochs = [
+                Epoch(toolbox, run, population_size, *rest)
+                for toolbox, run in zip(toolboxes, runs, strict=True)
+            ]
+            joint = join(run_epochs(epochs, executor), hall_of_fame)
+            joint.seconds = before + time.perf_counter() - begin
+            wish = call_all(callbacks, joint)
+    if joint.stop_reason == "interrupt" and not keep_on_interrupt:
+        raise KeyboardInterrupt
+    return joint

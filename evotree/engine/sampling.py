@@ -1,0 +1,182 @@
+"""Evolution on a sample of the rows that grows: where there are more rows than is comfortable.
+
+A run begins on a stratified sample. Samples are nested, each some times as large as the one before,
+and the last is all rows; the trees move from one to the next, over the same features in the
+same units. So most generations are cheap, and the last ones see everything. Sizes that grow by a
+factor cost no more than a constant times the best schedule there is (Provost, Jensen and Oates
+1999, "Efficient progressive sampling", KDD, section 2).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evotree.engine.generation import best_first, evaluate_invalid
+from evotree.operators.structure.splice import make_individual
+from evotree.rng import as_generator
+
+if TYPE_CHECKING:
+    from deap import base
+
+    from evotree.dataset import Dataset
+    from evotree.engine.evolution import Evolution
+    from evotree.individual import Individual
+
+GROWTH = 4
+"""How many times as large as the sample before it a sample is, at most."""
+
+_STRATA = 10  # of targets
+
+
+class GrowingSample:
+    """Nested stratified samples of the rows of a data set, the last of which are all of them.
+
+    Of each class a sample has its share, rounded up; so it has at least one row of each. Of targets
+    tenths of the rows by rising target take the place of the classes.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        All rows.
+    max_samples : int, at least 1, float in (0, 1] or None
+        Number of rows of the first sample, or its share of the rows; None means all.
+    stream : ndarray of shape (1,), uint64
+        Random state, advanced if there is more than one sample.
+
+    Attributes
+    ----------
+    sizes : list of int
+        Numbers of rows, rising.
+    """
+
+    def __init__(self, dataset: Dataset, max_samples: float | None, stream: np.ndarray) -> None:
+        self._dataset = dataset
+        n_rows = dataset.X.shape[0]
+        self.sizes = sample_sizes(n_rows, max_samples, max(2, dataset.n_classes))
+        if len(self.sizes) > 1:
+            self._order = stratified_order(strata_of(dataset), stream)
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def __getitem__(self, at: int) -> Dataset:
+        """Return a sample; the last is the data set itself."""
+        size = self.sizes[at]
+        if size == self.sizes[-1]:
+            return self._dataset
+        return self._dataset.take(np.sort(self._order[:size]))
+
+
+def sample_sizes(n_rows: int, max_samples: float | None, least: int = 2) -> list[int]:
+    """Return the sizes of samples that grow up to all rows.
+
+    Parameters
+    ----------
+    n_rows : int, at least 1
+        Number of all rows.
+    max_samples : int, at least 1, float in (0, 1] or None
+        Size of the first sample, or its share; None means all.
+    least : int, default=2
+        No sample is smaller, unless there are fewer rows.
+
+    Returns
+    -------
+    list of int
+        Rising by equal factors of at most `GROWTH`; the last is `n_rows`.
+    """
+    if max_samples is None:
+        return [n_rows]
+    is_share = not isinstance(max_samples, int | np.integer)
+    first = max(least, int(max_samples * n_rows if is_share else max_samples))
+    n_steps = 0
+    while first * GROWTH**n_steps < n_rows:
+        n_steps += 1
+    return [round(first * (n_rows / first) ** (i / n_steps)) for i in range(n_steps)] + [n_rows]
+
+
+def strata_of(dataset: Dataset) -> np.ndarray:
+    """Return the classes of the rows; of targets, in which tenth of the rows each is."""
+    if dataset.n_classes:
+        return dataset.y
+    n_rows = dataset.y.shape[0]
+    rank = np.empty(n_rows, dtype=np.int64)
+    rank[np.argsort(dataset.y, kind="stable")] = np.arange(n_rows)
+    return rank * _STRATA // n_rows
+
+
+def stratified_order(strata: np.ndarray, stream: np.ndarray) -> np.ndarray:
+    """Return a random order of rows whose every beginning is a stratified sample.
+
+    Parameters
+    ----------
+    strata : ndarray of shape (n_rows,), int
+        The stratum of each row, from 0.
+    stream : ndarray of shape (1,), uint64
+        Random state, advanced.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), int
+        Among the first m rows a stratum has its share of m, to within the number of strata, and at
+        least one row where m is not below that number.
+    """
+    n_rows = strata.shape[0]
+    shuffled = as_generator(stream).permutation(n_rows)
+    by_stratum = shuffled[np.argsort(strata[shuffled], kind="stable")]
+    counts = np.bincount(strata)
+    first = np.repeat(np.cumsum(counts) - counts, counts)
+    # The i-th of the n rows of a stratum comes when a share of i / n of all rows has come.
+    turn = (np.arange(n_rows) - first) / np.repeat(counts, counts)
+    return by_stratum[np.argsort(turn, kind="stable")]
+
+
+def move(run: Evolution, dataset: Dataset, toolbox: base.Toolbox) -> None:
+    """Let a run go on with other rows; nothing happens where it has these already.
+
+    Its individuals, its hall of fame and its front are routed and evaluated anew, without the parts
+    of their trees that no row reaches; what was best on other rows is no longer to be beaten.
+
+    Parameters
+    ----------
+    run : Evolution
+        Changed in place. Islands move one by one.
+    dataset : Dataset
+        The rows, more or fewer than before, in the same units and with the same classes.
+    toolbox : deap.base.Toolbox
+        Its ``map`` and ``evaluate`` are used.
+    """
+    if run.best.order.shape[0] == dataset.X.shape[0]:
+        return
+    members, front = [*run.population, *run.hall_of_fame], list(run.pareto_front)
+    different = {id(one.weights): one for one in (*members, *front)}
+    remade = toolbox.map(partial(_remake, dataset), different.values())
+    by_weights = dict(zip(different, remade, strict=True))
+    members = [_take_place(one, by_weights[id(one.weights)]) for one in members]
+    front = [_take_place(one, by_weights[id(one.weights)]) for one in front]
+    evaluate_invalid(members, toolbox)
+    n = len(run.population)
+    run.population = best_first(members[:n])
+    run.hall_of_fame.clear()
+    run.hall_of_fame.update(members[: n - 1 : -1])  # of equals DEAP puts the last that comes first
+    run.pareto_front.clear()
+    run.pareto_front.update(front)
+    run.best_fitness, run.last_improvement = run.best.fitness.wvalues, run.generation
+
+
+def _remake(dataset: Dataset, individual: Individual) -> Individual:
+    """Return the tree of an individual with its partition of other rows."""
+    return make_individual(
+        dataset, individual.weights, individual.thresholds, individual.subtree_size
+    )
+
+
+def _take_place(individual: Individual, remade: Individual) -> Individual:
+    """Return a clone of what was remade that is to evaluate, and otherwise as the individual."""
+    twin = remade.clone()
+    twin.stream, twin.origin = individual.stream, individual.origin
+    kind: Any = type(individual.fitness)
+    twin.fitness = kind()
+    return twin

@@ -1,0 +1,1 @@
+"""First trees: random, grown greedily, optimized, or handed in."""

@@ -1,0 +1,122 @@
+"""First trees: of dipole tests, their sizes chosen by the fitness, or of random halves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evotree.fitness.node import Node, score_hyperplane
+from evotree.operators.initialization.growth import grow, grow_on_sample
+from evotree.operators.pruning.penalized import prune
+from evotree.operators.splitters.base import Split
+from evotree.operators.splitters.dipole import Dipole
+from evotree.rng import as_generator
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.individual import Individual
+
+
+def init_dipolar(
+    dataset: Dataset,
+    size_penalty: float,
+    stream: np.ndarray,
+    max_rows: int = 256,
+    max_depth: int = 8,
+    min_rows: int = 5,
+) -> Individual:
+    """Make one individual of the first population.
+
+    A dipolar tree is grown on a random subsample, for speed and diversity; then its subtrees that
+    do not pay for their nodes on all rows become leaves.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    size_penalty : float, at least 0
+        Charge for one node.
+    stream : ndarray of shape (1,), uint64
+        Random state.
+    max_rows : int, at least 1, default=256
+        Size of the subsample.
+    max_depth : int, at least 0, default=8
+        Depth of the tree before it is pruned.
+    min_rows : int, default=5
+        Nodes with fewer rows are leaves.
+
+    Returns
+    -------
+    Individual
+        Its fitness is not yet evaluated.
+    """
+    sample = as_generator(stream).permutation(dataset.X.shape[0])[:max_rows]
+    individual = grow_on_sample(
+        dataset.take(np.sort(sample)),
+        dataset,
+        Dipole(scored=False),
+        stream,
+        max_depth=max_depth,
+        min_samples_split=min_rows,
+    )
+    return prune(individual, dataset, size_penalty)[0]
+
+
+@dataclass(frozen=True)
+class RandomHalves:
+    """A random direction with the threshold that halves the rows.
+
+    The direction is normally distributed, the threshold the median of the projections, or the gap
+    nearest to it where rows tie. Grown to a depth, that is the complete tree with random parameters
+    from which tree alternating optimization may start (Carreira-Perpiñán and Tavallali 2018).
+    """
+
+    def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
+        """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
+        weights = as_generator(stream).standard_normal((node.X.shape[1],))
+        weights /= np.linalg.norm(weights)
+        projection = np.sort(node.X @ weights)
+        middle = projection[:-1] + 0.5 * np.diff(projection)
+        n_left = np.arange(1, projection.size)
+        fits = (projection[:-1] < middle) & (middle < projection[1:])
+        fits &= np.minimum(n_left, projection.size - n_left) >= node.min_rows
+        if not fits.any():
+            return None
+        distance = np.where(fits, np.abs(2 * n_left - projection.size), np.inf)
+        threshold = float(middle[np.argmin(distance)])
+        return Split(weights, threshold, score_hyperplane(node, weights, threshold))
+
+
+def init_complete(
+    dataset: Dataset, stream: np.ndarray, max_depth: int = 8, min_rows: int = 5
+) -> Individual:
+    """Make one individual whose tree is complete to a depth, with random directions.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    stream : ndarray of shape (1,), uint64
+        Random state.
+    max_depth : int, at least 0, default=8
+        Depth of the leaves; those above have rows of one class, or too few.
+    min_rows : int, at least 2, default=5
+        Nodes with fewer rows are leaves.
+
+    Returns
+    -------
+    Individual
+        Its fitness is not yet evaluated.
+    """
+    individual = grow(
+        dataset,
+        RandomHalves(),
+        "entropy" if dataset.n_classes else "squared_error",
+        max_depth=max_depth,
+        min_samples_split=min_rows,
+        stream=stream,
+    )
+    individual.stream = stream
+    return individual

@@ -1,0 +1,145 @@
+"""Greedy induction as a whole: grow a tree, then prune it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evotree.operators.pruning.held_out import (
+    prune_cross_validated,
+    prune_held_out,
+    prune_reduced_error,
+    weakest_links,
+)
+from evotree.operators.pruning.penalized import node_risk, prune_marked, prune_tree
+from evotree.operators.structure.splice import make_individual
+from evotree.rng import as_generator
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.individual import Individual
+
+PRUNINGS = ("cost_complexity", "cross_validation", "reduced_error")
+"""Names of the rules by which a tree is chosen from the prunings of a grown one."""
+
+
+def induce(
+    dataset: Dataset,
+    grow_on: Callable[[Dataset], Individual],
+    *,
+    pruning: str | None = None,
+    ccp_alpha: float = 0.0,
+    risk: str | None = None,
+    validation_fraction: float = 0.1,
+    n_folds: int = 10,
+    standard_errors: float = 0.0,
+    stream: np.ndarray,
+) -> Individual:
+    """Grow a tree and prune it.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    grow_on : callable
+        Grows a tree on a data set.
+    pruning : {"cost_complexity", "cross_validation", "reduced_error"} or None, default=None
+        How the pruning is chosen; ``"cost_complexity"`` and ``"reduced_error"`` hold rows out, and
+        the leaves that they leave count all rows.
+    ccp_alpha : float, at least 0, default=0.0
+        Without `pruning`, the charge for a leaf in minimal cost-complexity pruning.
+    risk : str or None, default=None
+        Criterion whose sum `ccp_alpha` is weighed against; see
+        `evotree.operators.pruning.penalized.node_risk`.
+    validation_fraction : float in (0, 1), default=0.1
+        Share of the rows held out.
+    n_folds : int, at least 2, default=10
+        Number of folds of the cross-validation.
+    standard_errors : float, at least 0, default=0.0
+        The k of the k-SE rule.
+    stream : ndarray of shape (1,), uint64
+        Random state.
+
+    Returns
+    -------
+    Individual
+        The tree over all rows of the data set; its fitness is not evaluated.
+    """
+    if pruning in ("cost_complexity", "reduced_error"):
+        training, held_out = hold_out(dataset, validation_fraction, stream)
+        individual = grow_on(training)
+        tree = individual.to_tree()
+        if pruning == "reduced_error":
+            marks = prune_reduced_error(tree, held_out)
+        else:
+            training_risk = node_risk(individual.counts, dataset.n_classes)
+            marks = prune_held_out(tree, training_risk, held_out, standard_errors)
+        tree = prune_tree(tree, marks)
+        return make_individual(dataset, tree.weights, tree.thresholds, tree.subtree_size)
+    individual = grow_on(dataset)
+    if pruning == "cross_validation":
+        marks = prune_cross_validated(
+            individual,
+            dataset,
+            grow_on,
+            n_folds=n_folds,
+            standard_errors=standard_errors,
+            stream=stream,
+        )
+        return prune_marked(individual, dataset, marks)[0]
+    if ccp_alpha > 0.0:
+        links = weakest_links(
+            node_risk(individual.counts, dataset.n_classes, risk), individual.subtree_size
+        )
+        return prune_marked(individual, dataset, links <= ccp_alpha)[0]
+    return individual
+
+
+def hold_out(dataset: Dataset, fraction: float, stream: np.ndarray) -> tuple[Dataset, Dataset]:
+    """Part the rows of a data set at random.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The rows.
+    fraction : float in (0, 1)
+        Share of the rows that is held out, rounded; at least one row stays.
+    stream : ndarray of shape (1,), uint64
+        Random state, advanced.
+
+    Returns
+    -------
+    training, held_out : Dataset
+        In the units of `dataset`.
+    """
+    n = dataset.X.shape[0]
+    n_held_out = min(n - 1, round(fraction * n))
+    is_held_out = np.zeros(n, dtype=bool)
+    is_held_out[as_generator(stream).permutation(n)[:n_held_out]] = True
+    return dataset.take(~is_held_out), dataset.take(is_held_out)
+
+
+def leaf_medians(individual: Individual, dataset: Dataset) -> np.ndarray:
+    """Return the weighted median of the targets that reach each node.
+
+    Parameters
+    ----------
+    individual : Individual
+        A tree for regression, with its partition.
+    dataset : Dataset
+        Its rows.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes, 1)
+        In the units of the data set; the lower of two medians.
+    """
+    medians = np.empty((len(individual), 1))
+    for k in range(len(individual)):
+        rows = individual.order[individual.start[k] : individual.end[k]]
+        rows = rows[np.argsort(dataset.y[rows], kind="stable")]
+        weight = np.cumsum(dataset.sample_weight[rows])
+        medians[k] = dataset.y[rows[np.searchsorted(weight, 0.5 * weight[-1])]]
+    return medians

@@ -1,0 +1,252 @@
+"""Seeds: trees grown by other algorithms, or handed in by a user, as members of a population."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evotree.operators.initialization.growth import grow_on_sample
+from evotree.operators.initialization.resampling import bootstrap
+from evotree.operators.initialization.tao_seeds import init_tao
+from evotree.operators.pruning.penalized import prune
+from evotree.operators.splitters.registry import SPLITTERS, as_splitter
+from evotree.operators.structure.splice import make_individual
+from evotree.rng import as_generator
+from evotree.tree import ObliqueTree
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.individual import Individual
+    from evotree.operators.splitters.base import Splitter
+
+DIPOLE = "dipole"
+INITIAL = "initial"
+TAO = "tao"
+PLAIN_SHARE = 0.2  # of the population, for each splitter of seeding's plain form
+
+
+def seeding_shares(
+    seeding: str | Mapping[str, float] | Iterable[str] | None,
+) -> dict[str, float]:
+    """Return which share of a population is grown in which way, by name.
+
+    Parameters
+    ----------
+    seeding : None, str, iterable of str or mapping of str to float
+        None seeds nothing; names of splitters, or ``"tao"``, get a fifth of the population each; a
+        mapping gives the shares. ``"dipole"`` is the random initialization, which also gets what is
+        left over.
+
+    Returns
+    -------
+    dict of str to float
+        Shares that add up to 1.
+
+    Raises
+    ------
+    ValueError
+        If a name is not known, or shares are negative or exceed 1 together.
+    """
+    if seeding is None:
+        return {DIPOLE: 1.0}
+    if isinstance(seeding, str):
+        seeding = (seeding,)
+    if not isinstance(seeding, Mapping):
+        names = list(seeding)
+        share = min(PLAIN_SHARE, 1.0 / max(1, len(names)))
+        seeding = dict.fromkeys((name for name in names if name != DIPOLE), share)
+    for name, share in seeding.items():
+        if name not in (TAO, *SPLITTERS):
+            allowed = ", ".join(map(repr, sorted((TAO, *SPLITTERS))))
+            raise ValueError(f"seeding names {name!r}: allowed are {allowed}.")
+        if not 0.0 <= share <= 1.0:
+            raise ValueError(f"seeding[{name!r}]={share!r}: allowed are shares in [0, 1].")
+    total = math.fsum(seeding.values())
+    if total > 1.0 + 1e-9:
+        raise ValueError(f"seeding={dict(seeding)!r}: the shares add up to {total:g}, above 1.")
+    return {**seeding, DIPOLE: max(0.0, 1.0 - total) + seeding.get(DIPOLE, 0.0)}
+
+
+def slot_origins(n: int, shares: Mapping[str, float]) -> list[str]:
+    """Return which splitter grows each slot of a population.
+
+    Parameters
+    ----------
+    n : int, at least 0
+        Number of slots.
+    shares : mapping of str to float
+        From `seeding_shares`.
+
+    Returns
+    -------
+    list of str, of length n
+        Whole parts of the shares; the rest goes to those that would get none, then by remainders.
+    """
+    exact = {name: n * share for name, share in shares.items()}
+    counts = {name: math.floor(amount + 1e-9) for name, amount in exact.items()}
+    by_need = sorted(
+        exact, key=lambda name: (counts[name] > 0 or exact[name] <= 0.0, counts[name] - exact[name])
+    )
+    for name in by_need[: n - sum(counts.values())]:
+        counts[name] += 1
+    return [name for name, count in counts.items() for _ in range(count)]
+
+
+def init_seed(
+    dataset: Dataset,
+    size_penalty: float,
+    splitter: str | Splitter,
+    stream: np.ndarray,
+    *,
+    C: tuple[float, float] = (0.1, 10.0),
+    penalty: str = "l2",
+    min_rows: int = 5,
+    seconds: float | None = None,
+) -> Individual:
+    """Make one individual by another algorithm.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    size_penalty : float, at least 0
+        Charge for one node.
+    splitter : str or Splitter
+        ``"tao"`` for `init_tao`; otherwise what finds the hyperplanes of a tree that is grown
+        greedily (`init_greedy`).
+    stream : ndarray of shape (1,), uint64
+        Random state.
+    C : tuple of two floats above 0, default=(0.1, 10.0)
+        Bounds of the cost of a row's loss in the classifiers of ``"tao"``.
+    penalty : {"l2", "l1"}, default="l2"
+        Their penalty.
+    min_rows : int, at least 2, default=5
+        Nodes with fewer rows are leaves.
+    seconds : float, optional
+        What the optimization of ``"tao"`` may take.
+
+    Returns
+    -------
+    Individual
+        Its fitness is not yet evaluated.
+    """
+    if splitter == TAO:
+        limits: dict[str, Any] = {"min_rows": min_rows, "seconds": seconds}
+        return init_tao(dataset, size_penalty, stream, C, penalty, **limits)
+    return init_greedy(dataset, size_penalty, splitter, stream, min_rows=min_rows)
+
+
+def init_greedy(
+    dataset: Dataset,
+    size_penalty: float,
+    splitter: str | Splitter,
+    stream: np.ndarray,
+    criterion: str | None = None,
+    max_rows: int = 16_384,
+    max_depth: int = 10,
+    min_rows: int = 5,
+) -> Individual:
+    """Make one individual by growing a tree greedily.
+
+    The tree is grown on a bootstrap sample of the rows, to a depth that is uniform in
+    1, ..., `max_depth`, so that seeds differ; then its subtrees that do not pay for their nodes on
+    all rows become leaves.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    size_penalty : float, at least 0
+        Charge for one node.
+    splitter : str or Splitter
+        Finds the hyperplanes.
+    stream : ndarray of shape (1,), uint64
+        Random state.
+    criterion : str, optional
+        Name of a criterion; by default entropy for classes and squared error for targets.
+    max_rows : int, at least 1, default=16_384
+        Most draws of the bootstrap sample.
+    max_depth : int, at least 1, default=10
+        Greatest depth of a seed.
+    min_rows : int, at least 2, default=5
+        Nodes with fewer rows are leaves.
+
+    Returns
+    -------
+    Individual
+        Its fitness is not yet evaluated.
+    """
+    rng = as_generator(stream)
+    individual = grow_on_sample(
+        bootstrap(dataset, rng, max_rows),
+        dataset,
+        as_splitter(splitter),
+        stream,
+        criterion,
+        max_depth=int(rng.integers(1, max_depth + 1)),
+        min_samples_split=min_rows,
+    )
+    return prune(individual, dataset, size_penalty)[0]
+
+
+def init_from_tree(dataset: Dataset, size_penalty: float, tree: Any) -> Individual:
+    """Make one individual of a tree that was found elsewhere.
+
+    Its leaves predict what the training rows that reach them say; its subtrees that do not pay for
+    their nodes become leaves.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    size_penalty : float, at least 0
+        Charge for one node.
+    tree : ObliqueTree, or a fitted estimator with a ``tree_``
+        Over raw features; the estimator is one of this package, or one of scikit-learn's decision
+        trees.
+
+    Returns
+    -------
+    Individual
+        Its fitness is not yet evaluated.
+
+    Raises
+    ------
+    ValueError
+        If the tree is none of these, or over another number of features.
+    """
+    weights, thresholds, subtree_size = raw_tree(tree)
+    n_features = dataset.X.shape[1]
+    if weights.shape[1] != n_features:
+        raise ValueError(
+            f"initial_trees holds a tree over {weights.shape[1]} features: the rows have "
+            f"{n_features}."
+        )
+    individual = make_individual(
+        dataset, weights * dataset.scale, thresholds - weights @ dataset.mean, subtree_size
+    )
+    return prune(individual, dataset, size_penalty)[0]
+
+
+def raw_tree(tree: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return weights, thresholds and subtree sizes of the forms of a tree that users hand in."""
+    found = getattr(tree, "tree_", tree)
+    if isinstance(found, ObliqueTree):
+        return found.weights, found.thresholds, found.subtree_size
+    if not hasattr(found, "children_left"):
+        raise ValueError(
+            f"initial_trees holds {tree!r}: allowed are ObliqueTree, and fitted estimators of this "
+            "package or of scikit-learn that have one tree."
+        )
+    # scikit-learn's nodes stand in prefix order, as ours do.
+    is_split = found.children_left >= 0
+    end = np.arange(1, found.node_count + 1)
+    for k in reversed(np.flatnonzero(is_split)):
+        end[k] = end[found.children_right[k]]
+    weights = np.zeros((found.node_count, found.n_features))
+    weights[is_split, found.feature[is_split]] = 1.0
+    thresholds = np.where(is_split, found.threshold, 0.0)
+    return weights, thresholds, (end - np.arange(found.node_count)).astype(np.int32)

@@ -1,0 +1,135 @@
+"""Seeds that are optimized as whole trees before the evolution begins.
+
+A deep tree is optimized alternately and cut, a little at a time, until the links that are left pay
+for their nodes. After each cut the nodes above take over what the lost ones did, so the small tree
+is far better than one that is cut at once, or grown to its size.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evotree.operators.initialization.growth import grow_on_sample
+from evotree.operators.initialization.resampling import bootstrap
+from evotree.operators.pruning.held_out import critical_alphas
+from evotree.operators.pruning.penalized import (
+    kept_nodes,
+    node_risk,
+    prune,
+    prune_marked,
+    weakest_links,
+)
+from evotree.operators.refinement.refiners import NODE_ROWS, draw_linear
+from evotree.operators.refinement.tao import tao_sweep
+from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.linear import Linear
+from evotree.rng import as_generator
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.individual import Individual
+
+_KEPT = 0.75  # of the leaves, when a tree is cut
+_SWEEPS = 2  # between cuts
+_GROWN_C = 0.05  # of the classifiers that grow a tree
+_WORTHLESS = 0.1  # of the charge for a node
+
+
+def cut_gently(individual: Individual, dataset: Dataset, size_penalty: float) -> bool:
+    """Cut weakest links that do not pay for their nodes, but not many at once.
+
+    Parameters
+    ----------
+    individual : Individual
+        Changed in place. It becomes the smallest tree of minimal cost-complexity pruning (Breiman
+        et al. 1984, chapter 3) that has three quarters of its leaves, or the next smaller one if
+        there is none.
+    dataset : Dataset
+        Training rows.
+    size_penalty : float, at least 0
+        Charge for one node.
+
+    Returns
+    -------
+    bool
+        Whether anything was cut.
+    """
+    risk = node_risk(individual.counts, dataset.n_classes)
+    collapse_at = weakest_links(risk, individual.subtree_size)
+    whole = 1.0 if dataset.n_classes else risk[0]
+    charge = 2.0 * size_penalty * whole  # a link is two nodes
+    chosen = -1.0
+    for alpha in critical_alphas(collapse_at, individual.subtree_size):
+        kept = kept_nodes(individual.subtree_size, collapse_at <= alpha)[0].size
+        if alpha > charge or (chosen >= 0.0 and kept < _KEPT * len(individual)):
+            break
+        if kept < len(individual):
+            chosen = alpha
+    if chosen >= 0.0:
+        prune_marked(individual, dataset, collapse_at <= chosen)
+    return chosen >= 0.0
+
+
+def init_tao(
+    dataset: Dataset,
+    size_penalty: float,
+    stream: np.ndarray,
+    C: tuple[float, float] = (0.1, 10.0),
+    penalty: str = "l2",
+    max_rows: int = 16_384,
+    max_depth: int = 12,
+    min_rows: int = 5,
+    seconds: float | None = None,
+) -> Individual:
+    """Make one individual by tree alternating optimization and pruning in turn.
+
+    So that seeds differ, the kind of the grown tree and its rows, and the loss and the C of the
+    classifiers are drawn.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    size_penalty : float, at least 0
+        Charge for one node.
+    stream : ndarray of shape (1,), uint64
+        Random state.
+    C : tuple of two floats above 0, default=(0.1, 10.0)
+        Bounds of the cost of a row's loss.
+    penalty : {"l2", "l1"}, default="l2"
+        Penalty of the weights.
+    max_rows : int, at least 1, default=16_384
+        Most rows that the tree is grown on.
+    max_depth : int, at least 1, default=12
+        Depth to which it is grown.
+    min_rows : int, at least 2, default=5
+        Nodes with fewer rows are leaves.
+    seconds : float, optional
+        When so many have passed, no sweep begins, and the tree is pruned as it is.
+
+    Returns
+    -------
+    Individual
+        Its fitness is not yet evaluated.
+    """
+    end = math.inf if seconds is None else time.perf_counter() + seconds
+    rng = as_generator(stream)
+    splitter = Axis() if rng.uniform() < 0.5 else Linear(C=_GROWN_C)
+    sample = bootstrap(dataset, rng, max_rows)
+    individual = grow_on_sample(
+        sample, dataset, splitter, stream, max_depth=max_depth, min_samples_split=min_rows
+    )
+    classifier = draw_linear(C, penalty, stream)
+    # Trees of targets grow as far as rows allow; nearly all of their leaves are worth nothing.
+    prune(individual, dataset, 0.0 if dataset.n_classes else _WORTHLESS * size_penalty)
+    while True:
+        for sweep in range(_SWEEPS):
+            if time.perf_counter() >= end:
+                return prune(individual, dataset, size_penalty)[0]
+            tao_sweep(individual, dataset, classifier, monotone=sweep > 0, max_rows=NODE_ROWS)
+        if not cut_gently(individual, dataset, size_penalty):
+            return individual

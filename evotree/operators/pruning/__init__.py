@@ -1,0 +1,1 @@
+"""What cuts trees back: by a penalty for nodes, or by held-out rows."""

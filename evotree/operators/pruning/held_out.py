@@ -1,0 +1,371 @@
+"""Rules of pruning: the nested sequence of prunings of a tree, and the choice of one by other rows.
+
+Minimal cost-complexity pruning has a cheapest pruning for every alpha, the price of a leaf (Breiman
+et al. 1984, chapter 3). One tree of this sequence is chosen by rows that the tree was not grown on,
+held out (`prune_held_out`) or in turn (`prune_cross_validated`). `prune_reduced_error` looks at the
+held-out rows alone (Quinlan 1987).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evotree._jit import kernel
+from evotree.operators.pruning.penalized import cheapest, node_risk, weakest_links
+from evotree.rng import as_generator
+from evotree.tree import ObliqueTree, project
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.individual import Individual
+
+# Alphas, or losses, that differ by less than this share of the highest agree but for rounding.
+_ROUNDING = 1e-12
+
+
+@kernel
+def add_sequence(values, first, subtree_size, sums):
+    """Add up values over the leaves of each tree of a nested sequence; see `sequence_sums`."""
+    n_trees, n_values = sums.shape
+    until = np.empty(subtree_size.shape[0], dtype=np.int64)
+    until[0] = n_trees
+    # A node is a leaf of the trees from its own collapse to that of a node above it: what it adds
+    # to the first of them it takes away after the last.
+    for k in range(subtree_size.shape[0]):
+        if subtree_size[k] > 1:
+            until[k + 1] = min(first[k], until[k])
+            until[k + 1 + subtree_size[k + 1]] = until[k + 1]
+        if first[k] < until[k]:
+            for v in range(n_values):
+                sums[first[k], v] += values[k, v]
+                if until[k] < n_trees:
+                    sums[until[k], v] -= values[k, v]
+    for i in range(1, n_trees):
+        for v in range(n_values):
+            sums[i, v] += sums[i - 1, v]
+
+
+def sequence_sums(
+    values: np.ndarray, collapse_at: np.ndarray, subtree_size: np.ndarray, alphas: np.ndarray
+) -> np.ndarray:
+    """Add up values over the leaves of each tree of a nested sequence, in one pass.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_nodes, n_values), float64
+        What a node adds where it is a leaf.
+    collapse_at : ndarray of shape (n_nodes,)
+        From `weakest_links`.
+    subtree_size : ndarray of shape (n_nodes,), int32
+        Sizes of subtrees.
+    alphas : ndarray of shape (n_trees,)
+        The trees, by rising alpha; infinity is the root alone.
+
+    Returns
+    -------
+    ndarray of shape (n_trees, n_values)
+        The sums.
+    """
+    first = np.searchsorted(alphas, collapse_at)
+    first[subtree_size == 1] = 0
+    sums = np.zeros((alphas.shape[0], values.shape[1]))
+    add_sequence(values, first, subtree_size, sums)
+    return sums
+
+
+@kernel
+def is_exposed(collapse_at, subtree_size):
+    """Mark the internal nodes that become leaves in the sequence before a node above them does."""
+    above = np.full(subtree_size.shape[0], np.inf)
+    exposed = np.zeros(subtree_size.shape[0], dtype=np.bool_)
+    for k in range(subtree_size.shape[0]):
+        if subtree_size[k] > 1:
+            exposed[k] = collapse_at[k] < above[k]
+            above[k + 1] = min(collapse_at[k], above[k])
+            above[k + 1 + subtree_size[k + 1]] = above[k + 1]
+    return exposed
+
+
+def critical_alphas(collapse_at: np.ndarray, subtree_size: np.ndarray) -> np.ndarray:
+    """Return the alphas at which the cheapest pruning changes, one for each tree of the sequence.
+
+    Parameters
+    ----------
+    collapse_at : ndarray of shape (n_nodes,)
+        From `weakest_links`.
+    subtree_size : ndarray of shape (n_nodes,), int32
+        Sizes of subtrees.
+
+    Returns
+    -------
+    ndarray of shape (n_trees,)
+        Rising from 0. Numbers that agree but for rounding are one, the highest of them.
+    """
+    links = collapse_at[is_exposed(collapse_at, subtree_size)]
+    alphas = np.unique(np.append(0.0, links[links > 0.0]))
+    return alphas[np.append(np.diff(alphas) > _ROUNDING * alphas[-1], True)]
+
+
+def cost_complexity_path(
+    risk: np.ndarray, subtree_size: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sequence of minimal cost-complexity pruning.
+
+    It is scikit-learn's ``cost_complexity_pruning_path`` but for links of one alpha, which are cut
+    together here, as Breiman et al. have it, and there one after the other.
+
+    Parameters
+    ----------
+    risk : ndarray of shape (n_nodes,)
+        Risks of the nodes as leaves (`node_risk`).
+    subtree_size : ndarray of shape (n_nodes,), int32
+        Sizes of subtrees.
+
+    Returns
+    -------
+    ccp_alphas : ndarray of shape (n_trees,)
+        Rising from 0; the last one leaves the root alone.
+    impurities : ndarray of shape (n_trees,)
+        Risk of the cheapest pruning for each alpha.
+    """
+    collapse_at = weakest_links(risk, subtree_size)
+    alphas = critical_alphas(collapse_at, subtree_size)
+    return alphas, sequence_sums(risk[:, None], collapse_at, subtree_size, alphas)[:, 0]
+
+
+@kernel
+def add_losses(
+    X, y, sample_weight, weights, thresholds, subtree_size, prediction, losses, square_losses
+):
+    """Add the loss of each row, and its square, at every node on the row's way; see `node_losses`.
+
+    The loss is 0 or 1 for classes, the squared error for targets, floating-point numbers.
+    """
+    for i in range(X.shape[0]):
+        k = 0
+        while True:
+            if isinstance(y[i], float):
+                loss = (y[i] - prediction[k]) * (y[i] - prediction[k])
+            else:
+                loss = np.float64(y[i] != prediction[k])
+            losses[k] += sample_weight[i] * loss
+            square_losses[k] += sample_weight[i] * loss * loss
+            if subtree_size[k] == 1:
+                break
+            if project(weights[k], X, i) <= thresholds[k]:
+                k += 1
+            else:
+                k += 1 + subtree_size[k + 1]
+
+
+def node_losses(tree: ObliqueTree, held_out: Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """Return what every node would lose on the rows that reach it if it were a leaf.
+
+    Parameters
+    ----------
+    tree : ObliqueTree
+        In the units of the rows; its nodes predict the first of the classes with the highest value,
+        or the value.
+    held_out : Dataset
+        Rows that the tree was not grown on.
+
+    Returns
+    -------
+    losses : ndarray of shape (n_nodes,)
+        Weighted sums of the misclassified rows, or of the squared errors.
+    square_losses : ndarray of shape (n_nodes,)
+        Weighted sums of the squares of these losses.
+    """
+    values = tree.values
+    prediction = values.argmax(axis=1) if held_out.n_classes > 0 else values[:, 0].copy()
+    losses, square_losses = np.zeros(len(tree)), np.zeros(len(tree))
+    add_losses(
+        held_out.X,
+        held_out.y,
+        held_out.sample_weight,
+        tree.weights,
+        tree.thresholds,
+        tree.subtree_size,
+        prediction,
+        losses,
+        square_losses,
+    )
+    return losses, square_losses
+
+
+def choose_tree(
+    losses: np.ndarray, square_losses: np.ndarray, weight: float, standard_errors: float
+) -> int:
+    """Choose one of a sequence of ever smaller trees by the k-SE rule.
+
+    Breiman et al. (1984, section 3.4.3): the smallest tree whose mean loss is at most k standard
+    errors above the lowest. The standard error of the mean loss is ``sqrt(e (1 - e) / n)`` for a
+    share e of misclassified rows, the root of the losses' variance over n in both tasks; a row of
+    weight 2 counts as two.
+
+    Parameters
+    ----------
+    losses, square_losses : ndarray of shape (n_trees,)
+        Weighted sums of the rows' losses and of their squares.
+    weight : float, above 0
+        Weight of the rows.
+    standard_errors : float, at least 0
+        The k; 0 chooses the best tree, the smallest of equals.
+
+    Returns
+    -------
+    int
+        Position of the tree.
+    """
+    mean = losses / weight
+    best = np.flatnonzero(mean <= mean.min() + _ROUNDING * mean.max())[-1]
+    variance = max(0.0, square_losses[best] / weight - mean[best] ** 2)
+    limit = mean[best] + standard_errors * np.sqrt(variance / weight)
+    return int(np.flatnonzero(mean <= limit)[-1])
+
+
+def prune_held_out(
+    tree: ObliqueTree, risk: np.ndarray, held_out: Dataset, standard_errors: float = 0.0
+) -> np.ndarray:
+    """Choose a tree of the cost-complexity sequence by rows held out (Breiman et al. 1984, 3.4.1).
+
+    Parameters
+    ----------
+    tree : ObliqueTree
+        In the units of the rows.
+    risk : ndarray of shape (n_nodes,)
+        Risks of its nodes on the rows it was grown on
+        (`evotree.operators.pruning.penalized.node_risk`).
+    held_out : Dataset
+        Other rows.
+    standard_errors : float, at least 0, default=0.0
+        See `choose_tree`.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,), bool
+        True where a subtree becomes a leaf; without any row held out, where it gains nothing.
+    """
+    collapse_at = weakest_links(risk, tree.subtree_size)
+    alphas = critical_alphas(collapse_at, tree.subtree_size)
+    if held_out.X.shape[0] == 0:
+        return collapse_at <= 0.0
+    values = np.column_stack(node_losses(tree, held_out))
+    sums = sequence_sums(values, collapse_at, tree.subtree_size, alphas)
+    chosen = choose_tree(sums[:, 0], sums[:, 1], held_out.total_weight, standard_errors)
+    return collapse_at <= alphas[chosen]
+
+
+def assign_folds(dataset: Dataset, n_folds: int, stream: np.ndarray) -> np.ndarray:
+    """Deal the rows out to folds at random, those of each class evenly.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The rows.
+    n_folds : int, at least 1
+        Number of folds.
+    stream : ndarray of shape (1,), uint64
+        Random state, advanced.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), int
+        Number of each row's fold; the folds' sizes differ by at most one row, and so do the numbers
+        of their rows of each class.
+    """
+    dealt = as_generator(stream).permutation(dataset.X.shape[0])
+    if dataset.n_classes > 0:
+        dealt = dealt[np.argsort(dataset.y[dealt], kind="stable")]
+    folds = np.empty(dealt.shape[0], dtype=np.int64)
+    folds[dealt] = np.arange(dealt.shape[0]) % n_folds
+    return folds
+
+
+def prune_cross_validated(
+    individual: Individual,
+    dataset: Dataset,
+    grow_on: Callable[[Dataset], Individual],
+    *,
+    n_folds: int = 10,
+    standard_errors: float = 0.0,
+    criterion: str | None = None,
+    stream: np.ndarray,
+) -> np.ndarray:
+    """Choose a tree of the cost-complexity sequence by cross-validation.
+
+    Breiman et al. (1984, section 3.4.2): a tree is grown on the rows outside each fold, and pruned
+    for the geometric means of the main tree's successive alphas; the losses of all folds together
+    choose the alpha.
+
+    Parameters
+    ----------
+    individual : Individual
+        The main tree, grown on all rows.
+    dataset : Dataset
+        Its rows.
+    grow_on : callable
+        Grows a tree on a data set, as the main tree was grown.
+    n_folds : int, at least 2, default=10
+        Number of folds; not more than there are rows.
+    standard_errors : float, at least 0, default=0.0
+        See `choose_tree`.
+    criterion : str or None, default=None
+        Name of the criterion that is the risk (`evotree.operators.pruning.penalized.node_risk`).
+    stream : ndarray of shape (1,), uint64
+        Random state; the folds are drawn from it.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,), bool
+        True where a subtree of the main tree becomes a leaf.
+
+    Raises
+    ------
+    ValueError
+        If `n_folds` is below 2.
+    """
+    if n_folds < 2:
+        raise ValueError(f"n_folds={n_folds}: allowed are integers of at least 2.")
+    n_classes = dataset.n_classes
+    collapse_at = weakest_links(
+        node_risk(individual.counts, n_classes, criterion), individual.subtree_size
+    )
+    alphas = critical_alphas(collapse_at, individual.subtree_size)
+    n_folds = min(n_folds, dataset.X.shape[0])
+    folds = assign_folds(dataset, n_folds, stream)
+    if n_folds < 2 or alphas.shape[0] == 1:
+        return collapse_at <= 0.0
+    typical = np.append(np.sqrt(alphas[:-1] * alphas[1:]), np.inf)
+    sums = np.zeros((alphas.shape[0], 2))
+    for fold in range(n_folds):
+        tree = grow_on(dataset.take(folds != fold))
+        values = np.column_stack(node_losses(tree, dataset.take(folds == fold)))
+        links = weakest_links(node_risk(tree.counts, n_classes, criterion), tree.subtree_size)
+        sums += sequence_sums(values, links, tree.subtree_size, typical)
+    chosen = choose_tree(sums[:, 0], sums[:, 1], dataset.total_weight, standard_errors)
+    return collapse_at <= alphas[chosen]
+
+
+def prune_reduced_error(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
+    """Mark the subtrees whose loss on rows held out is not below that of a leaf in their place.
+
+    Bottom-up (Quinlan 1987), so that the rest is the smallest of the prunings with the
+    lowest loss; a subtree that no row reaches becomes a leaf.
+
+    Parameters
+    ----------
+    tree : ObliqueTree
+        In the units of the rows.
+    held_out : Dataset
+        Rows that the tree was not grown on.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,), bool
+        True where a subtree becomes a leaf.
+    """
+    return cheapest(node_losses(tree, held_out)[0], tree.subtree_size, 0.0)

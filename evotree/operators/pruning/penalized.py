@@ -1,0 +1,359 @@
+"""Pruning: subtrees become leaves, those that do not pay for their nodes.
+
+Every rule of pruning is one question. A node has a risk as if it were a leaf, a tree has the sum of
+the risks of its leaves, and nodes have a price; which pruning is the cheapest? `cheapest` answers
+it for one price, `weakest_links` for all of them (Breiman et al. 1984, chapter 3). The risk makes
+the rule: that of the training rows gives cost-complexity pruning, that of other rows, at no price,
+reduced-error pruning (`evotree.operators.pruning.held_out`).
+
+A pruning is a mask of the nodes whose subtrees become leaves, ``marks``; those inside a marked
+subtree do not matter.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evotree._jit import inner_kernel, kernel
+from evotree.fitness.criteria import (
+    CLASSIFICATION,
+    Criterion,
+    class_ranks,
+    weight_of,
+    weighted_impurity,
+)
+from evotree.operators.structure.nodes import Nodes, Rows, copy_nodes, make_nodes
+from evotree.operators.structure.splice import emit_collapsed, finish
+from evotree.tree import ObliqueTree
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.individual import Individual
+
+_SQUARED_ERROR = int(Criterion.SQUARED_ERROR)
+
+# A split whose gain is below this share of the root's risk changes nothing but for rounding.
+_ROUNDING = 1e-13
+
+
+@kernel
+def cheapest(risk, subtree_size, node_charge):
+    """Mark the subtrees that do not pay for their nodes.
+
+    Bottom-up, a subtree is marked when the risk of its leaves and `node_charge` for each of its
+    nodes are not below those of a leaf in its place; so what remains is the cheapest of all
+    prunings, and the smallest of equals.
+
+    Parameters
+    ----------
+    risk : ndarray of shape (n_nodes,)
+        Risks of the nodes as leaves.
+    subtree_size : ndarray of shape (n_nodes,), int32
+        Sizes of subtrees.
+    node_charge : float
+        Charge for one node, in units of the risk; half of Breiman's alpha for one leaf.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,), bool
+        True where a subtree becomes a leaf.
+    """
+    n = subtree_size.shape[0]
+    cost = np.empty(n)
+    marks = np.zeros(n, dtype=np.bool_)
+    for k in range(n - 1, -1, -1):
+        cost[k] = risk[k] + node_charge
+        if subtree_size[k] > 1:
+            left = k + 1
+            kept = cost[left] + cost[left + subtree_size[left]] + node_charge
+            marks[k] = kept >= cost[k]
+            cost[k] = min(kept, cost[k])
+    return marks
+
+
+@kernel
+def unprofitable(counts, subtree_size, node_charge):
+    """Mark the subtrees whose leaves do not classify enough more weight to pay for their nodes.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_nodes, n_classes)
+        Class weights.
+    subtree_size : ndarray of shape (n_nodes,), int32
+        Sizes of subtrees.
+    node_charge : float
+        Charge for one node, in units of weight.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,), bool
+        True where a subtree becomes a leaf; the rest has the highest penalized quality of all
+        prunings.
+    """
+    # The weight of all leaves together is that of the root: minus the weight that is classified
+    # correctly serves as well as the one that is not, and for whole numbers both are exact.
+    risk = np.empty(subtree_size.shape[0])
+    for k in range(subtree_size.shape[0]):
+        best = counts[k, 0]
+        for c in range(1, counts.shape[1]):
+            best = max(best, counts[k, c])
+        risk[k] = -best
+    return cheapest(risk, subtree_size, node_charge)
+
+
+@kernel
+def impurities(criterion, counts):
+    """Return the impurity of every node as a leaf, times its weight.
+
+    Parameters
+    ----------
+    criterion : int
+        A code of `evotree.fitness.criteria.Criterion`, as `node_risk` takes its name.
+    counts : ndarray of shape (n_nodes, n_classes)
+        Class weights; for ``squared_error`` the sums of w, w y and w y**2.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,)
+        At least 0.
+    """
+    risk = np.empty(counts.shape[0])
+    rank = class_ranks(counts[0])
+    for k in range(counts.shape[0]):
+        weight = counts[k, 0] if criterion == _SQUARED_ERROR else weight_of(counts[k])
+        risk[k] = weighted_impurity(criterion, counts[k], weight, rank)
+    return risk
+
+
+def node_risk(counts: np.ndarray, n_classes: int, criterion: str | None = None) -> np.ndarray:
+    """Return the risk R(t) of every node as if it were a leaf, as a share of the whole weight.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_nodes, n_classes), or (n_nodes, 3) for regression
+        Class weights; sums of w, w y and w y**2 for regression (``individual.counts``).
+    n_classes : int
+        Number of classes; 0 for regression.
+    criterion : str or None, default=None
+        Name of a criterion of the task. None means ``"error"``, the misclassified weight, or
+        ``"squared_error"``. Of the criteria that are no sums over leaves, ``"gain_ratio"`` stands
+        for the entropy, ``"twoing"`` and ``"max_minority"`` for the misclassified weight. The
+        classes' numbers in ``"sum_of_variances"`` are those of the root.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,)
+        Risks in the units of scikit-learn's ``ccp_alpha``.
+
+    Raises
+    ------
+    ValueError
+        If the criterion is none of the task's, or no function of `counts`: ``"absolute_error"``.
+    """
+    allowed = CLASSIFICATION if n_classes > 0 else ("squared_error",)
+    if criterion is None:
+        criterion = "error" if n_classes > 0 else "squared_error"
+    if criterion not in allowed:
+        raise ValueError(f"criterion={criterion!r}: allowed are {', '.join(map(repr, allowed))}.")
+    weight = counts[0].sum() if n_classes > 0 else counts[0, 0]
+    return impurities(Criterion[criterion.upper()], counts) / weight
+
+
+@inner_kernel
+def merge_heaps(a, b, alpha, child):
+    """Merge two skew heaps, the highest alpha on top (Sleator and Tarjan 1986); return the top."""
+    if a < 0 or b < 0:
+        return max(a, b)
+    if alpha[a] < alpha[b]:
+        a, b = b, a
+    top = a
+    while True:
+        lower = child[a, 1]
+        child[a, 1] = child[a, 0]
+        if lower < 0:
+            child[a, 0] = b
+            return top
+        if alpha[lower] < alpha[b]:
+            lower, b = b, lower
+        child[a, 0] = lower
+        a = lower
+
+
+@kernel
+def weakest_links(risk, subtree_size):
+    """Return the alpha from which on each node is a leaf in minimal cost-complexity pruning.
+
+    The cheapest pruning for alpha, the charge for one leaf, collapses the nodes whose number is at
+    most alpha; these prunings are Breiman's nested sequence T(alpha), the smallest of equals
+    (Breiman et al. 1984, section 3.3). Instead of cutting the weakest link of the whole tree again
+    and again, the nodes are visited bottom-up: the cost of the branch below a node is piecewise
+    linear in alpha, with a bend where a link below is cut, and meets the cost of the node as a leaf
+    once. Bends beyond that point are dropped, each once; heaps that merge hold the others. That
+    takes O(n log n) for any shape of tree.
+
+    Parameters
+    ----------
+    risk : ndarray of shape (n_nodes,)
+        Risks of the nodes as leaves.
+    subtree_size : ndarray of shape (n_nodes,), int32
+        Sizes of subtrees.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,)
+        Infinity at leaves. Below 0 where even more leaves have a higher risk than the node.
+    """
+    n = subtree_size.shape[0]
+    alpha = np.full(n, np.inf)
+    child = np.full((n, 2), -1, dtype=np.int64)
+    heap = np.full(n, -1, dtype=np.int64)  # of the links that are cut before their node
+    fall = np.zeros(n)  # of the risk where a link is not yet cut, and
+    growth = np.zeros(n, dtype=np.int64)  # by how many leaves there are more
+    nothing = _ROUNDING * abs(risk[0])
+    for k in range(n - 1, -1, -1):
+        if subtree_size[k] == 1:
+            continue
+        left = k + 1
+        right = left + subtree_size[left]
+        top = merge_heaps(heap[left], heap[right], alpha, child)
+        branch_risk, more_leaves = risk[left] + risk[right], 1
+        while True:
+            gain = risk[k] - branch_risk
+            alpha[k] = gain / more_leaves if abs(gain) > nothing else 0.0
+            if top < 0 or alpha[k] >= alpha[top]:
+                break
+            branch_risk -= fall[top]
+            more_leaves += growth[top]
+            top = merge_heaps(child[top, 0], child[top, 1], alpha, child)
+        fall[k] = risk[k] - branch_risk
+        growth[k] = more_leaves
+        child[k, 0], child[k, 1] = top, -1
+        heap[k] = k
+    return alpha
+
+
+@kernel
+def kept_nodes(subtree_size, marks):
+    """Return the nodes that a pruning keeps, in order, and the sizes of their subtrees after it."""
+    n = subtree_size.shape[0]
+    kept = np.empty(n, dtype=np.int32)
+    size = np.empty(n, dtype=np.int32)
+    k = m = 0
+    while k < n:
+        kept[m] = k
+        size[m] = np.int32(marks[k] or subtree_size[k] == 1)  # 0 where internal, for now
+        k += subtree_size[k] if size[m] == 1 else 1
+        m += 1
+    for k in range(m - 1, -1, -1):
+        if size[k] == 0:
+            left = k + 1
+            size[k] = 1 + size[left] + size[left + size[left]]
+    return kept[:m], size[:m]
+
+
+def prune_tree(tree: ObliqueTree, marks: np.ndarray) -> ObliqueTree:
+    """Return a tree without a partition in which the marked subtrees are leaves.
+
+    Parameters
+    ----------
+    tree : ObliqueTree
+        Read only.
+    marks : ndarray of shape (n_nodes,), bool
+        The subtrees to collapse.
+
+    Returns
+    -------
+    ObliqueTree
+        With arrays of its own; its leaves predict what the collapsed nodes do.
+    """
+    kept, size = kept_nodes(tree.subtree_size, marks)
+    weights, thresholds = tree.weights[kept], tree.thresholds[kept]
+    weights[size == 1] = 0.0
+    thresholds[size == 1] = 0.0
+    return ObliqueTree(weights, thresholds, size, tree.values[kept])
+
+
+@kernel
+def collapse(
+    X, y, sample_weight, weights, thresholds, subtree_size, order, start, end, counts, marks
+):
+    """Return a copy of a tree whose marked subtrees are leaves.
+
+    Parameters
+    ----------
+    X, y, sample_weight : ndarray of shapes (n, d), (n,) and (n,)
+        Training rows.
+    weights, thresholds, subtree_size, order, start, end, counts : ndarray
+        The tree and its partition; read only.
+    marks : ndarray of shape (n_nodes,), bool
+        The subtrees to collapse; marks inside a collapsed one do not matter.
+
+    Returns
+    -------
+    tuple of ndarray
+        The fields of a `Nodes`, the new tree and its partition.
+    """
+    n = subtree_size.shape[0]
+    rows = Rows(X, y, sample_weight)
+    source = Nodes(weights, thresholds, subtree_size, order, start, end, counts)
+    out = make_nodes(n, X.shape[1], counts.shape[1], order.copy())
+    m = copied = 0
+    for k in range(n):
+        if k >= copied and marks[k]:
+            m = copy_nodes(source, copied, k, out, m)
+            m = emit_collapsed(rows, out, m, start[k], end[k])
+            copied = k + subtree_size[k]
+    return finish(out, copy_nodes(source, copied, n, out, m))
+
+
+def prune_marked(individual: Individual, dataset: Dataset, marks: np.ndarray) -> tuple[Individual]:
+    """Collapse the marked subtrees of an individual.
+
+    Parameters
+    ----------
+    individual : Individual
+        Changed in place; its arrays are replaced, not written.
+    dataset : Dataset
+        Its training rows.
+    marks : ndarray of shape (n_nodes,), bool
+        The subtrees to collapse.
+
+    Returns
+    -------
+    tuple of one Individual
+        The individual; its fitness is deleted where something was cut.
+    """
+    if marks.any():
+        individual.replace(
+            collapse(dataset.X, dataset.y, dataset.sample_weight, *individual.nodes(), marks)
+        )
+    return (individual,)
+
+
+def prune(individual: Individual, dataset: Dataset, size_penalty: float) -> tuple[Individual]:
+    """Choose the sizes of the subtrees by the fitness: what does not pay for its nodes is cut.
+
+    Parameters
+    ----------
+    individual : Individual
+        Changed in place; its arrays are replaced, not written.
+    dataset : Dataset
+        Training rows.
+    size_penalty : float, at least 0
+        Charge for one node, as a share of the total weight; of the whole squared error for
+        regression.
+
+    Returns
+    -------
+    tuple of one Individual
+        The individual; its fitness is deleted where something was cut.
+    """
+    counts, subtree_size = individual.counts, individual.subtree_size
+    if dataset.n_classes > 0:
+        marks = unprofitable(counts, subtree_size, size_penalty * dataset.total_weight)
+    else:
+        risk = impurities(_SQUARED_ERROR, counts)
+        marks = cheapest(risk, subtree_size, size_penalty * counts[0, 2])
+    return prune_marked(individual, dataset, marks)

@@ -1,0 +1,1 @@
+"""What improves a tree locally, and which individuals it improves."""

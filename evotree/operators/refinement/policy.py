@@ -1,0 +1,275 @@
+"""Local refinement: which individuals are polished, when, by what, and what came of it.
+
+An evolution that refines some of its members is a memetic algorithm (Moscato 1989, "On evolution,
+search, optimization, genetic algorithms and martial arts: towards memetic algorithms").
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from evotree.individual import Outcome
+from evotree.operators.pruning.penalized import prune
+from evotree.operators.refinement.refiners import Refiner, make_refiner
+from evotree.operators.splitters.linear_fit import PENALTIES
+from evotree.rng import uniform
+
+if TYPE_CHECKING:
+    from deap import base
+
+    from evotree.dataset import Dataset
+    from evotree.individual import Individual
+
+TARGETS = ("random", "best", "promising")
+"""Names of the ways to choose which individuals are refined."""
+
+
+class Spent(NamedTuple):
+    """What the refinements of a run have taken so far.
+
+    Attributes
+    ----------
+    evaluations : int
+        How many there were.
+    seconds : float
+        How long they took together.
+    """
+
+    evaluations: int = 0
+    seconds: float = 0.0
+
+    def plus(self, refined: Sequence[Individual]) -> Spent:
+        """Return what it is once some more individuals are refined; users' own need not say."""
+        outcomes = [getattr(one, "outcome", None) for one in refined]
+        seconds = math.fsum(outcome.seconds for outcome in outcomes if outcome is not None)
+        return Spent(self.evaluations + len(refined), self.seconds + seconds)
+
+
+NOTHING_SPENT = Spent()
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """Which individuals are refined, when, and by what.
+
+    Parameters
+    ----------
+    operators : str, iterable of str or mapping of str to float, default="tao"
+        Names of refiners (see `make_refiner`), for equal shares or with their shares of the
+        refinements, which need not add up to 1. Keys of a mapping may also be refiners.
+    probability : float in [0, 1], default=0.1
+        Share of a generation's offspring that is refined.
+    target : {"random", "best", "promising"}, default="random"
+        Which: any with this chance, the fittest, or the fittest of each structure, structures with
+        the fittest member first. Of the fittest it is one at least, unless the probability is 0.
+    every : int, at least 1, default=1
+        Every how many generations.
+    max_seconds : float or None, default=None
+        No more refinements in the generations after that in which they have taken so long
+        together. A run with such a budget depends on the speed of the machine.
+    max_evaluations : int or None, default=None
+        No more refinements than so many.
+    lamarckian : bool, default=True
+        Whether the refined tree takes the individual's place; otherwise only its fitness does
+        (Baldwinian), so that selection sees what a tree could become.
+    C : float above 0, or tuple of two, default=(0.1, 10.0)
+        Cost of a row's loss in the linear classifiers of ``"tao"`` and ``"linear"``; of two
+        numbers, each refinement draws one between them, log-uniformly.
+    penalty : {"l2", "l1"}, default="l2"
+        Their penalty; "l1" makes weights 0.
+    """
+
+    operators: str | Iterable[str] | Mapping[str | Refiner, float] = "tao"
+    probability: float = 0.1
+    target: str = "random"
+    every: int = 1
+    max_seconds: float | None = None
+    max_evaluations: int | None = None
+    lamarckian: bool = True
+    C: float | tuple[float, float] = (0.1, 10.0)
+    penalty: str = "l2"
+
+    def __post_init__(self) -> None:
+        if self.target not in TARGETS:
+            allowed = ", ".join(map(repr, TARGETS))
+            raise ValueError(f"target={self.target!r}: allowed are {allowed}.")
+        if not 0.0 <= self.probability <= 1.0:
+            raise ValueError(f"probability={self.probability!r}: allowed are numbers in [0, 1].")
+        if self.every < 1:
+            raise ValueError(f"every={self.every!r}: allowed are integers of at least 1.")
+        bounds = self.bounds()
+        if len(bounds) != 2 or not 0.0 < bounds[0] <= bounds[1] < math.inf:
+            raise ValueError(f"C={self.C!r}: allowed are a finite number above 0, or two, rising.")
+        if self.penalty not in PENALTIES:
+            allowed = ", ".join(map(repr, PENALTIES))
+            raise ValueError(f"penalty={self.penalty!r}: allowed are {allowed}.")
+        for name in ("max_seconds", "max_evaluations"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ValueError(f"{name}={value!r}: allowed are numbers above 0, and None.")
+
+    def bounds(self) -> tuple[float, float]:
+        """Return the bounds of C."""
+        return self.C if isinstance(self.C, tuple) else (self.C, self.C)
+
+    def left(self, spent: Spent) -> int | None:
+        """Return how many refinements the budgets still allow; None where there is no limit."""
+        if self.max_seconds is not None and spent.seconds >= self.max_seconds:
+            return 0
+        if self.max_evaluations is None:
+            return None
+        return max(0, self.max_evaluations - spent.evaluations)
+
+    def shares(self) -> dict[str | Refiner, float]:
+        """Return the share of each operator in the refinements; they add up to 1.
+
+        Raises
+        ------
+        ValueError
+            If shares are negative, or all 0.
+        """
+        operators = (self.operators,) if isinstance(self.operators, str) else self.operators
+        if not isinstance(operators, Mapping):
+            operators = dict.fromkeys(operators, 1.0)
+        total = math.fsum(operators.values())
+        if not 0.0 < total < math.inf or min(operators.values()) < 0.0:
+            raise ValueError(
+                f"refinement has the shares {dict(operators)!r}: allowed are numbers of at least "
+                "0, some above."
+            )
+        return {name: share / total for name, share in operators.items()}
+
+
+def as_refinement(
+    refinement: None | str | Iterable[str] | Mapping[Any, float] | Refinement,
+) -> Refinement | None:
+    """Return the refinement that a parameter describes: its operators, or all of it."""
+    if refinement is None or isinstance(refinement, Refinement):
+        return refinement
+    return Refinement(refinement)
+
+
+def make_refiners(refinement: Refinement, size_penalty: float) -> dict[str, tuple[float, Refiner]]:
+    """Return share and refiner of each operator, by name.
+
+    Parameters
+    ----------
+    refinement : Refinement
+        Names the operators.
+    size_penalty : float, at least 0
+        Charge for one node when pruning.
+
+    Returns
+    -------
+    dict of str to tuple
+        Callables go by their ``__name__``, or that of their type, with a number where others have
+        the same.
+    """
+    refiners: dict[str, tuple[float, Refiner]] = {}
+    for operator, share in refinement.shares().items():
+        known = operator
+        if not isinstance(operator, str):
+            known = getattr(operator, "__name__", type(operator).__name__)
+        name, n_alike = str(known), 1
+        while name in refiners:
+            n_alike += 1
+            name = f"{known}{n_alike}"
+        refiners[name] = (
+            share,
+            make_refiner(operator, size_penalty, refinement.bounds(), refinement.penalty),
+        )
+    return refiners
+
+
+def refine(
+    individual: Individual,
+    toolbox: base.Toolbox,
+    dataset: Dataset,
+    refiners: Mapping[str, tuple[float, Refiner]],
+    size_penalty: float,
+    lamarckian: bool = True,
+) -> tuple[Individual]:
+    """Refine an individual by one of several operators; it changes unless its fitness would fall.
+
+    Parameters
+    ----------
+    individual : Individual
+        Evaluated; changed in place. Its attribute ``outcome`` says afterwards what was done.
+        Randomness comes from its stream.
+    toolbox : deap.base.Toolbox
+        Its ``evaluate(individual)`` is used.
+    dataset : Dataset
+        Training rows.
+    refiners : mapping of str to tuple of float and callable
+        Share and refiner, from `make_refiners`.
+    size_penalty : float, at least 0
+        Subtrees that do not pay so much for a node are pruned after the refiner.
+    lamarckian : bool, default=True
+        Whether the tree changes, or its fitness alone.
+
+    Returns
+    -------
+    tuple of one Individual
+        The individual, evaluated.
+    """
+    begin = time.perf_counter()
+    draw = uniform(individual.stream)
+    for name, (share, refiner) in refiners.items():  # noqa: B007
+        draw -= share
+        if draw < 0.0:
+            break
+    trial = individual.clone()
+    refiner(trial, dataset)
+    prune(trial, dataset, size_penalty)
+    trial.fitness.values = toolbox.evaluate(trial)
+    gain = trial.fitness.wvalues[0] - individual.fitness.wvalues[0]
+    if trial.fitness >= individual.fitness:
+        if lamarckian:
+            individual.replace(trial.nodes())
+        individual.fitness.wvalues = trial.fitness.wvalues
+    individual.outcome = Outcome(name, max(gain, 0.0), time.perf_counter() - begin)
+    return (individual,)
+
+
+def choose_for_refinement(
+    individuals: Sequence[Individual],
+    generation: int,
+    spent: Spent = NOTHING_SPENT,
+    *,
+    refinement: Refinement,
+) -> list[Individual]:
+    """Return the individuals of a generation that are to be refined.
+
+    Parameters
+    ----------
+    individuals : sequence of Individual
+        The offspring, evaluated. Randomness comes from the stream of each.
+    generation : int
+        Number of the generation.
+    spent : Spent, default=NOTHING_SPENT
+        What the refinements of the earlier generations have taken.
+    refinement : Refinement
+        Says which, and how much they may take.
+
+    Returns
+    -------
+    list of Individual
+        Trees of more than one node, each once.
+    """
+    left = refinement.left(spent)
+    if generation % refinement.every or left == 0 or refinement.probability == 0.0:
+        return []
+    candidates = [individual for individual in individuals if len(individual) > 1]
+    if refinement.target == "random":
+        drawn = [one for one in candidates if uniform(one.stream) < refinement.probability]
+        return drawn[:left]
+    candidates.sort(key=lambda one: one.fitness.wvalues, reverse=True)
+    if refinement.target == "promising":
+        best_of = {one.subtree_size.tobytes(): one for one in reversed(candidates)}
+        candidates = [one for one in candidates if best_of[one.subtree_size.tobytes()] is one]
+    n_chosen = max(1, round(refinement.probability * len(individuals)))
+    return candidates[: n_chosen if left is None else min(n_chosen, left)]

@@ -1,0 +1,194 @@
+"""Oblique splits by simulated annealing of decision trees, SADT.
+
+Heath, Kasif and Salzberg (1993), "Induction of oblique decision trees", Proceedings of the 13th
+International Joint Conference on Artificial Intelligence.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from evotree._jit import inner_kernel, kernel
+from evotree.fitness.criteria import Criterion
+from evotree.fitness.node import (
+    Node,
+    add,
+    fill_sides,
+    make_split_scratch,
+    score_sides,
+    tree_add,
+    undivided_score,
+)
+from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.base import Split
+from evotree.operators.splitters.cart_lc import standardize
+from evotree.operators.splitters.oc1 import (
+    SAME,
+    centred_split,
+    columns_of,
+    combine,
+    lowest_score,
+    present_classes,
+)
+from evotree.rng import below, uniform
+
+_ABSOLUTE_ERROR = int(Criterion.ABSOLUTE_ERROR)
+
+
+class Plan(NamedTuple):
+    """The parameters of `Annealing` for the kernels."""
+
+    temperature: float
+    cooling: float
+    max_moves: int
+    patience: int
+
+
+@inner_kernel
+def change_sides(node, s, t, scratch):
+    """Move the rows whose sides differ between the distances `s` and `t`; return by how many more.
+
+    Parameters
+    ----------
+    node : Node
+        The node.
+    s, t : ndarray of shape (n,)
+        Signed distances before and after.
+    scratch : SplitScratch
+        Its sides are those of `s`, and then those of `t`.
+
+    Returns
+    -------
+    int
+        How many rows more are on the left side.
+    """
+    y, sample_weight, n_classes = node.y, node.sample_weight, node.n_classes
+    left, right = scratch.left, scratch.right
+    more = 0
+    for i in range(s.shape[0]):
+        if (s[i] > 0.0) != (t[i] > 0.0):
+            sign = 1 if s[i] > 0.0 else -1
+            w = sign * sample_weight[i]
+            add(left, y[i], w, n_classes)
+            add(right, y[i], -w, n_classes)
+            more += sign
+            if node.criterion == _ABSOLUTE_ERROR:
+                rank = scratch.target_rank[i]
+                for side in range(2):
+                    change = w if side == 0 else -w
+                    tree_add(scratch.tree[side, 0], rank, change)
+                    tree_add(scratch.tree[side, 1], rank, change * y[i])
+    return more
+
+
+@kernel
+def search_annealing(node, plan, stream, weights):
+    """Anneal a hyperplane of a node.
+
+    Parameters
+    ----------
+    node : Node
+        The node.
+    plan : Plan
+        Parameters.
+    stream : ndarray of shape (1,), uint64
+        Random state, advanced.
+    weights : ndarray of shape (d,)
+        Written: the normal vector of the best hyperplane seen; 0 where there is none.
+    """
+    n, d = node.X.shape
+    node = present_classes(node)
+    scratch = make_split_scratch(node)
+    Z, usable = columns_of(node.X)
+    mean, scale, a = np.empty(d), np.empty(d), np.zeros(d + 1)
+    standardize(Z, node.sample_weight, usable, mean, scale)
+    floor = lowest_score(node)
+    unit = 1.0 if floor < 0.0 else undivided_score(node, scratch)
+    for u in range(usable.shape[0] - 1):
+        a[usable[u]] = 1.0
+    combine(Z, a, usable, d + 1)
+    s, t = Z[d + 1], Z[d + 2]
+    n_left = fill_sides(node, s, scratch)
+    current = score_sides(node, scratch) if min(n_left, n - n_left) >= node.min_rows else np.inf
+    best, temperature, idle = np.inf, plan.temperature * unit, 0
+    for k in range(plan.max_moves + 1):
+        if current < best - SAME * unit:
+            best, idle = current, 0
+            for m in range(d):
+                weights[m] = a[m] / scale[m]
+        if k == plan.max_moves or idle == plan.patience or best <= floor + SAME * unit:
+            break
+        m, delta = usable[below(stream, usable.shape[0])], uniform(stream) - 0.5
+        for i in range(n):
+            t[i] = s[i] + delta * Z[m, i]
+        more = change_sides(node, s, t, scratch)
+        score = np.inf
+        if min(n_left + more, n - n_left - more) >= node.min_rows:
+            score = score_sides(node, scratch)
+        rise = score - current
+        if score <= current or (
+            temperature > 0.0 and uniform(stream) < math.exp(-rise / temperature)
+        ):
+            s, t, current = t, s, score
+            n_left += more
+            a[m] += delta
+        else:
+            change_sides(node, t, s, scratch)
+        temperature *= plan.cooling
+        idle += 1
+
+
+@dataclass(frozen=True)
+class Annealing:
+    """The best of the hyperplanes that simulated annealing visits, as in SADT (Heath et al. 1993).
+
+    The search begins at the hyperplane of equal coefficients through the centre of the node, its
+    features standardized. A move adds a number uniform in [-0.5, 0.5] to one coefficient, or to the
+    threshold, drawn at random; it is accepted if the criterion does not rise, and with probability
+    ``exp(-rise / temperature)`` otherwise. The temperature falls by a factor with each move. Of the
+    best hyperplane ever visited the threshold is then sought exactly.
+
+    Parameters
+    ----------
+    temperature : float, at least 0, default=0.01
+        Initial temperature, in units of the criterion of the undivided node (of 1 for twoing and
+        the gain ratio).
+    cooling : float in (0, 1], default=0.9995
+        Factor of the temperature for each move.
+    max_moves : int, at least 0, default=30000
+        Most moves.
+    patience : int, at least 1, default=3000
+        Moves after which the search ends if none of them led to a new best hyperplane.
+    """
+
+    temperature: float = 0.01
+    cooling: float = 0.9995
+    max_moves: int = 30_000
+    patience: int = 3000
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        if not 0.0 <= self.temperature < math.inf:
+            raise ValueError(
+                f"temperature={self.temperature!r}: allowed are numbers of at least 0."
+            )
+        if not 0.0 < self.cooling <= 1.0:
+            raise ValueError(f"cooling={self.cooling!r}: allowed are numbers in (0, 1].")
+        for name, least in (("max_moves", 0), ("patience", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, (int, np.integer)) or value < least:
+                raise ValueError(f"{name}={value!r}: allowed are integers of at least {least}.")
+
+    def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
+        """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
+        weights = np.zeros(node.X.shape[1])
+        plan = Plan(
+            float(self.temperature), float(self.cooling), int(self.max_moves), int(self.patience)
+        )
+        search_annealing(node, plan, stream, weights)
+        oblique = centred_split(node, weights)
+        return oblique if oblique is not None else Axis()(node, stream)

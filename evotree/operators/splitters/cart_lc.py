@@ -1,0 +1,249 @@
+"""CART-LC: oblique splits of CART, linear combinations found by coordinate descent.
+
+Breiman, Friedman, Olshen and Stone (1984), "Classification and regression trees", section 5.2.2, as
+Murthy, Kasif and Salzberg (1994), section 2.3, report it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from evotree._jit import inner_kernel, kernel
+from evotree.fitness.bounded_search import bounded_line_search, make_line_scratch
+from evotree.fitness.node import Node, score_distances, undivided_score
+from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.base import Split
+from evotree.operators.splitters.oc1 import (
+    SAME,
+    centred_split,
+    columns_of,
+    combine,
+    lowest_score,
+    move,
+    present_classes,
+)
+from evotree.rng import uniform
+
+STARTS = ("axis", "random")
+"""Names of the hyperplanes to start from: those of CART-LC and of CART-LCr."""
+
+_OFFSETS = (-0.25, 0.0, 0.25)  # gamma in the paper
+
+
+class Plan(NamedTuple):
+    """The parameters of `CartLC` for the kernels."""
+
+    max_cycles: int
+    tol: float
+    elimination: float
+
+
+@inner_kernel
+def standardize(Z, weight, usable, mean, scale):
+    """Give the usable columns but the last the mean 0 and the standard deviation 1.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (d + 3, n)
+        From `columns_of`; changed in place.
+    weight : ndarray of shape (n,)
+        Weights of the rows.
+    usable : ndarray
+        From `columns_of`.
+    mean, scale : ndarray of shape (d,)
+        Written: the standardized columns are ``(X - mean) / scale``; 0 and 1 for the others.
+    """
+    total = 0.0
+    for i in range(weight.shape[0]):
+        total += weight[i]
+    for m in range(mean.shape[0]):
+        mean[m], scale[m] = 0.0, 1.0
+    for u in range(usable.shape[0] - 1):
+        m = usable[u]
+        average = variance = 0.0
+        for i in range(weight.shape[0]):
+            average += weight[i] / total * Z[m, i]
+        for i in range(weight.shape[0]):
+            Z[m, i] -= average
+            variance += weight[i] / total * Z[m, i] * Z[m, i]
+        mean[m] = average
+        if variance > 0.0:
+            scale[m] = math.sqrt(variance)
+            for i in range(weight.shape[0]):
+                Z[m, i] /= scale[m]
+
+
+@inner_kernel
+def aim(Z, r, m, offset):
+    """Write the line of ``v - delta (z_m + offset) <= c``, delta running, into `r` and `Z`."""
+    last = r.shape[0] - 1
+    for k in range(last + 1):
+        r[k] = 0.0
+    r[m] = -1.0
+    r[last] -= offset
+    for i in range(Z.shape[1]):
+        Z[last + 2, i] = -(Z[m, i] + offset)
+
+
+@inner_kernel
+def improve(node, Z, usable, b, r, m, current, same, line):
+    """Take the best step for a coefficient, or for the threshold, the last; return the score."""
+    last = b.shape[0] - 1
+    score, best_delta, best_offset = np.inf, 0.0, 0.0
+    for offset in _OFFSETS:
+        if m < last or offset == 0.0:
+            aim(Z, r, m, offset)
+            known = min(score, current + same)
+            found, delta = bounded_line_search(node, Z[last + 1], Z[last + 2], known, line)
+            if found < score - same:
+                score, best_delta, best_offset = found, delta, offset
+    if score > current + same:
+        return current
+    aim(Z, r, m, best_offset)
+    move(Z, b, usable, last + 2, best_delta, r)
+    return min(score, current)
+
+
+@inner_kernel
+def eliminate(node, Z, usable, b, limit, line):
+    """Set coefficients to 0, the least missed one each time, while the score is below `limit`.
+
+    The threshold follows; it is not sought again where the last trial fails.
+    """
+    last = b.shape[0] - 1
+    n_left = 0
+    for u in range(usable.shape[0] - 1):
+        n_left += b[usable[u]] != 0.0
+    while n_left > 1:
+        score, best_m, best_cut = limit, -1, 0.0
+        for u in range(usable.shape[0] - 1):
+            m = usable[u]
+            if b[m] != 0.0:
+                for i in range(Z.shape[1]):
+                    Z[last + 2, i] = Z[last + 1, i] - b[m] * Z[m, i]
+                found, cut = bounded_line_search(node, Z[last + 2], Z[last], score, line)
+                if found < score:
+                    score, best_m, best_cut = found, m, cut
+        if best_m < 0:
+            return
+        for i in range(Z.shape[1]):
+            Z[last + 1, i] += best_cut - b[best_m] * Z[best_m, i]
+        b[best_m] = 0.0
+        b[last] += best_cut
+        n_left -= 1
+
+
+@kernel
+def search_cart_lc(node, plan, weights, threshold, stream):
+    """Search for the linear combination of a node.
+
+    Parameters
+    ----------
+    node : Node
+        The node.
+    plan : Plan
+        Parameters.
+    weights : ndarray of shape (d,)
+        Normal vector of the hyperplane to start from; 0 for a random one. Written: that of the
+        hyperplane found; 0 where all features are constant.
+    threshold : float
+        Threshold of the hyperplane to start from.
+    stream : ndarray of shape (1,), uint64
+        Random state, advanced by a random start.
+    """
+    d = node.X.shape[1]
+    node = present_classes(node)
+    line = make_line_scratch(node)
+    Z, usable = columns_of(node.X)
+    mean, scale, b, r = np.empty(d), np.empty(d), np.zeros(d + 1), np.empty(d + 1)
+    standardize(Z, node.sample_weight, usable, mean, scale)
+    undivided, floor = undivided_score(node, line.split), lowest_score(node)
+    unit = 1.0 if floor < 0.0 else undivided
+    same = SAME * unit
+    b[d] = -threshold
+    is_given = False
+    for m in range(d):
+        b[m] = weights[m] * scale[m]
+        b[d] += weights[m] * mean[m]
+        is_given |= weights[m] != 0.0
+    for u in range(usable.shape[0] - 1):
+        if not is_given:
+            b[usable[u]] = 2.0 * uniform(stream) - 1.0
+    combine(Z, b, usable, d + 1)
+    current = score_distances(node, Z[d + 1], line.split)
+    if not is_given:
+        current = improve(node, Z, usable, b, r, d, current, same, line)
+    for _ in range(plan.max_cycles):
+        before = current
+        combine(Z, b, usable, d + 1)  # anew, so that rounding does not add up
+        for u in range(usable.shape[0]):
+            if current > floor + same:
+                current = improve(node, Z, usable, b, r, usable[u], current, same, line)
+        if not before - current > plan.tol * unit:
+            break
+    limit = undivided - (1.0 - plan.elimination) * (undivided - current)
+    if plan.elimination > 0.0 and current < np.inf:
+        eliminate(node, Z, usable, b, limit, line)
+    for m in range(d):
+        weights[m] = b[m] / scale[m]
+
+
+@dataclass(frozen=True)
+class CartLC:
+    """The linear combination of CART, or the best axis-parallel split where that is better.
+
+    Features are standardized within the node. One after the other gets the coefficient, exactly
+    found, that makes ``v - delta (x_m + gamma) <= c`` the best split, with gamma -0.25, 0 or 0.25;
+    after each cycle the threshold is sought alone. In the end coefficients that matter little are
+    set to 0 (Breiman et al. 1984, section 5.2.2).
+
+    Parameters
+    ----------
+    start : {"axis", "random"}, default="axis"
+        Where the search begins: at the best axis-parallel split, or at a hyperplane of coefficients
+        uniform in [-1, 1] (CART-LCr); that one is returned even if the axis-parallel split is
+        better.
+    max_cycles : int, at least 0, default=100
+        Cycles over the features; the original has no bound.
+    tol : float, at least 0, default=0.001
+        The cycles end when one lowers the criterion by no more than this, in units of the
+        criterion of the undivided node (of 1 for twoing and the gain ratio).
+    elimination : float in [0, 1), default=0.1
+        Features are left out, the one whose loss costs least first, as long as all of them together
+        cost less than this share of the gain, that is of what the split lowers the criterion by.
+    """
+
+    start: str = "axis"
+    max_cycles: int = 100
+    tol: float = 0.001
+    elimination: float = 0.1
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        if self.start not in STARTS:
+            raise ValueError(f"start={self.start!r}: allowed are {', '.join(map(repr, STARTS))}.")
+        if not isinstance(self.max_cycles, (int, np.integer)) or self.max_cycles < 0:
+            raise ValueError(f"max_cycles={self.max_cycles!r}: allowed are integers of at least 0.")
+        if not 0.0 <= self.tol < math.inf:
+            raise ValueError(f"tol={self.tol!r}: allowed are numbers of at least 0.")
+        if not 0.0 <= self.elimination < 1.0:
+            raise ValueError(f"elimination={self.elimination!r}: allowed are numbers in [0, 1).")
+
+    def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
+        """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
+        axis = Axis()(node, stream)
+        weights, threshold = np.zeros(node.X.shape[1]), 0.0
+        if self.start == "axis" and axis is not None:
+            weights, threshold = axis.weights.copy(), axis.threshold
+        plan = Plan(int(self.max_cycles), float(self.tol), float(self.elimination))
+        search_cart_lc(node, plan, weights, threshold, stream)
+        oblique = centred_split(node, weights)
+        if oblique is None or (
+            self.start == "axis" and axis is not None and axis.score <= oblique.score
+        ):
+            return axis
+        return oblique

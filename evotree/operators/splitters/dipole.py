@@ -1,0 +1,276 @@
+"""Dipoles: pairs of rows that place and move hyperplanes.
+
+A dipole is *mixed* when its two rows belong to different classes, *pure* otherwise, and *divided*
+by a hyperplane when they lie on different sides of it. Mixed dipoles should be divided, pure ones
+should not (Krętowski and Grześ 2005, "Global induction of oblique decision trees: an evolutionary
+approach", the sections on initialization and on genetic operators).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from evotree._jit import kernel
+from evotree.fitness.margin import centre_margin
+from evotree.fitness.node import Node, score_hyperplane
+from evotree.fitness.partition import project_rows
+from evotree.operators.splitters.base import Split
+from evotree.rng import below, normal, uniform
+from evotree.tree import project
+
+_PAIR_TRIALS = 32
+_FEATURE_TRIALS = 4
+
+
+@kernel
+def is_mixed(y, order, lo, hi, i, j, stream):
+    """Return whether two rows form a mixed dipole.
+
+    Classes: whether they differ. Targets: whether they differ by more than those of two rows drawn
+    from ``order[lo:hi]``, so that a dipole is the more often mixed the longer it is among the
+    node's.
+    """
+    if isinstance(y[i], float):
+        k = order[lo + below(stream, hi - lo)]
+        m = order[lo + below(stream, hi - lo)]
+        return abs(y[i] - y[j]) > abs(y[k] - y[m])
+    return y[i] != y[j]
+
+
+@kernel
+def mixed_dipole(y, order, lo, hi, stream):
+    """Draw a mixed dipole from ``order[lo:hi]``, which holds at least two classes or targets.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,), int32
+        Class codes.
+    order : ndarray of int32
+        Permutation of rows.
+    lo, hi : int
+        The slice of the node.
+    stream : ndarray of shape (1,), uint64
+        Random state.
+
+    Returns
+    -------
+    i, j : int
+        `i` is uniform over the rows, `j` over the rows of the other classes; of targets as
+        `is_mixed` has it, or any other one after a bounded number of trials.
+    """
+    i = order[lo + below(stream, hi - lo)]
+    for _ in range(_PAIR_TRIALS):
+        j = order[lo + below(stream, hi - lo)]
+        if is_mixed(y, order, lo, hi, i, j, stream):
+            return i, j
+    others = 0
+    for t in range(lo, hi):
+        others += y[order[t]] != y[i]
+    rank = below(stream, others)
+    j = i
+    for t in range(lo, hi):
+        if y[order[t]] != y[i]:
+            if rank == 0:
+                j = order[t]
+                break
+            rank -= 1
+    return i, j
+
+
+@kernel
+def dipole_test(X, y, order, lo, hi, stream, w):
+    """Place a hyperplane at right angles to a random mixed dipole, between its two rows.
+
+    ``w = (x_i - x_j) / |x_i - x_j|`` and ``threshold = delta w @ x_i + (1 - delta) w @ x_j`` with
+    delta uniform in (0, 1).
+
+    Parameters
+    ----------
+    X, y : ndarray of shapes (n, d) and (n,)
+        Training rows.
+    order : ndarray of int32
+        Permutation of rows.
+    lo, hi : int
+        The slice of the node; it holds at least two classes.
+    stream : ndarray of shape (1,), uint64
+        Random state.
+    w : ndarray of shape (d,)
+        Written: the unit normal vector, or 0 where the two rows coincide.
+
+    Returns
+    -------
+    float
+        The threshold.
+    """
+    i, j = mixed_dipole(y, order, lo, hi, stream)
+    norm = 0.0
+    for m in range(X.shape[1]):
+        w[m] = X[i, m] - X[j, m]
+        norm += w[m] * w[m]
+    if norm > 0.0:
+        norm = 1.0 / math.sqrt(norm)
+        for m in range(X.shape[1]):
+            w[m] *= norm
+    delta = uniform(stream)
+    return delta * project(w, X, i) + (1.0 - delta) * project(w, X, j)
+
+
+@kernel
+def flipping_shift(s_i, s_j, x_i, x_j, depth):
+    """Return the shift of one weight that moves exactly one row of a dipole to the other side.
+
+    The sides are the signs of ``s_i + delta x_i`` and ``s_j + delta x_j``; their product changes
+    its sign at the roots ``-s_i / x_i`` and ``-s_j / x_j``. Where 0 lies outside the roots the
+    shift lies between them, at the share `depth` of the way; where 0 lies between them it lies
+    beyond the nearer one, by the share `depth` of its distance. So the product flips, and the rest
+    of the tree is disturbed little.
+
+    Parameters
+    ----------
+    s_i, s_j : float
+        Signed distances ``w @ x - threshold`` of the two rows, up to the norm of w.
+    x_i, x_j : float
+        The rows' values of the feature whose weight moves.
+    depth : float in [0, 1)
+        How far into the admissible set.
+
+    Returns
+    -------
+    float
+        The shift; 0 where no shift of this weight does it.
+    """
+    if x_i == 0.0 and x_j == 0.0:
+        return 0.0
+    if x_i == 0.0:
+        return -s_j / x_j * (1.0 + depth)
+    if x_j == 0.0:
+        return -s_i / x_i * (1.0 + depth)
+    r_i = -s_i / x_i
+    r_j = -s_j / x_j
+    if (r_i < 0.0) != (r_j < 0.0):
+        nearer = r_i if abs(r_i) < abs(r_j) else r_j
+        return nearer * (1.0 + depth)
+    return r_i + (r_j - r_i) * depth
+
+
+@kernel
+def dipolar_change(X, y, order, lo, hi, stream, w, threshold):
+    """Move one weight so that a random dipole is treated better: the dipolar operator.
+
+    The dipole is drawn by rejection: pairs of rows are drawn uniformly until one is an undivided
+    mixed or a divided pure dipole, which is then uniform over the union of the two sets; after a
+    bounded number of trials the operator gives up. The feature is uniform; where no shift of its
+    weight helps, another is drawn.
+
+    Parameters
+    ----------
+    X, y : ndarray of shapes (n, d) and (n,)
+        Training rows.
+    order : ndarray of int32
+        Permutation of rows.
+    lo, hi : int
+        The slice of the node.
+    stream : ndarray of shape (1,), uint64
+        Random state.
+    w : ndarray of shape (d,)
+        Normal vector of the node; one weight is changed in place.
+    threshold : float
+        Threshold of the node.
+
+    Returns
+    -------
+    bool
+        Whether a weight was changed.
+    """
+    n = hi - lo
+    for _ in range(_PAIR_TRIALS):
+        i = order[lo + below(stream, n)]
+        j = order[lo + below(stream, n)]
+        s_i = project(w, X, i) - threshold
+        s_j = project(w, X, j) - threshold
+        mixed = is_mixed(y, order, lo, hi, i, j, stream)
+        divided = (s_i <= 0.0) != (s_j <= 0.0)
+        if mixed == divided:
+            continue
+        for _ in range(_FEATURE_TRIALS):
+            m = below(stream, w.shape[0])
+            shift = flipping_shift(s_i, s_j, X[i, m], X[j, m], uniform(stream))
+            if shift != 0.0 and math.isfinite(shift):
+                w[m] += shift
+                return True
+    return False
+
+
+@kernel
+def gaussian_change(stream, w, threshold, spread):
+    """Add Gaussian noise to one weight or to the threshold: standard mutation.
+
+    The noise of the threshold has the size of the projections' spread, and that of a weight moves
+    the projections by as much, divided by the square root of the number of features; each times a
+    factor that is log-uniform between 0.01 and 1: coarse moves and fine ones.
+
+    Parameters
+    ----------
+    stream : ndarray of shape (1,), uint64
+        Random state.
+    w : ndarray of shape (d,)
+        Normal vector; at most one weight is changed in place.
+    threshold : float
+        Threshold of the node.
+    spread : ndarray of shape (d,)
+        Standard deviations of the features.
+
+    Returns
+    -------
+    float
+        The threshold, changed or not.
+    """
+    d = w.shape[0]
+    variance = 0.0
+    for m in range(d):
+        variance += (w[m] * spread[m]) ** 2
+    m = below(stream, d + 1)
+    noise = normal(stream) * math.sqrt(variance) * 10.0 ** (-2.0 * uniform(stream))
+    if m == d:
+        return threshold + noise
+    w[m] += noise / (math.sqrt(d) * spread[m])
+    return threshold
+
+
+@kernel
+def dipole_split(node, stream, w):
+    """Place a centred dipole test at a node: write the normal vector, return the threshold."""
+    n = node.X.shape[0]
+    order = np.arange(n).astype(np.int32)
+    projection = np.empty(n)
+    threshold = dipole_test(node.X, node.y, order, 0, n, stream, w)
+    project_rows(w.reshape(1, w.shape[0]), 0, node.X, order, 0, n, projection)
+    return centre_margin(projection, order, 0, n, node.y, threshold)
+
+
+@dataclass(frozen=True)
+class Dipole:
+    """A hyperplane across a random mixed dipole, its margin centred.
+
+    See `dipole_test` and `centre_margin`.
+
+    Parameters
+    ----------
+    scored : bool, default=True
+        Whether the split is scored and checked. Without, its score is NaN, a side may be empty, and
+        the kernels of the criteria, which take seconds to compile, are not needed.
+    """
+
+    scored: bool = True
+
+    def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
+        """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
+        weights = np.empty(node.X.shape[1])
+        threshold = dipole_split(node, stream, weights)
+        if not self.scored:
+            return Split(weights, threshold, np.nan)
+        score = score_hyperplane(node, weights, threshold)
+        return Split(weights, threshold, score) if np.isfinite(score) else None

@@ -1,0 +1,393 @@
+"""OC1: oblique splits by perturbing one coefficient at a time.
+
+Murthy, Kasif and Salzberg (1994), "A system for induction of oblique decision trees", Journal of
+Artificial Intelligence Research 2, section 3. A hyperplane ``sum_m a_m x_m + a_{d+1} <= 0`` goes
+downhill: each move changes one coefficient to the value of the best split, found exactly along the
+line of all its values; at a local minimum it jumps along random lines, and the search starts again
+from random hyperplanes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from evotree._jit import inner_kernel, kernel
+from evotree.fitness.bounded_search import bounded_line_search, make_line_scratch
+from evotree.fitness.criteria import Criterion
+from evotree.fitness.line_search import choose_threshold
+from evotree.fitness.node import (
+    Node,
+    score_distances,
+    score_hyperplane,
+    score_undivided,
+    undivided_score,
+)
+from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.base import Split
+from evotree.rng import below, uniform
+
+ORDERS = ("sequential", "best", "random")
+"""Names of the orders in which coefficients are perturbed."""
+
+_BEST = ORDERS.index("best")
+_RANDOM = ORDERS.index("random")
+_TWOING = int(Criterion.TWOING)
+_GAIN_RATIO = int(Criterion.GAIN_RATIO)
+
+SAME = 1e-12  # scores that differ by less, in units of the node's, are equal but for rounding
+_LARGE = 1e6
+
+
+class Plan(NamedTuple):
+    """The parameters of `OC1` for the kernels; `order` is a position in `ORDERS`."""
+
+    n_restarts: int
+    n_jumps: int
+    order: int
+    n_random: int
+    stagnation_step: float
+
+
+@inner_kernel
+def present_classes(node):
+    """Return the node with the classes that occur numbered anew, or with centred targets.
+
+    What a search does for each class it then does only for those; squares of centred targets are
+    added up without loss.
+    """
+    n = node.y.shape[0]
+    y = np.empty_like(node.y)
+    if node.n_classes == 0:
+        mean = total = 0.0
+        for i in range(n):
+            mean += node.sample_weight[i] * node.y[i]
+            total += node.sample_weight[i]
+        for i in range(n):
+            y[i] = node.y[i] - mean / total
+        return Node(node.X, y, node.sample_weight, 0, node.criterion, node.min_rows)
+    code = np.full(node.n_classes, -1)
+    for i in range(n):
+        code[np.int64(node.y[i])] = 0
+    n_classes = 0
+    for c in range(code.shape[0]):
+        if code[c] == 0:
+            code[c] = n_classes
+            n_classes += 1
+    for i in range(n):
+        y[i] = code[np.int64(node.y[i])]
+    return Node(node.X, y, node.sample_weight, n_classes, node.criterion, node.min_rows)
+
+
+@inner_kernel
+def columns_of(X):
+    """Return the columns of ``(X, 1)`` as rows, and the positions of those that can be perturbed.
+
+    Constant columns cannot: what they would add belongs to the intercept, the last one. The rows
+    have room for two more after them.
+    """
+    n, d = X.shape
+    Z = np.ones((d + 3, n))
+    usable = np.empty(d + 1, dtype=np.int64)
+    n_usable = 0
+    for m in range(d):
+        varies = False
+        for i in range(n):
+            Z[m, i] = X[i, m]
+            varies |= X[i, m] != X[0, m]
+        if varies:
+            usable[n_usable] = m
+            n_usable += 1
+    usable[n_usable] = d
+    return Z, usable[: n_usable + 1]
+
+
+@inner_kernel
+def lowest_score(node):
+    """Return a score that no split of a node of two classes or more can fall below."""
+    if node.criterion not in (_TWOING, _GAIN_RATIO):
+        return 0.0
+    if node.criterion == _GAIN_RATIO or node.n_classes != 2:
+        return -1.0
+    first = total = 0.0
+    for i in range(node.y.shape[0]):
+        first += node.sample_weight[i] * (node.y[i] == 0)
+        total += node.sample_weight[i]
+    return -4.0 * (first / total) * (1.0 - first / total)
+
+
+@inner_kernel
+def combine(Z, r, usable, out):
+    """Write ``sum_m r_m Z[m]`` over the usable m into ``Z[out]``."""
+    for i in range(Z.shape[1]):
+        Z[out, i] = 0.0
+    for u in range(usable.shape[0]):
+        m = usable[u]
+        for i in range(Z.shape[1]):
+            Z[out, i] += r[m] * Z[m, i]
+
+
+@inner_kernel
+def move(Z, a, usable, m, alpha, r):
+    """Move a hyperplane by alpha along line m, and its distances with it.
+
+    Line m changes coefficient m, the last one all of them by multiples of `r`.
+    """
+    d = a.shape[0] - 1
+    if m <= d:
+        a[m] += alpha
+    else:
+        for u in range(usable.shape[0]):
+            a[usable[u]] += alpha * r[usable[u]]
+    for i in range(Z.shape[1]):
+        Z[d + 1, i] += alpha * Z[m, i]
+    if abs(alpha) > _LARGE:
+        largest = 0.0
+        for k in range(d + 1):
+            largest = max(largest, abs(a[k]))
+        for k in range(d + 1):
+            a[k] /= largest
+        for i in range(Z.shape[1]):
+            Z[d + 1, i] /= largest
+
+
+@inner_kernel
+def descend(node, Z, usable, a, r, current, floor, same, plan, stream, line):
+    """Go downhill from a hyperplane to a local minimum that no jump leaves; return its score.
+
+    Perturbations (section 3.1), each coefficient's along the line of its values, until none is
+    accepted; then jumps along random lines (section 3.2), until one lowers the score and the
+    perturbations begin again.
+
+    Parameters
+    ----------
+    node : Node
+        The node.
+    Z : ndarray of shape (d + 3, n)
+        From `columns_of`; its row d + 1 holds the signed distances ``a @ Z[:d + 1]``, which are
+        kept in step.
+    usable : ndarray
+        From `columns_of`.
+    a : ndarray of shape (d + 1,)
+        Coefficients, changed in place.
+    r : ndarray of shape (d + 1,)
+        Overwritten.
+    current : float
+        Score of the hyperplane; infinity where its threshold has yet to be found.
+    floor : float
+        No need to go below.
+    same : float
+        Scores that differ by at most this are equal.
+    plan : Plan
+        Parameters.
+    stream : ndarray of shape (1,), uint64
+        Random state.
+    line : LineScratch
+        Overwritten.
+    """
+    d, n_usable, order = a.shape[0] - 1, usable.shape[0], plan.order
+    patience = 1 if order == _BEST else n_usable
+    s = Z[d + 1]
+    idle = turn = n_lateral = n_jumped = 0
+    while current > floor:
+        is_jump = turn >= plan.n_random if order == _RANDOM else idle >= patience
+        first, n_lines = turn % n_usable, 1
+        if current == np.inf:
+            first = n_usable - 1
+        elif is_jump:
+            if n_jumped == plan.n_jumps:
+                break
+            n_jumped += 1
+            for u in range(n_usable):
+                r[usable[u]] = 2.0 * uniform(stream) - 1.0
+            combine(Z, r, usable, d + 2)
+        elif order == _BEST:
+            first, n_lines = 0, n_usable
+        elif order == _RANDOM:
+            first = below(stream, n_usable)
+        score, alpha, m = np.inf, 0.0, 0
+        for u in range(first, first + n_lines):
+            tried = d + 2 if is_jump else usable[u]
+            known = min(score, current if is_jump else current + same)
+            found, shift = bounded_line_search(node, s, Z[tried], known, line)
+            if found < score:
+                score, alpha, m = found, shift, tried
+        turn += 1
+        idle += 1
+        if score < current - same:
+            n_lateral = n_jumped = 0
+            turn = 0 if is_jump else turn
+        elif is_jump or score > current + same:
+            if current == np.inf:
+                break
+            continue
+        elif uniform(stream) < 1.0 - plan.stagnation_step * n_lateral:
+            n_lateral += 1
+        else:
+            continue
+        idle = 0
+        current = min(current, score)
+        move(Z, a, usable, m, alpha, r)
+    return current
+
+
+@kernel
+def search_oc1(node, plan, start, goal, stream, best):
+    """Search for an oblique split of a node that is better than one known.
+
+    Parameters
+    ----------
+    node : Node
+        The node.
+    plan : Plan
+        Parameters.
+    start : ndarray of shape (d + 1,)
+        Coefficients of the first hyperplane; 0 for a random one.
+    goal : float
+        The score to fall below.
+    stream : ndarray of shape (1,), uint64
+        Random state, advanced.
+    best : ndarray of shape (d + 1,)
+        Written: the coefficients of the best hyperplane; as it was where none is better.
+    """
+    d = node.X.shape[1]
+    node = present_classes(node)
+    line = make_line_scratch(node)
+    Z, usable = columns_of(node.X)
+    floor = lowest_score(node)
+    same = SAME * (1.0 if floor < 0.0 else undivided_score(node, line.split))
+    if usable.shape[0] < 3:
+        return
+    a, r = np.zeros(d + 1), np.empty(d + 1)
+    for k in range(plan.n_restarts):
+        is_given = False
+        for m in range(d + 1):
+            a[m] = start[m] if k == 0 else 0.0
+            is_given |= a[m] != 0.0
+        for u in range(usable.shape[0] - 1):
+            if not is_given:
+                a[usable[u]] = 2.0 * uniform(stream) - 1.0
+        combine(Z, a, usable, d + 1)
+        current = np.inf
+        if is_given:
+            current = score_distances(node, Z[d + 1], line.split)
+        current = descend(node, Z, usable, a, r, current, floor + same, same, plan, stream, line)
+        if current < goal - same:
+            combine(Z, a, usable, d + 1)
+            current = score_distances(node, Z[d + 1], line.split)
+        if current < goal - same:
+            goal = current
+            for m in range(d + 1):
+                best[m] = a[m]
+        if goal <= floor + same:
+            break
+
+
+def centred_split(node: Node, normal: np.ndarray) -> Split | None:
+    """Return the best split at right angles to a direction; None where there is none.
+
+    Parameters
+    ----------
+    node : Node
+        The node.
+    normal : ndarray of shape (d,)
+        The direction, of any length.
+    """
+    largest = np.abs(normal).max()
+    if not 0.0 < largest < np.inf:
+        return None
+    weights = normal / largest
+    score, threshold = choose_threshold(node, weights)
+    if score == np.inf:
+        return None
+    return Split(weights, threshold, score_hyperplane(node, weights, threshold))
+
+
+@dataclass(frozen=True)
+class OC1:
+    """The oblique split of OC1, or the best axis-parallel one.
+
+    Downhill searches begin at the best axis-parallel split and at random hyperplanes; the best
+    split of all wins, unless the axis-parallel one is as good (Murthy et al. 1994, figure 4).
+    Coefficients of features that are constant in the node are 0.
+
+    Parameters
+    ----------
+    n_restarts : int, at least 0, default=20
+        Searches at a node: one from the axis-parallel split, the others from random hyperplanes,
+        their coefficients uniform in [-1, 1] and their threshold the best. 0 leaves the
+        axis-parallel split.
+    n_jumps : int, at least 0, default=5
+        Random lines tried at a local minimum.
+    order : {"sequential", "best", "random"}, default="sequential"
+        Which coefficient is perturbed next: each in turn until none changes, the one whose change
+        lowers the criterion most, or `n_random` random ones (Seq, Best and R-k in the paper).
+    n_random : int, at least 1, default=50
+        Perturbations up to a local minimum if `order` is ``"random"``.
+    stagnation_step : float in (0, 1], default=0.1
+        A perturbation that leaves the criterion as it is is accepted with a probability that falls
+        by so much with each one accepted, from 1 on, and is 1 again when the criterion falls.
+    random_start : bool, default=False
+        Whether the first search begins at a random hyperplane, too.
+    bias : float, at least 1, default=1.0
+        The gain, what a split lowers the criterion by, has to be more than so many times that of
+        the axis-parallel split.
+    min_rows_per_feature : float, at least 0, default=2.0
+        Nodes with fewer rows for each feature get the axis-parallel split: an oblique one would be
+        underdetermined (section 2.2).
+    """
+
+    n_restarts: int = 20
+    n_jumps: int = 5
+    order: str = "sequential"
+    n_random: int = 50
+    stagnation_step: float = 0.1
+    random_start: bool = False
+    bias: float = 1.0
+    min_rows_per_feature: float = 2.0
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        for name, least in (("n_restarts", 0), ("n_jumps", 0), ("n_random", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, (int, np.integer)) or value < least:
+                raise ValueError(f"{name}={value!r}: allowed are integers of at least {least}.")
+        if self.order not in ORDERS:
+            raise ValueError(f"order={self.order!r}: allowed are {', '.join(map(repr, ORDERS))}.")
+        if not 0.0 < self.stagnation_step <= 1.0:
+            raise ValueError(
+                f"stagnation_step={self.stagnation_step!r}: allowed are numbers in (0, 1]."
+            )
+        for name, lowest in (("bias", 1.0), ("min_rows_per_feature", 0.0)):
+            value = getattr(self, name)
+            if not lowest <= value < math.inf:
+                raise ValueError(f"{name}={value!r}: allowed are numbers of at least {lowest}.")
+
+    def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
+        """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
+        n, d = node.X.shape
+        axis = Axis()(node, stream)
+        if n < self.min_rows_per_feature * d:
+            return axis
+        start, goal, best = np.zeros(d + 1), np.inf, np.zeros(d + 1)
+        if axis is not None:
+            undivided = score_undivided(node)
+            goal = undivided - self.bias * (undivided - axis.score)
+            if not self.random_start:
+                start[:d], start[d] = axis.weights, -axis.threshold
+        search_oc1(node, self._plan(), start, goal, stream, best)
+        oblique = centred_split(node, best[:d])
+        return oblique if oblique is not None and oblique.score < goal else axis
+
+    def _plan(self) -> Plan:
+        """Return the parameters for the kernels."""
+        return Plan(
+            int(self.n_restarts),
+            int(self.n_jumps),
+            ORDERS.index(self.order),
+            int(self.n_random),
+            float(self.stagnation_step),
+        )

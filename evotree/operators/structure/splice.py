@@ -1,0 +1,376 @@
+"""How a tree changes: one slice of its arrays is rebuilt, the rest is copied.
+
+Every operator that changes a tree with its partition is a walk over the prefix order that copies
+what stays and calls `emit` for what does not. `emit` routes the rows of one node down one subtree,
+writes the nodes that rows reach, and drops the parts that no row reaches.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evotree._jit import inner_kernel, kernel
+from evotree.fitness.margin import centre_margin, middle_of_margin, update_nearest
+from evotree.fitness.partition import (
+    count_classes,
+    project_rows,
+    sort_rows,
+    split_rows,
+)
+from evotree.individual import Individual, RegressionIndividual
+from evotree.operators.structure.nodes import Nodes, Rows, copy_test, make_nodes, make_scratch, push
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+
+
+_BLOCK_NUMBERS = 1 << 17  # of a block of rows: as many as fit into a mebibyte of cache
+_LEAST_BLOCK = 256  # rows
+
+
+@inner_kernel
+def emit_leaf(rows, out, m, lo, hi):
+    """Write a leaf over the rows ``order[lo:hi]`` at position `m`; return the next position."""
+    for j in range(out.weights.shape[1]):
+        out.weights[m, j] = 0.0
+    out.thresholds[m] = 0.0
+    out.subtree_size[m] = 1
+    out.start[m] = lo
+    out.end[m] = hi
+    count_classes(out.order, lo, hi, rows.y, rows.sample_weight, out.counts, m)
+    return m + 1
+
+
+@inner_kernel
+def mark_split(out, m, lo, hi):
+    """Say that a test stands at position `m`, over the rows ``order[lo:hi]``."""
+    out.subtree_size[m] = 0  # not a leaf; `finish` writes the size
+    out.start[m] = lo
+    out.end[m] = hi
+
+
+@inner_kernel
+def emit_split(rows, out, m, lo, hi, scratch, centre):
+    """Split the rows of a node by the test that stands at position `m`.
+
+    Parameters
+    ----------
+    rows : Rows
+        Training rows.
+    out : Nodes
+        The new tree; its order is written in ``[lo, hi)``, and the node where the test parts rows.
+    m : int
+        Position of the node.
+    lo, hi : int
+        The slice of its rows.
+    scratch : Scratch
+        Overwritten.
+    centre : bool
+        Whether to centre the margin of the test.
+
+    Returns
+    -------
+    int
+        Where the right part begins; `lo` or `hi` where the test parts nothing.
+    """
+    project_rows(out.weights, m, rows.X, out.order, lo, hi, scratch.projection)
+    if centre:
+        out.thresholds[m] = centre_margin(
+            scratch.projection, out.order, lo, hi, rows.y, out.thresholds[m]
+        )
+    mid = split_rows(out.order, lo, hi, scratch.projection, out.thresholds[m], scratch.right)
+    if lo < mid < hi:
+        mark_split(out, m, lo, hi)
+    return mid
+
+
+@inner_kernel
+def route_rows(rows, source, k, order, lo, hi, scratch, base, n_rows):
+    """Reorder rows by the leaves of a subtree that they reach.
+
+    Parameters
+    ----------
+    rows : Rows
+        Training rows.
+    source : Nodes
+        The tree that the subtree is read from; its partition is not read.
+    k : int
+        Root of the subtree.
+    order : ndarray of int32
+        Written in ``[lo, hi)``: leaf after leaf, the rows of each in the order that they came in.
+    lo, hi : int
+        The slice of the rows.
+    scratch : Scratch
+        Overwritten.
+    base : int
+        A node from `k` down to 0.
+    n_rows : ndarray of int32
+        Zeros; written at the leaves, of leaf i at ``i - base``: how many rows reach it.
+    """
+    if lo == hi:
+        return
+    pending = np.empty((source.subtree_size[k], 3), dtype=np.int64)
+    n_pending = push(pending, 0, k, lo, hi)
+    while n_pending > 0:
+        n_pending -= 1
+        k, lo, hi = pending[n_pending, 0], pending[n_pending, 1], pending[n_pending, 2]
+        while source.subtree_size[k] > 1:
+            right = k + 1 + source.subtree_size[k + 1]
+            project_rows(source.weights, k, rows.X, order, lo, hi, scratch.projection)
+            mid = split_rows(order, lo, hi, scratch.projection, source.thresholds[k], scratch.right)
+            k += 1
+            if mid == lo:
+                k = right
+            elif mid < hi:
+                n_pending = push(pending, n_pending, right, mid, hi)
+                hi = mid
+        n_rows[k - base] = hi - lo
+
+
+@inner_kernel
+def join_blocks(order, lo, hi, n_rows, scratch):
+    """Put the rows of each leaf together that stand apart in blocks.
+
+    Parameters
+    ----------
+    order : ndarray of int32
+        Written in ``[lo, hi)``, where block follows on block, and leaf on leaf in each of them.
+    lo, hi : int
+        The slice of the rows.
+    n_rows : ndarray of shape (n_blocks, n_nodes), int32
+        How many rows each leaf has in each block; the first block is given the sums.
+    scratch : ndarray of shape at least (hi - lo,), int32
+        Overwritten.
+    """
+    n_blocks, n_nodes = n_rows.shape
+    for t in range(hi - lo):
+        scratch[t] = order[lo + t]
+    at = np.empty(n_nodes, dtype=np.int64)
+    first = lo
+    for j in range(n_nodes):
+        at[j] = first
+        for b in range(n_blocks):
+            first += n_rows[b, j]
+    t = 0
+    for b in range(n_blocks):
+        for j in range(n_nodes):
+            for _ in range(n_rows[b, j]):
+                order[at[j]] = scratch[t]
+                at[j] += 1
+                t += 1
+    for b in range(1, n_blocks):
+        for j in range(n_nodes):
+            n_rows[0, j] += n_rows[b, j]
+
+
+@inner_kernel
+def emit_reached(rows, source, root, n_rows, out, m, lo):
+    """Write the nodes of a subtree that rows reach; return the position after the last one.
+
+    Parameters
+    ----------
+    rows : Rows
+        Training rows.
+    source : Nodes
+        The tree that the subtree is read from, but for the test of its root.
+    root : int
+        Root of the subtree.
+    n_rows : ndarray of shape (subtree_size[root],), int32
+        How many rows reach each leaf; the other nodes' numbers are written.
+    out : Nodes
+        The new tree; its order holds the rows, leaf after leaf.
+    m : int
+        Position of the first node written, where the test of the root stands.
+    lo : int
+        Where the rows begin.
+    """
+    size = source.subtree_size[root : root + source.subtree_size[root]]
+    for j in range(size.shape[0] - 1, -1, -1):
+        if size[j] > 1:
+            n_rows[j] = n_rows[j + 1] + n_rows[j + 1 + size[j + 1]]
+    j = 0
+    while j < size.shape[0]:
+        n = n_rows[j]
+        if n == 0:
+            j += size[j]
+            continue
+        if size[j] == 1:
+            m = emit_leaf(rows, out, m, lo, lo + n)
+            lo += n
+        elif 0 < n_rows[j + 1] < n:
+            if j > 0:
+                copy_test(source, root + j, out, m)
+            mark_split(out, m, lo, lo + n)
+            m += 1
+        j += 1
+    return m
+
+
+@inner_kernel
+def emit_below(rows, source, k, out, m, lo, hi, scratch, centre):
+    """Do what `emit` does, with the test at position `m` of `out` in the place of that at `k`.
+
+    Parameters
+    ----------
+    rows, source, k, out, m, lo, hi, scratch
+        As in `emit`; `k` is an internal node.
+    centre : bool
+        Whether to centre the margin of that test. No row changes side by that, so that it is done
+        when all have been routed.
+
+    Returns
+    -------
+    int
+        The position after the last node written.
+    """
+    block = max(_LEAST_BLOCK, _BLOCK_NUMBERS // rows.X.shape[1])
+    n_blocks = max(1, (hi - lo) // block)
+    n_rows = np.zeros((n_blocks, source.subtree_size[k]), dtype=np.int32)
+    left = k + 1
+    right = left + source.subtree_size[left]
+    threshold = out.thresholds[m]
+    nearest, nearest_rows = np.full(2, -np.inf), np.full(2, -1)
+    for b in range(n_blocks):
+        first = lo + b * block
+        last = hi if b == n_blocks - 1 else first + block
+        project_rows(out.weights, m, rows.X, out.order, first, last, scratch.projection)
+        if centre:
+            update_nearest(
+                scratch.projection, out.order, first, last, threshold, nearest, nearest_rows
+            )
+        mid = split_rows(out.order, first, last, scratch.projection, threshold, scratch.right)
+        route_rows(rows, source, left, out.order, first, mid, scratch, k, n_rows[b])
+        route_rows(rows, source, right, out.order, mid, last, scratch, k, n_rows[b])
+    out.thresholds[m] = middle_of_margin(nearest, nearest_rows, rows.y, threshold)
+    if n_blocks > 1:
+        join_blocks(out.order, lo, hi, n_rows, scratch.right)
+    return emit_reached(rows, source, k, n_rows[0], out, m, lo)
+
+
+@inner_kernel
+def emit(rows, source, k, out, m, lo, hi, scratch):
+    """Route the rows ``order[lo:hi]`` down the subtree of `source` at `k`, written from `m` on.
+
+    Rows are many and the cache is small: they are routed in blocks, each from the root of the
+    subtree down to its leaves.
+
+    Parameters
+    ----------
+    rows : Rows
+        Training rows.
+    source : Nodes
+        The tree that the subtree is read from; its partition is not read.
+    k : int
+        Root of the subtree.
+    out : Nodes
+        The new tree; its order is written in ``[lo, hi)``.
+    m : int
+        Position of the first node written.
+    lo, hi : int
+        The slice of the rows; at least one, ascending.
+    scratch : Scratch
+        Overwritten.
+
+    Returns
+    -------
+    int
+        The position after the last node written; parts that no row reaches are left out.
+    """
+    if source.subtree_size[k] == 1:
+        return emit_leaf(rows, out, m, lo, hi)
+    copy_test(source, k, out, m)
+    return emit_below(rows, source, k, out, m, lo, hi, scratch, False)
+
+
+@inner_kernel
+def emit_collapsed(rows, out, m, lo, hi):
+    """Write a leaf over the rows of what was a subtree, sorted, at position `m`."""
+    sort_rows(out.order, lo, hi)
+    return emit_leaf(rows, out, m, lo, hi)
+
+
+@inner_kernel
+def finish(out, m):
+    """Give the `m` nodes written their subtree sizes and class weights; return the arrays cut to m.
+
+    The class weights of an internal node are the sum of its children's, so that they too are a
+    function of the tree alone.
+    """
+    size = out.subtree_size
+    for k in range(m - 1, -1, -1):
+        if size[k] != 1:
+            left = k + 1
+            right = left + size[left]
+            size[k] = 1 + size[left] + size[right]
+            for c in range(out.counts.shape[1]):
+                out.counts[k, c] = out.counts[left, c] + out.counts[right, c]
+    return (
+        out.weights[:m],
+        out.thresholds[:m],
+        size[:m],
+        out.order,
+        out.start[:m],
+        out.end[:m],
+        out.counts[:m],
+    )
+
+
+@kernel
+def partition_tree(X, y, sample_weight, weights, thresholds, subtree_size, n_statistics):
+    """Partition all rows by a tree from scratch.
+
+    Parameters
+    ----------
+    X, y, sample_weight : ndarray of shapes (n, d), (n,) and (n,)
+        Training rows.
+    weights, thresholds, subtree_size : ndarray
+        The tree.
+    n_statistics : int
+        Number of classes; 3 for regression.
+
+    Returns
+    -------
+    tuple of ndarray
+        The fields of a `Nodes`: the tree without the parts that no row reaches, and its partition.
+    """
+    n = X.shape[0]
+    rows = Rows(X, y, sample_weight)
+    nothing = np.empty(0, dtype=np.int32)
+    source = Nodes(
+        weights, thresholds, subtree_size, nothing, nothing, nothing, np.empty((0, n_statistics))
+    )
+    out = make_nodes(subtree_size.shape[0], X.shape[1], n_statistics, np.arange(n).astype(np.int32))
+    return finish(out, emit(rows, source, 0, out, 0, 0, n, make_scratch(n)))
+
+
+def make_individual(
+    dataset: Dataset, weights: np.ndarray, thresholds: np.ndarray, subtree_size: np.ndarray
+) -> Individual:
+    """Make an individual of a tree over standardized features, its partition computed from scratch.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    weights, thresholds, subtree_size : ndarray
+        The tree's arrays.
+
+    Returns
+    -------
+    Individual
+        Without the parts that no training row reaches.
+    """
+    kind = Individual if dataset.n_classes else RegressionIndividual
+    return kind(
+        partition_tree(
+            dataset.X,
+            dataset.y,
+            dataset.sample_weight,
+            weights,
+            thresholds,
+            subtree_size,
+            dataset.n_statistics,
+        )
+    )

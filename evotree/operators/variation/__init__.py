@@ -1,0 +1,1 @@
+"""What breeds offspring: mutation, crossover, and the selection of parents and survivors."""

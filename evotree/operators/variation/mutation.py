@@ -1,0 +1,278 @@
+"""Mutation of nodes: tests change, leaves split, subtrees collapse (MutateNode of GEA-ODT)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evotree._jit import inner_kernel, kernel
+from evotree.fitness.partition import is_uniform, sort_rows
+from evotree.operators.splitters.dipole import dipolar_change, dipole_test, gaussian_change
+from evotree.operators.structure.nodes import (
+    Nodes,
+    Rows,
+    copy_nodes,
+    copy_test,
+    make_nodes,
+    make_scratch,
+    push,
+)
+from evotree.operators.structure.splice import emit, emit_below, emit_leaf, emit_split, finish
+from evotree.rng import failures, uniform
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.individual import Individual
+
+
+@inner_kernel
+def emit_dipole_split(rows, out, m, lo, hi, scratch, stream, min_rows):
+    """Write a leaf, or a dipole test with two leaves where it makes sense; return the next one."""
+    after = emit_leaf(rows, out, m, lo, hi)
+    if hi - lo < min_rows or is_uniform(rows.y, out.order, lo, hi):
+        return after
+    out.thresholds[m] = dipole_test(rows.X, rows.y, out.order, lo, hi, stream, out.weights[m])
+    mid = emit_split(rows, out, m, lo, hi, scratch, True)
+    if mid == lo or mid == hi:  # the two rows of the dipole coincide
+        emit_leaf(rows, out, m, lo, hi)
+        return after
+    return emit_leaf(rows, out, emit_leaf(rows, out, after, lo, mid), mid, hi)
+
+
+@inner_kernel
+def change_test(rows, spread, out, m, lo, hi, stream, dipolar_probability):
+    """Change the test that stands at position `m`, by the dipolar operator or standard mutation."""
+    if uniform(stream) < dipolar_probability and dipolar_change(
+        rows.X, rows.y, out.order, lo, hi, stream, out.weights[m], out.thresholds[m]
+    ):
+        return
+    out.thresholds[m] = gaussian_change(stream, out.weights[m], out.thresholds[m], spread)
+
+
+@inner_kernel
+def emit_mutated(
+    rows,
+    spread,
+    source,
+    k,
+    next_change,
+    out,
+    m,
+    lo,
+    hi,
+    scratch,
+    stream,
+    dipolar_probability,
+    min_rows,
+):
+    """Route rows down the subtree of `source` at `k` as `emit` does, mutating the marked nodes.
+
+    Parameters
+    ----------
+    rows : Rows
+        Training rows.
+    spread : ndarray of shape (d,)
+        Standard deviations of the features.
+    source : Nodes
+        The tree that the subtree is read from.
+    k : int
+        Root of the subtree.
+    next_change : ndarray of shape (n_nodes,), int64
+        For each node of `source` the first one, from it on, that is to mutate.
+    out : Nodes
+        The new tree; its order is written in ``[lo, hi)``.
+    m : int
+        Position of the first node written.
+    lo, hi : int
+        The slice of the rows; at least one, ascending.
+    scratch : Scratch
+        Overwritten.
+    stream : ndarray of shape (1,), uint64
+        Random state.
+    dipolar_probability : float in [0, 1]
+        Share of the changes of a test that the dipolar operator makes.
+    min_rows : int
+        A leaf with fewer rows is not split.
+
+    Returns
+    -------
+    int
+        The position after the last node written.
+    """
+    pending = np.empty((source.subtree_size[k], 3), dtype=np.int64)
+    n_pending = push(pending, 0, k, lo, hi)
+    while n_pending > 0:
+        n_pending -= 1
+        k, lo, hi = pending[n_pending, 0], pending[n_pending, 1], pending[n_pending, 2]
+        while True:
+            after = k + source.subtree_size[k]
+            if next_change[k] >= after:
+                m = emit(rows, source, k, out, m, lo, hi, scratch)
+                break
+            if source.subtree_size[k] == 1:
+                m = emit_dipole_split(rows, out, m, lo, hi, scratch, stream, min_rows)
+                break
+            right = k + 1 + source.subtree_size[k + 1]
+            changes = next_change[k] == k
+            role = uniform(stream) if changes else 1.0
+            if role < 0.25:
+                m = emit_leaf(rows, out, m, lo, hi)
+                break
+            if role < 0.5:
+                k = k + 1 if role < 0.375 else right
+                continue
+            copy_test(source, k, out, m)
+            if changes:
+                change_test(rows, spread, out, m, lo, hi, stream, dipolar_probability)
+            if next_change[k + 1] >= after:
+                m = emit_below(rows, source, k, out, m, lo, hi, scratch, changes)
+                break
+            mid = emit_split(rows, out, m, lo, hi, scratch, changes)
+            if mid == lo:
+                k = right
+            elif mid == hi:
+                k += 1
+            else:
+                n_pending = push(pending, n_pending, right, mid, hi)
+                m += 1
+                k += 1
+                hi = mid
+    return m
+
+
+@kernel
+def mutate_nodes(
+    X,
+    y,
+    sample_weight,
+    spread,
+    weights,
+    thresholds,
+    subtree_size,
+    order,
+    start,
+    end,
+    counts,
+    first,
+    stream,
+    probability,
+    dipolar_probability,
+    min_rows,
+):
+    """Mutate node `first` and each later node with a probability.
+
+    Parameters
+    ----------
+    X, y, sample_weight : ndarray of shapes (n, d), (n,) and (n,)
+        Training rows.
+    spread : ndarray of shape (d,)
+        Standard deviations of the features.
+    weights, thresholds, subtree_size, order, start, end, counts : ndarray
+        The tree and its partition; read only.
+    first : int
+        The first node to mutate.
+    stream : ndarray of shape (1,), uint64
+        Random state.
+    probability : float in [0, 1]
+        Chance that a node after `first` mutates.
+    dipolar_probability, min_rows
+        As in `emit_mutated`.
+
+    Returns
+    -------
+    tuple of ndarray
+        The fields of a `Nodes`, the new tree and its partition.
+    """
+    n_nodes = subtree_size.shape[0]
+    rows = Rows(X, y, sample_weight)
+    source = Nodes(weights, thresholds, subtree_size, order, start, end, counts)
+    next_change = np.empty(n_nodes, dtype=np.int64)
+    capacity = n_nodes
+    k, at = first, 0
+    while at < n_nodes:
+        for j in range(at, min(k + 1, n_nodes)):
+            next_change[j] = k
+        at = k + 1
+        if k < n_nodes:
+            capacity += 2
+            k += 1 + failures(stream, probability)
+    out = make_nodes(capacity, X.shape[1], counts.shape[1], order.copy())
+    scratch = make_scratch(X.shape[0])
+    m = copied = 0
+    for k in range(first, n_nodes):
+        if k < copied or next_change[k] != k:
+            continue
+        m = copy_nodes(source, copied, k, out, m)
+        if subtree_size[k] > 1:
+            sort_rows(out.order, start[k], end[k])
+        m = emit_mutated(
+            rows,
+            spread,
+            source,
+            k,
+            next_change,
+            out,
+            m,
+            start[k],
+            end[k],
+            scratch,
+            stream,
+            dipolar_probability,
+            min_rows,
+        )
+        copied = k + subtree_size[k]
+    m = copy_nodes(source, copied, n_nodes, out, m)
+    return finish(out, m)
+
+
+def mut_nodes(
+    individual: Individual,
+    dataset: Dataset,
+    probability: float = 0.1,
+    dipolar_probability: float = 0.5,
+    min_rows: int = 5,
+) -> tuple[Individual]:
+    """Mutate each node of an individual with a probability (MutateNode).
+
+    An internal node changes, with equal probability, its test (by the dipolar operator or by
+    standard mutation) or its role (it becomes a leaf or is replaced by the subtree of one of its
+    children). A leaf becomes a dipole test with two leaves, unless it is pure or small. Margins of
+    changed tests are centred, and parts that no row reaches are dropped.
+
+    Parameters
+    ----------
+    individual : Individual
+        Changed in place, as DEAP's operators do; its arrays are replaced, not written. Randomness
+        comes from its stream.
+    dataset : Dataset
+        Training rows.
+    probability : float in [0, 1], default=0.1
+        Chance that a node mutates.
+    dipolar_probability : float in [0, 1], default=0.5
+        Share of the changes of a test that the dipolar operator makes.
+    min_rows : int, default=5
+        A leaf with fewer distinct rows is not split.
+
+    Returns
+    -------
+    tuple of one Individual
+        The individual; its fitness is deleted where something changed.
+    """
+    first = failures(individual.stream, probability)
+    if first < len(individual):
+        individual.replace(
+            mutate_nodes(
+                dataset.X,
+                dataset.y,
+                dataset.sample_weight,
+                dataset.spread,
+                *individual.nodes(),
+                first,
+                individual.stream,
+                probability,
+                dipolar_probability,
+                min_rows,
+            )
+        )
+    return (individual,)

@@ -1,0 +1,1 @@
+"""Tables of mixed columns: how they are read, and how they become features."""

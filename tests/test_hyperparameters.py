@@ -1,0 +1,315 @@
+"""Settings by cross-validation: folds, the comparison of losses, and what is chosen."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import mean_squared_error, zero_one_loss
+
+from evotree.dataset import Dataset
+from evotree.engine import hyperparameters as tuning
+from evotree.engine.hyperparameters import (
+    SIZE_PENALTIES,
+    best_prunings,
+    choose_settings,
+    make_folds,
+    race,
+    row_losses,
+    worth_it,
+)
+from evotree.fitness.objectives import PenalizedAccuracy
+from evotree.operators.initialization.growth import grow
+from evotree.operators.pruning.penalized import prune
+from evotree.operators.splitters.axis import Axis
+from evotree.operators.variation.selection import distinct
+from evotree.rng import make_streams
+from tests.strategies import any_populations, datasets, seeds
+
+any_datasets = st.sampled_from(("classification", "regression")).flatmap(
+    lambda task: datasets(task=task)
+)
+
+
+def stream(seed=0):
+    return make_streams(seed, 0, 1)[0]
+
+
+# ---- folds ---------------------------------------------------------------------------------------
+
+
+@given(any_datasets, st.integers(2, 7), seeds)
+def test_folds_are_balanced(dataset, n_folds, seed):
+    folds = make_folds(dataset, n_folds, stream(seed))
+    assert folds.shape == dataset.y.shape
+    assert np.ptp(np.bincount(folds, minlength=n_folds)) <= 1
+    for c in range(dataset.n_classes):
+        assert np.ptp(np.bincount(folds[dataset.y == c], minlength=n_folds)) <= 1
+    np.testing.assert_array_equal(folds, make_folds(dataset, n_folds, stream(seed)))
+
+
+def test_folds_are_drawn():
+    rng = np.random.default_rng(0)
+    dataset = Dataset.from_arrays(rng.random((100, 2)), rng.random(100), task="regression")
+    first, second = make_folds(dataset, 5, stream(1)), make_folds(dataset, 5, stream(2))
+    assert (first != second).mean() > 0.5
+    assert all(abs(dataset.y[first == fold].mean()) < 0.25 for fold in range(5))  # stratified
+
+
+# ---- losses --------------------------------------------------------------------------------------
+
+
+@given(any_populations, seeds)
+def test_losses_are_those_of_the_predictions(drawn, seed):
+    dataset, (tree, *_) = drawn
+    rng = np.random.default_rng(seed)
+    held_out = dataset.take(np.flatnonzero(rng.random(len(dataset.y)) < 0.5))
+    losses = row_losses(tree, held_out)
+    assert losses.shape == held_out.y.shape and losses.dtype == np.float64
+    if len(losses) == 0:
+        return
+    values = tree.values[tree.apply(held_out.X)]
+    weight = held_out.sample_weight
+    if dataset.n_classes:
+        predicted = values.argmax(axis=1)
+        expected = zero_one_loss(held_out.y, predicted, sample_weight=weight)
+    else:
+        expected = mean_squared_error(held_out.y, values[:, 0], sample_weight=weight)
+    assert losses @ weight / weight.sum() == pytest.approx(expected, abs=1e-12)
+
+
+def naive_worth_it(losses, weights, standard_errors):
+    """Repeat each row as often as it weighs; compare means of differences with their errors."""
+    rows = np.repeat(losses, weights, axis=1)
+    n = rows.shape[1]
+    for i in range(len(rows)):
+        beaten = False
+        for later in rows[i + 1 :]:
+            difference = rows[i] - later
+            beaten |= difference.mean() > standard_errors * difference.std() / np.sqrt(n) + 1e-12
+        if not beaten:
+            return i
+    raise AssertionError("none comes after the last")
+
+
+@given(st.integers(1, 6), st.integers(1, 40), st.sampled_from((0.0, 0.5, 1.0, 1.7)), seeds)
+def test_the_choice_agrees_with_its_naive_twin(n_candidates, n_rows, standard_errors, seed):
+    rng = np.random.default_rng(seed)
+    level = np.sort(rng.random(n_candidates))[::-1]
+    losses = (rng.random((n_candidates, n_rows)) < level[:, None]).astype(np.float64)
+    weights = rng.integers(1, 4, n_rows)
+    chosen = worth_it(losses, weights.astype(np.float64), standard_errors)
+    assert chosen == naive_worth_it(losses, weights, standard_errors)
+
+
+def losses_of(*n_wrong, n=100):
+    """Return the losses of candidates that are wrong on the first rows only."""
+    return np.array([[float(i < wrong) for i in range(n)] for wrong in n_wrong])
+
+
+@pytest.mark.parametrize(
+    ("n_wrong", "standard_errors", "expected"),
+    [
+        ((10, 10, 10), 1.0, 0),  # none is better
+        ((10, 20, 30), 1.0, 0),  # the first is the best
+        ((50, 20, 20), 1.0, 1),  # far better than the first, no better than the second
+        ((50, 20, 5), 1.0, 2),
+        ((10, 9), 1.0, 1),  # by a mean of 0.01, where the standard error is 0.00995
+        ((10, 9), 1.01, 0),
+        ((10, 9), 0.0, 1),
+        ((10, 8), 1.0, 1),  # 0.02 against 0.014
+        ((10, 8), 2.0, 0),
+        ((50, 50, 49, 20), 1.0, 3),
+        ((30,), 1.0, 0),
+    ],
+)
+def test_choices_made_by_hand(n_wrong, standard_errors, expected):
+    assert worth_it(losses_of(*n_wrong), np.ones(100), standard_errors) == expected
+
+
+def test_rows_count_by_their_weight():
+    losses = losses_of(10, 8)
+    weights = np.ones(100)
+    weights[8:10] = 0.01  # the rows that the second has right and the first has not
+    assert worth_it(losses, np.ones(100), 1.0) == 1
+    assert worth_it(losses, weights, 1.0) == 0
+
+
+def test_lighter_rows_prove_less():
+    """The same losses, each row a tenth as heavy: the standard errors are larger."""
+    losses = losses_of(10, 8)
+    assert worth_it(losses, np.full(100, 0.1), 1.0) == 0
+
+
+# ---- trees for a charge --------------------------------------------------------------------------
+
+
+@given(any_populations, st.sampled_from((0.0, 0.01, 0.1)), st.sampled_from((0.0, 0.02)))
+def test_the_best_prunings_are_the_fittest(drawn, charge, weight_penalty):
+    dataset, individuals = drawn
+    evaluate = PenalizedAccuracy(charge, weight_penalty)
+    before = [one.nodes() for one in individuals]
+    found = best_prunings([*individuals, *individuals], dataset, charge, weight_penalty, n_best=2)
+    pruned = [prune(one.clone(), dataset, charge)[0] for one in individuals]
+    assert len(found) == min(2, sum(distinct(pruned)))
+    assert evaluate(found[0]) == max(map(evaluate, pruned))
+    assert all(one in pruned for one in found) and all(distinct(found))
+    assert all(
+        a is b
+        for one, nodes in zip(individuals, before, strict=True)
+        for a, b in zip(one.nodes(), nodes, strict=True)
+    )
+
+
+def test_losses_of_several_trees_are_averaged():
+    """One right and one wrong tree lose as much as two that are right on half of the rows."""
+    dataset = chessboard(400, 2)
+
+    def search(rows, setting, size_penalties):
+        trees = {
+            "leaf": [grow(rows, Axis(), max_depth=0, stream=stream())],
+            "both": [grow(rows, Axis(), max_depth=depth, stream=stream()) for depth in (0, 8)],
+        }
+        return [trees[setting]] * len(size_penalties)
+
+    assert choose_settings(dataset, search, ["leaf", "both"], stream())[0] == "both"
+
+
+# ---- the whole -----------------------------------------------------------------------------------
+
+
+def chessboard(n_rows, fields, noise=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0.0, fields, (n_rows, 2))
+    y = np.floor(X).sum(axis=1).astype(int) % 2
+    flipped = rng.random(n_rows) < noise
+    return Dataset.from_arrays(X, np.where(flipped, rng.integers(0, 2, n_rows), y))
+
+
+def prune_greedy(rows, setting, size_penalties):
+    """Return the prunings of a greedy tree; the setting is its depth."""
+    tree = grow(rows, Axis(), max_depth=setting, stream=stream())
+    return [best_prunings([tree], rows, charge) for charge in size_penalties]
+
+
+def test_large_trees_are_charged_little_where_they_are_better():
+    """A board of 144 fields needs hundreds of nodes, each worth less than 0.005 of the rows."""
+    _, penalty = choose_settings(chessboard(6000, 12), prune_greedy, [20], stream())
+    assert penalty < 0.002
+
+
+def test_nodes_are_dear_where_labels_are_noise():
+    """Of five smaller charges one is a standard error better by chance, now and then."""
+    chosen = [
+        choose_settings(chessboard(600, 2, noise=1.0, seed=seed), prune_greedy, [20], stream(seed))[
+            1
+        ]
+        for seed in range(12)
+    ]
+    assert chosen.count(SIZE_PENALTIES[0]) >= 7
+    assert np.median(chosen) == SIZE_PENALTIES[0]
+
+
+def test_nodes_are_dear_where_one_test_says_all():
+    for seed in range(3):
+        X = np.random.default_rng(seed).random((500, 3))
+        dataset = Dataset.from_arrays(X, X[:, 1] > 0.4)
+        _, penalty = choose_settings(dataset, prune_greedy, [20], stream(seed))
+        assert penalty == SIZE_PENALTIES[0]
+
+
+def test_the_setting_of_the_least_loss_is_chosen():
+    dataset = chessboard(600, 2)
+    setting, _ = choose_settings(dataset, prune_greedy, [1, 8, 0, 9], stream())
+    assert setting == 8  # as good as 9, and before it
+    setting, penalty = choose_settings(
+        dataset, prune_greedy, [1, 8], stream(), size_penalties=[0.25]
+    )
+    assert (setting, penalty) == (1, 0.25)  # a tree that small is a leaf in either
+
+
+def test_searches_see_the_other_folds_and_all_charges():
+    dataset = chessboard(100, 2)
+    seen = []
+
+    def search(rows, setting, size_penalties):
+        seen.append((rows.X, setting, size_penalties))
+        return prune_greedy(rows, setting, size_penalties)
+
+    choose_settings(dataset, search, [7, 8], stream(), n_folds=4, max_folds=3)  # equally good
+    assert [call[1:] for call in seen] == [(7, SIZE_PENALTIES), (8, SIZE_PENALTIES)] * 3
+    folds = make_folds(dataset, 4, stream())
+    for fold in range(3):
+        for X, *_ in seen[2 * fold : 2 * fold + 2]:
+            np.testing.assert_array_equal(X, dataset.X[folds != fold])
+
+
+def test_settings_that_fall_behind_are_searched_no_more():
+    dataset = chessboard(400, 2)
+    seen = []
+
+    def search(rows, setting, size_penalties):
+        seen.append(setting)
+        return prune_greedy(rows, setting, size_penalties)
+
+    assert choose_settings(dataset, search, [0, 8, 1], stream())[0] == 8
+    assert seen == [0, 8, 1, 8, 8, 8, 8]
+    seen.clear()
+    choose_settings(dataset, search, [0, 8, 1], stream(), size_penalties=[0.001])
+    assert seen == [0, 8, 1]  # nothing is left to choose
+
+
+def test_the_race():
+    good, fair, bad = (losses_of(n) for n in (10, 14, 60))
+    ones = np.ones(100)
+    # 14 is two standard errors worse than 10.
+    assert race([bad, good, fair], [4, 7, 9], ones) == [7]
+    near = good[:, ::-1].copy()  # as many wrong, but others
+    assert race([near, bad, good], [5, 2, 3], ones) == [3, 5]
+    assert race([np.vstack([bad, good])], [6], ones) == [6]
+    worse = near.copy()
+    worse[0, 0] = 1.0
+    assert race([worse, good], [0, 1], ones) == [1, 0]
+    # Each stands by its best charge.
+    assert race([np.vstack([bad, good]), np.vstack([fair, bad])], [0, 1], ones) == [0]
+
+
+def test_nothing_is_searched_where_nothing_is_to_choose():
+    def search(rows, setting, size_penalties):
+        raise AssertionError("searched")
+
+    one = Dataset.from_arrays([[1.0]], [0])
+    assert choose_settings(one, search, ["a", "b"], stream()) == ("a", SIZE_PENALTIES[0])
+    only = choose_settings(chessboard(50, 2), search, ["a"], stream(), size_penalties=[0.5])
+    assert only == ("a", 0.5)
+
+
+def test_two_rows_are_enough():
+    dataset = Dataset.from_arrays([[0.0], [1.0]], [0, 1])
+    assert choose_settings(dataset, prune_greedy, [3], stream()) == (3, SIZE_PENALTIES[0])
+
+
+def test_the_same_stream_chooses_the_same():
+    dataset = chessboard(400, 4, noise=0.2)
+    assert choose_settings(dataset, prune_greedy, [3, 20], stream(5)) == choose_settings(
+        dataset, prune_greedy, [3, 20], stream(5)
+    )
+
+
+@pytest.mark.parametrize(
+    ("time_limit", "n_searches", "chosen"),
+    [(0.5, 1, 0), (1.5, 2, 8), (2.5, 3, 8), (3.5, 4, 8), (4.5, 5, 8), (100.0, 11, 8)],
+)
+def test_no_search_begins_when_the_time_is_up(monkeypatch, time_limit, n_searches, chosen):
+    """A search takes a second here; of three settings two stay in the race for all five folds."""
+    now = [0.0]
+    seen = []
+
+    def search(rows, setting, size_penalties):
+        now[0] += 1.0
+        seen.append(setting)
+        return prune_greedy(rows, setting, size_penalties)
+
+    monkeypatch.setattr(tuning.time, "perf_counter", lambda: now[0])
+    dataset = chessboard(400, 2)
+    found = choose_settings(dataset, search, [0, 8, 9], stream(), time_limit=time_limit)
+    assert (found[0], len(seen)) == (chosen, n_searches)
