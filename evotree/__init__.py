@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
+    from evotree.engine.config import (
+        Checkpoint,
+        Islands,
+        Regularization,
+        SearchConfig,
+        Variation,
+    )
     from evotree.engine.evolution import Evolution, evolve
     from evotree.engine.history import make_statistics, to_frame
     from evotree.engine.pareto import ParetoFront
+    from evotree.engine.search import search
     from evotree.engine.toolbox import make_toolbox
     from evotree.estimators import (
         EvoTreeClassifier,
@@ -30,6 +38,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "search",
+    "Variation",
+    "SearchConfig",
+    "Regularization",
+    "Islands",
+    "Checkpoint",
     "Dataset",
     "EvoTreeClassifier",
     "EvoTreeRegressor",
@@ -52,6 +66,12 @@ __all__ = [
 ]
 
 _HOMES = {
+    "search": "engine.search",
+    "Variation": "engine.config",
+    "SearchConfig": "engine.config",
+    "Regularization": "engine.config",
+    "Islands": "engine.config",
+    "Checkpoint": "engine.config",
     "Dataset": "dataset",
     "EvoTreeClassifier": "estimators",
     "EvoTreeRegressor": "estimators",
@@ -83,4 +103,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted(__all__)

@@ -1,9 +1,11 @@
 """The decorators behind every compiled function of the package."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 from numba import njit, set_num_threads
+from numba.core.event import Event, Listener, register
 
 # No C callback is ever made of a kernel; its wrapper would only take time to compile.
 _OPTIONS: dict[str, Any] = {
@@ -72,3 +74,32 @@ def dot_kernel(function: Callable[..., Any]) -> Any:
 def use_one_thread() -> None:
     """Keep parallel kernels of this thread, if there are any, to one thread."""
     set_num_threads(1)
+
+
+class _CompileClock(Listener):
+    """Sums the seconds that numba spends on compiling, of all threads together."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._depth = 0
+        self._begin = 0.0
+
+    def on_start(self, event: Event) -> None:
+        # A function that is compiled may compile the functions that it calls.
+        if self._depth == 0:
+            self._begin = time.perf_counter()
+        self._depth += 1
+
+    def on_end(self, event: Event) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self.seconds += time.perf_counter() - self._begin
+
+
+_clock = _CompileClock()
+register("numba:compile", _clock)
+
+
+def compile_seconds() -> float:
+    """Return how many seconds this process has spent on compiling kernels."""
+    return _clock.seconds

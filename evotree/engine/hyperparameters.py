@@ -1,27 +1,230 @@
-"""Settings chosen by rows that the trees were not made on."""
+"""Hyperparameters chosen by cross-validation: the regularization, and the penalty for a node."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from sklearn.frozen import FrozenEstimator
 
+from evotree.engine.config import ENSEMBLE, Regularization, SearchConfig, configuration, is_auto
+from evotree.engine.parallel import thread_map
+from evotree.engine.teachers import EnsembleTeacher, FrozenTeacher
 from evotree.fitness.objectives import PenalizedAccuracy
+from evotree.operators.initialization.resampling import blur, teach
+from evotree.operators.initialization.tao_seeds import init_tao
 from evotree.operators.pruning.penalized import prune
+from evotree.operators.refinement.policy import Refinement
 from evotree.operators.refinement.tao import leaf_predictions
 from evotree.operators.variation.selection import distinct
-from evotree.rng import as_generator
+from evotree.rng import as_generator, make_streams
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
     from evotree.individual import Individual
 
-_CLOSE = 2.0  # standard errors of the difference between settings that stay in the race
+_CLOSE = 2.0  # standard errors of the difference between candidates that stay in the race
+_HELD_OUT_ROWS = 1500  # held out in all, if that takes no more than five folds
+_FOLDS = 5
+_STANDARD_ERRORS = 1.0
+_SEEDS_EACH = 2  # for each penalty for a node that is tried
+_LEAST_RESAMPLED = 3000  # rows that a fitness is measured on, if they are resampled
+_COPIES = 4  # of each row, at most
+_MOST_TAUGHT = 1000  # more rows than that leave few gaps between them
 
 SIZE_PENALTIES = (0.005, 0.002, 0.001, 0.0005)
-"""Charges for a node that are tried, the highest first."""
+"""Penalties for a node that are tried, the highest first."""
+
+CANDIDATES = (
+    Regularization((0.3, 3.0), "l2", 0.1, None),
+    Regularization((0.03, 0.3), "l2", 0.2, None),
+    Regularization((3.0, 30.0), "l2", 0.05, None),
+    Regularization((0.3, 3.0), "l1", 0.1, None),
+    Regularization((0.03, 0.3), "l1", 0.0, None),
+    Regularization((0.3, 3.0), "l2", 0.1, ENSEMBLE),
+)
+"""The regularizations that ``"auto"`` stands for."""
+
+
+class Chosen(NamedTuple):
+    """What cross-validation chooses, or was given.
+
+    Attributes
+    ----------
+    regularization : Regularization
+        Without ``"auto"``.
+    size_penalty : float
+        Penalty for a node.
+    """
+
+    regularization: Regularization
+    size_penalty: float
+
+
+def candidates(config: SearchConfig, n_rows: int) -> list[Regularization]:
+    """Return the regularizations among which cross-validation chooses.
+
+    Parameters
+    ----------
+    config : SearchConfig
+        Its regularization keeps what is not ``"auto"``.
+    n_rows : int
+        Number of training rows. Many rows leave no gaps, so that no teacher is tried.
+
+    Returns
+    -------
+    list of Regularization
+        Each once.
+    """
+    given = configuration("regularization", config.regularization).given()
+    if config.refinement is None:  # nothing is fitted that they could regularize
+        given = {"C": 1.0, "penalty": "l2"} | given
+    found = []
+    for candidate in CANDIDATES:
+        if candidate.teacher is not None and n_rows > _MOST_TAUGHT:
+            continue
+        one = replace(candidate, **given)
+        if one not in found:
+            found.append(one)
+    return found
+
+
+def size_penalties(config: SearchConfig) -> tuple[float, ...]:
+    """Return the penalties for a node among which cross-validation chooses, falling."""
+    if is_auto(config.size_penalty):
+        return SIZE_PENALTIES
+    return (float(config.size_penalty),)
+
+
+def resample(dataset: Dataset, regularization: Regularization, stream: np.ndarray) -> Dataset:
+    """Return the rows that the fitness is measured on.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    regularization : Regularization
+        Its noise and its teacher.
+    stream : ndarray of shape (1,), uint64
+        Random state, advanced.
+
+    Returns
+    -------
+    Dataset
+        In the units of `dataset`; itself where there is neither noise nor a teacher.
+    """
+    n_rows = dataset.X.shape[0]
+    teacher, noise = regularization.teacher, regularization.noise
+    assert isinstance(noise, float | int)
+    if teacher is not None:
+        if isinstance(teacher, str):
+            teacher = EnsembleTeacher(dataset.n_classes)
+        elif isinstance(teacher, FrozenEstimator):
+            teacher = FrozenTeacher(teacher, dataset)
+        return teach(dataset, teacher, max(_LEAST_RESAMPLED, n_rows), noise, stream)
+    if noise > 0.0:
+        n_copies = min(_COPIES, max(1, round(_LEAST_RESAMPLED / n_rows)))
+        return blur(dataset, noise, n_copies, stream)
+    return dataset
+
+
+def choose(
+    dataset: Dataset,
+    config: SearchConfig,
+    seed: int,
+    streams: Sequence[np.ndarray],
+    step: Callable[[], object],
+    evolve_trees: Callable[[Dataset, Chosen, float | None], list[Individual]] | None = None,
+) -> Chosen:
+    """Choose the regularization and the penalty for a node by cross-validation.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    config : SearchConfig
+        What is given, and how much time there is: choosing takes half of it at most.
+    seed : int
+        Seed of the trees.
+    streams : sequence of two ndarray of shape (1,), uint64
+        Random states of the folds and of resampled rows.
+    step : callable
+        Called after each candidate; what it raises ends the choice.
+    evolve_trees : callable, optional
+        ``evolve_trees(rows, chosen, seconds)`` makes the trees that show what a candidate is worth;
+        by default they are optimized seeds, which say it at a fraction of the cost of a search.
+
+    Returns
+    -------
+    Chosen
+        The first candidate where there is nothing to choose.
+    """
+    n_rows = dataset.X.shape[0]
+    n_folds = min(_FOLDS, max(1, round(_HELD_OUT_ROWS * _FOLDS / n_rows)))
+    found, penalties = candidates(config, n_rows), size_penalties(config)
+    folds, resampling = streams
+    half = each = None
+    if config.time_limit is not None:
+        half = 0.5 * config.time_limit
+        each = half / (n_folds * len(found))
+
+    def search(
+        rows: Dataset, candidate: Regularization, penalties: Sequence[float]
+    ) -> list[list[Individual]]:
+        resampled = resample(rows, candidate, resampling.copy())
+        if evolve_trees is None:
+            trees = _optimized_trees(resampled, candidate, penalties, config, seed, each)
+        else:
+            trees = evolve_trees(resampled, Chosen(candidate, penalties[-1]), each)
+        step()
+        weight_penalty = candidate.weight_penalty
+        return [best_prunings(trees, resampled, one, weight_penalty) for one in penalties]
+
+    chosen, size_penalty = cross_validate(
+        dataset,
+        search,
+        found,
+        folds,
+        size_penalties=penalties,
+        n_folds=_FOLDS,
+        max_folds=n_folds,
+        standard_errors=_STANDARD_ERRORS,
+        time_limit=half,
+    )
+    return Chosen(chosen, size_penalty)
+
+
+def _optimized_trees(
+    dataset: Dataset,
+    candidate: Regularization,
+    penalties: Sequence[float],
+    config: SearchConfig,
+    seed: int,
+    seconds: float | None,
+) -> list[Individual]:
+    """Return seeds of a candidate at all penalties for a node."""
+    each = [penalty for penalty in penalties for _ in range(_SEEDS_EACH)]
+    streams = make_streams(seed, 0, len(each))
+    assert not isinstance(candidate.C, str)
+    C, min_rows = Refinement(C=candidate.C).bounds(), config.min_samples_split
+    end = math.inf if seconds is None else time.perf_counter() + seconds
+
+    def make(penalty: float, stream: np.ndarray) -> Individual | None:
+        left = end - time.perf_counter()
+        if left <= 0.0 and stream is not streams[0]:
+            return None
+        limits: dict[str, Any] = {
+            "min_rows": min_rows,
+            "seconds": None if seconds is None else left,
+        }
+        return init_tao(dataset, penalty, stream, C, candidate.penalty, **limits)
+
+    with thread_map(config.n_jobs, dataset.X.shape[0]) as mapper:
+        return [tree for tree in mapper(make, each, streams) if tree is not None]
 
 
 def make_folds(dataset: Dataset, n_folds: int, stream: np.ndarray) -> np.ndarray:
@@ -69,7 +272,7 @@ def best_prunings(
     weight_penalty: float = 0.0,
     n_best: int = 3,
 ) -> list[Individual]:
-    """Return the fittest trees at a charge that they were not made for, each pruned by it.
+    """Return the fittest trees at a penalty that they were not made for, each pruned by it.
 
     Parameters
     ----------
@@ -78,9 +281,9 @@ def best_prunings(
     dataset : Dataset
         The rows that they were made on.
     size_penalty : float, at least 0
-        Charge for one node.
+        Penalty for one node.
     weight_penalty : float, at least 0, default=0.0
-        Charge for a test on all features (`PenalizedAccuracy`).
+        Penalty for a split on all features (`PenalizedAccuracy`).
     n_best : int, at least 1, default=3
         How many to return, if there are as many different ones.
 
@@ -95,10 +298,10 @@ def best_prunings(
     return different[:n_best]
 
 
-def choose_settings(
+def cross_validate(
     dataset: Dataset,
     search: Callable[[Dataset, Any, Sequence[float]], Iterable[Sequence[Individual]]],
-    settings: Sequence[Any],
+    candidates: Sequence[Any],
     stream: np.ndarray,
     *,
     size_penalties: Sequence[float] = SIZE_PENALTIES,
@@ -107,52 +310,52 @@ def choose_settings(
     standard_errors: float = 1.0,
     time_limit: float | None = None,
 ) -> tuple[Any, float]:
-    """Choose a setting of a search and the charge for a node by cross-validation.
+    """Choose a candidate for a search and the penalty for a node by cross-validation.
 
-    On the rows of the other folds each setting is searched once; for every charge it yields some
-    trees, whose losses on the fold held out are averaged, so that chance decides less. These losses
-    are compared row by row. The setting with the least loss at its best charge is chosen,
-    and of it the highest charge that no smaller one beats by more than so many standard errors of
-    the difference: a larger tree has to be worth it. Settings that fall behind are not searched on
-    the remaining folds (`race`).
+    Each candidate is searched once on the rows of the other folds. For every penalty it yields some
+    trees, whose losses on the held-out fold are averaged, so that chance decides less. These losses
+    are compared row by row. The candidate with the smallest loss at its best penalty wins, with
+    the highest penalty that no smaller one beats by more than some standard errors of the
+    difference: a larger tree has to earn its nodes. Candidates that fall behind are not searched
+    on the remaining folds (`race`).
 
     Parameters
     ----------
     dataset : Dataset
         Training rows.
     search : callable
-        ``search(rows, setting, size_penalties)`` makes trees on some rows and returns for every
-        charge at least one.
-    settings : sequence
-        What the search may be given, the first of equals is chosen.
+        ``search(rows, candidate, size_penalties)`` makes trees on some rows and returns at least
+        one for each penalty.
+    candidates : sequence
+        What the search may be given; the first of equals wins.
     stream : ndarray of shape (1,), uint64
         Random state, advanced.
     size_penalties : sequence of float, default=SIZE_PENALTIES
-        Charges, falling.
+        Penalties, falling.
     n_folds : int, at least 2, default=5
         Number of folds.
     max_folds : int, at least 1, default=5
         Only so many of the folds are held out in turn.
     standard_errors : float, at least 0, default=1.0
-        By how many standard errors a smaller charge has to be better.
+        By how many standard errors a smaller penalty has to be better.
     time_limit : float or None, default=None
-        No search begins when so many seconds have passed, the first one apart; a later fold that
-        is not complete then does not count.
+        No search starts after this many seconds, except the first; a later fold that is not
+        complete then does not count.
 
     Returns
     -------
-    setting : object
-        One of the settings.
+    candidate : object
+        One of the candidates.
     size_penalty : float
-        One of the charges; the first where the rows are too few to hold any out.
+        One of the penalties; the first where the rows are too few to hold any out.
     """
     n_folds = min(n_folds, dataset.X.shape[0])
-    if n_folds < 2 or len(settings) == len(size_penalties) == 1:
-        return settings[0], size_penalties[0]
+    if n_folds < 2 or len(candidates) == len(size_penalties) == 1:
+        return candidates[0], size_penalties[0]
     folds = make_folds(dataset, n_folds, stream)
-    losses: list[np.ndarray] = [np.empty((len(size_penalties), 0)) for _ in settings]
+    losses: list[np.ndarray] = [np.empty((len(size_penalties), 0)) for _ in candidates]
     weights = np.empty(0)
-    racing = list(range(len(settings)))
+    racing = list(range(len(candidates)))
     begin, limit = time.perf_counter(), np.inf if time_limit is None else time_limit
     for fold in range(min(n_folds, max_folds)):
         held_out, others = dataset.take(folds == fold), dataset.take(folds != fold)
@@ -161,7 +364,7 @@ def choose_settings(
             is_first = fold == 0 and not means
             if not is_first and time.perf_counter() - begin >= limit:
                 break
-            found = search(others, settings[i], size_penalties)
+            found = search(others, candidates[i], size_penalties)
             means[i] = [
                 np.mean([row_losses(one, held_out) for one in trees], axis=0) for trees in found
             ]
@@ -175,40 +378,40 @@ def choose_settings(
         if len(racing) == len(size_penalties) == 1:
             break
     best = racing[0]
-    return settings[best], size_penalties[worth_it(losses[best], weights, standard_errors)]
+    return candidates[best], size_penalties[worth_it(losses[best], weights, standard_errors)]
 
 
-def race(losses: Sequence[np.ndarray], settings: Sequence[int], weights: np.ndarray) -> list[int]:
-    """Return the settings that may still be the best, the best so far first.
+def race(losses: Sequence[np.ndarray], candidates: Sequence[int], weights: np.ndarray) -> list[int]:
+    """Return the candidates that may still be the best, the best so far first.
 
-    Each is judged at its best charge. Those that lose to the best so far by more than two standard
+    Each is judged at its best penalty. Those that lose to the best so far by more than two standard
     errors of the difference are out (Maron and Moore 1994, "Hoeffding races", NeurIPS, with the
     normal approximation in place of the bound).
 
     Parameters
     ----------
-    losses : sequence of ndarray of shape (n_charges, n_rows)
-        Losses of the rows, for each setting.
-    settings : sequence of int
-        Numbers of the settings.
+    losses : sequence of ndarray of shape (n_penalties, n_rows)
+        Losses of the rows, for each candidate.
+    candidates : sequence of int
+        Numbers of the candidates.
     weights : ndarray of shape (n_rows,)
         Weights of the rows.
 
     Returns
     -------
     list of int
-        Numbers from `settings`, by rising loss, those of equals rising.
+        Numbers from `candidates`, by rising loss, those of equals rising.
     """
     total = weights.sum()
     at_best = [rows[np.argmin(rows @ weights)] for rows in losses]
-    order = sorted(range(len(settings)), key=lambda i: (at_best[i] @ weights, settings[i]))
+    order = sorted(range(len(candidates)), key=lambda i: (at_best[i] @ weights, candidates[i]))
     standing = []
     for i in order:
         difference = at_best[i] - at_best[order[0]]
         mean = difference @ weights / total
         variance = max(0.0, difference**2 @ weights / total - mean**2)
         if mean <= _CLOSE * np.sqrt(variance / total):
-            standing.append(settings[i])
+            standing.append(candidates[i])
     return standing
 
 

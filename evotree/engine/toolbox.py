@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from deap import base
+from sklearn.tree import BaseDecisionTree
 
 from evotree.dataset import Dataset
+from evotree.engine.config import Variation
 from evotree.fitness.objectives import FitnessQualitySize, PenalizedAccuracy, QualityAndSize
 from evotree.individual import Individual
 from evotree.operators.initialization.dipolar import init_dipolar
@@ -35,9 +37,41 @@ from evotree.operators.variation.mutation import mut_nodes
 from evotree.operators.variation.nsga import replace_nsga2, sel_crowded
 from evotree.operators.variation.selection import replace_duplicates, sel_proportional
 from evotree.rng import make_streams, seed_from
+from evotree.tree import ObliqueTree
 
-ALGORITHMS = ("penalized", "nsga2")
-"""Names of the ways to weigh quality against size."""
+
+def split_init(init: Any) -> tuple[dict[str, float], list[Any]]:
+    """Return what a first population is made of.
+
+    Parameters
+    ----------
+    init : str, mapping of str to float, tree, iterable of these or None
+        Names of what makes first trees, ``"tao"`` or those of splitters, with their shares or for a
+        fifth of the population each; and trees, or fitted estimators that have one.
+
+    Returns
+    -------
+    shares : dict of str to float
+        From `evotree.operators.initialization.seeding.seeding_shares`.
+    trees : list
+        The trees and estimators.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, or shares are negative or exceed 1 together.
+    """
+    if init is None or isinstance(init, str | Mapping):
+        return seeding_shares(init), []
+    if isinstance(init, ObliqueTree | BaseDecisionTree) or hasattr(init, "tree_"):
+        return seeding_shares(None), [init]
+    if not isinstance(init, Iterable):
+        raise ValueError(
+            f"init={init!r}: allowed are names, a mapping of names to shares, trees, fitted "
+            "estimators that have one, and lists of names and trees."
+        )
+    names = [one for one in init if isinstance(one, str)]
+    return seeding_shares(names or None), [one for one in init if not isinstance(one, str)]
 
 
 def init_population(
@@ -47,6 +81,7 @@ def init_population(
     initial: Sequence[Individual] = (),
     fitness: type[base.Fitness] | None = None,
     seconds: float | None = None,
+    hurry: Callable[[], bool] = bool,
 ) -> list[Individual]:
     """Make `n` individuals, each from a stream of its own.
 
@@ -65,7 +100,9 @@ def init_population(
     fitness : type, optional
         Kind of their fitness, if they are not to keep the one they are made with.
     seconds : float, optional
-        When so many have passed, seeds are finished as they are, and the rest is random.
+        After this many, seeds are finished as they are, and the rest is random.
+    hurry : callable, optional
+        When it returns True, the rest is random.
 
     Returns
     -------
@@ -78,12 +115,12 @@ def init_population(
         If there are more initial individuals than the population has places.
     """
     if len(initial) > n:
-        raise ValueError(f"initial_trees holds {len(initial)} trees: at most {n}, the population.")
+        raise ValueError(f"init holds {len(initial)} trees: at most {n}, the population.")
 
     end = math.inf if seconds is None else time.perf_counter() + seconds
 
     def make(origin: str, stream: np.ndarray) -> Individual:
-        origin = origin if time.perf_counter() < end else DIPOLE
+        origin = DIPOLE if hurry() or time.perf_counter() >= end else origin
         if origin == DIPOLE:
             individual = toolbox.individual(stream)
         elif seconds is None:
@@ -106,107 +143,70 @@ def init_population(
     return members
 
 
-def register_nsga2(toolbox: base.Toolbox, size_penalty: float, weight_penalty: float) -> None:
-    """Let size be an objective of its own; tests on many features add to it."""
-    if weight_penalty > 0.0 and size_penalty == 0.0:
-        raise ValueError(
-            f"weight_penalty={weight_penalty!r}: with algorithm='nsga2' and size_penalty=0.0 "
-            "allowed is 0.0, since tests count in nodes."
-        )
-    toolbox.register("select", sel_crowded)
-    toolbox.register("replace", replace_nsga2)
-    toolbox.register("evaluate", QualityAndSize(weight_penalty / (size_penalty or 1.0)))
-
-
 def make_toolbox(
     dataset: Dataset,
     *,
     size_penalty: float = 0.005,
     weight_penalty: float = 0.0,
-    mutation_probability: float = 0.1,
-    dipolar_probability: float = 0.5,
-    test_crossover_probability: float = 0.5,
-    selection_pressure: float = 2.0,
-    min_rows: int = 5,
-    seeding: str | Mapping[str, float] | Iterable[str] | None = None,
-    initial_trees: Iterable[Any] = (),
+    min_samples_split: int = 5,
+    init: Any = None,
     refinement: None | str | Iterable[str] | Mapping[Any, float] | Refinement = None,
-    max_origin_share: float = 1.0,
-    keep_duplicates: bool = True,
-    algorithm: str = "penalized",
+    variation: Variation | None = None,
     random_state: Any = None,
 ) -> base.Toolbox:
     """Return the toolbox of the global evolution of oblique trees on a data set.
 
-    Every entry may be replaced by ``toolbox.register(role, function)``. The roles and what they
-    are called with are DEAP's: ``clone(individual)``, ``mate(a, b) -> (a, b)``,
+    Every entry may be replaced by ``toolbox.register(role, function)``. The roles and their
+    arguments are DEAP's: ``clone(individual)``, ``mate(a, b) -> (a, b)``,
     ``mutate(individual) -> (individual,)``, ``select(population, k) -> list``,
-    ``evaluate(individual) -> tuple`` and ``map``; besides these, ``individual(stream)``,
-    ``seed(splitter=..., stream=...)``, ``population(n)`` and ``streams(generation, n)``; where
-    there is a refinement, ``refine(individual) -> (individual,)`` and
-    ``choose(offspring, generation, spent) -> list``, those that are refined. An
-    operator that draws random numbers draws them from the stream of its first individual,
-    ``individual.stream`` (`evotree.rng.as_generator` makes a NumPy generator of it).
+    ``evaluate(individual) -> tuple`` and ``map``. Besides these there are ``individual(stream)``,
+    ``seed(splitter=..., stream=...)``, ``population(n)`` and ``streams(generation, n)``; with
+    NSGA-II, or where duplicates are not kept, ``replace(parents, offspring) -> list``; and with a
+    refinement ``refine(individual) -> (individual,)`` and
+    ``choose(offspring, generation, spent) -> list``, the offspring to be refined. An operator draws
+    random numbers from the stream of its first individual, ``individual.stream``
+    (`evotree.rng.as_generator` makes a NumPy generator of it).
 
     Parameters
     ----------
     dataset : Dataset
         Training rows.
     size_penalty : float, at least 0, default=0.005
-        Charge for one node in the fitness, the papers' alpha.
+        Penalty for a node in the fitness, the papers' alpha.
     weight_penalty : float, at least 0, default=0.0
-        Charge for a test on all features (`PenalizedAccuracy`). Where size is an objective of its
-        own, the test counts as so many nodes as `size_penalty` charges that much for.
-    mutation_probability : float in [0, 1], default=0.1
-        Chance that a node mutates.
-    dipolar_probability : float in [0, 1], default=0.5
-        Share of the changes of a test that the dipolar operator makes.
-    test_crossover_probability : float in [0, 1], default=0.5
-        Share of the crossovers that exchange tests rather than subtrees.
-    selection_pressure : float, above 1, default=2.0
-        Expected number of offspring of the best individual.
-    min_rows : int, at least 2, default=5
+        Penalty for a split on all features (`PenalizedAccuracy`). Where size is an objective of its
+        own, the split counts as so many nodes as `size_penalty` penalizes equally.
+    min_samples_split : int, at least 2, default=5
         A leaf with fewer distinct rows is not split.
-    seeding : None, str, iterable of str or mapping of str to float, default=None
-        What grows a part of the first population: names of splitters or ``"tao"`` (`init_tao`),
-        for a fifth of it each, or a mapping of names to shares. The rest is random (``"dipole"``).
-    initial_trees : iterable of ObliqueTree or fitted estimators, default=()
-        Trees over raw features that join the first population.
+    init : str, mapping of str to float, tree, iterable of these or None, default=None
+        What the first population is made of (`split_init`); the rest is random, ``"dipole"``.
     refinement : None, str, iterable of str, mapping of str to float or Refinement, default=None
-        What polishes some of the offspring: names of refiners, with or without their shares, or a
-        `Refinement`, which says also which offspring and when.
-    max_origin_share : float in (0, 1], default=1.0
-        Greatest share of the offspring that one kind of first individuals is expected to have.
-    keep_duplicates : bool, default=True
-        Whether equal trees may stand in a generation, as in the paper; otherwise parents take
-        their places (`replace_duplicates`). NSGA-II keeps none.
-    algorithm : {"penalized", "nsga2"}, default="penalized"
-        Whether quality and size are one objective, by `size_penalty`, or two, for which NSGA-II
-        evolves the whole front; `size_penalty` then only says which subtrees are pruned at birth.
+        What refines some of the offspring: names of refiners, with or without their shares, or a
+        `Refinement`, which also says which offspring and when.
+    variation : Variation, optional
+        How offspring are bred and selected.
     random_state : None, int, RandomState or Generator, default=None
         Source of the seed that all streams are made from.
 
     Returns
     -------
     deap.base.Toolbox
-        For `evotree.evolve`, or a loop of one's own.
+        For `evotree.evolve`, or a loop of your own.
 
     Raises
     ------
     ValueError
-        If `seeding`, `initial_trees`, `refinement`, `algorithm` or `random_state` is not as
-        described, or nodes cost nothing that tests are to be counted in.
+        If `init`, `refinement` or `random_state` is not as described, or nodes cost nothing that
+        splits are to be counted in.
     """
-    if algorithm not in ALGORITHMS:
-        raise ValueError(
-            f"algorithm={algorithm!r}: allowed are {', '.join(map(repr, ALGORITHMS))}."
-        )
-    seed = seed_from(random_state)
+    variation = Variation() if variation is None else variation
+    is_nsga2 = variation.algorithm == "nsga2"
     refinement = as_refinement(refinement)
-    toolbox = base.Toolbox()
-    toolbox.register("streams", make_streams, seed)
-    toolbox.register("individual", init_dipolar, dataset, size_penalty, min_rows=min_rows)
     linear = refinement or Refinement()
+    shares, trees = split_init(init)
+    toolbox = base.Toolbox()
+    toolbox.register("streams", make_streams, seed_from(random_state))
+    toolbox.register("individual", init_dipolar, dataset, size_penalty, min_rows=min_samples_split)
     toolbox.register(
         "seed",
         init_seed,
@@ -214,44 +214,72 @@ def make_toolbox(
         size_penalty,
         C=linear.bounds(),
         penalty=linear.penalty,
-        min_rows=min_rows,
+        min_rows=min_samples_split,
     )
     toolbox.register(
         "population",
         init_population,
         toolbox,
-        shares=seeding_shares(seeding),
-        initial=[init_from_tree(dataset, size_penalty, tree) for tree in initial_trees],
-        fitness=FitnessQualitySize if algorithm == "nsga2" else None,
+        shares=shares,
+        initial=[init_from_tree(dataset, size_penalty, tree) for tree in trees],
+        fitness=FitnessQualitySize if is_nsga2 else None,
     )
     toolbox.register("clone", Individual.clone)
-    toolbox.register("mate", cx_trees, dataset=dataset, test_probability=test_crossover_probability)
+    toolbox.register(
+        "mate",
+        cx_trees,
+        dataset=dataset,
+        test_probability=variation.split_crossover_probability,
+    )
     toolbox.register(
         "mutate",
         mut_nodes,
         dataset=dataset,
-        probability=mutation_probability,
-        dipolar_probability=dipolar_probability,
-        min_rows=min_rows,
+        probability=variation.mutation_probability,
+        dipolar_probability=variation.dipolar_probability,
+        min_rows=min_samples_split,
     )
-    if algorithm == "nsga2":
+    if is_nsga2:
         register_nsga2(toolbox, size_penalty, weight_penalty)
     else:
-        limits = {"pressure": selection_pressure, "max_origin_share": max_origin_share}
-        toolbox.register("select", sel_proportional, **limits)
+        toolbox.register(
+            "select",
+            sel_proportional,
+            pressure=variation.selection_pressure,
+            max_origin_share=variation.max_origin_share,
+        )
         toolbox.register("evaluate", PenalizedAccuracy(size_penalty, weight_penalty))
-        if not keep_duplicates:
+        if not variation.keep_duplicates:
             toolbox.register("replace", replace_duplicates)
     toolbox.register("map", map)
     if refinement is not None:
-        toolbox.register("choose", choose_for_refinement, refinement=refinement)
-        toolbox.register(
-            "refine",
-            refine,
-            toolbox=toolbox,
-            dataset=dataset,
-            refiners=make_refiners(refinement, size_penalty),
-            size_penalty=size_penalty,
-            lamarckian=refinement.lamarckian,
-        )
+        register_refinement(toolbox, dataset, refinement, size_penalty)
     return toolbox
+
+
+def register_nsga2(toolbox: base.Toolbox, size_penalty: float, weight_penalty: float) -> None:
+    """Make size an objective of its own; splits on many features add to it."""
+    if weight_penalty > 0.0 and size_penalty == 0.0:
+        raise ValueError(
+            f"weight_penalty={weight_penalty!r}: with algorithm='nsga2' and size_penalty=0.0 only "
+            "0.0 is allowed, since splits count in nodes."
+        )
+    toolbox.register("select", sel_crowded)
+    toolbox.register("replace", replace_nsga2)
+    toolbox.register("evaluate", QualityAndSize(weight_penalty / (size_penalty or 1.0)))
+
+
+def register_refinement(
+    toolbox: base.Toolbox, dataset: Dataset, refinement: Refinement, size_penalty: float
+) -> None:
+    """Let some of the offspring be refined."""
+    toolbox.register("choose", choose_for_refinement, refinement=refinement)
+    toolbox.register(
+        "refine",
+        refine,
+        toolbox=toolbox,
+        dataset=dataset,
+        refiners=make_refiners(refinement, size_penalty),
+        size_penalty=size_penalty,
+        lamarckian=refinement.lamarckian,
+    )

@@ -1,7 +1,6 @@
 """The scikit-learn face of the engine: translation only."""
 
-from evotree.estimators.evolved_classifier import EvoTreeClassifier
-from evotree.estimators.evolved_regressor import EvoTreeRegressor
+from evotree.estimators.evolved import EvoTreeClassifier, EvoTreeRegressor
 from evotree.estimators.greedy import ObliqueTreeClassifier, ObliqueTreeRegressor
 from evotree.estimators.presets import EVOLUTION_PRESETS, GREEDY_PRESETS
 from evotree.estimators.sparse_path import TAOPath, tao_path

@@ -1,179 +1,122 @@
-"""Estimators whose tree is evolved: translation only."""
+"""The estimators whose tree is evolved: translation between scikit-learn and `search`."""
 
 from __future__ import annotations
 
-import math
-import os
 import time
-from collections.abc import Iterable, Mapping
-from concurrent.futures import Executor
-from contextlib import nullcontext
-from copy import copy, deepcopy
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
 
 import numpy as np
-from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from evotree.dataset import SCALINGS, Dataset
-from evotree.engine.checkpoint import CheckpointWriter, fingerprint
-from evotree.engine.evolution import Callback, CallbackError, Evolution
-from evotree.engine.interrupt import interrupt_as_flag
-from evotree.engine.islands import TOPOLOGIES, Archipelago
-from evotree.engine.pareto import ParetoFront, select
-from evotree.engine.running import progress_bar
-from evotree.engine.toolbox import ALGORITHMS
-from evotree.estimators.base import TreeEstimator, preset
-from evotree.estimators.choosing import ChoosesSettings
-from evotree.estimators.continuing import (
-    Beginning,
-    Continuation,
-    Told,
-    compared,
-    describe,
-)
+from evotree.configuration import Configuration, check_parameters
+from evotree.dataset import Dataset
+from evotree.engine.config import CONFIGURATIONS, SearchConfig, configuration
+from evotree.engine.pareto import FittedFront, select
+from evotree.engine.search import Continuation, Result, search
+from evotree.estimators.base import TreeClassifier, TreeEstimator, TreeRegressor, preset
 from evotree.estimators.presets import EVOLUTION_PRESETS
-from evotree.estimators.teachers import ENSEMBLE
-from evotree.files import PathLike, check_writable
-from evotree.individual import Individual
-from evotree.operators.pruning.penalized import prune
-from evotree.operators.refinement.policy import Refinement
-from evotree.operators.splitters.linear_fit import PENALTIES
-from evotree.operators.structure.splice import make_individual
-from evotree.tree import ObliqueTree
 
-_ENDS_OF_SAMPLES = {"max_generations", "patience", "time_limit"}  # a larger one may follow
+_PARAMETERS = """Parameters
+    ----------
+    size_penalty : float, at least 0, or "auto", default="auto"
+        Penalty for a node in the fitness, the papers' alpha. Smaller values give larger trees.
+        ``"auto"`` takes the largest of `evotree.engine.hyperparameters.SIZE_PENALTIES` that no
+        smaller one clearly beats on held-out rows.
+    population_size : int, at least 2, default=64
+        Number of trees that evolve, on each island.
+    max_generations : int, at least 0, default=50
+        Maximum number of generations.
+    patience : int or None, default=20
+        Stop after this many generations without a better tree.
+    time_limit : float or None, default=None
+        Stop at the end of the generation in which this many seconds of `fit` have passed.
+        Cross-validation takes half of them at most.
+    min_samples_split : int, at least 2, default=5
+        A node with fewer distinct rows becomes a leaf; rows that the regularization adds count.
+    scaling : {"standard", "common", "minmax"}, default="standard"
+        Units in which trees evolve: standard deviations of the features, their own units, or
+        [-1, 1]. The fitted tree uses raw features in any case.
+    init : str, dict of str to float, tree, list of these or None, default="tao"
+        What the first population is made of. ``"tao"`` makes deep trees that are optimized and
+        pruned in turn; the name of a splitter grows trees greedily. ``("tao", "oc1")`` gives each a
+        fifth of the population, ``{"wodt": 0.2}`` sets the shares; the rest is random. Trees join
+        as they are: `ObliqueTree`, fitted estimators of this package, scikit-learn's fitted
+        decision trees (in searches wrapped by `sklearn.frozen.FrozenEstimator`, since clones are
+        not fitted).
+    refinement : str, list, dict of str to float, Refinement or None, default="tao"
+        What refines some of the offspring: ``"tao"``, one sweep of tree alternating optimization;
+        the name of a splitter, which splits one node again; ``"centre"`` moves thresholds to the
+        middle of their margins; ``"prune"`` removes unprofitable subtrees. Several of them, with
+        shares or without; or a `Refinement`, which also sets how many, which and when.
+    variation : Variation or None, default=None
+        How offspring are bred and selected; None takes the defaults.
+    regularization : Regularization or None, default=None
+        How strongly hyperplanes are regularized; by default cross-validation chooses.
+    max_samples : int, float in (0, 1] or None, default=None
+        For large data: the evolution starts on a stratified subsample of this size, or share, which
+        grows at most fourfold per step to all rows. Each sample has an equal share of the
+        generations and of the time; hyperparameters are chosen on the first.
+    islands : int, Islands or None, default=None
+        Number of populations that evolve apart and exchange their best, or an `Islands`.
+    checkpoint : path-like, Checkpoint or None, default=None
+        File that the search is written to; a `Checkpoint` with ``resume=True`` continues it.
+    warm_start : bool, default=False
+        Whether `fit` continues the previous search, where rows and parameters are the same, up to
+        `max_generations` in all. The estimator then keeps the rows of that search.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of all random draws. The same number gives the same tree for any `n_jobs`.
+    n_jobs : int or None, default=None
+        Number of threads, used where rows are many; -1 means all cores.
+    verbose : int or "auto", default="auto"
+        Above 0 shows a progress bar, 0 none; ``"auto"`` shows one after two seconds on a terminal
+        or in a notebook.
+    callbacks : list of callable or None, default=None
+        Each is called with the `evotree.Evolution` after every generation, or migration of islands;
+        one that returns True stops the search. If one fails, `fit` raises its exception, and the
+        estimator is fitted with what was found until then. Clones share them.
+"""
+
+_ATTRIBUTES = """Attributes
+    ----------
+    tree_ : ObliqueTree
+        The tree, over raw features.
+    n_features_in_ : int
+        Number of features seen during `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where `X` has names.
+    history_ : deap.tools.Logbook
+        One record for each generation: evaluations, diversity, seconds; in its chapters best, mean
+        and standard deviation of fitness, quality and size; and in ``origin`` the share of the
+        population that descends from each kind of first trees. `evotree.to_frame` makes a table.
+    hall_of_fame_ : list of ObliqueTree
+        The ten fittest trees of the search, the best first, over raw features.
+    pareto_front_ : FittedFront
+        The best tree of each size that the search met, over raw features.
+    size_penalty_ : float
+        The penalty for a node, given or chosen.
+    regularization_ : Regularization
+        The regularization, given or chosen.
+    n_generations_ : int
+        Number of generations bred.
+    stop_reason_ : str
+        Which rule ended the search.
+    seconds_ : dict of str to float
+        Seconds of each phase: compiling, choosing hyperparameters, evolving.
+"""
 
 
-class EvolvedTree(ChoosesSettings, TreeEstimator):
+class EvolvedTree(SearchConfig, TreeEstimator):
     """An estimator whose tree is found by evolving a population of whole trees."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "size_penalty": [Interval(Real, 0.0, None, closed="left"), StrOptions({"auto"})],
-        "population_size": [Interval(Integral, 2, None, closed="left")],
-        "max_generations": [Interval(Integral, 0, None, closed="left")],
-        "patience": [Interval(Integral, 1, None, closed="left"), None],
-        "time_limit": [Interval(Real, 0.0, None, closed="neither"), None],
-        "mutation_probability": [Interval(Real, 0.0, 1.0, closed="both")],
-        "crossover_probability": [Interval(Real, 0.0, 1.0, closed="both")],
-        "dipolar_probability": [Interval(Real, 0.0, 1.0, closed="both")],
-        "min_samples_split": [Interval(Integral, 2, None, closed="left")],
-        "scaling": [StrOptions(set(SCALINGS))],
-        "seeding": ["array-like", dict, str, None],
-        "initial_trees": ["array-like", None],
-        "refinement": [str, "array-like", dict, Refinement, None],
-        "weight_penalty": [Interval(Real, 0.0, None, closed="left")],
-        "C": [Interval(Real, 0.0, None, closed="neither"), tuple, StrOptions({"auto"})],
-        "penalty": [StrOptions({"auto", *PENALTIES})],
-        "noise": [Interval(Real, 0.0, None, closed="left"), StrOptions({"auto"})],
-        "teacher": [HasMethods(["fit", "predict"]), StrOptions({"auto", ENSEMBLE}), None],
-        "max_origin_share": [Interval(Real, 0.0, 1.0, closed="right")],
-        "keep_duplicates": ["boolean"],
-        "algorithm": [StrOptions(set(ALGORITHMS))],
-        "max_samples": [
-            None,
-            Interval(RealNotInt, 0.0, 1.0, closed="right"),
-            Interval(Integral, 1, None, closed="left"),
-        ],
-        "n_islands": [Interval(Integral, 1, None, closed="left")],
-        "migration_interval": [Interval(Integral, 1, None, closed="left")],
-        "migration_size": [Interval(Integral, 0, None, closed="left")],
-        "topology": [StrOptions(set(TOPOLOGIES))],
-        "checkpoint": [str, os.PathLike, None],
-        "checkpoint_every": [Interval(Integral, 1, None, closed="left")],
-        "resume_from": [str, os.PathLike, None],
-        "warm_start": ["boolean"],
-        "keep_on_interrupt": ["boolean"],
-        "random_state": ["random_state", np.random.Generator],
-        "n_jobs": [Integral, None],
-        "executor": [HasMethods(["submit"]), None],
-        "verbose": ["verbose"],
-        "callbacks": ["array-like", None],
-    }
-
-    dataset_: Dataset
-
-    def __init__(
-        self,
-        *,
-        size_penalty: float | str = "auto",
-        population_size: int = 64,
-        max_generations: int = 50,
-        patience: int | None = 20,
-        time_limit: float | None = None,
-        mutation_probability: float = 0.1,
-        crossover_probability: float = 0.2,
-        dipolar_probability: float = 0.5,
-        min_samples_split: int = 5,
-        scaling: str = "standard",
-        seeding: str | Mapping[str, float] | Iterable[str] | None = "tao",
-        initial_trees: Iterable[Any] | None = None,
-        refinement: Any = "tao",
-        weight_penalty: float = 0.0,
-        C: float | tuple[float, float] | str = "auto",
-        penalty: str = "auto",
-        noise: float | str = "auto",
-        teacher: Any = "auto",
-        max_origin_share: float = 1.0,
-        keep_duplicates: bool = False,
-        algorithm: str = "penalized",
-        max_samples: float | None = None,
-        n_islands: int = 1,
-        migration_interval: int = 10,
-        migration_size: int = 2,
-        topology: str = "ring",
-        checkpoint: PathLike | None = None,
-        checkpoint_every: int = 10,
-        resume_from: PathLike | None = None,
-        warm_start: bool = False,
-        keep_on_interrupt: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        executor: Executor | None = None,
-        verbose: int = 0,
-        callbacks: Iterable[Callback] | None = None,
-    ) -> None:
-        self.size_penalty = size_penalty
-        self.population_size = population_size
-        self.max_generations = max_generations
-        self.patience = patience
-        self.time_limit = time_limit
-        self.mutation_probability = mutation_probability
-        self.crossover_probability = crossover_probability
-        self.dipolar_probability = dipolar_probability
-        self.min_samples_split = min_samples_split
-        self.scaling = scaling
-        self.seeding = seeding
-        self.initial_trees = initial_trees
-        self.refinement = refinement
-        self.weight_penalty = weight_penalty
-        self.C = C
-        self.penalty = penalty
-        self.noise = noise
-        self.teacher = teacher
-        self.max_origin_share = max_origin_share
-        self.keep_duplicates = keep_duplicates
-        self.algorithm = algorithm
-        self.max_samples = max_samples
-        self.n_islands = n_islands
-        self.migration_interval = migration_interval
-        self.migration_size = migration_size
-        self.topology = topology
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.resume_from = resume_from
-        self.warm_start = warm_start
-        self.keep_on_interrupt = keep_on_interrupt
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.executor = executor
-        self.verbose = verbose
-        self.callbacks = callbacks
+    pareto_front_: FittedFront
 
     @classmethod
     def from_preset(cls, name: str, **parameters: Any) -> Self:
-        """Make an estimator with the setting of a published algorithm.
+        """Make an estimator with the hyperparameters of a published algorithm.
 
         Parameters
         ----------
@@ -197,6 +140,9 @@ class EvolvedTree(ChoosesSettings, TreeEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Evolve a tree.
 
+        Ctrl-C raises KeyboardInterrupt once the present generation is over; the estimator is then
+        fitted with the best tree until then.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
@@ -216,105 +162,34 @@ class EvolvedTree(ChoosesSettings, TreeEstimator):
         ValueError
             If a parameter or the data are not as described; the message names what is wrong.
         """
-        self._validate_params()
-        if self.checkpoint is not None:
-            check_writable(self.checkpoint)  # before the settings are chosen, which takes long
-        self.dataset_ = dataset = self._make_dataset(X, y, sample_weight, self.scaling)
-        begin, interrupted = time.perf_counter(), False
-        try:
-            begun = self._begin(dataset)
-        except KeyboardInterrupt:
-            if not self.keep_on_interrupt:
-                raise
-            begun, interrupted = self._begin_at_once(dataset), True
-        self.setting_, self.size_penalty_ = begun.told.setting, begun.told.size_penalty
-        n_generations = 0 if interrupted else self.max_generations
-        # Between two samples, too, Ctrl-C ends a fit that is to be kept in order.
-        kept = interrupt_as_flag() if self.keep_on_interrupt else nullcontext()
-        with kept, progress_bar(n_generations, disable=not self.verbose) as show:
-            run, rows, failure = self._evolve_growing(begun, n_generations, begin, show)
-        self._keep(run, rows, begun.told)
-        if interrupted:
-            self.stop_reason_ = "interrupt"
-        if failure is not None:
-            failure.add_note(
-                f"The evolution ended in generation {run.generation}; the estimator is fitted with "
-                "the best tree until then."
+        begin = time.perf_counter()
+        check_parameters(self)
+        dataset = self._make_dataset(X, y, sample_weight, self.scaling)
+        continues: Continuation | None = getattr(self, "_last", None) if self.warm_start else None
+        result = search(dataset, self, continues=continues, begin=begin)
+        self._keep(result)
+        if result.failure is not None:
+            result.failure.add_note(
+                f"The search ended in generation {result.run.generation}; the estimator is fitted "
+                "with the best tree until then."
             )
-            raise failure
+            raise result.failure
+        if result.run.stop_reason == "interrupt":
+            raise KeyboardInterrupt
         return self
 
-    def _evolve_growing(
-        self, begun: Beginning, n_generations: int, begin: float, show: Callback
-    ) -> tuple[Evolution, Dataset, BaseException | None]:
-        """Evolve on samples that grow, each for a share of the generations and of the time.
-
-        Returns the run on all rows, these as the fitness sees them, and what a callback raised.
-        """
-        told, sample, at, islands = begun
-        last = len(sample) - 1
-        failure = None
-        end = math.inf if self.time_limit is None else begin + self.time_limit
-        while True:
-            rows = self._resample(sample[at], told)
-            writers: tuple[CheckpointWriter, ...] = ()
-            if self.checkpoint is not None:
-                described = describe(self, told, at)
-                writers = (
-                    CheckpointWriter(self.checkpoint, rows, described, self.checkpoint_every),
-                )
-            seconds = None
-            if self.time_limit is not None:
-                seconds = (end - time.perf_counter()) / (last - at + 1)
-                seconds += max((island.seconds for island in islands or ()), default=0.0)
-            try:
-                run = self._evolve(
-                    rows,
-                    *told[1:],
-                    told.seed,
-                    n_islands=self.n_islands,
-                    islands=islands,
-                    max_generations=n_generations * (at + 1) // (last + 1),
-                    time_limit=seconds,
-                    callbacks=(show, *writers, *(self.callbacks or ())),
-                    keep_on_interrupt=self.keep_on_interrupt,
-                )
-            except CallbackError as error:
-                run, failure = error.run, error.__cause__
-            islands = run.islands if isinstance(run, Archipelago) else [run]
-            if at == last or run.stop_reason not in _ENDS_OF_SAMPLES:
-                break
-            at = at + 1 if time.perf_counter() < end else last
-        for writer in writers:
-            writer.write(run)
-        if at < last:
-            reason, rows = run.stop_reason, self._resample(sample[last], told)
-            run = self._evolve(
-                rows,
-                *told[1:],
-                told.seed,
-                n_islands=self.n_islands,
-                islands=islands,
-                max_generations=0,
-            )
-            run.stop_reason = reason
-        return run, rows, failure
-
-    def _keep(self, run: Evolution, rows: Dataset, told: Told) -> None:
-        """Set the fitted attributes."""
-        if self.warm_start:
-            islands = run.islands if isinstance(run, Archipelago) else [run]
-            self._last = Continuation(told, compared(self), fingerprint(rows), islands)
-        self.pareto_front_ = deepcopy(run.pareto_front)
-        self.pareto_front_.add_prunings(rows)
-        best = run.best
-        if self.algorithm == "nsga2":
-            best = self._select(self.pareto_front_, "fitness")
-        self.tree_ = self._finish(best)
+    def _keep(self, result: Result) -> None:
+        """Set the fitted attributes: trees and records, no rows."""
+        run, chosen = result.run, result.plan.chosen
+        self._last = result.continuation() if self.warm_start else None
+        self.regularization_, self.size_penalty_ = chosen
+        self.pareto_front_ = result.front()
+        self.hall_of_fame_ = [result.tree(one) for one in run.hall_of_fame]
         self.history_ = run.logbook
-        self.hall_of_fame_ = run.hall_of_fame
         self.n_generations_ = run.generation
         self.stop_reason_ = run.stop_reason
+        self.seconds_ = result.seconds
+        self.tree_ = result.best()
 
     def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
         """Choose another tree of the Pareto front; it becomes `tree_`.
@@ -322,12 +197,11 @@ class EvolvedTree(ChoosesSettings, TreeEstimator):
         Parameters
         ----------
         rule : str
-            ``"validation"``: the best on rows held out; ``"1se"``: the smallest within one standard
-            error of that; ``"size<=9"``, ``"leaves<=5"``: the best of at most so many nodes or
-            leaves; ``"fitness"``: the best after the charges for nodes and for weights,
-            `size_penalty_` and `weight_penalty`.
+            ``"validation"``: the best on held-out rows; ``"1se"``: the smallest within one standard
+            error of that; ``"size<=9"``, ``"leaves<=5"``: the best with at most this many nodes or
+            leaves; ``"fitness"``: the best after the penalties for nodes and weights.
         X : array-like of shape (n_samples, n_features), optional
-            Rows held out, which `fit` has not seen; needed by the first two rules.
+            Held-out rows, which `fit` has not seen; needed by the first two rules.
         y : array-like of shape (n_samples,), optional
             Their labels or targets.
 
@@ -342,36 +216,143 @@ class EvolvedTree(ChoosesSettings, TreeEstimator):
             If there is no such rule, or it lacks rows.
         """
         check_is_fitted(self)
-        held_out = None
-        if X is not None:
-            X, y = validate_data(self, X, y, dtype=np.float64, reset=False)
-            held_out = self.dataset_.like(X, y)
-        self.tree_ = self._finish(self._select(self.pareto_front_, rule, held_out))
+        chosen: Any = select(
+            self.pareto_front_,
+            rule,
+            held_out=None if X is None else self._held_out(X, y),
+            size_penalty=self.size_penalty_,
+            weight_penalty=self.regularization_.weight_penalty,
+        )
+        self.tree_ = chosen
         return self
 
-    def _select(self, front: ParetoFront, rule: str, held_out: Dataset | None = None) -> Individual:
-        """Return the member of a front that a rule chooses, at the charges of this estimator."""
-        return select(
-            front,
-            rule,
-            held_out=held_out,
-            size_penalty=self.size_penalty_,
-            weight_penalty=self.weight_penalty,
-        )
+    def _held_out(self, X: Any, y: Any) -> Dataset:
+        """Return held-out rows in raw units, their labels as codes."""
+        X, y = validate_data(self, X, y, dtype=np.float64, reset=False)
+        classes = getattr(self, "classes_", None)
+        return Dataset.in_raw_units(X, y, classes)
 
-    def _finish(self, best: Individual) -> ObliqueTree:
-        """Return a tree over raw features whose leaves predict by the training rows alone."""
-        tree = best.weights, best.thresholds, best.subtree_size
-        individual = prune(make_individual(self.dataset_, *tree), self.dataset_, 0.0)[0]
-        return self.dataset_.to_raw(individual.to_tree())
+    # ---- parameters ------------------------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to add those of the configurations, such as ``variation__mutation_probability``.
+
+        Returns
+        -------
+        dict of str to object
+            The parameters.
+        """
+        found: dict[str, Any] = TreeEstimator.get_params(self, deep=False)
+        if deep:
+            for name in CONFIGURATIONS:
+                for of_group, value in _group(name, found[name]).items():
+                    found[f"{name}__{of_group}"] = value
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also those of configurations.
+
+        Parameters
+        ----------
+        **params : object
+            New values by name, such as ``variation__mutation_probability=0.2``.
+
+        Returns
+        -------
+        estimator
+            The same.
+
+        Raises
+        ------
+        ValueError
+            If there is no such parameter.
+        """
+        groups: dict[str, dict[str, Any]] = {}
+        for name in list(params):
+            group, _, of_group = name.partition("__")
+            if of_group and group in CONFIGURATIONS:
+                groups.setdefault(group, {})[of_group] = params.pop(name)
+        super().set_params(**params)
+        for name, values in groups.items():
+            present = configuration(name, getattr(self, name))
+            if present is None:
+                present = CONFIGURATIONS[name](**values)
+            setattr(self, name, present.set_params(**values))
+        return self
 
     def __sklearn_clone__(self) -> Self:
-        """Return a copy that is not fitted; the executor and the callbacks are the same ones."""
+        """Return a copy that is not fitted; it shares the callbacks."""
         bare = copy(self)
-        bare.executor = bare.callbacks = None
+        bare.callbacks = None
         twin: Self = super(EvolvedTree, bare).__sklearn_clone__()
-        return twin.set_params(executor=self.executor, callbacks=self.callbacks)
+        return twin.set_params(callbacks=self.callbacks)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: an executor stays where it is."""
-        return {**super().__getstate__(), "executor": None}
+
+def _group(name: str, value: Any) -> dict[str, Any]:
+    """Return the parameters of a configuration; none where its value stands for none."""
+    try:
+        group: Configuration | None = configuration(name, value)
+    except (TypeError, ValueError):  # `fit` says so
+        return {}
+    return {} if group is None else group.get_params()
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class EvoTreeClassifier(TreeClassifier, EvolvedTree):  # noqa: D101
+    class_weight: Annotated[
+        Mapping[Any, float] | str | None, dict, StrOptions({"balanced"}), None
+    ] = None
+
+    __doc__ = f"""A classifier that is one small oblique tree, found by evolving whole trees.
+
+    {_PARAMETERS}    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, as in scikit-learn; ``"balanced"`` counts rows by their weights.
+
+    {_ATTRIBUTES}    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+
+    References
+    ----------
+    Krętowski M., Grześ M. (2005). Global induction of oblique decision trees: an evolutionary
+    approach. Intelligent Information Processing and Web Mining, 309-318.
+
+    Examples
+    --------
+    >>> from evotree import EvoTreeClassifier
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = EvoTreeClassifier(random_state=0).fit(X, y)
+    >>> tree.tree_.n_leaves
+    3
+    """
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class EvoTreeRegressor(TreeRegressor, EvolvedTree):  # noqa: D101
+    __doc__ = f"""A regressor that is one small oblique tree, found by evolving whole trees.
+
+    The fitness of a tree is the share of the targets' variance that the means of its leaves
+    explain, minus `size_penalty` for each node. A dipole is mixed where its targets differ by more
+    than those of two rows drawn from the same node.
+
+    {_PARAMETERS}
+    {_ATTRIBUTES}
+    References
+    ----------
+    Krętowski M., Grześ M. (2005). Global induction of oblique decision trees: an evolutionary
+    approach. Intelligent Information Processing and Web Mining, 309-318.
+
+    Examples
+    --------
+    >>> from evotree import EvoTreeRegressor
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> tree = EvoTreeRegressor(random_state=0).fit(X, y)
+    >>> tree.score(X, y) > 0.3
+    True
+    """

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from evotree.engine.config import Regularization, Variation
 from evotree.operators.splitters.annealing import Annealing
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.cart_lc import CartLC
@@ -53,16 +54,11 @@ EVOLUTION_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "population_size": 64,
             "max_generations": 10_000,
             "patience": 1_000,
-            "mutation_probability": 0.1,
-            "crossover_probability": 0.2,
             "scaling": "common",
-            "seeding": None,
+            "init": None,
             "refinement": None,
-            "C": 1.0,
-            "penalty": "l2",
-            "noise": 0.0,
-            "teacher": None,
-            "keep_duplicates": True,
+            "variation": Variation(keep_duplicates=True),
+            "regularization": Regularization(C=1.0, penalty="l2", noise=0.0, teacher=None),
         },
     }
 )

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from evotree.dataset import SCALINGS, Dataset
-from evotree.engine.running import thread_map
+from evotree.engine.parallel import thread_map
 from evotree.estimators.base import TreeClassifier, TreeEstimator, TreeRegressor
 from evotree.individual import Individual
 from evotree.operators.initialization.dipolar import init_complete

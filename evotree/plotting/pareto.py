@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from evotree.dataset import Dataset
-from evotree.engine.pareto import ParetoFront, held_out_quality, select
+from evotree.engine.pareto import FittedFront, ParetoFront, held_out_quality, select
 from evotree.individual import RegressionIndividual
 from evotree.plotting.style import INK, PALETTE, axes_or_new, legend_below, tint
 from evotree.tree import ObliqueTree
@@ -22,10 +22,10 @@ def plot_pareto(
     selected: str | ObliqueTree | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the best quality for each number of leaves, on training rows and on rows held out.
+    """Draw the best quality for each number of leaves, on training rows and on held-out rows.
 
     A step goes on to the right: with at most so many leaves no better tree was met. The band below
-    the best quality on the rows held out is one standard error wide.
+    the best quality on the held-out rows is one standard error wide.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def plot_pareto(
         points = [values[chosen] for _, values, _, _ in curves]
         x = [leaves[chosen]] * len(points)
         ax.scatter(x, points, s=110, fc="none", ec=INK, lw=1.4, zorder=4, label=label)
-    is_regression = isinstance(front[0], RegressionIndividual)
+    is_regression = getattr(front, "is_regression", isinstance(front[0], RegressionIndividual))
     ax.set(xlabel="leaves", ylabel="R²" if is_regression else "accuracy")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     _leave_out_the_stump(ax, int(leaves[0]), np.array([values for _, values, _, _ in curves]))
@@ -97,11 +97,11 @@ def _leave_out_the_stump(ax: Axes, n_leaves: int, curves: np.ndarray) -> None:
     ax.text(*at, text, rotation=90, ha="center", va="bottom", fontsize="small", color=INK)
 
 
-def _front_of(source: Any) -> ParetoFront:
+def _front_of(source: Any) -> ParetoFront | FittedFront:
     """Return the front itself, or that of what carries one."""
     for attribute in ("pareto_front_", "pareto_front"):
         source = getattr(source, attribute, source)
-    if not isinstance(source, ParetoFront):
+    if not isinstance(source, ParetoFront | FittedFront):
         raise TypeError(
             f"front_or_estimator is a {type(source).__name__}: allowed are a ParetoFront, a fitted "
             "estimator with pareto_front_, and an Evolution."
@@ -112,7 +112,10 @@ def _front_of(source: Any) -> ParetoFront:
 
 
 def _chosen(
-    front: ParetoFront, source: Any, selected: str | ObliqueTree | None, held_out: Dataset | None
+    front: ParetoFront | FittedFront,
+    source: Any,
+    selected: str | ObliqueTree | None,
+    held_out: Dataset | None,
 ) -> tuple[int | None, str]:
     """Return the position of the member to be marked, None without one, and what to call it."""
     tree = getattr(source, "tree_", None) if selected is None else selected

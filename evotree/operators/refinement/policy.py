@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from evotree.configuration import Configuration
 from evotree.individual import Outcome
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.refiners import Refiner, make_refiner
@@ -52,8 +53,8 @@ class Spent(NamedTuple):
 NOTHING_SPENT = Spent()
 
 
-@dataclass(frozen=True)
-class Refinement:
+@dataclass(frozen=True, repr=False)
+class Refinement(Configuration):
     """Which individuals are refined, when, and by what.
 
     Parameters
@@ -94,6 +95,7 @@ class Refinement:
     penalty: str = "l2"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.target not in TARGETS:
             allowed = ", ".join(map(repr, TARGETS))
             raise ValueError(f"target={self.target!r}: allowed are {allowed}.")

@@ -1,0 +1,127 @@
+"""Groups of parameters: frozen, checked once, and reachable by scikit-learn's searches.
+
+The constraints of a parameter stand in its annotation, so that it is written once:
+``patience: Annotated[int | None, Interval(Integral, 1, None, closed="left"), None] = 20``.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import MISSING, dataclass, fields, replace
+from functools import cache
+from typing import Any, Self, get_args
+
+from sklearn.utils._param_validation import validate_parameter_constraints
+
+
+@cache
+def constraints_of(kind: type) -> dict[str, list[Any]]:
+    """Return the constraints that the annotations of a class's fields hold.
+
+    Parameters
+    ----------
+    kind : type
+        A class whose parameters are annotated by ``Annotated[type, constraint, ...]``.
+
+    Returns
+    -------
+    dict of str to list
+        Constraints as `sklearn.utils._param_validation` means them, by the parameter's name.
+    """
+    found = {}
+    for base in reversed(kind.__mro__):
+        names = vars(sys.modules[base.__module__])
+        for name, text in base.__dict__.get("__annotations__", {}).items():
+            # Other annotations may name types that only type checkers import.
+            if isinstance(text, str) and text.startswith("Annotated["):
+                found[name] = list(get_args(eval(text, names))[1:])
+    return found
+
+
+def check_parameters(owner: Any) -> None:
+    """Check the parameters of an object against the constraints of its class.
+
+    Parameters
+    ----------
+    owner : object
+        With ``get_params``.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not as its annotation says; the message names it, what it is and what is
+        allowed.
+    """
+    kind = type(owner)
+    values = owner.get_params(deep=False)
+    constraints: Any = constraints_of(kind)  # type: ignore[arg-type]
+    known = {name: of for name, of in constraints.items() if name in values}
+    validate_parameter_constraints(known, values, caller_name=kind.__name__)
+
+
+@dataclass(frozen=True, repr=False)
+class Configuration:
+    """A group of parameters.
+
+    It is never changed, so that copies and clones may share it. Its ``repr`` can be pasted, and
+    names only what differs from the defaults.
+    """
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Ignored: the values are plain.
+
+        Returns
+        -------
+        dict of str to object
+            All of them.
+        """
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    def set_params(self, **params: Any) -> Self:
+        """Return a configuration with some other parameters; this one stays as it is.
+
+        Parameters
+        ----------
+        **params : object
+            The new values, by name.
+
+        Returns
+        -------
+        Configuration
+            Of the same kind.
+
+        Raises
+        ------
+        ValueError
+            If there is no such parameter, or a value is not allowed.
+        """
+        known = [one.name for one in fields(self)]
+        for name in params:
+            if name not in known:
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {name!r}: allowed are {known}."
+                )
+        return replace(self, **params)
+
+    def __sklearn_clone__(self) -> Self:
+        return self
+
+    def __repr__(self) -> str:
+        given = []
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.default is MISSING or not _is_same(value, one.default):
+                given.append(f"{one.name}={value!r}")
+        return f"{type(self).__name__}({', '.join(given)})"
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    return value is default or (type(value) is type(default) and bool(value == default))

@@ -1,0 +1,567 @@
+"""The engine's one door: a data set and a configuration in, a result out.
+
+Hyperparameters are chosen by cross-validation, first trees are made, and the population evolves, on
+samples that grow where rows are many. A search can continue from a checkpoint or an earlier result.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from deap import base
+
+from evotree.configuration import Configuration, check_parameters
+from evotree.dataset import Dataset
+from evotree.engine.checkpoint import (
+    CheckpointWriter,
+    fingerprint,
+    load_checkpoint,
+    read_settings,
+)
+from evotree.engine.config import CONFIGURATIONS, Regularization, SearchConfig, configuration
+from evotree.engine.evolution import CallbackError, Evolution, evolve
+from evotree.engine.hyperparameters import Chosen, candidates, choose, resample, size_penalties
+from evotree.engine.interrupt import interrupt_as_flag
+from evotree.engine.islands import Archipelago, evolve_islands, island_seeds
+from evotree.engine.parallel import island_executor, thread_map
+from evotree.engine.pareto import FittedFront, FrontTree, select
+from evotree.engine.progress import Progress
+from evotree.engine.sampling import GrowingSample, move
+from evotree.engine.toolbox import make_toolbox, split_init
+from evotree.files import PathLike, check_writable
+from evotree.individual import Individual
+from evotree.operators.initialization.seeding import DIPOLE, TAO, init_greedy
+from evotree.operators.pruning.penalized import prune
+from evotree.operators.structure.splice import make_individual
+from evotree.rng import make_streams, seed_from
+from evotree.tree import ObliqueTree
+
+_OWN_STREAMS = 2**62  # the number of a generation that no run reaches
+_SAMPLE_ENDS = {"max_generations", "patience", "time_limit"}  # a larger sample may follow
+_GENERATIONS_SHARE = 3  # a candidate evolves for a third of the generations
+_QUICK = "axis"  # the splitter of the tree that is there at once
+
+_FREE = frozenset(
+    {
+        "callbacks",
+        "checkpoint",
+        "init",
+        "max_generations",
+        "n_jobs",
+        "patience",
+        "random_state",
+        "time_limit",
+        "verbose",
+        "warm_start",
+    }
+)
+"""Parameters that may change when a search continues: limits, and what changes no later tree."""
+
+
+class Plan(NamedTuple):
+    """What a run evolves by, besides the configuration.
+
+    Attributes
+    ----------
+    seed : int
+        Seed of the run.
+    chosen : Chosen
+        The regularization and the penalty for a node, given or chosen.
+    """
+
+    seed: int
+    chosen: Chosen
+
+
+class Continuation(NamedTuple):
+    """What a later search needs to continue a run.
+
+    Attributes
+    ----------
+    plan : Plan
+        What the run evolves by.
+    parameters : dict of str to str
+        Those that must be the same.
+    data : str
+        Checksum of the rows that the fitness is measured on.
+    islands : list of Evolution
+        The run, or its islands.
+    """
+
+    plan: Plan
+    parameters: dict[str, str]
+    data: str
+    islands: list[Evolution]
+
+
+@dataclass
+class Result:
+    """What a search found.
+
+    Attributes
+    ----------
+    run : Evolution
+        The last population, the logbook, the hall of fame and the front.
+    dataset : Dataset
+        Training rows.
+    rows : Dataset
+        Rows that the fitness was measured on.
+    plan : Plan
+        The seed, and what was chosen.
+    config : SearchConfig
+        What the search was told.
+    seconds : dict of str to float
+        Seconds of each phase; ``"compiling"`` is what numba compiled in them.
+    failure : BaseException or None
+        What a callback, or the last write of a checkpoint, raised.
+    """
+
+    run: Evolution
+    dataset: Dataset
+    rows: Dataset
+    plan: Plan
+    config: SearchConfig
+    seconds: dict[str, float] = field(default_factory=dict)
+    failure: BaseException | None = None
+
+    def tree(self, individual: Any) -> ObliqueTree:
+        """Return a tree over raw features, whose leaves predict by the training rows alone."""
+        nodes = individual.weights, individual.thresholds, individual.subtree_size
+        finished = prune(make_individual(self.dataset, *nodes), self.dataset, 0.0)[0]
+        return self.dataset.to_raw(finished.to_tree())
+
+    def best(self) -> ObliqueTree:
+        """Return the best tree, over raw features."""
+        if configuration("variation", self.config.variation).algorithm == "nsga2":
+            chosen = self.plan.chosen
+            front = self.run.pareto_front
+            return self.tree(
+                select(
+                    front,
+                    "fitness",
+                    size_penalty=chosen.size_penalty,
+                    weight_penalty=chosen.regularization.weight_penalty,
+                )
+            )
+        return self.tree(self.run.best)
+
+    def front(self) -> FittedFront:
+        """Return the front and the prunings of its members, over raw features."""
+        front = self.run.pareto_front
+        front.add_prunings(self.rows)
+        members = [FrontTree.of(self.tree(one), one.quality, one.origin) for one in front]
+        return FittedFront(members, is_regression=self.dataset.n_classes == 0)
+
+    def continuation(self) -> Continuation:
+        """Return what a later search needs to continue the run."""
+        return Continuation(
+            self.plan, compared(self.config), fingerprint(self.rows), _islands_of(self.run)
+        )
+
+
+def search(
+    dataset: Dataset,
+    config: SearchConfig | None = None,
+    *,
+    continues: Continuation | None = None,
+    begin: float | None = None,
+) -> Result:
+    """Search for a tree.
+
+    Ctrl-C ends the search with what was found until then; `Result.run` has the stop reason
+    ``"interrupt"``. A second Ctrl-C raises KeyboardInterrupt at once.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    config : SearchConfig, optional
+        What the search is told.
+    continues : Continuation, optional
+        An earlier run. The search continues it where rows and parameters are the same, and starts
+        afresh otherwise.
+    begin : float, optional
+        When the clock of `time_limit` started, by `time.perf_counter`.
+
+    Returns
+    -------
+    Result
+        The run and what it was told.
+
+    Raises
+    ------
+    OSError
+        If the checkpoint cannot be written.
+    ValueError
+        If a parameter is not as described, or a checkpoint is of other rows or parameters.
+
+    Warns
+    -----
+    RuntimeWarning
+        If `time_limit` ends before the first trees are made.
+    """
+    config = SearchConfig() if config is None else config
+    check_parameters(config)
+    begin = time.perf_counter() if begin is None else begin
+    return _Search(dataset, config, begin).run(continues)
+
+
+class _Search:
+    """One search: its rows, its configuration, its clock, and what it shows."""
+
+    def __init__(self, dataset: Dataset, config: SearchConfig, begin: float) -> None:
+        self.dataset, self.config = dataset, config
+        self.variation = configuration("variation", config.variation)
+        self.islands = configuration("islands", config.islands)
+        self.checkpoint = configuration("checkpoint", config.checkpoint)
+        self.refinement = configuration("refinement", config.refinement)
+        self.shares, _ = split_init(config.init)
+        self.begin = begin
+        self.end = math.inf if config.time_limit is None else begin + config.time_limit
+        self.progress = Progress(config.verbose)
+        self.interrupted: Callable[[], bool] = bool
+        if self.checkpoint is not None:
+            check_writable(self.checkpoint.path)  # before anything that takes long
+
+    def run(self, continues: Continuation | None) -> Result:
+        with interrupt_as_flag() as self.interrupted:
+            plan, stage, islands = self.start(continues)
+            with self.progress.phase("evolving", total=self.config.max_generations, unit="gen"):
+                run, rows, failure = self.evolve_samples(plan, stage, islands)
+            if self.interrupted():
+                run.stop_reason = "interrupt"
+        return Result(run, self.dataset, rows, plan, self.config, self.progress.seconds, failure)
+
+    # ---- what a run begins with ------------------------------------------------------------------
+
+    def start(self, continues: Continuation | None) -> tuple[Plan, int, list[Evolution] | None]:
+        """Return the plan, the number of the first sample, and the run to continue, if any."""
+        if self.checkpoint is not None and self.checkpoint.resume:
+            return self.resume(self.checkpoint.path)
+        if continues is not None and continues.parameters == compared(self.config):
+            rows = self.rows(self.dataset, continues.plan)
+            if fingerprint(rows) == continues.data:
+                self.sample = self.make_sample(continues.plan.seed)
+                return continues.plan, len(self.sample) - 1, continues.islands
+        seed = seed_from(self.config.random_state)
+        self.sample = self.make_sample(seed)
+        rows = self.sample[0]
+        evolve_trees = None if TAO in self.shares else partial(self.evolve_candidate, seed)
+        with self.progress.phase("choosing hyperparameters"):
+            try:
+                chosen = choose(
+                    rows,
+                    self.config,
+                    seed,
+                    make_streams(seed, _OWN_STREAMS, 2),
+                    self.step,
+                    evolve_trees,
+                )
+            except KeyboardInterrupt:
+                first = candidates(self.config, rows.X.shape[0])[0]
+                chosen = Chosen(first, size_penalties(self.config)[0])
+        return Plan(seed, chosen), 0, None
+
+    def step(self) -> None:
+        """Show that a candidate was tried; Ctrl-C ends the choice."""
+        self.progress.step()
+        if self.interrupted():
+            raise KeyboardInterrupt
+
+    def resume(self, path: PathLike) -> tuple[Plan, int, list[Evolution]]:
+        """Return what `start` does, from a checkpoint."""
+        plan, stage = read_plan(read_settings(path), self.config, path)
+        self.sample = self.make_sample(plan.seed)
+        stage = min(stage, len(self.sample) - 1)  # of other rows, which are refused
+        return plan, stage, load_checkpoint(path, self.rows(self.sample[stage], plan)).runs
+
+    def make_sample(self, seed: int) -> GrowingSample:
+        """Return the rows that the evolution sees one sample after the other."""
+        stream = make_streams(seed, _OWN_STREAMS, 3)[2]
+        return GrowingSample(self.dataset, self.config.max_samples, stream)
+
+    def rows(self, dataset: Dataset, plan: Plan) -> Dataset:
+        """Return the rows that the fitness is measured on."""
+        stream = make_streams(plan.seed, _OWN_STREAMS, 2)[1]
+        return resample(dataset, plan.chosen.regularization, stream)
+
+    def evolve_candidate(
+        self, seed: int, rows: Dataset, chosen: Chosen, seconds: float | None
+    ) -> list[Individual]:
+        """Return the trees of a short evolution, which show what a candidate is worth."""
+        n_generations = -(-self.config.max_generations // _GENERATIONS_SHARE)
+        plan = Plan(seed, chosen)
+        toolbox = self.make_toolbox(rows, plan, seed, begins=True)
+        with thread_map(self.config.n_jobs, rows.X.shape[0]) as toolbox.map:
+            first = toolbox.population(n=self.config.population_size, seconds=seconds)
+            limits = {**self.limits(), "max_generations": n_generations, "time_limit": seconds}
+            return evolve(first, toolbox, **limits).population
+
+    # ---- the evolution ---------------------------------------------------------------------------
+
+    def evolve_samples(
+        self, plan: Plan, stage: int, islands: list[Evolution] | None
+    ) -> tuple[Evolution, Dataset, BaseException | None]:
+        """Evolve on samples that grow, each for a share of the generations and of the time.
+
+        Returns the run on all rows, the rows that the fitness is measured on, and what a callback
+        raised.
+        """
+        last = len(self.sample) - 1
+        rows, failure = self.rows(self.sample[stage], plan), None
+        moves = False
+        while True:
+            writer = self.writer(rows, plan, stage)
+            seconds = None
+            if self.end < math.inf:
+                seconds = (self.end - time.perf_counter()) / (last - stage + 1)
+                seconds += max((island.seconds for island in islands or ()), default=0.0)
+            n_generations = self.config.max_generations * (stage + 1) // (last + 1)
+            callbacks = (self.progress.show, writer, *(self.config.callbacks or ()))
+            try:
+                run = self.evolve(
+                    rows,
+                    plan,
+                    islands,
+                    moves=moves,
+                    max_generations=0 if self.interrupted() else n_generations,
+                    time_limit=seconds,
+                    callbacks=[one for one in callbacks if one is not None],
+                )
+            except CallbackError as error:
+                run, failure = error.run, error.__cause__
+            islands = _islands_of(run)
+            if stage == last or failure or run.stop_reason not in _SAMPLE_ENDS:
+                break
+            stage = stage + 1 if time.perf_counter() < self.end else last
+            rows, moves = self.rows(self.sample[stage], plan), True
+        if writer is not None and not _has_failed(failure, writer):
+            try:
+                writer.write(run)
+            except OSError as error:
+                failure = failure or error
+        if stage < last:
+            reason, rows = run.stop_reason, self.rows(self.sample[last], plan)
+            run = self.evolve(rows, plan, islands, moves=True, max_generations=0)
+            run.stop_reason = reason
+        return run, rows, failure
+
+    def writer(self, rows: Dataset, plan: Plan, stage: int) -> CheckpointWriter | None:
+        """Return what writes the run to a file, if anything does."""
+        if self.checkpoint is None:
+            return None
+        told = describe(self.config, plan, stage)
+        return CheckpointWriter(self.checkpoint.path, rows, told, self.checkpoint.every)
+
+    def evolve(
+        self,
+        rows: Dataset,
+        plan: Plan,
+        islands: list[Evolution] | None,
+        *,
+        moves: bool,
+        **limits: Any,
+    ) -> Evolution:
+        """Evolve a population, or islands, or continue them, on these rows or on others."""
+        config, begins = self.config, islands is None
+        limits = {**self.limits(), **limits, "keep_on_interrupt": True}
+        toolboxes = [
+            self.make_toolbox(rows, plan, seed, begins)
+            for seed in island_seeds(plan.seed, self.islands.n)
+        ]
+        if self.islands.n > 1:
+            if moves:
+                for run, toolbox in zip(islands or (), toolboxes, strict=not begins):
+                    move(run, rows, toolbox)
+            with island_executor(self.islands.executor, config.n_jobs) as executor:
+                return evolve_islands(
+                    toolboxes,
+                    population_size=config.population_size,
+                    migration_interval=self.islands.every,
+                    migration_size=self.islands.size,
+                    topology=self.islands.topology,
+                    executor=executor,
+                    islands=islands,
+                    **limits,
+                )
+        (toolbox,) = toolboxes
+        with thread_map(config.n_jobs, rows.X.shape[0]) as toolbox.map:
+            if islands is not None:
+                (run,) = islands
+                if moves:
+                    move(run, rows, toolbox)
+                return evolve(run, toolbox, **limits)
+            begin, seconds = time.perf_counter(), limits.get("time_limit")
+            first = self.first_population(toolbox, rows, plan, seconds)
+            if seconds is not None:
+                limits["time_limit"] = seconds - (time.perf_counter() - begin)
+            return evolve(first, toolbox, **limits)
+
+    def first_population(
+        self, toolbox: base.Toolbox, rows: Dataset, plan: Plan, seconds: float | None
+    ) -> list[Individual]:
+        """Return the first population; under a limit of time it holds a quick greedy tree."""
+        n, begin = self.config.population_size, time.perf_counter()
+        first: list[Individual] = toolbox.population(n=n, seconds=seconds, hurry=self.interrupted)
+        late = self.interrupted()
+        if seconds is not None and time.perf_counter() - begin >= seconds:
+            late = True
+            warnings.warn(
+                f"time_limit={self.config.time_limit!r} ended before the first population was "
+                "made: the tree is the best of what was there.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        if late and self.shares.get(DIPOLE, 0.0) < 1.0:
+            quick = make_streams(plan.seed, _OWN_STREAMS, 4)[3]
+            first[-1] = init_greedy(rows, plan.chosen.size_penalty, _QUICK, quick)
+            first[-1].origin = _QUICK
+            if first[0].fitness.weights != first[-1].fitness.weights:
+                first[-1].fitness = type(first[0].fitness)()
+        return first
+
+    def limits(self) -> dict[str, Any]:
+        """Return what all loops are told."""
+        return {
+            "crossover_probability": self.variation.crossover_probability,
+            "patience": self.config.patience,
+        }
+
+    def make_toolbox(self, rows: Dataset, plan: Plan, seed: int, begins: bool) -> base.Toolbox:
+        """Return the toolbox of a population; only one that begins needs the first trees."""
+        regularization = plan.chosen.regularization
+        refinement = self.refinement
+        if refinement is not None:
+            refinement = replace(refinement, C=regularization.C, penalty=regularization.penalty)
+        return make_toolbox(
+            rows,
+            size_penalty=plan.chosen.size_penalty,
+            weight_penalty=regularization.weight_penalty,
+            min_samples_split=self.config.min_samples_split,
+            init=self.config.init if begins else None,
+            refinement=refinement,
+            variation=self.variation,
+            random_state=seed,
+        )
+
+
+def _islands_of(run: Evolution) -> list[Evolution]:
+    return run.islands if isinstance(run, Archipelago) else [run]
+
+
+def _has_failed(failure: BaseException | None, writer: CheckpointWriter) -> bool:
+    """Return whether a file could not be written before; trying once more would not help."""
+    return isinstance(failure, OSError) and getattr(failure, "filename", None) is None
+
+
+# ---- what a search must share with the one that it continues -------------------------------------
+
+
+def compared(config: SearchConfig) -> dict[str, str]:
+    """Return the parameters that must be the same when a search continues, as text.
+
+    Parameters
+    ----------
+    config : SearchConfig
+        The parameters.
+
+    Returns
+    -------
+    dict of str to str
+        The same in any process: without addresses, and for NumPy's numbers as for Python's.
+    """
+    found = {}
+    for name, value in config.get_params(deep=False).items():
+        if name in CONFIGURATIONS and name not in _FREE:
+            value = configuration(name, value)
+            if name == "islands":
+                value = replace(value, executor=None)
+        if name not in _FREE:
+            found[name] = _text(value)
+    return found
+
+
+def _text(value: Any) -> str:
+    """Return the repr of a value without what differs between two processes."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Configuration):
+        parts = [f"{name}={_text(one)}" for name, one in value.get_params().items()]
+        return f"{type(value).__name__}({', '.join(parts)})"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_text(k)}: {_text(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_text, value)) + "]"
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    text = repr(value)
+    return type(value).__qualname__ if " at 0x" in text else text
+
+
+_GIVEN = {"given": True}
+
+
+def describe(config: SearchConfig, plan: Plan, stage: int) -> dict[str, Any]:
+    """Return what a checkpoint keeps of a search, at one of its samples; plain data."""
+    regularization = plan.chosen.regularization.get_params()
+    if not isinstance(regularization["teacher"], str | None):
+        regularization["teacher"] = _GIVEN
+    return {
+        "parameters": compared(config),
+        "seed": plan.seed,
+        "regularization": regularization,
+        "size_penalty": plan.chosen.size_penalty,
+        "stage": stage,
+    }
+
+
+def read_plan(told: Mapping[str, Any], config: SearchConfig, path: PathLike) -> tuple[Plan, int]:
+    """Return the plan of the run of a checkpoint, and the number of its sample.
+
+    Parameters
+    ----------
+    told : mapping
+        What `describe` returned.
+    config : SearchConfig
+        Of the search that continues the run.
+    path : path-like
+        The file, for messages.
+
+    Returns
+    -------
+    plan : Plan
+        What the run evolves by.
+    stage : int
+        At least 0.
+
+    Raises
+    ------
+    ValueError
+        If the parameters differ, or the file was not written by a search.
+    """
+    try:
+        before = {str(name): str(value) for name, value in told["parameters"].items()}
+        given = dict(told["regularization"])
+        if isinstance(given["C"], list):
+            given["C"] = tuple(float(bound) for bound in given["C"])
+        if given["teacher"] == _GIVEN:
+            given["teacher"] = configuration("regularization", config.regularization).teacher
+        chosen = Chosen(Regularization(**given), float(told["size_penalty"]))
+        plan = Plan(int(told["seed"]), chosen)
+        stage = range(2**31).index(told["stage"])
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} was not written by a search: {error!r}.") from error
+    for name, value in compared(config).items():
+        if before.get(name) != value:
+            raise ValueError(
+                f"{name}={value}: the run in {path} has {name}={before.get(name)}; it continues "
+                "with the same parameters only, except for limits."
+            )
+    return plan, stage
