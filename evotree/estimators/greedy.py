@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from evotree.configuration import check_parameters
 from evotree.dataset import SCALINGS, Dataset
 from evotree.estimators.base import TreeClassifier, TreeEstimator, TreeRegressor, preset
 from evotree.estimators.presets import GREEDY_PRESETS
@@ -26,57 +28,25 @@ from evotree.operators.splitters.registry import SPLITTERS, as_splitter
 from evotree.rng import make_streams, seed_from
 
 
+@dataclass(eq=False, repr=False)
 class GreedyTree(TreeEstimator):
     """An estimator whose tree is grown top-down by a splitter, and pruned."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "splitter": [StrOptions(set(SPLITTERS)), callable],
-        "max_depth": [Interval(Integral, 0, None, closed="left"), None],
-        "min_samples_split": [Interval(Integral, 2, None, closed="left")],
-        "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
-        "min_weight_fraction_leaf": [Interval(Real, 0.0, 0.5, closed="both")],
-        "min_impurity_decrease": [Interval(Real, 0.0, None, closed="left")],
-        "ccp_alpha": [Interval(Real, 0.0, None, closed="left")],
-        "pruning": [StrOptions(set(PRUNINGS)), None],
-        "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "n_folds": [Interval(Integral, 2, None, closed="left")],
-        "standard_errors": [Interval(Real, 0.0, None, closed="left")],
-        "scaling": [StrOptions(set(SCALINGS))],
-        "random_state": ["random_state", np.random.Generator],
-    }
-
-    def __init__(
-        self,
-        splitter: str | Splitter = "oc1",
-        *,
-        criterion: str,
-        max_depth: int | None = None,
-        min_samples_split: int = 2,
-        min_samples_leaf: int = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        min_impurity_decrease: float = 0.0,
-        ccp_alpha: float = 0.0,
-        pruning: str | None = None,
-        validation_fraction: float = 0.1,
-        n_folds: int = 10,
-        standard_errors: float = 0.0,
-        scaling: str = "standard",
-        random_state: Any = None,
-    ) -> None:
-        self.splitter = splitter
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.min_impurity_decrease = min_impurity_decrease
-        self.ccp_alpha = ccp_alpha
-        self.pruning = pruning
-        self.validation_fraction = validation_fraction
-        self.n_folds = n_folds
-        self.standard_errors = standard_errors
-        self.scaling = scaling
-        self.random_state = random_state
+    splitter: Annotated[str | Splitter, StrOptions(set(SPLITTERS)), callable] = "oc1"
+    _: KW_ONLY
+    criterion: Annotated[str, str] = ""
+    max_depth: Annotated[int | None, Interval(Integral, 0, None, closed="left"), None] = None
+    min_samples_split: Annotated[int, Interval(Integral, 2, None, closed="left")] = 2
+    min_samples_leaf: Annotated[int, Interval(Integral, 1, None, closed="left")] = 1
+    min_weight_fraction_leaf: Annotated[float, Interval(Real, 0.0, 0.5, closed="both")] = 0.0
+    min_impurity_decrease: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 0.0
+    ccp_alpha: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 0.0
+    pruning: Annotated[str | None, StrOptions(set(PRUNINGS)), None] = None
+    validation_fraction: Annotated[float, Interval(Real, 0.0, 1.0, closed="neither")] = 0.1
+    n_folds: Annotated[int, Interval(Integral, 2, None, closed="left")] = 10
+    standard_errors: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 0.0
+    scaling: Annotated[str, StrOptions(set(SCALINGS))] = "standard"
+    random_state: Annotated[Any, "random_state", np.random.Generator] = None
 
     @classmethod
     def from_preset(cls, name: str, **parameters: Any) -> Self:
@@ -124,7 +94,7 @@ class GreedyTree(TreeEstimator):
         ValueError
             If a parameter or the data are not as described; the message names what is wrong.
         """
-        self._validate_params()
+        check_parameters(self)
         dataset = self._make_dataset(X, y, sample_weight, self.scaling)
         stream = make_streams(seed_from(self.random_state), 0, 1)[0]
         individual = induce(
@@ -161,7 +131,7 @@ class GreedyTree(TreeEstimator):
         Bunch
             ``ccp_alphas`` and ``impurities``, as scikit-learn's trees return them.
         """
-        self._validate_params()
+        check_parameters(self)
         dataset = clone(self)._make_dataset(X, y, sample_weight, self.scaling)
         grown = self._grow(dataset, make_streams(seed_from(self.random_state), 0, 1)[0])
         risk = node_risk(grown.counts, dataset.n_classes, self._risk())
@@ -188,6 +158,7 @@ class GreedyTree(TreeEstimator):
         return None if self.criterion == "absolute_error" else self.criterion
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ObliqueTreeClassifier(TreeClassifier, GreedyTree):
     """A classifier that is one oblique tree, grown greedily by a splitter, and pruned.
 
@@ -226,10 +197,10 @@ class ObliqueTreeClassifier(TreeClassifier, GreedyTree):
         The k of the k-SE rule: the smallest tree within so many of the least error is chosen.
     scaling : {"standard", "common", "minmax"}, default="standard"
         Units in which splitters see the features; a fitted tree is over raw features.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, as scikit-learn means them; ``"balanced"`` counts rows by weight.
     random_state : int, RandomState, Generator or None, default=None
         Source of all random draws.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, as scikit-learn means them; ``"balanced"`` counts rows by weight.
 
     Attributes
     ----------
@@ -256,50 +227,13 @@ class ObliqueTreeClassifier(TreeClassifier, GreedyTree):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **GreedyTree._parameter_constraints,
-        "criterion": [StrOptions(set(CLASSIFICATION))],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-    }
-
-    def __init__(
-        self,
-        splitter: str | Splitter = "oc1",
-        *,
-        criterion: str = "gini",
-        max_depth: int | None = None,
-        min_samples_split: int = 2,
-        min_samples_leaf: int = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        min_impurity_decrease: float = 0.0,
-        ccp_alpha: float = 0.0,
-        pruning: str | None = None,
-        validation_fraction: float = 0.1,
-        n_folds: int = 10,
-        standard_errors: float = 0.0,
-        scaling: str = "standard",
-        class_weight: Mapping[Any, float] | str | None = None,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            splitter,
-            criterion=criterion,
-            max_depth=max_depth,
-            min_samples_split=min_samples_split,
-            min_samples_leaf=min_samples_leaf,
-            min_weight_fraction_leaf=min_weight_fraction_leaf,
-            min_impurity_decrease=min_impurity_decrease,
-            ccp_alpha=ccp_alpha,
-            pruning=pruning,
-            validation_fraction=validation_fraction,
-            n_folds=n_folds,
-            standard_errors=standard_errors,
-            scaling=scaling,
-            random_state=random_state,
-        )
-        self.class_weight = class_weight
+    criterion: Annotated[str, StrOptions(set(CLASSIFICATION))] = "gini"
+    class_weight: Annotated[
+        Mapping[Any, float] | str | None, dict, StrOptions({"balanced"}), None
+    ] = None
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ObliqueTreeRegressor(TreeRegressor, GreedyTree):
     """A regressor that is one oblique tree, grown greedily by a splitter, and pruned.
 
@@ -359,42 +293,4 @@ class ObliqueTreeRegressor(TreeRegressor, GreedyTree):
     4
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **GreedyTree._parameter_constraints,
-        "criterion": [StrOptions(set(REGRESSION))],
-    }
-
-    def __init__(
-        self,
-        splitter: str | Splitter = "oc1",
-        *,
-        criterion: str = "squared_error",
-        max_depth: int | None = None,
-        min_samples_split: int = 2,
-        min_samples_leaf: int = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        min_impurity_decrease: float = 0.0,
-        ccp_alpha: float = 0.0,
-        pruning: str | None = None,
-        validation_fraction: float = 0.1,
-        n_folds: int = 10,
-        standard_errors: float = 0.0,
-        scaling: str = "standard",
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            splitter,
-            criterion=criterion,
-            max_depth=max_depth,
-            min_samples_split=min_samples_split,
-            min_samples_leaf=min_samples_leaf,
-            min_weight_fraction_leaf=min_weight_fraction_leaf,
-            min_impurity_decrease=min_impurity_decrease,
-            ccp_alpha=ccp_alpha,
-            pruning=pruning,
-            validation_fraction=validation_fraction,
-            n_folds=n_folds,
-            standard_errors=standard_errors,
-            scaling=scaling,
-            random_state=random_state,
-        )
+    criterion: Annotated[str, StrOptions(set(REGRESSION))] = "squared_error"

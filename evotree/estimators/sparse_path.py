@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
+from evotree.configuration import check_parameters
 from evotree.estimators.tao import AlternatingTree, TAOClassifier
 from evotree.tree import ObliqueTree, node_depths
 
@@ -91,7 +92,7 @@ def tao_path(
     if (X_test is None) != (y_test is None):
         raise ValueError("X_test and y_test: allowed are both or neither.")
     model = clone(TAOClassifier() if estimator is None else estimator).set_params(C=costs[0])
-    model._validate_params()
+    check_parameters(model)
     dataset = model._make_dataset(X, y, sample_weight, model.scaling)
     individual = model._first(dataset)
     records: list[dict[str, float]] = []

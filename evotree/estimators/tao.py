@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
@@ -12,6 +13,7 @@ from sklearn.tree import BaseDecisionTree
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from evotree.configuration import check_parameters
 from evotree.dataset import SCALINGS, Dataset
 from evotree.engine.parallel import thread_map
 from evotree.estimators.base import TreeClassifier, TreeEstimator, TreeRegressor
@@ -33,61 +35,31 @@ RANDOM = "random"
 _NEGLIGIBLE = 1e-8  # share of the weight, or of the squared error, that no node is worth
 
 
+@dataclass(eq=False, repr=False)
 class AlternatingTree(TreeEstimator):
     """An estimator whose initial tree is improved by tree alternating optimization."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "init": [
-            StrOptions({RANDOM, *SPLITTERS}),
-            callable,
-            ObliqueTree,
-            TreeEstimator,
-            BaseDecisionTree,
-            FrozenEstimator,
-        ],
-        "depth": [Interval(Integral, 0, None, closed="left")],
-        "node": [StrOptions({"oblique", "axis"}), callable],
-        "loss": [StrOptions(set(LOSSES))],
-        "penalty": [StrOptions(set(PENALTIES))],
-        "C": [Interval(Real, 0.0, None, closed="neither")],
-        "tol": [Interval(Real, 0.0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "min_samples_split": [Interval(Integral, 2, None, closed="left")],
-        "scaling": [StrOptions(set(SCALINGS))],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state", np.random.Generator],
-    }
-
-    n_iter_: int
-
-    def __init__(
-        self,
-        init: Any = "axis",
-        *,
-        depth: int = 8,
-        node: str | Splitter = "oblique",
-        loss: str = "logistic",
-        penalty: str = "l1",
-        C: float = 10.0,
-        tol: float = 0.005,
-        max_iter: int = 14,
-        min_samples_split: int = 5,
-        scaling: str = "standard",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.init = init
-        self.depth = depth
-        self.node = node
-        self.loss = loss
-        self.penalty = penalty
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.min_samples_split = min_samples_split
-        self.scaling = scaling
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    init: Annotated[
+        Any,
+        StrOptions({RANDOM, *SPLITTERS}),
+        callable,
+        ObliqueTree,
+        TreeEstimator,
+        BaseDecisionTree,
+        FrozenEstimator,
+    ] = "axis"
+    _: KW_ONLY
+    depth: Annotated[int, Interval(Integral, 0, None, closed="left")] = 8
+    node: Annotated[str | Splitter, StrOptions({"oblique", "axis"}), callable] = "oblique"
+    loss: Annotated[str, StrOptions(set(LOSSES))] = "logistic"
+    penalty: Annotated[str, StrOptions(set(PENALTIES))] = "l1"
+    C: Annotated[float, Interval(Real, 0.0, None, closed="neither")] = 10.0
+    tol: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 0.005
+    max_iter: Annotated[int, Interval(Integral, 1, None, closed="left")] = 14
+    min_samples_split: Annotated[int, Interval(Integral, 2, None, closed="left")] = 5
+    scaling: Annotated[str, StrOptions(set(SCALINGS))] = "standard"
+    n_jobs: Annotated[int | None, Integral, None] = None
+    random_state: Annotated[Any, "random_state", np.random.Generator] = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Make an initial tree, and optimize it.
@@ -111,7 +83,7 @@ class AlternatingTree(TreeEstimator):
         ValueError
             If a parameter or the data are not as described; the message names what is wrong.
         """
-        self._validate_params()
+        check_parameters(self)
         dataset = self._make_dataset(X, y, sample_weight, self.scaling)
         individual = self._first(dataset)
         self.n_iter_ = self._optimize(individual, dataset)
@@ -181,6 +153,7 @@ class AlternatingTree(TreeEstimator):
         return as_splitter(self.node)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TAOClassifier(TreeClassifier, AlternatingTree):
     """A classifier that is one oblique tree, optimized by tree alternating optimization.
 
@@ -216,12 +189,12 @@ class TAOClassifier(TreeClassifier, AlternatingTree):
         Nodes of a grown tree with fewer distinct rows are leaves.
     scaling : {"standard", "common", "minmax"}, default="standard"
         Units in which the weights are penalized; a fitted tree is over raw features.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, as scikit-learn means them; ``"balanced"`` counts rows by weight.
     n_jobs : int or None, default=None
         Number of threads that fit the nodes of one level; -1 means all cores.
     random_state : int, RandomState, Generator or None, default=None
         Source of all random draws. The same number gives the same tree for any `n_jobs`.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, as scikit-learn means them; ``"balanced"`` counts rows by weight.
 
     Attributes
     ----------
@@ -251,45 +224,12 @@ class TAOClassifier(TreeClassifier, AlternatingTree):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **AlternatingTree._parameter_constraints,
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-    }
-
-    def __init__(
-        self,
-        init: Any = "axis",
-        *,
-        depth: int = 8,
-        node: str | Splitter = "oblique",
-        loss: str = "logistic",
-        penalty: str = "l1",
-        C: float = 10.0,
-        tol: float = 0.005,
-        max_iter: int = 14,
-        min_samples_split: int = 5,
-        scaling: str = "standard",
-        class_weight: Mapping[Any, float] | str | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            init,
-            depth=depth,
-            node=node,
-            loss=loss,
-            penalty=penalty,
-            C=C,
-            tol=tol,
-            max_iter=max_iter,
-            min_samples_split=min_samples_split,
-            scaling=scaling,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.class_weight = class_weight
+    class_weight: Annotated[
+        Mapping[Any, float] | str | None, dict, StrOptions({"balanced"}), None
+    ] = None
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TAORegressor(TreeRegressor, AlternatingTree):
     """A regressor that is one oblique tree, optimized by tree alternating optimization.
 
@@ -353,33 +293,5 @@ class TAORegressor(TreeRegressor, AlternatingTree):
     True
     """
 
-    def __init__(
-        self,
-        init: Any = "axis",
-        *,
-        depth: int = 4,
-        node: str | Splitter = "oblique",
-        loss: str = "logistic",
-        penalty: str = "l1",
-        C: float = 1.0,
-        tol: float = 0.005,
-        max_iter: int = 14,
-        min_samples_split: int = 5,
-        scaling: str = "standard",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            init,
-            depth=depth,
-            node=node,
-            loss=loss,
-            penalty=penalty,
-            C=C,
-            tol=tol,
-            max_iter=max_iter,
-            min_samples_split=min_samples_split,
-            scaling=scaling,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
+    depth: Annotated[int, Interval(Integral, 0, None, closed="left")] = 4
+    C: Annotated[float, Interval(Real, 0.0, None, closed="neither")] = 1.0
