@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeVar
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
@@ -19,6 +19,8 @@ from evotree.engine.pareto import FittedFront, select
 from evotree.engine.search import Continuation, Result, search
 from evotree.estimators.base import TreeClassifier, TreeEstimator, TreeRegressor, preset
 from evotree.estimators.presets import EVOLUTION_PRESETS
+
+_Kind = TypeVar("_Kind", bound=type)
 
 _PARAMETERS = """Parameters
     ----------
@@ -77,8 +79,7 @@ _PARAMETERS = """Parameters
     callbacks : list of callable or None, default=None
         Each is called with the `evotree.Evolution` after every generation, or migration of islands;
         one that returns True stops the search. If one fails, `fit` raises its exception, and the
-        estimator is fitted with what was found until then. Clones share them.
-"""
+        estimator is fitted with what was found until then. Clones share them."""
 
 _ATTRIBUTES = """Attributes
     ----------
@@ -105,8 +106,7 @@ _ATTRIBUTES = """Attributes
     stop_reason_ : str
         Which rule ended the search.
     seconds_ : dict of str to float
-        Seconds of each phase: compiling, choosing hyperparameters, evolving.
-"""
+        Seconds of each phase: compiling, choosing hyperparameters, evolving."""
 
 
 class EvolvedTree(SearchConfig, TreeEstimator):
@@ -302,18 +302,26 @@ def _group(name: str, value: Any) -> dict[str, Any]:
     return {} if group is None else group.get_params()
 
 
+def _documented(kind: _Kind) -> _Kind:
+    """Fill in what the docstrings of both estimators share."""
+    if kind.__doc__:  # there is none under -OO
+        shared = {"PARAMETERS": _PARAMETERS, "ATTRIBUTES": _ATTRIBUTES}
+        for name, text in shared.items():
+            kind.__doc__ = kind.__doc__.replace(f"<{name}>", text)
+    return kind
+
+
+@_documented
 @dataclass(kw_only=True, eq=False, repr=False)
-class EvoTreeClassifier(TreeClassifier, EvolvedTree):  # noqa: D101
-    class_weight: Annotated[
-        Mapping[Any, float] | str | None, dict, StrOptions({"balanced"}), None
-    ] = None
+class EvoTreeClassifier(TreeClassifier, EvolvedTree):
+    """A classifier that is one small oblique tree, found by evolving whole trees.
 
-    __doc__ = f"""A classifier that is one small oblique tree, found by evolving whole trees.
-
-    {_PARAMETERS}    class_weight : dict, "balanced" or None, default=None
+    <PARAMETERS>
+    class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as in scikit-learn; ``"balanced"`` counts rows by their weights.
 
-    {_ATTRIBUTES}    classes_ : ndarray of shape (n_classes,)
+    <ATTRIBUTES>
+    classes_ : ndarray of shape (n_classes,)
         Class labels.
 
     References
@@ -331,17 +339,24 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):  # noqa: D101
     3
     """
 
+    class_weight: Annotated[
+        Mapping[Any, float] | str | None, dict, StrOptions({"balanced"}), None
+    ] = None
 
+
+@_documented
 @dataclass(kw_only=True, eq=False, repr=False)
-class EvoTreeRegressor(TreeRegressor, EvolvedTree):  # noqa: D101
-    __doc__ = f"""A regressor that is one small oblique tree, found by evolving whole trees.
+class EvoTreeRegressor(TreeRegressor, EvolvedTree):
+    """A regressor that is one small oblique tree, found by evolving whole trees.
 
     The fitness of a tree is the share of the targets' variance that the means of its leaves
     explain, minus `size_penalty` for each node. A dipole is mixed where its targets differ by more
     than those of two rows drawn from the same node.
 
-    {_PARAMETERS}
-    {_ATTRIBUTES}
+    <PARAMETERS>
+
+    <ATTRIBUTES>
+
     References
     ----------
     Krętowski M., Grześ M. (2005). Global induction of oblique decision trees: an evolutionary
