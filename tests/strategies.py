@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evotree.dataset import SCALINGS, Dataset
 from evotree.operators.initialization.dipolar import init_dipolar
-from evotree.operators.refinement.refiners import make_refiner
+from evotree.operators.refinement.refiners import REFINERS, make_refiner
 from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation.crossover import cx_trees
 from evotree.operators.variation.mutation import mut_nodes
@@ -80,5 +80,19 @@ def apply_operator(name, first, second, dataset, stream):
     return make_refiner(name, 0.01, (0.1, 10.0))(first, dataset)
 
 
-OPERATORS = ("mutate", "mutate without dipoles", "mate", "prune", "tao", "linear", "centre")
-operator_sequences = st.lists(st.sampled_from(OPERATORS), min_size=1, max_size=8)
+VARIATION = ("mutate", "mutate without dipoles", "mate")
+OPERATORS = (*VARIATION, *REFINERS)
+NEEDS_CLASSES = {"co2", "wodt"}  # these searches have no form for targets
+
+
+def operators_for(dataset, names=OPERATORS):
+    """Return the registered operators, or seeds, that a data set allows."""
+    return [name for name in names if dataset.n_classes or name not in NEEDS_CLASSES]
+
+
+@st.composite
+def tasks(draw, names=OPERATORS, max_size=1):
+    """Draw a population with data, and operators that they allow."""
+    dataset, individuals = draw(any_populations)
+    allowed = st.sampled_from(operators_for(dataset, names))
+    return dataset, individuals, draw(st.lists(allowed, min_size=1, max_size=max_size))

@@ -7,22 +7,22 @@ from hypothesis import strategies as st
 
 from evotree.dataset import Dataset
 from evotree.operators.initialization.dipolar import init_dipolar
+from evotree.operators.initialization.seeding import SEEDS, init_seed
 from evotree.operators.structure import splice
 from evotree.rng import make_streams
 from tests.reference import naive
 from tests.strategies import (
-    OPERATORS,
-    any_populations,
+    VARIATION,
     apply_operator,
     assert_sound,
-    operator_sequences,
     seeds,
+    tasks,
 )
 
 
-@given(any_populations, operator_sequences, seeds)
-def test_any_sequence_keeps_trees_sound(drawn, names, seed):
-    dataset, individuals = drawn
+@given(tasks(max_size=8), seeds)
+def test_any_sequence_keeps_trees_sound(drawn, seed):
+    dataset, individuals, names = drawn
     for generation, name in enumerate(names):
         stream = make_streams(seed, generation, 1)[0]
         children = apply_operator(name, *individuals[:2], dataset, stream)
@@ -31,9 +31,9 @@ def test_any_sequence_keeps_trees_sound(drawn, names, seed):
         individuals = [*children, *individuals][:3]
 
 
-@given(any_populations, st.sampled_from(OPERATORS), seeds)
-def test_partition_agrees_with_naive_routing(drawn, name, seed):
-    dataset, individuals = drawn
+@given(tasks(), seeds)
+def test_partition_agrees_with_naive_routing(drawn, seed):
+    dataset, individuals, (name,) = drawn
     (child, *_) = apply_operator(name, *individuals[:2], dataset, make_streams(seed, 1, 1)[0])
     for k in np.flatnonzero(child.subtree_size == 1):
         for row in naive.rows_of(k, child):
@@ -57,7 +57,7 @@ def wide():
     ]
 
 
-@given(st.sampled_from(("mutate", "mutate without dipoles", "mate")), seeds)
+@given(st.sampled_from(VARIATION), seeds)
 def test_rows_in_many_blocks_go_where_they_should(wide, name, seed):
     dataset, individuals = wide
     children = apply_operator(name, *individuals, dataset, make_streams(seed, 1, 1)[0])
@@ -71,9 +71,9 @@ def test_rows_in_many_blocks_go_where_they_should(wide, name, seed):
         np.testing.assert_array_equal(leaves, [naive.leaf_of(x, tree) for x in dataset.X])
 
 
-@given(any_populations, st.sampled_from(OPERATORS), seeds)
-def test_parents_stay_untouched(drawn, name, seed):
-    dataset, individuals = drawn
+@given(tasks(), seeds)
+def test_parents_stay_untouched(drawn, seed):
+    dataset, individuals, (name,) = drawn
     for individual in individuals[:2]:
         individual.fitness.values = (1.0,)
         for array in individual.nodes():
@@ -86,9 +86,9 @@ def test_parents_stay_untouched(drawn, name, seed):
             np.testing.assert_array_equal(ours, theirs)
 
 
-@given(any_populations, st.sampled_from(OPERATORS), seeds)
-def test_same_stream_same_child(drawn, name, seed):
-    dataset, individuals = drawn
+@given(tasks(), seeds)
+def test_same_stream_same_child(drawn, seed):
+    dataset, individuals, (name,) = drawn
     twins = [
         apply_operator(name, *individuals[:2], dataset, make_streams(seed, 1, 1)[0])
         for _ in range(2)
@@ -97,12 +97,20 @@ def test_same_stream_same_child(drawn, name, seed):
         assert first == second
 
 
-@given(any_populations, st.sampled_from(OPERATORS), seeds)
-def test_fitness_is_deleted_exactly_where_arrays_change(drawn, name, seed):
-    dataset, individuals = drawn
+@given(tasks(), seeds)
+def test_fitness_is_deleted_exactly_where_arrays_change(drawn, seed):
+    dataset, individuals, (name,) = drawn
     for individual in individuals:
         individual.fitness.values = (1.0,)
     children = apply_operator(name, *individuals[:2], dataset, make_streams(seed, 1, 1)[0])
     for child, parent in zip(children, individuals, strict=False):
         same = all(a is b for a, b in zip(child.nodes(), parent.nodes(), strict=True))
         assert child.fitness.valid == same
+
+
+@given(tasks(names=SEEDS), seeds)
+def test_seeds_are_sound_and_follow_from_their_stream(drawn, seed):
+    dataset, _, (name,) = drawn
+    twins = [init_seed(dataset, 0.01, name, make_streams(seed, 0, 1)[0]) for _ in range(2)]
+    assert_sound(twins[0], dataset)
+    assert twins[0] == twins[1]

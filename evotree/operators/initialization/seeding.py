@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 DIPOLE = "dipole"
 INITIAL = "initial"
 TAO = "tao"
+SEEDS = (TAO, *SPLITTERS)
+"""Names of what makes first trees; ``"dipole"`` makes random ones."""
+
 PLAIN_SHARE = 0.2  # of the population, for each splitter of seeding's plain form
 
 
@@ -59,8 +62,8 @@ def seeding_shares(
         share = min(PLAIN_SHARE, 1.0 / max(1, len(names)))
         seeding = dict.fromkeys((name for name in names if name != DIPOLE), share)
     for name, share in seeding.items():
-        if name not in (TAO, *SPLITTERS):
-            allowed = ", ".join(map(repr, sorted((TAO, *SPLITTERS))))
+        if name not in SEEDS:
+            allowed = ", ".join(map(repr, sorted(SEEDS)))
             raise ValueError(f"seeding names {name!r}: allowed are {allowed}.")
         if not 0.0 <= share <= 1.0:
             raise ValueError(f"seeding[{name!r}]={share!r}: allowed are shares in [0, 1].")

@@ -187,6 +187,10 @@ class Prune:
         return prune(individual, dataset, self.size_penalty)
 
 
+REFINERS = ("tao", "centre", "prune", *SPLITTERS)
+"""Names of the refiners."""
+
+
 def make_refiner(
     name: str | Refiner, size_penalty: float, C: tuple[float, float], penalty: str = "l2"
 ) -> Refiner:
@@ -228,5 +232,4 @@ def make_refiner(
         return named[name]
     if name in SPLITTERS:
         return Resplit(as_splitter(name))
-    allowed = sorted({*named, *SPLITTERS})
-    raise ValueError(f"refinement names {name!r}: allowed are {allowed}.")
+    raise ValueError(f"refinement names {name!r}: allowed are {sorted(REFINERS)}.")
