@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo experiment test check bench clean
+.PHONY: help demo experiment test test-all check bench clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/stamp-base ## evolve a few trees and draw them into demo-output/
 	$(BIN)/python -m evotree demo --out demo-output
@@ -19,7 +19,13 @@ experiment: $(VENV)/stamp-test ## run a small experiment and report it in experi
 	$(BIN)/python -m evotree experiment run docs/experiments/small.toml --jobs 2 \
 		--out experiment-output --reference EvoTree
 
-test: $(VENV)/stamp-test ## run the tests
+test: $(VENV)/stamp-test ## run the tests that are quick
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "not slow"
+
+# The kernels run a second time with their indices checked: out of bounds they read anything.
+test-all: $(VENV)/stamp-test ## run all tests, and those of the kernels with bounds checked
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.numba_cache/bounds $(BIN)/python -m pytest \
+		--numprocesses 2 --dist loadfile -m "not slow" tests/fitness tests/operators
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 check: $(VENV)/stamp-dev ## lint, formatting, types, floors

@@ -1,0 +1,96 @@
+"""Trees of every algorithm, bit for bit, so that a change of numbers is seen.
+
+``python -m tests.golden.test_golden`` writes them anew, where a change is meant. The last bits of
+sums depend on the processor and on the libraries: elsewhere than where the trees were written, they
+need only be as good.
+"""
+
+import json
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes, load_iris, load_wine
+
+from evotree import (
+    EvoTreeClassifier,
+    EvoTreeRegressor,
+    Islands,
+    ObliqueTreeClassifier,
+    ObliqueTreeRegressor,
+    Regularization,
+    TAOClassifier,
+    TAORegressor,
+    Variation,
+)
+from evotree.estimators import GREEDY_PRESETS
+
+FILE = Path(__file__).with_name("trees.json")
+LIBRARIES = ("deap", "numba", "numpy", "scikit-learn", "scipy")
+FIXED = {
+    "size_penalty": 0.005,
+    "population_size": 16,
+    "max_generations": 12,
+    "random_state": 0,
+    "regularization": Regularization(C=1.0, penalty="l2", noise=0.1, teacher=None),
+}
+RUNS = {
+    **{
+        f"preset {name}": (
+            ObliqueTreeClassifier.from_preset(name, max_depth=4, random_state=0),
+            load_iris,
+        )
+        for name in GREEDY_PRESETS
+    },
+    "regression axis": (ObliqueTreeRegressor("axis", max_depth=3), load_diabetes),
+    "TAO": (TAOClassifier(depth=3, random_state=0), load_wine),
+    "TAO regression": (TAORegressor(depth=3, random_state=0), load_diabetes),
+    "gea_odt": (
+        EvoTreeClassifier.from_preset("gea_odt", max_generations=40, random_state=0),
+        load_iris,
+    ),
+    "evolution": (EvoTreeClassifier(**FIXED), load_wine),
+    "evolution regression": (EvoTreeRegressor(**FIXED), load_diabetes),
+    "nsga2": (EvoTreeClassifier(variation=Variation(algorithm="nsga2"), **FIXED), load_iris),
+    "islands": (EvoTreeClassifier(islands=Islands(2, every=4), **FIXED), load_iris),
+}
+
+
+def place():
+    """Return what the last bits depend on."""
+    return {"machine": platform.machine()} | {name: version(name) for name in LIBRARIES}
+
+
+def grow(name):
+    """Fit a run; return its tree as plain data, and its score on the training rows."""
+    model, load = RUNS[name]
+    X, y = load(return_X_y=True)
+    model.fit(X, y)
+    tree = {
+        part: getattr(model.tree_, part).tolist()
+        for part in ("weights", "thresholds", "subtree_size", "values")
+    }
+    return tree | {"score": model.score(X, y)}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_tree_is_the_one_that_was_written(name):
+    written = json.loads(FILE.read_text(encoding="utf-8"))
+    tree = grow(name)
+    if written["place"] == place():
+        assert tree == written["trees"][name]
+    else:
+        assert tree["score"] == pytest.approx(written["trees"][name]["score"], abs=0.05)
+
+
+def test_every_preset_is_here():
+    written = json.loads(FILE.read_text(encoding="utf-8"))
+    assert set(written["trees"]) == set(RUNS)
+    assert all(np.isfinite(tree["thresholds"]).all() for tree in written["trees"].values())
+
+
+if __name__ == "__main__":
+    trees = {name: grow(name) for name in RUNS}
+    FILE.write_text(json.dumps({"place": place(), "trees": trees}) + "\n", encoding="utf-8")
