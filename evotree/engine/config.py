@@ -93,7 +93,7 @@ class Regularization(Configuration):
         rows. 0 measures it on the rows alone, as in the paper.
     teacher : None, "ensemble", "auto" or estimator, default="auto"
         A model whose predictions, on the training rows and on rows drawn between them, the tree
-        learns: ``"ensemble"`` is `evotree.engine.teachers.EnsembleTeacher`. A fitted model wrapped
+        learns: ``"ensemble"`` is `evotree.engine.teachers.make_teacher`. A fitted model wrapped
         by `sklearn.frozen.FrozenEstimator` is used as it is.
     weight_penalty : float, at least 0, default=0.0
         Penalty in the fitness for a split on all features; a split on a share of them costs the

@@ -13,7 +13,7 @@ from sklearn.frozen import FrozenEstimator
 
 from evotree.engine.config import ENSEMBLE, Regularization, SearchConfig, configuration, is_auto
 from evotree.engine.parallel import thread_map
-from evotree.engine.teachers import EnsembleTeacher, FrozenTeacher
+from evotree.engine.teachers import FrozenTeacher, make_teacher
 from evotree.fitness.objectives import PenalizedAccuracy
 from evotree.operators.initialization.resampling import blur, teach
 from evotree.operators.initialization.tao_seeds import init_tao
@@ -122,7 +122,7 @@ def resample(dataset: Dataset, regularization: Regularization, stream: np.ndarra
     assert isinstance(noise, float | int)
     if teacher is not None:
         if isinstance(teacher, str):
-            teacher = EnsembleTeacher(dataset.n_classes)
+            teacher = make_teacher(dataset.n_classes > 0)
         elif isinstance(teacher, FrozenEstimator):
             teacher = FrozenTeacher(teacher, dataset)
         return teach(dataset, teacher, max(_LEAST_RESAMPLED, n_rows), noise, stream)

@@ -6,13 +6,20 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
-from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.ensemble import (
+    BaggingClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    VotingClassifier,
+    VotingRegressor,
+)
 from sklearn.frozen import FrozenEstimator
 
 from evotree.dataset import Dataset
 from evotree.operators.initialization.growth import grow
-from evotree.operators.initialization.resampling import bootstrap
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.tao import tao_sweeps
 from evotree.operators.splitters.axis import Axis
@@ -24,84 +31,69 @@ _DEPTH, _MIN_ROWS, _SWEEPS, _TOLERANCE = 10, 3, 4, 0.005
 _NEGLIGIBLE = 1e-8  # share of the weight, or of the squared error, that no node is worth
 
 
-class EnsembleTeacher(BaseEstimator):
-    """Half the votes are those of extremely randomized trees, half those of bagged oblique trees.
+def make_teacher(is_classification: bool) -> Any:
+    """Return the default teacher.
 
-    The oblique trees are optimized by tree alternating optimization, each on a bootstrap sample.
+    Half the votes are those of extremely randomized trees (Geurts, Ernst and Wehenkel 2006), half
+    those of bagged oblique trees that are optimized by tree alternating optimization.
 
     Parameters
     ----------
-    n_classes : int, default=0
-        Number of classes; 0 for regression.
-    random_state : int, default=0
-        Source of all random draws.
+    is_classification : bool
+        Whether targets are class codes.
 
-    References
-    ----------
-    Geurts P., Ernst D., Wehenkel L. (2006). Extremely randomized trees. Machine Learning 63.
+    Returns
+    -------
+    estimator
+        Not fitted.
     """
+    bagged = _BaggedClassifier() if is_classification else _BaggedRegressor()
+    grower = ExtraTreesClassifier if is_classification else ExtraTreesRegressor
+    # Where metadata are routed, weights reach only those who ask for them; requests can be made
+    # only there, but then do no harm elsewhere.
+    with config_context(enable_metadata_routing=True):
+        bagged = bagged.set_fit_request(sample_weight=True)
+        trees = grower(_TREES).set_fit_request(sample_weight=True)
+    if is_classification:
+        bags = BaggingClassifier(bagged, _BAGS)
+        return VotingClassifier([("trees", trees), ("bags", bags)], voting="soft")
+    return VotingRegressor([("trees", trees), ("bags", BaggingRegressor(bagged, _BAGS))])
 
-    def __init__(self, n_classes: int = 0, random_state: int = 0) -> None:
-        self.n_classes = n_classes
-        self.random_state = random_state
+
+class _BaggedTree(BaseEstimator):
+    """One of the bagged trees: grown by axis-parallel splits, and optimized as a whole."""
 
     def fit(self, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None) -> Self:
-        """Fit both halves.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Rows.
-        y : ndarray of shape (n_samples,)
-            Class codes, 0, ..., n_classes - 1, or targets.
-        sample_weight : ndarray of shape (n_samples,), optional
-            Weights of the rows.
-
-        Returns
-        -------
-        EnsembleTeacher
-            The same, fitted.
-        """
-        kind = ExtraTreesClassifier if self.n_classes else ExtraTreesRegressor
-        self.forest_ = kind(_TREES, random_state=self.random_state).fit(X, y, sample_weight)
-        task = "classification" if self.n_classes else "regression"
+        task = "classification" if is_classifier(self) else "regression"
         dataset = Dataset.from_arrays(X, y, sample_weight, task=task)
-        self.codes_ = dataset.classes  # a fold may lack some classes
-        self.trees_ = []
-        for stream in make_streams(self.random_state, 0, _BAGS):
-            rows = bootstrap(dataset, np.random.default_rng(int(stream[0])), X.shape[0])
-            criterion = "entropy" if self.n_classes else "squared_error"
-            sizes = {"max_depth": _DEPTH, "min_samples_split": _MIN_ROWS}
-            tree = grow(rows, Axis(), criterion, stream=stream, **sizes)
-            prune(tree, rows, 0.0)
-            tree.stream = stream
-            linear = Linear("logistic", "l2", 1.0, fallback=True)
-            for _ in tao_sweeps(tree, rows, linear, max_sweeps=_SWEEPS, tol=_TOLERANCE):
-                pass
-            prune(tree, rows, _NEGLIGIBLE)
-            self.trees_.append(dataset.to_raw(tree.to_tree()))
+        criterion = "entropy" if dataset.n_classes else "squared_error"
+        stream = make_streams(0, 0, 1)[0]  # for operators that draw; these do not
+        sizes = {"max_depth": _DEPTH, "min_samples_split": _MIN_ROWS}
+        tree = grow(dataset, Axis(), criterion, stream=stream, **sizes)
+        prune(tree, dataset, 0.0)
+        tree.stream = stream
+        linear = Linear("logistic", "l2", 1.0, fallback=True)
+        for _ in tao_sweeps(tree, dataset, linear, max_sweeps=_SWEEPS, tol=_TOLERANCE):
+            pass
+        prune(tree, dataset, _NEGLIGIBLE)
+        self.tree_, self.classes_ = dataset.to_raw(tree.to_tree()), dataset.classes
         return self
 
+
+class _BaggedClassifier(ClassifierMixin, _BaggedTree):
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        shares: np.ndarray = self.tree_.values[self.tree_.apply(X)]
+        return shares
+
     def predict(self, X: np.ndarray) -> np.ndarray:
-        """Return the class codes, or targets, that the votes of both halves give.
+        labels: np.ndarray = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return labels
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Rows.
 
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Predictions.
-        """
-        bagged = np.mean([tree.values[tree.apply(X)] for tree in self.trees_], axis=0)
-        if self.n_classes:
-            votes = np.zeros((X.shape[0], self.n_classes))
-            votes[:, self.forest_.classes_] += self.forest_.predict_proba(X)
-            votes[:, self.codes_] += bagged
-            return votes.argmax(axis=1)
-        return 0.5 * (self.forest_.predict(X) + bagged[:, 0])
+class _BaggedRegressor(RegressorMixin, _BaggedTree):
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        means: np.ndarray = self.tree_.values[self.tree_.apply(X), 0]
+        return means
 
 
 class FrozenTeacher(BaseEstimator):
