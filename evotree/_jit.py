@@ -1,7 +1,8 @@
 """The decorators behind every compiled function of the package."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from numba import njit, set_num_threads
@@ -77,10 +78,11 @@ def use_one_thread() -> None:
 
 
 class _CompileClock(Listener):
-    """Sums the seconds that numba spends on compiling, of all threads together."""
+    """Sums the seconds that numba spends on compiling, and tells others when it does."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
+        self.listeners: list[Callable[[bool], object]] = []
         self._depth = 0
         self._begin = 0.0
 
@@ -88,12 +90,16 @@ class _CompileClock(Listener):
         # A function that is compiled may compile the functions that it calls.
         if self._depth == 0:
             self._begin = time.perf_counter()
+            for listener in self.listeners:
+                listener(True)
         self._depth += 1
 
     def on_end(self, event: Event) -> None:
         self._depth -= 1
         if self._depth == 0:
             self.seconds += time.perf_counter() - self._begin
+            for listener in self.listeners:
+                listener(False)
 
 
 _clock = _CompileClock()
@@ -103,3 +109,13 @@ register("numba:compile", _clock)
 def compile_seconds() -> float:
     """Return how many seconds this process has spent on compiling kernels."""
     return _clock.seconds
+
+
+@contextmanager
+def told_of_compiling(listener: Callable[[bool], object]) -> Iterator[None]:
+    """Call a function with True when the compiler begins, and with False when it ends."""
+    _clock.listeners.append(listener)
+    try:
+        yield
+    finally:
+        _clock.listeners.remove(listener)

@@ -6,11 +6,11 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
 
 from tqdm.auto import tqdm
 
-from evotree._jit import compile_seconds
+from evotree._jit import compile_seconds, told_of_compiling
 from evotree.engine.evolution import Evolution
 
 _DELAY = 2.0  # seconds before a bar appears on its own
@@ -34,17 +34,18 @@ class Progress:
     Attributes
     ----------
     seconds : dict of str to float
-        Seconds of each phase. What numba compiles in a phase counts as ``"compiling"``.
+        Seconds of each phase, without those of phases inside it. What numba compiles counts as
+        ``"compiling"``.
     """
 
     def __init__(self, verbose: int | str) -> None:
         self.seconds: dict[str, float] = {"compiling": 0.0}
         is_auto = isinstance(verbose, str)
-        self._options: dict[str, Any] = {
-            "disable": not is_watched() if is_auto else not verbose,
-            "delay": _DELAY if is_auto else 0.0,
-        }
+        self._delay = _DELAY if is_auto else 0.0
+        self._is_off = not is_watched() if is_auto else not verbose
+        self._begin = time.perf_counter()
         self._bar: tqdm | None = None
+        self._inside = 0.0  # seconds of the phases inside the present one
 
     @contextmanager
     def phase(self, name: str, total: int | None = None, unit: str = "it") -> Iterator[None]:
@@ -59,17 +60,24 @@ class Progress:
         unit : str, default="it"
             What a step is called.
         """
-        begin, compiled = time.perf_counter(), compile_seconds()
-        self._bar = tqdm(desc=name, total=total, unit=unit, **self._options)
+        begin, compiled = time.perf_counter(), self.seconds["compiling"] - compile_seconds()
+        outer, before = self._bar, self._inside
+        wait = max(0.0, self._delay - (begin - self._begin))
+        self._bar = tqdm(desc=name, total=total, unit=unit, delay=wait, disable=self._is_off)
+        self._inside = 0.0
         try:
-            yield
+            with told_of_compiling(partial(self._tell_compiling, name)):
+                yield
         finally:
             self._bar.close()
-            self._bar = None
-            compiling = compile_seconds() - compiled
             took = time.perf_counter() - begin
-            self.seconds["compiling"] += min(compiling, took)
-            self.seconds[name] = self.seconds.get(name, 0.0) + max(0.0, took - compiling)
+            # Phases inside this one have counted what they compiled.
+            compiling = compiled + compile_seconds() - self.seconds["compiling"]
+            compiling = min(max(0.0, compiling), max(0.0, took - self._inside))
+            self.seconds["compiling"] += compiling
+            alone = max(0.0, took - self._inside - compiling)
+            self.seconds[name] = self.seconds.get(name, 0.0) + alone
+            self._bar, self._inside = outer, before + took
 
     def step(self) -> None:
         """Count one more step of the phase."""
@@ -82,3 +90,10 @@ class Progress:
             best = run.best
             self._bar.set_postfix(quality=f"{best.quality:.4f}", nodes=len(best), refresh=False)
             self._bar.update(run.generation - self._bar.n)
+
+    def _tell_compiling(self, name: str, compiles: bool) -> None:
+        """Say that the compiler is at work: nothing else may happen for many seconds."""
+        bar = self._bar
+        if bar is None or self._is_off or time.perf_counter() - self._begin < self._delay:
+            return
+        bar.set_description(f"{name} (compiling)" if compiles else name, refresh=compiles)

@@ -409,7 +409,8 @@ class _Search:
     ) -> list[Individual]:
         """Return the first population; under a limit of time it holds a quick greedy tree."""
         n, begin = self.config.population_size, time.perf_counter()
-        first: list[Individual] = toolbox.population(n=n, seconds=seconds, hurry=self.interrupted)
+        with self.progress.phase("making first trees", total=n, unit="tree"):
+            first: list[Individual] = toolbox.population(n=n, seconds=seconds, hurry=self.hurries)
         late = self.interrupted()
         if seconds is not None and time.perf_counter() - begin >= seconds:
             late = True
@@ -426,6 +427,11 @@ class _Search:
             if first[0].fitness.weights != first[-1].fitness.weights:
                 first[-1].fitness = type(first[0].fitness)()
         return first
+
+    def hurries(self) -> bool:
+        """Show that one more of the first trees is begun; return whether there was a Ctrl-C."""
+        self.progress.step()
+        return self.interrupted()
 
     def limits(self) -> dict[str, Any]:
         """Return what all loops are told."""
