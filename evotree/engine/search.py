@@ -37,7 +37,7 @@ from evotree.engine.sampling import GrowingSample, move
 from evotree.engine.toolbox import make_toolbox, split_init
 from evotree.files import PathLike, check_writable
 from evotree.individual import Individual
-from evotree.operators.initialization.seeding import DIPOLE, TAO, init_greedy
+from evotree.operators.initialization.seeding import DIPOLE, TAO, init_greedy, slot_origins
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams, seed_from
@@ -407,25 +407,29 @@ class _Search:
     def first_population(
         self, toolbox: base.Toolbox, rows: Dataset, plan: Plan, seconds: float | None
     ) -> list[Individual]:
-        """Return the first population; under a limit of time it holds a quick greedy tree."""
-        n, begin = self.config.population_size, time.perf_counter()
+        """Return the first population; where time was too short, it holds a quick greedy tree.
+
+        First trees take half of the time at most, so that some is left for the evolution.
+        """
+        n, config = self.config.population_size, self.config
+        half = None if seconds is None else 0.5 * seconds
         with self.progress.phase("making first trees", total=n, unit="tree"):
-            first: list[Individual] = toolbox.population(n=n, seconds=seconds, hurry=self.hurries)
-        late = self.interrupted()
-        if seconds is not None and time.perf_counter() - begin >= seconds:
-            late = True
+            first: list[Individual] = toolbox.population(n=n, seconds=half, hurry=self.hurries)
+        random = slot_origins(n, self.shares).count(DIPOLE)
+        n_missing = [one.origin for one in first].count(DIPOLE) - random
+        if n_missing <= 0:
+            return first
+        if n_missing == n - random and not self.interrupted():
             warnings.warn(
-                f"time_limit={self.config.time_limit!r} ended before the first population was "
-                "made: the tree is the best of what was there.",
+                f"time_limit={config.time_limit!r} ended before any of the first trees of "
+                f"init={config.init!r} was ready: the tree is the best of what was there.",
                 RuntimeWarning,
                 stacklevel=2,
             )
-        if late and self.shares.get(DIPOLE, 0.0) < 1.0:
-            quick = make_streams(plan.seed, _OWN_STREAMS, 4)[3]
-            first[-1] = init_greedy(rows, plan.chosen.size_penalty, _QUICK, quick)
-            first[-1].origin = _QUICK
-            if first[0].fitness.weights != first[-1].fitness.weights:
-                first[-1].fitness = type(first[0].fitness)()
+        quick = make_streams(plan.seed, _OWN_STREAMS, 4)[3]
+        tree = init_greedy(rows, plan.chosen.size_penalty, _QUICK, quick)
+        tree.origin, tree.fitness = _QUICK, type(first[-1].fitness)()
+        first[-1] = tree
         return first
 
     def hurries(self) -> bool:
