@@ -37,16 +37,19 @@ from evotree.engine.sampling import GrowingSample, move
 from evotree.engine.toolbox import make_toolbox, split_init
 from evotree.files import PathLike, check_writable
 from evotree.individual import Individual
-from evotree.operators.initialization.seeding import DIPOLE, TAO, init_greedy, slot_origins
+from evotree.operators.initialization.growth import grow_on_sample
+from evotree.operators.initialization.resampling import bootstrap
+from evotree.operators.initialization.seeding import DIPOLE, TAO, slot_origins
 from evotree.operators.pruning.penalized import prune
+from evotree.operators.splitters.axis import Axis
 from evotree.operators.structure.splice import make_individual
-from evotree.rng import make_streams, seed_from
+from evotree.rng import as_generator, make_streams, seed_from
 from evotree.tree import ObliqueTree
 
 _OWN_STREAMS = 2**62  # the number of a generation that no run reaches
 _SAMPLE_ENDS = {"max_generations", "patience", "time_limit"}  # a larger sample may follow
 _GENERATIONS_SHARE = 3  # a candidate evolves for a third of the generations
-_QUICK = "axis"  # the splitter of the tree that is there at once
+_QUICK_ROWS, _QUICK_DEPTH = 16_384, 10  # of the greedy tree that is there at once
 
 _FREE = frozenset(
     {
@@ -426,10 +429,16 @@ class _Search:
                 RuntimeWarning,
                 stacklevel=2,
             )
-        quick = make_streams(plan.seed, _OWN_STREAMS, 4)[3]
-        tree = init_greedy(rows, plan.chosen.size_penalty, _QUICK, quick)
-        tree.origin, tree.fitness = _QUICK, type(first[-1].fitness)()
-        first[-1] = tree
+        stream = make_streams(plan.seed, _OWN_STREAMS, 4)[3]
+        sample = bootstrap(rows, as_generator(stream), _QUICK_ROWS)
+        sizes: dict[str, Any] = {
+            "max_depth": _QUICK_DEPTH,
+            "min_samples_split": config.min_samples_split,
+        }
+        quick = grow_on_sample(sample, rows, Axis(), stream, **sizes)
+        prune(quick, rows, plan.chosen.size_penalty)
+        quick.origin, quick.fitness = "axis", type(first[-1].fitness)()
+        first[-1] = quick
         return first
 
     def hurries(self) -> bool:
