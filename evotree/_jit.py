@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from numba import njit, set_num_threads
+from numba import njit, set_num_threads, types
 from numba.core.event import Event, Listener, register
 
 # No C callback is ever made of a kernel; its wrapper would only take time to compile.
@@ -14,6 +14,38 @@ _OPTIONS: dict[str, Any] = {
     "error_model": "numpy",
     "no_cfunc_wrapper": True,
 }
+
+
+def _plain(argument: types.Type) -> types.Type:
+    """Return the type to compile for: no constants, no enumerations, no small signed integers."""
+    argument = types.unliteral(argument)
+    if isinstance(argument, types.IntEnumMember):
+        argument = argument.dtype
+    if isinstance(argument, types.Integer) and argument.signed:
+        return types.int64
+    return argument
+
+
+def _compile(function: Callable[..., Any], **options: Any) -> Any:
+    """Compile `function` so that calls from other kernels share one specialization.
+
+    Of its own accord numba compiles a function again for each mixture of constants and variables,
+    and of narrow and wide integers, that compiled functions call it with.
+    """
+    dispatcher = njit(**_OPTIONS | options)(function)
+    if not hasattr(dispatcher, "get_call_template"):  # NUMBA_DISABLE_JIT
+        return dispatcher
+    get_call_template = dispatcher.get_call_template
+
+    def call_template_of_plain_types(
+        args: tuple[types.Type, ...], kws: dict[str, types.Type]
+    ) -> Any:
+        return get_call_template(
+            tuple(map(_plain, args)), {name: _plain(argument) for name, argument in kws.items()}
+        )
+
+    dispatcher.get_call_template = call_template_of_plain_types
+    return dispatcher
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -31,7 +63,7 @@ def kernel(function: Callable[..., Any]) -> Any:
     callable
         The compiled function; its plain form stays reachable as ``.py_func``.
     """
-    return njit(**_OPTIONS)(function)
+    return _compile(function)
 
 
 def inner_kernel(function: Callable[..., Any]) -> Any:
@@ -49,7 +81,7 @@ def inner_kernel(function: Callable[..., Any]) -> Any:
     callable
         The compiled function.
     """
-    return njit(**_OPTIONS | {"no_cpython_wrapper": True})(function)
+    return _compile(function, no_cpython_wrapper=True)
 
 
 def dot_kernel(function: Callable[..., Any]) -> Any:
@@ -68,7 +100,7 @@ def dot_kernel(function: Callable[..., Any]) -> Any:
     callable
         The compiled function; its plain form stays reachable as ``.py_func``.
     """
-    return njit(**_OPTIONS | {"fastmath": {"reassoc", "contract"}})(function)
+    return _compile(function, fastmath={"reassoc", "contract"})
 
 
 def use_one_thread() -> None:
