@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numba import njit, set_num_threads, types
 from numba.core.event import Event, Listener, register
 
@@ -26,25 +27,32 @@ def _plain(argument: types.Type) -> types.Type:
     return argument
 
 
-def _compile(function: Callable[..., Any], **options: Any) -> Any:
+def _read_only_type(argument: types.Type) -> types.Type:
+    """Return the type of an array that is not written; writable ones convert to it."""
+    return argument.copy(readonly=True) if isinstance(argument, types.Array) else argument
+
+
+def _compile(function: Callable[..., Any], writes: bool = True, **options: Any) -> Any:
     """Compile `function` so that calls from other kernels share one specialization.
 
     Of its own accord numba compiles a function again for each mixture of constants and variables,
-    and of narrow and wide integers, that compiled functions call it with.
+    of narrow and wide integers, and of read-only and writable arrays that it is called with.
     """
+
+    def compiled_type(argument: types.Type) -> types.Type:
+        return _plain(argument) if writes else _read_only_type(_plain(argument))
+
     dispatcher = njit(**_OPTIONS | options)(function)
     if not hasattr(dispatcher, "get_call_template"):  # NUMBA_DISABLE_JIT
         return dispatcher
     get_call_template = dispatcher.get_call_template
 
-    def call_template_of_plain_types(
-        args: tuple[types.Type, ...], kws: dict[str, types.Type]
-    ) -> Any:
+    def get_common_call_template(args: tuple[types.Type, ...], kws: dict[str, types.Type]) -> Any:
         return get_call_template(
-            tuple(map(_plain, args)), {name: _plain(argument) for name, argument in kws.items()}
+            tuple(map(compiled_type, args)), {name: compiled_type(kws[name]) for name in kws}
         )
 
-    dispatcher.get_call_template = call_template_of_plain_types
+    dispatcher.get_call_template = get_common_call_template
     return dispatcher
 
 
@@ -84,7 +92,7 @@ def inner_kernel(function: Callable[..., Any]) -> Any:
     return _compile(function, no_cpython_wrapper=True)
 
 
-def dot_kernel(function: Callable[..., Any]) -> Any:
+def dot_kernel(function: Callable[..., Any], writes: bool = False) -> Any:
     """Compile a scalar product: as `kernel`, but its additions may be done in another order.
 
     Without that licence the compiler must add one product after the other; with it the loop uses
@@ -94,13 +102,15 @@ def dot_kernel(function: Callable[..., Any]) -> Any:
     ----------
     function : callable
         A plain function that returns one sum.
+    writes : bool, default=False
+        Whether it writes into its arrays.
 
     Returns
     -------
     callable
         The compiled function; its plain form stays reachable as ``.py_func``.
     """
-    return _compile(function, fastmath={"reassoc", "contract"})
+    return _compile(function, writes, fastmath={"reassoc", "contract"})
 
 
 def use_one_thread() -> None:
@@ -135,3 +145,14 @@ register("numba:compile", _clock)
 def compile_seconds() -> float:
     """Return how many seconds this process has spent on compiling kernels."""
     return _clock.seconds
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """Return a view that cannot be written; rows are handed to kernels as such.
+
+    A kernel that Python called now with a writable array, now with a read-only one, would be
+    compiled twice.
+    """
+    view = array.view()
+    view.flags.writeable = False
+    return view

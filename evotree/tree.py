@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from evotree._jit import dot_kernel, kernel
+from evotree._jit import dot_kernel, kernel, read_only
 
 _BLOCK = 1024  # rows that are routed together
 
@@ -175,7 +175,7 @@ class ObliqueTree:
             Positions of leaves in the arrays of the tree.
         """
         leaves = np.empty(X.shape[0], dtype=np.int32)
-        route(X, self.weights, self.thresholds, self.subtree_size, leaves)
+        route(read_only(X), self.weights, self.thresholds, self.subtree_size, leaves)
         return leaves
 
     def predict_value(self, X: np.ndarray) -> np.ndarray:
