@@ -92,6 +92,24 @@ def inner_kernel(function: Callable[..., Any]) -> Any:
     return _compile(function, no_cpython_wrapper=True)
 
 
+def part_kernel(function: Callable[..., Any]) -> Any:
+    """Make a function a part of the one kernel that calls it, compiled together with that.
+
+    Of long parts with many arguments numba's handling of the call takes more time than their own.
+
+    Parameters
+    ----------
+    function : callable
+        A plain function over arrays and numbers.
+
+    Returns
+    -------
+    callable
+        What the kernel calls.
+    """
+    return njit(**_OPTIONS | {"inline": "always"})(function)
+
+
 def dot_kernel(function: Callable[..., Any], writes: bool = False) -> Any:
     """Compile a scalar product: as `kernel`, but its additions may be done in another order.
 
