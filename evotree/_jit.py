@@ -110,7 +110,7 @@ def part_kernel(function: Callable[..., Any]) -> Any:
     return njit(**_OPTIONS | {"inline": "always"})(function)
 
 
-def dot_kernel(function: Callable[..., Any], writes: bool = False) -> Any:
+def dot_kernel(function: Callable[..., Any], writes: bool = True) -> Any:
     """Compile a scalar product: as `kernel`, but its additions may be done in another order.
 
     Without that licence the compiler must add one product after the other; with it the loop uses
@@ -120,8 +120,8 @@ def dot_kernel(function: Callable[..., Any], writes: bool = False) -> Any:
     ----------
     function : callable
         A plain function that returns one sum.
-    writes : bool, default=False
-        Whether it writes into its arrays.
+    writes : bool, default=True
+        Whether it writes into its arrays. Without, it is compiled for read-only ones alone.
 
     Returns
     -------

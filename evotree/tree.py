@@ -7,6 +7,7 @@ subtree of k is the slice ``[k, k + subtree_size[k])``. A row x goes left at nod
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from evotree._jit import dot_kernel, kernel, read_only
 _BLOCK = 1024  # rows that are routed together
 
 
-@dot_kernel
+@partial(dot_kernel, writes=False)
 def project(w, X, i):
     """Return ``w @ X[i]``."""
     s = 0.0

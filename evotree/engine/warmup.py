@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing import parent_process
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from joblib import cpu_count
@@ -35,7 +36,27 @@ from evotree.operators.variation.mutation import mut_nodes
 from evotree.operators.variation.selection import sel_proportional
 from evotree.rng import make_streams
 
-_START = "import sys; sys.path[:] = {path!r}; import evotree.engine.warmup as w; w.main({task!r})"
+
+def start_python(statement: str, **options: Any) -> subprocess.Popen[bytes]:
+    """Run a statement in a new Python process that has this one's modules and numba's cache.
+
+    Parameters
+    ----------
+    statement : str
+        One line.
+    **options
+        Of `subprocess.Popen`.
+
+    Returns
+    -------
+    subprocess.Popen
+        The process, which starts none by itself.
+    """
+    environment = {**os.environ, "EVOTREE_NO_WARMUP": "1"}
+    if config.CACHE_DIR:
+        environment["NUMBA_CACHE_DIR"] = config.CACHE_DIR
+    code = f"import sys; sys.path[:] = {sys.path!r}; {statement}"
+    return subprocess.Popen([sys.executable, "-c", code], env=environment, **options)
 
 
 def main(task: str) -> None:
@@ -110,16 +131,10 @@ class _Starter(Listener):
     def on_start(self, event: Event) -> None:
         if not self._is_first.acquire(blocking=False) or not may_help():
             return
-        environment = dict(os.environ)
-        if config.CACHE_DIR:
-            environment["NUMBA_CACHE_DIR"] = config.CACHE_DIR
+        nowhere = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
         with suppress(OSError):
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", _START.format(path=sys.path, task=self.task)],
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
+            self.process = start_python(
+                f"from evotree.engine.warmup import main; main({self.task!r})", **nowhere
             )
 
     def on_end(self, event: Event) -> None:

@@ -6,8 +6,6 @@ rows that ascend at a node ascend at its children, memory is read forwards, and 
 tree does not depend on how the tree came about.
 """
 
-from functools import partial
-
 import numpy as np
 
 from evotree._jit import dot_kernel, kernel
@@ -17,7 +15,7 @@ _LOW = np.uint64(63)
 _SIX = np.uint64(6)
 
 
-@partial(dot_kernel, writes=True)
+@dot_kernel
 def project_rows(weights, k, X, order, lo, hi, out):
     """Write the projections ``weights[k] @ X[row]`` of the rows ``order[lo:hi]`` into `out`.
 
