@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from evotree._jit import dot_kernel, inner_kernel, kernel, read_only
+from evotree._jit import dot_kernel, inner_kernel, kernel
 from evotree.operators.splitters.standardize import inner
 from evotree.tree import project
 
@@ -29,7 +29,6 @@ PENALTIES = ("l2", "l1")
 
 _LOGISTIC = 0
 _L2 = 0
-_L1 = 1
 _CONJUGATE_STEPS = 100
 _ENOUGH = 0.01  # of the square of the first residual
 _SWEEPS = 50
@@ -171,7 +170,7 @@ def conjugate_gradients(X, curvatures, grad, direction):
     direction[d] -= inner(mean, direction)
 
 
-@kernel
+@inner_kernel
 def signed_columns(X, signs):
     """Return ``s_i (x_i, 1)`` of the rows, one feature after the other."""
     m, d = X.shape
@@ -253,62 +252,7 @@ def step_length(loss, penalty, theta, direction, margins, changes, costs, value,
 
 
 @kernel
-def newton(X, signs, costs, loss, columns, max_iter, tol, theta):
-    """Fit a linear classifier as `fit_linear` does, by the rows' columns or without.
-
-    Without, `columns` is None and the penalty is the squared norm: the compiler, which sees that,
-    leaves the other out.
-    """
-    m, d = X.shape
-    margins, slopes, curvatures, changes = np.empty(m), np.empty(m), np.empty(m), np.zeros(m)
-    grad, direction = np.empty(d + 1), np.zeros(d + 1)
-    penalty = _L2 if columns is None else _L1
-    for i in range(m):
-        margins[i] = signs[i] * affine(theta, X, i)
-    value = penalty_at(penalty, theta, direction, 0.0)
-    value += loss_at(loss, margins, changes, 0.0, costs)
-    for n_iter in range(max_iter):
-        loss_derivatives(loss, margins, costs, slopes, curvatures)
-        for j in range(d + 1):
-            grad[j] = theta[j] if penalty == _L2 and j < d else 0.0
-        for i in range(m):
-            if slopes[i] != 0.0:
-                add_row(grad, X, i, slopes[i] * signs[i])
-        promise = 0.0
-        if columns is None:
-            conjugate_gradients(X, curvatures, grad, direction)
-            for i in range(m):
-                changes[i] = signs[i] * affine(direction, X, i)
-        else:
-            coordinate_descent(columns, theta, curvatures, grad, direction, changes)
-            promise = penalty_at(penalty, theta, direction, 1.0)
-            promise -= penalty_at(penalty, theta, direction, 0.0)
-        promise += inner(grad, direction)
-        if not promise < -tol * value:
-            return value, n_iter
-        step, new_value = step_length(
-            loss, penalty, theta, direction, margins, changes, costs, value, promise
-        )
-        if not new_value < value:
-            return value, n_iter
-        for j in range(d + 1):
-            theta[j] += step * direction[j]
-        for i in range(m):
-            margins[i] += step * changes[i]
-        value = new_value
-    return value, max_iter
-
-
-def fit_linear(
-    X: np.ndarray,
-    signs: np.ndarray,
-    costs: np.ndarray,
-    loss: int,
-    penalty: int,
-    max_iter: int,
-    tol: float,
-    theta: np.ndarray,
-) -> tuple[float, int]:
+def fit_linear(X, signs, costs, loss, penalty, max_iter, tol, theta):
     """Fit a linear classifier to two groups of rows.
 
     Parameters
@@ -335,10 +279,44 @@ def fit_linear(
     n_iter : int
         Steps done.
     """
-    X = read_only(X)
-    columns = None if penalty == _L2 else signed_columns(X, signs)
-    value, n_iter = newton(X, signs, costs, loss, columns, max_iter, tol, theta)
-    return value, n_iter
+    m, d = X.shape
+    margins, slopes, curvatures, changes = np.empty(m), np.empty(m), np.empty(m), np.zeros(m)
+    grad, direction = np.empty(d + 1), np.zeros(d + 1)
+    columns = np.empty((0, 0)) if penalty == _L2 else signed_columns(X, signs)
+    for i in range(m):
+        margins[i] = signs[i] * affine(theta, X, i)
+    value = penalty_at(penalty, theta, direction, 0.0)
+    value += loss_at(loss, margins, changes, 0.0, costs)
+    for n_iter in range(max_iter):
+        loss_derivatives(loss, margins, costs, slopes, curvatures)
+        for j in range(d + 1):
+            grad[j] = theta[j] if penalty == _L2 and j < d else 0.0
+        for i in range(m):
+            if slopes[i] != 0.0:
+                add_row(grad, X, i, slopes[i] * signs[i])
+        promise = 0.0
+        if penalty == _L2:
+            conjugate_gradients(X, curvatures, grad, direction)
+            for i in range(m):
+                changes[i] = signs[i] * affine(direction, X, i)
+        else:
+            coordinate_descent(columns, theta, curvatures, grad, direction, changes)
+            promise = penalty_at(penalty, theta, direction, 1.0)
+            promise -= penalty_at(penalty, theta, direction, 0.0)
+        promise += inner(grad, direction)
+        if not promise < -tol * value:
+            return value, n_iter
+        step, new_value = step_length(
+            loss, penalty, theta, direction, margins, changes, costs, value, promise
+        )
+        if not new_value < value:
+            return value, n_iter
+        for j in range(d + 1):
+            theta[j] += step * direction[j]
+        for i in range(m):
+            margins[i] += step * changes[i]
+        value = new_value
+    return value, max_iter
 
 
 @kernel
