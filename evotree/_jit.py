@@ -1,6 +1,7 @@
 """The decorators behind every compiled function of the package."""
 
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,25 +12,44 @@ from numba.core.event import Event, Listener, register
 # No C callback is ever made of a kernel; its wrapper would only take time to compile.
 _OPTIONS: dict[str, Any] = {
     "nogil": True,
-    "cache": True,
     "error_model": "numpy",
     "no_cfunc_wrapper": True,
 }
 
 
-def _plain(argument: types.Type) -> types.Type:
+def _plain(argument: Any) -> types.Type:
     """Return the type to compile for: no constants, no enumerations, no small signed integers."""
     argument = types.unliteral(argument)
     if isinstance(argument, types.IntEnumMember):
         argument = argument.dtype
-    if isinstance(argument, types.Integer) and argument.signed:
-        return types.int64
-    return argument
+    is_signed = isinstance(argument, types.Integer) and getattr(argument, "signed", False)
+    return types.int64 if is_signed else argument
 
 
 def _read_only_type(argument: types.Type) -> types.Type:
     """Return the type of an array that is not written; writable ones convert to it."""
     return argument.copy(readonly=True) if isinstance(argument, types.Array) else argument
+
+
+_is_cached = True
+
+
+def is_cached() -> bool:
+    """Return whether compiled functions are kept on disk."""
+    return _is_cached
+
+
+def _warn_uncached(reason: str) -> None:
+    """Say once that nothing is kept on disk."""
+    global _is_cached
+    if _is_cached:
+        warnings.warn(
+            f"every process compiles anew what it needs, for about a minute ({reason}): let the "
+            "environment variable NUMBA_CACHE_DIR name a folder that can be written.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    _is_cached = False
 
 
 def _compile(function: Callable[..., Any], writes: bool = True, **options: Any) -> Any:
@@ -42,7 +62,11 @@ def _compile(function: Callable[..., Any], writes: bool = True, **options: Any) 
     def compiled_type(argument: types.Type) -> types.Type:
         return _plain(argument) if writes else _read_only_type(_plain(argument))
 
-    dispatcher = njit(**_OPTIONS | options)(function)
+    try:
+        dispatcher = njit(cache=True, **_OPTIONS | options)(function)
+    except RuntimeError as error:  # no folder for the cache can be written
+        _warn_uncached(str(error))
+        dispatcher = njit(**_OPTIONS | options)(function)
     if not hasattr(dispatcher, "get_call_template"):  # NUMBA_DISABLE_JIT
         return dispatcher
     get_call_template = dispatcher.get_call_template

@@ -36,11 +36,12 @@ def estimators(task: str) -> list[Any]:
     list of estimators
         Not fitted; some are not for regression and say so when they are.
     """
-    if task == "classification":
-        evolved, greedy, tao = EvoTreeClassifier, ObliqueTreeClassifier, TAOClassifier
-    else:
+    evolved: type[EvoTreeClassifier] | type[EvoTreeRegressor] = EvoTreeClassifier
+    greedy: type[ObliqueTreeClassifier] | type[ObliqueTreeRegressor] = ObliqueTreeClassifier
+    tao: type[TAOClassifier] | type[TAORegressor] = TAOClassifier
+    if task == "regression":
         evolved, greedy, tao = EvoTreeRegressor, ObliqueTreeRegressor, TAORegressor
-    short = {"max_generations": 3, "random_state": 0}
+    short: dict[str, Any] = {"max_generations": 3, "random_state": 0}
     plain = Regularization(C=1.0, penalty="l1", noise=0.0, teacher=None)
     return [
         evolved(random_state=0),

@@ -17,11 +17,12 @@ from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 from joblib import cpu_count
-from numba import config
 from numba.core.event import Event, Listener, install_listener
 
+from evotree._jit import is_cached
 from evotree.dataset import Dataset
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.initialization.growth import grow
@@ -35,6 +36,8 @@ from evotree.operators.variation.crossover import cx_trees
 from evotree.operators.variation.mutation import mut_nodes
 from evotree.operators.variation.selection import sel_proportional
 from evotree.rng import make_streams
+
+config: Any = numba.config
 
 
 def start_python(statement: str, **options: Any) -> subprocess.Popen[bytes]:
@@ -151,6 +154,7 @@ def may_help() -> bool:
     is_python = Path(sys.executable or "").name.startswith("python")  # not a program around it
     return (
         is_python
+        and is_cached()
         and parent_process() is None
         and not config.DISABLE_JIT
         and not os.environ.get("EVOTREE_NO_WARMUP")

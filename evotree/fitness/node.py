@@ -62,8 +62,9 @@ class Node(NamedTuple):
         min_rows: int,
     ) -> Node:
         """Return a node of read-only views of the rows, which is what kernels are compiled for."""
-        rows = map(read_only, (X, y, sample_weight))
-        return cls(*rows, n_classes, criterion, min_rows)
+        return cls(
+            read_only(X), read_only(y), read_only(sample_weight), n_classes, criterion, min_rows
+        )
 
 
 class SplitScratch(NamedTuple):

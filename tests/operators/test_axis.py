@@ -78,7 +78,9 @@ def test_c45_leaves_out_a_test_of_high_ratio_and_low_gain():
 
 def test_c45_without_any_gain_takes_the_first_split():
     X = np.array([[5.0, 0.0, 0.0], [5.0, 0.0, 1.0], [5.0, 1.0, 0.0], [5.0, 1.0, 1.0]])
-    node = Node.of(X, np.array([0, 1, 1, 0], dtype=np.int32), np.ones(4), 2, Criterion.GAIN_RATIO, 1)
+    node = Node.of(
+        X, np.array([0, 1, 1, 0], dtype=np.int32), np.ones(4), 2, Criterion.GAIN_RATIO, 1
+    )
     split = Axis()(node, STREAM)
     assert split.weights[1] == 1.0 and split.score == pytest.approx(0.0)
 

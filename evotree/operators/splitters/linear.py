@@ -167,14 +167,14 @@ class Linear:
         -------
         Split or None
             In the units of the classifier: ``weights @ x - threshold`` is its decision function.
-            None where it is not finite.
+            Not scored: its score is NaN. None where it is not finite.
         """
         theta = start_at(node.X, weights, threshold)
         self._fit(node.X, 2.0 * node.y - 1.0, node.sample_weight, theta)
         if not np.isfinite(theta).all():
             return None
         weights, threshold = theta[:-1].copy(), -float(theta[-1])
-        return Split(weights, threshold, score_hyperplane(node, weights, threshold))
+        return Split(weights, threshold, np.nan)
 
     def _fit(
         self, X: np.ndarray, signs: np.ndarray, sample_weight: np.ndarray, theta: np.ndarray
