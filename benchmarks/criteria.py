@@ -24,7 +24,7 @@ def make_node(n_rows: int, n_classes: int, criterion: Criterion) -> Node:
     rng = np.random.default_rng(0)
     y = rng.integers(0, n_classes, n_rows).astype(np.int32)
     is_class = criterion < Criterion.SQUARED_ERROR
-    return Node(
+    return Node.of(
         rng.normal(size=(n_rows, 1)),
         y if is_class else y + rng.normal(size=n_rows),
         np.ones(n_rows),

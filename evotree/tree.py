@@ -7,16 +7,17 @@ subtree of k is the slice ``[k, k + subtree_size[k])``. A row x goes left at nod
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from evotree._jit import dot_kernel, kernel
+from evotree._jit import dot_kernel, kernel, read_only
 
 _BLOCK = 1024  # rows that are routed together
 
 
-@dot_kernel
+@partial(dot_kernel, writes=False)
 def project(w, X, i):
     """Return ``w @ X[i]``."""
     s = 0.0
@@ -175,7 +176,7 @@ class ObliqueTree:
             Positions of leaves in the arrays of the tree.
         """
         leaves = np.empty(X.shape[0], dtype=np.int32)
-        route(X, self.weights, self.thresholds, self.subtree_size, leaves)
+        route(read_only(X), self.weights, self.thresholds, self.subtree_size, leaves)
         return leaves
 
     def predict_value(self, X: np.ndarray) -> np.ndarray:

@@ -59,6 +59,8 @@ def remove_old_caches(home: Path) -> None:
 
 use_cache_of_these_sources()
 os.environ["MPLBACKEND"] = "Agg"
+# Tests compile by themselves: a process beside each would compile the same for all of them.
+os.environ["EVOTREE_NO_WARMUP"] = "1"
 
 # The first call of a kernel compiles it, which no deadline for one example could allow for.
 settings.register_profile("default", deadline=None)

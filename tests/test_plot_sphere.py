@@ -11,7 +11,6 @@ from evotree.operators.splitters.cross_entropy import SamplingStep
 from evotree.operators.splitters.von_mises_fisher import sample
 from evotree.plotting import plot_sampling_on_sphere
 from evotree.plotting.sphere import SPACING, mass_circle, project
-from evotree.rng import make_streams
 from tests.strategies import seeds
 
 TARGET = np.array([0.6, 0.0, 0.8])
@@ -22,10 +21,10 @@ def make_trace(concentrations=(0.0, 0.5, 3.0, 5.0, 40.0, 900.0), n=30, p=3):
     trace = []
     target = np.zeros(p)
     target[: len(TARGET)] = TARGET[:p]
-    for kappa, stream in zip(concentrations, make_streams(0, 0, len(concentrations)), strict=True):
+    generator = np.random.default_rng(0)
+    for kappa in concentrations:
         mu = target if kappa > 0.0 else np.zeros(p)
-        directions = np.empty((n, p))
-        sample(stream, mu, kappa, directions)
+        directions = sample(generator, mu, kappa, n)
         scores = 1.0 - directions @ target
         scores[0] = np.inf
         is_elite = scores <= np.partition(scores, 4)[4]
@@ -74,8 +73,7 @@ def test_the_circle_holds_its_share_of_the_mass(kappa):
     np.testing.assert_allclose(np.linalg.norm(circle, axis=1), 1.0)
     cosine = circle @ mu
     assert np.ptp(cosine) < 1e-12
-    drawn = np.empty((20_000, 3))
-    sample(make_streams(1, 0, 1)[0], mu, kappa, drawn)
+    drawn = sample(np.random.default_rng(1), mu, kappa, 20_000)
     assert (drawn @ mu >= cosine[0]).mean() == pytest.approx(0.9, abs=0.01)
 
 

@@ -89,6 +89,9 @@ def _make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"evotree {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
+    warmup = commands.add_parser("warmup", help="compile everything now, so that no fit has to")
+    warmup.set_defaults(run=_warm_up)
+
     demo = commands.add_parser("demo", help="evolve a tree for a synthetic problem and draw it")
     demo.set_defaults(run=_demo)
     demo.add_argument("--problem", metavar="NAME", default="chessboard2", help="(%(default)s)")
@@ -214,6 +217,12 @@ def _predict(args: argparse.Namespace) -> None:
         n_right = sum(text_of(label) == text_of(value) for label, value in pairs)
         if len(truth):
             _say(f"accuracy {n_right / len(truth):.4f} ({n_right} of {len(truth)} rows)")
+
+
+def _warm_up(args: argparse.Namespace) -> None:
+    from evotree.cli.warmup import warm_up
+
+    warm_up()
 
 
 def _show(args: argparse.Namespace) -> None:

@@ -35,6 +35,7 @@ from evotree.engine.pareto import FittedFront, FrontTree, select
 from evotree.engine.progress import Progress
 from evotree.engine.sampling import GrowingSample, move
 from evotree.engine.toolbox import make_toolbox, split_init
+from evotree.engine.warmup import compiling_beside
 from evotree.files import PathLike, check_writable
 from evotree.individual import Individual
 from evotree.operators.initialization.growth import grow_on_sample
@@ -213,7 +214,8 @@ def search(
     config = SearchConfig() if config is None else config
     check_parameters(config)
     begin = time.perf_counter() if begin is None else begin
-    return _Search(dataset, config, begin).run(continues)
+    with compiling_beside("classification" if dataset.n_classes else "regression"):
+        return _Search(dataset, config, begin).run(continues)
 
 
 class _Search:

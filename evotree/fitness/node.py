@@ -1,11 +1,13 @@
 """The rows of one node, and the score of a split of them."""
 
+from __future__ import annotations
+
 import math
 from typing import NamedTuple
 
 import numpy as np
 
-from evotree._jit import inner_kernel, kernel
+from evotree._jit import inner_kernel, kernel, read_only
 from evotree.fitness.criteria import (
     Criterion,
     class_ranks,
@@ -48,6 +50,21 @@ class Node(NamedTuple):
     n_classes: int
     criterion: int
     min_rows: int
+
+    @classmethod
+    def of(
+        cls,
+        X: np.ndarray,
+        y: np.ndarray,
+        sample_weight: np.ndarray,
+        n_classes: int,
+        criterion: int,
+        min_rows: int,
+    ) -> Node:
+        """Return a node of read-only views of the rows, which is what kernels are compiled for."""
+        return cls(
+            read_only(X), read_only(y), read_only(sample_weight), n_classes, criterion, min_rows
+        )
 
 
 class SplitScratch(NamedTuple):

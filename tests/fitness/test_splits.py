@@ -40,7 +40,7 @@ def nodes(draw, name, max_rows=40):
     kinds = ("one", "whole", "large", "halves", "any")
     weight = draw_weights(rng, n, draw(st.sampled_from(kinds)))
     min_rows = draw(st.sampled_from((1, 1, 2, 5)))
-    return Node(X, y, weight, n_classes, int(Criterion[name.upper()]), min_rows)
+    return Node.of(X, y, weight, n_classes, int(Criterion[name.upper()]), min_rows)
 
 
 @st.composite
@@ -152,7 +152,7 @@ def test_of_equal_splits_the_first_is_taken(name):
     """Rows of alternate classes: the lower of two mirror images, exactly equal scores."""
     y = np.array([0, 1, 1, 0])
     y = y.astype(np.int32) if name in CLASSIFICATION else y.astype(float)
-    node = Node(
+    node = Node.of(
         np.arange(4.0).reshape(4, 1), y, np.ones(4), 2 if name in CLASSIFICATION else 0,
         int(Criterion[name.upper()]), 1,
     )  # fmt: skip
@@ -175,7 +175,7 @@ def test_long_scans_do_not_drift(name, kind):
     else:
         y, n_classes = rng.normal(size=n) + (X[:, 0] > 0.3), 0
     weight = draw_weights(rng, n, kind)
-    node = Node(X, y, weight, n_classes, int(Criterion[name.upper()]), 20)
+    node = Node.of(X, y, weight, n_classes, int(Criterion[name.upper()]), 20)
     score, threshold = choose_threshold(node, np.ones(1))
     assert score_hyperplane(node, np.ones(1), threshold) == pytest.approx(score, abs=1e-10)
     for cut in np.quantile(X, np.linspace(0.05, 0.95, 40)):
@@ -187,7 +187,7 @@ def test_squared_error_finds_the_stump_of_scikit_learn():
     X, w = rng.permutation(500).reshape(500, 1).astype(float), rng.random(500)
     y = np.sin(X[:, 0] / 80) + rng.normal(size=500)
     stump = DecisionTreeRegressor(max_depth=1, min_samples_leaf=30).fit(X, y, w).tree_
-    node = Node(X, y, w, 0, int(Criterion.SQUARED_ERROR), 30)
+    node = Node.of(X, y, w, 0, int(Criterion.SQUARED_ERROR), 30)
     score, threshold = choose_threshold(node, np.ones(1))
     assert threshold == stump.threshold[0]
     share = stump.weighted_n_node_samples[1:] / w.sum()
@@ -203,7 +203,7 @@ def two_classes(values, criterion="gini"):
     if criterion in REGRESSION:
         y, n_classes = y + np.arange(len(values)) / 8, 0
     code = int(Criterion[criterion.upper()])
-    return Node(values.reshape(-1, 1), y, np.ones(len(values)), n_classes, code, 1)
+    return Node.of(values.reshape(-1, 1), y, np.ones(len(values)), n_classes, code, 1)
 
 
 @each_criterion
@@ -212,7 +212,7 @@ def test_rows_that_do_not_move_or_coincide_are_not_parted(name, n):
     y = np.arange(n) % 2
     y = y.astype(np.int32) if name in CLASSIFICATION else y.astype(float)
     code = int(Criterion[name.upper()])
-    node = Node(np.full((n, 1), 3.0), y, np.ones(n), 2 * (name in CLASSIFICATION), code, 1)
+    node = Node.of(np.full((n, 1), 3.0), y, np.ones(n), 2 * (name in CLASSIFICATION), code, 1)
     nothing = (np.inf, 0.0)
     assert choose_threshold(node, np.ones(1)) == nothing
     assert search_line(node, np.arange(n) - 1.5, np.zeros(n)) == nothing
@@ -262,9 +262,9 @@ def test_classes_without_rows_change_nothing(name):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 1)), (2 * rng.integers(0, 2, 50)).astype(np.int32)
     code = int(Criterion[name.upper()])
-    found = [choose_threshold(Node(X, y, np.ones(50), k, code, 1), np.ones(1)) for k in (3, 7)]
+    found = [choose_threshold(Node.of(X, y, np.ones(50), k, code, 1), np.ones(1)) for k in (3, 7)]
     packed = choose_threshold(
-        Node(X, (y // 2).astype(np.int32), np.ones(50), 2, code, 1), np.ones(1)
+        Node.of(X, (y // 2).astype(np.int32), np.ones(50), 2, code, 1), np.ones(1)
     )
     for score, threshold in found:
         assert score == pytest.approx(packed[0]) and threshold == packed[1]

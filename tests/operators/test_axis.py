@@ -33,7 +33,7 @@ def nodes(draw, name, max_rows=40):
         y = (rng.integers(0, n_classes, n) * (X[:, -1] > 0)).astype(np.int32)
     weight = rng.choice([1.0, 2.0, 0.3], n) if draw(st.booleans()) else np.ones(n)
     min_rows = draw(st.sampled_from((1, 1, 5)))
-    return Node(X, y, weight, n_classes, int(Criterion[name.upper()]), min_rows)
+    return Node.of(X, y, weight, n_classes, int(Criterion[name.upper()]), min_rows)
 
 
 @by_itself
@@ -70,7 +70,7 @@ def test_c45_leaves_out_a_test_of_high_ratio_and_low_gain():
     few[0] = -1.0
     many = np.where(y == 0, -1.0, 1.0)
     many[[3, 11]] *= -1.0
-    node = Node(np.column_stack([few, many, many]), y, np.ones(16), 2, Criterion.GAIN_RATIO, 1)
+    node = Node.of(np.column_stack([few, many, many]), y, np.ones(16), 2, Criterion.GAIN_RATIO, 1)
     assert Axis()(node, STREAM).weights[1] == 1.0
     alone = node._replace(X=few.reshape(-1, 1))
     assert Axis()(alone, STREAM).threshold == -0.5
@@ -78,7 +78,9 @@ def test_c45_leaves_out_a_test_of_high_ratio_and_low_gain():
 
 def test_c45_without_any_gain_takes_the_first_split():
     X = np.array([[5.0, 0.0, 0.0], [5.0, 0.0, 1.0], [5.0, 1.0, 0.0], [5.0, 1.0, 1.0]])
-    node = Node(X, np.array([0, 1, 1, 0], dtype=np.int32), np.ones(4), 2, Criterion.GAIN_RATIO, 1)
+    node = Node.of(
+        X, np.array([0, 1, 1, 0], dtype=np.int32), np.ones(4), 2, Criterion.GAIN_RATIO, 1
+    )
     split = Axis()(node, STREAM)
     assert split.weights[1] == 1.0 and split.score == pytest.approx(0.0)
 
@@ -89,7 +91,7 @@ def test_the_stump_of_scikit_learn(seed, name):
     X, w = rng.normal(size=(60, 3)).astype(np.float32).astype(float), rng.random(60) + 0.1
     y = (X[:, 1] + rng.normal(size=60) > 0).astype(np.int32)
     stump = DecisionTreeClassifier(criterion=name, max_depth=1).fit(X, y, w).tree_
-    node = Node(X, y, w, 2, int(Criterion[name.upper()]), 1)
+    node = Node.of(X, y, w, 2, int(Criterion[name.upper()]), 1)
     split = Axis()(node, STREAM)
     share = stump.weighted_n_node_samples[1:] / w.sum()
     assert split.score == pytest.approx(share @ stump.impurity[1:], abs=1e-9)
@@ -97,7 +99,7 @@ def test_the_stump_of_scikit_learn(seed, name):
 
 def test_equal_splits_go_to_the_first_feature():
     column = np.arange(6.0)
-    node = Node(np.column_stack([column] * 3), np.array([0, 0, 0, 1, 1, 1], dtype=np.int32),
+    node = Node.of(np.column_stack([column] * 3), np.array([0, 0, 0, 1, 1, 1], dtype=np.int32),
                 np.ones(6), 2, Criterion.GINI, 1)  # fmt: skip
     split = Axis()(node, STREAM)
     assert split.weights.tolist() == [1.0, 0.0, 0.0] and split.threshold == 2.5

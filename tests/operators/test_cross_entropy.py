@@ -44,7 +44,7 @@ def stream_of(seed):
 def make_node(X, y, criterion="gini", weight=None, min_rows=1):
     y = np.asarray(y)
     is_regression = criterion in REGRESSION
-    return Node(
+    return Node.of(
         np.ascontiguousarray(X, dtype=np.float64),
         y.astype(np.float64 if is_regression else np.int32),
         np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64),

@@ -17,6 +17,10 @@ from evotree.rng import make_streams
 from tests.strategies import any_populations, apply_operator, operator_sequences, seeds
 
 
+class ThreeFold(FitnessQualitySize):
+    weights = (1.0, 1.0, 1.0)
+
+
 def points(objectives):
     """Return what selection sees of individuals: two objectives each."""
     return [SimpleNamespace(fitness=FitnessQualitySize(pair)) for pair in objectives]
@@ -83,6 +87,21 @@ def test_parents_are_the_better_of_two(objectives, seed):
     if len(objectives) > 20:
         drawn = standing.front[runs[0]].mean()
         assert drawn <= standing.front.mean() + 0.35 * standing.front.std()
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 5)] * 3), min_size=1, max_size=30))
+def test_three_objectives_are_sorted_by_dominance(objectives):
+    standing = standing_of([SimpleNamespace(fitness=ThreeFold(values)) for values in objectives])
+    for i, values in enumerate(objectives):
+        better = [
+            standing.front[j]
+            for j, others in enumerate(objectives)
+            if others != values and all(a >= b for a, b in zip(others, values, strict=True))
+        ]
+        if better:
+            assert standing.front[i] > min(better)
+        elif objectives.index(values) == i:
+            assert standing.front[i] == 0
 
 
 def test_one_objective_is_not_enough():

@@ -43,7 +43,7 @@ def make_node(rng, name, n, d, n_classes=3, min_rows=1):
     y, n_classes = (s, 0) if name in REGRESSION else (s, n_classes)
     if n_classes > 0:
         y = np.digitize(s, np.quantile(s, np.arange(1, n_classes) / n_classes)).astype(np.int32)
-    return Node(X, y, np.ones(n), n_classes, int(Criterion[name.upper()]), min_rows)
+    return Node.of(X, y, np.ones(n), n_classes, int(Criterion[name.upper()]), min_rows)
 
 
 @st.composite
@@ -62,7 +62,7 @@ def hostile_nodes(draw, name):
         y = y.astype(np.int32)
     weight = rng.choice([1e-3, 1.0, 2.5, 1e3], n) if draw(st.booleans()) else np.ones(n)
     min_rows = draw(st.sampled_from((1, 1, 3)))
-    return Node(X, y, weight, n_classes, int(Criterion[name.upper()]), min_rows)
+    return Node.of(X, y, weight, n_classes, int(Criterion[name.upper()]), min_rows)
 
 
 # What every splitter promises
@@ -127,7 +127,7 @@ def test_parted_classes_are_parted(name, splitter):
         s = X @ rng.normal(size=2)
         X, s = X[abs(s) > 0.2], s[abs(s) > 0.2]
         code = int(Criterion[name.upper()])
-        node = Node(X, (s > 0).astype(np.int32), np.ones(len(s)), 2, code, 1)
+        node = Node.of(X, (s > 0).astype(np.int32), np.ones(len(s)), 2, code, 1)
         split = splitter(node, stream_of(seed))
         sides = X @ split.weights <= split.threshold
         assert len({(side, label) for side, label in zip(sides, node.y, strict=True)}) == 2

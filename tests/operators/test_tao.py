@@ -152,7 +152,7 @@ def test_axis_nodes_solve_the_reduced_problem_exactly(n, d, grid, seed):
     X = rng.integers(0, grid, (n, d)).astype(float)
     goes_right = rng.random(n) < rng.choice([0.2, 0.5])
     cost = rng.integers(1, 5, n).astype(float)
-    node = Node(X, goes_right.astype(np.int32), cost, 2, int(Criterion.ERROR), 1)
+    node = Node.of(X, goes_right.astype(np.int32), cost, 2, int(Criterion.ERROR), 1)
     test = solve(node, (np.zeros(d), 0.0), Axis(), stream())
     least = naive.least_axis_cost(X, goes_right, cost)
     if test is None:

@@ -15,7 +15,7 @@ def make_node(X, y, weight=None, n_classes=None, criterion=Criterion.ENTROPY, mi
         n_classes = int(y.max()) + 1 if np.issubdtype(y.dtype, np.integer) else 0
     y = y.astype(np.int32 if n_classes else float)
     weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
-    return Node(X, y, weight, n_classes, int(criterion), min_rows)
+    return Node.of(X, y, weight, n_classes, int(criterion), min_rows)
 
 
 @st.composite

@@ -215,7 +215,7 @@ def _agreement(tests: Mapping[tuple[str, str], FriedmanTest]) -> str:
 def draw_sampling(path: Path) -> None:
     """Draw how the search closes in at the root of a chessboard, after figures 4 and 5."""
     X, y = make_problem("chessboard2", random_state=0)
-    node = Node(X, y.astype(np.int32), np.ones(len(y)), 2, int(Criterion.GINI), 1)
+    node = Node.of(X, y.astype(np.int32), np.ones(len(y)), 2, int(Criterion.GINI), 1)
     trace = CrossEntropy().trace(node, make_streams(0, 0, 1)[0])
     save_picture(plot_sampling_on_sphere(trace), path)
 

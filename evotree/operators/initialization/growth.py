@@ -111,7 +111,7 @@ def grow(
         ):
             continue
         rows = order[lo:hi]
-        node = Node(
+        node = Node.of(
             X[rows], y[rows], sample_weight[rows], dataset.n_classes, code, min_samples_leaf
         )
         split = splitter(node, stream)

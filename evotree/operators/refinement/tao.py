@@ -204,7 +204,7 @@ def reduced_problem(
         individual.subtree_size,
         predictions,
     )
-    return Node(care, goes_right, each * cost, 2, _ERROR, 1) if cost.size else None
+    return Node.of(care, goes_right, each * cost, 2, _ERROR, 1) if cost.size else None
 
 
 def replace_tests(

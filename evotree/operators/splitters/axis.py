@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evotree._jit import kernel
+from evotree._jit import kernel, read_only
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.line_search import line_search
 from evotree.fitness.node import (
@@ -69,7 +69,7 @@ def search_gain_ratio(node: Node, scores: np.ndarray, cuts: np.ndarray) -> None:
 
 def score_test(node: Node, feature: int, threshold: float) -> float:
     """Return the score of a test of one feature, as `score_hyperplane` of all features does."""
-    column = node._replace(X=np.ascontiguousarray(node.X[:, feature : feature + 1]))
+    column = node._replace(X=read_only(np.ascontiguousarray(node.X[:, feature : feature + 1])))
     return score_hyperplane(column, np.ones(1), threshold)
 
 

@@ -38,7 +38,7 @@ from evotree.operators.splitters.cross_entropy_node import (
     sort_rows,
 )
 from evotree.operators.splitters.von_mises_fisher import fit, sample
-from evotree.rng import below
+from evotree.rng import as_generator, below
 
 # A score of 0 is the lowest for all criteria but these.
 _NOT_IMPURITIES = (Criterion.TWOING, Criterion.GAIN_RATIO)
@@ -191,8 +191,7 @@ class CrossEntropy:
         Z, rows, _ = normalize(self._draw_part(node, stream), self.normalization)
         if Z.shape[0] < 3:
             return []
-        steps = self._iterate(Z, rows, stream)
-        return [step._replace(directions=step.directions.copy()) for step in steps]
+        return list(self._iterate(Z, rows, stream))
 
     def _draw_part(self, node: Node, stream: np.ndarray) -> Node:
         """Return a node of some of the rows, or the node itself if it is small."""
@@ -229,15 +228,15 @@ class CrossEntropy:
     def _iterate(
         self, Z: np.ndarray, rows: SortedRows, stream: np.ndarray
     ) -> Iterator[SamplingStep]:
-        """Yield each iteration; the next one overwrites its directions."""
+        """Yield each iteration."""
         p, n = Z.shape
         n_samples = self._n_samples(n, p - 1)
         n_elite = math.ceil(self.elite_share * n_samples)
-        directions = np.empty((n_samples, p))
+        generator = as_generator(stream)
         mu, kappa = np.zeros(p), 0.0
         lowest_level, stale = np.inf, 0
         for _ in range(self.max_iter):
-            sample(stream, mu, kappa, directions)
+            directions = sample(generator, mu, kappa, n_samples)
             scores = score_directions(Z, rows, directions)
             level = np.partition(scores, n_elite - 1)[n_elite - 1]
             # Candidates that part no rows are never elite.

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evotree._jit import read_only
 from evotree.fitness.line_search import choose_threshold
 from evotree.fitness.node import Node, score_hyperplane
 from evotree.operators.splitters.axis import best_axis_split
@@ -166,14 +167,14 @@ class Linear:
         -------
         Split or None
             In the units of the classifier: ``weights @ x - threshold`` is its decision function.
-            None where it is not finite.
+            Not scored: its score is NaN. None where it is not finite.
         """
         theta = start_at(node.X, weights, threshold)
         self._fit(node.X, 2.0 * node.y - 1.0, node.sample_weight, theta)
         if not np.isfinite(theta).all():
             return None
         weights, threshold = theta[:-1].copy(), -float(theta[-1])
-        return Split(weights, threshold, score_hyperplane(node, weights, threshold))
+        return Split(weights, threshold, np.nan)
 
     def _fit(
         self, X: np.ndarray, signs: np.ndarray, sample_weight: np.ndarray, theta: np.ndarray
@@ -181,7 +182,7 @@ class Linear:
         """Fit a classifier of two groups of rows; `theta` holds the start, then the result."""
         loss, penalty = LOSSES.index(self.loss), PENALTIES.index(self.penalty)
         costs = self.C * sample_weight
-        fit_linear(X, signs, costs, loss, penalty, self.max_iter, self.tol, theta)
+        fit_linear(read_only(X), signs, costs, loss, penalty, self.max_iter, self.tol, theta)
 
     def _search(self, node: Node, stream: np.ndarray) -> Split | None:
         """Return the best of the classifiers' splits; None where none parts the rows."""

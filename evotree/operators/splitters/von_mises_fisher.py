@@ -5,6 +5,10 @@ directions scatter around the mean direction mu the less, the larger the concent
 kappa = 0 all directions are equally likely. Samples are drawn as by Wood (1994); the estimate of
 kappa is Banerjee's (Banerjee et al. 2005), refined by the Newton steps of Sra (2012).
 
+`scipy.stats.vonmises_fisher` has the same two functions, for few dimensions: its samples take p**3
+steps, two seconds for 500 of 785 features against a hundredth of one, and its estimate is NaN where
+the Bessel functions underflow, and an error where the concentration is above 1e9.
+
 References
 ----------
 Wood A. T. A. (1994) Simulation of the von Mises Fisher distribution. Communications in Statistics -
@@ -22,9 +26,6 @@ import math
 import numpy as np
 from scipy.special import ive
 
-from evotree._jit import inner_kernel, kernel
-from evotree.rng import normal, open_uniform
-
 MAX_LENGTH = 1.0 - 1e-10
 """The mean resultant length counts as at most this, so that the concentration stays finite."""
 
@@ -34,151 +35,71 @@ _NEWTON_STEPS = 2
 _NEWTON_LIMIT = 1e6
 
 
-@kernel
-def gamma(stream, shape):
-    """Draw from the gamma distribution of scale 1 (Marsaglia and Tsang 2000).
+def sample(generator: np.random.Generator, mu: np.ndarray, kappa: float, n: int) -> np.ndarray:
+    """Draw directions from a von Mises-Fisher distribution (Wood 1994, algorithm VM*).
 
     Parameters
     ----------
-    stream : ndarray of shape (1,), uint64
-        Random state, advanced.
-    shape : float above 0
-        Shape of the distribution, its mean.
+    generator : numpy.random.Generator
+        Source of randomness.
+    mu : ndarray of shape (p,), p at least 2
+        Mean direction, of length 1; of no effect if `kappa` is 0.
+    kappa : float, at least 0, finite
+        Concentration.
+    n : int, at least 1
+        How many.
 
     Returns
     -------
-    float
-        Above 0.
+    ndarray of shape (n, p)
+        Unit vectors, one a row.
     """
-    factor = 1.0
-    if shape < 1.0:
-        factor = open_uniform(stream) ** (1.0 / shape)
-        shape += 1.0
-    d = shape - 1.0 / 3.0
-    c = 1.0 / math.sqrt(9.0 * d)
-    while True:
-        x = normal(stream)
-        root = 1.0 + c * x
-        if root > 0.0:
-            v = root * root * root
-            u = open_uniform(stream)
-            # The first test, their squeeze, spares the logarithms nearly always.
-            if u < 1.0 - 0.0331 * x * x * x * x:
-                return factor * d * v
-            if math.log(u) < 0.5 * x * x + d - d * v + d * math.log(v):
-                return factor * d * v
+    p = mu.shape[0]
+    directions = generator.standard_normal((n, p))
+    if kappa == 0.0:
+        return _scaled(directions, 1.0)
+    # Drawn around the first axis, with cosine 1 - below, then reflected: a rotation would take p**3
+    # steps, the reflection of each direction takes p.
+    below = _draw_one_less_cosine(generator, p, kappa, n)
+    directions[:, 1:] = _scaled(directions[:, 1:], np.sqrt(below * (2.0 - below)))
+    # The reflection in the plane orthogonal to u = e_1 + sign mu takes e_1 to -sign mu; with this
+    # sign u is no shorter than 1.
+    sign = 1.0 if mu[0] >= 0.0 else -1.0
+    directions[:, 0] = sign * (below - 1.0)
+    u = sign * mu
+    u[0] += 1.0
+    directions -= np.outer(directions @ u / (1.0 + sign * mu[0]), u)
+    return directions
 
 
-@kernel
-def beta(stream, a, b):
-    """Draw from the beta distribution, as a gamma variate's share in the sum of two.
-
-    Parameters
-    ----------
-    stream : ndarray of shape (1,), uint64
-        Random state, advanced.
-    a, b : float above 0
-        Shapes.
-
-    Returns
-    -------
-    float
-        In [0, 1].
-    """
-    first = gamma(stream, a)
-    return first / (first + gamma(stream, b))
+def _scaled(vectors: np.ndarray, lengths: np.ndarray | float) -> np.ndarray:
+    """Return vectors, one a row, scaled to lengths."""
+    factors = lengths / np.linalg.norm(vectors, axis=1)
+    return vectors * factors[:, None]
 
 
-@inner_kernel
-def fill_normal(stream, out):
-    """Fill an array with standard normal variates, in pairs by Marsaglia's polar method."""
-    n = out.shape[0]
-    i = 0
-    while i < n:
-        a = 2.0 * open_uniform(stream) - 1.0
-        b = 2.0 * open_uniform(stream) - 1.0
-        square = a * a + b * b
-        if 0.0 < square < 1.0:
-            factor = math.sqrt(-2.0 * math.log(square) / square)
-            out[i] = a * factor
-            if i + 1 < n:
-                out[i + 1] = b * factor
-            i += 2
-
-
-@inner_kernel
-def scale_to(out, lo, length):
-    """Scale ``out[lo:]`` to a length, if it has one."""
-    square = 0.0
-    for i in range(lo, out.shape[0]):
-        square += out[i] * out[i]
-    factor = length / math.sqrt(square) if square > 0.0 else 0.0
-    for i in range(lo, out.shape[0]):
-        out[i] *= factor
-
-
-@inner_kernel
-def draw_cosine(stream, p, kappa, b, z):
-    """Return ``(1 - omega, 1 + omega)`` of the cosine omega of a sample with the mean direction.
+def _draw_one_less_cosine(
+    generator: np.random.Generator, p: int, kappa: float, n: int
+) -> np.ndarray:
+    """Return ``1 - omega`` of the cosines omega of n samples with the mean direction.
 
     Wood's steps 1 and 2, written in ``1 - omega = 2 b z / D``, ``D = 1 - (1 - b) z``, which does
     not cancel where kappa is large: the test of acceptance
     ``kappa omega + (p-1) ln(1 - x_0 omega) - c >= ln u`` becomes
     ``2 kappa b (1 - 2 z) / ((1 + b) D) + (p-1) ln((1 + b) / (2 D)) >= ln u``.
-    The first of the beta variates z is given.
     """
-    while True:
+    b = (p - 1) / (2.0 * kappa + math.hypot(2.0 * kappa, p - 1.0))
+    below = np.empty(n)
+    missing = np.arange(n)
+    while missing.size:
+        z = generator.beta(0.5 * (p - 1), 0.5 * (p - 1), missing.size)
         denominator = 1.0 - (1.0 - b) * z
         tilt = 2.0 * kappa * b * (1.0 - 2.0 * z) / ((1.0 + b) * denominator)
-        volume = (p - 1) * math.log((1.0 + b) / (2.0 * denominator))
-        if tilt + volume >= math.log(open_uniform(stream)):
-            below = 2.0 * b * z / denominator
-            return below, 2.0 - below
-        z = beta(stream, 0.5 * (p - 1), 0.5 * (p - 1))
-
-
-@kernel
-def sample(stream, mu, kappa, out):
-    """Draw directions from a von Mises-Fisher distribution (Wood 1994, algorithm VM*).
-
-    A sample is drawn around an axis of coordinates, in O(p), and carried over to the mean direction
-    by a Householder reflection.
-
-    Parameters
-    ----------
-    stream : ndarray of shape (1,), uint64
-        Random state, advanced.
-    mu : ndarray of shape (p,), p at least 2
-        Mean direction, of length 1; of no effect if `kappa` is 0.
-    kappa : float, at least 0, finite
-        Concentration.
-    out : ndarray of shape (n, p), float64
-        Written: unit vectors, one a row.
-    """
-    p = out.shape[1]
-    b = (p - 1) / (2.0 * kappa + math.sqrt(4.0 * kappa * kappa + (p - 1.0) * (p - 1.0)))
-    # The reflection in the plane orthogonal to u = e_1 + sign mu takes e_1 to -sign mu; with this
-    # sign u is no shorter than 1.
-    sign = 1.0 if mu[0] >= 0.0 else -1.0
-    u_square = 2.0 + 2.0 * sign * mu[0]
-    for k in range(out.shape[0]):
-        row = out[k]
-        fill_normal(stream, row)
-        scale_to(row, 0, 1.0)
-        if kappa == 0.0:
-            continue
-        # The first coordinate of a uniform direction is distributed as 2 z - 1, and independent of
-        # the direction of the others.
-        below, above = draw_cosine(stream, p, kappa, b, 0.5 + 0.5 * row[0])
-        scale_to(row, 1, math.sqrt(below * above))
-        row[0] = sign * (below - 1.0)
-        overlap = row[0]
-        for i in range(p):
-            overlap += sign * mu[i] * row[i]
-        shift = 2.0 * overlap / u_square
-        row[0] -= shift
-        for i in range(p):
-            row[i] -= shift * sign * mu[i]
+        volume = (p - 1) * np.log((1.0 + b) / (2.0 * denominator))
+        accepted = tilt + volume >= -generator.standard_exponential(missing.size)
+        below[missing[accepted]] = (2.0 * b * z / denominator)[accepted]
+        missing = missing[~accepted]
+    return below
 
 
 def bessel_ratio(kappa: float, p: int) -> float:

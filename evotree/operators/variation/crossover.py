@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evotree._jit import inner_kernel, kernel
+from evotree._jit import kernel, part_kernel
 from evotree.fitness.partition import sort_rows
 from evotree.operators.structure.nodes import (
     Nodes,
@@ -56,7 +56,7 @@ def draw_exchange(stream, size_a, size_b, n_features, test_probability):
     return a, b, np.int64(0)
 
 
-@inner_kernel
+@part_kernel
 def emit_crossed(rows, target, a, source, b, cut, out, m, scratch):
     """Write node `a` of `target`, its rows sorted, with its test crossed with `source`'s at `b`."""
     lo, hi = np.int64(target.start[a]), np.int64(target.end[a])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evotree._jit import inner_kernel, kernel
+from evotree._jit import kernel, part_kernel
 from evotree.fitness.partition import is_uniform, sort_rows
 from evotree.operators.splitters.dipole import dipolar_change, dipole_test, gaussian_change
 from evotree.operators.structure.nodes import (
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from evotree.individual import Individual
 
 
-@inner_kernel
+@part_kernel
 def emit_dipole_split(rows, out, m, lo, hi, scratch, stream, min_rows):
     """Write a leaf, or a dipole test with two leaves where it makes sense; return the next one."""
     after = emit_leaf(rows, out, m, lo, hi)
@@ -40,7 +40,7 @@ def emit_dipole_split(rows, out, m, lo, hi, scratch, stream, min_rows):
     return emit_leaf(rows, out, emit_leaf(rows, out, after, lo, mid), mid, hi)
 
 
-@inner_kernel
+@part_kernel
 def change_test(rows, spread, out, m, lo, hi, stream, dipolar_probability):
     """Change the test that stands at position `m`, by the dipolar operator or standard mutation."""
     if uniform(stream) < dipolar_probability and dipolar_change(
@@ -50,7 +50,7 @@ def change_test(rows, spread, out, m, lo, hi, stream, dipolar_probability):
     out.thresholds[m] = gaussian_change(stream, out.weights[m], out.thresholds[m], spread)
 
 
-@inner_kernel
+@part_kernel
 def emit_mutated(
     rows,
     spread,

@@ -1,0 +1,84 @@
+"""Fill numba's cache whole, so that no later fit compiles."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from evotree.engine.config import Regularization, Variation
+from evotree.engine.warmup import start_python
+from evotree.estimators import (
+    EvoTreeClassifier,
+    EvoTreeRegressor,
+    ObliqueTreeClassifier,
+    ObliqueTreeRegressor,
+    TAOClassifier,
+    TAORegressor,
+)
+from evotree.operators.initialization.induction import PRUNINGS
+from evotree.operators.splitters.registry import SPLITTERS
+
+TASKS = ("classification", "regression")
+
+
+def estimators(task: str) -> list[Any]:
+    """Return estimators that together call every kernel of a task.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}
+        Of the estimators.
+
+    Returns
+    -------
+    list of estimators
+        Not fitted; some are not for regression and say so when they are.
+    """
+    evolved: type[EvoTreeClassifier] | type[EvoTreeRegressor] = EvoTreeClassifier
+    greedy: type[ObliqueTreeClassifier] | type[ObliqueTreeRegressor] = ObliqueTreeClassifier
+    tao: type[TAOClassifier] | type[TAORegressor] = TAOClassifier
+    if task == "regression":
+        evolved, greedy, tao = EvoTreeRegressor, ObliqueTreeRegressor, TAORegressor
+    short: dict[str, Any] = {"max_generations": 3, "random_state": 0}
+    plain = Regularization(C=1.0, penalty="l1", noise=0.0, teacher=None)
+    return [
+        evolved(random_state=0),
+        evolved(variation=Variation(algorithm="nsga2"), regularization=plain, **short),
+        evolved(refinement=[*SPLITTERS, "tao", "centre", "prune"], regularization=plain, **short),
+        *(greedy(splitter, random_state=0) for splitter in SPLITTERS),
+        *(greedy("axis", pruning=pruning, random_state=0) for pruning in PRUNINGS),
+        tao(random_state=0),
+    ]
+
+
+def compile_all(task: str) -> None:
+    """Fit all estimators of a task to a few rows.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}
+        Of the estimators.
+    """
+    X = np.random.default_rng(0).normal(size=(90, 3))
+    targets = X[:, 0] + X[:, 1] ** 2
+    y = np.digitize(targets, (0.0, 1.0)) if task == "classification" else targets
+    for estimator in estimators(task):
+        with suppress(ValueError):
+            estimator.fit(X, y).predict(X)
+
+
+def warm_up() -> None:
+    """Fill the cache, in one process for each task.
+
+    Raises
+    ------
+    OSError
+        If a process cannot be started or fails.
+    """
+    statement = "from evotree.cli.warmup import compile_all; compile_all({!r})"
+    processes = [start_python(statement.format(task)) for task in TASKS]
+    for task, process in zip(TASKS, processes, strict=True):
+        if process.wait() != 0:
+            raise OSError(f"the process that compiles for {task} ended with {process.returncode}")

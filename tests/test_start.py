@@ -1,0 +1,172 @@
+"""What the first fit on a machine compiles, and what happens where nothing can be kept."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+from numba import config
+from numba.core.event import Event, EventStatus, broadcast
+
+from evotree.engine import warmup
+
+# Lists what numba compiles: function, types without the width of integers and without whether
+# arrays are read-only, and the types as they are.
+COMPILING = """
+import atexit, json, sys
+from numba import types
+from numba.core import event
+
+compiled = []
+
+def loose(kind):
+    if isinstance(kind, types.Integer):
+        return "integer"
+    if isinstance(kind, types.Array):
+        return [loose(kind.dtype), kind.ndim, kind.layout]
+    if isinstance(kind, types.BaseTuple):
+        return [loose(part) for part in kind]
+    return str(kind)
+
+class Listed(event.Listener):
+    def on_start(self, event):
+        function = event.data["dispatcher"].py_func
+        name = function.__module__ + "." + function.__qualname__
+        args = event.data["args"]
+        compiled.append([name, str(list(map(loose, args))), str(args)])
+
+    def on_end(self, event):
+        pass
+
+event.register("numba:compile", Listed())
+atexit.register(lambda: print(json.dumps(compiled)))
+"""
+FIT = {
+    "classification": """
+from sklearn.datasets import load_iris
+from evotree import EvoTreeClassifier
+EvoTreeClassifier(random_state=0).fit(*load_iris(return_X_y=True))
+""",
+    "regression": """
+from sklearn.datasets import load_iris
+from evotree import EvoTreeRegressor
+X, _ = load_iris(return_X_y=True)
+EvoTreeRegressor(random_state=0).fit(X[:, :3], X[:, 3])
+""",
+}
+MOST_COMPILATIONS = {"classification": 175, "regression": 175}
+
+
+def python(code, **environment):
+    """Run code in a new process."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"EVOTREE_NO_WARMUP": "1"} | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", FIT)
+def test_a_first_fit_compiles_little_and_nothing_twice(task, tmp_path):
+    beside = COMPILING + f"from evotree.engine.warmup import main\nmain({task!r})"
+    compiled = []
+    for code in (beside, COMPILING + FIT[task]):
+        compiled.append(json.loads(python(code, NUMBA_CACHE_DIR=str(tmp_path)).stdout))
+    first, then = compiled
+    # The process beside knows the types that a fit calls with: that compiles other functions.
+    assert {name for name, *_ in first} >= {
+        f"evotree.operators.{path}"
+        for path in (
+            "structure.splice.partition_tree",
+            "variation.mutation.mutate_nodes",
+            "variation.crossover.graft",
+            "pruning.penalized.collapse",
+            "splitters.dipole.dipole_split",
+        )
+    }
+    of_kernels = Counter((n, k) for n, k, _ in first + then if n.startswith("evotree."))
+    assert {key: n for key, n in of_kernels.items() if n > 1} == {}
+    assert len(first + then) <= MOST_COMPILATIONS[task]
+
+
+def test_without_a_folder_for_the_cache_kernels_work_and_one_warning_says_so():
+    code = """
+from numba.core.caching import CacheImpl
+CacheImpl._locator_classes = []  # as where neither the package nor a home can be written
+import numpy as np
+from evotree.tree import ObliqueTree
+size = np.array([3, 1, 1], dtype=np.int32)
+print(ObliqueTree(np.zeros((3, 1)), np.zeros(3), size, np.ones((3, 1))).depth)
+"""
+    done = python(code, NUMBA_CACHE_DIR="")
+    assert done.stdout.strip() == "1"
+    assert done.stderr.count("RuntimeWarning") == 1
+    assert "NUMBA_CACHE_DIR" in done.stderr
+
+
+def compile_something():
+    broadcast(Event("numba:compile", EventStatus.START, data={}))
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Let two processors be free, and record what would be started."""
+    started = []
+
+    def start(statement, **options):
+        process = SimpleNamespace(kill=lambda: started.append("kill"), wait=lambda: None)
+        started.append(statement)
+        return process
+
+    monkeypatch.setattr(warmup, "start_python", start)
+    monkeypatch.setattr(warmup, "cpu_count", lambda: 2)
+    monkeypatch.setattr(warmup, "parent_process", lambda: None)
+    monkeypatch.setattr(config, "DISABLE_JIT", False)
+    monkeypatch.delenv("EVOTREE_NO_WARMUP", raising=False)
+    return started
+
+
+def test_one_process_starts_when_something_compiles_and_ends_with_the_block(started):
+    with warmup.compiling_beside("regression"):
+        assert not started
+        compile_something()
+        compile_something()
+        assert len(started) == 1 and "'regression'" in started[0]
+    assert started[1:] == ["kill"]
+    compile_something()
+    assert len(started) == 2
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [
+        lambda patch: patch.setenv("EVOTREE_NO_WARMUP", "1"),
+        lambda patch: patch.setattr(warmup, "cpu_count", lambda: 1),
+        lambda patch: patch.setattr(config, "DISABLE_JIT", True),
+        lambda patch: patch.setattr(warmup, "parent_process", lambda: "a process"),
+        lambda patch: patch.setattr(warmup, "is_cached", lambda: False),
+        lambda patch: patch.setattr(sys, "executable", "/usr/bin/blender"),
+        lambda patch: patch.setattr(sys, "executable", None),
+    ],
+)
+def test_no_process_starts_where_none_helps(started, monkeypatch, prepare):
+    prepare(monkeypatch)
+    with warmup.compiling_beside("classification"):
+        compile_something()
+    assert not started
+
+
+def test_a_process_that_cannot_start_is_not_missed(monkeypatch, started):
+    def fail(statement, **options):
+        raise FileNotFoundError("no interpreter")
+
+    monkeypatch.setattr(warmup, "start_python", fail)
+    with warmup.compiling_beside("classification"):
+        compile_something()
+    assert not started
