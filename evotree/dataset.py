@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +15,7 @@ SCALINGS = ("standard", "common", "minmax")
 """Names of the ways to scale features."""
 
 _LINE = 128  # bytes; processors fetch lines of 64 by pairs
+_LARGEST = 1e100  # magnitude whose square, and the sum of some squares, is finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +24,8 @@ class Dataset:
 
     The rows are *canonical*: rows without weight are left out, equal rows of one class, or one
     target, are merged and their weights added, and the rows are sorted. So a weight of two is the
-    same as a row given twice, and the order of the rows does not matter.
+    same as a row given twice, and the order of the rows does not matter. Rows that differ in an
+    extra column stay apart.
 
     Attributes
     ----------
@@ -44,6 +48,8 @@ class Dataset:
         The same rows in raw units.
     target_mean, target_scale : float
         The affine map of the targets to raw units; 0 and 1 for classes.
+    extras : dict of str to ndarray of shape (n_rows,)
+        Columns that are no features, such as a group or a cost, in the order of the rows.
     """
 
     X: np.ndarray
@@ -57,35 +63,39 @@ class Dataset:
     raw: np.ndarray
     target_mean: float = 0.0
     target_scale: float = 1.0
+    extras: dict[str, np.ndarray] = field(default_factory=dict)
 
     @classmethod
     def from_arrays(
         cls,
-        X: np.ndarray,
-        y: np.ndarray,
-        sample_weight: np.ndarray | None = None,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
         feature_names: tuple[str, ...] | None = None,
         scaling: str = "standard",
         task: str = "classification",
+        extras: Mapping[str, Any] | None = None,
     ) -> Dataset:
         """Make a data set of raw rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Raw rows, finite.
+            Raw rows, of magnitudes up to 1e100; a feature that varies does so by 1e-100 or more.
         y : array-like of shape (n_samples,)
-            Class labels, or finite targets.
+            Class labels, or targets with the same bounds.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights, at least 0, some above 0; 1 for every row by default.
+            Weights, at least 0, with a sum from 1e-100 to 1e100; 1 for every row by default.
         feature_names : tuple of str, optional
-            ``x0``, ``x1``, ... by default.
+            The names of the columns of a table; of other rows ``x0``, ``x1``, ...
         scaling : {"standard", "common", "minmax"}, default="standard"
             ``"standard"`` divides each feature by its standard deviation, so that the units of the
             features do not matter; ``"common"`` divides all by one number, so that directions
             between rows are those of the raw data; ``"minmax"`` takes each feature to [-1, 1].
         task : {"classification", "regression"}, default="classification"
             What `y` holds.
+        extras : mapping of str to array-like of shape (n_samples,), optional
+            Columns that are no features, for an ``evaluate`` that reads them from the data set.
 
         Returns
         -------
@@ -95,13 +105,14 @@ class Dataset:
         Raises
         ------
         ValueError
-            If shapes do not fit, values are not finite, no row has weight, or there is no such
-            scaling or task.
+            If shapes do not fit, values are not finite or out of bounds, no row has weight, or
+            there is no such scaling or task.
         """
         if scaling not in SCALINGS:
             raise ValueError(f"scaling={scaling!r}: allowed are {', '.join(map(repr, SCALINGS))}.")
         if task not in ("classification", "regression"):
             raise ValueError(f"task={task!r}: allowed are 'classification' and 'regression'.")
+        columns = getattr(X, "columns", None)
         X = np.ascontiguousarray(X, dtype=np.float64)
         codes: np.ndarray
         if task == "classification":
@@ -112,10 +123,20 @@ class Dataset:
             raise ValueError(f"X has shape {X.shape}: allowed are 2 dimensions, both at least 1.")
         if codes.shape != (X.shape[0],):
             raise ValueError(f"y has shape {codes.shape}: one label for each of {X.shape[0]} rows.")
+        if feature_names is None:
+            named = [f"x{j}" for j in range(X.shape[1])] if columns is None else columns
+            feature_names = tuple(map(str, named))
+        if len(feature_names) != X.shape[1]:
+            raise ValueError(
+                f"feature_names has {len(feature_names)} names: one for each of {X.shape[1]} "
+                "features."
+            )
         if not np.isfinite(X).all():
             raise ValueError("X has values that are NaN or infinite: impute or drop them first.")
         weight = _check_weight(sample_weight, X.shape[0])
-        X, codes, weight = _canonical_rows(X, codes, weight)
+        columns_apart = _check_extras(extras or {}, X.shape[0])
+        X, codes, weight, columns_apart = _canonical_rows(X, codes, weight, columns_apart)
+        _check_magnitudes(X, lambda j: f"X, in the column {feature_names[j]!r},")
         mean, deviation = _location_and_scale(X, weight)
         scale = deviation
         if scaling == "common":
@@ -126,11 +147,10 @@ class Dataset:
             scale[scale == 0.0] = 1.0
         target_mean, target_scale = 0.0, 1.0
         if task == "regression":
+            _check_magnitudes(codes[:, None], lambda _: "y")
             location, spread = _location_and_scale(codes[:, None], weight)
             target_mean, target_scale = float(location[0]), float(spread[0])
             codes = (codes - target_mean) / target_scale
-        if feature_names is None:
-            feature_names = tuple(f"x{j}" for j in range(X.shape[1]))
         rows = empty_rows(*X.shape)
         np.subtract(X, mean, out=rows)
         rows /= scale
@@ -146,273 +166,11 @@ class Dataset:
             raw=X,
             target_mean=target_mean,
             target_scale=target_scale,
+            extras=columns_apart,
         )
         dataset.freeze()
         return dataset
 
-    @classmethod
-    def in_raw_units(cls, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None) -> Dataset:
-        """Make a data set whose units are the raw ones; its rows stay as they are.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_features), float64
-            Raw rows, finite.
-        y : ndarray of shape (n_rows,)
-            Class labels, or targets.
-        classes : ndarray of shape (n_classes,) or None
-            Class labels, sorted; None for regression.
-
-        Returns
-        -------
-        Dataset
-            Every row has weight 1.
-
-        Raises
-        ------
-        ValueError
-            If a label is not one of the classes.
-        """
-        n_rows, n_features = X.shape
-        zeros, ones = np.zeros(n_features), np.ones(n_features)
-        empty = cls(
-            X=np.empty((0, n_features)),
-            y=np.empty(0, dtype=np.float64 if classes is None else np.int32),
-            sample_weight=np.empty(0),
-            classes=np.empty(0) if classes is None else classes,
-            feature_names=tuple(f"x{j}" for j in range(n_features)),
-            mean=zeros,
-            scale=ones,
-            spread=ones,
-            raw=np.empty((0, n_features)),
-        )
-        return empty.like(X, y)
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes; 0 for regression."""
-        return self.classes.shape[0]
-
-    @property
-    def n_statistics(self) -> int:
-        """Columns of an individual's ``counts``: the classes, or sums of w, w y and w y**2."""
-        return self.n_classes or 3
-
-    @property
-    def total_weight(self) -> float:
-        """Sum of the weights of all rows."""
-        return float(self.sample_weight.sum())
-
-    def take(self, rows: np.ndarray, sample_weight: np.ndarray | None = None) -> Dataset:
-        """Return a data set of some of the rows, in the same units and with the same classes.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n_taken,), int or bool
-            Which rows; positions that ascend, or a mask.
-        sample_weight : ndarray of shape (n_taken,), optional
-            Other weights for them, above 0.
-
-        Returns
-        -------
-        Dataset
-            At least one row, or its arrays are empty.
-        """
-        weight = self.sample_weight[rows] if sample_weight is None else np.array(sample_weight)
-        positions = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        X = empty_rows(positions.size, self.X.shape[1])
-        np.take(self.X, positions, axis=0, out=X, mode="clip")  # "raise" would go by a copy
-        part = replace(self, X=X, y=self.y[rows], sample_weight=weight, raw=self.raw[rows])
-        part.freeze()
-        return part
-
-    def like(self, X: np.ndarray, y: np.ndarray) -> Dataset:
-        """Return a data set of other raw rows, in the same units and with the same classes.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Raw rows, finite.
-        y : ndarray of shape (n_samples,)
-            Their labels or targets.
-
-        Returns
-        -------
-        Dataset
-            Each row with a weight of 1.
-
-        Raises
-        ------
-        ValueError
-            If a label is none of the classes.
-        """
-        codes: np.ndarray
-        if self.n_classes:
-            unknown = np.setdiff1d(y, self.classes)
-            if unknown.size:
-                raise ValueError(
-                    f"y has the label {unknown.tolist()[0]!r}: allowed are {self.classes.tolist()}."
-                )
-            codes = np.searchsorted(self.classes, y).astype(np.int32)
-        else:
-            codes = (_check_targets(y) - self.target_mean) / self.target_scale
-        rows = np.ascontiguousarray((X - self.mean) / self.scale)
-        other = replace(self, X=rows, y=codes, sample_weight=np.ones(len(X)), raw=np.array(X))
-        other.freeze()
-        return other
-
-    def freeze(self) -> None:
-        """Make all arrays read-only; kernels are compiled for such alone."""
-        for array in vars(self).values():
-            if isinstance(array, np.ndarray):
-                array.flags.writeable = False
-
-    def to_raw(self, tree: ObliqueTree) -> ObliqueTree:
-        """Map a tree over the features of `X`, and its targets, to one over raw features.
-
-        The hyperplanes are the same ones in other coordinates. Where rounding would take a training
-        row to the other side, the threshold moves to the middle of the gap between the sides, so
-        that the training rows stay where evolution put them.
-
-        Parameters
-        ----------
-        tree : ObliqueTree
-            A tree over ``X``.
-
-        Returns
-        -------
-        ObliqueTree
-            A tree over raw rows.
-        """
-        weights = tree.weights / self.scale
-        thresholds = tree.thresholds + weights @ self.mean
-        thresholds[tree.is_leaf] = 0.0
-        left, right = nearest_projections(self.raw, weights, tree.subtree_size, tree.apply(self.X))
-        # The router may round in another way: keep a distance of some roundings.
-        largest = np.maximum(self.raw.max(axis=0), -self.raw.min(axis=0))
-        slack = 1e-12 * (1.0 + np.abs(weights) @ largest)
-        inside = (left + slack <= thresholds) & (thresholds <= right - slack)
-        parts_rows = np.isfinite(left) & np.isfinite(right)
-        moved = parts_rows & ~inside
-        thresholds[moved] = left[moved] + 0.5 * (right[moved] - left[moved])
-        values = tree.values
-        if self.n_classes == 0:
-            values = self.target_mean + self.target_scale * values
-        return ObliqueTree(weights, thresholds, tree.subtree_size, values)
-
-
-def empty_rows(n_rows: int, n_features: int) -> np.ndarray:
-    """Return unwritten rows, the first of which begins with a line of the cache.
-
-    So do the others, where the length of a row is that of some lines. A row that began anywhere
-    would take one line more, and where they come from memory, these are what takes the time.
-    """
-    room = np.empty(8 * n_rows * n_features + _LINE, dtype=np.uint8)
-    first = -room.ctypes.data % _LINE
-    numbers = room[first : first + 8 * n_rows * n_features].view(np.float64)
-    return numbers.reshape(n_rows, n_features)
-
-
-@kernel
-def nearest_projections(X, weights, subtree_size, leaves):
-    """Return the projections nearest to each hyperplane on its two sides.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Rows.
-    weights : ndarray of shape (n_nodes, d)
-        Normal vectors.
-    subtree_size : ndarray of shape (n_nodes,), int32
-        Sizes of subtrees.
-    leaves : ndarray of shape (n,), int32
-        The leaf that each row belongs to.
-
-    Returns
-    -------
-    left, right : ndarray of shape (n_nodes,)
-        The highest projection of the rows below the left child, minus infinity without any; the
-        lowest of those below the right child, infinity without any.
-    """
-    left = np.full(weights.shape[0], -np.inf)
-    right = np.full(weights.shape[0], np.inf)
-    for i in range(X.shape[0]):
-        k = 0
-        while subtree_size[k] > 1:
-            projection = project(weights[k], X, i)
-            second = k + 1 + subtree_size[k + 1]
-            if leaves[i] < second:
-                left[k] = max(left[k], projection)
-                k += 1
-            else:
-                right[k] = min(right[k], projection)
-                k = second
-    return left, right
-
-
-def _check_targets(y: np.ndarray) -> np.ndarray:
-    targets = np.asarray(y, dtype=np.float64)
-    if not np.isfinite(targets).all():
-        raise ValueError("y has targets that are NaN or infinite: drop these rows first.")
-    return targets
-
-
-def _check_weight(sample_weight: np.ndarray | None, n_samples: int) -> np.ndarray:
-    if sample_weight is None:
-        return np.ones(n_samples)
-    weight = np.array(sample_weight, dtype=np.float64)
-    if weight.shape != (n_samples,):
-        raise ValueError(
-            f"sample_weight has shape {weight.shape}: one weight for each of {n_samples} rows."
-        )
-    if not np.isfinite(weight).all() or weight.min() < 0.0:
-        raise ValueError("sample_weight has values that are negative, NaN or infinite.")
-    if not weight.any():
-        raise ValueError("sample_weight is zero everywhere: at least one row needs a weight.")
-    return weight
-
-
-def _canonical_rows(
-    X: np.ndarray, codes: np.ndarray, weight: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the distinct pairs of row and label with weight, sorted, and their summed weights."""
-    if not weight.all():
-        X, codes, weight = X[weight > 0.0], codes[weight > 0.0], weight[weight > 0.0]
-    order, is_new = _sorted_order([*X.T, codes])
-    first = np.flatnonzero(is_new)
-    kept = order[first]
-    return X[kept], codes[kept], np.add.reduceat(weight[order], first)
-
-
-def _sorted_order(keys: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return what sorts rows by their first key, equal ones by the next, and so on; stable.
-
-    And where in this order a row differs from the one before it. `numpy.lexsort` sorts all rows by
-    all keys; here a key sorts only the rows that are equal in those before it, mostly few.
-    """
-    order = np.argsort(keys[0], kind="stable")
-    is_new = np.ones(order.size, dtype=bool)
-    is_new[1:] = keys[0][order[1:]] != keys[0][order[:-1]]
-    for key in keys[1:]:
-        is_tied = ~is_new
-        is_tied[:-1] |= is_tied[1:]
-        tied = np.flatnonzero(is_tied)
-        if tied.size == 0:
-            break
-        rows = order[tied]
-        group = np.cumsum(is_new[tied])
-        order[tied] = rows = rows[np.lexsort((key[rows], group))]
-        is_new[tied[1:]] |= key[rows[1:]] != key[rows[:-1]]
-    return order, is_new
-
-
-def _location_and_scale(X: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weighted mean and standard deviation of each feature; 1 where that is 0."""
-    share = weight / weight.sum()
-    mean = share @ X
-    deviation = X - mean
-    scale = np.sqrt(share @ np.square(deviation, out=deviation))
-    constant = X.min(axis=0) == X.max(axis=0)
-    mean[constant] = X[0, constant]
-    scale[constant | ~np.isfinite(scale) | (scale == 0.0)] = 1.0
-    return mean, scale
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.freeze()  # a pickle does not keep the flags

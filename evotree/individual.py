@@ -129,10 +129,9 @@ class Individual(ObliqueTree):
         self.stream: np.ndarray | None = None
         self.origin = "unknown"
         self.outcome: Outcome | None = None
-        self.replace(nodes)
+        self._take(nodes)
 
-    def replace(self, nodes: Iterable[np.ndarray]) -> None:
-        """Put other arrays in the place of the present ones, and delete the fitness."""
+    def _take(self, nodes: Iterable[np.ndarray]) -> None:
         (
             self.weights,
             self.thresholds,
@@ -144,6 +143,45 @@ class Individual(ObliqueTree):
         ) = nodes
         self._quality: float | None = None
         self.fitness.wvalues = ()
+
+    def replace(self, nodes: Iterable[np.ndarray]) -> None:
+        """Put another tree with its partition in the place of the present one.
+
+        For what a kernel returns, which has routed the rows. Where the arrays of the tree alone are
+        new, `evotree.with_tree` routes them.
+
+        Parameters
+        ----------
+        nodes : iterable of ndarray
+            As `nodes` returns them. The fitness is deleted.
+
+        Raises
+        ------
+        ValueError
+            If the partition is the present one, and so not that of another tree.
+        """
+        nodes = tuple(nodes)
+        if any(new is old for new, old in zip(nodes[3:], self.nodes()[3:], strict=True)):
+            raise ValueError(
+                "replace is given the partition of the present tree: make an individual of other "
+                "arrays by evotree.with_tree(individual, dataset, weights, thresholds, "
+                "subtree_size), which routes the rows."
+            )
+        self._take(nodes)
+
+    def move_thresholds(self, thresholds: np.ndarray) -> None:
+        """Replace the thresholds by others across which no training row changes sides.
+
+        Parameters
+        ----------
+        thresholds : ndarray of shape (n_nodes,)
+            Others within the margins of the hyperplanes. The fitness is deleted.
+        """
+        self._take((self.weights, thresholds, *self.nodes()[2:]))
+
+    def become(self, other: Individual) -> None:
+        """Take over the tree and the partition of another individual; the fitness is deleted."""
+        self._take(other.nodes())
 
     def nodes(self) -> tuple[np.ndarray, ...]:
         """Return the arrays of the tree and its partition, as `replace` takes them."""

@@ -231,7 +231,7 @@ def refine(
     gain = trial.fitness.wvalues[0] - individual.fitness.wvalues[0]
     if trial.fitness >= individual.fitness:
         if lamarckian:
-            individual.replace(trial.nodes())
+            individual.become(trial)
         individual.fitness.wvalues = trial.fitness.wvalues
     individual.outcome = Outcome(name, max(gain, 0.0), time.perf_counter() - begin)
     return (individual,)
