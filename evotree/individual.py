@@ -69,6 +69,39 @@ class FitnessMax(base.Fitness):
     __hash__ = base.Fitness.__hash__
 
 
+_LARGEST = 1e100  # a fitness whose square, and the sum of some squares, is finite
+
+
+def set_fitness(individual: Any, values: Any) -> None:
+    """Give an individual its fitness.
+
+    Parameters
+    ----------
+    individual : Individual
+        Or anything with a ``fitness`` of DEAP's.
+    values : tuple of float
+        What ``evaluate`` returned.
+
+    Raises
+    ------
+    ValueError
+        If these are not as many finite numbers as the fitness has objectives.
+    """
+    n_objectives = len(individual.fitness.weights)
+    is_sound = isinstance(values, tuple) and len(values) == n_objectives
+    try:
+        is_sound = is_sound and all(-_LARGEST <= value <= _LARGEST for value in values)
+    except (TypeError, ValueError):
+        is_sound = False
+    if not is_sound:
+        raise ValueError(
+            f"evaluate returned {values!r}: allowed is a tuple of {n_objectives} finite "
+            f"number{'s' if n_objectives > 1 else ''}, of magnitudes up to {_LARGEST:g}, since "
+            f"{type(individual.fitness).__name__} has as many objectives."
+        )
+    individual.fitness.values = values
+
+
 class Outcome(NamedTuple):
     """What one refinement did.
 
@@ -79,7 +112,7 @@ class Outcome(NamedTuple):
     gain : float
         Rise of the fitness; 0 where the individual stayed as it was.
     seconds : float
-        What it took.
+        What it took, compilation of kernels apart.
     """
 
     operator: str
