@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -174,3 +177,334 @@ class Dataset:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.freeze()  # a pickle does not keep the flags
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Checksum of the rows, targets, weights and extra columns, and of the features."""
+        digest = hashlib.sha256()
+        for array in (self.X, self.y, self.sample_weight, self.mean, self.scale):
+            digest.update(f"{array.dtype.str}{array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).data)
+        extras = {name: [*map(str, column)] for name, column in sorted(self.extras.items())}
+        for names in ([*map(str, self.feature_names)], [*map(str, self.classes)], extras):
+            digest.update(json.dumps(names).encode())
+        return digest.hexdigest()
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes; 0 for regression."""
+        return self.classes.shape[0]
+
+    @property
+    def n_statistics(self) -> int:
+        """Columns of an individual's ``counts``: the classes, or sums of w, w y and w y**2."""
+        return self.n_classes or 3
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights of all rows."""
+        return float(self.sample_weight.sum())
+
+    def take(self, rows: np.ndarray, sample_weight: np.ndarray | None = None) -> Dataset:
+        """Return a data set of some of the rows, in the same units and with the same classes.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_taken,), int or bool
+            Which rows; positions that ascend, or a mask.
+        sample_weight : ndarray of shape (n_taken,), optional
+            Other weights for them, above 0.
+
+        Returns
+        -------
+        Dataset
+            At least one row, or its arrays are empty.
+        """
+        weight = self.sample_weight[rows] if sample_weight is None else np.array(sample_weight)
+        positions = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        X = empty_rows(positions.size, self.X.shape[1])
+        np.take(self.X, positions, axis=0, out=X, mode="clip")  # "raise" would go by a copy
+        part = replace(
+            self,
+            X=X,
+            y=self.y[rows],
+            sample_weight=weight,
+            raw=self.raw[rows],
+            extras={name: column[rows] for name, column in self.extras.items()},
+        )
+        part.freeze()
+        return part
+
+    def like(self, X: np.ndarray, y: np.ndarray) -> Dataset:
+        """Return a data set of other raw rows, in the same units and with the same classes.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Raw rows, finite.
+        y : ndarray of shape (n_samples,)
+            Their labels or targets.
+
+        Returns
+        -------
+        Dataset
+            Each row with a weight of 1, without extra columns.
+
+        Raises
+        ------
+        ValueError
+            If a label is none of the classes.
+        """
+        codes: np.ndarray
+        if self.n_classes:
+            unknown = np.setdiff1d(y, self.classes)
+            if unknown.size:
+                raise ValueError(
+                    f"y has the label {unknown.tolist()[0]!r}: allowed are {self.classes.tolist()}."
+                )
+            codes = np.searchsorted(self.classes, y).astype(np.int32)
+        else:
+            codes = (_check_targets(y) - self.target_mean) / self.target_scale
+        rows = np.ascontiguousarray((X - self.mean) / self.scale)
+        ones = np.ones(len(X))
+        other = replace(self, X=rows, y=codes, sample_weight=ones, raw=np.array(X), extras={})
+        other.freeze()
+        return other
+
+    def freeze(self) -> None:
+        """Make all arrays read-only; kernels are compiled for such alone."""
+        for array in (*vars(self).values(), *self.extras.values()):
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False
+
+    def to_raw(self, tree: ObliqueTree) -> ObliqueTree:
+        """Map a tree over the features of `X`, and its targets, to one over raw features.
+
+        The hyperplanes are the same ones in other coordinates. Where rounding would take a training
+        row to the other side, the threshold moves to the middle of the gap between the sides, so
+        that the training rows stay where evolution put them.
+
+        Parameters
+        ----------
+        tree : ObliqueTree
+            A tree over ``X``.
+
+        Returns
+        -------
+        ObliqueTree
+            A tree over raw rows.
+        """
+        weights = tree.weights / self.scale
+        thresholds = tree.thresholds + weights @ self.mean
+        thresholds[tree.is_leaf] = 0.0
+        keep_sides(self.raw, weights, thresholds, tree.subtree_size, tree.apply(self.X))
+        values = tree.values
+        if self.n_classes == 0:
+            values = self.target_mean + self.target_scale * values
+        return ObliqueTree(weights, thresholds, tree.subtree_size, values)
+
+    def from_raw(self, tree: ObliqueTree) -> ObliqueTree:
+        """Map a tree over raw features to one over the features of `X`, as `to_raw` maps it back.
+
+        Parameters
+        ----------
+        tree : ObliqueTree
+            A tree over raw rows.
+
+        Returns
+        -------
+        ObliqueTree
+            A tree over ``X``, in which the training rows reach the same leaves; its values are
+            those of the tree given.
+        """
+        weights = tree.weights * self.scale
+        thresholds = tree.thresholds - tree.weights @ self.mean
+        thresholds[tree.is_leaf] = 0.0
+        keep_sides(self.X, weights, thresholds, tree.subtree_size, tree.apply(self.raw))
+        return ObliqueTree(weights, thresholds, tree.subtree_size, tree.values)
+
+
+def keep_sides(
+    X: np.ndarray,
+    weights: np.ndarray,
+    thresholds: np.ndarray,
+    subtree_size: np.ndarray,
+    leaves: np.ndarray,
+) -> None:
+    """Move thresholds that rounding took across a row to the middle between the sides.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Rows in the units of the hyperplanes.
+    weights, thresholds, subtree_size : ndarray
+        The tree; the thresholds are written.
+    leaves : ndarray of shape (n,), int32
+        The leaf that each row belongs to.
+    """
+    left, right = nearest_projections(X, weights, subtree_size, leaves)
+    # The router may round in another way: keep a distance of some roundings.
+    largest = np.maximum(X.max(axis=0), -X.min(axis=0))
+    slack = 1e-12 * (1.0 + np.abs(weights) @ largest)
+    inside = (left + slack <= thresholds) & (thresholds <= right - slack)
+    moved = np.isfinite(left) & np.isfinite(right) & ~inside
+    thresholds[moved] = left[moved] + 0.5 * (right[moved] - left[moved])
+
+
+def empty_rows(n_rows: int, n_features: int) -> np.ndarray:
+    """Return unwritten rows, the first of which begins with a line of the cache.
+
+    So do the others, where the length of a row is that of some lines. A row that began anywhere
+    would take one line more, and where they come from memory, these are what takes the time.
+    """
+    room = np.empty(8 * n_rows * n_features + _LINE, dtype=np.uint8)
+    first = -room.ctypes.data % _LINE
+    numbers = room[first : first + 8 * n_rows * n_features].view(np.float64)
+    return numbers.reshape(n_rows, n_features)
+
+
+@kernel
+def nearest_projections(X, weights, subtree_size, leaves):
+    """Return the projections nearest to each hyperplane on its two sides.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Rows.
+    weights : ndarray of shape (n_nodes, d)
+        Normal vectors.
+    subtree_size : ndarray of shape (n_nodes,), int32
+        Sizes of subtrees.
+    leaves : ndarray of shape (n,), int32
+        The leaf that each row belongs to.
+
+    Returns
+    -------
+    left, right : ndarray of shape (n_nodes,)
+        The highest projection of the rows below the left child, minus infinity without any; the
+        lowest of those below the right child, infinity without any.
+    """
+    left = np.full(weights.shape[0], -np.inf)
+    right = np.full(weights.shape[0], np.inf)
+    for i in range(X.shape[0]):
+        k = 0
+        while subtree_size[k] > 1:
+            projection = project(weights[k], X, i)
+            second = k + 1 + subtree_size[k + 1]
+            if leaves[i] < second:
+                left[k] = max(left[k], projection)
+                k += 1
+            else:
+                right[k] = min(right[k], projection)
+                k = second
+    return left, right
+
+
+def _check_targets(y: np.ndarray) -> np.ndarray:
+    targets = np.asarray(y, dtype=np.float64)
+    if not np.isfinite(targets).all():
+        raise ValueError("y has targets that are NaN or infinite: drop these rows first.")
+    return targets
+
+
+def _check_weight(sample_weight: np.ndarray | None, n_samples: int) -> np.ndarray:
+    if sample_weight is None:
+        return np.ones(n_samples)
+    weight = np.array(sample_weight, dtype=np.float64)
+    if weight.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight has shape {weight.shape}: one weight for each of {n_samples} rows."
+        )
+    if not np.isfinite(weight).all() or weight.min(initial=0.0) < 0.0:
+        raise ValueError("sample_weight has values that are negative, NaN or infinite.")
+    if not weight.any():
+        raise ValueError("sample_weight is zero everywhere: at least one row needs a weight.")
+    with np.errstate(over="ignore"):
+        total = weight.sum()
+    if not 1.0 / _LARGEST <= total <= _LARGEST:
+        raise ValueError(
+            f"sample_weight, with class_weight if given, has the sum {total:g}: allowed are sums "
+            f"from {1.0 / _LARGEST:g} to {_LARGEST:g}."
+        )
+    return weight
+
+
+def _check_extras(extras: Mapping[str, Any], n_samples: int) -> dict[str, np.ndarray]:
+    columns = {str(name): np.array(column) for name, column in extras.items()}
+    for name, column in columns.items():
+        if column.shape != (n_samples,):
+            raise ValueError(
+                f"extras[{name!r}] has shape {column.shape}: one value for each of {n_samples} "
+                "rows."
+            )
+    return columns
+
+
+def _check_magnitudes(columns: np.ndarray, name: Callable[[int], str]) -> None:
+    """Refuse columns whose squares overflow, or whose spread vanishes when it is squared."""
+    low, high = columns.min(axis=0), columns.max(axis=0)
+    large = np.maximum(-low, high) > _LARGEST
+    spread = np.where(large, 0.0, high) - np.where(large, 0.0, low)
+    for wrong, allowed in (
+        (large, f"magnitudes up to {_LARGEST:g}"),
+        ((spread > 0.0) & (spread < 1.0 / _LARGEST), f"differences from {1.0 / _LARGEST:g}"),
+    ):
+        for j in np.flatnonzero(wrong).tolist():
+            raise ValueError(
+                f"{name(j)} has values from {low[j]:g} to {high[j]:g}: allowed are {allowed}; "
+                "use other units."
+            )
+
+
+def _canonical_rows(
+    X: np.ndarray, codes: np.ndarray, weight: np.ndarray, extras: dict[str, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """Return the distinct rows with weight, sorted, and their summed weights."""
+    if not weight.all():
+        kept = weight > 0.0
+        X, codes, weight = X[kept], codes[kept], weight[kept]
+        extras = {name: column[kept] for name, column in extras.items()}
+    apart = [np.unique(column, return_inverse=True)[1] for column in extras.values()]
+    order, is_new = _sorted_order([*X.T, codes, *apart])
+    if not is_new.all():  # a sum of floats depends on their order
+        order = order[np.lexsort((weight[order], np.cumsum(is_new)))]
+    first = np.flatnonzero(is_new)
+    kept = order[first]
+    rows = X[kept]
+    rows += 0.0  # equal rows may differ in the sign of a zero
+    extras = {name: column[kept] for name, column in extras.items()}
+    return rows, codes[kept], np.add.reduceat(weight[order], first), extras
+
+
+def _sorted_order(keys: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return what sorts rows by their first key, equal ones by the next, and so on; stable.
+
+    And where in this order a row differs from the one before it. `numpy.lexsort` sorts all rows by
+    all keys; here a key sorts only the rows that are equal in those before it, mostly few.
+    """
+    order = np.argsort(keys[0], kind="stable")
+    is_new = np.ones(order.size, dtype=bool)
+    is_new[1:] = keys[0][order[1:]] != keys[0][order[:-1]]
+    for key in keys[1:]:
+        is_tied = ~is_new
+        is_tied[:-1] |= is_tied[1:]
+        tied = np.flatnonzero(is_tied)
+        if tied.size == 0:
+            break
+        rows = order[tied]
+        group = np.cumsum(is_new[tied])
+        order[tied] = rows = rows[np.lexsort((key[rows], group))]
+        is_new[tied[1:]] |= key[rows[1:]] != key[rows[:-1]]
+    return order, is_new
+
+
+def _location_and_scale(X: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weighted mean and standard deviation of each feature; 1 where that is 0."""
+    share = weight / weight.sum()
+    mean = share @ X
+    deviation = X - mean
+    scale = np.sqrt(share @ np.square(deviation, out=deviation))
+    constant = X.min(axis=0) == X.max(axis=0)
+    mean[constant] = X[0, constant]
+    scale[constant | ~np.isfinite(scale) | (scale == 0.0)] = 1.0
+    return mean, scale
