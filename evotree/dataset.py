@@ -174,6 +174,44 @@ class Dataset:
         dataset.freeze()
         return dataset
 
+    @classmethod
+    def in_raw_units(cls, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None) -> Dataset:
+        """Make a data set whose units are the raw ones; its rows stay as they are.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features), float64
+            Raw rows, finite.
+        y : ndarray of shape (n_rows,)
+            Class labels, or targets.
+        classes : ndarray of shape (n_classes,) or None
+            Class labels, sorted; None for regression.
+
+        Returns
+        -------
+        Dataset
+            Every row has weight 1.
+
+        Raises
+        ------
+        ValueError
+            If a label is not one of the classes.
+        """
+        n_rows, n_features = X.shape
+        zeros, ones = np.zeros(n_features), np.ones(n_features)
+        empty = cls(
+            X=np.empty((0, n_features)),
+            y=np.empty(0, dtype=np.float64 if classes is None else np.int32),
+            sample_weight=np.empty(0),
+            classes=np.empty(0) if classes is None else classes,
+            feature_names=tuple(f"x{j}" for j in range(n_features)),
+            mean=zeros,
+            scale=ones,
+            spread=ones,
+            raw=np.empty((0, n_features)),
+        )
+        return empty.like(X, y)
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.freeze()  # a pickle does not keep the flags

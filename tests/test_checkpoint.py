@@ -22,6 +22,7 @@ from evotree.engine.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
+from evotree.engine.config import Variation
 from evotree.engine.islands import evolve_islands, island_seeds
 from evotree.individual import FitnessMax
 
@@ -36,10 +37,9 @@ def make_dataset(name):
 def toolbox_for(dataset, algorithm="penalized", seed=1):
     return make_toolbox(
         dataset,
-        seeding="tao",
+        init="tao",
         refinement=("tao", "prune"),
-        keep_duplicates=False,
-        algorithm=algorithm,
+        variation=Variation(algorithm=algorithm),
         random_state=seed,
     )
 

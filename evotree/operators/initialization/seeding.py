@@ -66,12 +66,12 @@ def seeding_shares(
     for name, share in seeding.items():
         if name not in SEEDS:
             allowed = ", ".join(map(repr, sorted(SEEDS)))
-            raise ValueError(f"seeding names {name!r}: allowed are {allowed}.")
+            raise ValueError(f"init names {name!r}: allowed are {allowed}.")
         if not 0.0 <= share <= 1.0:
-            raise ValueError(f"seeding[{name!r}]={share!r}: allowed are shares in [0, 1].")
+            raise ValueError(f"init[{name!r}]={share!r}: allowed are shares in [0, 1].")
     total = math.fsum(seeding.values())
     if total > 1.0 + 1e-9:
-        raise ValueError(f"seeding={dict(seeding)!r}: the shares add up to {total:g}, above 1.")
+        raise ValueError(f"init={dict(seeding)!r}: the shares add up to {total:g}, above 1.")
     return {**seeding, DIPOLE: max(0.0, 1.0 - total) + seeding.get(DIPOLE, 0.0)}
 
 
@@ -228,8 +228,7 @@ def init_from_tree(dataset: Dataset, size_penalty: float, tree: Any) -> Individu
     n_features = dataset.X.shape[1]
     if weights.shape[1] != n_features:
         raise ValueError(
-            f"initial_trees holds a tree over {weights.shape[1]} features: the rows have "
-            f"{n_features}."
+            f"init holds a tree over {weights.shape[1]} features: the rows have {n_features}."
         )
     raw = ObliqueTree(weights, thresholds, subtree_size, np.zeros((len(subtree_size), 1)))
     scaled = dataset.from_raw(raw)
@@ -260,13 +259,13 @@ def raw_tree(tree: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return _prefix_arrays(found)
     if not isinstance(found, ObliqueTree):
         raise ValueError(
-            f"initial_trees holds {tree!r}: allowed are ObliqueTree, and fitted estimators of this "
+            f"init holds {tree!r}: allowed are ObliqueTree, and fitted estimators of this "
             "package or of scikit-learn that have one tree."
         )
     try:
         return checked_arrays(found.weights, found.thresholds, found.subtree_size, found.values)
     except ValueError as error:
-        raise ValueError(f"initial_trees holds a tree that is not sound: {error}") from None
+        raise ValueError(f"init holds a tree that is not sound: {error}") from None
 
 
 def _prefix_arrays(tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
