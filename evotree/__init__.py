@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from evotree.fitness.objectives import PenalizedAccuracy
     from evotree.individual import Individual
     from evotree.operators.refinement.policy import Refinement
+    from evotree.operators.structure.rebuild import with_tree
     from evotree.tree import ObliqueTree
 
 __version__ = "0.1.0"
@@ -63,6 +64,7 @@ __all__ = [
     "make_toolbox",
     "tao_path",
     "to_frame",
+    "with_tree",
 ]
 
 _HOMES = {
@@ -91,6 +93,7 @@ _HOMES = {
     "make_toolbox": "engine.toolbox",
     "tao_path": "estimators",
     "to_frame": "engine.history",
+    "with_tree": "operators.structure.rebuild",
 }
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +18,7 @@ SCALINGS = ("standard", "common", "minmax")
 """Names of the ways to scale features."""
 
 _LINE = 128  # bytes; processors fetch lines of 64 by pairs
+_LARGEST = 1e100  # magnitude whose square, and the sum of some squares, is finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +27,8 @@ class Dataset:
 
     The rows are *canonical*: rows without weight are left out, equal rows of one class, or one
     target, are merged and their weights added, and the rows are sorted. So a weight of two is the
-    same as a row given twice, and the order of the rows does not matter.
+    same as a row given twice, and the order of the rows does not matter. Rows that differ in an
+    extra column stay apart.
 
     Attributes
     ----------
@@ -44,6 +51,8 @@ class Dataset:
         The same rows in raw units.
     target_mean, target_scale : float
         The affine map of the targets to raw units; 0 and 1 for classes.
+    extras : dict of str to ndarray of shape (n_rows,)
+        Columns that are no features, such as a group or a cost, in the order of the rows.
     """
 
     X: np.ndarray
@@ -57,35 +66,39 @@ class Dataset:
     raw: np.ndarray
     target_mean: float = 0.0
     target_scale: float = 1.0
+    extras: dict[str, np.ndarray] = field(default_factory=dict)
 
     @classmethod
     def from_arrays(
         cls,
-        X: np.ndarray,
-        y: np.ndarray,
-        sample_weight: np.ndarray | None = None,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
         feature_names: tuple[str, ...] | None = None,
         scaling: str = "standard",
         task: str = "classification",
+        extras: Mapping[str, Any] | None = None,
     ) -> Dataset:
         """Make a data set of raw rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Raw rows, finite.
+            Raw rows, of magnitudes up to 1e100; a feature that varies does so by 1e-100 or more.
         y : array-like of shape (n_samples,)
-            Class labels, or finite targets.
+            Class labels, or targets with the same bounds.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights, at least 0, some above 0; 1 for every row by default.
+            Weights, at least 0, with a sum from 1e-100 to 1e100; 1 for every row by default.
         feature_names : tuple of str, optional
-            ``x0``, ``x1``, ... by default.
+            The names of the columns of a table; of other rows ``x0``, ``x1``, ...
         scaling : {"standard", "common", "minmax"}, default="standard"
             ``"standard"`` divides each feature by its standard deviation, so that the units of the
             features do not matter; ``"common"`` divides all by one number, so that directions
             between rows are those of the raw data; ``"minmax"`` takes each feature to [-1, 1].
         task : {"classification", "regression"}, default="classification"
             What `y` holds.
+        extras : mapping of str to array-like of shape (n_samples,), optional
+            Columns that are no features, for an ``evaluate`` that reads them from the data set.
 
         Returns
         -------
@@ -95,13 +108,14 @@ class Dataset:
         Raises
         ------
         ValueError
-            If shapes do not fit, values are not finite, no row has weight, or there is no such
-            scaling or task.
+            If shapes do not fit, values are not finite or out of bounds, no row has weight, or
+            there is no such scaling or task.
         """
         if scaling not in SCALINGS:
             raise ValueError(f"scaling={scaling!r}: allowed are {', '.join(map(repr, SCALINGS))}.")
         if task not in ("classification", "regression"):
             raise ValueError(f"task={task!r}: allowed are 'classification' and 'regression'.")
+        columns = getattr(X, "columns", None)
         X = np.ascontiguousarray(X, dtype=np.float64)
         codes: np.ndarray
         if task == "classification":
@@ -112,10 +126,20 @@ class Dataset:
             raise ValueError(f"X has shape {X.shape}: allowed are 2 dimensions, both at least 1.")
         if codes.shape != (X.shape[0],):
             raise ValueError(f"y has shape {codes.shape}: one label for each of {X.shape[0]} rows.")
+        if feature_names is None:
+            named = [f"x{j}" for j in range(X.shape[1])] if columns is None else columns
+            feature_names = tuple(map(str, named))
+        if len(feature_names) != X.shape[1]:
+            raise ValueError(
+                f"feature_names has {len(feature_names)} names: one for each of {X.shape[1]} "
+                "features."
+            )
         if not np.isfinite(X).all():
             raise ValueError("X has values that are NaN or infinite: impute or drop them first.")
         weight = _check_weight(sample_weight, X.shape[0])
-        X, codes, weight = _canonical_rows(X, codes, weight)
+        columns_apart = _check_extras(extras or {}, X.shape[0])
+        X, codes, weight, columns_apart = _canonical_rows(X, codes, weight, columns_apart)
+        _check_magnitudes(X, lambda j: f"X, in the column {feature_names[j]!r},")
         mean, deviation = _location_and_scale(X, weight)
         scale = deviation
         if scaling == "common":
@@ -126,11 +150,10 @@ class Dataset:
             scale[scale == 0.0] = 1.0
         target_mean, target_scale = 0.0, 1.0
         if task == "regression":
+            _check_magnitudes(codes[:, None], lambda _: "y")
             location, spread = _location_and_scale(codes[:, None], weight)
             target_mean, target_scale = float(location[0]), float(spread[0])
             codes = (codes - target_mean) / target_scale
-        if feature_names is None:
-            feature_names = tuple(f"x{j}" for j in range(X.shape[1]))
         rows = empty_rows(*X.shape)
         np.subtract(X, mean, out=rows)
         rows /= scale
@@ -146,6 +169,7 @@ class Dataset:
             raw=X,
             target_mean=target_mean,
             target_scale=target_scale,
+            extras=columns_apart,
         )
         dataset.freeze()
         return dataset
@@ -188,6 +212,22 @@ class Dataset:
         )
         return empty.like(X, y)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.freeze()  # a pickle does not keep the flags
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Checksum of the rows, targets, weights and extra columns, and of the features."""
+        digest = hashlib.sha256()
+        for array in (self.X, self.y, self.sample_weight, self.mean, self.scale):
+            digest.update(f"{array.dtype.str}{array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).data)
+        extras = {name: [*map(str, column)] for name, column in sorted(self.extras.items())}
+        for names in ([*map(str, self.feature_names)], [*map(str, self.classes)], extras):
+            digest.update(json.dumps(names).encode())
+        return digest.hexdigest()
+
     @property
     def n_classes(self) -> int:
         """Number of classes; 0 for regression."""
@@ -222,7 +262,14 @@ class Dataset:
         positions = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         X = empty_rows(positions.size, self.X.shape[1])
         np.take(self.X, positions, axis=0, out=X, mode="clip")  # "raise" would go by a copy
-        part = replace(self, X=X, y=self.y[rows], sample_weight=weight, raw=self.raw[rows])
+        part = replace(
+            self,
+            X=X,
+            y=self.y[rows],
+            sample_weight=weight,
+            raw=self.raw[rows],
+            extras={name: column[rows] for name, column in self.extras.items()},
+        )
         part.freeze()
         return part
 
@@ -239,7 +286,7 @@ class Dataset:
         Returns
         -------
         Dataset
-            Each row with a weight of 1.
+            Each row with a weight of 1, without extra columns.
 
         Raises
         ------
@@ -257,13 +304,14 @@ class Dataset:
         else:
             codes = (_check_targets(y) - self.target_mean) / self.target_scale
         rows = np.ascontiguousarray((X - self.mean) / self.scale)
-        other = replace(self, X=rows, y=codes, sample_weight=np.ones(len(X)), raw=np.array(X))
+        ones = np.ones(len(X))
+        other = replace(self, X=rows, y=codes, sample_weight=ones, raw=np.array(X), extras={})
         other.freeze()
         return other
 
     def freeze(self) -> None:
         """Make all arrays read-only; kernels are compiled for such alone."""
-        for array in vars(self).values():
+        for array in (*vars(self).values(), *self.extras.values()):
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
 
@@ -287,18 +335,58 @@ class Dataset:
         weights = tree.weights / self.scale
         thresholds = tree.thresholds + weights @ self.mean
         thresholds[tree.is_leaf] = 0.0
-        left, right = nearest_projections(self.raw, weights, tree.subtree_size, tree.apply(self.X))
-        # The router may round in another way: keep a distance of some roundings.
-        largest = np.maximum(self.raw.max(axis=0), -self.raw.min(axis=0))
-        slack = 1e-12 * (1.0 + np.abs(weights) @ largest)
-        inside = (left + slack <= thresholds) & (thresholds <= right - slack)
-        parts_rows = np.isfinite(left) & np.isfinite(right)
-        moved = parts_rows & ~inside
-        thresholds[moved] = left[moved] + 0.5 * (right[moved] - left[moved])
+        keep_sides(self.raw, weights, thresholds, tree.subtree_size, tree.apply(self.X))
         values = tree.values
         if self.n_classes == 0:
             values = self.target_mean + self.target_scale * values
         return ObliqueTree(weights, thresholds, tree.subtree_size, values)
+
+    def from_raw(self, tree: ObliqueTree) -> ObliqueTree:
+        """Map a tree over raw features to one over the features of `X`, as `to_raw` maps it back.
+
+        Parameters
+        ----------
+        tree : ObliqueTree
+            A tree over raw rows.
+
+        Returns
+        -------
+        ObliqueTree
+            A tree over ``X``, in which the training rows reach the same leaves; its values are
+            those of the tree given.
+        """
+        weights = tree.weights * self.scale
+        thresholds = tree.thresholds - tree.weights @ self.mean
+        thresholds[tree.is_leaf] = 0.0
+        keep_sides(self.X, weights, thresholds, tree.subtree_size, tree.apply(self.raw))
+        return ObliqueTree(weights, thresholds, tree.subtree_size, tree.values)
+
+
+def keep_sides(
+    X: np.ndarray,
+    weights: np.ndarray,
+    thresholds: np.ndarray,
+    subtree_size: np.ndarray,
+    leaves: np.ndarray,
+) -> None:
+    """Move thresholds that rounding took across a row to the middle between the sides.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Rows in the units of the hyperplanes.
+    weights, thresholds, subtree_size : ndarray
+        The tree; the thresholds are written.
+    leaves : ndarray of shape (n,), int32
+        The leaf that each row belongs to.
+    """
+    left, right = nearest_projections(X, weights, subtree_size, leaves)
+    # The router may round in another way: keep a distance of some roundings.
+    largest = np.maximum(X.max(axis=0), -X.min(axis=0))
+    slack = 1e-12 * (1.0 + np.abs(weights) @ largest)
+    inside = (left + slack <= thresholds) & (thresholds <= right - slack)
+    moved = np.isfinite(left) & np.isfinite(right) & ~inside
+    thresholds[moved] = left[moved] + 0.5 * (right[moved] - left[moved])
 
 
 def empty_rows(n_rows: int, n_features: int) -> np.ndarray:
@@ -365,23 +453,65 @@ def _check_weight(sample_weight: np.ndarray | None, n_samples: int) -> np.ndarra
         raise ValueError(
             f"sample_weight has shape {weight.shape}: one weight for each of {n_samples} rows."
         )
-    if not np.isfinite(weight).all() or weight.min() < 0.0:
+    if not np.isfinite(weight).all() or weight.min(initial=0.0) < 0.0:
         raise ValueError("sample_weight has values that are negative, NaN or infinite.")
     if not weight.any():
         raise ValueError("sample_weight is zero everywhere: at least one row needs a weight.")
+    with np.errstate(over="ignore"):
+        total = weight.sum()
+    if not 1.0 / _LARGEST <= total <= _LARGEST:
+        raise ValueError(
+            f"sample_weight, with class_weight if given, has the sum {total:g}: allowed are sums "
+            f"from {1.0 / _LARGEST:g} to {_LARGEST:g}."
+        )
     return weight
 
 
+def _check_extras(extras: Mapping[str, Any], n_samples: int) -> dict[str, np.ndarray]:
+    columns = {str(name): np.array(column) for name, column in extras.items()}
+    for name, column in columns.items():
+        if column.shape != (n_samples,):
+            raise ValueError(
+                f"extras[{name!r}] has shape {column.shape}: one value for each of {n_samples} "
+                "rows."
+            )
+    return columns
+
+
+def _check_magnitudes(columns: np.ndarray, name: Callable[[int], str]) -> None:
+    """Refuse columns whose squares overflow, or whose spread vanishes when it is squared."""
+    low, high = columns.min(axis=0), columns.max(axis=0)
+    large = np.maximum(-low, high) > _LARGEST
+    spread = np.where(large, 0.0, high) - np.where(large, 0.0, low)
+    for wrong, allowed in (
+        (large, f"magnitudes up to {_LARGEST:g}"),
+        ((spread > 0.0) & (spread < 1.0 / _LARGEST), f"differences from {1.0 / _LARGEST:g}"),
+    ):
+        for j in np.flatnonzero(wrong).tolist():
+            raise ValueError(
+                f"{name(j)} has values from {low[j]:g} to {high[j]:g}: allowed are {allowed}; "
+                "use other units."
+            )
+
+
 def _canonical_rows(
-    X: np.ndarray, codes: np.ndarray, weight: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the distinct pairs of row and label with weight, sorted, and their summed weights."""
+    X: np.ndarray, codes: np.ndarray, weight: np.ndarray, extras: dict[str, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """Return the distinct rows with weight, sorted, and their summed weights."""
     if not weight.all():
-        X, codes, weight = X[weight > 0.0], codes[weight > 0.0], weight[weight > 0.0]
-    order, is_new = _sorted_order([*X.T, codes])
+        kept = weight > 0.0
+        X, codes, weight = X[kept], codes[kept], weight[kept]
+        extras = {name: column[kept] for name, column in extras.items()}
+    apart = [np.unique(column, return_inverse=True)[1] for column in extras.values()]
+    order, is_new = _sorted_order([*X.T, codes, *apart])
+    if not is_new.all():  # a sum of floats depends on their order
+        order = order[np.lexsort((weight[order], np.cumsum(is_new)))]
     first = np.flatnonzero(is_new)
     kept = order[first]
-    return X[kept], codes[kept], np.add.reduceat(weight[order], first)
+    rows = X[kept]
+    rows += 0.0  # equal rows may differ in the sign of a zero
+    extras = {name: column[kept] for name, column in extras.items()}
+    return rows, codes[kept], np.add.reduceat(weight[order], first), extras
 
 
 def _sorted_order(keys: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

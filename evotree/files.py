@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import glob
 import os
+import re
+import secrets
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import BinaryIO
+
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:  # not Unix; left-overs stay there
+    fcntl = None
 
 PathLike = str | os.PathLike[str]
 
@@ -30,6 +38,8 @@ def check_writable(path: PathLike) -> Path:
     OSError
         Naming the path and why it cannot be written.
     """
+    if not os.fspath(path):
+        raise FileNotFoundError("cannot write '': the path is empty")
     real = Path(os.path.realpath(path))
     if real.is_dir():
         raise IsADirectoryError(f"cannot write {path}: it is a folder")
@@ -39,9 +49,9 @@ def check_writable(path: PathLike) -> Path:
         raise PermissionError(f"cannot write {path}: the file is write-protected")
     if not real.parent.is_dir():
         raise FileNotFoundError(f"cannot write {path}: there is no folder {real.parent}")
-    probe = _beside(real)
     try:
-        probe.touch(exist_ok=False)
+        probe, file = _open_beside(real)
+        file.close()
         probe.unlink()
     except OSError as error:
         raise type(error)(f"cannot write {path}: {error.strerror or error}") from error
@@ -52,7 +62,8 @@ def write_whole(path: PathLike, write: Callable[[BinaryIO], object]) -> None:
     """Write a file beside its place, then move it there.
 
     A crash leaves either the old file or the new one, never half of it. What a process that was
-    killed has left beside it is removed by the next that writes the file.
+    killed has left beside it is removed by the next that writes the file. Threads and processes may
+    write it at once: the last one's stays.
 
     Parameters
     ----------
@@ -67,41 +78,56 @@ def write_whole(path: PathLike, write: Callable[[BinaryIO], object]) -> None:
         Naming the path and why it cannot be written.
     """
     real = check_writable(path)
-    temporary = _beside(real)
+    temporary = None
     try:
-        with temporary.open("xb") as file:
+        temporary, file = _open_beside(real)
+        with file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, real)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise type(error)(f"cannot write {path}: {error.strerror or error}") from error
-    for left in real.parent.glob(f"{glob.escape(_stem(real))}.*.tmp"):
-        if not _is_running(left.suffixes[-2][1:]):
+            os.replace(temporary, real)
+    except BaseException as error:
+        if temporary is not None:
             with contextlib.suppress(OSError):
-                left.unlink()
+                temporary.unlink()
+        if isinstance(error, OSError):
+            raise type(error)(f"cannot write {path}: {error.strerror or error}") from error
+        raise
+    _remove_leftovers(real)
 
 
-def _beside(path: Path) -> Path:
-    """Return a name in the folder of a file that no other process uses."""
-    return path.with_name(f"{_stem(path)}.{os.getpid()}.tmp")
+def _open_beside(real: Path) -> tuple[Path, BinaryIO]:
+    """Open a new file in the folder of another, locked as long as it is open."""
+    while True:
+        temporary = real.with_name(f"{_stem(real)}.{secrets.token_hex(6)}.tmp")
+        file = temporary.open("xb")
+        # Another process may have taken it for a left-over before it was locked.
+        if _lock(file, wait=True) and temporary.exists():
+            return temporary, file
+        file.close()
+
+
+def _remove_leftovers(real: Path) -> None:
+    """Remove what writers of a file that are no longer there have left beside it."""
+    name = re.compile(rf"{re.escape(_stem(real))}\.[0-9a-f]{{12}}\.tmp")
+    for left in real.parent.iterdir():
+        if name.fullmatch(left.name):
+            with contextlib.suppress(OSError), left.open("rb+") as file:
+                if _lock(file, wait=False):
+                    left.unlink()
+
+
+def _lock(file: BinaryIO, wait: bool) -> bool:
+    """Lock an open file against other openings of it; return whether it is locked."""
+    if fcntl is None:
+        return wait
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        return wait  # held by another, or a file system without locks
+    return True
 
 
 def _stem(path: Path) -> str:
-    """Return what the names of all processes beside a file begin with."""
+    """Return what the names of all temporary files beside a file begin with."""
     return f".{path.name[:64]}"
-
-
-def _is_running(number: str) -> bool:
-    """Return whether there may be a process of a number."""
-    if not number.isdecimal() or not hasattr(os, "fork"):
-        return True
-    try:
-        os.kill(int(number), 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:  # another user's
-        return True
-    return True

@@ -69,6 +69,39 @@ class FitnessMax(base.Fitness):
     __hash__ = base.Fitness.__hash__
 
 
+_LARGEST = 1e100  # a fitness whose square, and the sum of some squares, is finite
+
+
+def set_fitness(individual: Any, values: Any) -> None:
+    """Give an individual its fitness.
+
+    Parameters
+    ----------
+    individual : Individual
+        Or anything with a ``fitness`` of DEAP's.
+    values : tuple of float
+        What ``evaluate`` returned.
+
+    Raises
+    ------
+    ValueError
+        If these are not as many finite numbers as the fitness has objectives.
+    """
+    n_objectives = len(individual.fitness.weights)
+    is_sound = isinstance(values, tuple) and len(values) == n_objectives
+    try:
+        is_sound = is_sound and all(-_LARGEST <= value <= _LARGEST for value in values)
+    except (TypeError, ValueError):
+        is_sound = False
+    if not is_sound:
+        raise ValueError(
+            f"evaluate returned {values!r}: allowed is a tuple of {n_objectives} finite "
+            f"number{'s' if n_objectives > 1 else ''}, of magnitudes up to {_LARGEST:g}, since "
+            f"{type(individual.fitness).__name__} has as many objectives."
+        )
+    individual.fitness.values = values
+
+
 class Outcome(NamedTuple):
     """What one refinement did.
 
@@ -79,7 +112,7 @@ class Outcome(NamedTuple):
     gain : float
         Rise of the fitness; 0 where the individual stayed as it was.
     seconds : float
-        What it took.
+        What it took, compilation of kernels apart.
     """
 
     operator: str
@@ -129,10 +162,9 @@ class Individual(ObliqueTree):
         self.stream: np.ndarray | None = None
         self.origin = "unknown"
         self.outcome: Outcome | None = None
-        self.replace(nodes)
+        self._take(nodes)
 
-    def replace(self, nodes: Iterable[np.ndarray]) -> None:
-        """Put other arrays in the place of the present ones, and delete the fitness."""
+    def _take(self, nodes: Iterable[np.ndarray]) -> None:
         (
             self.weights,
             self.thresholds,
@@ -144,6 +176,45 @@ class Individual(ObliqueTree):
         ) = nodes
         self._quality: float | None = None
         self.fitness.wvalues = ()
+
+    def replace(self, nodes: Iterable[np.ndarray]) -> None:
+        """Put another tree with its partition in the place of the present one.
+
+        For what a kernel returns, which has routed the rows. Where the arrays of the tree alone are
+        new, `evotree.with_tree` routes them.
+
+        Parameters
+        ----------
+        nodes : iterable of ndarray
+            As `nodes` returns them. The fitness is deleted.
+
+        Raises
+        ------
+        ValueError
+            If the partition is the present one, and so not that of another tree.
+        """
+        nodes = tuple(nodes)
+        if any(new is old for new, old in zip(nodes[3:], self.nodes()[3:], strict=True)):
+            raise ValueError(
+                "replace is given the partition of the present tree: make an individual of other "
+                "arrays by evotree.with_tree(individual, dataset, weights, thresholds, "
+                "subtree_size), which routes the rows."
+            )
+        self._take(nodes)
+
+    def move_thresholds(self, thresholds: np.ndarray) -> None:
+        """Replace the thresholds by others across which no training row changes sides.
+
+        Parameters
+        ----------
+        thresholds : ndarray of shape (n_nodes,)
+            Others within the margins of the hyperplanes. The fitness is deleted.
+        """
+        self._take((self.weights, thresholds, *self.nodes()[2:]))
+
+    def become(self, other: Individual) -> None:
+        """Take over the tree and the partition of another individual; the fitness is deleted."""
+        self._take(other.nodes())
 
     def nodes(self) -> tuple[np.ndarray, ...]:
         """Return the arrays of the tree and its partition, as `replace` takes them."""

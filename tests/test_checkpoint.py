@@ -1,7 +1,9 @@
 """Checkpoints: the same end as without, refused where they do not fit, data and never code."""
 
+import hashlib
 import io
 import json
+import warnings
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
@@ -20,6 +22,7 @@ from evotree.engine.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
+from evotree.engine.config import Variation
 from evotree.engine.islands import evolve_islands, island_seeds
 from evotree.individual import FitnessMax
 
@@ -34,10 +37,9 @@ def make_dataset(name):
 def toolbox_for(dataset, algorithm="penalized", seed=1):
     return make_toolbox(
         dataset,
-        seeding="tao",
+        init="tao",
         refinement=("tao", "prune"),
-        keep_duplicates=False,
-        algorithm=algorithm,
+        variation=Variation(algorithm=algorithm),
         random_state=seed,
     )
 
@@ -120,6 +122,39 @@ def test_islands_reach_the_same_end(tmp_path):
         assert_same_run(one, other)
 
 
+def test_rows_are_hashed_once(tmp_path, monkeypatch):
+    hashed = []
+
+    def counting(*content):
+        hashed.append(1)
+        return hashlib.new("sha256", *content)
+
+    monkeypatch.setattr("hashlib.sha256", counting)
+    dataset, path = make_dataset("iris"), tmp_path / "run.npz"
+    toolbox = toolbox_for(dataset)
+    for _ in range(2):
+        writer = CheckpointWriter(path, dataset, every=1)
+        evolve(toolbox.population(n=8), toolbox, max_generations=4, callbacks=[writer])
+    load_checkpoint(path, dataset)
+    assert len(hashed) == 1
+    assert fingerprint(make_dataset("iris")) == fingerprint(dataset) and len(hashed) == 2
+
+
+def test_columns_apart_are_part_of_the_rows():
+    X, y = load_iris(return_X_y=True)
+    found = {
+        fingerprint(Dataset.from_arrays(X, y, extras=extras))
+        for extras in (
+            None,
+            {"cost": y},
+            {"cost": y + 1},
+            {"group": y},
+            {"group": list("abc") * 50},
+        )
+    }
+    assert len(found) == 5
+
+
 def test_the_writer_writes_now_and_then(tmp_path):
     dataset = make_dataset("iris")
     toolbox, path, seen = toolbox_for(dataset), tmp_path / "run.npz", []
@@ -170,9 +205,19 @@ def rewrite(path, out, change):
     np.savez(out, **content)
 
 
+def islands(change):
+    """Return a change of the first of two islands."""
+
+    def apply(state, _):
+        state["runs"] *= 2
+        change(state["runs"][0])
+
+    return apply
+
+
 CHANGES = {
     "another format": lambda s, _: s.update(format="zebra"),
-    "a later version": lambda s, _: s.update(version=2),
+    "a later version": lambda s, _: s.update(version=99),
     "no runs": lambda s, _: s.update(runs=[]),
     "a missing array": lambda _, c: c.pop("weights"),
     "objects": lambda _, c: c.update(thresholds=np.array([{}], dtype=object)),
@@ -190,6 +235,29 @@ CHANGES = {
     "a front that is none": lambda s, _: s["runs"][0]["pareto_front"].reverse(),
     "a list": lambda s, _: s.update(runs=[[]]),
     "a short chapter": lambda s, _: s["runs"][0]["chapters"]["size"].pop(),
+    "a record without a number": lambda s, _: s["runs"][0]["logbook"][1].pop("seconds"),
+    "a list for a number": lambda s, _: s["runs"][0]["logbook"][1].update(nevals=[]),
+    "a text for a number": lambda s, _: s["runs"][0]["logbook"][1].update(diversity="1"),
+    "a record twice": lambda s, _: s["runs"][0]["logbook"][1].update(gen=0),
+    "a record that is none": lambda s, _: s["runs"][0]["logbook"].__setitem__(1, [["gen", 1]]),
+    "no mean": islands(lambda r: r["chapters"]["fitness"][0].pop("mean")),
+    "no mean at all": islands(lambda r: [x.pop("mean") for x in r["chapters"]["fitness"]]),
+    "a mean that is none": islands(lambda r: r["chapters"]["size"][2].update(mean={})),
+    "no chapter": islands(lambda r: r["chapters"].pop("quality")),
+    "a refiner that is none": lambda s, _: s["runs"][0]["chapters"]["refinement"][3].update(
+        tao_gain=None
+    ),
+    "infinite time": lambda s, _: s["runs"][0].update(seconds=float("inf")),
+    "time that is none": lambda s, _: s["runs"][0].update(spent=[0, float("nan")]),
+    "an infinite fitness": lambda s, _: s["runs"][0]["population"][1].update(fitness=[1e999]),
+    "a huge fitness": lambda s, _: s["runs"][0]["population"][1].update(fitness=[-1e308]),
+    "a best fitness of two": lambda s, _: s["runs"][0].update(best_fitness=[0.5, 0.5]),
+    "no best fitness": lambda s, _: s["runs"][0].update(best_fitness=[]),
+    "a generation too large": lambda s, _: s["runs"][0].update(generation=10**400),
+    "a hall of none": lambda s, _: s["runs"][0].update(hall_of_fame_size=-1),
+    "a long word": lambda s, _: s["runs"][0]["population"][0].update(kind="x" * 10**5),
+    "a long version": lambda s, _: s.update(version="x" * 10**5),
+    "long places": lambda s, _: s["runs"][0]["population"][0].update(nodes=[-1] * 10**4),
 }
 
 
@@ -198,8 +266,45 @@ def test_what_is_wrong_inside_is_refused(written, tmp_path, change):
     path, dataset = written
     out = tmp_path / "changed.npz"
     rewrite(path, out, change)
-    with pytest.raises(ValueError, match="changed.npz"):
+    with warnings.catch_warnings(), pytest.raises(ValueError, match="changed.npz") as caught:
+        warnings.simplefilter("error")
         load_checkpoint(out, dataset)
+    assert len(str(caught.value)) < len(str(out)) + 400
+
+
+HEADERS = {
+    "a bad escape": rb"{'descr': '\d', 'fortran_order': False, 'shape': (7,), }",
+    "a comment": b"{'descr': '<f8', 'fortran_order': False, 'shape': (7,), }#",
+    "by columns": b"{'descr': '<f8', 'fortran_order': True, 'shape': (7,), }",
+    "long integers": b"{'descr': '<f8', 'fortran_order': False, 'shape': (7L,), }",
+    "many rows": b"{'descr': '<f8', 'fortran_order': False, 'shape': (999999999999999, 9), }",
+    "objects": b"{'descr': '|O', 'fortran_order': False, 'shape': (7,), }",
+}
+
+
+@pytest.mark.parametrize("header", HEADERS.values(), ids=HEADERS.keys())
+def test_what_is_wrong_in_a_header_is_refused(written, tmp_path, header):
+    path, dataset = written
+    out = tmp_path / "header.npz"
+    content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(56)
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, content if name == "thresholds.npy" else old.read(name))
+    with warnings.catch_warnings(), pytest.raises(ValueError, match="header.npz is no checkpoint"):
+        warnings.simplefilter("error")
+        load_checkpoint(out, dataset)
+
+
+def test_statistics_of_ones_own_are_kept(tmp_path):
+    dataset = make_dataset("iris")
+    toolbox, path = toolbox_for(dataset), tmp_path / "run.npz"
+    stats = tools.Statistics(len)
+    stats.register("sizes", sorted)
+    run = evolve(toolbox.population(n=8), toolbox, max_generations=2, stats=stats)
+    save_checkpoint(path, run, dataset, {})
+    (read,) = load_checkpoint(path, dataset).runs
+    assert_same_run(run, read)
+    assert read.logbook.select("sizes")[-1] == sorted(map(len, run.population))
 
 
 def test_torn_and_foreign_files_are_refused(written, tmp_path):

@@ -1,13 +1,21 @@
 """Training data: canonical rows, scaling, the way back to raw units, refusals."""
 
+import copy
+import pickle
+import warnings
+from collections import Counter
+
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from evotree.dataset import Dataset, _sorted_order
+from evotree.dataset import SCALINGS, Dataset, _sorted_order
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.initialization.resampling import blur
+from evotree.operators.structure.splice import make_individual, partition_tree
 from evotree.rng import make_streams
 from tests.strategies import datasets, populations, seeds
 
@@ -24,6 +32,49 @@ def test_weights_are_repetitions_in_any_order(seed):
     for name in ("X", "y", "sample_weight", "classes", "mean", "scale", "spread", "raw"):
         np.testing.assert_array_equal(getattr(weighted, name), getattr(other, name), err_msg=name)
     assert weighted.total_weight == times.sum()
+
+
+@given(seeds, st.sampled_from(("classification", "regression")))
+def test_the_order_of_rows_of_any_weights_does_not_matter(seed, task):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-1, 2, (60, 2)) * rng.choice([-1.0, 1.0], (60, 2))  # zeros of both signs
+    y, weight = rng.integers(0, 2, 60), rng.exponential(size=60)
+    one = Dataset.from_arrays(X, y, weight, task=task)
+    order = rng.permutation(60)
+    other = Dataset.from_arrays(X[order], y[order], weight[order], task=task)
+    for name in ("X", "y", "sample_weight", "mean", "scale", "spread", "raw"):
+        assert getattr(one, name).tobytes() == getattr(other, name).tobytes(), name
+
+
+@given(seeds)
+def test_extra_columns_stay_with_their_rows(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 2, (40, 2)).astype(float), rng.integers(0, 2, 40)
+    group = rng.choice(["a", "b", "c"], 40)
+    weight = rng.integers(0, 3, 40)
+    weight[0] = 1
+    dataset = Dataset.from_arrays(X, y, weight, extras={"group": group})
+    given_rows = Counter()
+    for row in zip(X.tolist(), y, group, weight, strict=True):
+        given_rows[(*row[0], row[1], row[2])] += row[3]
+    classes, groups = dataset.classes, dataset.extras["group"]
+    for part in (dataset, dataset.take(np.arange(0, len(dataset.y), 2))):
+        found = zip(part.raw.tolist(), classes[part.y], part.extras["group"], strict=True)
+        kept = [(*x, label, name) for x, label, name in found]
+        assert len(set(kept)) == len(kept)
+        assert [given_rows[row] for row in kept] == part.sample_weight.tolist()
+    assert set(kept) <= set(given_rows) and not groups.flags.writeable
+    assert sum(given_rows.values()) == dataset.total_weight
+    blurred = blur(dataset, 0.1, 2, make_streams(0, 0, 1)[0])
+    np.testing.assert_array_equal(blurred.extras["group"], np.tile(groups, 3))
+    assert pickle.loads(pickle.dumps(dataset)).extras["group"].tolist() == groups.tolist()
+
+
+def test_columns_of_a_table_give_the_names():
+    table = pd.DataFrame({"length": [1.0, 2.0], 7: [0.0, 1.0]})
+    assert Dataset.from_arrays(table, [0, 1]).feature_names == ("length", "7")
+    assert Dataset.from_arrays(table, [0, 1], feature_names=("a", "b")).feature_names == ("a", "b")
+    assert Dataset.from_arrays(table.to_numpy(), [0, 1]).feature_names == ("x0", "x1")
 
 
 @given(seeds)
@@ -145,10 +196,48 @@ def test_raw_trees_survive_large_offsets():
         )
 
 
-def test_arrays_are_read_only():
+@given(populations(size=2))
+def test_trees_go_to_raw_units_and_back(drawn):
+    dataset, individuals = drawn
+    for individual in individuals:
+        back = dataset.from_raw(dataset.to_raw(individual.to_tree())).validate()
+        np.testing.assert_array_equal(back.apply(dataset.X), individual.apply(dataset.X))
+
+
+def test_arrays_are_read_only_also_in_other_processes():
+    dataset = Dataset.from_arrays(np.eye(3), [0, 1, 1], extras={"cost": [1.0, 2.0, 3.0]})
+    for one in (dataset, pickle.loads(pickle.dumps(dataset)), copy.deepcopy(dataset)):
+        arrays = [*vars(one).values(), *one.extras.values()]
+        arrays = [array for array in arrays if isinstance(array, np.ndarray)]
+        assert len(arrays) == 9 and not any(array.flags.writeable for array in arrays)
+        with pytest.raises(ValueError, match="read-only"):
+            one.X[0, 0] = 1.0
+
+
+def test_kernels_are_compiled_once_for_rows_from_elsewhere():
     dataset = Dataset.from_arrays(np.eye(3), [0, 1, 1])
-    with pytest.raises(ValueError, match="read-only"):
-        dataset.X[0, 0] = 1.0
+    individual = init_dipolar(dataset, 0.0, make_streams(0, 0, 1)[0])
+    arrays = individual.weights, individual.thresholds, individual.subtree_size
+    make_individual(dataset, *arrays)
+    n_compiled = len(partition_tree.signatures)
+    make_individual(pickle.loads(pickle.dumps(dataset)), *arrays)
+    assert len(partition_tree.signatures) == n_compiled
+
+
+@pytest.mark.parametrize("scaling", SCALINGS)
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize("unit", [1e-98, 1e-50, 1e50, 1e98])
+def test_units_far_from_one_change_nothing(unit, scaling, task):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(1.0, 1.0, (30, 2)), rng.integers(0, 3, 30)
+    unit = 2.0 ** round(np.log2(unit))  # no rounding
+    plain = Dataset.from_arrays(X, y, scaling=scaling, task=task)
+    targets = y * unit if task == "regression" else y
+    other = Dataset.from_arrays(X * unit, targets, np.full(30, unit), scaling=scaling, task=task)
+    np.testing.assert_array_equal(other.X, plain.X)
+    np.testing.assert_array_equal(other.y, plain.y)
+    tree = other.to_raw(init_dipolar(other, 0.0, make_streams(0, 0, 1)[0]).to_tree()).validate()
+    assert len(np.unique(tree.apply(other.raw))) == tree.n_leaves > 3
 
 
 @pytest.mark.parametrize(
@@ -163,6 +252,17 @@ def test_arrays_are_read_only():
         ({"sample_weight": [1.0, 1.0]}, "sample_weight has shape"),
         ({"sample_weight": [1.0, -1.0, 1.0]}, "sample_weight"),
         ({"sample_weight": [0.0, 0.0, 0.0]}, "zero everywhere"),
+        ({"X": np.eye(3) * [1.0, 1e200, 1.0]}, "X, in the column 'x1', has values from 0 to 1e"),
+        ({"X": np.eye(3) * [1.0, 1.0, -1.7e308]}, "'x2'.*allowed are magnitudes up to 1e"),
+        ({"X": np.eye(3) * [1e-310, 1.0, 1.0]}, "'x0'.*differences from 1e-100"),
+        ({"X": np.eye(3) * [1e-170, 1.0, 1.0], "scaling": "minmax"}, "'x0'.*differences"),
+        ({"sample_weight": [1e308, 1e308, 1.0]}, "sample_weight, with class_weight.*inf"),
+        ({"sample_weight": [1e308, 1.0, 1.0]}, r"sample_weight, .*1e\+308.* to 1e\+100"),
+        ({"sample_weight": [1e-310, 0.0, 0.0]}, "sample_weight, .* from 1e-100"),
+        ({"y": [0.0, 1e300, 1.0], "task": "regression"}, "y has values from 0 to 1e"),
+        ({"y": [0.0, 1e-300, 0.0], "task": "regression"}, "y has values .* from 1e-100"),
+        ({"feature_names": ("a", "b")}, "feature_names has 2 names: one for each of 3"),
+        ({"extras": {"cost": [1.0, 2.0]}}, r"extras\['cost'\] has shape \(2,\)"),
         ({"scaling": "robust"}, "scaling='robust'"),
         ({"task": "ranking"}, "task='ranking'"),
         ({"y": [0.0, np.nan, 1.0], "task": "regression"}, "y has targets"),
@@ -170,5 +270,6 @@ def test_arrays_are_read_only():
     ],
 )
 def test_bad_input_is_named(arguments, message):
-    with pytest.raises(ValueError, match=message):
+    with warnings.catch_warnings(), pytest.raises(ValueError, match=message):
+        warnings.simplefilter("error")
         Dataset.from_arrays(**({"X": np.eye(3), "y": [0, 1, 1]} | arguments))

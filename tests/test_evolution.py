@@ -12,6 +12,8 @@ import pytest
 from deap import tools
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
+from numba.core import event
 from sklearn.datasets import load_iris
 
 from evotree import (
@@ -22,12 +24,17 @@ from evotree import (
     make_statistics,
     make_toolbox,
     to_frame,
+    with_tree,
 )
+from evotree._jit import compile_seconds
+from evotree.engine.config import Variation
 from evotree.engine.evolution import CallbackError
+from evotree.engine.pareto import ParetoFront
 from evotree.fitness.objectives import FitnessQualitySize
-from evotree.individual import FitnessMax
+from evotree.individual import FitnessMax, set_fitness
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.rng import as_generator
+from tests.strategies import assert_sound
 
 
 @pytest.fixture(scope="module")
@@ -84,11 +91,88 @@ def test_stops(iris):
     assert stopped.stop_reason == "patience"
     best = np.array(stopped.logbook.chapters["fitness"].select("best"))
     assert len(best) - 1 - np.argmax(best) == 15
-    begin = time.perf_counter()
-    assert run(iris, max_generations=10**6, time_limit=0.3).stop_reason == "time_limit"
-    assert time.perf_counter() - begin < 3.0
     by_callback = run(iris, callbacks=[lambda state: state.generation == 4])
     assert (by_callback.generation, by_callback.stop_reason) == (4, "callback")
+
+
+class Clock:
+    """A clock that moves only when told to, in the place of `time.perf_counter`."""
+
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+    def ticking(self, function, seconds=1.0):
+        """Return a function that takes some time."""
+
+        def slow(*arguments, **keywords):
+            self.now += seconds
+            return function(*arguments, **keywords)
+
+        return slow
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(time, "perf_counter", clock)
+    return clock
+
+
+@pytest.mark.parametrize("slow", ["hall of fame", "front", "statistics", "breeding", "callback"])
+def test_all_that_a_generation_does_is_on_the_clock(iris, clock, monkeypatch, slow):
+    toolbox, hall = make_toolbox(iris, random_state=1), tools.HallOfFame(5)
+    stats = make_statistics()
+    if slow == "hall of fame":
+        hall.update = clock.ticking(hall.update)
+    elif slow == "front":
+        monkeypatch.setattr(ParetoFront, "update", clock.ticking(ParetoFront.update))
+    elif slow == "statistics":
+        stats.compile = clock.ticking(stats.compile)
+    elif slow == "breeding":
+        toolbox.register("streams", clock.ticking(toolbox.streams))
+    callbacks = [clock.ticking(id)] if slow == "callback" else []
+    population, begin = toolbox.population(n=8), clock.now
+    options = {"stats": stats, "hall_of_fame": hall, "callbacks": callbacks}
+    result = evolve(population, toolbox, time_limit=7.0, **options)
+    assert result.stop_reason == "time_limit"
+    assert result.seconds == clock.now - begin == 7.0
+    recorded = np.diff(result.logbook.select("seconds"))
+    assert (recorded == 1.0).all() and len(recorded) == result.generation
+    evolve(result, toolbox, time_limit=9.0, **options)
+    assert result.seconds == clock.now - begin == 9.0
+
+
+def test_compilation_is_on_a_clock_of_its_own(iris, clock):
+    """Neither the refiners nor a budget of theirs pay for it."""
+
+    def refiner(individual, dataset):
+        clock.now += 2.0
+        event.start_event("numba:compile")
+        event.start_event("numba:compile")
+        clock.now += 10.0
+        event.end_event("numba:compile")
+        event.end_event("numba:compile")
+        return (individual,)
+
+    refinement = Refinement({refiner: 1.0}, probability=1.0)
+    toolbox = make_toolbox(iris, refinement=refinement, random_state=1)
+    before = compile_seconds()
+    result = run(iris, toolbox, n=4, max_generations=3)
+    tried = result.spent.evaluations
+    assert tried > 0 and result.spent.seconds == pytest.approx(2.0 * tried)
+    assert result.compile_seconds == pytest.approx(10.0 * tried)
+    assert compile_seconds() - before == pytest.approx(10.0 * tried)
+    assert result.seconds == pytest.approx(12.0 * tried)
+    booked = to_frame(result.logbook)["refinement_refiner_seconds"].sum()
+    assert booked == pytest.approx(2.0 * tried)
+
+
+def test_compilation_is_noticed():
+    before = compile_seconds()
+    assert njit(lambda x: x + 1.0)(1.0) == 2.0
+    assert compile_seconds() > before == before
 
 
 def interrupt_at(generation):
@@ -105,6 +189,29 @@ def test_interrupt(iris):
     kept = run(iris, callbacks=[interrupt_at(5)], keep_on_interrupt=True)
     assert kept.stop_reason == "interrupt"
     assert kept.best == run(iris, max_generations=5).best
+
+
+@pytest.mark.parametrize("limit", ["max_generations", "patience", "time_limit", "callback"])
+def test_an_interrupt_in_the_last_generation_is_not_lost(iris, limit):
+    last = 4
+    options = {
+        "max_generations": {"max_generations": last},
+        "patience": {"max_generations": 10**4, "patience": 1},
+        "time_limit": {"time_limit": 1e-9},
+        "callback": {},
+    }[limit]
+
+    def press(state):
+        if limit != "max_generations" or state.generation == last:
+            signal.raise_signal(signal.SIGINT)
+        return limit == "callback"
+
+    toolbox = make_toolbox(iris, random_state=1)
+    toolbox.register("evaluate", lambda _: (1.0,))  # nothing improves
+    with pytest.raises(KeyboardInterrupt):
+        run(iris, toolbox, callbacks=[press], **options)
+    kept = run(iris, toolbox, callbacks=[press], keep_on_interrupt=True, **options)
+    assert kept.stop_reason == "interrupt"
 
 
 def test_records(iris):
@@ -150,15 +257,10 @@ def test_operators_are_replaced_by_registering(iris):
     def mutate(individual):
         rng = as_generator(individual.stream)
         calls.append(rng.random())
-        k = rng.integers(len(individual))
-        individual.replace(
-            (
-                individual.weights,
-                individual.thresholds + 0.0 * k,
-                *individual.nodes()[2:],
-            )
+        thresholds = individual.thresholds + 0.1 * rng.normal(size=len(individual))
+        return (
+            with_tree(individual, iris, individual.weights, thresholds, individual.subtree_size),
         )
-        return (individual,)
 
     toolbox = make_toolbox(iris, random_state=1)
     toolbox.register("select", tools.selBest)
@@ -167,6 +269,70 @@ def test_operators_are_replaced_by_registering(iris):
     result = run(iris, toolbox, max_generations=5)
     assert len(calls) == 5 * 19 == len(set(calls))
     assert result.best.fitness.values[0] == result.best.quality
+    for one in (*result.population, *result.hall_of_fame, *result.pareto_front):
+        assert_sound(one, iris)
+        assert one.origin == "dipole"
+
+
+def test_a_tree_with_the_partition_of_another_is_refused(iris):
+    """As is what is no tree over the rows."""
+    individual = next(one for one in run(iris).population if len(one) > 1)
+    weights, thresholds, size, *partition = individual.nodes()
+    for wrong in ((weights, thresholds + 1.0, size), (2.0 * weights, thresholds, size)):
+        with pytest.raises(ValueError, match="with_tree"):
+            individual.replace((*wrong, *partition))
+    assert individual.fitness.valid and individual.thresholds is thresholds
+    for wrong, message in (
+        ((weights[:, :2], thresholds, size), "weights has 2 features: the data set has 4"),
+        ((weights, thresholds[1:], size), "thresholds"),
+        ((weights, thresholds, size + 1), "subtree_size"),
+        ((weights * np.nan, thresholds, size), "weights"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            with_tree(individual, iris, *wrong)
+    made = with_tree(individual, iris, weights.tolist(), thresholds.tolist(), size.tolist())
+    assert made == individual and not made.fitness.valid and individual.fitness.valid
+    assert made.stream is individual.stream and made.origin == individual.origin
+
+
+class Bare:
+    """Something whose `fitness` has two objectives."""
+
+    def __init__(self):
+        self.fitness = FitnessQualitySize()
+
+
+@pytest.mark.parametrize(
+    "value", [np.nan, (np.nan,), (np.inf,), (-1e308,), 0.5, (0.5, 3.0), (), ("0.5",), None, [0.5]]
+)
+@pytest.mark.parametrize("refinement", [None, Refinement("tao", probability=1.0)])
+def test_a_fitness_that_is_none_is_named(iris, value, refinement):
+    toolbox = make_toolbox(iris, refinement=refinement, random_state=1)
+    evaluate, calls = toolbox.evaluate, []
+
+    def spoilt(individual):
+        calls.append(individual)
+        return evaluate(individual) if len(calls) < 40 else value
+
+    toolbox.register("evaluate", spoilt)
+    with pytest.raises(ValueError, match=r"evaluate returned .*1 finite number"):
+        run(iris, toolbox)
+    set_fitness(Bare(), (np.float64(0.5), 3))
+    with pytest.raises(ValueError, match="2 finite numbers"):
+        set_fitness(Bare(), (0.5,))
+
+
+def test_what_a_choice_is_called_with(iris):
+    toolbox = make_toolbox(iris, refinement="tao", random_state=1)
+    seen = []
+
+    def choose(offspring, generation, spent):
+        seen.append((len(offspring), generation, spent.evaluations))
+        return offspring[:2]
+
+    toolbox.register("choose", choose)
+    run(iris, toolbox, max_generations=3)
+    assert seen == [(19, 1, 0), (19, 2, 2), (19, 3, 4)]
 
 
 def test_bad_arguments_are_named(iris):
@@ -201,7 +367,9 @@ def test_the_front_holds_the_best_of_each_size(iris, algorithm):
             size = len(individual)
             seen[size] = max(seen.get(size, 0.0), individual.quality)
 
-    toolbox = make_toolbox(iris, refinement="tao", algorithm=algorithm, random_state=1)
+    toolbox = make_toolbox(
+        iris, refinement="tao", variation=Variation(algorithm=algorithm), random_state=1
+    )
     front = run(iris, toolbox, callbacks=[look]).pareto_front
     best, expected = 0.0, []
     for size in sorted(seen):
@@ -213,7 +381,7 @@ def test_the_front_holds_the_best_of_each_size(iris, algorithm):
 
 
 def test_two_objectives_keep_the_best_of_both(iris):
-    toolbox = make_toolbox(iris, algorithm="nsga2", random_state=1)
+    toolbox = make_toolbox(iris, variation=Variation(algorithm="nsga2"), random_state=1)
     sizes, qualities = [], []
 
     def look(state):
@@ -232,7 +400,7 @@ def test_outcomes_are_those_of_the_generation(iris):
         toolbox = make_toolbox(
             iris,
             refinement=Refinement("tao", probability=0.5, max_evaluations=10),
-            algorithm=algorithm,
+            variation=Variation(algorithm=algorithm),
             random_state=1,
         )
         result = run(iris, toolbox)
@@ -280,13 +448,13 @@ def test_individuals_of_ones_own_keep_their_kind_of_fitness(iris):
 
 def test_tests_on_many_features_count_as_nodes(iris):
     """Where size is an objective of its own."""
-    options = {"size_penalty": 0.01, "algorithm": "nsga2", "random_state": 1}
+    options = {"size_penalty": 0.01, "variation": Variation(algorithm="nsga2"), "random_state": 1}
     toolbox = make_toolbox(iris, weight_penalty=0.03, **options)
     individual = next(one for one in toolbox.population(n=8) if len(one) > 1)
-    individual.replace([np.ones_like(individual.weights), *individual.nodes()[1:]])
+    individual.weights = np.ones_like(individual.weights)
     n_tests = (len(individual) - 1) // 2
     assert toolbox.evaluate(individual)[1] == pytest.approx(len(individual) + 3 * n_tests)
-    with pytest.raises(ValueError, match=r"weight_penalty=0.03.* allowed is 0.0"):
+    with pytest.raises(ValueError, match=r"weight_penalty=0.03.*0.0 is allowed"):
         make_toolbox(iris, weight_penalty=0.03, **options | {"size_penalty": 0.0})
 
 
@@ -302,7 +470,12 @@ def without_seconds(logbook):
 def test_a_run_that_stopped_goes_on_as_if_it_had_not(iris, refinement, stop):
     limits = {"max_generations": 12}
     toolboxes = [
-        make_toolbox(iris, refinement=refinement, keep_duplicates=stop % 2 == 0, random_state=stop)
+        make_toolbox(
+            iris,
+            refinement=refinement,
+            variation=Variation(keep_duplicates=stop % 2 == 0),
+            random_state=stop,
+        )
         for _ in range(2)
     ]
     whole = evolve(toolboxes[0].population(n=20), toolboxes[0], **limits)

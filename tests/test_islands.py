@@ -2,9 +2,12 @@
 
 import multiprocessing
 import os
+import pickle
 import signal
+import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import nullcontext
 from functools import partial
 
 import numpy as np
@@ -15,9 +18,10 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from evotree import Dataset, evolve, make_toolbox, to_frame
+from evotree.engine import history
 from evotree.engine.evolution import CallbackError, start
 from evotree.engine.history import make_statistics
-from evotree.engine.islands import emigrants, evolve_islands, island_seeds, migrate
+from evotree.engine.islands import emigrants, evolve_islands, island_seeds, join, migrate
 
 SPAWN = multiprocessing.get_context("spawn")
 
@@ -28,7 +32,7 @@ def iris():
 
 
 def make_toolboxes(dataset, n=3, seed=0, **options):
-    options = {"refinement": "tao", "keep_duplicates": False} | options
+    options = {"refinement": "tao"} | options
     return [make_toolbox(dataset, random_state=s, **options) for s in island_seeds(seed, n)]
 
 
@@ -152,14 +156,6 @@ def test_limits_and_callbacks(iris):
     assert (stopped.stop_reason, stopped.generation, seen) == ("callback", 10, [5, 10])
     assert run(iris, max_generations=0).generation == 0
     assert run(iris, max_generations=100, patience=10).stop_reason == "patience"
-    limited = run(iris, max_generations=10**6, migration_interval=10**6, time_limit=0.3)
-    assert limited.stop_reason == "time_limit" and limited.seconds < 5.0
-
-    with ThreadPoolExecutor(1) as executor:  # the islands wait for each other
-        limits = {"max_generations": 10**6, "migration_interval": 10**6, "time_limit": 0.5}
-        limited = run(iris, n=6, executor=executor, **limits)
-    assert limited.stop_reason == "time_limit" and limited.seconds < 1.5
-    assert len(limited.islands) == 6
 
     def fail(_):
         raise LookupError
@@ -170,6 +166,83 @@ def test_limits_and_callbacks(iris):
     for options in ({"migration_interval": 0}, {"migration_size": -1}, {"topology": "star"}):
         with pytest.raises(ValueError, match=next(iter(options))):
             run(iris, **options)
+
+
+@pytest.mark.parametrize("n_threads", [0, 1])
+def test_time_is_one_for_all_islands(iris, monkeypatch, n_threads):
+    """Also where they wait for each other: each of the six has its share, or what is left."""
+    now, islands = [100.0], 6
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(time, "time", lambda: now[0])
+    toolboxes = make_toolboxes(iris, islands, refinement=None)
+
+    def take_time(generation, n, make_streams):
+        now[0] += 1.0
+        return make_streams(generation, n)
+
+    for toolbox in toolboxes:
+        toolbox.register("streams", partial(take_time, make_streams=toolbox.streams))
+    limits = {"max_generations": 10**6, "migration_interval": 10**6, "time_limit": 60.0}
+    with ThreadPoolExecutor(1) if n_threads else nullcontext() as executor:
+        limited = evolve_islands(toolboxes, executor=executor, population_size=4, **limits)
+    assert limited.stop_reason == "time_limit" and len(limited.islands) == islands
+    assert 60.0 <= limited.seconds <= 60.0 + islands
+
+
+class Recorder(Executor):
+    """Runs what it is given at once, in a copy, and records how it was given."""
+
+    def __init__(self):
+        self.n_records = []
+
+    def submit(self, function, epoch):
+        self.n_records.append(len(epoch.run.logbook) if epoch.run else 0)
+        future = Future()
+        function, epoch = pickle.loads(pickle.dumps((function, epoch)))
+        future.set_result(pickle.loads(pickle.dumps(function(epoch))))
+        return future
+
+
+def test_no_more_travels_than_is_needed(iris, alone):
+    recorder = Recorder()
+    assert_same(alone, run(iris, executor=recorder))
+    assert recorder.n_records == [0] * 9
+
+
+def test_joint_records_are_written_once(iris, monkeypatch):
+    n_written, join_records = [], history.join_records
+    monkeypatch.setattr(
+        history, "join_records", lambda *given: n_written.append(1) or join_records(*given)
+    )
+    joint = run(iris, max_generations=30)
+    assert len(joint.logbook) == len(n_written) == 31
+    rest = run(iris, islands=joint.islands, max_generations=40)
+    assert len(rest.logbook) == 41 and len(n_written) == 31 + 41
+
+
+def test_islands_that_are_behind_catch_up(iris):
+    """As where time has stopped some of them earlier than others."""
+    whole = run(iris, n=2, max_generations=8, migration_size=0)
+    ahead = run(iris, n=2, max_generations=6, migration_size=0)
+    behind = run(iris, n=2, max_generations=3, migration_size=0)
+    mixed = [ahead.islands[0], behind.islands[1]]
+    assert join(mixed).logbook.select("gen") == list(range(7))
+    rest = run(iris, n=2, islands=mixed, max_generations=8, migration_size=0)
+    assert_same(whole, rest)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_an_interrupt_in_the_last_epoch_is_not_lost(iris, keep):
+    def press(state):
+        if state.generation == 12:
+            signal.raise_signal(signal.SIGINT)
+
+    if keep:
+        kept = run(iris, callbacks=[press], keep_on_interrupt=True)
+        assert (kept.stop_reason, kept.generation) == ("interrupt", 12)
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            run(iris, callbacks=[press])
 
 
 def kill_once(path, home, individual, evaluate):
@@ -205,3 +278,36 @@ def test_errors_of_operators_are_raised(iris):
     toolboxes[1].register("evaluate", divmod, 1)
     with ThreadPoolExecutor(2) as executor, pytest.raises(TypeError):
         evolve_islands(toolboxes, executor=executor)
+
+
+@pytest.mark.parametrize("executor", ["processes", "broken"])
+def test_errors_of_the_executor_are_raised(iris, executor):
+    """A worker that died is another matter."""
+
+    class Broken(Executor):
+        def submit(self, *_):
+            raise RuntimeError("cannot schedule new futures")
+
+    toolboxes = make_toolboxes(iris)
+    if executor == "broken":
+        with pytest.raises(RuntimeError, match="cannot schedule"):
+            evolve_islands(toolboxes, executor=Broken())
+        return
+    toolboxes[1].register("evaluate", lambda one: (one.quality,))
+    with ProcessPoolExecutor(1, SPAWN) as processes, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises((pickle.PicklingError, AttributeError), match="pickle") as caught:
+            evolve_islands(toolboxes, executor=processes)
+    assert "functions of a module" in "".join(caught.value.__notes__)
+
+
+def raise_lookup(individual):
+    raise LookupError(len(individual))
+
+
+def test_errors_of_operators_say_where_they_were_raised(iris):
+    toolboxes = make_toolboxes(iris)
+    toolboxes[1].register("evaluate", raise_lookup)
+    with ProcessPoolExecutor(1, SPAWN) as processes, pytest.raises(LookupError) as caught:
+        evolve_islands(toolboxes, executor=processes)
+    assert "raise_lookup" in str(caught.value.__cause__)

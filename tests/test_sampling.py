@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from evotree import evolve, make_toolbox
 from evotree.dataset import Dataset
+from evotree.engine.config import Variation
 from evotree.engine.sampling import (
     GROWTH,
     GrowingSample,
@@ -15,6 +16,7 @@ from evotree.engine.sampling import (
     strata_of,
     stratified_order,
 )
+from evotree.operators.initialization.resampling import blur
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams
 from tests.strategies import assert_sound, datasets, seeds
@@ -79,6 +81,27 @@ def test_samples_are_nested_parts_of_the_rows(dataset, max_samples, seed):
         kept = rows
 
 
+def test_other_rows_of_the_same_number_are_other_rows():
+    """Noisy copies may be as many as those of a sample before."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    whole = Dataset.from_arrays(X, (X @ [1.0, 2.0, 0.0] > 0.3) + (X[:, 2] > 1.0).astype(int))
+    part = whole.take(np.arange(200))
+    streams = make_streams(0, 0, 2)
+    before, after = blur(part, 0.5, 2, streams[0]), blur(whole, 0.5, 1, streams[1])
+    assert before.X.shape == after.X.shape
+    toolboxes = [make_toolbox(rows, random_state=1) for rows in (before, after)]
+    run = evolve(toolboxes[0].population(n=20), toolboxes[0], max_generations=5)
+    population = run.population
+    move(run, before, toolboxes[0])
+    assert run.population is population
+    move(run, after, toolboxes[1])
+    for one in (*run.population, *run.hall_of_fame, *run.pareto_front):
+        assert_sound(one, after)
+    for one in (*run.population, *run.hall_of_fame):
+        assert one.fitness.values == pytest.approx(toolboxes[1].evaluate(one))
+
+
 @pytest.mark.parametrize("algorithm", ["penalized", "nsga2"])
 def test_a_run_that_moves_is_evaluated_on_the_other_rows(algorithm):
     rng = np.random.default_rng(0)
@@ -86,7 +109,8 @@ def test_a_run_that_moves_is_evaluated_on_the_other_rows(algorithm):
     whole = Dataset.from_arrays(X, (X @ [1.0, 2.0, 0.0] > 0.3) + (X[:, 2] > 1.0).astype(int))
     part = whole.take(np.arange(0, 400, 5))
     before, after = (
-        make_toolbox(rows, random_state=1, algorithm=algorithm) for rows in (part, whole)
+        make_toolbox(rows, random_state=1, variation=Variation(algorithm=algorithm))
+        for rows in (part, whole)
     )
     run = evolve(before.population(n=20), before, max_generations=8)
     trees = [(one.weights, one.thresholds, one.subtree_size) for one in run.population]

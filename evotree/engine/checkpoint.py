@@ -7,25 +7,43 @@ from its file reaches the end that it would have reached without.
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
-import tokenize
+import math
+import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from deap import base, tools
 
 from evotree.dataset import Dataset
 from evotree.engine.evolution import Evolution
+from evotree.engine.history import CHAPTERS, ORIGIN, REFINEMENT, make_logbook
 from evotree.engine.islands import Archipelago
-from evotree.engine.run_state import ARRAYS, RunLoader, TreeArrays, describe_run
 from evotree.files import PathLike, check_writable, write_whole
+from evotree.fitness.objectives import FitnessQualitySize
+from evotree.individual import FitnessMax, Individual, Outcome, set_fitness
+from evotree.operators.refinement.policy import Spent
+from evotree.operators.structure.rebuild import checked_arrays
+from evotree.operators.structure.splice import make_individual
 
-FORMAT, VERSION = "evotree checkpoint", 1
+FORMAT, VERSION = "evotree checkpoint", 2
+
+ARRAYS = {"weights": np.float64, "thresholds": np.float64, "subtree_size": np.int32}
+"""The arrays of trees, and their types."""
+
+KINDS: Mapping[str, type[base.Fitness]] = {
+    kind.__name__: kind for kind in (FitnessMax, FitnessQualitySize)
+}
+"""Kinds of fitness that can be kept."""
+
+_HEADER = re.compile(
+    rb"\{'descr': '([<>|][a-z]\d)', 'fortran_order': False, 'shape': \((\d+),(?: (\d+))?\), \} *\n"
+)
+_LONGEST = 200  # characters of the reason why a file is refused
 
 
 @dataclass(frozen=True)
@@ -45,14 +63,8 @@ class Checkpoint:
 
 
 def fingerprint(dataset: Dataset) -> str:
-    """Return a checksum of the rows, targets and weights of a data set, and of its features."""
-    digest = hashlib.sha256()
-    for array in (dataset.X, dataset.y, dataset.sample_weight, dataset.mean, dataset.scale):
-        digest.update(f"{array.dtype.str}{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-    digest.update(json.dumps([*map(str, dataset.feature_names)]).encode())
-    digest.update(json.dumps([*map(str, dataset.classes.tolist())]).encode())
-    return digest.hexdigest()
+    """Return the checksum by which a data set is known again (`Dataset.fingerprint`)."""
+    return dataset.fingerprint
 
 
 # ---- writing -------------------------------------------------------------------------------------
@@ -94,6 +106,72 @@ def save_checkpoint(
     text = json.dumps(state, default=_plain)
     content["state"] = np.frombuffer(text.encode(), dtype=np.uint8)
     write_whole(path, lambda file: np.savez(file, **content))
+
+
+@dataclass
+class TreeArrays:
+    """Arrays of trees, each held once, however many trees share it."""
+
+    held: dict[str, list[np.ndarray]] = field(default_factory=lambda: {k: [] for k in ARRAYS})
+    place: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    def add(self, name: str, array: np.ndarray) -> int:
+        """Return the place of an array."""
+        key = name, id(array)
+        if key not in self.place:
+            self.place[key] = len(self.held[name])
+            self.held[name].append(array)
+        return self.place[key]
+
+    def flat(self) -> dict[str, np.ndarray]:
+        """Return the arrays one after the other, and where each begins."""
+        found = {}
+        for name, arrays in self.held.items():
+            found[name] = np.concatenate(arrays)
+            found[f"{name}_start"] = np.cumsum([0, *map(len, arrays)], dtype=np.int64)
+        return found
+
+
+def describe_run(run: Evolution, arrays: TreeArrays) -> dict[str, Any]:
+    """Return a run as plain data; the arrays of its trees are added to `arrays`."""
+
+    def all_of(members: Sequence[Individual]) -> list[dict[str, Any]]:
+        return [_describe(one, arrays) for one in members]
+
+    return {
+        "population": all_of(run.population),
+        "hall_of_fame": all_of(run.hall_of_fame.items),
+        "hall_of_fame_size": run.hall_of_fame.maxsize,
+        "pareto_front": all_of(run.pareto_front.items),
+        "logbook": list(run.logbook),
+        "chapters": {
+            name: list(chapter) for name, chapter in run.logbook.chapters.items() if chapter
+        },
+        "spent": list(run.spent),
+        "generation": run.generation,
+        "seconds": run.seconds,
+        "compile_seconds": run.compile_seconds,
+        "best_fitness": list(run.best_fitness),
+        "last_improvement": run.last_improvement,
+        "origins": run.origins,
+    }
+
+
+def _describe(individual: Individual, arrays: TreeArrays) -> dict[str, Any]:
+    kind = type(individual.fitness)
+    if KINDS.get(kind.__name__) is not kind:
+        raise ValueError(
+            f"a fitness of the kind {kind.__name__} cannot be kept: known are {', '.join(KINDS)}."
+        )
+    stream = individual.stream
+    return {
+        "nodes": [arrays.add(name, getattr(individual, name)) for name in ARRAYS],
+        "kind": kind.__name__,
+        "fitness": list(individual.fitness.wvalues),
+        "stream": None if stream is None else int(stream[0]),
+        "origin": individual.origin,
+        "outcome": None if individual.outcome is None else list(individual.outcome),
+    }
 
 
 def _plain(value: Any) -> Any:
@@ -160,7 +238,7 @@ def load_checkpoint(path: PathLike, dataset: Dataset) -> Checkpoint:
         if state["data"] != fingerprint(dataset):
             raise _Refused("is a checkpoint of other rows")
         load = RunLoader(arrays, dataset)
-        runs = [load.run(data) for data in state["runs"]]
+        runs = [load.run(data, of_island=len(state["runs"]) > 1) for data in state["runs"]]
         settings = dict(state["settings"])
     if not runs:
         raise ValueError(f"{path} holds no run.")
@@ -179,7 +257,7 @@ def _telling(path: PathLike) -> Iterator[None]:
     try:
         yield
     except _Refused as refused:
-        raise ValueError(f"{path} {refused}.") from None
+        raise ValueError(f"{path} {_shortened(str(refused))}.") from None
     except (
         ArithmeticError,
         AttributeError,
@@ -189,13 +267,16 @@ def _telling(path: PathLike) -> Iterator[None]:
         NotImplementedError,
         OSError,
         RecursionError,
-        SyntaxError,
         TypeError,
         ValueError,
-        tokenize.TokenError,
         zipfile.BadZipFile,
     ) as error:
-        raise ValueError(f"{path} is no checkpoint, or is torn: {error!r}.") from error
+        reason = _shortened(repr(error))
+        raise ValueError(f"{path} is no checkpoint, or is torn: {reason}.") from error
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def _read(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -216,15 +297,135 @@ def _read(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 
 
 def _read_array(content: bytes) -> np.ndarray:
-    """Return an array that is announced to be as long as what follows."""
-    file = io.BytesIO(content)
-    version = np.lib.format.read_magic(file)
-    if version != (1, 0):
-        raise ValueError(f"an array of version {version}")
-    shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
-    if dtype.hasobject or is_fortran:
-        raise ValueError(f"an array of {shape} {dtype}")
-    return np.frombuffer(content, dtype, offset=file.tell()).reshape(shape)
+    """Return an array of numbers that is announced to be as long as what follows.
+
+    Only headers as NumPy writes them are read; its own reader parses them as Python.
+    """
+    if content[:8] != b"\x93NUMPY\x01\x00":
+        raise ValueError("an array of another format")
+    start = 10 + int.from_bytes(content[8:10], "little")
+    header = _HEADER.fullmatch(content[10:start])
+    if header is None:
+        raise ValueError(f"an array with the header {content[10:start]!r}")
+    dtype, *shape = header.groups()
+    array = np.frombuffer(content, np.dtype(dtype.decode()), offset=start)
+    return array.reshape([int(length) for length in shape if length is not None])
+
+
+class RunLoader:
+    """Makes runs of what a file holds.
+
+    Parameters
+    ----------
+    arrays : mapping of str to ndarray
+        What `TreeArrays.flat` returned.
+    dataset : Dataset
+        The rows that the runs evolve on.
+
+    Raises
+    ------
+    ArithmeticError, AttributeError, LookupError, TypeError, ValueError
+        If the arrays, or later the data, are not as they were written.
+    """
+
+    def __init__(self, arrays: Mapping[str, np.ndarray], dataset: Dataset) -> None:
+        self.dataset = dataset
+        self.held: list[list[np.ndarray]] = []
+        for name, dtype in ARRAYS.items():
+            flat, start = arrays[name], arrays[f"{name}_start"]
+            if flat.dtype != dtype or start.dtype != np.int64 or start.ndim != 1:
+                raise ValueError(f"{name} is of type {flat.dtype}")
+            bounds = start.tolist()
+            if bounds[0] != 0 or bounds[-1] != len(flat) or bounds != sorted(bounds):
+                raise ValueError(f"{name}_start does not part {name}")
+            parts = zip(bounds[:-1], bounds[1:], strict=True)
+            self.held.append([flat[a:b].copy() for a, b in parts])
+        self.made: dict[tuple[int, ...], Individual] = {}
+
+    def individual(self, data: Mapping[str, Any]) -> Individual:
+        """Make one individual; equal trees share their arrays as before."""
+        places = tuple(data["nodes"])
+        if places not in self.made:
+            if any(not isinstance(at, int) or at < 0 for at in places):
+                raise ValueError(f"nodes={places!r}")
+            nodes = [arrays[at] for arrays, at in zip(self.held, places, strict=True)]
+            checked = checked_arrays(*nodes)
+            if checked[0].shape[1] != self.dataset.X.shape[1]:
+                raise ValueError(f"weights of shape {checked[0].shape}")
+            made = make_individual(self.dataset, *checked)
+            if len(made) == len(checked[0]):
+                # Some arrays may be shared with others, by which clones are known.
+                made.weights, made.thresholds, made.subtree_size = nodes
+            self.made[places] = made
+        one = self.made[places].clone()
+        one.fitness = KINDS[data["kind"]]()
+        if data["fitness"]:
+            weighted = zip(data["fitness"], one.fitness.weights, strict=True)
+            set_fitness(one, tuple(_number(value) / weight for value, weight in weighted))
+        if data["stream"] is not None:
+            one.stream = np.array([data["stream"]], dtype=np.uint64)
+        one.origin = str(data["origin"])
+        if data["outcome"] is not None:
+            operator, gain, seconds = data["outcome"]
+            one.outcome = Outcome(str(operator), float(gain), float(seconds))
+        return one
+
+    def run(self, data: Mapping[str, Any], of_island: bool) -> Evolution:
+        """Make one run; the records of islands are those that `join` reads."""
+        population = [self.individual(one) for one in data["population"]]
+        if len(population) < 2 or not all(one.fitness.wvalues for one in population):
+            raise ValueError(f"a population of {len(population)} individuals")
+        run = Evolution(population)
+        if data["hall_of_fame_size"] < len(data["hall_of_fame"]):
+            raise ValueError(f"a hall of fame of {data['hall_of_fame_size']}")
+        run.hall_of_fame = tools.HallOfFame(int(data["hall_of_fame_size"]))
+        run.hall_of_fame.items[:] = [self.individual(one) for one in data["hall_of_fame"]]
+        run.hall_of_fame.keys[:] = [one.fitness for one in reversed(run.hall_of_fame.items)]
+        run.pareto_front.restore([self.individual(one) for one in data["pareto_front"]])
+        run.logbook = _logbook(data["logbook"], data["chapters"], of_island)
+        evaluations, seconds = data["spent"]
+        run.spent = Spent(int(evaluations), _number(seconds))
+        run.generation, run.seconds = int(data["generation"]), _number(data["seconds"])
+        run.compile_seconds = _number(data["compile_seconds"])
+        run.best_fitness = tuple(_number(value) for value in data["best_fitness"])
+        if len(run.best_fitness) != len(run.best.fitness.wvalues):
+            raise ValueError(f"best_fitness={run.best_fitness!r}")
+        run.last_improvement = int(data["last_improvement"])
+        run.origins = [str(name) for name in data["origins"]]
+        if not 0 <= run.last_improvement <= run.generation == len(run.logbook) - 1:
+            raise ValueError(f"generation {run.generation} of {len(run.logbook)} records")
+        return run
+
+
+def _number(value: Any) -> float:
+    """Return a finite number."""
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{value!r} in the place of a number")
+    return float(value)
+
+
+def _logbook(
+    records: Sequence[Any], chapters: Mapping[str, Sequence[Any]], of_island: bool
+) -> tools.Logbook:
+    """Return a logbook; what others than its user read of it is checked."""
+    numbers: dict[str, Any] = dict.fromkeys(CHAPTERS, ("best", "mean", "std") if of_island else ())
+    if of_island and not chapters.keys() >= set(CHAPTERS):
+        raise ValueError(f"an island with the chapters {list(chapters)}")
+    logbook = make_logbook()
+    for gen, record in enumerate(records):
+        if [_number(record[name]) for name in ("gen", "nevals", "diversity", "seconds")][0] != gen:
+            raise ValueError(f"{record['gen']!r} in the place of generation {gen}")
+        logbook.append(dict(record))
+    for name, rows in chapters.items():
+        if len(rows) != len(records):
+            raise ValueError(f"the chapter {name} has {len(rows)} records")
+        for row, record in zip(rows, records, strict=True):
+            # DEAP repeats in each chapter what a record says of the whole population.
+            own = row.keys() - record.keys() if name in (ORIGIN, REFINEMENT) else ()
+            for number in (*own, *numbers.get(name, ())):
+                _number(row[number])
+            logbook.chapters[name].append(dict(row))
+    return logbook
 
 
 # ---- as a callback -------------------------------------------------------------------------------

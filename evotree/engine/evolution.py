@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from deap import base, tools
 
+from evotree._jit import compile_seconds
 from evotree.engine.generation import best_first, evaluate_invalid, next_generation, refiner_names
 from evotree.engine.history import (
     ORIGIN,
@@ -47,7 +48,9 @@ class Evolution:
     generation : int
         Number of the present generation; the first population is generation 0.
     seconds : float
-        How long the run has taken so far.
+        How long the run has taken so far, by the clock on the wall.
+    compile_seconds : float
+        For how long of these kernels were compiled or read from the cache.
     best_fitness : tuple of float
         Weighted values of the best fitness so far; empty before the first generation.
     last_improvement : int
@@ -66,6 +69,7 @@ class Evolution:
     spent: Spent = NOTHING_SPENT
     generation: int = 0
     seconds: float = 0.0
+    compile_seconds: float = 0.0
     best_fitness: tuple[float, ...] = ()
     last_improvement: int = 0
     origins: list[str] = field(default_factory=list)
@@ -123,8 +127,9 @@ def start(
     ValueError
         If the population has fewer than two individuals.
     """
-    begin = time.perf_counter()
-    run = Evolution(list(population))
+    run = Evolution([])
+    clock = _Clock(run)
+    run.population = list(population)
     if len(run.population) < 2:
         raise ValueError(f"population has {len(run.population)} individuals: at least 2 mate.")
     if hall_of_fame is not None:
@@ -132,8 +137,7 @@ def start(
     run.origins = sorted(set(map(origin_of, run.population)))
     n_evaluations = evaluate_invalid(run.population, toolbox)
     best_first(run.population)
-    run.seconds = time.perf_counter() - begin
-    _record(run, toolbox, stats, n_evaluations, [])
+    _record(run, toolbox, stats, n_evaluations, [], clock)
     return run
 
 
@@ -156,14 +160,26 @@ def advance(
     stats : deap.tools.Statistics or MultiStatistics
         What the logbook records.
     """
-    begin = time.perf_counter() - run.seconds
+    clock = _Clock(run)
     run.population, n_evaluations, refined = next_generation(
         run.population, toolbox, run.generation + 1, crossover_probability, run.spent
     )
     run.spent = run.spent.plus(refined)
     run.generation += 1
-    run.seconds = time.perf_counter() - begin
-    _record(run, toolbox, stats, n_evaluations, refined)
+    _record(run, toolbox, stats, n_evaluations, refined, clock)
+
+
+class _Clock:
+    """The clocks of a run, which go on from where they stand."""
+
+    def __init__(self, run: Evolution) -> None:
+        self.run = run
+        self.begin = time.perf_counter() - run.seconds
+        self.begin_compiling = compile_seconds() - run.compile_seconds
+
+    def set(self) -> None:
+        self.run.seconds = time.perf_counter() - self.begin
+        self.run.compile_seconds = compile_seconds() - self.begin_compiling
 
 
 def _record(
@@ -172,20 +188,26 @@ def _record(
     stats: tools.Statistics | tools.MultiStatistics,
     n_evaluations: int,
     refined: Sequence[Individual],
+    clock: _Clock,
 ) -> None:
     """Keep what is best of the present generation, and write it down."""
     if run.best.fitness.wvalues > run.best_fitness:
         run.best_fitness, run.last_improvement = run.best.fitness.wvalues, run.generation
     run.hall_of_fame.update(run.population)
     run.pareto_front.update(run.population)
+    record = {
+        ORIGIN: origin_shares(run.population, run.origins),
+        **refinement_record(refined, refiner_names(toolbox)),
+        **stats.compile(run.population),
+    }
+    kinds = diversity(run.population)
+    clock.set()
     run.logbook.record(
         gen=run.generation,
         nevals=n_evaluations,
-        diversity=diversity(run.population),
+        diversity=kinds,
         seconds=run.seconds,
-        **{ORIGIN: origin_shares(run.population, run.origins)},
-        **refinement_record(refined, refiner_names(toolbox)),
-        **stats.compile(run.population),
+        **record,
     )
 
 
@@ -213,6 +235,8 @@ def evolve(
         From `make_toolbox`; with the entries ``streams``, ``select``, ``clone``, ``mate``,
         ``mutate``, ``evaluate`` and ``map``, and perhaps ``choose`` and ``refine``, and
         ``replace(parents, offspring) -> list``, which picks the next generation from both.
+        ``choose(offspring, generation, spent) -> list`` says which offspring are refined, `spent`
+        being what the refinements have taken so far.
     crossover_probability : float in [0, 1], default=0.2
         Chance that two parents mate.
     max_generations : int, at least 0, default=1000
@@ -242,7 +266,8 @@ def evolve(
     CallbackError
         If a callback fails; it has the run.
     ValueError
-        If the population has fewer than two individuals, or a callback is not callable.
+        If the population has fewer than two individuals, a callback is not callable, or
+        ``evaluate`` returns anything but as many finite numbers as there are objectives.
 
     References
     ----------
@@ -262,14 +287,15 @@ def evolve(
             wish = call_all(callbacks, run)
         while True:
             run.stop_reason = wish or limit_reached(run, max_generations, patience, time_limit)
-            if not run.stop_reason and interrupted():
-                run.stop_reason = "interrupt"
-            if run.stop_reason:
+            if run.stop_reason or interrupted():
                 break
             advance(run, toolbox, crossover_probability, stats)
             wish = call_all(callbacks, run)
-    if run.stop_reason == "interrupt" and not keep_on_interrupt:
-        raise KeyboardInterrupt
+    # Also where a limit has stopped the run, a wish to stop all that goes on must not be lost.
+    if interrupted():
+        run.stop_reason = "interrupt"
+        if not keep_on_interrupt:
+            raise KeyboardInterrupt
     return run
 
 
@@ -293,14 +319,14 @@ def call_all(callbacks: Sequence[Callback], run: Evolution) -> str:
     CallbackError
         If one of them fails.
     """
-    begin = time.perf_counter() - run.seconds
+    clock = _Clock(run)
     try:
         # Numbers and the like that functions return by the way are no wishes.
         answers = [callback(run) for callback in callbacks]
     except Exception as error:
         run.stop_reason = "callback_error"
         raise CallbackError(run) from error
-    run.seconds = time.perf_counter() - begin
+    clock.set()
     wishes = [bool(answer) for answer in answers if isinstance(answer, bool | np.bool_)]
     return "callback" if any(wishes) else ""
 

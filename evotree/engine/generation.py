@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from evotree.individual import set_fitness
 from evotree.operators.refinement.policy import NOTHING_SPENT, Spent
 from evotree.rng import uniform
 
@@ -55,11 +56,17 @@ def breed(
 
 
 def evaluate_invalid(individuals: Iterable[Individual], toolbox: base.Toolbox) -> int:
-    """Evaluate the individuals whose fitness is not valid; return how many there were."""
+    """Evaluate the individuals whose fitness is not valid; return how many there were.
+
+    Raises
+    ------
+    ValueError
+        If ``evaluate`` returns anything but as many finite numbers as there are objectives.
+    """
     n_evaluations = 0
     for individual in individuals:
         if not individual.fitness.wvalues:
-            individual.fitness.values = toolbox.evaluate(individual)
+            set_fitness(individual, toolbox.evaluate(individual))
             n_evaluations += 1
     return n_evaluations
 

@@ -146,11 +146,17 @@ def to_frame(logbook: tools.Logbook) -> pd.DataFrame:
     return frame
 
 
-def join_logbooks(logbooks: Sequence[tools.Logbook], sizes: Sequence[int]) -> tools.Logbook:
-    """Return one record a generation for several populations seen as one.
+def append_logbook(logbook: tools.Logbook, later: tools.Logbook) -> None:
+    """Append the records of later generations to a logbook."""
+    logbook.extend(later)
+    for name, chapter in later.chapters.items():
+        logbook.chapters[name].extend(chapter)
 
-    Numbers of evaluations and of refinements are sums, means and deviations those of all members,
-    the best is that of the fittest population, seconds are those of the slowest.
+
+def join_logbooks(
+    logbooks: Sequence[tools.Logbook], sizes: Sequence[int], joint: tools.Logbook, first: int
+) -> None:
+    """Write the records of several populations seen as one, from a generation on.
 
     Parameters
     ----------
@@ -158,25 +164,35 @@ def join_logbooks(logbooks: Sequence[tools.Logbook], sizes: Sequence[int]) -> to
         One for each population; some may have fewer records.
     sizes : sequence of int
         How many members each population has.
-
-    Returns
-    -------
-    deap.tools.Logbook
-        As many records as the longest has.
+    joint : deap.tools.Logbook
+        Its records before `first` stay, the others are written: as many as the longest has.
+    first : int
+        The generation.
     """
-    joint = make_logbook()
-    for gen in range(max(map(len, logbooks))):
-        present = [k for k, logbook in enumerate(logbooks) if len(logbook) > gen]
-        weights = [sizes[k] for k in present]
-        rows = [logbooks[k][gen] for k in present]
-        joint.record(
-            gen=gen,
-            nevals=sum(row["nevals"] for row in rows),
-            diversity=_weighted_mean([row["diversity"] for row in rows], weights),
-            seconds=max(row["seconds"] for row in rows),
-            **_join_chapters([logbooks[k].chapters for k in present], gen, weights),
-        )
-    return joint
+    for book in (joint, *joint.chapters.values()):
+        list.__delitem__(book, slice(first, None))
+    for gen in range(first, max(map(len, logbooks))):
+        joint.record(**join_records(logbooks, sizes, gen))
+
+
+def join_records(
+    logbooks: Sequence[tools.Logbook], sizes: Sequence[int], gen: int
+) -> dict[str, Any]:
+    """Return the record of a generation of several populations seen as one.
+
+    Numbers of evaluations and of refinements are sums, means and deviations those of all members,
+    the best is that of the fittest population, seconds are those of the slowest.
+    """
+    present = [k for k, logbook in enumerate(logbooks) if len(logbook) > gen]
+    weights = [sizes[k] for k in present]
+    rows = [logbooks[k][gen] for k in present]
+    return {
+        "gen": gen,
+        "nevals": sum(row["nevals"] for row in rows),
+        "diversity": _weighted_mean([row["diversity"] for row in rows], weights),
+        "seconds": max(row["seconds"] for row in rows),
+        **_join_chapters([logbooks[k].chapters for k in present], gen, weights),
+    }
 
 
 def _join_chapters(

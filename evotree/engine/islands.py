@@ -14,20 +14,26 @@ from __future__ import annotations
 import math
 import os
 import signal
+import sys
 import threading
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from deap import base, tools
 
 from evotree.engine.evolution import Callback, Evolution, advance, call_all, limit_reached, start
 from evotree.engine.generation import best_first
-from evotree.engine.history import join_logbooks, make_statistics
+from evotree.engine.history import (
+    append_logbook,
+    join_logbooks,
+    make_logbook,
+    make_statistics,
+)
 from evotree.engine.interrupt import interrupt_as_flag
 from evotree.individual import Individual
 from evotree.operators.refinement.policy import Spent
@@ -48,7 +54,7 @@ class Epoch(NamedTuple):
     toolbox : deap.base.Toolbox
         The operators, with the island's own seed.
     run : Evolution or None
-        The island so far; None before its first population.
+        The island so far, without its records; None before its first population.
     population_size : int
         Size of the first population.
     until : int
@@ -83,9 +89,12 @@ class Archipelago(Evolution):
     ----------
     islands : list of Evolution
         The islands.
+    n_joint : int
+        For how many generations all islands have records; their joint ones change no more.
     """
 
     islands: list[Evolution] = field(default_factory=list)
+    n_joint: int = 0
 
 
 # ---- one epoch -----------------------------------------------------------------------------------
@@ -130,14 +139,6 @@ def run_epoch(epoch: Epoch) -> Evolution:
         return run
 
 
-def _attempt(epoch: Epoch) -> Evolution | Exception:
-    """Return what the epoch raises, so that what a future raises is the executor's fault."""
-    try:
-        return run_epoch(epoch)
-    except Exception as error:
-        return error
-
-
 def _one_after_the_other(epochs: Sequence[Epoch]) -> Iterator[Evolution]:
     """Advance islands here; each has an equal share of the time that is left."""
     begin = time.perf_counter()
@@ -163,6 +164,11 @@ def run_epochs(epochs: Sequence[Epoch], executor: Executor | None) -> list[Evolu
     list of Evolution
         The islands afterwards.
 
+    Raises
+    ------
+    Exception
+        What an operator raises, or the executor but for the loss of a worker.
+
     Warns
     -----
     RuntimeWarning
@@ -170,32 +176,51 @@ def run_epochs(epochs: Sequence[Epoch], executor: Executor | None) -> list[Evolu
     """
     if executor is None:
         return list(_one_after_the_other(epochs))
-    futures: list[Any] = []
-    for epoch in epochs:
-        try:
-            futures.append(executor.submit(_attempt, epoch))
-        except RuntimeError:  # broken, or shut down
-            futures.append(None)
+    futures = [_submit(executor, epoch) for epoch in epochs]
     found, n_lost = [], 0
-    for epoch, future in zip(epochs, futures, strict=True):
-        try:
-            if future is None:
-                raise RuntimeError
-            outcome = future.result()
-        except Exception:
-            n_lost += 1
-            outcome = run_epoch(epoch)
-        if isinstance(outcome, Exception):
-            raise outcome
-        found.append(outcome)
+    try:
+        for epoch, future in zip(epochs, futures, strict=True):
+            try:
+                found.append(future.result())
+            except Exception as error:
+                if not _is_lost_worker(error):
+                    if "pickle" in str(error):
+                        error.add_note(_UNPICKLED)
+                    raise
+                n_lost += 1
+                found.append(run_epoch(epoch))
+    finally:
+        for future in futures:
+            future.cancel()  # those that have not begun when one fails
     if n_lost:
         warnings.warn(
-            f"the executor has lost {n_lost} of {len(epochs)} epochs, a worker that died perhaps: "
-            "they were done in this process.",
+            f"the executor has lost {n_lost} of {len(epochs)} epochs, as a worker died: they were "
+            "done in this process.",
             RuntimeWarning,
             stacklevel=3,
         )
     return found
+
+
+_UNPICKLED = (
+    "Islands that evolve in other processes are pickled: register functions of a module in their "
+    "toolboxes, not lambdas or functions inside of functions."
+)
+
+
+def _submit(executor: Executor, epoch: Epoch) -> Future[Evolution]:
+    try:
+        return executor.submit(run_epoch, epoch)
+    except BrokenExecutor as error:
+        future: Future[Evolution] = Future()
+        future.set_exception(error)
+        return future
+
+
+def _is_lost_worker(error: Exception) -> bool:
+    distributed = sys.modules.get("distributed")  # Dask, where it is used
+    killed = (distributed.KilledWorker,) if distributed else ()
+    return isinstance(error, (BrokenExecutor, *killed))
 
 
 # ---- exchange ------------------------------------------------------------------------------------
@@ -245,7 +270,11 @@ def _fitness(individual: Individual) -> tuple[float, ...]:
 # ---- all islands seen as one ---------------------------------------------------------------------
 
 
-def join(islands: Sequence[Evolution], hall_of_fame: tools.HallOfFame | None = None) -> Archipelago:
+def join(
+    islands: Sequence[Evolution],
+    hall_of_fame: tools.HallOfFame | None = None,
+    before: Archipelago | None = None,
+) -> Archipelago:
     """Return islands seen as one run.
 
     Parameters
@@ -254,6 +283,8 @@ def join(islands: Sequence[Evolution], hall_of_fame: tools.HallOfFame | None = N
         At least one; read only.
     hall_of_fame : deap.tools.HallOfFame, optional
         Updated with the best of the islands; by default one of size 10.
+    before : Archipelago, optional
+        The same islands an epoch earlier; its logbook is taken over.
 
     Returns
     -------
@@ -270,15 +301,19 @@ def join(islands: Sequence[Evolution], hall_of_fame: tools.HallOfFame | None = N
         # Of equals DEAP puts the last that comes first.
         joint.hall_of_fame.update(island.hall_of_fame.items[::-1])
         joint.pareto_front.update(island.pareto_front.items)
-    joint.logbook = join_logbooks(
-        [island.logbook for island in islands], [len(island.population) for island in islands]
-    )
+    logbooks = [island.logbook for island in islands]
+    sizes = [len(island.population) for island in islands]
+    if before is not None:
+        joint.logbook, joint.n_joint = before.logbook, before.n_joint
+    join_logbooks(logbooks, sizes, joint.logbook, joint.n_joint)
+    joint.n_joint = min(map(len, logbooks))
     joint.spent = Spent(
         sum(island.spent.evaluations for island in islands),
         math.fsum(island.spent.seconds for island in islands),
     )
     joint.generation = max(island.generation for island in islands)
     joint.seconds = max(island.seconds for island in islands)
+    joint.compile_seconds = max(island.compile_seconds for island in islands)
     joint.origins = sorted({name for island in islands for name in island.origins})
     joint.best_fitness = max(island.best_fitness for island in islands)
     joint.last_improvement = min(
@@ -334,7 +369,7 @@ def evolve_islands(
         Where epochs run: threads, processes, ``Client().get_executor()`` of Dask; by default here,
         one after the other.
     islands : sequence of Evolution, optional
-        Those of a run that has stopped, which goes on.
+        Those of a run that has stopped; they go on, and are those of the new run afterwards.
     crossover_probability : float in [0, 1], default=0.2
         Chance that two parents mate.
     max_generations : int, at least 0, default=1000
@@ -377,8 +412,8 @@ def evolve_islands(
         while True:
             if joint is not None:
                 stop = wish or limit_reached(joint, max_generations, patience, time_limit)
-                joint.stop_reason = stop or ("interrupt" if interrupted() else "")
-                if joint.stop_reason:
+                joint.stop_reason = stop
+                if stop or interrupted():
                     break
                 if joint.generation > 0 and joint.generation % migration_interval == 0:
                     migrate(joint.islands, migration_size, topology)
@@ -388,12 +423,19 @@ def evolve_islands(
             rest = until, crossover_probability, left, time.time(), os.getpid()
             runs: Sequence[Any] = [None] * len(toolboxes) if joint is None else joint.islands
             epochs = [
-                Epoch(toolbox, run, population_size, *rest)
+                Epoch(toolbox, run and replace(run, logbook=make_logbook()), population_size, *rest)
                 for toolbox, run in zip(toolboxes, runs, strict=True)
             ]
-            joint = join(run_epochs(epochs, executor), hall_of_fame)
+            found = run_epochs(epochs, executor)
+            for earlier, later in zip(runs, found, strict=True):
+                if earlier is not None:
+                    append_logbook(earlier.logbook, later.logbook)
+                    later.logbook = earlier.logbook
+            joint = join(found, hall_of_fame, joint)
             joint.seconds = before + time.perf_counter() - begin
             wish = call_all(callbacks, joint)
-    if joint.stop_reason == "interrupt" and not keep_on_interrupt:
-        raise KeyboardInterrupt
+    if interrupted():
+        joint.stop_reason = "interrupt"
+        if not keep_on_interrupt:
+            raise KeyboardInterrupt
     return joint

@@ -10,11 +10,12 @@ factor cost no more than a constant times the best schedule there is (Provost, J
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evotree.engine.generation import best_first, evaluate_invalid
+from evotree.operators.structure.rebuild import in_place_of
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import as_generator
 
@@ -148,14 +149,17 @@ def move(run: Evolution, dataset: Dataset, toolbox: base.Toolbox) -> None:
     toolbox : deap.base.Toolbox
         Its ``map`` and ``evaluate`` are used.
     """
-    if run.best.order.shape[0] == dataset.X.shape[0]:
-        return
     members, front = [*run.population, *run.hall_of_fame], list(run.pareto_front)
     different = {id(one.weights): one for one in (*members, *front)}
-    remade = toolbox.map(partial(_remake, dataset), different.values())
+    remade = list(toolbox.map(partial(_remake, dataset), different.values()))
+    # Samples of the same number of rows may differ: what tells them apart is where rows go.
+    if all(map(_same_partition, different.values(), remade)):
+        return
     by_weights = dict(zip(different, remade, strict=True))
-    members = [_take_place(one, by_weights[id(one.weights)]) for one in members]
-    front = [_take_place(one, by_weights[id(one.weights)]) for one in front]
+    members, front = (
+        [in_place_of(one, by_weights[id(one.weights)].clone()) for one in some]
+        for some in (members, front)
+    )
     evaluate_invalid(members, toolbox)
     n = len(run.population)
     run.population = best_first(members[:n])
@@ -173,10 +177,6 @@ def _remake(dataset: Dataset, individual: Individual) -> Individual:
     )
 
 
-def _take_place(individual: Individual, remade: Individual) -> Individual:
-    """Return a clone of what was remade that is to evaluate, and otherwise as the individual."""
-    twin = remade.clone()
-    twin.stream, twin.origin = individual.stream, individual.origin
-    kind: Any = type(individual.fitness)
-    twin.fitness = kind()
-    return twin
+def _same_partition(one: Individual, other: Individual) -> bool:
+    """Return whether two individuals of one tree have the same rows, by number and class."""
+    return all(map(np.array_equal, one.nodes()[3:], other.nodes()[3:]))

@@ -110,8 +110,7 @@ def test_refined_trees_are_pruned_and_baldwinian_ones_only_valued(iris, offsprin
 
 def test_what_makes_it_worse_is_not_taken(iris, offspring):
     def spoil(individual, dataset):
-        weights, thresholds, *_ = individual.nodes()
-        individual.replace((weights, thresholds + 1.0, *individual.nodes()[2:6], 0.0 * weights))
+        individual.move_thresholds(individual.thresholds + 1.0)
         individual._quality = 0.0
 
     toolbox = SimpleNamespace(evaluate=lambda one: (one.quality - 9.0,))

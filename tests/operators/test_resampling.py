@@ -5,8 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.cluster import KMeans
 from sklearn.datasets import load_diabetes, load_iris
-from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, VotingClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    IsolationForest,
+    VotingClassifier,
+)
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -218,6 +224,49 @@ def test_errors_of_a_teacher_come_through():
 
     with pytest.raises(ValueError, match="no reason"):
         teach(iris(), Broken(), 5, 0.0, stream())
+
+
+class Says(Recorder):
+    """A teacher whose predictions are made by a function of the rows."""
+
+    def __init__(self, make=len, random_state=None):
+        super().__init__(random_state=random_state)
+        self.make = make
+
+    def predict(self, X):
+        return self.make(X)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda X: np.full(len(X), np.nan), "nan"),
+        (lambda X: np.full(len(X), np.inf), "inf"),
+        (lambda X: np.zeros(len(X) + 10**6), "shape"),
+        (lambda X: np.zeros(len(X) - 1), "shape"),
+        (lambda X: np.zeros((len(X), 2)), "shape"),
+        (lambda _: 1, "shape"),
+        (lambda X: np.array(["a"] * len(X)), "'a'"),
+        (lambda X: np.full(len(X), 10**6), "1000000"),
+        (lambda X: np.full(len(X), 3), "3"),
+        (lambda X: np.full(len(X), -1), "-1"),
+        (lambda X: np.full(len(X), 0.7), "0.7"),
+    ],
+)
+def test_predictions_of_a_teacher_are_checked(make, message, task):
+    dataset = iris(task=task)
+    if task == "regression" and message in ("1000000", "3", "-1", "0.7"):
+        assert (teach(dataset, Says(make), 5, 0.0, stream()).y == float(message)).all()
+        return
+    with pytest.raises(ValueError, match=f"teacher=Says.*{message}"):
+        teach(dataset, Says(make), 5, 0.0, stream())
+
+
+def test_clusters_and_outliers_teach_nothing():
+    for teacher in (KMeans(8), IsolationForest(n_estimators=10)):
+        with pytest.raises(ValueError, match=f"teacher={type(teacher).__name__}"):
+            teach(iris(), teacher, 50, 0.0, stream())
 
 
 def test_targets_are_taught_in_units_of_the_data_set():

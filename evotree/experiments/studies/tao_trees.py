@@ -113,7 +113,7 @@ def fit_recipe(recipe: Recipe, X: np.ndarray, y: np.ndarray, seed: int) -> Class
             front = ParetoFront()
             front.update([individual])
             front.add_prunings(dataset)
-            individual.replace(select(front, f"leaves<={n_leaves}").nodes())
+            individual.become(select(front, f"leaves<={n_leaves}"))
     if recipe.leaves:
         optimize(recipe.stage_penalty, recipe.stage_C, MAX_SWEEPS, monotone=True)
     for C in recipe.Cs:

@@ -92,6 +92,31 @@ def fit_weighted(model: Any, dataset: Dataset) -> None:
         model.fit(dataset.X.repeat(n_times, axis=0), dataset.y.repeat(n_times))
 
 
+def _check_predictions(found: Any, teacher: Any, dataset: Dataset, n_rows: int) -> np.ndarray:
+    """Return a teacher's predictions as labels, by which kernels count rows unchecked."""
+    given, allowed = np.asarray(found), f"class codes from 0 to {dataset.n_classes - 1}"
+    if dataset.n_classes == 0:
+        allowed = "finite numbers"
+    if given.shape != (n_rows,):
+        raise ValueError(
+            f"teacher={teacher!r} predicts an array of shape {given.shape}: allowed is ({n_rows},)."
+        )
+    try:
+        labels = given.astype(np.float64)
+    except (TypeError, ValueError):
+        wrong = given
+    else:
+        is_wrong = ~np.isfinite(labels)
+        if dataset.n_classes:
+            is_wrong |= (labels < 0.0) | (labels >= dataset.n_classes) | (labels != labels.round())
+        wrong = given[is_wrong]
+    if wrong.size:
+        raise ValueError(
+            f"teacher={teacher!r} predicts {wrong.tolist()[0]!r}: allowed are {allowed}."
+        )
+    return labels.astype(dataset.y.dtype)
+
+
 def teach(dataset: Dataset, teacher: Any, n_rows: int, noise: float, stream: np.ndarray) -> Dataset:
     """Return a data set whose labels are those of a teacher, on the training rows and between them.
 
@@ -113,7 +138,18 @@ def teach(dataset: Dataset, teacher: Any, n_rows: int, noise: float, stream: np.
     -------
     Dataset
         The training rows and those drawn, in the units of `dataset` and with its classes.
+
+    Raises
+    ------
+    ValueError
+        If the teacher predicts anything but one label, or target, for each row; or the data set has
+        extra columns, which rows between the training rows lack.
     """
+    if dataset.extras:
+        raise ValueError(
+            f"the data set has the extra columns {sorted(dataset.extras)}: a teacher needs rows "
+            "without any."
+        )
     rng = as_generator(stream)
     model = clone(teacher)
     seeds = {
@@ -126,7 +162,7 @@ def teach(dataset: Dataset, teacher: Any, n_rows: int, noise: float, stream: np.
     drawn = interpolate(dataset, n_rows, noise, stream)
     X = np.concatenate([dataset.X, drawn])
     share = dataset.total_weight / n_rows
-    labels = np.asarray(model.predict(X), dtype=dataset.y.dtype)
+    labels = _check_predictions(model.predict(X), teacher, dataset, X.shape[0])
     weight = np.concatenate([dataset.sample_weight, np.full(n_rows, share)])
     return with_rows(dataset, X, labels, weight)
 
@@ -159,10 +195,19 @@ def blur(dataset: Dataset, noise: float, n_copies: int, stream: np.ndarray) -> D
     copies = dataset.X + draw_noise(dataset, noise, (n_copies, dataset.X.shape[0]), rng)
     X = np.concatenate([dataset.X[None], copies]).reshape(-1, dataset.X.shape[1])
     weight = dataset.sample_weight / (n_copies + 1)
-    return with_rows(dataset, X, np.tile(dataset.y, n_copies + 1), np.tile(weight, n_copies + 1))
+    extras = {name: np.tile(column, n_copies + 1) for name, column in dataset.extras.items()}
+    return with_rows(
+        dataset, X, np.tile(dataset.y, n_copies + 1), np.tile(weight, n_copies + 1), extras
+    )
 
 
-def with_rows(dataset: Dataset, X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Dataset:
+def with_rows(
+    dataset: Dataset,
+    X: np.ndarray,
+    y: np.ndarray,
+    weight: np.ndarray,
+    extras: dict[str, np.ndarray] | None = None,
+) -> Dataset:
     """Return a data set of other rows in the same units and with the same classes."""
     rows = empty_rows(*X.shape)
     rows[:] = X
@@ -172,6 +217,7 @@ def with_rows(dataset: Dataset, X: np.ndarray, y: np.ndarray, weight: np.ndarray
         y=y,
         sample_weight=weight,
         raw=X * dataset.scale + dataset.mean,
+        extras=extras or {},
     )
     other.freeze()
     return other

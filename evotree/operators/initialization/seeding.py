@@ -7,12 +7,14 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.tree._tree import Tree
 
 from evotree.operators.initialization.growth import grow_on_sample
 from evotree.operators.initialization.resampling import bootstrap
 from evotree.operators.initialization.tao_seeds import init_tao
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter
+from evotree.operators.structure.rebuild import checked_arrays
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import as_generator
 from evotree.tree import ObliqueTree
@@ -64,12 +66,12 @@ def seeding_shares(
     for name, share in seeding.items():
         if name not in SEEDS:
             allowed = ", ".join(map(repr, sorted(SEEDS)))
-            raise ValueError(f"seeding names {name!r}: allowed are {allowed}.")
+            raise ValueError(f"init names {name!r}: allowed are {allowed}.")
         if not 0.0 <= share <= 1.0:
-            raise ValueError(f"seeding[{name!r}]={share!r}: allowed are shares in [0, 1].")
+            raise ValueError(f"init[{name!r}]={share!r}: allowed are shares in [0, 1].")
     total = math.fsum(seeding.values())
     if total > 1.0 + 1e-9:
-        raise ValueError(f"seeding={dict(seeding)!r}: the shares add up to {total:g}, above 1.")
+        raise ValueError(f"init={dict(seeding)!r}: the shares add up to {total:g}, above 1.")
     return {**seeding, DIPOLE: max(0.0, 1.0 - total) + seeding.get(DIPOLE, 0.0)}
 
 
@@ -198,8 +200,9 @@ def init_greedy(
 def init_from_tree(dataset: Dataset, size_penalty: float, tree: Any) -> Individual:
     """Make one individual of a tree that was found elsewhere.
 
-    Its leaves predict what the training rows that reach them say; its subtrees that do not pay for
-    their nodes become leaves.
+    The training rows reach the leaves that they reach in the tree given, also where that is one of
+    scikit-learn's, which compares rows rounded to single precision. The leaves predict what the
+    training rows that reach them say; subtrees that do not pay for their nodes become leaves.
 
     Parameters
     ----------
@@ -209,7 +212,7 @@ def init_from_tree(dataset: Dataset, size_penalty: float, tree: Any) -> Individu
         Charge for one node.
     tree : ObliqueTree, or a fitted estimator with a ``tree_``
         Over raw features; the estimator is one of this package, or one of scikit-learn's decision
-        trees.
+        trees. Where those send missing values is not kept: rows here have none.
 
     Returns
     -------
@@ -219,37 +222,84 @@ def init_from_tree(dataset: Dataset, size_penalty: float, tree: Any) -> Individu
     Raises
     ------
     ValueError
-        If the tree is none of these, or over another number of features.
+        If the tree is none of these, is not sound, or is over another number of features.
     """
     weights, thresholds, subtree_size = raw_tree(tree)
     n_features = dataset.X.shape[1]
     if weights.shape[1] != n_features:
         raise ValueError(
-            f"initial_trees holds a tree over {weights.shape[1]} features: the rows have "
-            f"{n_features}."
+            f"init holds a tree over {weights.shape[1]} features: the rows have {n_features}."
         )
-    individual = make_individual(
-        dataset, weights * dataset.scale, thresholds - weights @ dataset.mean, subtree_size
-    )
+    raw = ObliqueTree(weights, thresholds, subtree_size, np.zeros((len(subtree_size), 1)))
+    scaled = dataset.from_raw(raw)
+    individual = make_individual(dataset, scaled.weights, scaled.thresholds, subtree_size)
     return prune(individual, dataset, size_penalty)[0]
 
 
 def raw_tree(tree: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return weights, thresholds and subtree sizes of the forms of a tree that users hand in."""
+    """Return the arrays of a tree that users hand in, in prefix order and checked.
+
+    Parameters
+    ----------
+    tree : ObliqueTree, or a fitted estimator with a ``tree_``
+        As `init_from_tree` takes it.
+
+    Returns
+    -------
+    weights, thresholds, subtree_size : ndarray
+        Over raw features, in double precision.
+
+    Raises
+    ------
+    ValueError
+        If the tree is none of these, or is not sound.
+    """
     found = getattr(tree, "tree_", tree)
-    if isinstance(found, ObliqueTree):
-        return found.weights, found.thresholds, found.subtree_size
-    if not hasattr(found, "children_left"):
+    if isinstance(found, Tree):
+        return _prefix_arrays(found)
+    if not isinstance(found, ObliqueTree):
         raise ValueError(
-            f"initial_trees holds {tree!r}: allowed are ObliqueTree, and fitted estimators of this "
+            f"init holds {tree!r}: allowed are ObliqueTree, and fitted estimators of this "
             "package or of scikit-learn that have one tree."
         )
-    # scikit-learn's nodes stand in prefix order, as ours do.
-    is_split = found.children_left >= 0
-    end = np.arange(1, found.node_count + 1)
-    for k in reversed(np.flatnonzero(is_split)):
-        end[k] = end[found.children_right[k]]
-    weights = np.zeros((found.node_count, found.n_features))
-    weights[is_split, found.feature[is_split]] = 1.0
-    thresholds = np.where(is_split, found.threshold, 0.0)
-    return weights, thresholds, (end - np.arange(found.node_count)).astype(np.int32)
+    try:
+        return checked_arrays(found.weights, found.thresholds, found.subtree_size, found.values)
+    except ValueError as error:
+        raise ValueError(f"init holds a tree that is not sound: {error}") from None
+
+
+def _prefix_arrays(tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the arrays of one of scikit-learn's trees, whose nodes stand in any order."""
+    left, right = tree.children_left.tolist(), tree.children_right.tolist()
+    order, pending = [], [0]
+    while pending:
+        k = pending.pop()
+        order.append(k)
+        if left[k] >= 0:
+            pending += [right[k], left[k]]
+    size = np.ones(tree.node_count, dtype=np.int32)
+    for k in reversed(order):
+        if left[k] >= 0:
+            size[k] = 1 + size[left[k]] + size[right[k]]
+    # An infinite threshold parts the rows with missing values from the others: all go left.
+    is_test = (tree.children_left >= 0) & np.isfinite(tree.threshold)
+    weights = np.zeros((tree.node_count, tree.n_features))
+    weights[is_test, tree.feature[is_test]] = 1.0
+    thresholds = np.where(is_test, _double_threshold(tree.threshold), 0.0)
+    return weights[order], thresholds[order], size[order]
+
+
+def _double_threshold(threshold: np.ndarray) -> np.ndarray:
+    """Return thresholds that part numbers as the given ones part them rounded to single precision.
+
+    A number x is rounded to a single-precision number that is at most t just where it is below the
+    middle of the largest of these up to t and the next one, or is that middle and rounded down: it
+    is rounded to the one whose last bit is 0 (IEEE 754, round to nearest, ties to even).
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        below = threshold.astype(np.float32)
+        below = np.where(below > threshold, np.nextafter(below, np.float32(-np.inf)), below)
+        above = np.nextafter(below, np.float32(np.inf))
+        middle = 0.5 * (below.astype(np.float64) + above)
+        middle = np.where(middle.astype(np.float32) > below, np.nextafter(middle, -np.inf), middle)
+    return np.where(np.isfinite(middle), middle, threshold)

@@ -162,11 +162,10 @@ def centre_margins(individual: Individual, dataset: Dataset) -> tuple[Individual
     tuple of one Individual
         The individual.
     """
-    weights, thresholds, size, order, start, end, counts = individual.nodes()
-    partition = order, start, end
+    weights, thresholds, size, *partition, _ = individual.nodes()
     centred = centred_thresholds(dataset.X, dataset.y, weights, thresholds, size, *partition)
     if (centred != thresholds).any():
-        individual.replace((weights, centred, size, *partition, counts))
+        individual.move_thresholds(centred)
     return (individual,)
 
 

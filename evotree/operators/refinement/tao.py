@@ -290,7 +290,7 @@ def tao_sweep(
         replace_tests(swept, dataset, weights, thresholds)
         # A row on a hyperplane may fall to the other side than its projection above had it.
         if not (monotone and swept.quality < individual.quality):
-            individual.replace(swept.nodes())
+            individual.become(swept)
     return (individual,)
 
 

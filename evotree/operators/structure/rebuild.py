@@ -1,0 +1,116 @@
+"""Trees that are handed over as arrays: checked, and their rows routed from scratch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evotree.operators.structure.splice import make_individual
+from evotree.tree import ObliqueTree
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.individual import Individual
+
+
+def checked_arrays(
+    weights: Any, thresholds: Any, subtree_size: Any, values: Any = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the arrays of a tree in the types that kernels take, which check nothing.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_nodes, n_features)
+        Normal vectors.
+    thresholds : array-like of shape (n_nodes,)
+        Thresholds.
+    subtree_size : array-like of shape (n_nodes,)
+        Sizes of the subtrees, in prefix order.
+    values : array-like of shape (n_nodes, n_outputs), optional
+        What the nodes predict; checked only.
+
+    Returns
+    -------
+    weights, thresholds, subtree_size : ndarray
+        Float64, float64 and int32, C-contiguous.
+
+    Raises
+    ------
+    ValueError
+        Naming the array that is wrong.
+    """
+    arrays = {"weights": weights, "thresholds": thresholds, "subtree_size": subtree_size}
+    arrays["values"] = np.zeros((len(subtree_size), 1)) if values is None else values
+    for name, array in arrays.items():
+        try:
+            arrays[name] = np.ascontiguousarray(array, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"{name} holds something that is no number.") from None
+    size = arrays["subtree_size"]
+    if not (np.abs(size) < 2**31).all() or (size != size.round()).any():
+        raise ValueError(f"subtree_size has {size.tolist()}: allowed are integers below 2**31.")
+    arrays["subtree_size"] = size.astype(np.int32)
+    tree = ObliqueTree(**arrays).validate()
+    return tree.weights, tree.thresholds, tree.subtree_size
+
+
+def with_tree(
+    individual: Individual, dataset: Dataset, weights: Any, thresholds: Any, subtree_size: Any
+) -> Individual:
+    """Return an individual of another tree: what an operator in plain Python makes of one.
+
+    The training rows are routed from scratch and the parts that none of them reaches are left out,
+    so the tree may be smaller than the one given. `numpy.copy` of an individual's arrays gives ones
+    that may be written.
+
+    Parameters
+    ----------
+    individual : Individual
+        The one in whose place the new one stands; its stream, origin and kind of fitness are kept,
+        and it is not changed.
+    dataset : Dataset
+        Training rows.
+    weights : array-like of shape (n_nodes, n_features)
+        Normal vectors of the hyperplanes, in the units of the data set.
+    thresholds : array-like of shape (n_nodes,)
+        Thresholds: a row x goes left at node k where ``weights[k] @ x <= thresholds[k]``.
+    subtree_size : array-like of shape (n_nodes,)
+        Number of nodes of the subtree of each node, in prefix order; 1 at a leaf.
+
+    Returns
+    -------
+    Individual
+        Its fitness is not yet evaluated.
+
+    Raises
+    ------
+    ValueError
+        If the arrays are no tree, or one over another number of features.
+
+    Examples
+    --------
+    >>> def mutate(individual):
+    ...     rng = as_generator(individual.stream)
+    ...     thresholds = individual.thresholds + 0.1 * rng.normal(size=len(individual))
+    ...     return (
+    ...         with_tree(
+    ...             individual, dataset, individual.weights, thresholds, individual.subtree_size
+    ...         ),
+    ...     )
+    >>> toolbox.register("mutate", mutate)  # doctest: +SKIP
+    """
+    arrays = checked_arrays(weights, thresholds, subtree_size)
+    n_features = dataset.X.shape[1]
+    if arrays[0].shape[1] != n_features:
+        raise ValueError(
+            f"weights has {arrays[0].shape[1]} features: the data set has {n_features}."
+        )
+    return in_place_of(individual, make_individual(dataset, *arrays))
+
+
+def in_place_of(individual: Individual, made: Individual) -> Individual:
+    """Give an individual the stream, the origin and the kind of fitness of another; return it."""
+    kind: Any = type(individual.fitness)
+    made.stream, made.origin, made.fitness = individual.stream, individual.origin, kind()
+    return made
