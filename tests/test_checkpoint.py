@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes, load_iris, load_wine
 
-from evotree import Dataset, Individual, evolve, make_toolbox, to_frame
+from evotree import Dataset, Individual, Variation, evolve, make_toolbox, to_frame
 from evotree.engine.checkpoint import (
     CheckpointWriter,
     fingerprint,
@@ -34,10 +34,9 @@ def make_dataset(name):
 def toolbox_for(dataset, algorithm="penalized", seed=1):
     return make_toolbox(
         dataset,
-        seeding="tao",
+        init="tao",
         refinement=("tao", "prune"),
-        keep_duplicates=False,
-        algorithm=algorithm,
+        variation=Variation(algorithm=algorithm),
         random_state=seed,
     )
 

@@ -18,6 +18,7 @@ from evotree import (
     Dataset,
     Individual,
     Refinement,
+    Variation,
     evolve,
     make_statistics,
     make_toolbox,
@@ -201,7 +202,8 @@ def test_the_front_holds_the_best_of_each_size(iris, algorithm):
             size = len(individual)
             seen[size] = max(seen.get(size, 0.0), individual.quality)
 
-    toolbox = make_toolbox(iris, refinement="tao", algorithm=algorithm, random_state=1)
+    variation = Variation(algorithm=algorithm)
+    toolbox = make_toolbox(iris, refinement="tao", variation=variation, random_state=1)
     front = run(iris, toolbox, callbacks=[look]).pareto_front
     best, expected = 0.0, []
     for size in sorted(seen):
@@ -213,7 +215,7 @@ def test_the_front_holds_the_best_of_each_size(iris, algorithm):
 
 
 def test_two_objectives_keep_the_best_of_both(iris):
-    toolbox = make_toolbox(iris, algorithm="nsga2", random_state=1)
+    toolbox = make_toolbox(iris, variation=Variation(algorithm="nsga2"), random_state=1)
     sizes, qualities = [], []
 
     def look(state):
@@ -232,7 +234,7 @@ def test_outcomes_are_those_of_the_generation(iris):
         toolbox = make_toolbox(
             iris,
             refinement=Refinement("tao", probability=0.5, max_evaluations=10),
-            algorithm=algorithm,
+            variation=Variation(algorithm=algorithm),
             random_state=1,
         )
         result = run(iris, toolbox)
@@ -280,7 +282,7 @@ def test_individuals_of_ones_own_keep_their_kind_of_fitness(iris):
 
 def test_tests_on_many_features_count_as_nodes(iris):
     """Where size is an objective of its own."""
-    options = {"size_penalty": 0.01, "algorithm": "nsga2", "random_state": 1}
+    options = {"size_penalty": 0.01, "variation": Variation(algorithm="nsga2"), "random_state": 1}
     toolbox = make_toolbox(iris, weight_penalty=0.03, **options)
     individual = next(one for one in toolbox.population(n=8) if len(one) > 1)
     individual.replace([np.ones_like(individual.weights), *individual.nodes()[1:]])
@@ -302,7 +304,12 @@ def without_seconds(logbook):
 def test_a_run_that_stopped_goes_on_as_if_it_had_not(iris, refinement, stop):
     limits = {"max_generations": 12}
     toolboxes = [
-        make_toolbox(iris, refinement=refinement, keep_duplicates=stop % 2 == 0, random_state=stop)
+        make_toolbox(
+            iris,
+            refinement=refinement,
+            variation=Variation(keep_duplicates=stop % 2 == 0),
+            random_state=stop,
+        )
         for _ in range(2)
     ]
     whole = evolve(toolboxes[0].population(n=20), toolboxes[0], **limits)

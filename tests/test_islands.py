@@ -28,7 +28,7 @@ def iris():
 
 
 def make_toolboxes(dataset, n=3, seed=0, **options):
-    options = {"refinement": "tao", "keep_duplicates": False} | options
+    options = {"refinement": "tao"} | options
     return [make_toolbox(dataset, random_state=s, **options) for s in island_seeds(seed, n)]
 
 

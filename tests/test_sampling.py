@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evotree import evolve, make_toolbox
+from evotree import Variation, evolve, make_toolbox
 from evotree.dataset import Dataset
 from evotree.engine.sampling import (
     GROWTH,
@@ -86,7 +86,8 @@ def test_a_run_that_moves_is_evaluated_on_the_other_rows(algorithm):
     whole = Dataset.from_arrays(X, (X @ [1.0, 2.0, 0.0] > 0.3) + (X[:, 2] > 1.0).astype(int))
     part = whole.take(np.arange(0, 400, 5))
     before, after = (
-        make_toolbox(rows, random_state=1, algorithm=algorithm) for rows in (part, whole)
+        make_toolbox(rows, random_state=1, variation=Variation(algorithm=algorithm))
+        for rows in (part, whole)
     )
     run = evolve(before.population(n=20), before, max_generations=8)
     trees = [(one.weights, one.thresholds, one.subtree_size) for one in run.population]

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from evotree.estimators.teachers import make_teacher
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone, is_classifier
@@ -20,7 +21,6 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from evotree.estimators.teachers import make_teacher
 from tests.quick_models import (
     assert_same,
     every,

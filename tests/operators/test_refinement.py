@@ -192,24 +192,24 @@ def test_a_parameter_describes_operators_or_all():
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "allowed"),
+    ("name", "value"),
     [
-        ("target", "worst", "'random', 'best', 'promising'"),
-        ("probability", 1.5, r"numbers in \[0, 1\]"),
-        ("probability", np.nan, r"numbers in \[0, 1\]"),
-        ("every", 0, "integers of at least 1"),
-        ("max_seconds", 0.0, "numbers above 0, and None"),
-        ("max_seconds", np.nan, "numbers above 0, and None"),
-        ("max_evaluations", -1, "numbers above 0, and None"),
-        ("C", 0.0, "a finite number above 0, or two, rising"),
-        ("C", (2.0, 1.0), "a finite number above 0, or two, rising"),
-        ("C", (1.0, np.inf), "a finite number above 0, or two, rising"),
-        ("C", (1.0, 2.0, 3.0), "a finite number above 0, or two, rising"),
-        ("penalty", "l0", "'l2', 'l1'"),
+        ("target", "worst"),
+        ("probability", 1.5),
+        ("probability", np.nan),
+        ("every", 0),
+        ("max_seconds", 0.0),
+        ("max_seconds", np.nan),
+        ("max_evaluations", -1),
+        ("C", 0.0),
+        ("C", (2.0, 1.0)),
+        ("C", (1.0, np.inf)),
+        ("C", (1.0, 2.0, 3.0)),
+        ("penalty", "l0"),
     ],
 )
-def test_bad_parameters_are_named(name, value, allowed):
-    with pytest.raises(ValueError, match=rf"{name}=.*: allowed are {allowed}"):
+def test_bad_parameters_are_named(name, value):
+    with pytest.raises(ValueError, match=f"'{name}' parameter of Refinement must be .* Got "):
         Refinement(**{name: value})
 
 

@@ -61,12 +61,12 @@ def seeding_shares(
     for name, share in seeding.items():
         if name not in (TAO, *SPLITTERS):
             allowed = ", ".join(map(repr, sorted((TAO, *SPLITTERS))))
-            raise ValueError(f"seeding names {name!r}: allowed are {allowed}.")
+            raise ValueError(f"init names {name!r}: allowed are {allowed}.")
         if not 0.0 <= share <= 1.0:
-            raise ValueError(f"seeding[{name!r}]={share!r}: allowed are shares in [0, 1].")
+            raise ValueError(f"init[{name!r}]={share!r}: allowed are shares in [0, 1].")
     total = math.fsum(seeding.values())
     if total > 1.0 + 1e-9:
-        raise ValueError(f"seeding={dict(seeding)!r}: the shares add up to {total:g}, above 1.")
+        raise ValueError(f"init={dict(seeding)!r}: the shares add up to {total:g}, above 1.")
     return {**seeding, DIPOLE: max(0.0, 1.0 - total) + seeding.get(DIPOLE, 0.0)}
 
 
