@@ -288,7 +288,7 @@ def test_tests_on_many_features_count_as_nodes(iris):
     individual.replace([np.ones_like(individual.weights), *individual.nodes()[1:]])
     n_tests = (len(individual) - 1) // 2
     assert toolbox.evaluate(individual)[1] == pytest.approx(len(individual) + 3 * n_tests)
-    with pytest.raises(ValueError, match=r"weight_penalty=0.03.* allowed is 0.0"):
+    with pytest.raises(ValueError, match=r"weight_penalty=0.03.* only 0.0 is allowed"):
         make_toolbox(iris, weight_penalty=0.03, **options | {"size_penalty": 0.0})
 
 

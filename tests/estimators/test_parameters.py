@@ -46,9 +46,9 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 every_group = pytest.mark.parametrize("group", GROUPS, ids=repr)
 
 
-def documented(kind):
-    """Return the names in the section "Parameters" of the docstring of a class."""
-    section = inspect.getdoc(kind).split("Parameters\n----------\n")[1]
+def documented(kind, section="Parameters"):
+    """Return the names in a section of the docstring of a class."""
+    section = inspect.getdoc(kind).split(f"{section}\n----------\n")[1]
     section = re.split(r"\n\n?\w+\n-----*\n", section)[0]
     return re.findall(r"^(\w+) : ", section, re.MULTILINE)
 

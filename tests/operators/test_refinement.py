@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
-from evotree import Dataset, evolve, make_toolbox, to_frame
+from evotree import Dataset, Variation, evolve, make_toolbox, to_frame
 from evotree.fitness.objectives import FitnessQualitySize, PenalizedAccuracy, QualityAndSize
 from evotree.individual import Outcome
 from evotree.operators.refinement.policy import (
@@ -350,7 +350,7 @@ def test_the_chapter_adds_up(iris, algorithm, lamarckian):
     refinement = Refinement(
         {counted: 1.0, "tao": 2.0}, probability=0.4, every=2, lamarckian=lamarckian
     )
-    result = run(iris, refinement, algorithm=algorithm)
+    result = run(iris, refinement, variation=Variation(algorithm=algorithm))
     table = to_frame(result.logbook)
     tried = table["refinement_counted_tried"] + table["refinement_tao_tried"]
     assert table["refinement_counted_tried"].sum() == len(calls) > 10
@@ -376,9 +376,15 @@ def test_refinement_helps_the_run(iris):
 @pytest.mark.parametrize("algorithm", ["penalized", "nsga2"])
 def test_the_same_run_for_any_number_of_threads(iris, algorithm):
     refinement = Refinement(("tao", "oc1", "centre"), probability=0.3)
-    serial = run(iris, refinement, algorithm=algorithm, max_generations=12)
+    serial = run(iris, refinement, variation=Variation(algorithm=algorithm), max_generations=12)
     with ThreadPoolExecutor(3) as executor:
-        threaded = run(iris, refinement, algorithm=algorithm, max_generations=12, threads=executor)
+        threaded = run(
+            iris,
+            refinement,
+            variation=Variation(algorithm=algorithm),
+            max_generations=12,
+            threads=executor,
+        )
     assert all(a == b for a, b in zip(serial.population, threaded.population, strict=True))
     assert serial.spent.evaluations == threaded.spent.evaluations > 10
 
