@@ -11,7 +11,20 @@ from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
 from typing import Any, Self, get_args
 
-from sklearn.utils._param_validation import validate_parameter_constraints
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+
+
+class RisingPair(Interval):
+    """A constraint: a tuple of two numbers of an interval, the first not above the second."""
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Return whether a value is such a tuple."""
+        if not isinstance(val, tuple) or len(val) != 2:
+            return False
+        return all(super(RisingPair, self).is_satisfied_by(one) for one in val) and val[0] <= val[1]
+
+    def __str__(self) -> str:
+        return f"a tuple of two rising numbers, each {super().__str__()}"
 
 
 @cache

@@ -1,5 +1,9 @@
 """Estimators of all kinds with settings that fit in a moment, and what tests of them share."""
 
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 from sklearn.base import is_classifier
@@ -10,17 +14,16 @@ from evotree import (
     EvoTreeRegressor,
     ObliqueTreeClassifier,
     ObliqueTreeRegressor,
+    Regularization,
     TAOClassifier,
     TAORegressor,
 )
 
-# One setting, few trees and generations.
+# Nothing is left for cross-validation to choose, and no teacher is made.
+FIXED = Regularization(C=1.0, penalty="l2", noise=0.1, teacher=None)
 BRIEF = {
     "size_penalty": 0.005,
-    "C": 1.0,
-    "penalty": "l2",
-    "noise": 0.1,
-    "teacher": None,
+    "regularization": FIXED,
     "population_size": 12,
     "max_generations": 4,
     "random_state": 0,
@@ -37,6 +40,14 @@ REGRESSORS = [
 ]
 
 
+def brief(kind=EvoTreeClassifier, **changed):
+    """Return a small evolved estimator with some other parameters.
+
+    Those of configurations are named as in searches: ``regularization__noise=0.0``.
+    """
+    return kind(**BRIEF).set_params(**changed)
+
+
 def name_of(model):
     """Return the name of a test case."""
     return type(model).__name__
@@ -45,6 +56,7 @@ def name_of(model):
 every = pytest.mark.parametrize("model", CLASSIFIERS + REGRESSORS, ids=name_of)
 every_classifier = pytest.mark.parametrize("model", CLASSIFIERS, ids=name_of)
 every_regressor = pytest.mark.parametrize("model", REGRESSORS, ids=name_of)
+every_evolved = pytest.mark.parametrize("model", [CLASSIFIERS[0], REGRESSORS[0]], ids=name_of)
 
 
 def rows_for(model):
@@ -70,3 +82,27 @@ def assert_same(one, other, X):
     """Check that two fitted models are the same, bit for bit."""
     assert one.tree_ == other.tree_
     np.testing.assert_array_equal(outputs(one, X), outputs(other, X))
+
+
+def assert_same_fit(one, other):
+    """Check that two fits of evolved estimators have found the same, bit for bit, times apart."""
+    assert one.tree_ == other.tree_
+    np.testing.assert_array_equal(one.tree_.values, other.tree_.values)
+    assert one.hall_of_fame_ == other.hall_of_fame_
+    assert list(one.pareto_front_) == list(other.pareto_front_)
+    assert [m.quality for m in one.pareto_front_] == [m.quality for m in other.pareto_front_]
+    for chapter in ("fitness", "quality", "size"):
+        records = [fit.history_.chapters[chapter].select("mean") for fit in (one, other)]
+        assert records[0] == records[1]
+    assert one.n_generations_ == other.n_generations_
+    assert (one.regularization_, one.size_penalty_) == (other.regularization_, other.size_penalty_)
+
+
+@contextmanager
+def interrupts_raise() -> Iterator[None]:
+    """Handle the interrupt as a program in the foreground does."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

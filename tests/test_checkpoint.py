@@ -15,14 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes, load_iris, load_wine
 
-from evotree import Dataset, Individual, evolve, make_toolbox, to_frame
+from evotree import Dataset, Individual, Variation, evolve, make_toolbox, to_frame
 from evotree.engine.checkpoint import (
     CheckpointWriter,
     fingerprint,
     load_checkpoint,
     save_checkpoint,
 )
-from evotree.engine.config import Variation
 from evotree.engine.islands import evolve_islands, island_seeds
 from evotree.individual import FitnessMax
 

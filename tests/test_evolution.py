@@ -20,6 +20,7 @@ from evotree import (
     Dataset,
     Individual,
     Refinement,
+    Variation,
     evolve,
     make_statistics,
     make_toolbox,
@@ -27,7 +28,6 @@ from evotree import (
     with_tree,
 )
 from evotree._jit import compile_seconds
-from evotree.engine.config import Variation
 from evotree.engine.evolution import CallbackError
 from evotree.engine.pareto import ParetoFront
 from evotree.fitness.objectives import FitnessQualitySize
@@ -367,9 +367,8 @@ def test_the_front_holds_the_best_of_each_size(iris, algorithm):
             size = len(individual)
             seen[size] = max(seen.get(size, 0.0), individual.quality)
 
-    toolbox = make_toolbox(
-        iris, refinement="tao", variation=Variation(algorithm=algorithm), random_state=1
-    )
+    variation = Variation(algorithm=algorithm)
+    toolbox = make_toolbox(iris, refinement="tao", variation=variation, random_state=1)
     front = run(iris, toolbox, callbacks=[look]).pareto_front
     best, expected = 0.0, []
     for size in sorted(seen):
@@ -454,7 +453,7 @@ def test_tests_on_many_features_count_as_nodes(iris):
     individual.weights = np.ones_like(individual.weights)
     n_tests = (len(individual) - 1) // 2
     assert toolbox.evaluate(individual)[1] == pytest.approx(len(individual) + 3 * n_tests)
-    with pytest.raises(ValueError, match=r"weight_penalty=0.03.*0.0 is allowed"):
+    with pytest.raises(ValueError, match=r"weight_penalty=0.03.* only 0.0 is allowed"):
         make_toolbox(iris, weight_penalty=0.03, **options | {"size_penalty": 0.0})
 
 

@@ -11,7 +11,7 @@ from evotree.engine import hyperparameters as tuning
 from evotree.engine.hyperparameters import (
     SIZE_PENALTIES,
     best_prunings,
-    choose_settings,
+    cross_validate,
     make_folds,
     race,
     row_losses,
@@ -171,7 +171,7 @@ def test_losses_of_several_trees_are_averaged():
         }
         return [trees[setting]] * len(size_penalties)
 
-    assert choose_settings(dataset, search, ["leaf", "both"], stream())[0] == "both"
+    assert cross_validate(dataset, search, ["leaf", "both"], stream())[0] == "both"
 
 
 # ---- the whole -----------------------------------------------------------------------------------
@@ -193,14 +193,14 @@ def prune_greedy(rows, setting, size_penalties):
 
 def test_large_trees_are_charged_little_where_they_are_better():
     """A board of 144 fields needs hundreds of nodes, each worth less than 0.005 of the rows."""
-    _, penalty = choose_settings(chessboard(6000, 12), prune_greedy, [20], stream())
+    _, penalty = cross_validate(chessboard(6000, 12), prune_greedy, [20], stream())
     assert penalty < 0.002
 
 
 def test_nodes_are_dear_where_labels_are_noise():
     """Of five smaller charges one is a standard error better by chance, now and then."""
     chosen = [
-        choose_settings(chessboard(600, 2, noise=1.0, seed=seed), prune_greedy, [20], stream(seed))[
+        cross_validate(chessboard(600, 2, noise=1.0, seed=seed), prune_greedy, [20], stream(seed))[
             1
         ]
         for seed in range(12)
@@ -213,15 +213,15 @@ def test_nodes_are_dear_where_one_test_says_all():
     for seed in range(3):
         X = np.random.default_rng(seed).random((500, 3))
         dataset = Dataset.from_arrays(X, X[:, 1] > 0.4)
-        _, penalty = choose_settings(dataset, prune_greedy, [20], stream(seed))
+        _, penalty = cross_validate(dataset, prune_greedy, [20], stream(seed))
         assert penalty == SIZE_PENALTIES[0]
 
 
 def test_the_setting_of_the_least_loss_is_chosen():
     dataset = chessboard(600, 2)
-    setting, _ = choose_settings(dataset, prune_greedy, [1, 8, 0, 9], stream())
+    setting, _ = cross_validate(dataset, prune_greedy, [1, 8, 0, 9], stream())
     assert setting == 8  # as good as 9, and before it
-    setting, penalty = choose_settings(
+    setting, penalty = cross_validate(
         dataset, prune_greedy, [1, 8], stream(), size_penalties=[0.25]
     )
     assert (setting, penalty) == (1, 0.25)  # a tree that small is a leaf in either
@@ -235,7 +235,7 @@ def test_searches_see_the_other_folds_and_all_charges():
         seen.append((rows.X, setting, size_penalties))
         return prune_greedy(rows, setting, size_penalties)
 
-    choose_settings(dataset, search, [7, 8], stream(), n_folds=4, max_folds=3)  # equally good
+    cross_validate(dataset, search, [7, 8], stream(), n_folds=4, max_folds=3)  # equally good
     assert [call[1:] for call in seen] == [(7, SIZE_PENALTIES), (8, SIZE_PENALTIES)] * 3
     folds = make_folds(dataset, 4, stream())
     for fold in range(3):
@@ -251,10 +251,10 @@ def test_settings_that_fall_behind_are_searched_no_more():
         seen.append(setting)
         return prune_greedy(rows, setting, size_penalties)
 
-    assert choose_settings(dataset, search, [0, 8, 1], stream())[0] == 8
+    assert cross_validate(dataset, search, [0, 8, 1], stream())[0] == 8
     assert seen == [0, 8, 1, 8, 8, 8, 8]
     seen.clear()
-    choose_settings(dataset, search, [0, 8, 1], stream(), size_penalties=[0.001])
+    cross_validate(dataset, search, [0, 8, 1], stream(), size_penalties=[0.001])
     assert seen == [0, 8, 1]  # nothing is left to choose
 
 
@@ -278,19 +278,19 @@ def test_nothing_is_searched_where_nothing_is_to_choose():
         raise AssertionError("searched")
 
     one = Dataset.from_arrays([[1.0]], [0])
-    assert choose_settings(one, search, ["a", "b"], stream()) == ("a", SIZE_PENALTIES[0])
-    only = choose_settings(chessboard(50, 2), search, ["a"], stream(), size_penalties=[0.5])
+    assert cross_validate(one, search, ["a", "b"], stream()) == ("a", SIZE_PENALTIES[0])
+    only = cross_validate(chessboard(50, 2), search, ["a"], stream(), size_penalties=[0.5])
     assert only == ("a", 0.5)
 
 
 def test_two_rows_are_enough():
     dataset = Dataset.from_arrays([[0.0], [1.0]], [0, 1])
-    assert choose_settings(dataset, prune_greedy, [3], stream()) == (3, SIZE_PENALTIES[0])
+    assert cross_validate(dataset, prune_greedy, [3], stream()) == (3, SIZE_PENALTIES[0])
 
 
 def test_the_same_stream_chooses_the_same():
     dataset = chessboard(400, 4, noise=0.2)
-    assert choose_settings(dataset, prune_greedy, [3, 20], stream(5)) == choose_settings(
+    assert cross_validate(dataset, prune_greedy, [3, 20], stream(5)) == cross_validate(
         dataset, prune_greedy, [3, 20], stream(5)
     )
 
@@ -311,5 +311,5 @@ def test_no_search_begins_when_the_time_is_up(monkeypatch, time_limit, n_searche
 
     monkeypatch.setattr(tuning.time, "perf_counter", lambda: now[0])
     dataset = chessboard(400, 2)
-    found = choose_settings(dataset, search, [0, 8, 9], stream(), time_limit=time_limit)
+    found = cross_validate(dataset, search, [0, 8, 9], stream(), time_limit=time_limit)
     assert (found[0], len(seen)) == (chosen, n_searches)

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evotree import evolve, make_toolbox
+from evotree import Variation, evolve, make_toolbox
 from evotree.dataset import Dataset
-from evotree.engine.config import Variation
 from evotree.engine.sampling import (
     GROWTH,
     GrowingSample,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable
 from concurrent.futures import Executor
@@ -13,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 
-from evotree.configuration import Configuration
+from evotree.configuration import Configuration, RisingPair
 from evotree.dataset import SCALINGS
 from evotree.engine.evolution import Callback
 from evotree.engine.islands import TOPOLOGIES
@@ -33,6 +32,7 @@ AUTO = "auto"
 _SHARE = Interval(Real, 0.0, 1.0, closed="both")
 _FROM_0 = Interval(Real, 0.0, None, closed="left")
 _ABOVE_0 = Interval(Real, 0.0, None, closed="neither")
+_PAIR = RisingPair(Real, 0.0, None, closed="neither")
 _WHOLE_FROM_0 = Interval(Integral, 0, None, closed="left")
 _WHOLE_FROM_1 = Interval(Integral, 1, None, closed="left")
 _WHOLE_FROM_2 = Interval(Integral, 2, None, closed="left")
@@ -100,23 +100,13 @@ class Regularization(Configuration):
         same share.
     """
 
-    C: Annotated[float | tuple[float, float] | str, _ABOVE_0, tuple, StrOptions({AUTO})] = AUTO
+    C: Annotated[float | tuple[float, float] | str, _ABOVE_0, _PAIR, StrOptions({AUTO})] = AUTO
     penalty: Annotated[str, StrOptions({AUTO, *PENALTIES})] = AUTO
     noise: Annotated[float | str, _FROM_0, StrOptions({AUTO})] = AUTO
     teacher: Annotated[Any, HasMethods(["fit", "predict"]), StrOptions({AUTO, ENSEMBLE}), None] = (
         AUTO
     )
     weight_penalty: Annotated[float, _FROM_0] = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if isinstance(self.C, tuple):
-            is_number = all(isinstance(one, Real) for one in self.C)
-            if not is_number or len(self.C) != 2 or not 0.0 < self.C[0] <= self.C[1] < math.inf:
-                raise ValueError(
-                    f"C={self.C!r}: allowed are a finite number above 0, two of them, rising, and "
-                    f"{AUTO!r}."
-                )
 
     def given(self) -> dict[str, Any]:
         """Return the parameters that cross-validation does not choose, by name."""

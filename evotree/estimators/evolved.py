@@ -280,9 +280,9 @@ class EvolvedTree(SearchConfig, TreeEstimator):
         super().set_params(**params)
         for name, values in groups.items():
             present = configuration(name, getattr(self, name))
-            if present is None:
-                present = CONFIGURATIONS[name](**values)
-            setattr(self, name, present.set_params(**values))
+            wanted = (present or CONFIGURATIONS[name]()).set_params(**values)
+            if wanted != present:  # a plain value that says the same stays
+                setattr(self, name, wanted)
         return self
 
     def __sklearn_clone__(self) -> Self:

@@ -4,16 +4,14 @@ import io
 import threading
 
 import numpy as np
-import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import cross_val_score, cross_validate
 
-from evotree import EvoTreeClassifier
-from tests.quick_models import BRIEF, CLASSIFIERS, REGRESSORS, assert_same, name_of, rows_for
+from tests.quick_models import assert_same, brief, every_evolved, rows_for
 
 
-@pytest.mark.parametrize("model", [CLASSIFIERS[0], REGRESSORS[0]], ids=name_of)
+@every_evolved
 def test_callbacks_see_the_logbook_and_stop_the_run(model):
     X, y = rows_for(model)
     seen = []
@@ -32,7 +30,7 @@ def test_callbacks_see_the_logbook_and_stop_the_run(model):
     assert stopped.n_generations_ == 2 and stopped.stop_reason_ == "callback"
     assert stopped.history_.chapters["quality"].select("best") == seen
     assert len(last) == 3  # those behind the one that stops are called too
-    assert stopped.hall_of_fame_ is last[-1].hall_of_fame
+    assert len(stopped.hall_of_fame_) == len(last[-1].hall_of_fame)
     assert_same(stopped, clone(model).set_params(max_generations=2).fit(X, y), X)
     whole = clone(model).set_params(callbacks=[lambda run: "stop?"]).fit(X, y)
     assert whole.stop_reason_ == "max_generations" and whole.n_generations_ == 4
@@ -41,11 +39,11 @@ def test_callbacks_see_the_logbook_and_stop_the_run(model):
 def test_callbacks_travel_with_the_estimator():
     X, y = load_iris(return_X_y=True)
     out = io.StringIO()
-    model = EvoTreeClassifier(**BRIEF, callbacks=[lambda run: out.write(f"{run.generation} ")])
+    model = brief(callbacks=[lambda run: out.write(f"{run.generation} ")])
     cross_val_score(model, X, y, cv=2, error_score="raise")
     assert out.getvalue() == 2 * "0 1 2 3 4 "
 
-    stopping = EvoTreeClassifier(**BRIEF, callbacks=[lambda run: run.generation == 1])
+    stopping = brief(callbacks=[lambda run: run.generation == 1])
     scores = cross_validate(stopping, X, y, cv=2, n_jobs=2, return_estimator=True)
     assert [fitted.n_generations_ for fitted in scores["estimator"]] == [1, 1]
 
@@ -65,7 +63,7 @@ class Recorder:
 
 def test_clones_share_callbacks_and_numpy_may_stop_a_run():
     recorder = Recorder()
-    model = EvoTreeClassifier(**BRIEF, callbacks=[recorder])
+    model = brief(callbacks=[recorder])
     cross_val_score(model, *load_iris(return_X_y=True), cv=2, error_score="raise")
     assert recorder.seen == [0, 1, 2] * 2
     assert clone(model).callbacks[0] is recorder

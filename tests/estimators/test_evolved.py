@@ -1,6 +1,6 @@
-"""The classifier: scikit-learn's own checks, and what they leave out."""
+"""The evolved estimators: accuracy, predictions, rows of all kinds, and what stays of a fit."""
 
-import signal
+import pickle
 import warnings
 
 import numpy as np
@@ -15,41 +15,31 @@ from sklearn.datasets import (
     load_wine,
     make_classification,
 )
-from sklearn.model_selection import GridSearchCV, cross_validate
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.model_selection import cross_validate
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, to_frame
-from evotree.estimators import EVOLUTION_PRESETS
+from evotree.engine import parallel
+from tests.quick_models import FIXED, brief, every_evolved, rows_for
 
-# One setting, so that `fit` is one evolution and no teacher is made.
-FIXED = {"size_penalty": 0.005, "C": 1.0, "penalty": "l2", "noise": 0.1, "teacher": None}
-
-
-@parametrize_with_checks(
-    [
-        EvoTreeClassifier(max_generations=40, **FIXED),
-        EvoTreeClassifier(
-            max_generations=6, population_size=16, **FIXED | {"size_penalty": "auto", "C": "auto"}
-        ),
-        EvoTreeClassifier.from_preset("gea_odt", patience=50),
-        EvoTreeRegressor(max_generations=40, **FIXED),
-    ]
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
+STILL = FIXED.set_params(noise=0.0)  # the fitness is measured on the rows alone
 
 
-def quick(**parameters):
-    """Return a classifier that fits in a moment."""
-    return EvoTreeClassifier(**({"max_generations": 60, "random_state": 0} | FIXED | parameters))
-
-
-def quick_regressor(**parameters):
-    """Return a regressor that fits in a moment."""
-    return EvoTreeRegressor(**({"max_generations": 60, "random_state": 0} | FIXED | parameters))
+def arrays_in(value, seen=None):
+    """Return all arrays that a value holds, however deep."""
+    seen = {} if seen is None else seen
+    if id(value) in seen or isinstance(value, str | bytes | type):
+        return []
+    seen[id(value)] = value
+    if isinstance(value, np.ndarray):
+        return [value, *arrays_in(value.base, seen)]
+    parts = list(value.values()) if isinstance(value, dict) else []
+    if isinstance(value, list | tuple | set | frozenset):
+        parts += value
+    parts += vars(value).values() if hasattr(value, "__dict__") else []
+    names = [name for kind in type(value).__mro__ for name in vars(kind).get("__slots__", ())]
+    parts += [getattr(value, name) for name in names if hasattr(value, name)]
+    return [array for part in parts for array in arrays_in(part, seen)]
 
 
 def test_small_trees_are_accurate():
@@ -58,7 +48,7 @@ def test_small_trees_are_accurate():
         X, y = load(return_X_y=True)
         ours, axis_parallel = (
             cross_validate(model, X, y, cv=5, return_estimator=True)
-            for model in (quick(), DecisionTreeClassifier(random_state=0))
+            for model in (brief(max_generations=20), DecisionTreeClassifier(random_state=0))
         )
         assert ours["test_score"].mean() > axis_parallel["test_score"].mean()
         n_nodes = [model.tree_.n_nodes for model in ours["estimator"]]
@@ -69,7 +59,7 @@ def test_small_trees_are_accurate():
 def test_small_regression_trees_explain_more_than_axis_parallel_ones():
     """More variance of unseen targets than scikit-learn's tree with as many leaves."""
     X, y = load_diabetes(return_X_y=True)
-    evolved = quick_regressor(size_penalty=0.01)
+    evolved = brief(EvoTreeRegressor, size_penalty=0.01, max_generations=20)
     ours = cross_validate(evolved, X, y, cv=5, return_estimator=True)
     leaves = int(np.mean([model.get_n_leaves() for model in ours["estimator"]]))
     assert 2 <= leaves <= 8
@@ -81,19 +71,20 @@ def test_small_regression_trees_explain_more_than_axis_parallel_ones():
 def test_regression_predicts_means_and_its_quality_is_the_score():
     X, y = load_diabetes(return_X_y=True)
     weight = np.random.default_rng(0).integers(1, 4, len(y))
-    model = quick_regressor(noise=0.0).fit(X, y, weight)
+    model = brief(EvoTreeRegressor, regularization=STILL).fit(X, y, weight)
     leaves = model.apply(X)
     for leaf in np.unique(leaves):
         here = leaves == leaf
         assert model.predict(X)[here] == pytest.approx(np.average(y[here], weights=weight[here]))
-    assert model.score(X, y, weight) == pytest.approx(model.hall_of_fame_[0].quality)
-    best = model.hall_of_fame_[0]
-    assert best.fitness.values[0] == pytest.approx(best.quality - 0.005 * len(best))
+    last = model.history_[-1]["gen"]
+    quality, fitness = (model.history_.chapters[name][last] for name in ("quality", "fitness"))
+    assert model.score(X, y, weight) == pytest.approx(quality["best"])
+    assert fitness["best"] == pytest.approx(quality["best"] - 0.005 * model.tree_.n_nodes)
 
 
 def test_regression_does_not_depend_on_the_units_of_the_targets():
     X, y = load_diabetes(return_X_y=True)
-    model = quick_regressor(max_generations=40)
+    model = brief(EvoTreeRegressor)
     plain, scaled = clone(model).fit(X, y), clone(model).fit(X, 4.0 * y)  # exact
     assert scaled.tree_ == plain.tree_
     np.testing.assert_array_equal(scaled.predict(X), 4.0 * plain.predict(X))
@@ -101,7 +92,7 @@ def test_regression_does_not_depend_on_the_units_of_the_targets():
 
 def test_predictions_follow_from_the_tree():
     X, y = load_iris(return_X_y=True)
-    model = quick(noise=0.0, patience=None).fit(X, y)
+    model = brief(regularization=STILL, patience=None).fit(X, y)
     leaves = model.apply(X)
     np.testing.assert_array_equal(leaves, model.tree_.apply(X))
     assert model.tree_.is_leaf[leaves].all()
@@ -113,7 +104,7 @@ def test_predictions_follow_from_the_tree():
             proba[leaves == leaf], share[None, :].repeat((leaves == leaf).sum(), 0)
         )
     np.testing.assert_array_equal(model.predict(X), model.classes_[proba.argmax(axis=1)])
-    np.testing.assert_array_equal(np.exp(model.predict_log_proba(X)), proba)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), proba)
     path = model.decision_path(X)
     assert path.shape == (150, model.tree_.n_nodes) and set(path.data) == {1}
     for i, leaf in enumerate(leaves):
@@ -123,26 +114,26 @@ def test_predictions_follow_from_the_tree():
             k = left if leaf < model.tree_.right(k) else model.tree_.right(k)
             passed.append(k)
         assert passed[-1] == leaf and path[i].indices.tolist() == passed
-    assert model.score(X, y) == pytest.approx(model.hall_of_fame_[0].quality)
     assert model.get_n_leaves() == model.tree_.n_leaves and model.get_depth() == model.tree_.depth
-    assert model.n_generations_ == 60 and model.stop_reason_ == "max_generations"
+    assert model.n_generations_ == 4 and model.stop_reason_ == "max_generations"
     assert to_frame(model.history_)["quality_best"].iloc[-1] == pytest.approx(model.score(X, y))
 
 
 def test_single_precision_is_routed_as_its_double():
     X, y = load_iris(return_X_y=True)
-    model = quick().fit(X, y)
+    model = brief().fit(X, y)
     narrow = X.astype(np.float32)
     np.testing.assert_array_equal(model.apply(narrow), model.apply(narrow.astype(np.float64)))
 
 
-@pytest.mark.parametrize("make", [quick, quick_regressor])
-def test_threads_do_not_change_the_tree(make):
-    """Also where trees are refined, rows are blurred, and the charge is chosen."""
-    X, y = make_classification(10_000, 6, n_informative=4, n_classes=3, random_state=0)
-    y = y if make is quick else X[:, 0] * X[:, 1] + 0.1 * y
+@pytest.mark.parametrize("kind", [EvoTreeClassifier, EvoTreeRegressor])
+def test_threads_do_not_change_the_tree(kind, monkeypatch):
+    """Also where trees are refined, rows are blurred, and the penalty is chosen."""
+    monkeypatch.setattr(parallel, "_MIN_ROWS_FOR_THREADS", 0)
+    X, y = make_classification(300, 6, n_informative=4, n_classes=3, random_state=0)
+    y = y if kind is EvoTreeClassifier else X[:, 0] * X[:, 1] + 0.1 * y
     one, two = (
-        make(max_generations=4, population_size=16, n_jobs=n, size_penalty="auto").fit(X, y)
+        brief(kind, n_jobs=n, size_penalty="auto", refinement__probability=0.3).fit(X, y)
         for n in (1, 2)
     )
     assert len(one.tree_) > 3 and sum(one.history_.chapters["refinement"].select("tao_tried")) > 3
@@ -152,11 +143,11 @@ def test_threads_do_not_change_the_tree(make):
 
 def test_weights_count():
     X, y = make_classification(300, 4, weights=[0.9], flip_y=0.1, random_state=0)
-    plain, balanced = quick().fit(X, y), quick(class_weight="balanced").fit(X, y)
+    plain, balanced = brief().fit(X, y), brief(class_weight="balanced").fit(X, y)
     assert (balanced.predict(X) == 1).sum() > (plain.predict(X) == 1).sum()
-    as_rows = quick().fit(X, y, sample_weight=np.where(y == 1, 3.0, 1.0))
-    as_classes = quick(class_weight={0: 1, 1: 3}).fit(X, y)
-    repeated = quick().fit(
+    as_rows = brief().fit(X, y, sample_weight=np.where(y == 1, 3.0, 1.0))
+    as_classes = brief(class_weight={0: 1, 1: 3}).fit(X, y)
+    repeated = brief().fit(
         np.vstack([X, X[y == 1], X[y == 1]]), np.append(y, [1] * 2 * (y == 1).sum())
     )
     assert as_rows.tree_ == as_classes.tree_ == repeated.tree_
@@ -165,10 +156,10 @@ def test_weights_count():
 def test_frames_and_names():
     X, y = load_iris(return_X_y=True, as_frame=True)
     names = load_iris().target_names[y]
-    model = quick().fit(X, names)
+    model = brief().fit(X, names)
     np.testing.assert_array_equal(model.feature_names_in_, X.columns)
     assert set(model.predict(X)) <= set(load_iris().target_names)
-    from_polars = quick().fit(pl.from_pandas(X), names)
+    from_polars = brief().fit(pl.from_pandas(X), names)
     assert from_polars.tree_ == model.tree_
     np.testing.assert_array_equal(model.predict(pl.from_pandas(X)), model.predict(X))
     with pytest.raises(ValueError, match="feature names"):
@@ -178,36 +169,29 @@ def test_frames_and_names():
 def test_order_of_rows_and_units_do_not_matter():
     X, y = load_wine(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
-    model, permuted = quick().fit(X, y), quick().fit(X[order], y[order])
+    model, permuted = brief().fit(X, y), brief().fit(X[order], y[order])
     assert model.tree_ == permuted.tree_
     units = 2.0 ** np.arange(-6, 7)  # exact in binary
-    other = quick().fit(X * units, y)
+    other = brief().fit(X * units, y)
     np.testing.assert_array_equal(other.predict(X * units), model.predict(X))
-
-
-def test_works_in_searches_and_pipelines():
-    X, y = load_iris(return_X_y=True)
-    pipeline = make_pipeline(StandardScaler(), quick(max_generations=10))
-    search = GridSearchCV(pipeline, {"evotreeclassifier__size_penalty": [0.005, 0.5]}, cv=3)
-    assert search.fit(X, y).best_params_ == {"evotreeclassifier__size_penalty": 0.005}
 
 
 def test_awkward_data():
     rng = np.random.default_rng(0)
-    one_class = quick().fit(rng.random((10, 2)), ["a"] * 10)
+    one_class = brief().fit(rng.random((10, 2)), ["a"] * 10)
     assert one_class.tree_.n_nodes == 1 and set(one_class.predict(rng.random((5, 2)))) == {"a"}
-    one_row = quick().fit([[1.0, 2.0]], [3])
+    one_row = brief().fit([[1.0, 2.0]], [3])
     assert one_row.predict([[9.0, 9.0]]) == [3]
-    constant = quick().fit(np.ones((20, 3)), [0] * 15 + [1] * 5)
+    constant = brief().fit(np.ones((20, 3)), [0] * 15 + [1] * 5)
     assert constant.tree_.n_nodes == 1 and constant.predict(np.ones((1, 3))) == [0]
     X = rng.standard_normal((20, 100))
-    wide = quick().fit(X, (X[:, 0] > 0).astype(int))
+    wide = brief().fit(X, (X[:, 0] > 0).astype(int))
     assert wide.score(X, (X[:, 0] > 0).astype(int)) == 1.0
     huge = rng.standard_normal((50, 2)) * [1e150, 1e-150]
     y = (huge[:, 1] > 0).astype(int)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert quick().fit(huge, y).score(huge, y) > 0.95
+        assert brief().fit(huge, y).score(huge, y) > 0.95
 
 
 @pytest.mark.parametrize(
@@ -222,84 +206,66 @@ def test_awkward_data():
 )
 def test_bad_data_is_refused(X, message):
     with pytest.raises(ValueError, match=message):
-        quick().fit(X, [0, 1][: len(X)])
+        brief().fit(X, [0, 1][: len(X)])
 
 
 def test_continuous_targets_are_refused():
     with pytest.raises(ValueError, match="continuous"):
-        quick().fit(np.eye(3), [0.1, 0.2, 0.3])
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("size_penalty", -0.1),
-        ("size_penalty", np.nan),
-        ("population_size", 1),
-        ("max_generations", 1.5),
-        ("patience", 0),
-        ("time_limit", 0.0),
-        ("mutation_probability", 1.5),
-        ("crossover_probability", -1),
-        ("dipolar_probability", "half"),
-        ("min_samples_split", 1),
-        ("scaling", "robust"),
-        ("class_weight", "heavy"),
-        ("callbacks", [1]),
-        ("random_state", -1),
-        ("refinement", "polish"),
-        ("refinement", 3),
-        ("weight_penalty", -0.1),
-        ("C", 0.0),
-        ("C", (2.0, 1.0)),
-        ("C", "high"),
-        ("penalty", "l0"),
-        ("noise", -0.1),
-        ("noise", "much"),
-        ("teacher", "oracle"),
-        ("teacher", 3),
-        ("max_origin_share", 0.0),
-        ("algorithm", "nsga3"),
-        ("size_penalty", "small"),
-    ],
-)
-def test_bad_parameters_are_named(name, value):
-    with pytest.raises(ValueError, match=name):
-        quick(**{name: value}).fit(np.eye(4), [0, 1, 0, 1])
-
-
-def test_interrupt_keeps_the_best_tree_where_asked():
-    X, y = load_iris(return_X_y=True)
-
-    def interrupt(run):
-        if run.generation == 20:
-            signal.raise_signal(signal.SIGINT)
-
-    with pytest.raises(KeyboardInterrupt):
-        quick(callbacks=[interrupt]).fit(X, y)
-    kept = quick(callbacks=[interrupt], keep_on_interrupt=True).fit(X, y)
-    assert kept.stop_reason_ == "interrupt" and kept.score(X, y) > 0.8
-
-
-def test_presets():
-    model = EvoTreeClassifier.from_preset("gea_odt", random_state=3)
-    assert model.get_params() == clone(model).get_params()
-    for name, value in EVOLUTION_PRESETS["gea_odt"].items():
-        assert getattr(model, name) == value
-    assert EvoTreeClassifier.from_preset("gea_odt", size_penalty=0.1).size_penalty == 0.1
-    with pytest.raises(ValueError, match="gea_odt"):
-        EvoTreeClassifier.from_preset("gea")
+        brief().fit(np.eye(3), [0.1, 0.2, 0.3])
 
 
 def test_progress_bar_shows_the_tree(capsys):
     X, y = load_iris(return_X_y=True)
-    quick(verbose=1).fit(X, y)
+    brief(verbose=1).fit(X, y)
     assert "nodes=" in capsys.readouterr().err
-    quick().fit(X, y)
+    brief().fit(X, y)  # nobody watches
+    brief(verbose=0).fit(X, y)
     assert capsys.readouterr().err == ""
 
 
 def test_frame_history_has_a_row_a_generation():
     X, y = load_iris(return_X_y=True)
-    table = to_frame(quick().fit(X, y).history_)
-    assert isinstance(table, pd.DataFrame) and len(table) == len(table["gen"].unique()) > 20
+    table = to_frame(brief().fit(X, y).history_)
+    assert isinstance(table, pd.DataFrame)
+    assert table["gen"].tolist() == [0, 1, 2, 3, 4]
+
+
+# ---- what stays of a fit -------------------------------------------------------------------------
+
+
+@every_evolved
+@pytest.mark.parametrize("changed", [{}, {"islands": 2, "variation__algorithm": "nsga2"}])
+def test_no_rows_stay(model, changed):
+    """Of no array has any axis the number of rows, or of the rows that the fitness was on."""
+    X, y = rows_for(model)
+    X, y = X[:149], y[:149]  # a prime number
+    seen = []
+    watched = clone(model).set_params(callbacks=[lambda run: seen.append(run.best.order.size)])
+    fitted = watched.set_params(**changed).fit(X, y).set_params(callbacks=None)
+    arrays = arrays_in(fitted)
+    assert len(arrays) > 20 and seen
+    sizes = {n for array in arrays for n in (*array.shape, array.size)}
+    assert not [n for n in sizes if n and (n % 149 == 0 or n in seen)]
+    warm = clone(fitted).set_params(warm_start=True).fit(X, y)  # which keeps them
+    assert seen[0] in {array.size for array in arrays_in(warm)}
+    cold = warm.set_params(warm_start=False).fit(X, y)
+    assert seen[0] not in {array.size for array in arrays_in(cold)}
+
+
+def test_pickles_are_small():
+    X, y = load_iris(return_X_y=True)
+    fitted = EvoTreeClassifier(max_generations=20, random_state=0).fit(X, y)
+    content = pickle.dumps(fitted)
+    assert len(content) < 100_000
+    many = brief().fit(np.tile(X, (20, 1)), np.tile(y, 20))
+    assert len(pickle.dumps(many)) < 100_000
+    again = pickle.loads(content)
+    assert again.tree_ == fitted.tree_ and list(again.pareto_front_) == list(fitted.pareto_front_)
+
+
+@every_evolved
+def test_seconds_are_those_of_the_phases(model):
+    fitted = clone(model).fit(*rows_for(model))
+    assert set(fitted.seconds_) == {"compiling", "choosing hyperparameters", "evolving"}
+    assert all(seconds >= 0.0 for seconds in fitted.seconds_.values())
+    assert fitted.seconds_["evolving"] > 0.0

@@ -20,7 +20,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from evotree.estimators.teachers import make_teacher
+from evotree.engine import teachers
 from tests.quick_models import (
     assert_same,
     every,
@@ -279,22 +279,15 @@ def test_weights_are_routed(model):
 
 
 @pytest.mark.parametrize("classification", [True, False])
-def test_the_default_teacher_is_weighted_where_metadata_are_routed(classification):
+def test_the_default_teacher_is_weighted_where_metadata_are_routed(classification, monkeypatch):
+    monkeypatch.setattr(teachers, "_TREES", 10)
+    monkeypatch.setattr(teachers, "_BAGS", 3)
     X, y = load_iris(return_X_y=True) if classification else load_diabetes(return_X_y=True)
     X, y = X[::3], y[::3]
     weight = weights_for(y) + 0.5
-    seeds = {
-        name: 0
-        for name in make_teacher(classification).get_params()
-        if name.endswith("random_state")
-    }
-    smaller = {"trees__n_estimators": 10, "bags__n_estimators": 3}
-
-    def fitted(**weights):
-        return make_teacher(classification).set_params(**seeds, **smaller).fit(X, y, **weights)
-
-    expected = outputs(fitted(sample_weight=weight), X)
+    teacher = teachers.EnsembleTeacher(3 if classification else 0)
+    expected = clone(teacher).fit(X, y, sample_weight=weight)
     with config_context(enable_metadata_routing=True):
-        routed = outputs(fitted(sample_weight=weight), X)
-    np.testing.assert_array_equal(routed, expected)
-    assert not np.array_equal(outputs(fitted(), X), expected)
+        routed = clone(teacher).fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(routed.predict(X), expected.predict(X))
+    assert routed.trees_ == expected.trees_ != clone(teacher).fit(X, y).trees_

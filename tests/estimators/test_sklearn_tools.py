@@ -8,15 +8,13 @@ import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import (
     AdaBoostClassifier,
     AdaBoostRegressor,
     BaggingClassifier,
     BaggingRegressor,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
     StackingClassifier,
     StackingRegressor,
     VotingClassifier,
@@ -55,8 +53,10 @@ from tests.quick_models import (
     CLASSIFIERS,
     REGRESSORS,
     assert_same,
+    brief,
     every,
     every_classifier,
+    every_evolved,
     every_regressor,
     name_of,
     outputs,
@@ -72,22 +72,35 @@ GRIDS = {
     "TAORegressor": {"depth": [3, 0]},
 }
 SMALL = {
-    "EvoTreeClassifier": {"size_penalty": 0.05, "seeding": "axis", "refinement": None},
+    "EvoTreeClassifier": {"size_penalty": 0.05, "init": "axis", "refinement": None},
     "ObliqueTreeClassifier": {"splitter": "axis", "max_depth": 1},
     "TAOClassifier": {"depth": 1, "node": "axis"},
 }
 
 
-# ---- scikit-learn's own checks, where other files do not run them --------------------------------
+# ---- scikit-learn's own checks -------------------------------------------------------------------
 
 
+@parametrize_with_checks(CLASSIFIERS + REGRESSORS)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+AUTO = BRIEF | {"size_penalty": "auto", "regularization": None, "max_generations": 2}
+
+
+@pytest.mark.slow
 @parametrize_with_checks(
     [
-        EvoTreeClassifier(**BRIEF | {"algorithm": "nsga2", "max_generations": 10}),
-        EvoTreeClassifier(**BRIEF | {"max_samples": 0.3, "max_generations": 12}),
-        EvoTreeClassifier(**BRIEF | {"n_islands": 2, "max_generations": 12}),
-        EvoTreeRegressor(**BRIEF | {"max_samples": 10, "max_generations": 20}),
-        EvoTreeRegressor(**BRIEF | {"size_penalty": "auto", "noise": 0.0, "max_generations": 20}),
+        EvoTreeClassifier(),
+        EvoTreeRegressor(),
+        EvoTreeClassifier.from_preset("gea_odt", patience=50),
+        EvoTreeClassifier(**AUTO),
+        EvoTreeRegressor(**AUTO),
+        brief(variation__algorithm="nsga2", max_generations=10),
+        brief(max_samples=0.3, max_generations=12),
+        brief(islands=2, max_generations=12),
+        brief(EvoTreeRegressor, max_samples=10, max_generations=20),
         ObliqueTreeClassifier("axis", class_weight="balanced", min_weight_fraction_leaf=0.01),
         ObliqueTreeClassifier("dipole", pruning="cross_validation"),
         ObliqueTreeRegressor("axis", pruning="cross_validation"),
@@ -96,7 +109,7 @@ SMALL = {
         TAORegressor(node="axis"),
     ]
 )
-def test_scikit_learn_checks(estimator, check):
+def test_scikit_learn_checks_of_other_settings(estimator, check):
     check(estimator)
 
 
@@ -191,7 +204,7 @@ def test_grids_are_searched(model):
     assert piped.best_params_ == {name: values[0] for name, values in in_pipeline.items()}
 
 
-@pytest.mark.parametrize("model", [CLASSIFIERS[0], REGRESSORS[0]], ids=name_of)
+@every_evolved
 def test_halving_gives_the_best_more_generations(model):
     X, y = rows_for(model)
     search = HalvingGridSearchCV(
@@ -320,32 +333,6 @@ def test_other_meta_regressors(model):
     assert StackingRegressor(parts, cv=3).fit(X, y).score(X, y) > 0.3
 
 
-@pytest.mark.parametrize("as_frame", [False, True])
-def test_a_frozen_teacher_is_asked_in_its_own_units_and_labels(as_frame):
-    X, y = load_wine(return_X_y=True, as_frame=as_frame)
-    names = np.array(["barolo", "grignolino", "barbera"])[y]
-    wrong = names[(np.arange(len(y)) * 7) % len(y)]  # a teacher that never saw these labels
-    teacher = FrozenEstimator(ExtraTreesClassifier(30, random_state=0).fit(X, names))
-    model = EvoTreeClassifier(**BRIEF | {"teacher": teacher, "size_penalty": 0.001}).fit(X, wrong)
-    taught = model.pareto_front_[-1]
-    assert taught.quality > 0.9  # agrees with the teacher, not with the labels
-    assert model.hall_of_fame_[0].quality > model.score(X, wrong) + 0.2
-    strange = FrozenEstimator(ExtraTreesClassifier(5).fit(X, np.where(y == 0, "rioja", names)))
-    with pytest.raises(ValueError, match="label 'rioja'"):
-        clone(model).set_params(teacher=strange).fit(X, names)
-
-
-def test_a_frozen_teacher_of_targets_is_asked_in_its_own_units():
-    X, y = rows_for(REGRESSORS[0])
-    X, y = 100.0 + 10.0 * X, 1e4 + 100.0 * y
-    teacher = FrozenEstimator(ExtraTreesRegressor(30, random_state=0).fit(X, y))
-    model = clone(REGRESSORS[0]).set_params(teacher=teacher, size_penalty=0.001).fit(X, y)
-    assert model.hall_of_fame_[0].quality > 0.4
-    assert model.score(X, y) > 0.4
-    with pytest.raises(NotFittedError):
-        clone(model).set_params(teacher=FrozenEstimator(ExtraTreesRegressor())).fit(X, y)
-
-
 def test_fitted_trees_stay_fitted_in_copies_where_frozen():
     X, y = load_iris(return_X_y=True)
     for start in (
@@ -354,7 +341,7 @@ def test_fitted_trees_stay_fitted_in_copies_where_frozen():
     ):
         frozen = FrozenEstimator(start)
         assert_same(TAOClassifier(frozen).fit(X, y), TAOClassifier(start).fit(X, y), X)
-        evolved = EvoTreeClassifier(**BRIEF, initial_trees=[frozen])
+        evolved = brief(init=[frozen])
         for model in (TAOClassifier(frozen), evolved):
             assert cross_val_score(model, X, y, cv=3, error_score="raise").mean() > 0.9
         with pytest.raises(NotFittedError, match="init: .*FrozenEstimator"):

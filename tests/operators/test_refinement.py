@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
-from evotree import Dataset, evolve, make_toolbox, to_frame
+from evotree import Dataset, Variation, evolve, make_toolbox, to_frame
 from evotree.fitness.objectives import FitnessQualitySize, PenalizedAccuracy, QualityAndSize
 from evotree.individual import Outcome
 from evotree.operators.refinement.policy import (
@@ -191,24 +191,24 @@ def test_a_parameter_describes_operators_or_all():
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "allowed"),
+    ("name", "value"),
     [
-        ("target", "worst", "'random', 'best', 'promising'"),
-        ("probability", 1.5, r"numbers in \[0, 1\]"),
-        ("probability", np.nan, r"numbers in \[0, 1\]"),
-        ("every", 0, "integers of at least 1"),
-        ("max_seconds", 0.0, "numbers above 0, and None"),
-        ("max_seconds", np.nan, "numbers above 0, and None"),
-        ("max_evaluations", -1, "numbers above 0, and None"),
-        ("C", 0.0, "a finite number above 0, or two, rising"),
-        ("C", (2.0, 1.0), "a finite number above 0, or two, rising"),
-        ("C", (1.0, np.inf), "a finite number above 0, or two, rising"),
-        ("C", (1.0, 2.0, 3.0), "a finite number above 0, or two, rising"),
-        ("penalty", "l0", "'l2', 'l1'"),
+        ("target", "worst"),
+        ("probability", 1.5),
+        ("probability", np.nan),
+        ("every", 0),
+        ("max_seconds", 0.0),
+        ("max_seconds", np.nan),
+        ("max_evaluations", -1),
+        ("C", 0.0),
+        ("C", (2.0, 1.0)),
+        ("C", (1.0, np.inf)),
+        ("C", (1.0, 2.0, 3.0)),
+        ("penalty", "l0"),
     ],
 )
-def test_bad_parameters_are_named(name, value, allowed):
-    with pytest.raises(ValueError, match=rf"{name}=.*: allowed are {allowed}"):
+def test_bad_parameters_are_named(name, value):
+    with pytest.raises(ValueError, match=f"'{name}' parameter of Refinement must be .* Got "):
         Refinement(**{name: value})
 
 
@@ -349,7 +349,7 @@ def test_the_chapter_adds_up(iris, algorithm, lamarckian):
     refinement = Refinement(
         {counted: 1.0, "tao": 2.0}, probability=0.4, every=2, lamarckian=lamarckian
     )
-    result = run(iris, refinement, algorithm=algorithm)
+    result = run(iris, refinement, variation=Variation(algorithm=algorithm))
     table = to_frame(result.logbook)
     tried = table["refinement_counted_tried"] + table["refinement_tao_tried"]
     assert table["refinement_counted_tried"].sum() == len(calls) > 10
@@ -375,9 +375,15 @@ def test_refinement_helps_the_run(iris):
 @pytest.mark.parametrize("algorithm", ["penalized", "nsga2"])
 def test_the_same_run_for_any_number_of_threads(iris, algorithm):
     refinement = Refinement(("tao", "oc1", "centre"), probability=0.3)
-    serial = run(iris, refinement, algorithm=algorithm, max_generations=12)
+    serial = run(iris, refinement, variation=Variation(algorithm=algorithm), max_generations=12)
     with ThreadPoolExecutor(3) as executor:
-        threaded = run(iris, refinement, algorithm=algorithm, max_generations=12, threads=executor)
+        threaded = run(
+            iris,
+            refinement,
+            variation=Variation(algorithm=algorithm),
+            max_generations=12,
+            threads=executor,
+        )
     assert all(a == b for a, b in zip(serial.population, threaded.population, strict=True))
     assert serial.spent.evaluations == threaded.spent.evaluations > 10
 

@@ -25,6 +25,7 @@ from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation.crossover import cx_trees
 from evotree.rng import make_streams
 from evotree.tree import ObliqueTree
+from tests.quick_models import brief
 from tests.strategies import datasets, seeds
 
 
@@ -196,7 +197,7 @@ def test_trees_of_scikit_learn_keep_their_training_predictions(model):
 def test_our_own_trees_come_back_as_they_were(wine):
     X, y = wine.raw, wine.y
     for model in (
-        EvoTreeClassifier.from_preset("gea_odt", max_generations=50, random_state=0).fit(X, y),
+        brief(regularization__noise=0.0).fit(X, y),
         ObliqueTreeClassifier("axis").fit(X, y),
     ):
         for given_tree in (model, model.tree_):
@@ -252,9 +253,7 @@ def test_bad_trees_are_named(wine, trees, message):
 def test_more_trees_than_places_are_refused(wine):
     tree = ObliqueTreeClassifier("axis", max_depth=1).fit(wine.raw, wine.y).tree_
     with pytest.raises(ValueError, match="3 trees: at most 2"):
-        EvoTreeClassifier.from_preset("gea_odt", population_size=2, init=[tree] * 3).fit(
-            wine.raw, wine.y
-        )
+        EvoTreeClassifier(population_size=2, init=[tree] * 3).fit(wine.raw, wine.y)
 
 
 def test_history_says_who_descends_from_whom(wine):

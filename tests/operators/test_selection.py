@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from evotree.dataset import Dataset
+from evotree.engine.config import Variation
 from evotree.engine.evolution import evolve
 from evotree.engine.toolbox import make_toolbox
 from evotree.fitness.scaling import linear_scaling
@@ -110,6 +111,8 @@ def test_parents_take_the_places_of_duplicates(drawn, names, seed):
 def test_a_generation_of_different_trees():
     dataset = Dataset.from_arrays(*load_iris(return_X_y=True))
     for keep_duplicates in (False, True):
-        toolbox = make_toolbox(dataset, keep_duplicates=keep_duplicates, random_state=0)
+        toolbox = make_toolbox(
+            dataset, variation=Variation(keep_duplicates=keep_duplicates), random_state=0
+        )
         run = evolve(toolbox.population(n=20), toolbox, max_generations=30)
         assert all(distinct(run.population)) is not keep_duplicates

@@ -10,10 +10,13 @@ import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from evotree._jit import compile_seconds
-from evotree.configuration import Configuration
+from evotree.configuration import Configuration, RisingPair
 from evotree.individual import Outcome, set_fitness
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.refiners import Refiner, make_refiner
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
 TARGETS = ("random", "best", "promising")
 """Names of the ways to choose which individuals are refined."""
+
+_ABOVE_0 = Interval(Real, 0.0, None, closed="neither")
 
 
 class Spent(NamedTuple):
@@ -86,34 +91,16 @@ class Refinement(Configuration):
     """
 
     operators: str | Iterable[str] | Mapping[str | Refiner, float] = "tao"
-    probability: float = 0.1
-    target: str = "random"
-    every: int = 1
-    max_seconds: float | None = None
-    max_evaluations: int | None = None
-    lamarckian: bool = True
-    C: float | tuple[float, float] = (0.1, 10.0)
-    penalty: str = "l2"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.target not in TARGETS:
-            allowed = ", ".join(map(repr, TARGETS))
-            raise ValueError(f"target={self.target!r}: allowed are {allowed}.")
-        if not 0.0 <= self.probability <= 1.0:
-            raise ValueError(f"probability={self.probability!r}: allowed are numbers in [0, 1].")
-        if self.every < 1:
-            raise ValueError(f"every={self.every!r}: allowed are integers of at least 1.")
-        bounds = self.bounds()
-        if len(bounds) != 2 or not 0.0 < bounds[0] <= bounds[1] < math.inf:
-            raise ValueError(f"C={self.C!r}: allowed are a finite number above 0, or two, rising.")
-        if self.penalty not in PENALTIES:
-            allowed = ", ".join(map(repr, PENALTIES))
-            raise ValueError(f"penalty={self.penalty!r}: allowed are {allowed}.")
-        for name in ("max_seconds", "max_evaluations"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise ValueError(f"{name}={value!r}: allowed are numbers above 0, and None.")
+    probability: Annotated[float, Interval(Real, 0.0, 1.0, closed="both")] = 0.1
+    target: Annotated[str, StrOptions(set(TARGETS))] = "random"
+    every: Annotated[int, Interval(Integral, 1, None, closed="left")] = 1
+    max_seconds: Annotated[float | None, _ABOVE_0, None] = None
+    max_evaluations: Annotated[int | None, Interval(Integral, 1, None, closed="left"), None] = None
+    lamarckian: Annotated[bool, "boolean"] = True
+    C: Annotated[
+        float | tuple[float, float], _ABOVE_0, RisingPair(Real, 0.0, None, closed="neither")
+    ] = (0.1, 10.0)
+    penalty: Annotated[str, StrOptions(set(PENALTIES))] = "l2"
 
     def bounds(self) -> tuple[float, float]:
         """Return the bounds of C."""

@@ -1,0 +1,108 @@
+"""Teachers: models whose predictions the trees of evolved estimators learn."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+
+from evotree import EvoTreeRegressor
+from evotree.engine import teachers
+from tests.quick_models import FIXED, REGRESSORS, brief, rows_for
+
+
+@pytest.fixture(autouse=True)
+def _small_ensembles(monkeypatch):
+    monkeypatch.setattr(teachers, "_TREES", 20)
+    monkeypatch.setattr(teachers, "_BAGS", 3)
+
+
+@pytest.mark.parametrize("teacher", [KNeighborsClassifier(5), LogisticRegression(), "ensemble"])
+def test_trees_agree_with_a_teacher(teacher):
+    X, y = load_iris(return_X_y=True)
+    model = brief(regularization=FIXED.set_params(teacher=teacher)).fit(X, y)
+    assert model.score(X, y) > 0.93
+    assert model.regularization_.teacher is teacher
+    if not isinstance(teacher, str):
+        assert not hasattr(teacher, "classes_")  # a clone was fitted
+    assert model.tree_ == clone(model).fit(X, y).tree_
+
+
+def test_leaves_predict_by_the_training_rows():
+    """A teacher that is always wrong places hyperplanes, but does not say what leaves predict."""
+
+    class Contrary(LogisticRegression):
+        def predict(self, X):
+            return 1 - super().predict(X)
+
+    X, y = load_breast_cancer(return_X_y=True)
+    model = brief(regularization__teacher=Contrary(max_iter=500)).fit(X, y)
+    assert model.score(X, y) > 0.9
+    leaves = model.apply(X)
+    for leaf in np.unique(leaves):
+        share = (y[leaves == leaf] == 1).mean()
+        assert model.tree_.values[leaf] == pytest.approx([1.0 - share, share])
+
+
+def test_regressors_have_teachers_too():
+    X, y = load_diabetes(return_X_y=True)
+    model = brief(EvoTreeRegressor, regularization__teacher="ensemble").fit(X[:120], y[:120])
+    assert model.score(X[:120], y[:120]) > 0.3
+
+
+@pytest.mark.parametrize("teacher", [None, "ensemble"])
+def test_awkward_rows(teacher):
+    model = brief(regularization__teacher=teacher, max_generations=3, size_penalty="auto")
+    assert clone(model).fit([[1.0, 2.0]], [3]).predict([[9.0, 9.0]]) == [3]
+    two = clone(model).fit([[0.0], [1.0]], ["a", "b"])
+    assert set(two.predict([[0.0], [1.0]])) <= {"a", "b"}
+    one_class = clone(model).fit(np.random.default_rng(0).random((12, 2)), ["a"] * 12)
+    assert one_class.tree_.n_nodes == 1
+    constant = clone(model).fit(np.ones((20, 3)), [0] * 15 + [1] * 5)
+    assert constant.tree_.n_nodes == 1
+
+
+# ---- that are fitted already ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("as_frame", [False, True])
+def test_a_frozen_teacher_is_asked_in_its_own_units_and_labels(as_frame):
+    X, y = load_wine(return_X_y=True, as_frame=as_frame)
+    names = np.array(["barolo", "grignolino", "barbera"])[y]
+    wrong = names[(np.arange(len(y)) * 7) % len(y)]  # a teacher that never saw these labels
+    teacher = FrozenEstimator(ExtraTreesClassifier(30, random_state=0).fit(X, names))
+    model = brief(regularization__teacher=teacher, size_penalty=0.001).fit(X, wrong)
+    taught = model.pareto_front_[-1]
+    assert taught.quality > 0.9  # agrees with the teacher, not with the labels
+    assert model.history_.chapters["quality"][-1]["best"] > model.score(X, wrong) + 0.2
+    strange = FrozenEstimator(ExtraTreesClassifier(5).fit(X, np.where(y == 0, "rioja", names)))
+    with pytest.raises(ValueError, match="label 'rioja'"):
+        clone(model).set_params(regularization__teacher=strange).fit(X, names)
+
+
+def test_a_frozen_teacher_of_targets_is_asked_in_its_own_units():
+    X, y = rows_for(REGRESSORS[0])
+    X, y = 100.0 + 10.0 * X, 1e4 + 100.0 * y
+    teacher = FrozenEstimator(ExtraTreesRegressor(30, random_state=0).fit(X, y))
+    model = clone(REGRESSORS[0])
+    model.set_params(regularization__teacher=teacher, size_penalty=0.001).fit(X, y)
+    assert model.history_.chapters["quality"][-1]["best"] > 0.4
+    assert model.score(X, y) > 0.4
+    unfitted = FrozenEstimator(ExtraTreesRegressor())
+    with pytest.raises(NotFittedError):
+        clone(model).set_params(regularization__teacher=unfitted).fit(X, y)
+
+
+def test_searches_choose_among_teachers():
+    """Clones of an estimator share a teacher that is frozen, and fit clones of one that is not."""
+    X, y = load_iris(return_X_y=True)
+    frozen = FrozenEstimator(KNeighborsClassifier(3).fit(X, y))
+    grid = {"regularization__teacher": [None, frozen, KNeighborsClassifier(3)]}
+    search = GridSearchCV(brief(max_generations=1), grid, cv=2, error_score="raise").fit(X, y)
+    assert (search.cv_results_["mean_test_score"] > 0.85).all()
+    assert not hasattr(grid["regularization__teacher"][2], "classes_")
