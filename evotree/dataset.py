@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evotree._jit import kernel
-from evotree.tree import ObliqueTree, project
+from evotree.tree import ObliqueTree, node_weights, project
 
 SCALINGS = ("standard", "common", "minmax")
 """Names of the ways to scale features."""
@@ -282,14 +282,16 @@ class Dataset:
         Returns
         -------
         ObliqueTree
-            A tree over raw rows.
+            A tree over raw rows, which knows the spread of the features and the rows of its nodes.
         """
         weights = tree.weights / self.scale
         thresholds = tree.thresholds + weights @ self.mean
         thresholds[tree.is_leaf] = 0.0
-        left, right = nearest_projections(self.raw, weights, tree.subtree_size, tree.apply(self.X))
+        leaves = tree.apply(self.X)
+        left, right = nearest_projections(self.raw, weights, tree.subtree_size, leaves)
         # The router may round in another way: keep a distance of some roundings.
-        largest = np.maximum(self.raw.max(axis=0), -self.raw.min(axis=0))
+        low, high = self.raw.min(axis=0), self.raw.max(axis=0)
+        largest = np.maximum(high, -low)
         slack = 1e-12 * (1.0 + np.abs(weights) @ largest)
         inside = (left + slack <= thresholds) & (thresholds <= right - slack)
         parts_rows = np.isfinite(left) & np.isfinite(right)
@@ -298,7 +300,10 @@ class Dataset:
         values = tree.values
         if self.n_classes == 0:
             values = self.target_mean + self.target_scale * values
-        return ObliqueTree(weights, thresholds, tree.subtree_size, values)
+        # A constant feature has a scale of 1, but no spread: whatever its weight, it parts no rows.
+        spread = np.where(high > low, self.spread * self.scale, 0.0)
+        samples = node_weights(leaves, self.sample_weight, tree.subtree_size)
+        return ObliqueTree(weights, thresholds, tree.subtree_size, values, spread, samples)
 
 
 def empty_rows(n_rows: int, n_features: int) -> np.ndarray:

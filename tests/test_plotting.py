@@ -13,7 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch
+from matplotlib.patches import FancyBboxPatch, Rectangle
+from matplotlib.text import Text
 
 from evotree.engine.history import CHAPTERS, make_logbook, to_frame
 from evotree.plotting import (
@@ -24,6 +25,7 @@ from evotree.plotting import (
     plot_tree,
 )
 from evotree.tree import ObliqueTree, node_depths
+from tests.exported import chain as make_chain
 
 
 @pytest.fixture
@@ -87,6 +89,17 @@ def size_axes(ax: Axes) -> Axes:
 def boxes_of(ax: Axes) -> list[FancyBboxPatch]:
     """Return the boxes of a drawn tree, in the order of its nodes."""
     return [patch for patch in ax.patches if isinstance(patch, FancyBboxPatch)]
+
+
+def notes_of(ax: Axes) -> list[Text]:
+    """Return the numbers of a drawn tree's nodes and their rows, in the order of the nodes."""
+    return [text for text in ax.texts if text.get_text().startswith("[")]
+
+
+def bodies_of(ax: Axes) -> list[Text]:
+    """Return what the nodes of a drawn tree say, in their order."""
+    others = [text for text in ax.texts if text.get_text() not in ("yes", "no")]
+    return [text for text in others if not text.get_text().startswith("[")]
 
 
 TREE, RUN = make_tree(0, 4), make_run(0)
@@ -283,20 +296,27 @@ LONG_NAMES = [f"the largest {name} of all measured cells" for name in "abcdefgh"
 def test_boxes_are_apart_and_hold_their_texts(n_leaves: int, given: bool, ax: Axes) -> None:
     tree = make_tree(n_leaves, n_leaves, n_features=8)
     drawn = plot_tree(tree, ax=ax if given else None, feature_names=LONG_NAMES)
+    drawn.figure.set_dpi(400)  # text is hinted to whole pixels, which a small font feels
     drawn.figure.canvas.draw()
     boxes = [patch.get_window_extent() for patch in boxes_of(drawn)]
     assert len(boxes) == tree.n_nodes
     for one, other in combinations(boxes, 2):
         assert not one.overlaps(other)
-    texts = [text for text in drawn.texts if text.get_text() not in ("yes", "no")]
-    for box, text in zip(boxes, texts, strict=True):
-        # Text is hinted to whole pixels, which a small font feels.
+    notes, texts = notes_of(drawn), bodies_of(drawn)
+    for box, text in zip(boxes + boxes, notes + texts, strict=True):
         extent = text.get_window_extent().padded(-1.0)
         assert box.x0 <= extent.x0 and extent.x1 <= box.x1
         assert box.y0 <= extent.y0 and extent.y1 <= box.y1
     whole = drawn.figure.bbox
     assert all(whole.x0 <= box.x0 and box.x1 <= whole.x1 for box in boxes)
     assert given or texts[0].get_fontsize() >= 7.9
+    for note, text in zip(notes, texts, strict=True):
+        assert not note.get_window_extent().padded(-1.0).overlaps(text.get_window_extent())
+    bars = [patch for patch in drawn.patches if isinstance(patch, Rectangle)]
+    for bar in bars:
+        extent = bar.get_window_extent()
+        assert sum(box.fully_containsx(extent.x0) and box.y0 < extent.y0 for box in boxes) >= 1
+        assert not any(extent.overlaps(text.get_window_extent().padded(-1.0)) for text in texts)
 
 
 def test_parents_stand_above_the_middle_of_their_children(ax: Axes) -> None:
@@ -332,18 +352,67 @@ def test_texts_of_nodes() -> None:
     tree = ObliqueTree(weights, np.array([3.0, 0.0, 0.0]), np.array([3, 1, 1]), values)
     ax = plot_tree(tree, class_names=["no", "yes, $5 to $9"], feature_names=list("abcde"))
     assert [text.get_text() for text in ax.texts] == [
-        "− b\n+ 0.50 e\n+ 0.25 a\n… (+1 more)\n≤ 1.50",
+        "[0]",
+        "b\n− 0.500 e\n− 0.250 a\n− 0.000500 d\n≥ −1.500",
         "yes",
         "no",
-        "yes, $5 to $9\n0.75",
-        "no\n1.00",
+        "[1]",
+        "yes, $5 to $9: 0.75\nno: 0.25",
+        "[2]",
+        "no: 1.00",
     ]
     assert not any(text.get_parse_math() for text in ax.texts if "$" in text.get_text())
-    tree.thresholds[0] = -0.0
-    ax = plot_tree(tree, max_terms=9, decimals=1)
+    tree.spread, tree.n_node_samples = np.array([1.0, 0.0, 1.0, 1e6, 1.0]), np.array([4.0, 3.0, 1])
+    ax = plot_tree(tree, max_terms=3, decimals=1)
     x = {text.get_text(): text.get_position()[0] for text in ax.texts}
     assert x["yes"] < x["no"]
-    assert ax.texts[0].get_text() == "− x1\n+ 0.5 x4\n+ 0.2 x0\n+ 0.0005 x3\n≤ 0.0"
+    assert [note.get_text() for note in notes_of(ax)] == ["[0] 4 rows", "[1] 3 rows", "[2] 1 row"]
+    assert bodies_of(ax)[0].get_text() == "x3\n+ 1000.0 x4\n+ 500.0 x0\n(+1 more)\n≤ 3000.0"
+
+
+def test_bars_are_the_class_shares_of_leaves(ax: Axes) -> None:
+    tree = make_tree(2, 5, n_classes=4)
+    plot_tree(tree, ax=ax)
+    bars = [patch for patch in ax.patches if isinstance(patch, Rectangle)]
+    assert len(bars) == 4 * tree.n_leaves
+    colors = class_colors(4)
+    for at, leaf in enumerate(np.flatnonzero(tree.is_leaf)):
+        pieces = bars[4 * at : 4 * at + 4]
+        widths = np.array([piece.get_width() for piece in pieces])
+        order = [colors.index(to_hex(piece.get_facecolor()).upper()) for piece in pieces]
+        np.testing.assert_allclose(widths / widths.sum(), tree.values[leaf, order])
+        assert (np.diff(widths) <= 0.0).all()
+
+
+def test_a_tree_of_numbers_shows_means_and_no_bars() -> None:
+    tree = make_tree(2, 3, n_classes=1)
+    tree.values[:, 0] = np.arange(5.0)
+    ax = plot_tree(SimpleNamespace(tree_=tree))
+    leaves = [text.get_text() for text in bodies_of(ax) if "\n" not in text.get_text()]
+    assert leaves == [f"{k}.000" for k in np.flatnonzero(tree.is_leaf)]
+    assert not any(isinstance(patch, Rectangle) for patch in ax.patches)
+
+
+def test_images_show_influence_not_weight(ax: Axes) -> None:
+    """A pixel that is always 0 is white, whatever its weight."""
+    tree = make_tree(0, 3, n_features=6)
+    tree.spread = np.array([0.0, 1.0, 2.0, 3.0, 0.5, 0.0])
+    plot_tree(tree, ax=ax, image_shape=(2, 3))
+    inner = np.flatnonzero(~tree.is_leaf)
+    assert len(ax.images) == len(inner)
+    for k, image in zip(inner, ax.images, strict=True):
+        shown = np.asarray(image.get_array())
+        np.testing.assert_array_equal(shown, (tree.weights[k] * tree.spread).reshape(2, 3))
+        assert to_hex(image.cmap(image.norm(shown[0, 0]))) == "#ffffff"
+        strongest = shown.ravel()[np.abs(shown).argmax()]
+        text = bodies_of(ax)[k].get_text()
+        assert text.startswith("red − blue ≤ " if strongest > 0.0 else "blue − red ≥ ")
+
+
+def test_pictures_of_huge_trees_are_refused() -> None:
+    with pytest.raises(ValueError, match="1001 leaves"):
+        plot_tree(make_chain(2001))
+    assert not plt.get_fignums()
 
 
 @pytest.mark.parametrize("n_classes", [2, 8, 9, 30])
