@@ -38,7 +38,8 @@ class TreeEstimator(BaseEstimator):
         ndarray of shape (n_samples,), int32
             Leaves.
         """
-        return self.tree_.apply(self._checked_rows(X))
+        rows = self._checked_rows(X)
+        return self.tree_.apply(rows)
 
     def decision_path(self, X: Any) -> csr_matrix:
         """Return the nodes that each row passes, from the root to its leaf.
@@ -53,7 +54,8 @@ class TreeEstimator(BaseEstimator):
         scipy.sparse.csr_matrix of shape (n_samples, n_nodes)
             1 where a row passes a node; nodes are positions in the arrays of `tree_`.
         """
-        return self.tree_.decision_path(self._checked_rows(X))
+        rows = self._checked_rows(X)
+        return self.tree_.decision_path(rows)
 
     def _checked_rows(self, X: Any) -> np.ndarray:
         """Return rows to route; single precision as it is, since a copy would cost more."""
