@@ -143,22 +143,57 @@ def test_lines_are_the_records(x: str, ax: Axes) -> None:
     table = to_frame(logbook)
     positions = np.cumsum(table["nevals"]) if x == "evaluations" else table[x]
     right = size_axes(plot_learning_curve(logbook, x=x, ax=ax))
+    # Only one of the curves that share an axis has a band.
+    means = {"fitness": "mean ± std", "quality": "mean", "size (right)": "mean ± std"}
     for side, name in ((ax, "fitness"), (ax, "quality"), (right, "size (right)")):
         chapter = name.split()[0]
-        for label, field in (("best", "best"), ("mean ± std", "mean")):
+        for label, field in (("best", "best"), (means[name], "mean")):
             drawn = line_data(side)[f"{name}, {label}"]
             np.testing.assert_array_equal(drawn, (positions, table[f"{chapter}_{field}"]))
     assert (len(ax.get_lines()), len(right.get_lines())) == (4, 2)
+    assert (len(ax.collections), len(right.collections)) == (1, 1)
 
 
-def test_band_is_one_std_about_the_mean(ax: Axes) -> None:
+def test_band_is_one_std_about_the_mean_where_values_can_be(ax: Axes) -> None:
     table = to_frame(make_run(2))
-    plot_learning_curve(table, curves=["quality"], ax=ax)
-    (band,) = ax.collections
-    corners = {tuple(corner) for corner in band.get_paths()[0].vertices}
-    mean, std = table["quality_mean"], table["quality_std"]
-    for edge in (mean - std, mean + std):
-        assert corners.issuperset(zip(table["gen"], edge, strict=True))
+    table["quality_best"] %= 1.0
+    assert (table["quality_mean"] + table["quality_std"]).max() > 1.0
+    for curve in ("quality", "size"):
+        plot_learning_curve(table, curves=[curve], ax=ax)
+        corners = {tuple(corner) for corner in ax.collections[-1].get_paths()[0].vertices}
+        mean, std = table[f"{curve}_mean"], table[f"{curve}_std"]
+        limits = (0.0, 1.0 if curve == "quality" else np.inf)
+        for edge in (mean - std, mean + std):
+            assert corners.issuperset(zip(table["gen"], np.clip(edge, *limits), strict=True))
+
+
+def test_no_individual_is_fitter_than_the_best(ax: Axes) -> None:
+    table = to_frame(make_run(2))
+    table["fitness_best"] = table["fitness_mean"] + 0.5 * table["fitness_std"]
+    plot_learning_curve(table, ax=ax)
+    corners = {tuple(corner) for corner in ax.collections[0].get_paths()[0].vertices}
+    assert corners.issuperset(zip(table["gen"], table["fitness_best"], strict=True))
+
+
+@pytest.mark.parametrize("n_runs", [1, 2])
+def test_the_size_lies_below_the_other_curves(n_runs: int, ax: Axes) -> None:
+    for seed in range(n_runs):
+        plot_learning_curve(make_run(seed), ax=ax)
+    right = size_axes(ax)
+
+    def heights(side: Axes) -> np.ndarray:
+        drawn = [line.get_xydata() for line in side.get_lines()]
+        drawn += [band.get_paths()[0].vertices for band in side.collections]
+        return side.transData.transform(np.concatenate(drawn))[:, 1]
+
+    assert heights(right).max() < heights(ax).min()
+    frame = ax.get_window_extent()
+    assert frame.y0 <= heights(right).min() and heights(ax).max() <= frame.y1
+    for side in (ax, right):
+        low, high = heights(side).min(), heights(side).max()
+        ticks = side.transData.transform([(0.0, tick) for tick in side.get_yticks()])[:, 1]
+        margin = 0.1 * frame.height
+        assert len(ticks) >= 2 and ticks.min() > low - margin and ticks.max() < high + margin
 
 
 def test_all_carriers_of_a_history_are_drawn_alike() -> None:
