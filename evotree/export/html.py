@@ -16,8 +16,8 @@ MAX_DEPTH = 100
 
 _WHOLE = "font-family:sans-serif;font-size:13px;line-height:1.5"
 _BRANCH = "margin-left:1.3em;border-left:1px solid #ccc;padding-left:0.6em"
-_BAR = "display:inline-block;width:6em;height:0.7em;margin-right:0.6em;background:#ddd"
-_PIECE = "display:inline-block;height:100%;vertical-align:top"
+_BAR = "display:inline-flex;width:6em;height:0.7em;margin-right:0.6em;background:#ddd"
+_PIECE = "height:100%"
 _NOTE = "color:#888;font-size:85%"
 
 

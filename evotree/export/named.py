@@ -84,8 +84,7 @@ class NamedTree:
         if not terms:
             return Split(terms, "<=", threshold)
         first = terms[0][0]
-        with np.errstate(over="ignore"):
-            scaled = tuple((weight / first, j) for weight, j in terms)
+        scaled = tuple((weight / first, j) for weight, j in terms)
         numbers = [threshold / first, *(weight for weight, _ in scaled)]
         # Extreme weights, which division would take to infinity or to 0, stay as they are.
         if not np.isfinite(numbers).all() or not all(weight for weight, _ in scaled):
@@ -386,9 +385,9 @@ def fold(pieces: Sequence[str], width: int) -> list[str]:
 def clauses(tree: ObliqueTree) -> Iterator[tuple[int, int, bool]]:
     """Yield the nodes in an order that nests little, however deep the tree is.
 
-    Below each test comes the smaller one of its two subtrees, and then, outside of the test, the
+    Below each split comes the smaller one of its two subtrees, and then, outside of the split, the
     larger one: whoever is in the smaller one has left by then. A subtree inside has at most half
-    the leaves, so the tests nest no deeper than the binary logarithm of the number of leaves.
+    the leaves, so the splits nest no deeper than the binary logarithm of the number of leaves.
 
     Parameters
     ----------
@@ -398,7 +397,7 @@ def clauses(tree: ObliqueTree) -> Iterator[tuple[int, int, bool]]:
     Yields
     ------
     tuple of (int, int, bool)
-        A node, the number of tests that it stands inside of, and whether its smaller subtree is
+        A node, the number of splits that it stands inside of, and whether its smaller subtree is
         the left one.
     """
     waiting = [(0, 0)]
