@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from evotree._jit import kernel
-from evotree.tree import ObliqueTree, project
+from evotree.tree import ObliqueTree, node_weights, project
 
 SCALINGS = ("standard", "common", "minmax")
 """Names of the ways to scale features."""
@@ -330,16 +330,21 @@ class Dataset:
         Returns
         -------
         ObliqueTree
-            A tree over raw rows.
+            A tree over raw rows, which knows the spread of the features and the rows of its nodes.
         """
         weights = tree.weights / self.scale
         thresholds = tree.thresholds + weights @ self.mean
         thresholds[tree.is_leaf] = 0.0
-        keep_sides(self.raw, weights, thresholds, tree.subtree_size, tree.apply(self.X))
+        leaves = tree.apply(self.X)
+        keep_sides(self.raw, weights, thresholds, tree.subtree_size, leaves)
         values = tree.values
         if self.n_classes == 0:
             values = self.target_mean + self.target_scale * values
-        return ObliqueTree(weights, thresholds, tree.subtree_size, values)
+        # A constant feature has a scale of 1, but no spread: whatever its weight, it parts no rows.
+        varies = self.raw.max(axis=0) > self.raw.min(axis=0)
+        spread = np.where(varies, self.spread * self.scale, 0.0)
+        samples = node_weights(leaves, self.sample_weight, tree.subtree_size)
+        return ObliqueTree(weights, thresholds, tree.subtree_size, values, spread, samples)
 
     def from_raw(self, tree: ObliqueTree) -> ObliqueTree:
         """Map a tree over raw features to one over the features of `X`, as `to_raw` maps it back.

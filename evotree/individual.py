@@ -240,9 +240,24 @@ class Individual(ObliqueTree):
             self._quality = leaf_accuracy(self.counts, self.subtree_size)
         return self._quality
 
+    @property
+    def spread(self) -> None:  # type: ignore[override]
+        """Known to the data set alone."""
+
+    @property
+    def n_node_samples(self) -> np.ndarray:  # type: ignore[override]
+        """Weights of the rows of the nodes, of shape (n_nodes,)."""
+        return self.counts.sum(axis=1)
+
     def to_tree(self) -> ObliqueTree:
         """Return the tree alone."""
-        return ObliqueTree(self.weights, self.thresholds, self.subtree_size, self.values)
+        return ObliqueTree(
+            self.weights,
+            self.thresholds,
+            self.subtree_size,
+            self.values,
+            n_node_samples=self.n_node_samples,
+        )
 
     def clone(self) -> Individual:
         """Return an individual that shares the arrays and has a fitness of its own."""
@@ -291,6 +306,11 @@ class RegressionIndividual(Individual):
     def values(self) -> np.ndarray:  # type: ignore[override]
         """Mean targets of the nodes, of shape (n_nodes, 1), in the units of the data set."""
         return self.counts[:, 1:2] / self.counts[:, :1]
+
+    @property
+    def n_node_samples(self) -> np.ndarray:  # type: ignore[override]
+        """Weights of the rows of the nodes, of shape (n_nodes,)."""
+        return self.counts[:, 0].copy()
 
     @property
     def quality(self) -> float:

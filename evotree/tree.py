@@ -11,10 +11,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from evotree._jit import dot_kernel, kernel, read_only
 
 _BLOCK = 1024  # rows that are routed together
+_PRINTED_LEAVES, _PRINTED_TERMS = 32, 10  # of a tree that prints itself
 
 
 @partial(dot_kernel, writes=False)
@@ -75,6 +77,33 @@ def node_depths(subtree_size):
     return depths
 
 
+def node_weights(
+    leaves: np.ndarray, sample_weight: np.ndarray, subtree_size: np.ndarray
+) -> np.ndarray:
+    """Return the weight of the rows that reach each node.
+
+    Parameters
+    ----------
+    leaves : ndarray of shape (n_samples,), int
+        The leaf that each row reaches.
+    sample_weight : ndarray of shape (n_samples,)
+        Weights of the rows.
+    subtree_size : ndarray of shape (n_nodes,), int32
+        Sizes of subtrees.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,), float64
+        Sums of weights.
+    """
+    n_nodes = subtree_size.shape[0]
+    weights = np.bincount(leaves, sample_weight, minlength=n_nodes)
+    before = np.append(0.0, np.cumsum(weights))
+    inner = np.flatnonzero(subtree_size > 1)
+    weights[inner] = before[inner + subtree_size[inner]] - before[inner]
+    return weights
+
+
 class ObliqueTree:
     """A binary tree with a hyperplane in each internal node and a vector of values in each node.
 
@@ -90,9 +119,14 @@ class ObliqueTree:
         Number of nodes of the subtree that starts at each node; 1 at a leaf.
     values : ndarray of shape (n_nodes, n_outputs), float64
         What a node predicts: class shares for classification.
+    spread : ndarray of shape (n_features,), float64, optional
+        Standard deviation of each feature over the training rows, in the units of the hyperplanes.
+        The influence of a term is its absolute weight times the spread of its feature.
+    n_node_samples : ndarray of shape (n_nodes,), float64, optional
+        Training rows that reach each node; a row of weight 2 counts as two.
     """
 
-    __slots__ = ("subtree_size", "thresholds", "values", "weights")
+    __slots__ = ("n_node_samples", "spread", "subtree_size", "thresholds", "values", "weights")
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(
@@ -101,11 +135,15 @@ class ObliqueTree:
         thresholds: np.ndarray,
         subtree_size: np.ndarray,
         values: np.ndarray,
+        spread: np.ndarray | None = None,
+        n_node_samples: np.ndarray | None = None,
     ) -> None:
         self.weights = weights
         self.thresholds = thresholds
         self.subtree_size = subtree_size
         self.values = values
+        self.spread = spread
+        self.n_node_samples = n_node_samples
 
     def __len__(self) -> int:
         return self.subtree_size.shape[0]
@@ -128,6 +166,22 @@ class ObliqueTree:
             f"{type(self).__name__}(n_nodes={self.n_nodes}, n_leaves={self.n_leaves}, "
             f"depth={self.depth}, n_features={self.n_features})"
         )
+
+    def __str__(self) -> str:
+        """Return the rules of a small tree as `evotree.export.export_text` writes them."""
+        from evotree.export.text import export_text  # views stand above the tree that they show
+
+        if self.n_leaves > _PRINTED_LEAVES:
+            return repr(self)
+        return export_text(self, max_terms=_PRINTED_TERMS).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        from evotree.export.html import export_html
+
+        if self.n_leaves > _PRINTED_LEAVES:
+            return f"<code>{self!r}</code>"
+        return export_html(self, max_terms=_PRINTED_TERMS)
 
     @property
     def n_nodes(self) -> int:
@@ -179,6 +233,34 @@ class ObliqueTree:
         route(read_only(X), self.weights, self.thresholds, self.subtree_size, leaves)
         return leaves
 
+    def decision_path(self, X: np.ndarray) -> csr_matrix:
+        """Return the nodes that each row passes, from the root to its leaf.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features), float64 or float32
+            Rows in the units of the hyperplanes, without NaN.
+
+        Returns
+        -------
+        scipy.sparse.csr_matrix of shape (n_samples, n_nodes), int64
+            1 where a row passes a node. It takes memory for the nodes that are passed alone.
+        """
+        parent = np.zeros(self.n_nodes, dtype=np.int64)
+        inner = np.flatnonzero(~self.is_leaf)
+        parent[inner + 1] = inner
+        parent[inner + 1 + self.subtree_size[inner + 1]] = inner
+        node = self.apply(X).astype(np.int64)
+        first = np.append(0, np.cumsum(node_depths(self.subtree_size)[node] + 1, dtype=np.int64))
+        nodes = np.empty(first[-1], dtype=np.int64)
+        at = first[1:] - 1  # where each row's present node belongs, the leaf last
+        while node.size:
+            nodes[at] = node
+            below = node > 0
+            node, at = parent[node[below]], at[below] - 1
+        ones = np.ones(nodes.size, dtype=np.int64)
+        return csr_matrix((ones, nodes, first), shape=(len(X), self.n_nodes))
+
     def predict_value(self, X: np.ndarray) -> np.ndarray:
         """Return the values of the leaf that each row reaches, of shape (n_samples, n_outputs)."""
         return self.values[self.apply(X)]
@@ -192,16 +274,33 @@ class ObliqueTree:
             Naming the array that is wrong, what it holds and what is allowed.
         """
         _validate(self.weights, self.thresholds, self.subtree_size, self.values)
+        for name, array, n in (
+            ("spread", self.spread, self.n_features),
+            ("n_node_samples", self.n_node_samples, self.n_nodes),
+        ):
+            if array is None:
+                continue
+            if array.shape != (n,):
+                raise ValueError(f"{name} has shape {array.shape}: allowed is ({n},).")
+            if not np.isfinite(array).all() or array.min(initial=0.0) < 0.0:
+                raise ValueError(f"{name} has values that are negative or not finite.")
         return self
 
-    def __getstate__(self) -> tuple[np.ndarray, ...]:
-        return (self.weights, self.thresholds, self.subtree_size, self.values)
+    def __getstate__(self) -> tuple[Any, ...]:
+        return (
+            self.weights,
+            self.thresholds,
+            self.subtree_size,
+            self.values,
+            self.spread,
+            self.n_node_samples,
+        )
 
-    def __setstate__(self, state: tuple[np.ndarray, ...]) -> None:
-        self.weights, self.thresholds, self.subtree_size, self.values = state
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        ObliqueTree.__init__(self, *state)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ObliqueTree:
-        return ObliqueTree(self.weights, self.thresholds, self.subtree_size, self.values)
+        return ObliqueTree(*ObliqueTree.__getstate__(self))
 
 
 def _validate(

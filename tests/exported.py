@@ -15,7 +15,10 @@ tame = st.floats(0.01, 100.0) | st.floats(-100.0, -0.01)
 def trees(
     draw: st.DrawFn, numbers: st.SearchStrategy[float] = finite, n_classes: int | None = None
 ) -> ObliqueTree:
-    """Draw a tree of up to 15 nodes; its values are class shares."""
+    """Draw a tree of up to 15 nodes; its values are class shares.
+
+    Some know the spread of their features, and some the rows of their nodes.
+    """
     n_features, n_outputs = draw(st.integers(1, 4)), n_classes or draw(st.integers(1, 3))
 
     def sizes(n_splits: int) -> list[int]:
@@ -38,14 +41,31 @@ def trees(
         )
     )
     values = np.array(counts, dtype=np.float64)
-    values /= values.sum(axis=1, keepdims=True)
-    return ObliqueTree(weights, thresholds, subtree_size, values)
+    samples = values.sum(axis=1)
+    values /= samples[:, np.newaxis]
+    spreads = st.lists(st.floats(0.0, 1e3), min_size=n_features, max_size=n_features)
+    spread = draw(st.none() | spreads.map(np.array))
+    if draw(st.booleans()):
+        samples = None
+    return ObliqueTree(weights, thresholds, subtree_size, values, spread, samples)
+
+
+def chain(n_nodes: int) -> ObliqueTree:
+    """Return a tree whose splits stand below each other, each with a leaf on its left."""
+    sizes = np.ones(n_nodes, dtype=np.int32)
+    sizes[::2] = np.arange(n_nodes, 0, -2)
+    inner = sizes > 1
+    thresholds = np.where(inner, np.arange(n_nodes), 0.0)
+    return ObliqueTree(inner[:, np.newaxis] * 1.0, thresholds, sizes, np.eye(2)[sizes % 2])
 
 
 def assert_same(a: ObliqueTree, b: ObliqueTree) -> None:
     """Compare trees to the last bit, the sign of zeros included."""
     for name in ObliqueTree.__slots__:
         one, other = getattr(a, name), getattr(b, name)
+        if one is None:
+            assert other is None, name
+            continue
         assert one.dtype == other.dtype and one.shape == other.shape
         assert one.tobytes() == other.tobytes(), name
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -9,15 +10,21 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from evotree.export import export_text, tree_from_dict, tree_to_dict
+from evotree.export import (
+    export_graphviz,
+    export_rules,
+    export_text,
+    tree_from_dict,
+    tree_to_dict,
+)
 from evotree.tree import ObliqueTree
-from tests.exported import assert_same, mutate, stump, tame, trees
+from tests.exported import assert_same, chain, mutate, stump, tame, trees
 
 # ---- rules ---------------------------------------------------------------------------------------
 
 
-def predict_from(text: str, row: np.ndarray) -> str:
-    """Follow printed rules by reading them, and return the class of the leaf."""
+def predict_from(text: str, row: np.ndarray, leaf: int) -> str:
+    """Follow printed rules by reading them to a leaf, and return its class."""
     text = re.sub(r"\n(?:\|   )*\|    (?=[+-])", " ", text)  # a sum that goes on
     lines = text.splitlines()
 
@@ -31,7 +38,9 @@ def predict_from(text: str, row: np.ndarray) -> str:
     at = 0
     while True:
         depth, rest = lines[at].count("|   "), lines[at].partition("--- ")[2]
+        number, _, rest = rest.partition(" ")
         if rest.startswith("class: "):
+            assert number == f"[{leaf}]"
             return rest.split()[1]
         at += 1
         if not holds(rest):
@@ -44,7 +53,8 @@ def test_rules_predict_as_the_tree_does(tree: ObliqueTree, data: st.DataObject) 
     margins = (tree.weights @ row - tree.thresholds)[~tree.is_leaf]
     assume((np.abs(margins) > 1e-6).all())
     expected = tree.predict_value(row[np.newaxis])[0].argmax()
-    assert predict_from(export_text(tree, decimals=12), row) == str(expected)
+    leaf = int(tree.apply(row[np.newaxis])[0])
+    assert predict_from(export_text(tree, decimals=12), row, leaf) == str(expected)
 
 
 @given(trees())
@@ -61,20 +71,24 @@ def test_terms_are_ordered_by_influence_and_zeros_left_out() -> None:
     tree = stump([0.5, 0.0, -2.0])
     names, classes = ["a", "b", "c"], ["no", "yes"]
     assert export_text(tree, names, classes) == (
-        "|--- c - 0.250 * a >= -0.500\n"
-        "|   |--- class: no (share 1.00)\n"
+        "|--- [0] c - 0.250 * a >= -0.500\n"
+        "|   |--- [1] class: no (no: 1.00)\n"
         "|--- else\n"
-        "|   |--- class: yes (share above 0.99)\n"
+        "|   |--- [2] class: yes (yes: >0.99, no: <0.01)\n"
     )
-    assert export_text(tree, names, spreads=[100.0, 9.0, 1.0]).startswith("|--- a - 4.000 * c <= 2")
-    assert export_text(stump([0.0, 0.0]), ["a", "b"]).startswith("|--- 0 <= 1.000\n")
+    spreads = [100.0, 9.0, 1.0]
+    assert export_text(tree, names, spreads=spreads).startswith("|--- [0] a - 4.000 * c <= 2")
+    tree.spread = np.array(spreads)
+    assert export_text(tree, names).startswith("|--- [0] a - 4.000 * c <= 2")
+    assert export_text(tree, names, max_terms=1).startswith("|--- [0] a (+1 more) <= 2")
+    assert export_text(stump([0.0, 0.0]), ["a", "b"]).startswith("|--- [0] 0 <= 1.000\n")
 
 
 def test_long_sums_go_on_below_their_first_term() -> None:
     names = [f"a rather long name of a feature {j}" for j in range(12)]
     lines = export_text(stump([1.0] * 12), names).splitlines()
     assert max(map(len, lines)) <= 100
-    rule = lines[: lines.index("|   |--- class: 0 (share 1.00)")]
+    rule = lines[: lines.index("|   |--- [1] class: 0 (0: 1.00)")]
     assert len(rule) > 3
     assert all(line.startswith("|    + a rather long name of") for line in rule[1:])
 
@@ -96,6 +110,7 @@ def test_rules_take_the_names_of_a_classifier() -> None:
         ({"class_names": ["a"]}, "class_names"),
         ({"spreads": [1.0, 2.0, 3.0]}, "spreads"),
         ({"decimals": -1}, "decimals"),
+        ({"max_terms": 0}, "max_terms"),
         ({"decimals": 1.5}, "decimals"),
         ({"tree": "oak"}, "tree is a str"),
     ],
@@ -105,12 +120,30 @@ def test_rules_name_a_bad_argument(arguments: dict[str, Any], named: str) -> Non
         export_text(**{"tree": stump([1.0, 2.0]), **arguments})
 
 
+@pytest.mark.parametrize("export", [export_text, export_rules])
+def test_texts_that_grow_with_the_square_of_the_tree_are_refused(export: Any) -> None:
+    tree = chain(49_999)
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="the exports to code write any tree"):
+        export(tree)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100_000_000
+    assert str(49_998) in export_graphviz(tree)
+    assert f"[{998}] class: " in export(chain(999))
+
+
 # ---- plain data ----------------------------------------------------------------------------------
 
 
 @given(trees())
 def test_plain_data_gives_back_the_same_tree(tree: ObliqueTree) -> None:
-    assert_same(tree_from_dict(json.loads(json.dumps(tree_to_dict(tree)))), tree)
+    plain = json.loads(json.dumps(tree_to_dict(tree)))
+    assert_same(tree_from_dict(plain), tree)
+    for name in ("spread", "n_node_samples"):  # older files have neither
+        plain.pop(name, None)
+    bare = ObliqueTree(tree.weights, tree.thresholds, tree.subtree_size, tree.values)
+    assert_same(tree_from_dict(plain), bare)
 
 
 @given(trees(), st.data())
@@ -142,6 +175,9 @@ def test_changed_plain_data_are_refused_or_sound(tree: ObliqueTree, data: st.Dat
         ("weights", [[], [], []], "weights has rows of lengths"),
         ("weights", [[1.0, 2.0]], "weights has shape"),
         ("values", {"0": 1}, "values"),
+        ("spread", [1.0], "spread has shape"),
+        ("spread", "wide", "spread is a string"),
+        ("n_node_samples", [3.0, 1.0, -2.0], "n_node_samples has values"),
     ],
 )
 def test_bad_plain_data_are_named(entry: str, value: Any, named: str) -> None:

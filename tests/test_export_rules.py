@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from evotree.cli.main import main
 from evotree.cli.model_file import Model, save_model
-from evotree.export import export_graphviz, export_rules, export_text
+from evotree.export import export_graphviz, export_html, export_rules, export_text
 from evotree.tables.columns import CategoricalColumn, NumericColumn
 from evotree.tree import ObliqueTree
-from tests.exported import stump, trees
+from tests.exported import chain, stump, trees
 
 eighths = st.integers(-64, 64).map(lambda n: n / 8.0)
 
@@ -52,10 +52,11 @@ def test_each_row_meets_one_rule(tree: ObliqueTree, data: st.DataObject) -> None
     row = np.array(data.draw(st.lists(eighths, min_size=tree.n_features, max_size=tree.n_features)))
     text = export_rules(tree, decimals=12)
     if tree.n_nodes == 1:
-        assert text.startswith("IF   anything\nTHEN class: ")
+        assert text.startswith("IF   anything\nTHEN [0] class: ")
         return
     (found,) = matching(text, row)
-    assert found.split()[2] == str(tree.predict_value(row[np.newaxis])[0].argmax())
+    assert found.split()[1] == f"[{tree.apply(row[np.newaxis])[0]}]"
+    assert found.split()[3] == str(tree.predict_value(row[np.newaxis])[0].argmax())
 
 
 def test_rules_name_the_tightest_bounds() -> None:
@@ -65,10 +66,10 @@ def test_rules_name_the_tightest_bounds() -> None:
     sizes = np.array([7, 1, 5, 1, 3, 1, 1], dtype=np.int32)
     tree = ObliqueTree(weights, thresholds, sizes, np.arange(7.0)[:, np.newaxis] + 0.25)
     rules = export_rules(tree, ["a", "b"]).split("\n\n")
-    assert rules[0] == "IF   a + 0.500 * b <= 0.000\nTHEN value: 1.250"
-    middle = "IF   a + 0.500 * b > 0.000\nAND  a + 0.500 * b <= 1.000\nTHEN value: 3.250"
+    assert rules[0] == "IF   a + 0.500 * b <= 0.000\nTHEN [1] value: 1.250"
+    middle = "IF   a + 0.500 * b > 0.000\nAND  a + 0.500 * b <= 1.000\nTHEN [3] value: 3.250"
     assert rules[1] == middle
-    assert rules[3] == "IF   a + 0.500 * b > 2.000\nTHEN value: 6.250\n"
+    assert rules[3] == "IF   a + 0.500 * b > 2.000\nTHEN [6] value: 6.250\n"
     names = [f"a rather long name of a feature {j}" for j in range(12)]
     assert max(map(len, export_rules(stump([1.0] * 12), names).splitlines())) <= 100
 
@@ -84,18 +85,21 @@ def test_awkward_names_stay_inside_of_quotation_marks(names: list[str]) -> None:
     _, _, _, _, _, *nodes, end, last = plain.split("\n")
     assert (end, last) == ("}", "") and len(nodes) == 5
     assert all(re.fullmatch(node, line) for line in nodes)
-    leaf = re.search(r'    1 \[label="(.*)\\n1.00", ', drawing)
+    leaf = re.search(r'    1 \[label="\[1\]\\n(.*): 1.00", ', drawing)
     shown = re.sub(r"\\(.)", r"\1", leaf.group(1)).replace("&amp;", "&")
     assert shown == "".join(c if c.isprintable() else " " for c in names[2])
 
 
-def test_drawings_have_all_nodes_and_the_largest_terms() -> None:
-    text = export_graphviz(stump([0.5, 4.0, -1.0, 0.0]), class_names=["no", "y&s"], max_terms=2)
-    assert 'label="x1\\n- 0.25 x2\\n... (+1 more)\\n<= 0.25"' in text
-    assert 'label="y&amp;s\\n1.00"' in text and text.count(" -> ") == 2
+def test_drawings_have_all_nodes_and_the_most_influential_terms() -> None:
+    tree = stump([0.5, 4.0, -1.0, 0.0])
+    text = export_graphviz(tree, class_names=["no", "y&s"], max_terms=2)
+    assert 'label="[0]\\nx1\\n- 0.250 x2\\n(+1 more)\\n<= 0.250"' in text
+    assert 'label="[2]\\ny&amp;s: >0.99\\nno: <0.01"' in text and text.count(" -> ") == 2
+    tree.n_node_samples = np.array([12.5, 1.0, 11.5])
+    assert "[0] 12.5 rows" in export_graphviz(tree) and "[1] 1 row\\n" in export_graphviz(tree)
     spread = export_graphviz(stump([0.5, 4.0, -1.0]), max_terms=1, spreads=[100.0, 1.0, 1.0])
-    assert 'label="0.12 x0\\n... (+2 more)\\n' in spread
-    assert 'label="0\\n<= 1.00"' in export_graphviz(stump([0.0]))
+    assert 'label="[0]\\nx0\\n(+2 more)\\n<= 2.000"' in spread
+    assert 'label="[0]\\n0\\n<= 1.000"' in export_graphviz(stump([0.0]))
 
 
 @pytest.mark.parametrize(
@@ -104,6 +108,8 @@ def test_drawings_have_all_nodes_and_the_largest_terms() -> None:
         (export_graphviz, {"max_terms": 0}, "max_terms=0"),
         (export_graphviz, {"decimals": -1}, "decimals=-1"),
         (export_rules, {"decimals": 1.5}, "decimals=1.5"),
+        (export_html, {"max_terms": True}, "max_terms=True"),
+        (export_html, {"tree": chain(301)}, "depth 150"),
         (export_rules, {"spreads": [1.0]}, "spreads"),
     ],
 )

@@ -13,7 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch
+from matplotlib.patches import FancyBboxPatch, Rectangle
+from matplotlib.text import Text
 
 from evotree.engine.history import CHAPTERS, make_logbook, to_frame
 from evotree.plotting import (
@@ -24,6 +25,7 @@ from evotree.plotting import (
     plot_tree,
 )
 from evotree.tree import ObliqueTree, node_depths
+from tests.exported import chain as make_chain
 
 
 @pytest.fixture
@@ -89,6 +91,17 @@ def boxes_of(ax: Axes) -> list[FancyBboxPatch]:
     return [patch for patch in ax.patches if isinstance(patch, FancyBboxPatch)]
 
 
+def notes_of(ax: Axes) -> list[Text]:
+    """Return the numbers of a drawn tree's nodes and their rows, in the order of the nodes."""
+    return [text for text in ax.texts if text.get_text().startswith("[")]
+
+
+def bodies_of(ax: Axes) -> list[Text]:
+    """Return what the nodes of a drawn tree say, in their order."""
+    others = [text for text in ax.texts if text.get_text() not in ("yes", "no")]
+    return [text for text in others if not text.get_text().startswith("[")]
+
+
 TREE, RUN = make_tree(0, 4), make_run(0)
 X, Y = points_for(TREE)
 
@@ -130,22 +143,57 @@ def test_lines_are_the_records(x: str, ax: Axes) -> None:
     table = to_frame(logbook)
     positions = np.cumsum(table["nevals"]) if x == "evaluations" else table[x]
     right = size_axes(plot_learning_curve(logbook, x=x, ax=ax))
+    # Only one of the curves that share an axis has a band.
+    means = {"fitness": "mean ± std", "quality": "mean", "size (right)": "mean ± std"}
     for side, name in ((ax, "fitness"), (ax, "quality"), (right, "size (right)")):
         chapter = name.split()[0]
-        for label, field in (("best", "best"), ("mean ± std", "mean")):
+        for label, field in (("best", "best"), (means[name], "mean")):
             drawn = line_data(side)[f"{name}, {label}"]
             np.testing.assert_array_equal(drawn, (positions, table[f"{chapter}_{field}"]))
     assert (len(ax.get_lines()), len(right.get_lines())) == (4, 2)
+    assert (len(ax.collections), len(right.collections)) == (1, 1)
 
 
-def test_band_is_one_std_about_the_mean(ax: Axes) -> None:
+def test_band_is_one_std_about_the_mean_where_values_can_be(ax: Axes) -> None:
     table = to_frame(make_run(2))
-    plot_learning_curve(table, curves=["quality"], ax=ax)
-    (band,) = ax.collections
-    corners = {tuple(corner) for corner in band.get_paths()[0].vertices}
-    mean, std = table["quality_mean"], table["quality_std"]
-    for edge in (mean - std, mean + std):
-        assert corners.issuperset(zip(table["gen"], edge, strict=True))
+    table["quality_best"] %= 1.0
+    assert (table["quality_mean"] + table["quality_std"]).max() > 1.0
+    for curve in ("quality", "size"):
+        plot_learning_curve(table, curves=[curve], ax=ax)
+        corners = {tuple(corner) for corner in ax.collections[-1].get_paths()[0].vertices}
+        mean, std = table[f"{curve}_mean"], table[f"{curve}_std"]
+        limits = (0.0, 1.0 if curve == "quality" else np.inf)
+        for edge in (mean - std, mean + std):
+            assert corners.issuperset(zip(table["gen"], np.clip(edge, *limits), strict=True))
+
+
+def test_no_individual_is_fitter_than_the_best(ax: Axes) -> None:
+    table = to_frame(make_run(2))
+    table["fitness_best"] = table["fitness_mean"] + 0.5 * table["fitness_std"]
+    plot_learning_curve(table, ax=ax)
+    corners = {tuple(corner) for corner in ax.collections[0].get_paths()[0].vertices}
+    assert corners.issuperset(zip(table["gen"], table["fitness_best"], strict=True))
+
+
+@pytest.mark.parametrize("n_runs", [1, 2])
+def test_the_size_lies_below_the_other_curves(n_runs: int, ax: Axes) -> None:
+    for seed in range(n_runs):
+        plot_learning_curve(make_run(seed), ax=ax)
+    right = size_axes(ax)
+
+    def heights(side: Axes) -> np.ndarray:
+        drawn = [line.get_xydata() for line in side.get_lines()]
+        drawn += [band.get_paths()[0].vertices for band in side.collections]
+        return side.transData.transform(np.concatenate(drawn))[:, 1]
+
+    assert heights(right).max() < heights(ax).min()
+    frame = ax.get_window_extent()
+    assert frame.y0 <= heights(right).min() and heights(ax).max() <= frame.y1
+    for side in (ax, right):
+        low, high = heights(side).min(), heights(side).max()
+        ticks = side.transData.transform([(0.0, tick) for tick in side.get_yticks()])[:, 1]
+        margin = 0.1 * frame.height
+        assert len(ticks) >= 2 and ticks.min() > low - margin and ticks.max() < high + margin
 
 
 def test_all_carriers_of_a_history_are_drawn_alike() -> None:
@@ -283,20 +331,27 @@ LONG_NAMES = [f"the largest {name} of all measured cells" for name in "abcdefgh"
 def test_boxes_are_apart_and_hold_their_texts(n_leaves: int, given: bool, ax: Axes) -> None:
     tree = make_tree(n_leaves, n_leaves, n_features=8)
     drawn = plot_tree(tree, ax=ax if given else None, feature_names=LONG_NAMES)
+    drawn.figure.set_dpi(400)  # text is hinted to whole pixels, which a small font feels
     drawn.figure.canvas.draw()
     boxes = [patch.get_window_extent() for patch in boxes_of(drawn)]
     assert len(boxes) == tree.n_nodes
     for one, other in combinations(boxes, 2):
         assert not one.overlaps(other)
-    texts = [text for text in drawn.texts if text.get_text() not in ("yes", "no")]
-    for box, text in zip(boxes, texts, strict=True):
-        # Text is hinted to whole pixels, which a small font feels.
+    notes, texts = notes_of(drawn), bodies_of(drawn)
+    for box, text in zip(boxes + boxes, notes + texts, strict=True):
         extent = text.get_window_extent().padded(-1.0)
         assert box.x0 <= extent.x0 and extent.x1 <= box.x1
         assert box.y0 <= extent.y0 and extent.y1 <= box.y1
     whole = drawn.figure.bbox
     assert all(whole.x0 <= box.x0 and box.x1 <= whole.x1 for box in boxes)
     assert given or texts[0].get_fontsize() >= 7.9
+    for note, text in zip(notes, texts, strict=True):
+        assert not note.get_window_extent().padded(-1.0).overlaps(text.get_window_extent())
+    bars = [patch for patch in drawn.patches if isinstance(patch, Rectangle)]
+    for bar in bars:
+        extent = bar.get_window_extent()
+        assert sum(box.fully_containsx(extent.x0) and box.y0 < extent.y0 for box in boxes) >= 1
+        assert not any(extent.overlaps(text.get_window_extent().padded(-1.0)) for text in texts)
 
 
 def test_parents_stand_above_the_middle_of_their_children(ax: Axes) -> None:
@@ -332,18 +387,67 @@ def test_texts_of_nodes() -> None:
     tree = ObliqueTree(weights, np.array([3.0, 0.0, 0.0]), np.array([3, 1, 1]), values)
     ax = plot_tree(tree, class_names=["no", "yes, $5 to $9"], feature_names=list("abcde"))
     assert [text.get_text() for text in ax.texts] == [
-        "− b\n+ 0.50 e\n+ 0.25 a\n… (+1 more)\n≤ 1.50",
+        "[0]",
+        "b\n− 0.500 e\n− 0.250 a\n− 0.000500 d\n≥ −1.500",
         "yes",
         "no",
-        "yes, $5 to $9\n0.75",
-        "no\n1.00",
+        "[1]",
+        "yes, $5 to $9: 0.75\nno: 0.25",
+        "[2]",
+        "no: 1.00",
     ]
     assert not any(text.get_parse_math() for text in ax.texts if "$" in text.get_text())
-    tree.thresholds[0] = -0.0
-    ax = plot_tree(tree, max_terms=9, decimals=1)
+    tree.spread, tree.n_node_samples = np.array([1.0, 0.0, 1.0, 1e6, 1.0]), np.array([4.0, 3.0, 1])
+    ax = plot_tree(tree, max_terms=3, decimals=1)
     x = {text.get_text(): text.get_position()[0] for text in ax.texts}
     assert x["yes"] < x["no"]
-    assert ax.texts[0].get_text() == "− x1\n+ 0.5 x4\n+ 0.2 x0\n+ 0.0005 x3\n≤ 0.0"
+    assert [note.get_text() for note in notes_of(ax)] == ["[0] 4 rows", "[1] 3 rows", "[2] 1 row"]
+    assert bodies_of(ax)[0].get_text() == "x3\n+ 1000.0 x4\n+ 500.0 x0\n(+1 more)\n≤ 3000.0"
+
+
+def test_bars_are_the_class_shares_of_leaves(ax: Axes) -> None:
+    tree = make_tree(2, 5, n_classes=4)
+    plot_tree(tree, ax=ax)
+    bars = [patch for patch in ax.patches if isinstance(patch, Rectangle)]
+    assert len(bars) == 4 * tree.n_leaves
+    colors = class_colors(4)
+    for at, leaf in enumerate(np.flatnonzero(tree.is_leaf)):
+        pieces = bars[4 * at : 4 * at + 4]
+        widths = np.array([piece.get_width() for piece in pieces])
+        order = [colors.index(to_hex(piece.get_facecolor()).upper()) for piece in pieces]
+        np.testing.assert_allclose(widths / widths.sum(), tree.values[leaf, order])
+        assert (np.diff(widths) <= 0.0).all()
+
+
+def test_a_tree_of_numbers_shows_means_and_no_bars() -> None:
+    tree = make_tree(2, 3, n_classes=1)
+    tree.values[:, 0] = np.arange(5.0)
+    ax = plot_tree(SimpleNamespace(tree_=tree))
+    leaves = [text.get_text() for text in bodies_of(ax) if "\n" not in text.get_text()]
+    assert leaves == [f"{k}.000" for k in np.flatnonzero(tree.is_leaf)]
+    assert not any(isinstance(patch, Rectangle) for patch in ax.patches)
+
+
+def test_images_show_influence_not_weight(ax: Axes) -> None:
+    """A pixel that is always 0 is white, whatever its weight."""
+    tree = make_tree(0, 3, n_features=6)
+    tree.spread = np.array([0.0, 1.0, 2.0, 3.0, 0.5, 0.0])
+    plot_tree(tree, ax=ax, image_shape=(2, 3))
+    inner = np.flatnonzero(~tree.is_leaf)
+    assert len(ax.images) == len(inner)
+    for k, image in zip(inner, ax.images, strict=True):
+        shown = np.asarray(image.get_array())
+        np.testing.assert_array_equal(shown, (tree.weights[k] * tree.spread).reshape(2, 3))
+        assert to_hex(image.cmap(image.norm(shown[0, 0]))) == "#ffffff"
+        strongest = shown.ravel()[np.abs(shown).argmax()]
+        text = bodies_of(ax)[k].get_text()
+        assert text.startswith("red − blue ≤ " if strongest > 0.0 else "blue − red ≥ ")
+
+
+def test_pictures_of_huge_trees_are_refused() -> None:
+    with pytest.raises(ValueError, match="1001 leaves"):
+        plot_tree(make_chain(2001))
+    assert not plt.get_fignums()
 
 
 @pytest.mark.parametrize("n_classes", [2, 8, 9, 30])

@@ -75,8 +75,9 @@ def test_each_hyperplane_is_an_image(path):
     inner = model.tree_.weights[model.tree_.subtree_size > 1]
     assert len(ax.images) == len(inner)
     for image, weights in zip(ax.images, inner, strict=True):
-        np.testing.assert_array_equal(image.get_array(), weights.reshape(8, 8))
-        largest = np.abs(weights).max()
+        influence = weights * model.tree_.spread
+        np.testing.assert_allclose(image.get_array(), influence.reshape(8, 8))
+        largest = np.abs(influence).max()
         blue, white, red = (image.cmap(image.norm(value)) for value in (-largest, 0.0, largest))
         assert to_hex(white) == "#ffffff"
         assert blue[2] > 2 * blue[0] and red[0] > 2 * red[2]
@@ -85,7 +86,8 @@ def test_each_hyperplane_is_an_image(path):
         low, high = ax.get_xlim()
         assert low < left < right < high
     texts = [text.get_text() for text in ax.texts]
-    assert sum(text.startswith("≤ ") for text in texts) == len(inner)
+    sums = ("red − blue ≤ ", "blue − red ≥ ")
+    assert sum(text.startswith(sums) for text in texts) == len(inner)
     ax.figure.canvas.draw()
 
 

@@ -2,13 +2,20 @@
 
 import copy
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone, is_classifier
+from sklearn.datasets import load_iris
 
+from evotree.export import export_html, export_text
+from evotree.operators.pruning.penalized import prune_tree
 from evotree.tree import ObliqueTree, node_depths
+from tests import exported
+from tests.quick_models import CLASSIFIERS, REGRESSORS, name_of
 from tests.reference import naive
 from tests.strategies import populations, seeds
 
@@ -73,17 +80,102 @@ def test_validate_names_the_array_that_is_wrong(name):
             tree.validate()
 
 
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [("spread", [1.0]), ("spread", [1.0, -1.0]), ("n_node_samples", [1.0] * 4)]
+    + [("n_node_samples", [1.0, 1.0, np.inf, 1.0, 1.0])],
+)
+def test_validate_refuses_a_spread_or_rows_that_cannot_be(name, array):
+    tree = small_tree()
+    setattr(tree, name, np.array(array))
+    with pytest.raises(ValueError, match=name):
+        tree.validate()
+
+
 def test_validate_refuses_no_nodes():
     empty = np.empty(0, dtype=np.int32)
     with pytest.raises(ValueError, match="subtree_size"):
         ObliqueTree(np.empty((0, 2)), np.empty(0), empty, np.empty((0, 2))).validate()
 
 
-@given(trees())
+@given(trees() | exported.trees())
 def test_copies_are_equal(tree):
     for twin in (pickle.loads(pickle.dumps(tree)), copy.deepcopy(tree)):
         assert twin == tree
-        np.testing.assert_array_equal(twin.values, tree.values)
+        exported.assert_same(twin, tree)
     moved = ObliqueTree(tree.weights, tree.thresholds + 1.0, tree.subtree_size, tree.values)
     assert moved != tree
     assert tree != "a tree"
+
+
+# ---- paths ---------------------------------------------------------------------------------------
+
+
+@given(trees(), seeds, st.sampled_from((0, 1, 20)))
+def test_a_path_leads_from_the_root_to_the_leaf(tree, seed, n_rows):
+    X = np.random.default_rng(seed).standard_normal((n_rows, tree.n_features))
+    path, leaves = tree.decision_path(X), tree.apply(X)
+    assert path.shape == (n_rows, tree.n_nodes) and set(path.data) <= {1}
+    depths = node_depths(tree.subtree_size)
+    for i, leaf in enumerate(leaves):
+        nodes = path[i].indices
+        assert nodes[0] == 0 and nodes[-1] == leaf and len(nodes) == depths[leaf] + 1
+        for above, below in zip(nodes[:-1], nodes[1:], strict=True):
+            assert below in (tree.left(above), tree.right(above))
+
+
+def test_paths_take_memory_for_the_nodes_that_are_passed():
+    tree, X = exported.chain(19_057), np.linspace(0.0, 19_057.0, 10)[:, np.newaxis]
+    tree.decision_path(X[:1])  # what is compiled stays
+    tracemalloc.start()
+    path = tree.decision_path(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert path[9].nnz == 9_529
+    assert peak < 100 * (path.nnz + tree.n_nodes)
+
+
+# ---- what a fitted tree knows of its training rows -----------------------------------------------
+
+
+@pytest.mark.parametrize("model", CLASSIFIERS + REGRESSORS, ids=name_of)
+def test_fitted_trees_know_the_spread_of_features_and_the_rows_of_nodes(model):
+    X, y = load_iris(return_X_y=True)
+    X = np.column_stack([X, np.full(len(X), 3.0)])  # a constant feature has no spread
+    weight = np.random.default_rng(0).integers(0, 4, len(X)).astype(float)
+    target = y if is_classifier(model) else X[:, 0] + y
+    fitted = clone(model).fit(X, target, sample_weight=weight)
+    tree = fitted.tree_
+    mean = np.average(X, axis=0, weights=weight)
+    spread = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+    np.testing.assert_allclose(tree.spread, spread, atol=1e-12)
+    np.testing.assert_allclose(tree.n_node_samples, fitted.decision_path(X).T @ weight)
+
+
+@given(exported.trees(), st.data())
+def test_pruning_keeps_the_spread_and_the_rows_of_the_nodes_left(tree, data):
+    marks = np.array(data.draw(st.lists(st.booleans(), min_size=len(tree), max_size=len(tree))))
+    pruned = prune_tree(tree, marks)
+    assert pruned.spread is tree.spread
+    if tree.n_node_samples is None:
+        assert pruned.n_node_samples is None
+        return
+    # The values, drawn at random, tell the nodes apart, or they do not differ.
+    known = {(*v, n) for v, n in zip(tree.values.tolist(), tree.n_node_samples, strict=True)}
+    kept = zip(pruned.values.tolist(), pruned.n_node_samples, strict=True)
+    assert len(pruned.n_node_samples) == pruned.n_nodes
+    assert all((*v, n) in known for v, n in kept)
+
+
+# ---- trees that print themselves -----------------------------------------------------------------
+
+
+def test_a_small_tree_prints_its_rules_and_a_large_one_its_sizes():
+    tree = small_tree()
+    assert str(tree) == export_text(tree).rstrip("\n")
+    assert tree._repr_html_() == export_html(tree)
+    large = exported.chain(101)
+    assert str(large) == repr(large)
+    assert repr(large) in large._repr_html_()
+    wide = exported.stump([1.0] * 30)
+    assert "(+20 more)" in str(wide) and "(+20 more)" in wide._repr_html_()

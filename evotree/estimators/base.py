@@ -38,10 +38,8 @@ class TreeEstimator(BaseEstimator):
         ndarray of shape (n_samples,), int32
             Leaves.
         """
-        check_is_fitted(self)
-        # Single precision is routed as it is: a copy would cost more than the routing.
-        X = validate_data(self, X, dtype=[np.float64, np.float32], order="C", reset=False)
-        return self.tree_.apply(X)
+        rows = self._checked_rows(X)
+        return self.tree_.apply(rows)
 
     def decision_path(self, X: Any) -> csr_matrix:
         """Return the nodes that each row passes, from the root to its leaf.
@@ -56,11 +54,15 @@ class TreeEstimator(BaseEstimator):
         scipy.sparse.csr_matrix of shape (n_samples, n_nodes)
             1 where a row passes a node; nodes are positions in the arrays of `tree_`.
         """
-        leaves = self.apply(X)
-        nodes = np.arange(self.tree_.n_nodes)
-        inside = nodes < (nodes + self.tree_.subtree_size)[:, None]
-        passed = inside & (nodes >= nodes[:, None])  # by the nodes above, those below them
-        return csr_matrix(passed.T.astype(np.int64))[leaves]
+        rows = self._checked_rows(X)
+        return self.tree_.decision_path(rows)
+
+    def _checked_rows(self, X: Any) -> np.ndarray:
+        """Return rows to route; single precision as it is, since a copy would cost more."""
+        check_is_fitted(self)
+        dtype = [np.float64, np.float32]
+        rows: np.ndarray = validate_data(self, X, dtype=dtype, order="C", reset=False)
+        return rows
 
     def get_depth(self) -> int:
         """Return the depth of the tree."""

@@ -1,11 +1,12 @@
 """A finished tree in other forms: to read, to draw, to keep, and to run elsewhere.
 
 In: an `ObliqueTree`, or a fitted estimator around one. Out: indented rules, a list of rules, a
-drawing for Graphviz, plain data for JSON, source code in Python, C and SQL, or an ONNX model.
+drawing for Graphviz, HTML, plain data for JSON, source code in Python, C and SQL, or an ONNX model.
 """
 
 from evotree.export.data import tree_from_dict, tree_to_dict
 from evotree.export.graphviz import export_graphviz
+from evotree.export.html import export_html
 from evotree.export.onnx import register_onnx, to_onnx
 from evotree.export.source import export_c, export_python
 from evotree.export.sql import export_sql
@@ -14,6 +15,7 @@ from evotree.export.text import export_rules, export_text
 __all__ = [
     "export_c",
     "export_graphviz",
+    "export_html",
     "export_python",
     "export_rules",
     "export_sql",

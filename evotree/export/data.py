@@ -30,15 +30,18 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``version`` of this form, and the four arrays of the tree as nested lists. `json.dumps`
-        writes a float so that it reads back as the same one.
+        ``version`` of this form, and the arrays of the tree as nested lists, ``spread`` and
+        ``n_node_samples`` only where the tree has them. `json.dumps` writes a float so that it
+        reads back as the same one.
     """
+    known = {"spread": tree.spread, "n_node_samples": tree.n_node_samples}
     return {
         "version": TREE_VERSION,
         "subtree_size": tree.subtree_size.tolist(),
         "thresholds": tree.thresholds.tolist(),
         "weights": tree.weights.tolist(),
         "values": tree.values.tolist(),
+        **{name: array.tolist() for name, array in known.items() if array is not None},
     }
 
 
@@ -83,6 +86,9 @@ def tree_from_dict(data: Any) -> ObliqueTree:
         thresholds=_vector(data["thresholds"], "thresholds"),
         subtree_size=np.array(sizes, dtype=np.int32),
         values=_matrix(data["values"], "values"),
+        **{
+            name: _vector(data[name], name) for name in ("spread", "n_node_samples") if name in data
+        },
     ).validate()
 
 

@@ -10,22 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from evotree.export.named import NamedTree, check_whole, influence, named_tree
+from evotree.export.named import NamedTree, check_whole, named_tree, number
 
 
 def export_graphviz(
     tree: Any,
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[Any] | np.ndarray | None = None,
-    decimals: int = 2,
-    max_terms: int | None = 5,
+    decimals: int = 3,
+    max_terms: int | None = 6,
     spreads: Sequence[float] | np.ndarray | None = None,
 ) -> str:
     r"""Return a tree as a graph in DOT, the language of Graphviz.
 
-    The edge ``yes`` leads to where a row goes for which the test holds. A test is scaled so that
-    its largest weight is 1 or -1, which changes no decision. Leaves have the colours of their
-    classes.
+    The edge ``yes`` leads to where a row goes for which the split holds. Splits are written as by
+    `export_text`. Each node has the number that ``apply`` gives and its training rows; leaves name
+    their class shares and have the colours of their classes.
 
     Parameters
     ----------
@@ -37,13 +37,12 @@ def export_graphviz(
     class_names : sequence, optional
         One name for each class; by default those of the estimator, else 0, 1, ... A tree with one
         output and no class names is drawn with its values.
-    decimals : int, at least 0, default=2
-        Digits after the decimal point; a number that would round to 0 shows one digit that is not.
-    max_terms : int, at least 1, or None, default=5
-        Number of terms of a test that are shown, the most influential ones; None for all.
+    decimals : int, at least 0, default=3
+        As for `export_text`.
+    max_terms : int, at least 1, or None, default=6
+        Number of terms of a split that are shown, the most influential ones; None for all.
     spreads : sequence of float, optional
-        A standard deviation for each feature: influence is then |weight| times spread, else
-        |weight|.
+        A standard deviation for each feature; by default those that the tree carries, else 1.
 
     Returns
     -------
@@ -67,16 +66,15 @@ def export_graphviz(
     ... )
     >>> for line in export_graphviz(tree, ["length", "width"]).splitlines()[5:8]:
     ...     print(line.strip())
-    0 [label="- width\n+ 0.25 length\n<= 0.75", fillcolor="#f5f5f5"]
+    0 [label="[0]\nwidth\n- 0.250 length\n>= -0.750", fillcolor="#f5f5f5"]
     0 -> 1 [label=" yes "]
     0 -> 2 [label=" no "]
     """
     check_whole("decimals", decimals, 0)
     if max_terms is not None:
         check_whole("max_terms", max_terms, 1)
-    named = named_tree(tree, feature_names, class_names)
-    tree, weight_influence = named.tree, influence(named.tree, spreads)
-    winners = named.winners()
+    named = named_tree(tree, feature_names, class_names, spreads)
+    tree, winners = named.tree, named.winners()
     lines = [
         "digraph tree {",
         "    graph [ordering=out]",
@@ -86,11 +84,12 @@ def export_graphviz(
         "",
     ]
     for k in range(tree.n_nodes):
+        rows = named.rows(k)
         if tree.subtree_size[k] == 1:
-            label, color = _leaf(named, k, winners[k], decimals), _color(named, winners[k])
+            body, color = _leaf(named, k, decimals), _color(named, winners[k])
         else:
-            order = np.argsort(-weight_influence[k], kind="stable")
-            label, color = _test(named, k, order, decimals, max_terms), "#f5f5f5"
+            body, color = _split(named, k, decimals, max_terms), "#f5f5f5"
+        label = "\\n".join([f"[{k}] {rows}" if rows else f"[{k}]", *body])
         lines.append(f'    {k} [label="{label}", fillcolor="{color}"]')
         if tree.subtree_size[k] > 1:
             lines.append(f'    {k} -> {tree.left(k)} [label=" yes "]')
@@ -108,38 +107,24 @@ def _escaped(name: Any) -> str:
     return text.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
 
 
-def _number(value: float, decimals: int) -> str:
-    """Return a number with so many decimals, or with one digit if they all are 0."""
-    text = f"{value + 0.0:.{decimals}f}"
-    if float(text) != 0.0:
-        return text
-    return f"{value:.1g}" if value else text.removeprefix("-")
-
-
-def _test(named: NamedTree, k: int, order: np.ndarray, decimals: int, max_terms: int | None) -> str:
-    """Return the label of a test, one term a line."""
-    weights, threshold = named.tree.weights[k], float(named.tree.thresholds[k])
-    largest = float(np.abs(weights).max()) or 1.0
-    if not np.isfinite(threshold / largest):
-        largest = 1.0
-    terms = [j for j in order if weights[j] != 0.0]
+def _split(named: NamedTree, k: int, decimals: int, max_terms: int | None) -> list[str]:
+    """Return the lines of a split, one for each term."""
+    terms, relation, threshold = named.split(k)
     lines: list[str] = []
-    for j in terms[:max_terms]:
-        size = abs(float(weights[j])) / largest
-        factor = "" if size == 1.0 else f"{_number(size, decimals)} "
-        sign = "- " if weights[j] < 0.0 else "+ " if lines else ""
+    for weight, j in terms[:max_terms]:
+        factor = "" if abs(weight) == 1.0 else f"{number(abs(weight), decimals)} "
+        sign = "- " if weight < 0.0 else "+ " if lines else ""
         lines.append(f"{sign}{factor}{_escaped(named.features[j])}")
     if max_terms is not None and len(terms) > max_terms:
-        lines.append(f"... (+{len(terms) - max_terms} more)")
-    return "\\n".join([*(lines or ["0"]), f"<= {_number(threshold / largest, decimals)}"])
+        lines.append(f"(+{len(terms) - max_terms} more)")
+    return [*(lines or ["0"]), f"{relation} {number(threshold, decimals)}"]
 
 
-def _leaf(named: NamedTree, k: int, winner: int, decimals: int) -> str:
-    """Return the label of a leaf."""
-    values = named.tree.values[k]
+def _leaf(named: NamedTree, k: int, decimals: int) -> list[str]:
+    """Return the lines of a leaf, one for each class that it has rows of."""
     if named.classes is None:
-        return _number(float(values[0]), decimals)
-    return f"{_escaped(named.classes[winner])}\\n{float(values[winner]):.{decimals}f}"
+        return [number(float(named.tree.values[k, 0]), decimals)]
+    return [f"{_escaped(name)}: {share}" for name, share in named.shares(k)]
 
 
 def _color(named: NamedTree, winner: int) -> str:

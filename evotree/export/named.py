@@ -1,11 +1,15 @@
-"""A tree with names for its features and classes: what every written form starts from."""
+"""A tree with names for its features and classes: what every written or drawn form starts from.
+
+All forms for readers show a split as the same inequality (`NamedTree.split`), with the same numbers
+(`number`, `share_text`, `rows_text`), and nodes under the numbers that `apply` gives.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,6 +19,26 @@ Label: TypeAlias = str | int | float | bool
 
 LINE_WIDTH = 100
 LEAST_WIDTH = 40
+
+OPPOSITES = {"<=": ">", ">=": "<"}
+
+
+class Split(NamedTuple):
+    """The inequality of an internal node, by which a row goes to the left child.
+
+    Attributes
+    ----------
+    terms : tuple of (float, int)
+        Weights other than 0 and their features, the most influential first, with a weight of 1.
+    relation : {"<=", ">="}
+        What the sum of the terms is to the threshold.
+    threshold : float
+        The threshold, in units of the first feature.
+    """
+
+    terms: tuple[tuple[float, int], ...]
+    relation: str
+    threshold: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,16 +53,64 @@ class NamedTree:
         One name for each feature.
     classes : tuple or None
         One name for each class, as given; None where the leaves hold numbers.
+    spread : ndarray of shape (n_features,)
+        Standard deviation of each feature, 1 where it is not known.
     """
 
     tree: ObliqueTree
     features: tuple[str, ...]
     classes: tuple[Any, ...] | None
+    spread: np.ndarray
 
     def terms(self, k: int) -> list[tuple[float, int]]:
         """Return the weights of node `k` that are not 0 with their features, in order."""
         weights = self.tree.weights[k]
         return [(float(weights[j]), int(j)) for j in np.flatnonzero(weights)]
+
+    def influence(self, k: int) -> np.ndarray:
+        """Return |weight| times spread for each feature at node `k`."""
+        with np.errstate(over="ignore"):
+            influence: np.ndarray = np.abs(self.tree.weights[k]) * self.spread
+        return influence
+
+    def split(self, k: int) -> Split:
+        """Return the inequality of internal node `k` as all forms for readers show it.
+
+        It is divided by the weight of its most influential term, which changes no decision.
+        """
+        weights, threshold = self.tree.weights[k], float(self.tree.thresholds[k])
+        order = np.lexsort((-np.abs(weights), -self.influence(k)))
+        terms = tuple((float(weights[j]), int(j)) for j in order if weights[j] != 0.0)
+        if not terms:
+            return Split(terms, "<=", threshold)
+        first = terms[0][0]
+        scaled = tuple((weight / first, j) for weight, j in terms)
+        numbers = [threshold / first, *(weight for weight, _ in scaled)]
+        # Extreme weights, which division would take to infinity or to 0, stay as they are.
+        if not np.isfinite(numbers).all() or not all(weight for weight, _ in scaled):
+            return Split(terms, "<=", threshold)
+        return Split(scaled, "<=" if first > 0.0 else ">=", numbers[0] + 0.0)
+
+    def rows(self, k: int) -> str | None:
+        """Return how many training rows reach a node, in words; None where it is not known."""
+        samples = self.tree.n_node_samples
+        return None if samples is None else rows_text(float(samples[k]))
+
+    def shares(self, k: int, most: int = 6) -> list[tuple[str, str]]:
+        """Return the classes at a node and their shares as text, the largest first.
+
+        Of more classes than `most`, at least 2, the last ones are summed up as ``others``.
+        """
+        if self.classes is None:
+            return []
+        values = self.tree.values[k]
+        order = [int(c) for c in np.argsort(-values, kind="stable") if values[c] > 0.0]
+        others = order[most - 1 :] if len(order) > most else []
+        shown = order[: len(order) - len(others)] or [int(values.argmax())]
+        shares = [(str(self.classes[c]), share_text(float(values[c]))) for c in shown]
+        if others:
+            shares.append(("others", share_text(float(values[others].sum()))))
+        return shares
 
     def used_features(self) -> list[int]:
         """Return the features that some node has a weight for, in order."""
@@ -96,7 +168,10 @@ def plain_label(label: Any, at: int) -> Label:
 
 
 def named_tree(
-    tree: Any, feature_names: Sequence[str] | None, class_names: Sequence[Any] | np.ndarray | None
+    tree: Any,
+    feature_names: Sequence[str] | None,
+    class_names: Sequence[Any] | np.ndarray | None,
+    spreads: Sequence[float] | np.ndarray | None = None,
 ) -> NamedTree:
     """Return a tree with the names that are given, those its estimator knows, or made ones.
 
@@ -109,6 +184,8 @@ def named_tree(
     class_names : sequence, optional
         One name for each class; by default those of the estimator, else 0, 1, ... A tree with one
         output and no class names predicts its values.
+    spreads : sequence of float, optional
+        A standard deviation for each feature; by default those that the tree carries, else 1.
 
     Returns
     -------
@@ -118,7 +195,7 @@ def named_tree(
     Raises
     ------
     ValueError
-        If there is no tree, it is not sound, or the number of names does not fit it.
+        If there is no tree, it is not sound, or the number of names or spreads does not fit it.
     """
     if not isinstance(tree, ObliqueTree):
         tree, feature_names, class_names = _of_estimator(tree, feature_names, class_names)
@@ -131,10 +208,14 @@ def named_tree(
     check_length("feature_names", feature_names, n_features, "features")
     if class_names is not None:
         check_length("class_names", class_names, n_outputs, "classes")
+    if spreads is None:
+        spreads = np.ones(n_features) if tree.spread is None else tree.spread
+    check_length("spreads", spreads, n_features, "features")
     return NamedTree(
         tree,
         tuple(str(name) for name in feature_names),
         None if class_names is None else tuple(class_names),
+        np.asarray(spreads, dtype=np.float64),
     )
 
 
@@ -157,30 +238,61 @@ def _of_estimator(
     return tree, feature_names, class_names
 
 
-def influence(tree: ObliqueTree, spreads: Sequence[float] | np.ndarray | None) -> np.ndarray:
-    """Return the influence of each weight, |weight| times the spread of its feature.
+def number(value: float, decimals: int) -> str:
+    """Return a number as all forms for readers show it.
 
     Parameters
     ----------
-    tree : ObliqueTree
-        The tree.
-    spreads : sequence of float, optional
-        A standard deviation for each feature; by default 1.
+    value : float
+        A finite number.
+    decimals : int, at least 0
+        Digits after the point; below 1 as many significant digits instead, since weights over
+        features of large units are small.
 
     Returns
     -------
-    ndarray of shape (n_nodes, n_features)
-        Numbers of at least 0.
-
-    Raises
-    ------
-    ValueError
-        If there are not as many spreads as features.
+    str
+        The number, never -0.
     """
-    if spreads is None:
-        return np.abs(tree.weights)
-    check_length("spreads", spreads, tree.n_features, "features")
-    return np.abs(tree.weights) * np.asarray(spreads, dtype=np.float64)
+    if value == 0.0 or abs(value) >= 1.0:
+        return f"{value + 0.0:.{decimals}f}"
+    return f"{value:#.{max(decimals, 1)}g}"
+
+
+def share_text(share: float) -> str:
+    """Return a share in two digits, where no rounding calls a leaf pure that is not.
+
+    Parameters
+    ----------
+    share : float in [0, 1]
+        A share.
+
+    Returns
+    -------
+    str
+        Such as ``0.97``, or ``>0.99`` and ``<0.01`` near the ends.
+    """
+    if 0.995 <= share < 1.0:
+        return ">0.99"
+    return "<0.01" if 0.0 < share < 0.005 else f"{share:.2f}"
+
+
+def rows_text(n: float) -> str:
+    """Return a number of rows in words.
+
+    Parameters
+    ----------
+    n : float, at least 0
+        A number, not whole where rows have weights.
+
+    Returns
+    -------
+    str
+        Such as ``48 rows``.
+    """
+    if n == 1.0:
+        return "1 row"
+    return f"{n:.0f} rows" if n.is_integer() else f"{n:.4g} rows"
 
 
 def check_length(name: str, given: Sequence[Any] | np.ndarray, n: int, things: str) -> None:
@@ -273,9 +385,9 @@ def fold(pieces: Sequence[str], width: int) -> list[str]:
 def clauses(tree: ObliqueTree) -> Iterator[tuple[int, int, bool]]:
     """Yield the nodes in an order that nests little, however deep the tree is.
 
-    Below each test comes the smaller one of its two subtrees, and then, outside of the test, the
+    Below each split comes the smaller one of its two subtrees, and then, outside of the split, the
     larger one: whoever is in the smaller one has left by then. A subtree inside has at most half
-    the leaves, so the tests nest no deeper than the binary logarithm of the number of leaves.
+    the leaves, so the splits nest no deeper than the binary logarithm of the number of leaves.
 
     Parameters
     ----------
@@ -285,7 +397,7 @@ def clauses(tree: ObliqueTree) -> Iterator[tuple[int, int, bool]]:
     Yields
     ------
     tuple of (int, int, bool)
-        A node, the number of tests that it stands inside of, and whether its smaller subtree is
+        A node, the number of splits that it stands inside of, and whether its smaller subtree is
         the left one.
     """
     waiting = [(0, 0)]

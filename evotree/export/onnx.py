@@ -1,8 +1,8 @@
 """A tree as an ONNX model, by the converter interface of skl2onnx.
 
 ONNX's own tree ensembles ask for one feature at a time. Oblique trees are products of matrices
-instead (the GEMM strategy of Nakandala et al., OSDI 2020): all tests of all nodes at once, then for
-each leaf the number of its path's tests that came out as its path has it.
+instead (the GEMM strategy of Nakandala et al., OSDI 2020): all splits at once, then for each leaf
+the number of its path's splits that came out as its path has it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def register_onnx() -> None:
     ``zipmap``, ``nocl`` and ``output_class_labels`` of all classifiers there; ONNX has maps of
     shares (``zipmap``) in single precision only.
 
-    Tests are made in double precision, whatever the input is, so that the leaf is that of
+    Splits are computed in double precision, whatever the input is, so that the leaf is that of
     ``predict`` on rows of the same precision; save where a row lies on a hyperplane to within
     rounding errors, since the products of a node are added in another order (`export_python`).
     Shares and predicted numbers are of the precision of the input.
@@ -38,10 +38,10 @@ def register_onnx() -> None:
 
     Notes
     -----
-    A model has a matrix of nodes times leaves and makes all tests for all rows: good for up to some
-    hundred leaves. A tree of more than 10,000 leaves is refused at conversion, with a ValueError;
-    so are class labels that are neither strings nor whole numbers nor truth values, which ONNX
-    cannot return.
+    A model has a matrix of nodes times leaves and computes all splits for all rows: good for up to
+    some hundred leaves. A tree of more than 10,000 leaves is refused at conversion, with a
+    ValueError; so are class labels that are neither strings nor whole numbers nor truth values,
+    which ONNX cannot return.
     """
     skl2onnx = _skl2onnx()
     shapes = import_module("skl2onnx.common.shape_calculator")
@@ -186,13 +186,13 @@ def _onnx_labels(classes: Any) -> np.ndarray:
 def _reached_leaf(graph: _Graph, rows: str, tree: ObliqueTree) -> str:
     """Write the nodes that find the leaf of each row, and return the name of their result.
 
-    Of the tests on its path, a leaf counts those that hold where it asks for that, and subtracts
+    Of the splits on its path, a leaf counts those that hold where it asks for that, and subtracts
     those that hold where it asks for the opposite. The leaf that a row reaches, and no other, gets
     the number of all that it asks to hold.
     """
     if tree.n_leaves > MAX_LEAVES:
         raise ValueError(f"the tree has {tree.n_leaves} leaves: allowed are up to {MAX_LEAVES}.")
-    # A tree of one leaf has one test too, which no path asks for.
+    # A tree of one leaf has one split too, which no path asks for.
     nodes = np.flatnonzero(~tree.is_leaf) if tree.n_leaves > 1 else np.array([0])
     paths = np.zeros((len(nodes), tree.n_leaves), dtype=np.float32)
     leaves_before = np.concatenate([[0], np.cumsum(tree.is_leaf)])

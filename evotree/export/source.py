@@ -1,6 +1,6 @@
 """A tree as source code that runs on its own: a function in Python or in C.
 
-Both are tests and returns, nothing else: no loop, no table, no library. Sums are written in the
+Both are splits and returns, nothing else: no loop, no table, no library. Sums are written in the
 order of the features, and every number so that it reads back as the same one.
 """
 
@@ -57,7 +57,7 @@ def export_python(
     Returns
     -------
     str
-        Source code, to be written to a file in UTF-8. However deep the tree is, its tests nest no
+        Source code, to be written to a file in UTF-8. However deep the tree is, its splits nest no
         deeper than the binary logarithm of the number of leaves.
 
     Raises
@@ -118,9 +118,9 @@ def python_source(named: NamedTree, name: str, notes: Sequence[str] | None = Non
         if named.tree.subtree_size[k] == 1:
             lines.append(f"{indent}return {outputs[k]}")
             continue
-        *sums, test = _test(named, k, LINE_WIDTH - len(indent) - 8)
+        *sums, split = _split(named, k, LINE_WIDTH - len(indent) - 8)
         lines += [f"{indent}s = {line}" for line in sums]
-        lines.append(f"{indent}if {test}:" if left_first else f"{indent}if not {test}:")
+        lines.append(f"{indent}if {split}:" if left_first else f"{indent}if not {split}:")
     return "\n".join(lines) + "\n"
 
 
@@ -156,7 +156,7 @@ def export_c(
     -------
     str
         Source code in C99, which C++ reads as well, to be written to a file in UTF-8. Labels are in
-        UTF-8. Tests nest as in `export_python`.
+        UTF-8. Splits nest as in `export_python`.
 
     Raises
     ------
@@ -240,21 +240,21 @@ def c_source(named: NamedTree, name: str, notes: Sequence[str] | None = None) ->
 
 
 def _c_body(named: NamedTree) -> Iterator[str]:
-    """Yield the lines of the tests and returns, with a brace for each test's end."""
+    """Yield the lines of the splits and returns, with a brace for each split's end."""
     is_class = named.classes is not None
     winners, values = named.winners(), named.tree.values[:, 0]
-    open_tests = 0
+    open_splits = 0
     for k, level, left_first in clauses(named.tree):
-        for depth in range(open_tests, level, -1):
+        for depth in range(open_splits, level, -1):
             yield "    " * depth + "}"
-        indent, open_tests = "    " * (level + 1), level
+        indent, open_splits = "    " * (level + 1), level
         if named.tree.subtree_size[k] == 1:
             yield f"{indent}return {winners[k] if is_class else repr(float(values[k]))};"
             continue
-        *sums, test = _test(named, k, LINE_WIDTH - len(indent) - 10)
+        *sums, split = _split(named, k, LINE_WIDTH - len(indent) - 10)
         yield from (f"{indent}s = {line};" for line in sums)
-        yield f"{indent}if ({test}) {{" if left_first else f"{indent}if (!({test})) {{"
-        open_tests += 1
+        yield f"{indent}if ({split}) {{" if left_first else f"{indent}if (!({split})) {{"
+        open_splits += 1
 
 
 def _notes(named: NamedTree, numbers: str, notes: Sequence[str] | None) -> list[str]:
@@ -266,8 +266,8 @@ def _notes(named: NamedTree, numbers: str, notes: Sequence[str] | None) -> list[
     ]
 
 
-def _test(named: NamedTree, k: int, width: int) -> list[str]:
-    """Return a test, the sums that it needs before it, each on a line of at most some width.
+def _split(named: NamedTree, k: int, width: int) -> list[str]:
+    """Return a split, the sums that it needs before it, each on a line of at most some width.
 
     A long sum is made in steps, which add in the same order: parsers have a limit to the length of
     an expression.

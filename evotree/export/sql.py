@@ -160,8 +160,8 @@ def sql_number(value: float) -> str:
 def sql_expression(named: NamedTree, operands: Sequence[str], needed: Sequence[str]) -> str:
     """Return the expression of `export_sql`.
 
-    A branch names only the tests that lead to smaller subtrees: whoever is in a smaller one has
-    been taken by a branch above. So it has at most as many tests as the binary logarithm of the
+    A branch names only the splits that lead to smaller subtrees: whoever is in a smaller one has
+    been taken by a branch above. So it has at most as many splits as the binary logarithm of the
     number of leaves.
 
     Parameters
@@ -189,13 +189,13 @@ def sql_expression(named: NamedTree, operands: Sequence[str], needed: Sequence[s
         pieces = [f"{name} IS NULL" for name in needed]
         pieces[1:] = [f"OR {piece}" for piece in pieces[1:]]
         branches.append(_branch([pieces], "NULL"))
-    tests: list[list[str]] = []
+    splits: list[list[str]] = []
     for k, level, left_first in clauses(named.tree):
-        del tests[level:]
+        del splits[level:]
         if named.tree.subtree_size[k] > 1:
-            tests.append(_test(named, k, operands, "<=" if left_first else ">"))
-        elif tests:
-            branches.append(_branch(tests, outputs[k]))
+            splits.append(_split(named, k, operands, "<=" if left_first else ">"))
+        elif splits:
+            branches.append(_branch(splits, outputs[k]))
         elif branches:
             branches.append(f"    ELSE {outputs[k]}\n")
         else:
@@ -203,18 +203,18 @@ def sql_expression(named: NamedTree, operands: Sequence[str], needed: Sequence[s
     return "CASE\n" + "".join(branches) + "END\n"
 
 
-def _branch(tests: list[list[str]], output: str) -> str:
-    """Return a branch, every test on a line of its own or more."""
+def _branch(splits: list[list[str]], output: str) -> str:
+    """Return a branch, every split on a line of its own or more."""
     lines: list[str] = []
-    for pieces in tests:
+    for pieces in splits:
         first, *others = fold(pieces, LINE_WIDTH - 12)
         lines.append(f"        AND {first}" if lines else f"    WHEN {first}")
         lines += [f"            {line}" for line in others]
     return "\n".join([*lines, f"        THEN {output}"]) + "\n"
 
 
-def _test(named: NamedTree, k: int, operands: Sequence[str], relation: str) -> list[str]:
-    """Return a test in pieces, one for each term."""
+def _split(named: NamedTree, k: int, operands: Sequence[str], relation: str) -> list[str]:
+    """Return a split in pieces, one for each term."""
     pieces: list[str] = []
     for weight, j in named.terms(k):
         # A factor of 1 stays: it makes SQLite read the texts of a column as numbers.

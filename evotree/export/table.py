@@ -45,7 +45,8 @@ def export_for_table(
     class_names : sequence
         One label for each class.
     spreads : sequence of float, optional
-        A standard deviation for each feature, by which the terms of rules are ordered.
+        A standard deviation for each feature, by which the terms of rules and drawings are ordered;
+        by default those that the tree carries.
 
     Returns
     -------

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from evotree.export.named import (
     LEAST_WIDTH,
     LINE_WIDTH,
+    OPPOSITES,
     NamedTree,
+    Split,
     check_whole,
     fold,
-    influence,
     named_tree,
+    number,
     printable,
 )
+from evotree.tree import ObliqueTree, node_depths
 
-#: Weights and their features, the most influential first.
-Terms: TypeAlias = tuple[tuple[float, int], ...]
-Condition: TypeAlias = tuple[Terms, str, float]
-
-_OPPOSITES = {"<=": ">", ">=": "<"}
+#: Limits of the texts, which of a chain of nodes grow with the square of its length.
+MAX_CHARACTERS = 10_000_000
+MAX_CONDITIONS = 1_000_000
 
 
 def export_text(
@@ -31,13 +32,16 @@ def export_text(
     class_names: Sequence[Any] | np.ndarray | None = None,
     decimals: int = 3,
     spreads: Sequence[float] | np.ndarray | None = None,
+    max_terms: int | None = None,
 ) -> str:
     """Return a tree as indented rules.
 
-    A row goes to the first branch below a rule where the rule holds, and to ``else`` where it does
-    not. The terms of a rule are ordered by their influence, the largest first; weights of 0 are
-    left out. A rule is scaled so that the weight of its first term is 1, which changes no decision:
-    the other weights and the threshold are then in units of that feature.
+    A row goes to the first branch below a split where the split holds, and to ``else`` where it
+    does not. The terms of a split are ordered by their influence, |weight| times the spread of the
+    feature, the largest first; weights of 0 are left out. A split is scaled so that the weight of
+    its first term is 1, which changes no decision: the other weights and the threshold are then in
+    units of that feature. Nodes have the numbers that ``apply`` and ``decision_path`` give, and
+    leaves name their training rows and class shares.
 
     Parameters
     ----------
@@ -52,8 +56,9 @@ def export_text(
         Digits after the decimal point; numbers below 1 show as many significant digits instead,
         since weights over features of large units are small.
     spreads : sequence of float, optional
-        A standard deviation for each feature: influence is then |weight| times spread, else
-        |weight|.
+        A standard deviation for each feature; by default those that the tree carries, else 1.
+    max_terms : int, at least 1, or None, default=None
+        Number of terms of a split that are shown, the most influential ones; None for all.
 
     Returns
     -------
@@ -63,8 +68,9 @@ def export_text(
     Raises
     ------
     ValueError
-        If the number of names or spreads does not fit the tree, or `decimals` is not a whole number
-        of at least 0.
+        If the number of names or spreads does not fit the tree, `decimals` or `max_terms` is out of
+        its range, or the text would have more than 10 million characters, as that of a chain of
+        some thousand nodes has.
 
     Examples
     --------
@@ -76,33 +82,54 @@ def export_text(
     ...     values=np.array([[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]]),
     ... )
     >>> print(export_text(tree, ["length", "width"], ["no", "yes"]), end="")
-    |--- width - 0.250 * length >= -0.750
-    |   |--- class: no (share 1.00)
+    |--- [0] width - 0.250 * length >= -0.750
+    |   |--- [1] class: no (no: 1.00)
     |--- else
-    |   |--- class: yes (share 0.75)
+    |   |--- [2] class: yes (yes: 0.75, no: 0.25)
     """
     check_whole("decimals", decimals, 0)
-    named = named_tree(tree, feature_names, class_names)
-    tree, weight_influence = named.tree, influence(named.tree, spreads)
-    lines: list[str] = []
+    if max_terms is not None:
+        check_whole("max_terms", max_terms, 1)
+    named = named_tree(tree, feature_names, class_names, spreads)
+    return _bounded(_indented(named, decimals, max_terms))
+
+
+def _indented(named: NamedTree, decimals: int, max_terms: int | None) -> Iterator[str]:
+    """Yield the lines of `export_text`."""
+    tree = named.tree
     # Waiting places, the next one last: a node and its depth, or the "else" before a node.
     waiting: list[tuple[int, int, bool]] = [(0, 0, False)]
     while waiting:
         k, depth, is_else = waiting.pop()
         indent = "|   " * depth
         if is_else:
-            lines.append(f"{indent}|--- else")
+            yield f"{indent}|--- else"
         elif tree.subtree_size[k] == 1:
-            lines.append(f"{indent}|--- {_leaf(named, k, decimals)}")
+            yield f"{indent}|--- {_leaf(named, k, decimals)}"
         else:
-            rule = _sum(named, _scaled(named, k, weight_influence[k]), decimals)
-            folded = fold(rule, max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 5)
-            lines.append(f"{indent}|--- {folded[0]}")
-            lines += [f"{indent}|    {line}" for line in folded[1:]]
+            pieces = split_pieces(named, named.split(k), decimals, max_terms)
+            pieces[0] = f"[{k}] {pieces[0]}"
+            folded = fold(pieces, max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 5)
+            yield f"{indent}|--- {folded[0]}"
+            yield from (f"{indent}|    {line}" for line in folded[1:])
             waiting.append((tree.right(k), depth + 1, False))
             waiting.append((k, depth, True))
             waiting.append((tree.left(k), depth + 1, False))
-    return "\n".join(lines) + "\n"
+
+
+def _bounded(lines: Iterable[str]) -> str:
+    """Join lines, and refuse more than a reader or the memory can take."""
+    kept: list[str] = []
+    size = 0
+    for line in lines:
+        size += len(line) + 1
+        if size > MAX_CHARACTERS:
+            raise ValueError(
+                f"the tree's text has more than {MAX_CHARACTERS} characters: export_graphviz and "
+                "the exports to code write any tree."
+            )
+        kept.append(line)
+    return "\n".join(kept) + "\n"
 
 
 def export_rules(
@@ -111,6 +138,7 @@ def export_rules(
     class_names: Sequence[Any] | np.ndarray | None = None,
     decimals: int = 3,
     spreads: Sequence[float] | np.ndarray | None = None,
+    max_terms: int | None = None,
 ) -> str:
     """Return a tree as a list of rules, one for each leaf.
 
@@ -129,6 +157,8 @@ def export_rules(
     decimals : int, at least 0, default=3
         As for `export_text`.
     spreads : sequence of float, optional
+        As for `export_text`.
+    max_terms : int, at least 1, or None, default=None
         As for `export_text`.
 
     Returns
@@ -152,35 +182,55 @@ def export_rules(
     ... )
     >>> print(export_rules(tree, ["length", "width"], ["no", "yes"]), end="")
     IF   width - 0.250 * length >= -0.750
-    THEN class: no (share 1.00)
+    THEN [1] class: no (no: 1.00)
     <BLANKLINE>
     IF   width - 0.250 * length < -0.750
-    THEN class: yes (share 0.75)
+    THEN [2] class: yes (yes: 0.75, no: 0.25)
     """
     check_whole("decimals", decimals, 0)
-    named = named_tree(tree, feature_names, class_names)
-    tree, weight_influence = named.tree, influence(named.tree, spreads)
-    blocks: list[str] = []
-    path: list[Condition] = []
+    if max_terms is not None:
+        check_whole("max_terms", max_terms, 1)
+    named = named_tree(tree, feature_names, class_names, spreads)
+    _check_paths(named.tree)
+    return _bounded(_blocks(named, decimals, max_terms))
+
+
+def _check_paths(tree: ObliqueTree) -> None:
+    """Refuse a tree whose leaves have too many splits above them to be listed one by one."""
+    n_conditions = int(node_depths(tree.subtree_size)[tree.is_leaf].sum(dtype=np.int64))
+    if n_conditions > MAX_CONDITIONS:
+        raise ValueError(
+            f"the paths to the tree's leaves have {n_conditions} conditions: rules list up to "
+            f"{MAX_CONDITIONS}. export_graphviz and the exports to code write any tree."
+        )
+
+
+def _blocks(named: NamedTree, decimals: int, max_terms: int | None) -> Iterator[str]:
+    """Yield the rules of `export_rules`, with a blank line between them."""
+    tree = named.tree
+    path: list[Split] = []
     # Waiting nodes, the next one last, each with its depth and the condition that leads to it.
-    waiting: list[tuple[int, int, Condition | None]] = [(0, 0, None)]
+    waiting: list[tuple[int, int, Split | None]] = [(0, 0, None)]
     while waiting:
         k, depth, condition = waiting.pop()
         if condition is not None:
             path[depth - 1 :] = [condition]
         if tree.subtree_size[k] == 1:
-            blocks.append(_block(named, path, k, decimals))
+            yield from _block(named, path, k, decimals, max_terms)
+            if waiting:
+                yield ""
         else:
-            terms, relation, threshold = _scaled(named, k, weight_influence[k])
-            opposite = (terms, _OPPOSITES[relation], threshold)
+            split = named.split(k)
+            opposite = split._replace(relation=OPPOSITES[split.relation])
             waiting.append((tree.right(k), depth + 1, opposite))
-            waiting.append((tree.left(k), depth + 1, (terms, relation, threshold)))
-    return "\n".join(blocks)
+            waiting.append((tree.left(k), depth + 1, split))
 
 
-def _block(named: NamedTree, path: list[Condition], leaf: int, decimals: int) -> str:
-    """Return the rule of a leaf, of each sum the tightest bound from each side."""
-    tightest: dict[tuple[Terms, bool], tuple[str, float]] = {}
+def _block(
+    named: NamedTree, path: list[Split], leaf: int, decimals: int, max_terms: int | None
+) -> list[str]:
+    """Return the rule of a leaf in lines, of each sum the tightest bound from each side."""
+    tightest: dict[tuple[Any, bool], tuple[str, float]] = {}
     for terms, relation, threshold in path:
         is_upper = relation.startswith("<")
         known = tightest.get((terms, is_upper))
@@ -190,56 +240,53 @@ def _block(named: NamedTree, path: list[Condition], leaf: int, decimals: int) ->
             tightest[terms, is_upper] = (relation, threshold)
     lines: list[str] = []
     for (terms, _), (relation, threshold) in tightest.items():
-        folded = fold(_sum(named, (terms, relation, threshold), decimals), LINE_WIDTH - 5)
+        pieces = split_pieces(named, Split(terms, relation, threshold), decimals, max_terms)
+        folded = fold(pieces, LINE_WIDTH - 5)
         lines += [f"{'AND ' if lines else 'IF  '} {folded[0]}"]
         lines += [f"     {line}" for line in folded[1:]]
-    return "\n".join([*(lines or ["IF   anything"]), f"THEN {_leaf(named, leaf, decimals)}"]) + "\n"
+    return [*(lines or ["IF   anything"]), f"THEN {_leaf(named, leaf, decimals)}"]
 
 
-def _number(value: float, decimals: int) -> str:
-    """Return a number of at least 1 with fixed decimals, a smaller one with as many digits."""
-    if value == 0.0 or abs(value) >= 1.0:
-        return f"{value:.{decimals}f}"
-    return f"{value:#.{max(decimals, 1)}g}"
+def split_pieces(
+    named: NamedTree, split: Split, decimals: int, max_terms: int | None = None
+) -> list[str]:
+    """Return an inequality in pieces, one for each term, as names on a terminal.
 
+    Parameters
+    ----------
+    named : NamedTree
+        The tree.
+    split : Split
+        The inequality.
+    decimals : int, at least 0
+        Digits after the point.
+    max_terms : int, at least 1, optional
+        Number of terms that are named; by default all.
 
-def _scaled(named: NamedTree, k: int, weight_influence: np.ndarray) -> Condition:
-    """Return the rule of a node, the most influential term first and its weight 1."""
-    weights, threshold = named.tree.weights[k], float(named.tree.thresholds[k])
-    order = np.argsort(-weight_influence, kind="stable")
-    terms = tuple((float(weights[j]), int(j)) for j in order if weights[j] != 0.0)
-    if not terms:
-        return terms, "<=", threshold
-    first = terms[0][0]
-    scaled = tuple((weight / first, j) for weight, j in terms)
-    numbers = [threshold / first, *(weight for weight, _ in scaled)]
-    # Extreme weights, which division would take to infinity or to 0, stay as they are.
-    if not np.isfinite(numbers).all() or not all(weight for weight, _ in scaled):
-        return terms, "<=", threshold
-    return scaled, "<=" if first > 0.0 else ">=", numbers[0]
-
-
-def _sum(named: NamedTree, condition: Condition, decimals: int) -> list[str]:
-    """Return a condition in pieces, one for each term."""
-    terms, relation, threshold = condition
+    Returns
+    -------
+    list of str
+        At least one piece; the last one ends in the threshold.
+    """
     pieces: list[str] = []
-    for weight, j in terms:
-        name = printable(named.features[j])
-        factor = "" if abs(weight) == 1.0 else f"{_number(abs(weight), decimals)} * "
+    for weight, j in split.terms[:max_terms]:
+        factor = "" if abs(weight) == 1.0 else f"{number(abs(weight), decimals)} * "
         sign = "-" if weight < 0.0 else "+"
-        pieces.append(f"{sign} {factor}{name}" if pieces else f"{sign.strip('+')}{factor}{name}")
+        term = f"{factor}{printable(named.features[j])}"
+        pieces.append(f"{sign} {term}" if pieces else f"{sign.strip('+')}{term}")
+    if max_terms is not None and len(split.terms) > max_terms:
+        pieces.append(f"(+{len(split.terms) - max_terms} more)")
     pieces = pieces or ["0"]
-    pieces[-1] += f" {relation} {_number(threshold + 0.0, decimals)}"
+    pieces[-1] += f" {split.relation} {number(split.threshold, decimals)}"
     return pieces
 
 
 def _leaf(named: NamedTree, k: int, decimals: int) -> str:
-    """Return what a leaf predicts."""
-    values = named.tree.values[k]
+    """Return what a leaf predicts, its rows and its class shares."""
+    rows = named.rows(k)
     if named.classes is None:
-        return "value: " + _number(float(values[0]), decimals)
-    c = int(values.argmax())
-    share = float(values[c])
-    # Rounding must not call a leaf pure that is not.
-    text = f"{share:.2f}" if share == 1.0 or share < 0.995 else "above 0.99"
-    return f"class: {printable(named.classes[c])} (share {text})"
+        value = number(float(named.tree.values[k, 0]), decimals)
+        return f"[{k}] value: {value}" + (f" ({rows})" if rows else "")
+    shares = ", ".join(f"{printable(name)}: {share}" for name, share in named.shares(k))
+    winner = printable(named.classes[named.tree.values[k].argmax()])
+    return f"[{k}] class: {winner} ({f'{rows}; ' if rows else ''}{shares})"

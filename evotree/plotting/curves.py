@@ -17,6 +17,8 @@ Position: TypeAlias = Literal["gen", "seconds", "evaluations"]
 
 POSITION_LABELS = {"gen": "generation", "seconds": "seconds", "evaluations": "evaluations"}
 LINE_STYLES = ("-", "--", "-.", ":")
+# Shares of the height that the size and the other curves have, so that none covers another.
+SIZE_BELOW, OTHERS_ABOVE = 0.30, 0.36
 
 
 def plot_learning_curve(
@@ -27,7 +29,10 @@ def plot_learning_curve(
     ax: Axes | None = None,
     label: str | None = None,
 ) -> Axes:
-    """Draw one run: the best individual and the population's mean, with a band of one std.
+    """Draw one run: the best individual and the population's mean.
+
+    The first of the curves, and the size, have a band of one standard deviation about the mean. It
+    is cut where no value can be: at 0, for shares at 1, for the fitness at the best.
 
     Parameters
     ----------
@@ -36,7 +41,8 @@ def plot_learning_curve(
     x : {"gen", "seconds", "evaluations"}, default="gen"
         What runs along the axis; evaluations are the cumulated ``nevals``.
     curves : sequence of str, default=("fitness", "quality", "size")
-        Chapters of the logbook. Beside others, the size has an axis of its own on the right.
+        Chapters of the logbook. Beside others, the size is drawn below them, with an axis of its
+        own on the right.
     ax : matplotlib Axes, optional
         Where to draw; new ones by default. A second run on the same axes has other colours.
     label : str, optional
@@ -69,18 +75,50 @@ def plot_learning_curve(
         name = f"{label}: {curve}" if label else curve
         name += " (right)" if side is not ax else ""
         side.plot(positions, best[curve], color=color, linewidth=1.8, label=f"{name}, best")
-        if f"{curve}_mean" in records:
-            mean = records[f"{curve}_mean"].to_numpy(dtype=np.float64)
-            std = records.get(f"{curve}_std", 0.0 * records[f"{curve}_mean"]).to_numpy()
-            side.plot(
-                positions, mean, "--", color=color, linewidth=0.9, label=f"{name}, mean ± std"
-            )
-            side.fill_between(positions, mean - std, mean + std, color=color, alpha=0.1, lw=0)
-    if right is not ax:
-        right.set_ylim(0.0, 2.0 * right.dataLim.y1)  # the lower half, below fitness and quality
+        if f"{curve}_mean" not in records:
+            continue
+        mean = records[f"{curve}_mean"].to_numpy(dtype=np.float64)
+        has_band = f"{curve}_std" in records and (side is not ax or curve == curves[0])
+        meaning = "mean ± std" if has_band else "mean"
+        side.plot(positions, mean, "--", color=color, linewidth=0.9, label=f"{name}, {meaning}")
+        if has_band:
+            std = records[f"{curve}_std"].to_numpy(dtype=np.float64)
+            low, high = _band(curve, best[curve], mean, std)
+            side.fill_between(positions, low, high, color=color, alpha=0.12, lw=0)
     ax.set(xlabel=POSITION_LABELS[x], ylabel=", ".join(others) or "size (nodes)")
+    if right is not ax:
+        _stack(ax, right)
     finish(ax, x, n_columns=len(curves), others=[right] if right is not ax else [])
     return ax
+
+
+def _band(
+    curve: str, best: np.ndarray, mean: np.ndarray, std: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the limits of one standard deviation about the mean that values can reach."""
+    low, high = mean - std, mean + std
+    values = np.concatenate([best, mean])
+    if values.min() >= 0.0:
+        low = np.maximum(low, 0.0)
+        high = np.minimum(high, 1.0) if curve != "size" and values.max() <= 1.0 else high
+    if curve == "fitness":
+        high = np.minimum(high, np.maximum(best, mean))
+    return low, high
+
+
+def _stack(ax: Axes, right: Axes) -> None:
+    """Put what two axes with one frame show above each other, each with ticks of its own part."""
+    parts = ((ax, OTHERS_ABOVE, 1.0, False), (right, 0.0, SIZE_BELOW, True))
+    for side, bottom, top, is_size in parts:
+        low, high = (0.0 if is_size else side.dataLim.y0), side.dataLim.y1
+        margin = 0.05 * (high - low) or 0.5
+        high, low = high + margin, low - (0.0 if is_size else margin)
+        height = (high - low) / (top - bottom)
+        start = low - bottom * height
+        ticks = MaxNLocator(4 if is_size else 6, integer=is_size).tick_values(low, high)
+        side.set_yticks(ticks[(ticks >= low) & (ticks <= high)])
+        side.set_ylim(start, start + height)
+        side.yaxis.label.set_y((bottom + top) / 2)
 
 
 def plot_learning_curves(
@@ -203,7 +241,6 @@ def _size_axes(ax: Axes) -> Axes:
             return other
     twin = ax.twinx()
     twin.set(label="size", ylabel="size (nodes)")
-    twin.yaxis.set_major_locator(MaxNLocator(integer=True))
     return twin
 
 

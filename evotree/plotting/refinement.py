@@ -17,13 +17,16 @@ Cost: TypeAlias = Literal["seconds", "tried"]
 
 COST_LABELS = {"seconds": "seconds spent on refinement", "tried": "individuals refined"}
 FIELDS = ("tried", "improved", "gain", "seconds")
+OUTLIER = 20.0  # times the median seconds of a generation
 
 
 def plot_refinement(history: Any, *, x: Cost = "seconds", ax: Axes | None = None) -> Axes:
     """Draw the fitness that each kind of refinement has gained against what it has cost.
 
     The slope of a curve is its yield: fitness a second. One that becomes flat has nothing left to
-    improve. The legend names the share of the individuals tried that became fitter.
+    improve. The legend names the share of the individuals tried that became fitter. Where some
+    generation took an operator 20 times as long as the median one, the axis of the seconds is
+    logarithmic beyond 10 median generations, so that one slow operator does not hide the others.
 
     Parameters
     ----------
@@ -58,6 +61,12 @@ def plot_refinement(history: Any, *, x: Cost = "seconds", ax: Axes | None = None
         ax.plot(table[x], table["gain"], color=color, linewidth=1.8, label=label)
         ax.plot([table[x].iloc[-1]], [gain], "o", color=color, markersize=5.0, clip_on=False)
     ax.set(xlabel=COST_LABELS[x], ylabel="fitness gained, cumulated")
+    steps = np.concatenate([np.diff(table["seconds"]) for table in totals.values()])
+    steps = steps[steps > 0.0]
+    if x == "seconds" and steps.size and steps.max() > OUTLIER * np.median(steps):
+        ax.set_xscale("symlog", linthresh=10.0 * np.median(steps), linscale=2.0)
+        ax.set_xlabel(f"{COST_LABELS[x]} (logarithmic scale)")
+        ax.xaxis.set_major_formatter("{x:g}")
     ax.set_xlim(left=0.0)
     ax.set_ylim(bottom=0.0)
     if x == "tried":

@@ -12,16 +12,29 @@ from typing import Any, NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.colors import LinearSegmentedColormap, to_hex
 from matplotlib.font_manager import FontProperties
 from matplotlib.image import AxesImage
 from matplotlib.patches import FancyBboxPatch, Rectangle
 from matplotlib.textpath import text_to_path
 
-from evotree.plotting.style import INK, check_axes, class_colors, names_or_known, tint, tree_of
+from evotree.export.named import NamedTree, check_whole, named_tree, number
+from evotree.plotting.style import (
+    INK,
+    PALETTE,
+    check_axes,
+    class_colors,
+    names_or_known,
+    tint,
+    tree_of,
+)
 from evotree.tree import ObliqueTree, node_depths
 
-FONT, LINE_HEIGHT, PADDING, GAP, ROW_GAP = 10.0, 13.0, 9.0, 12.0, 40.0
+FONT, LINE_HEIGHT, PADDING, GAP, ROW_GAP = 10.0, 13.0, 9.0, 12.0, 34.0
+NOTE = 0.8  # size of the font of a node's number and rows, to that of its text
+BAR_WIDTH, BAR_HEIGHT = 54.0, 6.0  # of the class shares of a leaf
+MOST_SHARES = 3
+MAX_LEAVES = 1000
 NAME_LENGTH = 28
 LARGEST_SCALE = 1.2  # of a small tree in large axes
 LONGEST_SIDE = 60.0 * 72.0  # of a new figure, in points
@@ -29,8 +42,9 @@ TITLE = 0.35  # inches left above a new picture
 IMAGE_SIDE = 64.0  # of an image of weights, the longer one, in points
 # Blue below 0, red above; an odd number of shades, so that 0 is white.
 IMAGE_COLORS = LinearSegmentedColormap.from_list(
-    "weights", ["#053061", "#4393C3", "#FFFFFF", "#D6604D", "#67001F"], N=257
+    "influence", ["#053061", "#4393C3", "#FFFFFF", "#D6604D", "#67001F"], N=257
 )
+VALUE_COLORS = LinearSegmentedColormap.from_list("values", ["#D9EAF4", PALETTE[0]])
 
 
 class Box(NamedTuple):
@@ -40,6 +54,7 @@ class Box(NamedTuple):
     top: float
     width: float
     height: float
+    below: float  # height of the bar below the text
 
 
 def plot_tree(
@@ -48,32 +63,36 @@ def plot_tree(
     ax: Axes | None = None,
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[str] | None = None,
-    max_terms: int = 3,
-    decimals: int = 2,
+    max_terms: int = 6,
+    decimals: int = 3,
     image_shape: tuple[int, int] | None = None,
 ) -> Axes:
-    """Draw a tree: hyperplanes in boxes, leaves in the colours of their classes.
+    """Draw a tree: splits in boxes, leaves in the colours of their classes.
 
-    A hyperplane is scaled so that its largest weight is 1 or -1, which changes no decision.
+    A split is the inequality of `evotree.export.export_text`, its most influential term first and
+    with a weight of 1. Each node has the number that ``apply`` and ``decision_path`` give, and its
+    training rows; each leaf has a bar of its class shares, the largest first, and the mean of
+    its rows in regression.
 
-    Where rows are images, hyperplanes are too: a red pixel takes a row to the right, a blue one to
-    the left, a white one has no weight.
+    Where rows are images, splits are too: they show the influence of each pixel, its weight times
+    its spread. A red pixel takes a row to the right, a blue one to the left, a white one is
+    without influence.
 
     Parameters
     ----------
-    tree_or_classifier : ObliqueTree or fitted classifier with ``tree_`` and ``classes_``
+    tree_or_classifier : ObliqueTree or fitted estimator with ``tree_``
         The tree.
     ax : matplotlib Axes, optional
         Where to draw, in a font that lets the tree fit; new ones of a fitting size by default.
     feature_names, class_names : sequence of str, optional
-        By default those that the classifier knows, else ``x0``, ``x1``, ... and 0, 1, ...
-    max_terms : int, at least 1, default=3
-        Number of weights shown for each hyperplane, the largest ones.
-    decimals : int, at least 0, default=2
-        Digits after the point.
+        By default those that the estimator knows, else ``x0``, ``x1``, ... and 0, 1, ...
+    max_terms : int, at least 1, default=6
+        Number of terms shown for each split, the most influential ones.
+    decimals : int, at least 0, default=3
+        Digits after the point; below 1 as many significant digits.
     image_shape : tuple of two int, optional
-        Height and width of the images that the rows are, line by line. The weights of each
-        hyperplane are then drawn as an image, not written, above the threshold.
+        Height and width of the images that the rows are, line by line. The terms of each split are
+        then drawn as an image, not written, above the threshold.
 
     Returns
     -------
@@ -83,68 +102,92 @@ def plot_tree(
     Raises
     ------
     TypeError, ValueError
-        If there is no tree, or a parameter does not fit it.
+        If there is no tree, it has more than 1000 leaves, or a parameter does not fit it.
     """
     tree = tree_of(tree_or_classifier)
-    for name, value, least in (("max_terms", max_terms, 1), ("decimals", decimals, 0)):
-        if value < least:
-            raise ValueError(f"{name}={value!r}: allowed are whole numbers from {least}.")
+    check_whole("max_terms", max_terms, 1)
+    check_whole("decimals", decimals, 0)
+    check_axes(ax)
+    if tree.n_leaves > MAX_LEAVES:
+        raise ValueError(
+            f"the tree has {tree.n_leaves} leaves: a picture shows up to {MAX_LEAVES}."
+        )
     image = _image_size(image_shape, tree.n_features)
     known = getattr(tree_or_classifier, "feature_names_in_", None)
     features = names_or_known("feature_names", feature_names, known, tree.n_features, prefix="x")
     labels = getattr(tree_or_classifier, "classes_", None)
-    classes = names_or_known("class_names", class_names, labels, tree.values.shape[1])
-    majority = tree.values.argmax(axis=1)
+    n_outputs = tree.values.shape[1]
+    is_value = n_outputs == 1 and class_names is None and labels is None
+    classes = None if is_value else names_or_known("class_names", class_names, labels, n_outputs)
+    named = named_tree(tree, features, classes)
+    notes = [" ".join(filter(None, (f"[{k}]", named.rows(k)))) for k in range(tree.n_nodes)]
     texts = [
-        f"{classes[majority[k]]}\n{tree.values[k].max():.{decimals}f}"
+        _leaf_text(named, k, decimals)
         if tree.subtree_size[k] == 1
-        else _hyperplane_text(
-            tree.weights[k],
-            tree.thresholds[k],
-            features,
-            max_terms if image is None else 0,
-            decimals,
-        )
+        else _split_text(named, k, max_terms, decimals, image is not None)
         for k in range(tree.n_nodes)
     ]
-    boxes = _layout(tree, texts, image)
-    check_axes(ax)
+    boxes = _layout(tree, notes, texts, image, 0.0 if is_value else BAR_HEIGHT)
     ax, font = _prepared(ax, boxes, FONT if tree.n_leaves <= 8 else 0.8 * FONT)
-    colors = class_colors(len(classes))
-    for k, text in enumerate(texts):
-        edge = INK if tree.subtree_size[k] > 1 else colors[majority[k]]
-        face = "#F5F5F5" if tree.subtree_size[k] > 1 else tint(edge)
-        above = image if tree.subtree_size[k] > 1 else None
-        _draw_box(ax, boxes[k], text, font, edge, face, 0.0 if above is None else above[1])
-        if above is not None and image_shape is not None:
-            _draw_image(ax, boxes[k], tree.weights[k].reshape(image_shape), above)
-        if tree.subtree_size[k] > 1:
-            _draw_edge(ax, boxes[k], boxes[tree.left(k)], "yes", font)
-            _draw_edge(ax, boxes[k], boxes[tree.right(k)], "no", font)
+    colors = class_colors(n_outputs)
+    edges = _value_colors(tree) if is_value else [colors[c] for c in named.winners()]
+    for k, box in enumerate(boxes):
+        if tree.subtree_size[k] == 1:
+            _draw_box(ax, box, notes[k], texts[k], font, edges[k], tint(edges[k]))
+            if not is_value:
+                _draw_shares(ax, box, tree.values[k], colors)
+            continue
+        _draw_box(ax, box, notes[k], texts[k], font, INK, "#F5F5F5")
+        if image is not None and image_shape is not None:
+            influence = np.sign(tree.weights[k]) * named.influence(k)
+            _draw_image(ax, box, influence.reshape(image_shape), image)
+        _draw_edge(ax, box, boxes[tree.left(k)], "yes", font)
+        _draw_edge(ax, box, boxes[tree.right(k)], "no", font)
     return ax
 
 
-def _draw_box(
-    ax: Axes, box: Box, text: str, font: float, edge: str, face: Any, above: float = 0.0
-) -> None:
-    """Draw a box, and its text below some height that is left free."""
-    corner = (box.centre - box.width / 2, box.top - box.height)
+def _draw_box(ax: Axes, box: Box, note: str, text: str, font: float, edge: str, face: Any) -> None:
+    """Draw a box, with a note at its top left and a text at its bottom, above a bar's place."""
+    left, bottom = box.centre - box.width / 2, box.top - box.height
     style = "round,pad=0,rounding_size=4"
     ax.add_patch(
-        FancyBboxPatch(corner, box.width, box.height, style, fc=face, ec=edge, lw=1.0, zorder=2)
+        FancyBboxPatch(
+            (left, bottom), box.width, box.height, style, fc=face, ec=edge, lw=1.0, zorder=2
+        )
     )
-    middle = (box.centre, box.top - (box.height + above) / 2)
+    look: dict[str, Any] = {"va": "center", "parse_math": False, "zorder": 4}
+    note_middle = box.top - PADDING / 2 - NOTE * LINE_HEIGHT / 2
+    ax.text(left + PADDING, note_middle, note, fontsize=NOTE * font, color="#666666", **look)
+    text_middle = bottom + box.below + PADDING / 2 + LINE_HEIGHT * (text.count("\n") + 1) / 2
     ax.text(
-        *middle,
+        box.centre,
+        text_middle,
         text,
         ha="center",
-        va="center",
         fontsize=font,
         linespacing=1.25,
         color=INK,
-        parse_math=False,
-        zorder=4,
+        **look,
     )
+
+
+def _draw_shares(ax: Axes, box: Box, values: np.ndarray, colors: Sequence[str]) -> None:
+    """Draw the class shares of a leaf as a bar at the bottom of its box, the largest first."""
+    width, bottom = box.width - 2 * PADDING, box.top - box.height + PADDING / 2
+    left, total = box.centre - width / 2, float(values.sum()) or 1.0
+    for c in np.argsort(-values, kind="stable"):
+        if values[c] > 0.0:
+            piece = width * float(values[c]) / total
+            ax.add_patch(Rectangle((left, bottom), piece, BAR_HEIGHT, fc=colors[c], lw=0, zorder=3))
+            left += piece
+
+
+def _value_colors(tree: ObliqueTree) -> list[str]:
+    """Return a colour for the value of each node, the paler the lower."""
+    values = tree.values[:, 0]
+    low, high = values[tree.is_leaf].min(), values[tree.is_leaf].max()
+    shares = np.clip((values - low) / (high - low), 0.0, 1.0) if high > low else values * 0.0 + 1.0
+    return [to_hex(tuple(color)) for color in VALUE_COLORS(shares)]
 
 
 def _image_size(image_shape: tuple[int, int] | None, n_features: int) -> tuple[float, float] | None:
@@ -161,10 +204,10 @@ def _image_size(image_shape: tuple[int, int] | None, n_features: int) -> tuple[f
     return side * shape[1], side * shape[0]
 
 
-def _draw_image(ax: Axes, box: Box, weights: np.ndarray, size: tuple[float, float]) -> None:
-    """Draw weights as an image at the top of a box."""
-    largest = np.abs(weights).max() or 1.0
-    left, top = box.centre - size[0] / 2, box.top - PADDING / 2
+def _draw_image(ax: Axes, box: Box, influence: np.ndarray, size: tuple[float, float]) -> None:
+    """Draw signed influence as an image below the note of a box."""
+    largest = np.abs(influence).max() or 1.0
+    left, top = box.centre - size[0] / 2, box.top - PADDING / 2 - NOTE * LINE_HEIGHT - 2.0
     # Unlike imshow, this leaves the limits and the aspect of the axes alone.
     picture = AxesImage(
         ax,
@@ -174,7 +217,7 @@ def _draw_image(ax: Axes, box: Box, weights: np.ndarray, size: tuple[float, floa
         interpolation="nearest",
         zorder=3,
     )
-    picture.set_data(weights)
+    picture.set_data(influence)
     picture.set_clim(-largest, largest)
     ax.add_image(picture)
     picture.set_clip_path(ax.patch)
@@ -200,48 +243,64 @@ def _draw_edge(ax: Axes, parent: Box, child: Box, answer: str, font: float) -> N
     )
 
 
-def _hyperplane_text(
-    weights: np.ndarray, threshold: float, features: Sequence[str], max_terms: int, decimals: int
+def _split_text(
+    named: NamedTree, k: int, max_terms: int, decimals: int, is_image: bool = False
 ) -> str:
-    """Write a hyperplane, one term a line, the largest weights first."""
-    largest = np.abs(weights).max() or 1.0
-    order = np.argsort(-np.abs(weights), kind="stable")[: np.count_nonzero(weights)]
+    """Write a split, one term a line; of one that is drawn as an image, the sum of its colours."""
+    terms, relation, threshold = named.split(k)
+    end = f"{'≤' if relation == '<=' else '≥'} {_signed(threshold, decimals)}"
+    if is_image:
+        return f"red − blue {end}" if relation == "<=" else f"blue − red {end}"
     lines: list[str] = []
-    for j in order[:max_terms]:
-        name = features[j]
-        if len(name) > NAME_LENGTH:
-            name = f"{name[: NAME_LENGTH - 9]}…{name[-8:]}"
-        sign = "− " if weights[j] < 0.0 else "+ " if lines else ""
-        size = _number(abs(weights[j]) / largest, decimals)
-        lines.append(f"{sign}{name}" if j == order[0] else f"{sign}{size} {name}")
-    if len(order) > max_terms > 0:
-        lines.append(f"… (+{len(order) - max_terms} more)")
-    if max_terms == 0:
-        return f"≤ {_number(threshold / largest, decimals)}"
-    return "\n".join([*(lines or ["0"]), f"≤ {_number(threshold / largest, decimals)}"])
+    for weight, j in terms[:max_terms]:
+        sign = "− " if weight < 0.0 else "+ " if lines else ""
+        factor = "" if abs(weight) == 1.0 else f"{_signed(abs(weight), decimals)} "
+        lines.append(f"{sign}{factor}{_short(named.features[j])}")
+    if len(terms) > max_terms:
+        lines.append(f"(+{len(terms) - max_terms} more)")
+    return "\n".join([*(lines or ["0"]), end])
 
 
-def _number(value: float, decimals: int) -> str:
-    """Write a number with so many decimals, or with one digit if they all are 0."""
-    text = f"{value + 0.0:.{decimals}f}"  # + 0.0 takes the sign off a zero
-    if float(text) == 0.0 and value != 0.0:
-        text = f"{value:.1g}"
-    return text.replace("-", "−")
+def _leaf_text(named: NamedTree, k: int, decimals: int) -> str:
+    """Write what a leaf predicts: its largest class shares, or its mean."""
+    if named.classes is None:
+        return _signed(float(named.tree.values[k, 0]), decimals)
+    return "\n".join(f"{_short(name)}: {share}" for name, share in named.shares(k, MOST_SHARES))
+
+
+def _short(name: str) -> str:
+    """Return a name without the middle of a long one, on one line."""
+    name = " ".join(name.split())
+    return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 9]}…{name[-8:]}"
+
+
+def _signed(value: float, decimals: int) -> str:
+    """Write a number with the sign that belongs beside letters."""
+    return number(value, decimals).replace("-", "−")
 
 
 def _layout(
-    tree: ObliqueTree, texts: Sequence[str], image: tuple[float, float] | None = None
+    tree: ObliqueTree,
+    notes: Sequence[str],
+    texts: Sequence[str],
+    image: tuple[float, float] | None,
+    bar: float,
 ) -> list[Box]:
     """Place a box for each node, in points at a font size of `FONT`.
 
     Leaves are evenly spaced in their order, parents are centred over their children. Boxes of one
     depth share their top, and the internal ones their height, so that edges cross no box.
     """
-    width, height = np.array([_text_size(text) for text in texts]).T + [[2 * PADDING], [PADDING]]
+    width, height = np.array([_text_size(text) for text in texts]).T
+    width = np.maximum(width, [NOTE * _text_size(note)[0] for note in notes]) + 2 * PADDING
+    height += NOTE * LINE_HEIGHT + PADDING
+    below = np.where(tree.is_leaf & (bar > 0.0), bar + 2.0, 0.0)
+    width[below > 0.0] = np.maximum(width[below > 0.0], BAR_WIDTH + 2 * PADDING)
+    height += below
     depths, leaf = node_depths(tree.subtree_size), tree.is_leaf
     if image is not None:
         width[~leaf] = np.maximum(width[~leaf], image[0] + PADDING)
-        height[~leaf] += image[1]
+        height[~leaf] += image[1] + 4.0
     centre, top = np.zeros((2, tree.n_nodes))
     centre[leaf] = np.arange(tree.n_leaves)
     for k in np.flatnonzero(~leaf)[::-1]:
@@ -255,7 +314,7 @@ def _layout(
         height[inner] = height[inner].max(initial=0.0)
         top[row] = row_top
         row_top -= height[row].max() + ROW_GAP
-    return [Box(*box) for box in zip(unit * centre, top, width, height, strict=True)]
+    return [Box(*box) for box in zip(unit * centre, top, width, height, below, strict=True)]
 
 
 def _text_size(text: str) -> tuple[float, float]:

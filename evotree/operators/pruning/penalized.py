@@ -272,7 +272,8 @@ def prune_tree(tree: ObliqueTree, marks: np.ndarray) -> ObliqueTree:
     weights, thresholds = tree.weights[kept], tree.thresholds[kept]
     weights[size == 1] = 0.0
     thresholds[size == 1] = 0.0
-    return ObliqueTree(weights, thresholds, size, tree.values[kept])
+    samples = None if tree.n_node_samples is None else tree.n_node_samples[kept]
+    return ObliqueTree(weights, thresholds, size, tree.values[kept], tree.spread, samples)
 
 
 @kernel
