@@ -23,7 +23,7 @@ from evotree.cli.main import main
 from evotree.cli.model_file import load_model
 
 PARAMETERS = {option.parameter for option in EVOLUTION.values()}
-QUICK = ["--generations", "20", "--population", "16"]
+QUICK = ["--generations", "20", "--population", "16", "--size-penalty", "0.01"]
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -52,12 +52,21 @@ def iris_csv(iris: pd.DataFrame, tmp_path: Path) -> Path:
     return tmp_path / "iris.csv"
 
 
+@pytest.fixture(scope="module")
+def model_bytes(iris: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Return the content of a model file of the irises."""
+    folder = tmp_path_factory.mktemp("model")
+    iris.to_csv(folder / "iris.csv", index=False)
+    arguments = ["fit", folder / "iris.csv", "--target", "species", "--out", folder / "model.json"]
+    assert main([*map(str, arguments), *QUICK]) == 0
+    return (folder / "model.json").read_bytes()
+
+
 @pytest.fixture
-def model_json(run: Run, iris_csv: Path) -> Path:
+def model_json(model_bytes: bytes, tmp_path: Path) -> Path:
     """Return a model of the irises."""
-    status, _, err = run("fit", iris_csv, "--target", "species", "--out", "model.json", *QUICK)
-    assert status == 0, err
-    return iris_csv.with_name("model.json")
+    (tmp_path / "model.json").write_bytes(model_bytes)
+    return tmp_path / "model.json"
 
 
 def assert_error(result: tuple[int, str, str], *named: str) -> None:
@@ -298,7 +307,7 @@ def test_parameters_that_are_not_given_are_the_classifiers_own(
     own = EvoTreeClassifier(random_state=0).get_params()
     assert {name: told[name] for name in PARAMETERS} == {name: own[name] for name in PARAMETERS}
     run(*("fit", iris_csv, "--target", "species", "--out", "m.json", *QUICK, "--seed", "3"))
-    given = {"max_generations": 20, "population_size": 16, "random_state": 3}
+    given = {"max_generations": 20, "population_size": 16, "size_penalty": 0.01, "random_state": 3}
     expected = {**own, **given}
     assert {n: told[n] for n in PARAMETERS} == {n: expected[n] for n in PARAMETERS}
     with pytest.raises(SystemExit):
@@ -322,8 +331,9 @@ def test_a_fit_goes_on_from_its_checkpoint(run: Run, iris_csv: Path) -> None:
     for tree in trees:
         del tree["training"]["seconds"]
     assert trees[0] == trees[1]
+    other = ["20" if word == "0.3" else word for word in data]
     assert_error(
-        run(*data[:5], "20", "--out", "m.json", "--resume", "run.npz"), "max_samples=20: the run in"
+        run(*other, "--out", "m.json", "--resume", "run.npz"), "max_samples=20: the run in"
     )
     assert_error(run(*data, "--out", "m.json", "--resume", iris_csv), "is no checkpoint")
     assert_error(run(*data, "--out", "m.json", "--resume", "no.npz"), "no such file: no.npz")
@@ -345,6 +355,7 @@ def test_a_fit_goes_on_from_its_checkpoint(run: Run, iris_csv: Path) -> None:
         (["demo", "--max-samples", "0"], "--max-samples: '0' is not a whole number of at least 1"),
         (["demo", "--max-samples", "1.5"], "--max-samples: '1.5' is not a share below 1"),
         (["demo", "--max-samples", "x.y"], "--max-samples: 'x.y' is not a"),
+        (["demo", "--checkpoint", "a", "--resume", "b"], "--resume: not allowed with"),
         (["demo", "--size-penalty", "nan"], "--size-penalty: 'nan' is not a number"),
         (["fit", "x.csv", "--out", "m.json"], "--target"),
         (["fit", "x.csv", "--target", "y", "--out", "m", "--test-size", "1"], "share below 1"),

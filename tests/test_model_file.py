@@ -40,7 +40,7 @@ def make_model(classes: list[Any] | None = None) -> Model:
             "base_rate": 0.5,
             "hyperparameters": {"C": "(0.3, 3.0)", "noise": 0.0},
             "generations": 3,
-            "seconds": 1.5,
+            "seconds": {"evolving": 1.5},
             "stop_reason": "patience",
         },
     )

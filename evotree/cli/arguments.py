@@ -80,6 +80,12 @@ class Option(NamedTuple):
     text: str
 
 
+def _resumed(path: str) -> Any:
+    from evotree.engine.config import Checkpoint
+
+    return Checkpoint(path, resume=True)
+
+
 EVOLUTION = {
     "size-penalty": Option(
         "size_penalty",
@@ -96,9 +102,9 @@ EVOLUTION = {
     "max-samples": Option(
         "max_samples", "N", size, "begin on N rows, or on a share of them such as 0.1"
     ),
-    "islands": Option("n_islands", "N", number(int, 1), "populations that exchange their best"),
+    "islands": Option("islands", "N", number(int, 1), "populations that exchange their best"),
     "checkpoint": Option("checkpoint", "FILE", str, "write the run to a file as it goes on"),
-    "resume": Option("resume_from", "FILE", str, "go on with the run of such a file"),
+    "resume": Option("checkpoint", "FILE", _resumed, "go on with the run of such a file"),
     "seed": Option("random_state", "N", number(int, 0), "seed of all random draws"),
     "jobs": Option("n_jobs", "N", number(int, -1), "number of threads, -1 for all cores"),
 }
@@ -119,10 +125,11 @@ def add_evolution(command: argparse.ArgumentParser, defaults: Mapping[str, Any])
         The default of each parameter, where help shows it.
     """
     group = command.add_argument_group("evolution")
+    one_file = group.add_mutually_exclusive_group()
     command.set_defaults(**SET)
     for name, option in EVOLUTION.items():
         default = {**defaults, **SET}.get(option.parameter)
-        group.add_argument(
+        (one_file if option.parameter == "checkpoint" else group).add_argument(
             f"--{name}",
             dest=option.parameter,
             metavar=option.metavar,

@@ -54,7 +54,7 @@ class Model:
         What is worth knowing of the training, each entry optional: ``rows`` and ``accuracy``;
         ``test_rows``, ``test_accuracy``, ``base_rate`` (the accuracy of the most frequent class),
         ``balanced_accuracy`` and ``recall`` (of each class, None where no row has it);
-        ``hyperparameters`` by name; ``generations``, ``seconds`` and ``stop_reason``.
+        ``hyperparameters`` by name; ``generations``, ``stop_reason`` and ``seconds`` by phase.
 
     Raises
     ------
@@ -165,10 +165,9 @@ class Model:
             lines.append(f"chosen     {', '.join(chosen)}")
         if "generations" in known:
             reason = STOP_REASONS.get(known["stop_reason"], known["stop_reason"])
-            lines.append(
-                f"evolution  {known['generations']} generations in {known['seconds']:.1f} s "
-                f"({reason})"
-            )
+            lines.append(f"evolution  {known['generations']} generations ({reason})")
+            phases = [f"{name} {seconds:.1f}" for name, seconds in known["seconds"].items()]
+            lines.append(f"seconds    {', '.join(phases)}")
         return "\n".join(lines)
 
 

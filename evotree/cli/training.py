@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -55,10 +53,7 @@ def train(
     """
     columns = fit_columns(X)
     matrix = encode(columns, X)
-    classifier = EvoTreeClassifier(
-        **parameters, keep_on_interrupt=True, verbose=int(sys.stderr.isatty())
-    )
-    begin = time.perf_counter()
+    classifier = EvoTreeClassifier(**parameters)
     try:
         classifier.fit(matrix, y)
     except KeyboardInterrupt:
@@ -71,7 +66,7 @@ def train(
         "hyperparameters": _chosen(classifier),
         "generations": classifier.n_generations_,
         "stop_reason": classifier.stop_reason_,
-        "seconds": round(time.perf_counter() - begin, 3),
+        "seconds": {name: round(seconds, 3) for name, seconds in classifier.seconds_.items()},
     }
     model = Model(target, classifier.classes_, columns, classifier.tree_, training)
     if test is not None:
@@ -124,7 +119,8 @@ def _most_frequent(y: np.ndarray) -> Any:
 
 def _chosen(classifier: EvoTreeClassifier) -> dict[str, Any]:
     """Return the hyperparameters of a fit, given or chosen, by name."""
-    chosen = {"size_penalty": classifier.size_penalty_, **classifier.setting_._asdict()}
+    regularization = classifier.regularization_.get_params()
+    chosen = {"size_penalty": classifier.size_penalty_, **regularization}
     return {
         name: value if isinstance(value, int | float) else str(value)
         for name, value in chosen.items()
