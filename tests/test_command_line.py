@@ -6,8 +6,10 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,10 +18,12 @@ from matplotlib.image import imread
 from sklearn.datasets import load_iris
 
 from evotree import EvoTreeClassifier, __version__
+from evotree.cli.arguments import EVOLUTION
 from evotree.cli.main import main
 from evotree.cli.model_file import load_model
 
-QUICK = ["--generations", "20", "--population", "16"]
+PARAMETERS = {option.parameter for option in EVOLUTION.values()}
+QUICK = ["--generations", "20", "--population", "16", "--size-penalty", "0.01"]
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -48,12 +52,21 @@ def iris_csv(iris: pd.DataFrame, tmp_path: Path) -> Path:
     return tmp_path / "iris.csv"
 
 
+@pytest.fixture(scope="module")
+def model_bytes(iris: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Return the content of a model file of the irises."""
+    folder = tmp_path_factory.mktemp("model")
+    iris.to_csv(folder / "iris.csv", index=False)
+    arguments = ["fit", folder / "iris.csv", "--target", "species", "--out", folder / "model.json"]
+    assert main([*map(str, arguments), *QUICK]) == 0
+    return (folder / "model.json").read_bytes()
+
+
 @pytest.fixture
-def model_json(run: Run, iris_csv: Path) -> Path:
+def model_json(model_bytes: bytes, tmp_path: Path) -> Path:
     """Return a model of the irises."""
-    status, _, err = run("fit", iris_csv, "--target", "species", "--out", "model.json", *QUICK)
-    assert status == 0, err
-    return iris_csv.with_name("model.json")
+    (tmp_path / "model.json").write_bytes(model_bytes)
+    return tmp_path / "model.json"
 
 
 def assert_error(result: tuple[int, str, str], *named: str) -> None:
@@ -76,9 +89,18 @@ def test_fit_predict_and_show(run: Run, iris: pd.DataFrame, iris_csv: Path) -> N
         *("--test-size", "0.2", "--plots", "plots"),
     )
     assert status == 0, err
-    assert "training  accuracy" in out and "on 120 rows" in out
-    assert "test      accuracy" in out and "on 30 rows" in out
+    assert "target     species: setosa, versicolor, virginica\n" in out
     assert "|--- " in out and "class: setosa" in out
+    training = load_model("model.json").training
+    assert f"training   accuracy {training['accuracy']:.4f} on 120 rows\n" in out
+    assert f"test       accuracy {training['test_accuracy']:.4f} on 30 rows" in out
+    assert "(always the most frequent class: 0.3333)\n" in out
+    recall = dict(zip(["setosa", "versicolor", "virginica"], training["recall"], strict=True))
+    assert "recall: " + ", ".join(f"{name} {one:.4f}" for name, one in recall.items()) in out
+    # As many test rows of each class: the mean of the recalls is the accuracy.
+    np.testing.assert_allclose(training["balanced_accuracy"], training["test_accuracy"])
+    np.testing.assert_allclose(np.mean(training["recall"]), training["test_accuracy"])
+    assert f"chosen     size_penalty {training['hyperparameters']['size_penalty']}, C (" in out
     assert "wrote model.json" in out
     assert (Path("plots") / "learning-curve.png").is_file() and Path("plots/tree.png").is_file()
 
@@ -97,8 +119,8 @@ def test_fit_predict_and_show(run: Run, iris: pd.DataFrame, iris_csv: Path) -> N
 
     status, out, _ = run("show", "model.json", "--plot", "tree.png")
     assert status == 0
-    assert "species: setosa, versicolor, virginica" in out
-    assert load_model("model.json").rules() in out
+    model = load_model("model.json")
+    assert model.rules() in out and model.summary() in out
     assert imread("tree.png").size
 
 
@@ -113,7 +135,7 @@ def test_the_same_seed_gives_the_same_tree(run: Run, iris_csv: Path) -> None:
 def test_demo_draws_what_it_found(run: Run) -> None:
     status, out, err = run("demo", "--out", "pictures", *QUICK)
     assert (status, err) == (0, "")
-    assert "chessboard2" in out and "test      accuracy" in out and "on 1000 rows" in out
+    assert "chessboard2" in out and "test       accuracy" in out and "on 1000 rows" in out
     for name in ("learning-curve.png", "decision-regions.png"):
         assert f"wrote {Path('pictures', name)}" in out
         assert imread(Path("pictures", name)).std() > 0.0
@@ -129,20 +151,86 @@ def test_categories_and_missing_values(run: Run, iris: pd.DataFrame) -> None:
         petal_width=iris["petal_width"].where(iris.index % 5 > 0),
         colour=np.where(iris["petal_length"] > 2, "blue", "white"),
         empty=np.nan,
+        same="same",
         number=np.where(iris["species"] == "setosa", 1, 2),
     )
     frame.loc[::7, "colour"] = np.nan
     frame.loc[:2, "number"] = np.nan
     frame.to_csv("mixed.csv.gz", index=False)
-    status, _, err = run("fit", "mixed.csv.gz", "--target", "number", "--out", "m.json", *QUICK)
+    status, _, err = run(
+        *("fit", "mixed.csv.gz", "--target", "number", "--out", "m.json", *QUICK),
+        *("--drop", "sepal_length", "species", "--drop", "sepal_width"),
+    )
     assert status == 0
     assert "left out, without 'number': 3 of 150 rows" in err
-    assert "left out, the same in all rows: empty" in err
-    assert load_model("m.json").classes.tolist() == [1, 2]
+    assert "left out, the same in all rows: empty, same" in err
+    model = load_model("m.json")
+    assert model.classes.tolist() == [1, 2]
+    # One feature for two colours, the rarer one, and one for the cells that are missing.
+    names = ("petal_length", "petal_width", "colour=white", "colour=missing")
+    assert model.feature_names == names
     frame.assign(colour="green", empty="text", number=None).to_csv("later.csv", index=False)
     status, out, err = run("predict", "m.json", "later.csv")
     assert (status, err) == (0, "")
     assert set(out.split()) == {"prediction", "1", "2"}
+
+
+def test_other_forms_of_tables(run: Run) -> None:
+    X, y = load_iris(return_X_y=True)
+    np.savez("iris.npz", data=X, target=y)
+    assert run("fit", "iris.npz", "--target", "target", "--out", "m.json", *QUICK)[0] == 0
+    _, _, err = run("predict", "m.json", "iris.npz")
+    assert float(err.split()[1]) > 0.8
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """Return the parameters of the classifier that a command would fit, and let it not fit."""
+    parameters: dict[str, object] = {}
+
+    def fit(self: EvoTreeClassifier, *_: object) -> None:
+        parameters.update(self.get_params())
+        raise ValueError("not fitted")
+
+    monkeypatch.setattr(EvoTreeClassifier, "fit", fit)
+    return parameters
+
+
+def test_classes_have_the_weights_that_are_asked_for(
+    run: Run, iris_csv: Path, told: dict[str, object]
+) -> None:
+    fit = ("fit", iris_csv, "--target", "species", "--out", "m.json")
+    for given, expected in (
+        ([], None),
+        (["balanced"], "balanced"),
+        (["setosa=2.5", "virginica=1"], {"setosa": 2.5, "virginica": 1.0}),
+    ):
+        assert_error(run(*fit, *(["--class-weight", *given] if given else [])), "not fitted")
+        assert told["class_weight"] == expected
+    for wrong in ("rose=1", "setosa=many", "setosa", "equal"):
+        named = f"--class-weight {wrong}: allowed are 'balanced', or CLASS=NUMBER"
+        assert_error(run(*fit, "--class-weight", wrong), named, "setosa, versicolor, virginica")
+
+
+def test_reading_counts_as_time(
+    run: Run, iris_csv: Path, told: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for limit, expected in (("5", 2.0), ("2", 0.001)):
+        clock = SimpleNamespace(perf_counter=iter([100.0, 103.0]).__next__)
+        monkeypatch.setattr("evotree.cli.main.time", clock)
+        fit = ("fit", iris_csv, "--target", "species", "--out", "m.json", "--time-limit", limit)
+        assert_error(run(*fit), "not fitted")
+        assert told["time_limit"] == expected
+
+
+def test_a_warning_is_one_line(run: Run, iris_csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fit(*_: object) -> None:
+        warnings.warn("the first\nof all", stacklevel=1)
+        raise ValueError("not fitted")
+
+    monkeypatch.setattr(EvoTreeClassifier, "fit", fit)
+    _, _, err = run("fit", iris_csv, "--target", "species", "--out", "m.json")
+    assert err == "evotree: warning: the first of all\nevotree: error: not fitted\n"
 
 
 def test_whole_numbers_and_words_are_compared_as_written(run: Run, iris: pd.DataFrame) -> None:
@@ -212,13 +300,20 @@ def test_version_and_help(run: Run, capsys: pytest.CaptureFixture[str], option: 
     assert out == f"evotree {__version__}\n" if option == "--version" else "demo" in out
 
 
-def test_defaults_are_those_of_the_classifier() -> None:
-    from evotree.cli.arguments import evolution_parameters
-    from evotree.cli.main import _make_parser
-
-    given = evolution_parameters(_make_parser().parse_args(["demo"]))
-    parameters = EvoTreeClassifier(random_state=0, n_jobs=1).get_params()
-    assert given == {name: parameters[name] for name in given} and len(given) == 11
+def test_parameters_that_are_not_given_are_the_classifiers_own(
+    run: Run, iris_csv: Path, told: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("fit", iris_csv, "--target", "species", "--out", "m.json")
+    own = EvoTreeClassifier(random_state=0).get_params()
+    assert {name: told[name] for name in PARAMETERS} == {name: own[name] for name in PARAMETERS}
+    run(*("fit", iris_csv, "--target", "species", "--out", "m.json", *QUICK, "--seed", "3"))
+    given = {"max_generations": 20, "population_size": 16, "size_penalty": 0.01, "random_state": 3}
+    expected = {**own, **given}
+    assert {n: told[n] for n in PARAMETERS} == {n: expected[n] for n in PARAMETERS}
+    with pytest.raises(SystemExit):
+        run("fit", "--help")
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"number of trees that evolve ({own['population_size']})" in text
 
 
 def test_a_fit_goes_on_from_its_checkpoint(run: Run, iris_csv: Path) -> None:
@@ -236,8 +331,9 @@ def test_a_fit_goes_on_from_its_checkpoint(run: Run, iris_csv: Path) -> None:
     for tree in trees:
         del tree["training"]["seconds"]
     assert trees[0] == trees[1]
+    other = ["20" if word == "0.3" else word for word in data]
     assert_error(
-        run(*data[:5], "20", "--out", "m.json", "--resume", "run.npz"), "max_samples=20: the run in"
+        run(*other, "--out", "m.json", "--resume", "run.npz"), "max_samples=20: the run in"
     )
     assert_error(run(*data, "--out", "m.json", "--resume", iris_csv), "is no checkpoint")
     assert_error(run(*data, "--out", "m.json", "--resume", "no.npz"), "no such file: no.npz")
@@ -259,6 +355,7 @@ def test_a_fit_goes_on_from_its_checkpoint(run: Run, iris_csv: Path) -> None:
         (["demo", "--max-samples", "0"], "--max-samples: '0' is not a whole number of at least 1"),
         (["demo", "--max-samples", "1.5"], "--max-samples: '1.5' is not a share below 1"),
         (["demo", "--max-samples", "x.y"], "--max-samples: 'x.y' is not a"),
+        (["demo", "--checkpoint", "a", "--resume", "b"], "--resume: not allowed with"),
         (["demo", "--size-penalty", "nan"], "--size-penalty: 'nan' is not a number"),
         (["fit", "x.csv", "--out", "m.json"], "--target"),
         (["fit", "x.csv", "--target", "y", "--out", "m", "--test-size", "1"], "share below 1"),
@@ -291,9 +388,9 @@ def spoil(column: str, value: object) -> Callable[[pd.DataFrame], pd.DataFrame]:
         (spoil("petal_width", "-Infinity"), ["'petal_width'", "inf in data row 3"]),
         (lambda f: f.assign(species="rose"), ["'species'", "one value only, rose"]),
         (lambda f: f.assign(species=np.nan), ["'species'", "no value"]),
-        (lambda f: f.assign(species=f["petal_width"]), ["'species'", "0.2"]),
+        (lambda f: f.assign(species=f["petal_width"]), ["'species'", "0.2", "EvoTreeRegressor"]),
         (lambda f: f.assign(species=f.index), ["'species'", "150 different values"]),
-        (lambda f: f.assign(name=[f"row {i}" for i in f.index]), ["'name'", "150 different"]),
+        (lambda f: f.assign(name=[f"row {i}" for i in f.index]), ["'name'", "--drop name"]),
         (lambda f: f[["species"]], ["only column"]),
         (lambda f: f[["species"]].assign(one=1), ["every column"]),
         (lambda f: f.iloc[:0], ["no data rows"]),
@@ -338,8 +435,8 @@ def test_bad_models(run: Run, iris_csv: Path, model_json: Path, command: str) ->
     rest = [iris_csv] if command == "predict" else []
     for damaged, named in (
         (content[: len(content) // 2], "cut off"),
-        (b'{"name": "package.json"}', "another kind"),
-        (content.replace(b'"version": 1', b'"version": 99', 1), "newer"),
+        (b'{"name": "package.json"}', "not a model"),
+        (content.replace(b'"version": 2', b'"version": 99', 1), "99 of the format"),
         (iris_csv.read_bytes(), "not JSON"),
     ):
         model_json.write_bytes(damaged)

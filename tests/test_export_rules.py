@@ -126,7 +126,7 @@ def model(tmp_path: Path) -> Model:
     """Return a model of a numeric and a categorical column, and write its file."""
     columns = (
         NumericColumn("the size", 2.5),
-        CategoricalColumn("colour", "red", ("blue", "it's", "red")),
+        CategoricalColumn("colour", ("blue", "it's", "missing")),
     )
     tree = ObliqueTree(
         np.array([[1.0, -2.0, 0.0, 3.0], [0.0] * 4, [0.0, 0.0, 1.0, 0.0], [0.0] * 4, [0.0] * 4]),
@@ -151,7 +151,7 @@ def test_command_exports_every_form(
         assert Path(out).read_text("utf-8") == texts[form]
         assert capsys.readouterr().out == ""
     assert "class: c's" in texts["rules"] and "colour=blue" in texts["dot"]
-    note = "1 where 'colour' is 'red', or is missing; else 0"
+    note = "1 where 'colour' is 'missing' or missing; else 0"
     assert f"# x[3] is {note}" in texts["python"] and f"// x[3] is {note}" in texts["c"]
     assert "x[0] is 'the size', or 2.5 where that is missing" in texts["python"]
 

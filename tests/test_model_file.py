@@ -1,7 +1,8 @@
-"""Model files, and the encoding of tables without scikit-learn."""
+"""Model files."""
 
 import json
 import os
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,97 +12,12 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sklearn.compose import ColumnTransformer
-from sklearn.preprocessing import StandardScaler
 
 from evotree.cli.model_file import VERSION, Model, load_model, save_model
-from evotree.experiments.datasets import make_preprocessor
 from evotree.export import tree_to_dict
-from evotree.tables.columns import CategoricalColumn, NumericColumn, describe_columns, encode
+from evotree.tables.columns import CategoricalColumn, NumericColumn
 from evotree.tree import ObliqueTree
 from tests.exported import assert_same, mutate, stump
-
-# ---- columns -------------------------------------------------------------------------------------
-
-TRAINING = pd.DataFrame(
-    {
-        "size": [0.1, np.nan, 0.7, 1e9],
-        "count": [1, 2, 3, 5],
-        "nothing": [np.nan] * 4,
-        "colour": pd.Series(["red", "blue", np.nan, "red"], dtype=object),
-        "code": pd.Series(["1", "x", "07", np.nan], dtype=object),
-        "flag": [True, False, True, True],
-    }
-)
-LATER = pd.DataFrame(
-    {
-        "flag": [False, True, True],
-        "extra": ["is", "not", "read"],
-        "code": pd.Series([np.nan, "2", "x"], dtype=object),
-        "colour": pd.Series(["green", np.nan, "blue"], dtype=object),
-        "nothing": [1.5, np.nan, 2.0],
-        "count": [7.5, np.nan, -1.0],
-        "size": [np.nan, 0.3, -0.0],
-    }
-)
-
-
-@pytest.mark.parametrize("later", [TRAINING, LATER], ids=["training", "later"])
-def test_columns_encode_as_the_transformer_does(later: pd.DataFrame) -> None:
-    transformer = make_preprocessor(TRAINING).fit(TRAINING)
-    expected = transformer.transform(later)
-    features = encode(describe_columns(transformer), later)
-    assert features.dtype == expected.dtype == np.float64
-    np.testing.assert_array_equal(features, expected)
-
-
-@pytest.mark.filterwarnings("ignore:Skipping features:UserWarning")
-def test_columns_of_an_imputer_that_drops_empty_columns() -> None:
-    transformer = make_preprocessor(TRAINING)
-    for _, step, _ in transformer.transformers:
-        imputer = step if hasattr(step, "keep_empty_features") else step[0]
-        imputer.keep_empty_features = False
-    expected = transformer.fit_transform(TRAINING)
-    columns = describe_columns(transformer)
-    assert "nothing" not in [column.name for column in columns]
-    np.testing.assert_array_equal(encode(columns, TRAINING), expected)
-
-
-def test_a_code_is_known_by_how_it_is_written() -> None:
-    column = CategoricalColumn("code", "1", ("1", "2", "x"))
-    for cells in ([1, 2, 2], [1.0, 2.0, np.nan], ["1", "2", None]):
-        first = column.encode(pd.Series(cells))
-        assert first[:2].tolist() == [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
-
-
-def test_none_is_missing_and_no_category() -> None:
-    column = CategoricalColumn("code", "1", ("1", "x"))
-    assert column.encode(pd.Series([None, np.nan, pd.NA], dtype=object))[:, 0].tolist() == [1.0] * 3
-    frame = pd.DataFrame({"code": pd.Series(["x", None, "y"], dtype=object)})
-    with pytest.raises(ValueError, match="'code' has None as a category"):
-        describe_columns(make_preprocessor(frame).fit(frame))
-
-
-def test_columns_refuse_other_transformers() -> None:
-    frame = TRAINING[["count"]]
-    transformer = ColumnTransformer([("scaled", StandardScaler(), ["count"])]).fit(frame)
-    with pytest.raises(ValueError, match="'scaled' is made of StandardScaler"):
-        describe_columns(transformer)
-
-
-@pytest.mark.parametrize(
-    ("frame", "named"),
-    [
-        (pd.DataFrame({"a": [1.0]}), "lack 1 of the 2 columns.*'b'"),
-        (pd.DataFrame({"a": [1.0, "many"], "b": "x"}), "'a': 'many' in data row 2"),
-        (pd.DataFrame({"a": [1.0, 2.0, -np.inf], "b": "x"}), "'a': -inf in data row 3"),
-        (pd.DataFrame([[1, 2, "x"]], columns=["a", "a", "b"]), "'a' more than once"),
-    ],
-)
-def test_columns_name_bad_cells(frame: pd.DataFrame, named: str) -> None:
-    columns = (NumericColumn("a", 0.5), CategoricalColumn("b", "x", ("x", "y")))
-    with pytest.raises(ValueError, match=named):
-        encode(columns, frame)
 
 
 def replace_values(values: list[float]) -> ObliqueTree:
@@ -116,10 +32,17 @@ def make_model(classes: list[Any] | None = None) -> Model:
     return Model(
         target="species",
         classes=np.array(classes or ["ja", "nö"], dtype=None if classes else object),
-        columns=(NumericColumn("size", 0.1 + 0.2), CategoricalColumn("b", "x", ("x", "y"))),
+        columns=(NumericColumn("size", 0.1 + 0.2), CategoricalColumn("b", ("x", "y"))),
         tree=stump([1.0 / 3.0, 0.0, -2.0]),
-        spreads=(1.0, 0.5, 0.25),
-        training={"rows": 10, "accuracy": 0.9, "seconds": 1.5, "stop_reason": "patience"},
+        training={
+            "rows": 10,
+            "accuracy": 0.9,
+            "base_rate": 0.5,
+            "hyperparameters": {"C": "(0.3, 3.0)", "noise": 0.0},
+            "generations": 3,
+            "seconds": {"evolving": 1.5},
+            "stop_reason": "patience",
+        },
     )
 
 
@@ -138,7 +61,7 @@ def test_a_model_file_gives_back_the_model(tmp_path: Path) -> None:
     save_model(path, model)
     again = load_model(path)
     assert_same(again.tree, model.tree)
-    for name in ("target", "columns", "spreads", "training", "feature_names"):
+    for name in ("target", "columns", "training", "feature_names"):
         assert getattr(again, name) == getattr(model, name)
     frame = pd.DataFrame({"b": ["x", "y", "z", None], "size": [0.0, 9.0, 9.0, np.nan]})
     assert again.predict(frame).tolist() == model.predict(frame).tolist()
@@ -147,6 +70,36 @@ def test_a_model_file_gives_back_the_model(tmp_path: Path) -> None:
     save_model(tmp_path / "n.json", again)
     assert path.read_bytes() == (tmp_path / "n.json").read_bytes()
     assert [file.name for file in tmp_path.iterdir() if file.suffix == ".tmp"] == []
+
+
+def chain(n_splits: int) -> ObliqueTree:
+    """Return a tree whose left children are leaves, as deep as it has splits."""
+    n_nodes = 2 * n_splits + 1
+    subtree_size = np.ones(n_nodes, dtype=np.int32)
+    subtree_size[:-1:2] = np.arange(n_nodes, 1, -2)
+    weights = np.zeros((n_nodes, 3))
+    weights[:-1:2, 0] = 1.0
+    thresholds = np.zeros(n_nodes)
+    thresholds[:-1:2] = np.arange(n_splits)
+    values = np.tile([[0.75, 0.25], [0.25, 0.75]], (n_splits + 1, 1))[:n_nodes]
+    return ObliqueTree(weights, thresholds, subtree_size, values)
+
+
+def test_a_deep_tree_is_read_and_predicts(tmp_path: Path) -> None:
+    """Nothing on the way takes a stack, or memory that grows with the square of the depth."""
+    n_splits = 20_000
+    model = replace(make_model(), tree=chain(n_splits))
+    save_model(tmp_path / "m.json", model)
+    tracemalloc.start()
+    try:
+        again = load_model(tmp_path / "m.json")
+        n_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert again.tree.depth == n_splits and f"depth {n_splits}" in again.summary()
+    assert n_bytes < 100 * (tmp_path / "m.json").stat().st_size
+    frame = pd.DataFrame({"size": [-1.0, n_splits + 1.0], "b": "x"})
+    assert again.predict(frame).tolist() == model.predict(frame).tolist()
 
 
 def test_a_failed_write_leaves_the_old_file(
@@ -185,25 +138,26 @@ def test_devices_and_folders_are_not_replaced(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "value", "named"),
     [
-        ("format", "gguf", "another kind"),
-        ("version", VERSION + 1, "install a newer"),
-        ("version", 1.0, "version"),
+        ("format", "gguf", "not a model"),
+        ("version", VERSION + 1, "the evotree that made it"),
+        ("version", 1, "fit the model anew"),
         ("target", 3, "target"),
         ("classes", ["a", 1], "classes"),
         ("classes", ["a", "a"], "twice"),
         ("classes", ["a", "b", "c"], "3 classes"),
         ("classes", [2**64, 1], "64 bits"),
+        ("classes", [0.5, float("inf")], "not finite"),
         ("columns", [], "columns"),
-        ("columns", [{"name": "size", "kind": "numeric", "mean": "0"}], "mean"),
-        ("columns", [{"name": "size", "kind": "ordinal"}], "kind"),
-        ("columns", [{"name": "size", "kind": "numeric", "mean": 0.0}] * 3, "same name"),
-        ("columns", [{"name": "size", "kind": "numeric", "mean": 0.0}], "3 features"),
-        ("columns", [{"name": "b", "kind": "categorical", "fill": 1}], "fill"),
-        ("columns", [{"name": "b", "kind": "categorical", "fill": "", "categories": [1]}], "categ"),
-        ("columns", [{"name": "b", "kind": "categorical", "fill": "", "categories": []}], "none"),
-        ("feature_names", ["size", "b=x", "c"], "feature_names"),
-        ("spreads", [1.0], "spreads"),
-        ("training", {"accuracy": 2.0}, "accuracy"),
+        ("columns", [{"name": "size", "mean": "0"}], "mean"),
+        ("columns", [{"name": "size", "mean": float("nan")}], "mean"),
+        ("columns", [{"name": "size"}], "mean"),
+        ("columns", [{"mean": 0.0}], "name"),
+        ("columns", [{"name": "size", "mean": 0.0}] * 3, "same name"),
+        ("columns", [{"name": "size", "mean": 0.0}], "3 features"),
+        ("columns", [{"name": "b", "levels": [1]}], "levels"),
+        ("columns", [{"name": "b", "levels": []}], "levels"),
+        ("columns", [{"name": "b", "levels": ["x", "x"]}], "levels"),
+        ("training", {"accuracy": "all"}, "training"),
         ("training", [], "training"),
         ("tree", [], "the tree is a list"),
         ("tree", tree_to_dict(replace_values([2.0, -1.0])), "no class shares"),

@@ -1,32 +1,19 @@
-"""Files take no more memory than they are worth, and nothing is written but where it was asked."""
+"""Nothing is run that a file names, and nothing is written but where it was asked."""
 
-import bz2
-import gzip
-import json
 import os
-import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from evotree.cli.model_file import save_model
-from evotree.cli.table import check_features
-from evotree.experiments.datasets import load, read_csv
 from evotree.experiments.experiment import read_experiment
 from evotree.experiments.store import FILE, Store, read_definition, read_runs
-from evotree.experiments.studies.study import missing_tasks
-from evotree.tables.columns import NumericColumn, encode
-from tests.damage import npy, npz
 from tests.experiments.test_store import COLUMNS, DEFINITION, row
-from tests.test_model_file import make_model
 
 ROOT = Path(__file__).resolve().parent.parent
-MEBIBYTE = 2**20
 
 
 def run_python(code: str, *arguments: object, **environment: str) -> str:
@@ -41,177 +28,6 @@ def run_python(code: str, *arguments: object, **environment: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-# ---- memory --------------------------------------------------------------------------------------
-
-# Bytes that a process may take on top of its imports, and of which the loaders believe that they
-# are the memory of the machine.
-ALLOWED, BELIEVED = 100 * MEBIBYTE, 32 * MEBIBYTE
-
-LOADING = """
-import faulthandler, json, resource, sys
-faulthandler.dump_traceback_later(80, exit=True)
-from pathlib import Path
-from evotree.experiments import array_files, readers, unpacking
-from evotree.experiments.datasets import load, read_csv
-from evotree.experiments.experiment import read_experiment
-from evotree.experiments.store import read_curves, read_definition, read_runs
-from evotree.experiments.studies.study import missing_tasks
-from evotree.cli.model_file import load_model
-folder, allowed, believed = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
-array_files.memory = readers._memory = unpacking.memory = lambda: believed
-def results(path):
-    return read_runs(path.parent), read_definition(path.parent), read_curves(path.parent)
-def rows(path):
-    return missing_tasks([("a",)], ("dataset",), path)
-def experiment(path):
-    return read_experiment(path).tasks()
-def data(path):
-    return load(path.name.partition(".")[0], path.parent)
-READERS = {"table": read_csv, "model": load_model, "experiment": experiment, "rows": rows,
-           "results": results}
-pages = int(Path("/proc/self/statm").read_text().split()[0])
-limit = pages * resource.getpagesize() + allowed
-resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-found = {}
-for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-    try:
-        READERS.get(path.name.partition(".")[0], data)(path)
-        found[path.name] = "read"
-    except Exception as error:
-        found[path.name] = f"{type(error).__name__}: {error}"
-print(json.dumps(found))
-"""
-
-
-def hungry_files(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield files that announce more than they hold, or unpack to more than they should."""
-    numbers, sound = bytes(32), npy("'<f8'", "(4,)", "False", bytes(32))
-    for name, shape in (("many", "(1000000000000,)"), ("wide", "(4, 100000000000)")):
-        yield (
-            f"{name}.npz",
-            npz({"data.npy": npy("'<f8'", shape, "False", numbers), "target.npy": sound}),
-        )
-    large = npy("'<f8'", "(4, 1000000)", "False", bytes(32 * 10**6))
-    yield "zeros.npz", npz({"data.npy": large, "target.npy": sound}, compression=8)
-    wide = npy("'|u1'", "(4, 2000000)", "False", bytes(8 * 10**6))
-    yield "columns.npz", npz({"data.npy": wide, "target.npy": sound}, compression=8)
-    yield (
-        "long_header.npz",
-        npz(
-            {"data.npy": b"\x93NUMPY\x02\x00\xff\xff\xff\xff" + b" " * 10**8, "target.npy": sound},
-            8,
-        ),
-    )
-    yield "index.svm", b"1 1:1\n2 1152921504606846976:1\n"
-    yield "last_index.svm", b"1 1:1\n2 9223372036854775806:1\n"
-    yield "billion.svm", b"1 1:1\n2 1000000000:1\n"
-    yield "broad.svm", b"1 1:1\n2 2000000:1\n"
-    yield (
-        "sparse.arff",
-        (
-            b"@relation r\n"
-            + b"".join(b"@attribute a%d numeric\n" % k for k in range(3_000))
-            + b"@attribute class {u, v}\n@data\n"
-            + b"{}\n" * 10_000
-        ),
-    )
-    yield "place.arff", b"@relation r\n@attribute a numeric\n@data\n{1000000000000 1}\n"
-    # Streams that follow each other are one file.
-    packed = {
-        "long_line.csv.gz": (gzip.compress, b"a,target\n", b"1,"),
-        "long_name.arff.gz": (gzip.compress, b"@relation ", b"r"),
-        "long_value.svm.bz2": (bz2.compress, b"1 1:", b"1"),
-        "many_lines.csv.gz": (gzip.compress, b"a,target\n", b"1,2\n"),
-        "table.csv.gz": (gzip.compress, b"a,target\n", b"1,2\n"),
-        "rows.csv.gz": (gzip.compress, b"dataset,system\n", b"1,2\n"),
-    }
-    for name, (compress, start, rest) in packed.items():
-        yield name, compress(start) + compress(rest * (MEBIBYTE // len(rest))) * 60
-    save_model(folder / "model.json", make_model())
-    plain = json.loads((folder / "model.json").read_text("utf-8"))
-    plain["tree"]["subtree_size"] = [10**9, 1, 1]
-    yield "model.json", json.dumps(plain).encode()
-    experiment = 'name = "a"\ndatasets = ["iris"]\nmethods.CART.preset = "gea_odt"\n'
-    yield "experiment.toml", (experiment + "protocol.n_folds = 1_000_000_000\n").encode()
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory as Linux has them")
-def test_sizes_are_checked_before_memory_is_taken(tmp_path: Path) -> None:
-    names = {"results.sqlite"}
-    for name, content in hungry_files(tmp_path):
-        names.add(name)
-        (tmp_path / name).write_bytes(content)
-    Store(tmp_path, COLUMNS, DEFINITION).add(row())
-    with sqlite3.connect(tmp_path / FILE) as database:
-        database.execute("ALTER TABLE curves ADD COLUMN more AS (hex(zeroblob(400000000)))")
-        database.execute("INSERT INTO curves (dataset, curve) VALUES ('a', '{}')")
-    # Threads of a BLAS, and of malloc, would take addresses of their own.
-    alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MALLOC_ARENA_MAX"), "1")
-    found = json.loads(run_python(LOADING, tmp_path, ALLOWED, BELIEVED, **alone))
-    assert set(found) == names
-    for name, error in found.items():
-        assert error.startswith(("ValueError: ", "MemoryError: ")), f"{name}: {error}"
-        assert name in error and len(error) < 1_000, f"{name}: {error[:1_000]}"
-
-
-FOUND = {
-    "nul.csv": b"\x00,target\n1,x\n2,y\n",
-    "quote.csv": b'a,b,"\n1,2,x\n',
-    "long_name.csv": b"a," + b"t" * 20_000 + b"\n1,x\n",
-    "array.npz": b"\x93NUMPY\x01\x00" + bytes(20),
-    "text.npz": npz({"data.npy": b"text", "target.npy": b"text"}),
-    "method.npz": npz({"data.npy": b"text", "target.npy": b"text"}, 12),
-    "last_index.svm": b"1 1:1\n2 9223372036854775807:1\n",
-    "long_label.svm": b"a" * 20_000 + b"\n",
-}
-
-
-@pytest.mark.parametrize("name", FOUND)
-def test_what_damage_at_random_has_found(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_bytes(FOUND[name])
-    with pytest.raises((ValueError, MemoryError)) as caught:
-        load(name.partition(".")[0], tmp_path)
-    assert str(tmp_path / name) in str(caught.value) and len(str(caught.value)) < 1_000
-
-
-def test_damaged_rows_of_a_study_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "runs.csv"
-    for content, message in (
-        (b"dataset,score\niris,1\nwine,", "ends within a row"),
-        (b"data,score\niris,1\n", "has no column dataset"),
-        (b"dataset,score\niris,1,2\n", "cannot be read as a table of runs"),
-        (b"\xff\xfe,score\niris,1\n", "cannot be read as a table of runs"),
-        (b"", "cannot be read as a table of runs"),
-    ):
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match=rf"runs\.csv {message}"):
-            missing_tasks([("iris",)], ("dataset",), path)
-
-
-def test_a_folder_of_results_may_have_any_name(tmp_path: Path) -> None:
-    """Also one that means something in the addresses of SQLite; reading changes nothing."""
-    folder = tmp_path / "a?mode=memory&b=%41#c"
-    Store(folder, COLUMNS, DEFINITION).add(row())
-    before = (folder / FILE).read_bytes()
-    assert len(read_runs(folder)) == 1 and read_definition(folder) == DEFINITION
-    assert (folder / FILE).read_bytes() == before and len(list(folder.iterdir())) == 1
-    with sqlite3.connect(folder / FILE) as database:
-        database.execute("CREATE TRIGGER t AFTER INSERT ON runs BEGIN DELETE FROM runs; END")
-    with pytest.raises(ValueError, match="has triggers"):
-        Store(folder, COLUMNS, DEFINITION)
-
-
-def test_a_number_beyond_all_floats_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "table.csv"
-    path.write_text("a,b,target\n" + "".join(f"{k},0,{k % 2}\n" for k in range(30)))
-    for cell in ("1" * 400, "-" + "1" * 400, "1e999"):
-        frame = read_csv(path).astype({"a": object})
-        frame.loc[3, "a"] = cell
-        for check in (check_features, lambda X: encode([NumericColumn("a", 0.0)], X)):
-            with pytest.raises(ValueError, match=r"column 'a': '-?1.* in data row 4 is .*finite"):
-                check(frame)
 
 
 # ---- what is never done --------------------------------------------------------------------------
@@ -237,19 +53,13 @@ def test_the_interpreter_runs_nothing_that_an_experiment_names(tmp_path: Path) -
     assert "antigravity" not in sys.modules
 
 
-def test_a_pickle_in_a_file_is_not_opened(tmp_path: Path) -> None:
-    class Bomb:
-        def __reduce__(self) -> tuple[object, tuple[str]]:
-            return os.mkdir, (str(tmp_path / "exploded"),)
-
-    objects = np.array([[Bomb()]], dtype=object)
-    np.savez(tmp_path / "toy.npz", data=objects, target=objects[0])
-    with pytest.raises(ValueError, match=r"toy\.npz.*'data' holds objects, which are not read"):
-        load("toy", tmp_path)
-    (tmp_path / "toy.npz").write_bytes(objects.dumps())
-    with pytest.raises(ValueError, match=r"toy\.npz"):
-        load("toy", tmp_path)
-    assert not (tmp_path / "exploded").exists()
+def test_a_folder_of_results_may_have_any_name(tmp_path: Path) -> None:
+    """Also one that means something in the addresses of SQLite; reading changes nothing."""
+    folder = tmp_path / "a?mode=memory&b=%41#c"
+    Store(folder, COLUMNS, DEFINITION).add(row())
+    before = (folder / FILE).read_bytes()
+    assert len(read_runs(folder)) == 1 and read_definition(folder) == DEFINITION
+    assert (folder / FILE).read_bytes() == before and len(list(folder.iterdir())) == 1
 
 
 # ---- writing -------------------------------------------------------------------------------------

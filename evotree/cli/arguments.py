@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 
@@ -70,8 +70,6 @@ class Option(NamedTuple):
         What stands for its value.
     convert : callable
         Makes the value of its text.
-    default : object
-        What it is otherwise.
     text : str
         What it does.
     """
@@ -79,8 +77,13 @@ class Option(NamedTuple):
     parameter: str
     metavar: str
     convert: Callable[[str], Any]
-    default: Any
     text: str
+
+
+def _resumed(path: str) -> Any:
+    from evotree.engine.config import Checkpoint
+
+    return Checkpoint(path, resume=True)
 
 
 EVOLUTION = {
@@ -88,48 +91,55 @@ EVOLUTION = {
         "size_penalty",
         "A",
         number(float, 0.0, also="auto"),
-        "auto",
-        "what a node costs: less, larger tree",
+        "penalty for each node: the smaller, the larger the tree",
     ),
-    "population": Option("population_size", "N", number(int, 2), 64, "number of trees"),
-    "generations": Option(
-        "max_generations", "N", number(int, 0), 50, "stop after so many generations"
-    ),
-    "patience": Option(
-        "patience", "N", number(int, 1), 20, "stop after so many without a better tree"
-    ),
+    "population": Option("population_size", "N", number(int, 2), "number of trees that evolve"),
+    "generations": Option("max_generations", "N", number(int, 0), "stop after N generations"),
+    "patience": Option("patience", "N", number(int, 1), "stop after N without a better tree"),
     "time-limit": Option(
-        "time_limit", "S", number(float, 0.0, strict=True), None, "stop after so many seconds"
+        "time_limit", "S", number(float, 0.0, strict=True), "stop after S seconds"
     ),
     "max-samples": Option(
-        "max_samples", "N", size, None, "begin on so many rows, or on a share such as 0.1"
+        "max_samples", "N", size, "begin on N rows, or on a share of them such as 0.1"
     ),
-    "islands": Option("n_islands", "N", number(int, 1), 1, "populations that exchange their best"),
-    "checkpoint": Option("checkpoint", "FILE", str, None, "write the run to a file as it goes on"),
-    "resume": Option("resume_from", "FILE", str, None, "go on with the run of such a file"),
-    "seed": Option("random_state", "N", number(int, 0), 0, "of all random draws"),
-    "jobs": Option("n_jobs", "N", number(int, -1), 1, "number of threads, -1 for all cores"),
+    "islands": Option("islands", "N", number(int, 1), "populations that exchange their best"),
+    "checkpoint": Option("checkpoint", "FILE", str, "write the run to a file as it goes on"),
+    "resume": Option("checkpoint", "FILE", _resumed, "go on with the run of such a file"),
+    "seed": Option("random_state", "N", number(int, 0), "seed of all random draws"),
+    "jobs": Option("n_jobs", "N", number(int, -1), "number of threads, -1 for all cores"),
 }
-"""The options of the evolution."""
+"""The options of the evolution: the one place where its parameters are named."""
+
+SET = {"random_state": 0}
+"""Defaults that are the command line's own: the same command gives the same tree."""
 
 
-def add_evolution(command: argparse.ArgumentParser) -> None:
-    """Add the options of the evolution to a command."""
+def add_evolution(command: argparse.ArgumentParser, defaults: Mapping[str, Any]) -> None:
+    """Add the options of the evolution to a command.
+
+    Parameters
+    ----------
+    command : argparse.ArgumentParser
+        Gains them, and in its namespace those of `SET` and the ones that are given.
+    defaults : mapping
+        The default of each parameter, where help shows it.
+    """
     group = command.add_argument_group("evolution")
+    one_file = group.add_mutually_exclusive_group()
+    command.set_defaults(**SET)
     for name, option in EVOLUTION.items():
-        shown = "(none)" if option.default is None else "(%(default)s)"
-        group.add_argument(
+        default = {**defaults, **SET}.get(option.parameter)
+        (one_file if option.parameter == "checkpoint" else group).add_argument(
             f"--{name}",
+            dest=option.parameter,
             metavar=option.metavar,
             type=option.convert,
-            default=option.default,
-            help=f"{option.text} {shown}",
+            default=argparse.SUPPRESS,
+            help=option.text if default is None else f"{option.text} ({default})",
         )
 
 
 def evolution_parameters(args: argparse.Namespace) -> dict[str, Any]:
     """Return the parameters of `EvoTreeClassifier` that arguments give."""
-    values = {
-        one.parameter: getattr(args, name.replace("-", "_")) for name, one in EVOLUTION.items()
-    }
-    return values | {"n_jobs": values["n_jobs"] or 1}
+    parameters = {option.parameter for option in EVOLUTION.values()}
+    return {name: value for name, value in vars(args).items() if name in parameters}

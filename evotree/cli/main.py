@@ -1,4 +1,4 @@
-"""The command line: ``evotree demo``, ``fit``, ``predict``, ``show`` and ``export``.
+"""The command line: ``evotree demo``, ``fit``, ``predict``, ``show``, ``export``, ``experiment``.
 
 Results go to standard output, messages and the progress bar to standard error. A mistake of the
 user's ends with one line there and exit status 2. Modules are imported by the command that uses
@@ -11,7 +11,8 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -26,13 +27,6 @@ if TYPE_CHECKING:
 
     from evotree.cli.model_file import Model
     from evotree.estimators import EvoTreeClassifier
-
-STOP_REASONS = {
-    "max_generations": "all generations done",
-    "patience": "no better tree for long",
-    "time_limit": "time is up",
-    "interrupt": "interrupted",
-}
 
 
 class UsageError(Exception):
@@ -58,9 +52,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit status: 0, or 2 after a mistake of the user's, 130 after an interrupt that left
         nothing, 1 where the reader of standard output has gone.
     """
+    argv = sys.argv[1:] if argv is None else argv
     try:
-        args = _make_parser().parse_args(argv)
-        args.run(args)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            args = _make_parser(_defaults(argv)).parse_args(argv)
+            args.run(args)
         sys.stdout.flush()
     except BrokenPipeError:
         # Python flushes standard output once more at exit, which would fail again.
@@ -81,12 +78,26 @@ def _say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def _make_parser() -> argparse.ArgumentParser:
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    _say(f"evotree: warning: {' '.join(str(message).split())}")
+
+
+def _defaults(argv: Sequence[str]) -> dict[str, Any]:
+    """Return the classifier's parameters where the help of a command shows them."""
+    if argv[:1] not in (["fit"], ["demo"]) or not {"-h", "--help"} & set(argv):
+        return {}
+    from evotree.estimators import EvoTreeClassifier
+
+    return EvoTreeClassifier().get_params(deep=False)
+
+
+def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="evotree",
         description="Evolve small oblique decision trees, use them and read them.",
     )
     parser.add_argument("--version", action="version", version=f"evotree {__version__}")
+    table = "a table: CSV with a header row (.csv, .csv.gz), .npz, .arff or .libsvm"
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     warmup = commands.add_parser("warmup", help="compile everything now, so that no fit has to")
@@ -99,7 +110,7 @@ def _make_parser() -> argparse.ArgumentParser:
 
     fit = commands.add_parser("fit", help="evolve a tree for a table and write a model file")
     fit.set_defaults(run=_fit)
-    fit.add_argument("data", metavar="DATA.csv[.gz]", help="a table with a header row")
+    fit.add_argument("data", metavar="DATA", help=table)
     fit.add_argument("--target", metavar="COLUMN", required=True, help="the column of the classes")
     fit.add_argument("--out", metavar="MODEL.json", required=True, help="the model file to write")
     fit.add_argument(
@@ -109,14 +120,23 @@ def _make_parser() -> argparse.ArgumentParser:
         default=0.0,
         help="share of the rows to hold out and test on, such as 0.2 (none)",
     )
+    fit.add_argument(
+        "--drop", metavar="COLUMN", nargs="+", action="extend", default=[], help="leave columns out"
+    )
+    fit.add_argument(
+        "--class-weight",
+        metavar="WEIGHT",
+        nargs="+",
+        help="weights of rows: 'balanced', for classes of equal weight, or CLASS=NUMBER each (1)",
+    )
     fit.add_argument("--plots", metavar="DIR", help="draw learning curve and tree into a folder")
     for command in (demo, fit):
-        add_evolution(command)
+        add_evolution(command, defaults)
 
     predict = commands.add_parser("predict", help="predict the classes of a table's rows")
     predict.set_defaults(run=_predict)
     predict.add_argument("model", metavar="MODEL.json", help="a model file")
-    predict.add_argument("data", metavar="DATA.csv[.gz]", help="a table with the model's columns")
+    predict.add_argument("data", metavar="DATA", help=f"{table}, with the model's columns")
     predict.add_argument("--out", metavar="FILE.csv", help="(standard output)")
     predict.add_argument(
         "--proba", action="store_true", help="write the shares of all classes, a column each"
@@ -145,6 +165,7 @@ def _demo(args: argparse.Namespace) -> None:
     import numpy as np
     import pandas as pd
 
+    from evotree.cli.training import train
     from evotree.experiments.problems import PROBLEMS, make_problem
 
     if args.problem not in PROBLEMS:
@@ -153,38 +174,51 @@ def _demo(args: argparse.Namespace) -> None:
     names = [f"x{j + 1}" for j in range(problem.n_features)]
     samples = []
     for part in (0, 1):
-        X, y = make_problem(args.problem, random_state=np.random.default_rng([args.seed, part]))
+        rng = np.random.default_rng([args.random_state, part])
+        X, y = make_problem(args.problem, random_state=rng)
         samples.append((pd.DataFrame(X, columns=names), y))
-    train, test = samples
+    rows, test = samples
     print(f"{problem.name}: {problem.description}; the best tree has {problem.optimal_nodes} nodes")
-    model, classifier = _train(*train, "class", args, test)
-    print(_figures(model) + "\n\n" + model.rules())
-    _draw(model, classifier, *train, folder, with_tree=problem.n_features != 2)
+    model, classifier = train(*rows, "class", evolution_parameters(args), test)
+    print(f"{model.rules()}\n{model.summary()}")
+    _draw(model, classifier, *rows, folder, with_tree=problem.n_features != 2)
 
 
 def _fit(args: argparse.Namespace) -> None:
     from evotree.cli.model_file import save_model
-    from evotree.cli.table import check_features, features_and_target, hold_out, without_constants
-    from evotree.experiments.datasets import read_csv
+    from evotree.cli.table import check_features, constant_columns, features_and_target, hold_out
+    from evotree.cli.training import class_weights, train
+    from evotree.tables.readers import read_table
 
+    begin = time.perf_counter()
     check_writable(args.out)
     folder = _make_folder(args.plots) if args.plots else None
-    frame = read_csv(args.data)
-    X, y = features_and_target(frame, args.target)
+    frame = read_table(args.data)
+    X, y = features_and_target(frame, args.target, args.drop)
     if len(y) < len(frame):
         _say(f"left out, without {args.target!r}: {len(frame) - len(y)} of {len(frame)} rows")
     check_features(X)
     test = None
     if args.test_size:
-        X, y, test = hold_out(X, y, args.test_size, args.seed)
-    X, constant = without_constants(X)
+        X, y, test = hold_out(X, y, args.test_size, args.random_state)
+    constant = constant_columns(X)
     if constant:
-        _say(f"left out, the same in all rows: {', '.join(constant)}")
-    model, classifier = _train(X, y, args.target, args, test)
-    save_model(args.out, model)
-    if model.training["stop_reason"] == "interrupt":
+        _say(f"left out, the same in all rows: {', '.join(map(str, constant))}")
+    X = X.drop(columns=constant)
+    parameters = evolution_parameters(args)
+    parameters["class_weight"] = class_weights(args.class_weight, y)
+    if "time_limit" in parameters:
+        # What reading has taken is gone; the least time still gives a tree.
+        spent = time.perf_counter() - begin
+        parameters["time_limit"] = max(parameters["time_limit"] - spent, 1e-3)
+    model, classifier = train(X, y, args.target, parameters, test)
+    if classifier.stop_reason_ == "interrupt":
         _say("evotree: interrupted; the model is the best tree so far")
-    print(_figures(model) + "\n\n" + model.rules())
+    save_model(args.out, model)
+    # Rules may be many: the summary stands where a reader of a terminal looks, below.
+    print(f"{model.rules()}\n{model.summary()}")
+    if test is None:
+        print("no rows were held out: --test-size 0.2 measures the accuracy on new ones")
     print(f"wrote {args.out}")
     if folder:
         _draw(model, classifier, X, y, folder, with_tree=True)
@@ -194,27 +228,27 @@ def _predict(args: argparse.Namespace) -> None:
     import pandas as pd
 
     from evotree.cli.model_file import load_model
-    from evotree.experiments.datasets import read_csv
     from evotree.tables.columns import text_of
+    from evotree.tables.readers import read_table
 
     if args.out:
         check_writable(args.out)
     model = load_model(args.model)
-    frame = read_csv(args.data)
+    frame = read_table(args.data)
     try:
         shares = model.predict_proba(frame)
     except ValueError as error:
         raise ValueError(f"{args.data}: {error}") from error
-    labels = model.classes[shares.argmax(axis=1)]
+    winners = shares.argmax(axis=1)
     if args.proba:
-        table = pd.DataFrame(shares, columns=[text_of(label) for label in model.classes])
+        table = pd.DataFrame(shares, columns=model.labels)
     else:
-        table = pd.DataFrame({"prediction": labels})
+        table = pd.DataFrame({"prediction": model.classes[winners]})
     table.to_csv(args.out or sys.stdout, index=False)
     if model.target in frame:
         truth = frame[model.target].dropna()
-        pairs = zip(labels[truth.index], truth, strict=True)
-        n_right = sum(text_of(label) == text_of(value) for label, value in pairs)
+        pairs = zip(winners[truth.index], truth, strict=True)
+        n_right = sum(model.labels[winner] == text_of(value) for winner, value in pairs)
         if len(truth):
             _say(f"accuracy {n_right / len(truth):.4f} ({n_right} of {len(truth)} rows)")
 
@@ -231,15 +265,11 @@ def _show(args: argparse.Namespace) -> None:
     model = load_model(args.model)
     if args.plot:
         check_writable(args.plot)
-    print(f"target    {model.target}: {', '.join(_labels(model))}")
-    print(f"columns   {len(model.columns)}, encoded as {len(model.feature_names)} features")
-    print(_figures(model) + "\n\n" + model.rules(), end="")
+    print(f"{model.rules()}\n{model.summary()}")
     if args.plot:
-        plotting = _plotting()
-        ax = plotting.plot_tree(
-            model.tree, feature_names=model.feature_names, class_names=_labels(model)
-        )
-        print(f"\nwrote {_save_figure(ax, Path(args.plot))}")
+        plot_tree = _plotting().plot_tree
+        ax = plot_tree(model.tree, feature_names=model.feature_names, class_names=model.labels)
+        print(f"wrote {_save_figure(ax, Path(args.plot))}")
 
 
 def _export(args: argparse.Namespace) -> None:
@@ -248,72 +278,11 @@ def _export(args: argparse.Namespace) -> None:
 
     model = load_model(args.model)
     out = check_writable(args.out) if args.out else None
-    text = export_for_table(args.to, model.tree, model.columns, model.classes, model.spreads)
+    text = export_for_table(args.to, model.tree, model.columns, model.classes)
     out.write_text(text, "utf-8") if out else print(text, end="")
 
 
-# ---- training ------------------------------------------------------------------------------------
-
-
-def _train(
-    X: pd.DataFrame,
-    y: np.ndarray,
-    target: str,
-    args: argparse.Namespace,
-    test: tuple[pd.DataFrame, np.ndarray] | None,
-) -> tuple[Model, EvoTreeClassifier]:
-    """Evolve a tree, and make a model of it that knows its accuracy."""
-    from evotree.cli.model_file import Model
-    from evotree.estimators import EvoTreeClassifier
-    from evotree.experiments.datasets import make_preprocessor
-    from evotree.tables.columns import describe_columns, encode
-
-    columns = describe_columns(make_preprocessor(X).fit(X))
-    matrix = encode(columns, X)
-    classifier = EvoTreeClassifier(
-        **evolution_parameters(args), keep_on_interrupt=True, verbose=int(sys.stderr.isatty())
-    )
-    begin = time.perf_counter()
-    classifier.fit(matrix, y)
-    training: dict[str, Any] = {
-        "rows": len(y),
-        "accuracy": float((classifier.predict(matrix) == y).mean()),
-        "size_penalty": classifier.size_penalty_,
-        "generations": classifier.n_generations_,
-        "stop_reason": classifier.stop_reason_,
-        "seconds": round(time.perf_counter() - begin, 3),
-    }
-    spreads = tuple(matrix.std(axis=0).tolist())
-    model = Model(target, classifier.classes_, columns, classifier.tree_, spreads, training)
-    if test is not None:
-        training["test_rows"] = len(test[1])
-        training["test_accuracy"] = float((model.predict(test[0]) == test[1]).mean())
-    return model, classifier
-
-
 # ---- results -------------------------------------------------------------------------------------
-
-
-def _figures(model: Model) -> str:
-    """Return size and accuracy of a model in lines of words."""
-    tree, figures = model.tree, model.training
-    lines = [f"tree      {tree.n_nodes} nodes, {tree.n_leaves} leaves, depth {tree.depth}"]
-    for name, word in (("", "training"), ("test_", "test")):
-        if f"{name}accuracy" in figures:
-            rows = f"{name}rows"
-            of = f" on {figures[rows]} rows" if rows in figures else ""
-            lines.append(f"{word:9} accuracy {figures[f'{name}accuracy']:.4f}{of}")
-    if "generations" in figures and "seconds" in figures:
-        reason = STOP_REASONS.get(figures.get("stop_reason", ""), "")
-        lines.append(
-            f"evolution {figures['generations']} generations in {figures['seconds']:.1f} s"
-            + (f" ({reason})" if reason else "")
-        )
-    return "\n".join(lines)
-
-
-def _labels(model: Model) -> list[str]:
-    return [str(label) for label in model.classes]
 
 
 def _make_folder(name: str) -> Path:
@@ -365,10 +334,11 @@ def _draw(
             encode(model.columns, X),
             y,
             feature_names=names,
-            class_names=_labels(model),
+            class_names=model.labels,
         )
     if with_tree:
-        labels = _labels(model)
-        axes["tree.png"] = plotting.plot_tree(model.tree, feature_names=names, class_names=labels)
+        axes["tree.png"] = plotting.plot_tree(
+            model.tree, feature_names=names, class_names=model.labels
+        )
     for name, ax in axes.items():
         print(f"wrote {_save_figure(ax, folder / name)}")

@@ -7,6 +7,7 @@ In: a DataFrame as read from a file, its rows numbered from 0. Out: features and
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -15,17 +16,19 @@ from sklearn.model_selection import train_test_split
 
 from evotree.tables.columns import numbers_of, quoted
 
-__all__ = ["check_features", "features_and_target", "hold_out", "without_constants"]
+__all__ = ["check_features", "constant_columns", "features_and_target", "hold_out"]
 
 # A column of text with more distinct numbers than this was meant to be numeric.
 MANY_NUMBERS = 10
-# So many characters of the names of columns are shown.
-_SHOWN = 1000
 # More distinct values than this, in most rows a new one, are no categories and no classes.
 MANY_CATEGORIES = 50
+# So many characters of the names of columns are shown.
+_SHOWN = 1000
 
 
-def features_and_target(frame: pd.DataFrame, target: str) -> tuple[pd.DataFrame, np.ndarray]:
+def features_and_target(
+    frame: pd.DataFrame, target: str, drop: Sequence[str] = ()
+) -> tuple[pd.DataFrame, np.ndarray]:
     """Split a table; rows without a class are left out.
 
     Parameters
@@ -34,10 +37,12 @@ def features_and_target(frame: pd.DataFrame, target: str) -> tuple[pd.DataFrame,
         The table.
     target : str
         The column of the classes.
+    drop : sequence of str
+        Columns to leave out.
 
     Returns
     -------
-    X : DataFrame of shape (n_known, n_columns - 1)
+    X : DataFrame of shape (n_known, n_features)
         The other columns, where the class is known.
     y : ndarray of shape (n_known,)
         Classes: words or whole numbers.
@@ -45,24 +50,27 @@ def features_and_target(frame: pd.DataFrame, target: str) -> tuple[pd.DataFrame,
     Raises
     ------
     ValueError
-        If the column is not there or the only one, if it holds fewer than two classes, or what is
-        no class.
+        If a column is not there, none is left, or the target holds fewer than two classes, or what
+        is no class.
     """
-    if target not in frame:
-        names = ", ".join(map(str, frame.columns))
-        names = names if len(names) <= _SHOWN else f"{names[:_SHOWN]}..."
-        raise ValueError(f"target {target!r}: there is no such column; the columns are {names}")
-    if frame.shape[1] == 1:
-        raise ValueError(f"{target!r} is the only column: there is nothing to predict it from")
+    for option, name in (("target", target), *(("drop", name) for name in drop)):
+        if name not in frame:
+            names = ", ".join(map(str, frame.columns))
+            names = names if len(names) <= _SHOWN else f"{names[:_SHOWN]}..."
+            raise ValueError(
+                f"--{option} {name!r}: there is no such column; the columns are {names}"
+            )
     frame = frame[frame[target].notna()]
-    y = frame[target].to_numpy()
+    X, y = frame.drop(columns=[target, *drop]), frame[target].to_numpy()
+    if X.shape[1] == 0:
+        raise ValueError(f"{target!r} is the only column: there is nothing to predict it from")
     if is_float_dtype(y):
         # Of larger floats none is known to be the number that the file has.
         broken = y[(y != np.trunc(y)) | ~(np.abs(y) <= 2.0**53)]
         if broken.size:
             raise ValueError(
                 f"column {target!r} has numbers such as {broken[0]}: classes are words or whole "
-                "numbers"
+                "numbers; evotree.EvoTreeRegressor predicts numbers, in Python"
             )
         # Missing values had made floats of whole numbers.
         y = y.astype(np.int64)
@@ -75,11 +83,11 @@ def features_and_target(frame: pd.DataFrame, target: str) -> tuple[pd.DataFrame,
             f"column {target!r} has {n_classes} different values in {len(y)} rows: these are no "
             "classes"
         )
-    return frame.drop(columns=target), y
+    return X, y
 
 
 def check_features(X: pd.DataFrame) -> None:
-    """Raise for a column that holds infinity, numbers with some text, or names of the rows.
+    """Raise for a column of text that is numbers with some text, or names of the rows.
 
     Parameters
     ----------
@@ -91,23 +99,54 @@ def check_features(X: pd.DataFrame) -> None:
     ValueError
         Naming the column and its first bad cell, data rows being counted from 1.
     """
-    for name in X:
+    for name, dtype in X.dtypes.items():
+        if is_numeric_dtype(dtype):
+            continue
         column = X[name].dropna()
         numbers = numbers_of(column)
-        is_text = not is_numeric_dtype(column)
-        if is_text and (numbers.isna().mean() > 0.5 or numbers.nunique() <= MANY_NUMBERS):
-            if column.nunique() > max(MANY_CATEGORIES, len(column) / 2):
+        if numbers.isna().mean() <= 0.5 and numbers.nunique() > MANY_NUMBERS:
+            bad = column[~np.isfinite(numbers)]
+            if len(bad):
                 raise ValueError(
-                    f"column {name!r} has {column.nunique()} different texts in {len(column)} "
-                    "rows: these are no categories; take the column out of the file"
+                    f"column {name!r}: {quoted(bad.iloc[0])} in data row {bad.index[0] + 1} is no "
+                    "finite number, as the column's others are; a missing value is an empty cell"
                 )
-            continue
-        bad = column[~np.isfinite(numbers.to_numpy(dtype=np.float64))]
-        if len(bad):
+        elif column.nunique() > max(MANY_CATEGORIES, len(column) / 2):
             raise ValueError(
-                f"column {name!r}: {quoted(bad.iloc[0])} in data row {bad.index[0] + 1} is no "
-                "finite number, as the column's others are; a missing value is an empty cell"
+                f"column {name!r} has {column.nunique()} different texts in {len(column)} rows: "
+                f"these are no categories; leave it out by --drop {name}"
             )
+
+
+def constant_columns(X: pd.DataFrame) -> list[str]:
+    """Return the columns of one value, which no tree can use, or raise if there is no other.
+
+    Parameters
+    ----------
+    X : DataFrame of shape (n_rows, n_features)
+        The training rows. A missing number counts as the mean, a missing category as one of its
+        own.
+
+    Returns
+    -------
+    list of str
+        Their names.
+
+    Raises
+    ------
+    ValueError
+        If all columns are.
+    """
+    numbers = X.select_dtypes(["number", "bool"])
+    varies = (numbers.max() > numbers.min()).to_dict()
+    constant = [
+        name
+        for name in X.columns
+        if not (varies[name] if name in varies else X[name].nunique(dropna=False) > 1)
+    ]
+    if len(constant) == X.shape[1]:
+        raise ValueError("every column but the target has the same value in all rows")
+    return constant
 
 
 def hold_out(
@@ -149,29 +188,3 @@ def hold_out(
     if pd.unique(y).size < 2:
         raise ValueError(f"a test share of {share:g} leaves one class to train on")
     return X, y, (X_test, y_test)
-
-
-def without_constants(X: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Leave out columns of one value: no row tells what weight they should have.
-
-    Parameters
-    ----------
-    X : DataFrame of shape (n_rows, n_features)
-        The training rows.
-
-    Returns
-    -------
-    X : DataFrame
-        The other columns.
-    names : list of str
-        Columns that are left out.
-
-    Raises
-    ------
-    ValueError
-        If no column is left.
-    """
-    constant = [name for name in X if X[name].nunique() < 2]
-    if len(constant) == X.shape[1]:
-        raise ValueError("every column but the target has the same value in all rows")
-    return X.drop(columns=constant), [str(name) for name in constant]

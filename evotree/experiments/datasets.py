@@ -1,58 +1,39 @@
-"""Loading of benchmark data and of users' own tables, and their numeric encoding.
+"""Loading of benchmark data: from a folder of files, from scikit-learn, from OpenML.
 
-In: the name of a data set. A plain one stands for a file of that name in a folder; the endings are
-looked for in this order:
-
-- ``.csv.gz``, ``.csv``: a header row, the features first and a last column ``target``; an empty
-  cell is a missing value;
-- ``.npz``: arrays ``data`` of shape (n_samples, n_features) and ``target`` of shape (n_samples,);
-- ``.arff``, ``.arff.gz``: the target is the attribute called ``class`` or ``target``, or the last;
-- ``.libsvm``, ``.svm``, ``.txt``, also with ``.gz`` or ``.bz2`` behind: the format of LIBSVM.
-
-A file ``checksums.txt`` in the folder, in the format of ``sha256sum``, is respected where it is
-there. With a prefix, ``sklearn:iris`` is a set that comes with scikit-learn, and ``openml:NAME``,
-``openml:NAME@VERSION`` or ``openml:NUMBER`` one of OpenML.
+In: the name of a data set. A plain one stands for a file of that name in a folder, of any form that
+`evotree.tables.readers` knows; the endings are looked for in the order of its `ENDINGS`. The target
+of a CSV is its last column, called ``target``; of an ARFF file the attribute called ``class`` or
+``target``, or the last. A file ``checksums.txt`` in the folder, in the format of ``sha256sum``, is
+respected where it is there. With a prefix, ``sklearn:iris`` is a set that comes with scikit-learn,
+and ``openml:NAME``, ``openml:NAME@VERSION`` or ``openml:NUMBER`` one of OpenML.
 
 Out: features as a pandas DataFrame, whose categorical columns keep their strings, and the target as
-a numpy array; `make_preprocessor` makes numbers of the features. Only ``openml:`` uses the network
-and writes: its cache.
+a numpy array; `evotree.tables.columns` makes numbers of the features. Only ``openml:`` uses the
+network and writes: its cache.
 """
 
 from __future__ import annotations
 
 import difflib
 import hashlib
-import itertools
 import os
-import warnings
-import zlib
-from collections import Counter
-from collections.abc import Callable, Sequence
+import re
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+from urllib.error import URLError
 
+import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
-from sklearn.base import BaseEstimator
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn import datasets
 
-from evotree.experiments.array_files import read_npz
-from evotree.experiments.readers import (
-    BUNDLED,
-    fetch_from_openml,
-    load_bundled,
-    read_arff,
-    read_libsvm,
-)
-from evotree.experiments.unpacking import open_unpacked
+from evotree.tables.readers import ENDINGS, TARGET, read_table
 
-__all__ = ["OFFICIAL_TRAIN_ROWS", "LoadedData", "load", "make_preprocessor", "read_csv"]
+__all__ = ["OFFICIAL_TRAIN_ROWS", "LoadedData", "load"]
 
 #: Number of leading rows that form the training part, for data sets with an official split.
 OFFICIAL_TRAIN_ROWS = MappingProxyType(
@@ -70,22 +51,12 @@ OFFICIAL_TRAIN_ROWS = MappingProxyType(
     }
 )
 
-_READERS: dict[str, Callable[[Path], tuple[pd.DataFrame, NDArray]]] = {
-    ".npz": read_npz,
-    ".arff": read_arff,
-    ".arff.gz": read_arff,
-    **{
-        ending + packed: read_libsvm
-        for ending in (".libsvm", ".svm", ".txt")
-        for packed in ("", ".gz", ".bz2")
-    },
-}
-_SUFFIXES = (".csv.gz", ".csv", *_READERS)
+#: The data sets that come with scikit-learn.
+BUNDLED = ("iris", "digits", "breast_cancer", "wine", "diabetes")
 _BUNDLED, _OPENML = "sklearn:", "openml:"
+# The characters of OpenML's names; the rest has a meaning in addresses.
+_OPENML_NAME = re.compile(r"(?P<name>[\w.,()+'-]+)(?:@(?P<version>[1-9][0-9]*))?", re.ASCII)
 _CHECKSUMS = "checksums.txt"
-_TARGET = "target"
-# So many characters of a file are shown in a message.
-_SHOWN = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +111,6 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> LoadedDa
         If the name is not a plain name or a plain name has no folder, scikit-learn or OpenML has no
         such set, the checksum does not match, the file cannot be read, the last column of a CSV is
         not ``target``, a target is missing, or there are too few rows for the official split.
-    MemoryError
-        If an array, an ARFF file or a sparse set would, dense, take more than half of the machine's
-        memory, or the text of a file more than an eighth.
 
     Examples
     --------
@@ -150,9 +118,9 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> LoadedDa
     (150, 4)
     """
     if name.startswith(_BUNDLED):
-        source, (X, y) = name, load_bundled(name.removeprefix(_BUNDLED))
+        source, (X, y) = name, _load_bundled(name.removeprefix(_BUNDLED))
     elif name.startswith(_OPENML):
-        source, (X, y) = name, fetch_from_openml(name.removeprefix(_OPENML), data_home)
+        source, (X, y) = name, _fetch_from_openml(name.removeprefix(_OPENML), data_home)
     else:
         path = _find(name, data_home)
         _verify_checksum(path)
@@ -171,125 +139,75 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> LoadedDa
     return LoadedData(name=name, X=X, y=y, n_train=n_train)
 
 
-def read_csv(
-    path: str | os.PathLike[str], na_values: Sequence[str] = ("", "NA", "NaN", "nan")
-) -> pd.DataFrame:
-    """Read a table of comma-separated values with a header row.
-
-    A column is numeric where all its cells are numbers or missing; a wholly missing column counts
-    as numeric. Every other column keeps its strings, truth values included.
-
-    Parameters
-    ----------
-    path : path-like
-        File in UTF-8; compressed by gzip where the name ends in ``.gz``.
-    na_values : sequence of str
-        Cells that stand for a missing value; every other cell is taken as it is.
-
-    Returns
-    -------
-    DataFrame of shape (n_rows, n_columns)
-        Numeric columns and object columns of strings; missing values are NaN. At least one row.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If the path is a folder, or the file is empty, has no data rows, is not text in UTF-8, is
-        damaged, has rows longer than the header, is not separated by commas, or has two columns of
-        one name.
-    MemoryError
-        If the text takes more than an eighth of the machine's memory.
-    """
-    path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"no such file: {path}")
-    if not path.is_file():
-        raise ValueError(f"{path} is not a file; the path of a CSV file is needed")
-    names: list[str] = []
-    try:
-        names = _parse(path, na_values=(), header=None, nrows=1, dtype=str).iloc[0].tolist()
-        _check_names(path, names)
-        table = _parse(path, na_values)
-        # Strings such as "true" are labels like any other; pandas would respell them.
-        truth = [c for c in table if is_bool_dtype(table[c]) or _holds_truth(table[c])]
-        if truth:
-            text = _parse(path, na_values, dtype=dict.fromkeys(truth, str))
-            table = table.assign(**{c: text[c] for c in truth})
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not text in UTF-8: {error}") from error
-    except (EOFError, zlib.error, OSError) as error:
-        raise ValueError(f"{path} cannot be read; is it damaged or not gzip? {error}") from error
-    except pd.errors.EmptyDataError as error:
-        raise ValueError(f"{path} is empty; a header row and data rows are needed") from error
-    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-        header = f"the header's {len(names)} columns" if names else "the same columns"
-        raise ValueError(
-            f"{path} is not a table with {header} in every row: {str(error)[:_SHOWN]}"
-        ) from error
-    if table.empty:
-        raise ValueError(f"{path} has a header but no data rows")
-    strings = [c for c in table if not is_numeric_dtype(table[c])]
-    return table.astype(dict.fromkeys(strings, object))
-
-
-def make_preprocessor(X: pd.DataFrame) -> ColumnTransformer:
-    """Make an unfitted transformer of a table's features to finite numbers.
-
-    Numeric columns (truth values count as such): missing values are replaced by the mean, in a
-    wholly missing column by 0. All other columns: missing values are replaced by the most frequent
-    category, then every category becomes a column of 0 and 1; a category that was not there at
-    fitting gives zeros only. The order of the columns is kept: consecutive columns of one kind
-    share a step.
-
-    Fit it on training rows only, so that means and categories know nothing of the test rows.
-
-    Parameters
-    ----------
-    X : DataFrame of shape (n_samples, n_features)
-        The features; only names and types of the columns are read.
-
-    Returns
-    -------
-    ColumnTransformer
-        Transforms a DataFrame with these columns to a dense ndarray of shape (n_samples,
-        n_outputs), float64. Its ``get_feature_names_out`` gives a numeric column's own name and
-        ``column_category`` for a category.
-
-    Raises
-    ------
-    ValueError
-        If X is not a DataFrame, has no columns, or has two columns of one name.
-
-    Examples
-    --------
-    >>> X = pd.DataFrame({"size": [1.0, None, 3.0], "colour": ["red", "blue", "red"]})
-    >>> make_preprocessor(X).fit_transform(X)
-    array([[1., 0., 1.],
-           [2., 1., 0.],
-           [3., 0., 1.]])
-    """
-    if not isinstance(X, pd.DataFrame):
-        raise ValueError(f"X must be a pandas DataFrame, but it is a {type(X).__name__}")
-    if X.shape[1] == 0:
-        raise ValueError("X must have at least one column")
-    if not X.columns.is_unique:
-        repeated = sorted(set(X.columns[X.columns.duplicated()].astype(str)))
-        raise ValueError(f"X must have distinct column names; repeated: {', '.join(repeated)}")
-    steps: list[tuple[str, BaseEstimator, list]] = []
-    kinds = ((column, is_numeric_dtype(X[column])) for column in X)
-    for numeric, run in itertools.groupby(kinds, key=lambda pair: pair[1]):
-        columns = [column for column, _ in run]
-        if numeric:
-            step = SimpleImputer(strategy="mean", keep_empty_features=True)
-        else:
-            step = make_pipeline(
-                SimpleImputer(strategy="most_frequent", keep_empty_features=True),
-                OneHotEncoder(handle_unknown="ignore", sparse_output=False),
+def _read(path: Path) -> tuple[pd.DataFrame, NDArray]:
+    """Read features and target from a file of any form."""
+    # Only an empty cell is missing: "NA" may well be a category.
+    table = read_table(path, na_values=("",))
+    target = str(table.columns[-1])
+    if path.name.endswith((".arff", ".arff.gz")):
+        named = [name for name in table if name.lower() in ("class", TARGET)]
+        if target not in named and named:
+            target = named[0]
+        if len(named) > 1 and target != table.columns[-1]:
+            raise ValueError(
+                f"{path}: the target may be any of {', '.join(named)}; one alone must be called "
+                "so, or it must be the last attribute"
             )
-        steps.append((f"{'numeric' if numeric else 'categorical'}_{len(steps)}", step, columns))
-    return ColumnTransformer(steps, sparse_threshold=0.0, verbose_feature_names_out=False)
+    elif target != TARGET:
+        raise ValueError(f"{path}: the last column must be '{TARGET}', but it is {target[:200]!r}")
+    return table.drop(columns=target), table[target].to_numpy()
+
+
+def _load_bundled(name: str) -> tuple[pd.DataFrame, NDArray]:
+    """Load a data set that comes with scikit-learn."""
+    if name not in BUNDLED:
+        raise ValueError(
+            f"scikit-learn has no bundled data set {name!r}; there are {', '.join(BUNDLED)}"
+        )
+    X, y = getattr(datasets, f"load_{name}")(return_X_y=True, as_frame=True)
+    return X, y.to_numpy()
+
+
+def _fetch_from_openml(
+    name: str, data_home: str | os.PathLike[str] | None
+) -> tuple[pd.DataFrame, NDArray]:
+    """Load a data set of OpenML from the network, or from the cache if it was loaded before.
+
+    J. Vanschoren, J. N. van Rijn, B. Bischl, L. Torgo: OpenML: Networked Science in Machine
+    Learning. SIGKDD Explorations 15(2), 2013, 49-60.
+    """
+    parts = _OPENML_NAME.fullmatch(name)
+    if parts is None:
+        raise ValueError(f"OpenML needs NAME, NAME@VERSION or a number, but got {name!r}")
+    stem, version, source = parts["name"], parts["version"], f"data set {name!r} of OpenML"
+    if stem.isdigit() and version is None:
+        wanted: dict[str, Any] = {"data_id": int(stem)}
+    else:
+        wanted = {"name": stem, "version": "active" if version is None else int(version)}
+    try:
+        # The faster parser fails where the values of a nominal attribute are numbers.
+        bunch = datasets.fetch_openml(
+            **wanted, data_home=data_home, parser="liac-arff", as_frame=True
+        )
+    except (URLError, HTTPException, ConnectionError, TimeoutError) as error:
+        raise ConnectionError(
+            f"{source} is not in the folder 'openml' of "
+            f"{str(datasets.get_data_home(data_home))!r}, and a network is needed to fetch it: "
+            f"{error}"
+        ) from error
+    except Exception as error:  # the parser has errors of its own
+        raise ValueError(f"{source} cannot be loaded: {str(error)[:200]}") from error
+    if len(bunch.target_names) != 1:
+        raise ValueError(f"{source} must have one target, but has {bunch.target_names or 'none'}")
+    return bunch.data.apply(_plain_column), _plain_column(bunch.target).to_numpy()
+
+
+def _plain_column(column: pd.Series) -> pd.Series:
+    """Return a column of pandas' own types as numbers, or as strings and NaN."""
+    if is_numeric_dtype(column) and not is_bool_dtype(column):
+        return column if isinstance(column.dtype, np.dtype) else column.astype(np.float64)
+    text = column.astype(object).map(str, na_action="ignore").astype(object)
+    return text.where(text.notna(), np.nan)
 
 
 def _find(name: str, data_home: str | os.PathLike[str] | None) -> Path:
@@ -306,7 +224,7 @@ def _find(name: str, data_home: str | os.PathLike[str] | None) -> Path:
         raise FileNotFoundError(
             f"data_home={str(folder)!r} is not a folder; the data set {name!r} should be in it"
         )
-    wanted = [name + suffix for suffix in _SUFFIXES]
+    wanted = [name + suffix for suffix in ENDINGS]
     for file_name in wanted:
         if (folder / file_name).is_file() and file_name != _CHECKSUMS:
             return folder / file_name
@@ -325,25 +243,10 @@ def _find(name: str, data_home: str | os.PathLike[str] | None) -> Path:
 
 def _stem(file_name: str) -> str:
     """Return the name of the data set in a file; empty if the file holds none."""
-    for suffix in _SUFFIXES:
+    for suffix in ENDINGS:
         if file_name.endswith(suffix):
             return file_name.removesuffix(suffix)
     return ""
-
-
-def _read(path: Path) -> tuple[pd.DataFrame, NDArray]:
-    """Read features and target from a file of any of the forms."""
-    for suffix, reader in _READERS.items():
-        if path.name.endswith(suffix):
-            return reader(path)
-    # Only an empty cell is missing: "NA" may well be a category.
-    table = read_csv(path, na_values=("",))
-    if table.columns[-1] != _TARGET:
-        raise ValueError(
-            f"{path}: the last column must be '{_TARGET}', but it is "
-            f"{str(table.columns[-1])[:_SHOWN]!r}"
-        )
-    return table.iloc[:, :-1], table[_TARGET].to_numpy()
 
 
 def _verify_checksum(path: Path) -> None:
@@ -363,34 +266,3 @@ def _verify_checksum(path: Path) -> None:
                     f"{path}: the sha256 checksum is {actual}, but {listing.name} says "
                     f"{expected[:64]}; fetch the file again or correct its line"
                 )
-
-
-def _parse(path: Path, na_values: Sequence[str], **options: Any) -> pd.DataFrame:
-    """Parse a CSV with pandas; rows longer than the header raise a ParserWarning."""
-    with warnings.catch_warnings(), open_unpacked(path) as file:
-        warnings.simplefilter("error", pd.errors.ParserWarning)
-        return pd.read_csv(
-            file,
-            encoding="utf-8",
-            keep_default_na=False,
-            na_values=list(na_values),
-            # Types are inferred from whole columns; the first column is never taken for row names.
-            low_memory=False,
-            index_col=False,
-            **options,
-        )
-
-
-def _check_names(path: Path, names: list[str]) -> None:
-    """Raise for a header that repeats a name or is not separated by commas."""
-    repeated = sorted(repr(name) for name, count in Counter(names).items() if count > 1)
-    if repeated:
-        some = ", ".join(repeated[:10])[:_SHOWN]
-        raise ValueError(f"{path}: column names must be distinct; repeated: {some}")
-    if len(names) == 1 and any(separator in names[0] for separator in ";\t|"):
-        raise ValueError(f"{path} must be separated by commas; its header is {names[0][:_SHOWN]!r}")
-
-
-def _holds_truth(column: pd.Series) -> bool:
-    """Tell whether pandas made truth values of some cells of an object column."""
-    return column.dtype == object and any(isinstance(value, bool) for value in column)

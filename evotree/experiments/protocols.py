@@ -14,8 +14,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.model_selection import StratifiedKFold
 
 from evotree.estimators import ObliqueTreeClassifier
-from evotree.experiments.datasets import LoadedData, load, make_preprocessor
+from evotree.experiments.datasets import LoadedData, load
 from evotree.experiments.problems import make_problem
+from evotree.tables.columns import encode, fit_columns
 
 OFFICIAL = -1
 """The number of the fold that stands for a data set's official split."""
@@ -93,9 +94,9 @@ def take_rows(X: pd.DataFrame, y: np.ndarray, train: np.ndarray, test: np.ndarra
     Parts
         The two parts.
     """
-    preprocessor = make_preprocessor(X)
-    X_train = preprocessor.fit_transform(X.iloc[train])
-    return Parts(X_train, y[train], preprocessor.transform(X.iloc[test]), y[test])
+    columns = fit_columns(X.iloc[train])
+    parts = encode(columns, X.iloc[train]), encode(columns, X.iloc[test])
+    return Parts(parts[0], y[train], parts[1], y[test])
 
 
 def take_fold(data: LoadedData, n_splits: int, run: int, fold: int) -> Parts:

@@ -1,7 +1,7 @@
 """A tree over the columns of a table in another form: what a model file is exported as.
 
 A model reads a table's columns, the tree numbers that are made of them: a missing number becomes
-the mean, a category one number for each known category.
+the mean, a level of a category a number of its own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from evotree.export.named import named_tree
 from evotree.export.source import c_source, python_source
 from evotree.export.sql import sql_expression, sql_name, sql_number, sql_text
 from evotree.export.text import export_rules
-from evotree.tables.columns import CategoricalColumn, Column
+from evotree.tables.columns import MISSING, Column, NumericColumn
 from evotree.tree import ObliqueTree
 
 
@@ -25,7 +25,6 @@ def export_for_table(
     tree: ObliqueTree,
     columns: Sequence[Column],
     class_names: Sequence[Any] | np.ndarray,
-    spreads: Sequence[float] | None = None,
 ) -> str:
     """Return a tree over the columns of a table as rules, a drawing or code.
 
@@ -44,9 +43,6 @@ def export_for_table(
         The columns, in the order of the features.
     class_names : sequence
         One label for each class.
-    spreads : sequence of float, optional
-        A standard deviation for each feature, by which the terms of rules and drawings are ordered;
-        by default those that the tree carries.
 
     Returns
     -------
@@ -61,9 +57,9 @@ def export_for_table(
     features = [name for column in columns for name in column.feature_names]
     named = named_tree(tree, features, class_names)
     if to == "rules":
-        return export_rules(tree, features, class_names, spreads=spreads)
+        return export_rules(tree, features, class_names)
     if to == "dot":
-        return export_graphviz(tree, features, class_names, spreads=spreads)
+        return export_graphviz(tree, features, class_names)
     if to == "python":
         return python_source(named, "predict", _notes(columns))
     if to == "c":
@@ -77,12 +73,12 @@ def _notes(columns: Sequence[Column]) -> list[str]:
     """Say on a line for each feature how it is made."""
     notes: list[str] = []
     for column in columns:
-        if isinstance(column, CategoricalColumn):
-            for category in column.categories:
-                missing = ", or is missing" if category == column.fill else ""
-                notes.append(f"1 where {column.name!r} is {category!r}{missing}; else 0")
-        else:
+        if isinstance(column, NumericColumn):
             notes.append(f"{column.name!r}, or {column.mean!r} where that is missing")
+        else:
+            for level in column.levels:
+                missing = " or missing" if level == MISSING else ""
+                notes.append(f"1 where {column.name!r} is {level!r}{missing}; else 0")
     return notes
 
 
@@ -91,12 +87,12 @@ def _operands(columns: Sequence[Column]) -> list[str]:
     operands: list[str] = []
     for column in columns:
         name = sql_name(column.name)
-        if isinstance(column, CategoricalColumn):
-            for category in column.categories:
-                # COALESCE would be shorter, but take the column's type from the comparison.
-                missing = f" OR {name} IS NULL" if category == column.fill else ""
-                test = f"{name} = {sql_text(category)}{missing}"
-                operands.append(f"CASE WHEN {test} THEN 1.0e0 ELSE 0.0e0 END")
-        else:
+        if isinstance(column, NumericColumn):
             operands.append(f"COALESCE({name}, {sql_number(column.mean)})")
+        else:
+            for level in column.levels:
+                # COALESCE would be shorter, but take the column's type from the comparison.
+                missing = f" OR {name} IS NULL" if level == MISSING else ""
+                equal = f"{name} = {sql_text(level)}{missing}"
+                operands.append(f"CASE WHEN {equal} THEN 1.0e0 ELSE 0.0e0 END")
     return operands

@@ -115,7 +115,7 @@ def _stack(ax: Axes, right: Axes) -> None:
         high, low = high + margin, low - (0.0 if is_size else margin)
         height = (high - low) / (top - bottom)
         start = low - bottom * height
-        ticks = MaxNLocator(4 if is_size else 6, integer=is_size).tick_values(low, high)
+        ticks = np.asarray(MaxNLocator(4 if is_size else 6, integer=is_size).tick_values(low, high))
         side.set_yticks(ticks[(ticks >= low) & (ticks <= high)])
         side.set_ylim(start, start + height)
         side.yaxis.label.set_y((bottom + top) / 2)

@@ -1,94 +1,50 @@
-"""The columns of a table as numbers: a fitted transformer's knowledge, and its re-application.
+"""How the columns of a table become features, and the same columns of a later table the same ones.
 
-In: a fitted `sklearn.compose.ColumnTransformer` of imputers and one-hot encoders. Out: plain
-descriptions of its columns, which make the same numbers of a table as the transformer does, without
-scikit-learn: a model file outlives the version that a pickle is bound to.
-
-Categories are compared by how they are written: a column of codes reads as text where one row has a
-letter in it, and as numbers where none has.
+A column of numbers is one feature, its missing cells being the mean. Of another column every level
+is a feature of 0 and 1, and so are its missing cells, where there are some; two levels make one
+feature. Levels are compared by how they are written: a column of codes reads as text where one row
+has a letter in it, and as numbers where none has.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_bool_dtype, is_numeric_dtype
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder
+from pandas.api.types import is_numeric_dtype
 
 __all__ = [
+    "MISSING",
     "CategoricalColumn",
     "Column",
     "NumericColumn",
-    "describe_columns",
     "encode",
+    "fit_columns",
     "numbers_of",
     "quoted",
     "text_of",
 ]
 
-
+#: The level that missing cells of a categorical column have.
+MISSING = "missing"
+# So many characters of a cell are shown in a message.
 _SHOWN = 100
-
-
-def text_of(value: Any) -> str:
-    """Return a value as a table shows it: a whole number without a decimal point."""
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        value = int(value)
-    return str(value)
-
-
-def quoted(value: Any) -> str:
-    """Return a cell as messages show it: text in quotation marks, a number without.
-
-    Of a long one the beginning.
-    """
-    shown = repr(value) if isinstance(value, str) else text_of(value)
-    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
-
-
-def numbers_of(series: pd.Series) -> pd.Series:
-    """Return the numbers that cells are or spell, NaN for all else.
-
-    Parameters
-    ----------
-    series : Series of shape (n_rows,)
-        Numbers and texts.
-
-    Returns
-    -------
-    Series of shape (n_rows,)
-        Numbers; a whole number beyond the range of floats is infinite.
-    """
-    numbers = pd.to_numeric(series, errors="coerce")
-    # Whole numbers of more than 64 bits stay Python's own.
-    return numbers.map(_as_float) if numbers.dtype == object else numbers
-
-
-def _as_float(value: Any) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
 
 
 @dataclass(frozen=True)
 class NumericColumn:
-    """A column of numbers that is one feature.
+    """A column of numbers, which is one feature.
 
     Attributes
     ----------
     name : str
         Name of the column.
     mean : float
-        Stands for a missing value.
+        Stands for a missing number.
     """
 
     name: str
@@ -99,109 +55,99 @@ class NumericColumn:
         """Names of the features that the column makes."""
         return (self.name,)
 
-    def describe(self) -> dict[str, Any]:
-        """Return the column as plain data."""
-        return {"name": self.name, "kind": "numeric", "mean": self.mean}
-
-    def encode(self, series: pd.Series) -> np.ndarray:
-        """Return the feature of a column's cells, of shape (n_rows, 1).
-
-        Parameters
-        ----------
-        series : Series of shape (n_rows,)
-            Numbers; missing values become the mean.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, 1), float64
-            Finite numbers.
-
-        Raises
-        ------
-        ValueError
-            If a cell is text or infinite.
-        """
-        if is_numeric_dtype(series) or is_bool_dtype(series):
-            numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
-        else:
-            series = series.astype(object)
-            converted = numbers_of(series)
-            _refuse(series, converted.isna() & series.notna(), self.name, "no number")
-            numbers = converted.to_numpy(dtype=np.float64, na_value=np.nan)
-        _refuse(series, np.isinf(numbers), self.name, "not a finite number")
-        return np.where(np.isnan(numbers), self.mean, numbers)[:, np.newaxis]
-
 
 @dataclass(frozen=True)
 class CategoricalColumn:
-    """A column of words that is one feature of 0 and 1 for each category.
+    """A column of levels, each of which is a feature that is 1 in the rows of that level.
 
     Attributes
     ----------
     name : str
         Name of the column.
-    fill : str
-        The category that stands for a missing value.
-    categories : tuple of str
-        The known categories, as they are written. A cell of another one makes zeros only.
+    levels : tuple of str
+        The levels that are features, as they are written. Any other cell makes zeros only: that of
+        an unknown level, and that of the most frequent one where there are two.
     """
 
     name: str
-    fill: str
-    categories: tuple[str, ...]
+    levels: tuple[str, ...]
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features that the column makes."""
-        return tuple(f"{self.name}={category}" for category in self.categories)
-
-    def describe(self) -> dict[str, Any]:
-        """Return the column as plain data."""
-        return {
-            "name": self.name,
-            "kind": "categorical",
-            "fill": self.fill,
-            "categories": list(self.categories),
-        }
-
-    def encode(self, series: pd.Series) -> np.ndarray:
-        """Return the features of a column's cells, of shape (n_rows, n_categories).
-
-        Parameters
-        ----------
-        series : Series of shape (n_rows,)
-            Words, numbers or truth values.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_categories), float64
-            At most one 1 in a row.
-        """
-        values = series.to_numpy(dtype=object)
-        missing = series.isna().to_numpy()
-        texts = [
-            self.fill if gone else text_of(value)
-            for value, gone in zip(values, missing, strict=True)
-        ]
-        codes = pd.Index(self.categories, dtype=object).get_indexer(np.array(texts, dtype=object))
-        features = np.zeros((len(texts), len(self.categories)))
-        known = np.flatnonzero(codes >= 0)
-        features[known, codes[known]] = 1.0
-        return features
+        return tuple(f"{self.name}={level}" for level in self.levels)
 
 
 Column: TypeAlias = NumericColumn | CategoricalColumn
 
 
-def _refuse(series: pd.Series, bad: Any, name: str, what: str) -> None:
-    """Raise for the first bad cell of a column, counting data rows from 1."""
-    places = np.flatnonzero(np.asarray(bad))
-    if places.size:
-        cell = quoted(series.iloc[places[0]])
-        raise ValueError(
-            f"column {name!r}: {cell} in data row {places[0] + 1} is {what}; a missing value is an "
-            "empty cell."
-        )
+def text_of(value: Any) -> str:
+    """Return a value as a table shows it: a whole number without a decimal point."""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        value = int(value)
+    return str(value)
+
+
+def quoted(value: Any) -> str:
+    """Return a cell as messages show it: text in quotation marks, of a long one the beginning."""
+    shown = repr(value) if isinstance(value, str) else text_of(value)
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+
+
+def numbers_of(series: pd.Series) -> pd.Series:
+    """Return the numbers that cells are or spell as float64, NaN for all else."""
+    # Whole numbers of more than 64 bits are beyond pandas as numbers, but not as text.
+    texts = series.where(series.isna(), series.astype(str))
+    return pd.to_numeric(texts, errors="coerce").astype(np.float64)
+
+
+def fit_columns(frame: pd.DataFrame) -> tuple[Column, ...]:
+    """Return how the columns of a table become features.
+
+    Fit them on training rows only, so that means and levels know nothing of the test rows.
+
+    Parameters
+    ----------
+    frame : DataFrame of shape (n_rows, n_columns)
+        Columns of numbers or truth values are numeric, all others categorical.
+
+    Returns
+    -------
+    tuple of NumericColumn or CategoricalColumn
+        In the order of the table, without categorical columns of one level. Where a column has at
+        most two levels besides missing cells, the most frequent one makes no feature.
+
+    Raises
+    ------
+    ValueError
+        If `frame` is no DataFrame, has two columns of one name or infinite numbers, or no column
+        that makes a feature.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"size": [1.0, None, 3.0], "sex": ["m", "f", "m"]})
+    >>> columns = fit_columns(table)
+    >>> encode(columns, table)
+    array([[1., 0.],
+           [2., 1.],
+           [3., 0.]])
+    """
+    if not isinstance(frame, pd.DataFrame):
+        raise ValueError(f"frame is a {type(frame).__name__}: allowed is a pandas DataFrame.")
+    if not frame.columns.is_unique:
+        repeated = sorted(set(map(str, frame.columns[frame.columns.duplicated()])))
+        raise ValueError(f"frame has columns of one name: {', '.join(repeated)}.")
+    numeric = [is_numeric_dtype(dtype) for dtype in frame.dtypes]
+    means = iter(_means(_numbers(frame, frame.columns[numeric])))
+    columns: list[Column] = []
+    for name, is_number in zip(frame.columns, numeric, strict=True):
+        if is_number:
+            columns.append(NumericColumn(str(name), float(next(means))))
+        elif levels := _shown_levels(frame[name]):
+            columns.append(CategoricalColumn(str(name), levels))
+    if not columns:
+        raise ValueError("no column of the table makes a feature: each has one level.")
+    return tuple(columns)
 
 
 def encode(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarray:
@@ -224,80 +170,76 @@ def encode(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarray:
     ValueError
         If columns are not there or there twice, or hold text or infinity where numbers belong.
     """
-    counts = frame.columns.value_counts()
-    absent = [column.name for column in columns if column.name not in counts.index]
+    frame = frame.set_axis(frame.columns.map(str), axis=1)
+    present = set(frame.columns)
+    absent = [column.name for column in columns if column.name not in present]
     if absent:
         names = ", ".join(map(repr, absent[:10])) + (", ..." if len(absent) > 10 else "")
         raise ValueError(
             f"the data lack {len(absent)} of the {len(columns)} columns that the model needs: "
             f"{names}."
         )
-    repeated = [column.name for column in columns if counts[column.name] > 1]
-    if repeated:
-        raise ValueError(f"the data have the column {repeated[0]!r} more than once.")
-    return np.ascontiguousarray(
-        np.hstack([column.encode(frame[column.name]) for column in columns])
-    )
-
-
-def describe_columns(transformer: ColumnTransformer) -> tuple[Column, ...]:
-    """Return the columns of a fitted transformer, in the order of its output.
-
-    Parameters
-    ----------
-    transformer : sklearn.compose.ColumnTransformer
-        Fitted on a DataFrame. Each of its steps is a `SimpleImputer` for numbers, or a pipeline of
-        a `SimpleImputer` and a `OneHotEncoder` that ignores unknown categories.
-
-    Returns
-    -------
-    tuple of NumericColumn or CategoricalColumn
-        `encode` makes of them what the transformer makes.
-
-    Raises
-    ------
-    ValueError
-        If a step is of another kind.
-    """
-    columns: list[Column] = []
-    for name, fitted, names in transformer.transformers_:
-        if fitted == "drop" or len(names) == 0:
-            continue
-        steps = [s for _, s in fitted.steps] if isinstance(fitted, Pipeline) else [fitted]
-        kinds = [type(step) for step in steps]
-        if kinds not in ([SimpleImputer], [SimpleImputer, OneHotEncoder]) or steps[0].add_indicator:
-            raise ValueError(
-                f"step {name!r} is made of {', '.join(kind.__name__ for kind in kinds)}: allowed "
-                "are a SimpleImputer without indicator, and a OneHotEncoder after it."
-            )
-        fills = dict(zip(map(str, names), steps[0].statistics_, strict=True))
-        # The imputer leaves out wholly missing columns unless it is told to keep them.
-        kept = [n for n, fill in fills.items() if steps[0].keep_empty_features or fill == fill]
-        if len(steps) == 1:
-            columns += [NumericColumn(n, float(fills[n])) for n in kept]
+    repeated = set(frame.columns[frame.columns.duplicated()])
+    for column in columns if repeated else ():
+        if column.name in repeated:
+            raise ValueError(f"the data have the column {column.name!r} more than once.")
+    parts = []
+    for is_number, group in groupby(columns, lambda column: isinstance(column, NumericColumn)):
+        run: list[Any] = list(group)
+        if is_number:
+            numbers = _numbers(frame, [column.name for column in run])
+            parts.append(np.where(np.isnan(numbers), [column.mean for column in run], numbers))
         else:
-            columns += _one_hot_columns(steps[1], kept, fills)
-    return tuple(columns)
+            parts += [
+                (_levels(frame[column.name])[:, np.newaxis] == np.array(column.levels, object))
+                for column in run
+            ]
+    return np.ascontiguousarray(np.hstack(parts), dtype=np.float64)
 
 
-def _one_hot_columns(
-    encoder: OneHotEncoder, names: list[str], fills: dict[str, Any]
-) -> list[CategoricalColumn]:
-    """Return the columns of a fitted encoder; a category that it drops makes no feature."""
-    infrequent = getattr(encoder, "_infrequent_enabled", False)
-    if encoder.handle_unknown != "ignore" or infrequent:
+def _numbers(frame: pd.DataFrame, names: Sequence[str] | pd.Index) -> np.ndarray:
+    """Return columns of numbers, NaN where they are missing, and refuse text and infinity."""
+    block = frame[list(names)]
+    if block.shape[1] == 0:
+        return np.empty((len(frame), 0))
+    try:
+        numbers = block.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (ValueError, TypeError, OverflowError):
+        numbers = np.column_stack([numbers_of(block[name]) for name in names])
+    bad = ~np.isfinite(numbers) & block.notna().to_numpy()
+    if bad.any():
+        column = int(bad.any(axis=0).argmax())
+        row = int(bad[:, column].argmax())
+        what = "no number" if np.isnan(numbers[row, column]) else "not a finite number"
         raise ValueError(
-            f"handle_unknown={encoder.handle_unknown!r}: allowed is a OneHotEncoder with 'ignore' "
-            "and without infrequent categories."
+            f"column {str(names[column])!r}: {quoted(block.iloc[row, column])} in data row "
+            f"{row + 1} is {what}; a missing value is an empty cell."
         )
-    dropped = encoder.drop_idx_ if encoder.drop_idx_ is not None else [None] * len(names)
-    columns = []
-    for name, categories, drop in zip(names, encoder.categories_, dropped, strict=True):
-        if any(value is None for value in categories):
-            raise ValueError(f"column {name!r} has None as a category: a missing value is NaN.")
-        texts = tuple(text_of(value) for at, value in enumerate(categories) if at != drop)
-        if len(set(texts)) < len(texts):
-            raise ValueError(f"column {name!r} has categories that are written alike.")
-        if texts:
-            columns.append(CategoricalColumn(name, text_of(fills[name]), texts))
-    return columns
+    return numbers
+
+
+def _means(numbers: np.ndarray) -> np.ndarray:
+    """Return the means of columns, 0 where all is missing."""
+    known = ~np.isnan(numbers)
+    n_known = np.maximum(known.sum(axis=0), 1)
+    filled = np.where(known, numbers, 0.0)
+    with np.errstate(over="ignore"):
+        means = filled.sum(axis=0) / n_known
+    # Numbers that overflow in the sum do not, divided first.
+    return means if np.isfinite(means).all() else (filled / n_known).sum(axis=0)
+
+
+def _levels(series: pd.Series) -> np.ndarray:
+    """Return the level of each cell, as it is written."""
+    codes, known = pd.factorize(series)
+    # The code of missing cells is -1, the place of the last level.
+    return np.array([*map(text_of, known), MISSING], dtype=object)[codes]
+
+
+def _shown_levels(series: pd.Series) -> tuple[str, ...]:
+    """Return the levels of a column that are features, the missing cells last."""
+    levels, counts = np.unique(_levels(series), return_counts=True)
+    shown = sorted(levels, key=lambda level: (level == MISSING, level))
+    if len(set(shown) - {MISSING}) <= 2:
+        shown.remove(levels[counts.argmax()])
+    return tuple(shown)

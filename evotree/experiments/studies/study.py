@@ -21,7 +21,6 @@ import pandas as pd
 from tqdm import tqdm
 
 from evotree.experiments.runner import DONE, Outcome, Workers, attempt, run_tasks
-from evotree.experiments.unpacking import open_unpacked
 
 Task = tuple[Any, ...]
 CURVE = "curve"
@@ -106,7 +105,7 @@ def read_rows(path: Path, columns: Sequence[str] = (), max_rows: int | None = No
         If it is no table, lacks columns, has one twice, or ends within a row.
     """
     try:
-        with open_unpacked(path) as file, warnings.catch_warnings():
+        with path.open("rb") as file, warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             # Types are inferred from whole columns; the first column is never taken for row names.
             rows = pd.read_csv(file, index_col=False, low_memory=False, nrows=max_rows)

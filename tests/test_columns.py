@@ -1,0 +1,141 @@
+"""How columns of tables become features."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.impute import SimpleImputer
+
+from evotree.tables.columns import (
+    MISSING,
+    CategoricalColumn,
+    NumericColumn,
+    encode,
+    fit_columns,
+    text_of,
+)
+
+TRAINING = pd.DataFrame(
+    {
+        "size": [0.1, np.nan, 0.7, 1e9],
+        "count": [1, 2, 3, 5],
+        "nothing": [np.nan] * 4,
+        "colour": pd.Series(["red", "blue", "green", "red"], dtype=object),
+        "code": pd.Series(["1", "x", "1", np.nan], dtype=object),
+        "flag": [True, False, True, True],
+        "same": ["a"] * 4,
+    }
+)
+
+
+def names_of(frame: pd.DataFrame) -> list[str]:
+    return [name for column in fit_columns(frame) for name in column.feature_names]
+
+
+def test_the_order_of_columns_is_kept_and_features_are_named() -> None:
+    colours = ["colour=blue", "colour=green", "colour=red"]
+    expected = ["size", "count", "nothing", *colours, "code=x", "code=missing", "flag"]
+    assert names_of(TRAINING) == expected
+    features = encode(fit_columns(TRAINING), TRAINING)
+    assert features.dtype == np.float64 and features.flags.c_contiguous
+    np.testing.assert_array_equal(features[:, 3:6], [[0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    np.testing.assert_array_equal(features[:, 6:], [[0, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]])
+
+
+def test_numbers_are_filled_as_scikit_learn_fills_them() -> None:
+    numeric = TRAINING[["size", "count", "nothing"]]
+    later = pd.DataFrame({"count": [7.5, None], "size": [None, -0.0], "nothing": [1.0, None]})
+    imputer = SimpleImputer(keep_empty_features=True).fit(numeric)
+    for frame in (numeric, later[list(numeric)].astype(float)):
+        np.testing.assert_allclose(encode(fit_columns(numeric), frame), imputer.transform(frame))
+
+
+levels = st.sampled_from(["a", "b", "c", "missing"]) | st.none()
+
+
+@given(training=st.lists(levels, min_size=1, max_size=9), later=st.lists(levels | st.just("new")))
+def test_levels_are_told_apart_by_as_few_features_as_it_takes(
+    training: list[str | None], later: list[str | None]
+) -> None:
+    known = {level or MISSING for level in training}
+    frame = pd.DataFrame({"a": pd.Series(training, dtype=object), "b": 0.0})
+    columns = fit_columns(frame)
+    features = encode(columns, frame)[:, :-1]
+    # A level has a feature of its own; of two, and of one with missing cells, one makes none.
+    n_features = len(known) - (len(known - {MISSING}) <= 2)
+    assert features.shape[1] == n_features
+    assert len({tuple(row) for row in features}) == len(known)
+    rows = {level or MISSING: tuple(row) for level, row in zip(training, features, strict=True)}
+    again = encode(columns, pd.DataFrame({"a": pd.Series(later, dtype=object), "b": 0.0}))[:, :-1]
+    for level, row in zip(later, again, strict=True):
+        assert tuple(row) == rows.get(level or MISSING, (0.0,) * n_features)
+
+
+def test_the_most_frequent_of_two_levels_makes_no_feature() -> None:
+    assert names_of(pd.DataFrame({"sex": ["F", "M", "F"]})) == ["sex=M"]
+    assert names_of(pd.DataFrame({"sex": ["F", "M", "M"]})) == ["sex=F"]
+    assert names_of(pd.DataFrame({"sex": ["F", "M", "M", None]})) == ["sex=F", "sex=missing"]
+    assert names_of(pd.DataFrame({"ill": ["no", "yes"]})) == ["ill=yes"]
+    assert names_of(pd.DataFrame({"ill": [None, "yes", None]})) == ["ill=yes"]
+
+
+def test_later_rows_change_nothing() -> None:
+    columns = fit_columns(TRAINING.iloc[:2])
+    whole = encode(columns, TRAINING)
+    np.testing.assert_array_equal(whole[:2], encode(columns, TRAINING.iloc[:2]))
+    assert whole[3, 0] == 1e9 and whole[1, 0] == 0.1
+
+
+def test_a_code_is_known_by_how_it_is_written() -> None:
+    column = CategoricalColumn("code", ("1", "2", "x"))
+    for cells in ([1, 2, 2], [1.0, 2.0, np.nan], ["1", "2", None]):
+        first = encode([column], pd.DataFrame({"code": cells}))
+        assert first[:2].tolist() == [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    assert [text_of(value) for value in (1.0, np.float32(2.0), 0.5, True)] == [
+        "1",
+        "2",
+        "0.5",
+        "True",
+    ]
+
+
+def test_huge_numbers_have_a_mean() -> None:
+    frame = pd.DataFrame({"a": [1.5e308, 1.7e308, np.nan]})
+    np.testing.assert_allclose(encode(fit_columns(frame), frame)[2], 1.6e308)
+
+
+@pytest.mark.parametrize("cell", ["1" * 400, "-" + "1" * 400, "1e999", 10**400, np.inf, "-inf"])
+def test_a_number_beyond_all_floats_is_named(cell: object) -> None:
+    frame = pd.DataFrame({"a": pd.Series([1.0, "2", None, cell], dtype=object)})
+    with pytest.raises(ValueError, match=r"column 'a': .* in data row 4 is not a finite number"):
+        encode([NumericColumn("a", 0.0)], frame)
+
+
+@pytest.mark.parametrize(
+    ("frame", "named"),
+    [
+        (pd.DataFrame({"a": [1.0]}), "lack 1 of the 2 columns.*'b'"),
+        (pd.DataFrame({"a": [1.0, "many"], "b": "x"}), "'a': 'many' in data row 2 is no number"),
+        (pd.DataFrame({"a": [1.0, 2.0, -np.inf], "b": "x"}), "'a': -inf in data row 3"),
+        (pd.DataFrame([[1, 2, "x"]], columns=["a", "a", "b"]), "'a' more than once"),
+    ],
+)
+def test_encode_names_what_is_wrong(frame: pd.DataFrame, named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        encode((NumericColumn("a", 0.5), CategoricalColumn("b", ("x", "y"))), frame)
+
+
+@pytest.mark.parametrize(
+    ("frame", "named"),
+    [
+        (np.zeros((2, 2)), "ndarray"),
+        (pd.DataFrame(index=[0, 1]), "no column"),
+        (pd.DataFrame({"a": ["x", "x"]}), "no column"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "of one name: a"),
+        (pd.DataFrame({"a": [1.0, np.inf]}), "'a': inf in data row 2"),
+    ],
+)
+def test_fit_columns_names_what_is_wrong(frame: pd.DataFrame, named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        fit_columns(frame)

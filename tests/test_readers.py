@@ -1,0 +1,256 @@
+"""Readers of tables: CSV, NumPy's arrays, ARFF and the format of LIBSVM."""
+
+import bz2
+import gzip
+import io
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import dump_svmlight_file, load_iris
+
+from evotree.tables.columns import encode, fit_columns
+from evotree.tables.readers import read_table
+
+in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def read(folder: Path, name: str, content: str | bytes, **options: Any) -> pd.DataFrame:
+    """Write a file, packed as its name says, and read it."""
+    raw = content if isinstance(content, bytes) else content.encode()
+    pack = {".gz": gzip.compress, ".bz2": bz2.compress}.get(Path(name).suffix, bytes)
+    (folder / name).write_bytes(pack(raw))
+    return read_table(folder / name, **options)
+
+
+# ---- CSV -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "table"])
+def test_csv_types(tmp_path: Path, name: str) -> None:
+    table = read(
+        tmp_path,
+        name,
+        "whole,real,text,truth,some_truth,mixed,empty\n"
+        "1,0.1,x,true,TRUE,1,\n2,nan,NA,false,,b,\n3,1e-3,z,true,FALSE,3,NaN\n",
+    )
+    assert table["whole"].tolist() == [1, 2, 3]
+    np.testing.assert_array_equal(table["real"], [0.1, np.nan, 1e-3])
+    assert table["text"].tolist()[::2] == ["x", "z"] and pd.isna(table["text"][1])
+    assert table["truth"].tolist() == ["true", "false", "true"]
+    assert table["some_truth"].tolist()[::2] == ["TRUE", "FALSE"]
+    assert table["mixed"].tolist() == ["1", "b", "3"]
+    assert table["empty"].isna().all() and table["empty"].dtype == np.float64
+    assert all(table[c].dtype == object for c in ("text", "truth", "some_truth", "mixed"))
+
+
+def test_csv_keeps_cells_that_are_not_said_to_be_missing(tmp_path: Path) -> None:
+    table = read(tmp_path, "t.csv", "a,b\nNA,1\n,2\n", na_values=("",))
+    assert table["a"][0] == "NA" and pd.isna(table["a"][1])
+
+
+@in_one_folder
+@given(rows=st.lists(st.tuples(st.floats(), st.integers(-(2**53), 2**53)), min_size=1))
+def test_csv_gives_back_the_numbers_that_pandas_writes(
+    tmp_path: Path, rows: list[tuple[float, int]]
+) -> None:
+    frame = pd.DataFrame(rows, columns=["x", "n"])
+    table = read(tmp_path, "t.csv.gz", frame.to_csv(index=False))
+    np.testing.assert_allclose(table["x"].astype(float), frame["x"], rtol=1e-15)
+    assert table["n"].tolist() == frame["n"].tolist()
+
+
+def test_csv_skips_a_byte_order_mark(tmp_path: Path) -> None:
+    assert list(read(tmp_path, "t.csv", b"\xef\xbb\xbfa,b\n1,2\n")) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "it is empty"),
+        ("\n\n", "it is empty"),
+        ("a,b\n", "no data rows"),
+        (",,a\n1,2,3\n", "distinct; repeated: ''"),
+        ("a,b,a\n1,2,3\n", "distinct; repeated: 'a'"),
+        ("a,b\n1,2\n1,2,3\n", "2 columns"),
+        ("a,b\n1,2,3\n4,5,6\n", "2 columns"),
+        ("a;b\n1;2\n", "separated by commas"),
+        (b"a,b\n\xff\xfe,\x80\n", "utf-8"),
+        ('a,b\n"1,2\n', "2 columns"),
+    ],
+)
+def test_csv_errors(tmp_path: Path, content: str | bytes, message: str) -> None:
+    with pytest.raises(ValueError, match=rf"bad\.csv cannot be read: .*{message}"):
+        read(tmp_path, "bad.csv", content)
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no such file.*none\.csv"):
+        read_table(tmp_path / "none.csv")
+    with pytest.raises(ValueError, match="is not a file"):
+        read_table(tmp_path)
+
+
+def test_damaged_gzip(tmp_path: Path) -> None:
+    path = tmp_path / "bad.csv.gz"
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match=r"bad\.csv\.gz cannot be read: Not a gzipped file"):
+        read_table(path)
+    rows = "\n".join(f"{v:.17f},{v}" for v in np.random.default_rng(0).random(2000))
+    whole = gzip.compress(("a,b\n" + rows).encode())
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=r"bad\.csv\.gz cannot be read: .*ended"):
+        read_table(path)
+
+
+def test_a_wide_table_costs_a_few_calls_for_each_column(tmp_path: Path) -> None:
+    """Counted, since time is not to be relied on; thousands a column are minutes for 10^5."""
+    n_columns = 3000
+    lines = [[f"x{m}" for m in range(n_columns)], *(["0.5"] * n_columns, ["1"] * n_columns)]
+    content = "\n".join(",".join(line) + f",{end}" for line, end in zip(lines, "tab", strict=True))
+    n_calls = 0
+
+    def count(frame: Any, event: str, _: Any) -> None:
+        nonlocal n_calls
+        n_calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        table = read(tmp_path, "wide.csv", content)
+        X = table.drop(columns="t")
+        features = encode(fit_columns(X), X)
+    finally:
+        sys.setprofile(None)
+    assert features.shape == (2, n_columns) and table["t"].tolist() == ["a", "b"]
+    assert n_calls / n_columns < 250
+
+
+# ---- arrays --------------------------------------------------------------------------------------
+
+
+def saved(**arrays: Any) -> bytes:
+    np.savez_compressed(file := io.BytesIO(), **arrays)
+    return file.getvalue()
+
+
+def test_npz(tmp_path: Path) -> None:
+    pixels = np.arange(12, dtype=np.uint8).reshape(4, 3)
+    table = read(tmp_path, "digits.npz", saved(data=pixels, target=np.array(["a", "b", "a", "c"])))
+    assert list(table) == ["x1", "x2", "x3", "target"]
+    np.testing.assert_array_equal(table.iloc[:, :3].to_numpy(), pixels)
+    assert table["x1"].dtype == np.uint8
+    assert table["target"].tolist() == ["a", "b", "a", "c"]
+
+
+BEYOND_UNICODE = np.array(["a", "b"])
+BEYOND_UNICODE.view(np.uint32)[0] = 0x110000
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"not a zip file", ""),
+        (b"PK\x03\x04 broken", ""),
+        (b"", ""),
+        (saved(data=np.zeros((2, 2))), "target"),
+        (saved(data=np.zeros(3), target=np.zeros(3)), "shapes are"),
+        (saved(data=np.zeros((3, 2)), target=np.zeros(2)), "shapes are"),
+        (saved(data=np.zeros((0, 2)), target=np.zeros(0)), "no data rows"),
+        (saved(data=np.zeros((2, 2)), target=np.array(["2000", "2001"], "M8[Y]")), "types are"),
+        (saved(data=np.zeros((2, 2)), target=BEYOND_UNICODE), ""),
+    ],
+)
+def test_npz_errors(tmp_path: Path, content: bytes, message: str) -> None:
+    with pytest.raises(ValueError, match=rf"bad\.npz cannot be read: .*{message}"):
+        read(tmp_path, "bad.npz", content)
+
+
+def test_a_pickle_in_a_file_is_not_opened(tmp_path: Path) -> None:
+    class Bomb:
+        def __reduce__(self) -> tuple[object, tuple[str]]:
+            return os.mkdir, (str(tmp_path / "exploded"),)
+
+    objects = np.array([[Bomb()]], dtype=object)
+    for content in (saved(data=objects, target=objects[0]), objects.dumps()):
+        with pytest.raises(ValueError, match=r"toy\.npz cannot be read"):
+            read(tmp_path, "toy.npz", content)
+    assert not (tmp_path / "exploded").exists()
+
+
+# ---- ARFF ----------------------------------------------------------------------------------------
+
+ARFF = """% about
+@relation 'a b'
+@ATTRIBUTE age INTEGER
+@attribute 'the height' real
+@attribute colour {red, 'dark blue'}
+@attribute class {u, v}
+@data
+2.5, 1e-3, 'dark blue', u
+% a comment
+?, -1, ?, v
+"""
+
+
+@pytest.mark.parametrize("name", ["t.arff", "t.arff.gz"])
+def test_arff(tmp_path: Path, name: str) -> None:
+    table = read(tmp_path, name, ARFF)
+    assert list(table) == ["age", "the height", "colour", "class"]
+    assert table.dtypes.tolist() == [np.float64, np.float64, object, object]
+    np.testing.assert_array_equal(table["age"], [2.5, np.nan])
+    assert table["colour"][0] == "dark blue" and pd.isna(table["colour"][1])
+    assert table["class"].tolist() == ["u", "v"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "a,b\n1,2\n",
+        ARFF[: ARFF.index("2.5")],
+        ARFF + "1, 2, green, u\n",
+        ARFF + "x, 2, red, u\n",
+        ARFF + "1, 2, red\n",
+        ARFF.replace("INTEGER", "string"),
+        ARFF.replace("INTEGER", "date 'yyyy'").replace("2.5", "1999"),
+        b"@relation r\n@attribute a {\xff}\n@data\n",
+    ],
+)
+def test_arff_errors(tmp_path: Path, content: str | bytes) -> None:
+    with pytest.raises(ValueError, match=r"bad\.arff cannot be read: .{5,210}$"):
+        read(tmp_path, "bad.arff", content)
+
+
+# ---- LIBSVM --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["t.libsvm", "t.svm", "t.txt", "t.svm.gz", "t.txt.bz2"])
+def test_libsvm(tmp_path: Path, name: str) -> None:
+    X, y = load_iris(return_X_y=True)
+    dump_svmlight_file(X, y, text := io.BytesIO(), zero_based=False)
+    table = read(tmp_path, name, text.getvalue())
+    assert list(table) == ["x1", "x2", "x3", "x4", "target"]
+    np.testing.assert_array_equal(table.to_numpy(), np.column_stack([X, y]))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"a,b\n1,2\n",
+        b"1,2 1:3\n",
+        b"1 3:1 2:1\n",
+        b"1 99999999999999999999:1\n",
+        b"1 1:1\n2 2000000000:1\n",
+        b"a" * 20_000 + b"\n",
+    ],
+)
+def test_libsvm_errors(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(ValueError, match=r"bad\.svm cannot be read: .{5,210}$"):
+        read(tmp_path, "bad.svm", content)
