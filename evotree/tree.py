@@ -230,7 +230,8 @@ class ObliqueTree:
             Positions of leaves in the arrays of the tree.
         """
         leaves = np.empty(X.shape[0], dtype=np.int32)
-        route(read_only(X), self.weights, self.thresholds, self.subtree_size, leaves)
+        arrays = map(read_only, (X, self.weights, self.thresholds, self.subtree_size))
+        route(*arrays, leaves)
         return leaves
 
     def decision_path(self, X: np.ndarray) -> csr_matrix:
