@@ -11,6 +11,7 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from benchmarks import (
+    bounds,
     change,
     criteria,
     default_fit,
@@ -40,13 +41,14 @@ BENCHMARKS: Mapping[str, Callable[..., Table]] = {
     "memory": memory.run,
     "samples": samples.run,
     "criteria": criteria.run,
+    "bounds": bounds.run,
     "linear_fit": linear_fit.run,
     "fit": default_fit.run,
     "axis": greedy.run_axis,
     "oc1": greedy.run_oc1,
     "large": greedy.run_large,
 }
-ON_REAL_DATA = ("loop", "fit", "oc1", "large")
+ON_REAL_DATA = ("loop", "bounds", "fit", "oc1", "large")
 MANY_THREADS = ("large",)
 
 

@@ -80,7 +80,7 @@ def make_rows(
     return X, cloud % n_classes
 
 
-def real_dataset(name: str, data_home: Path) -> Dataset:
+def real_dataset(name: str, data_home: Path | None) -> Dataset:
     """Return the training part, four fifths by stratified draw, of a data set in a folder."""
     data = load(name, data_home)
     X, _, y, _ = train_test_split(data.X, data.y, train_size=0.8, stratify=data.y, random_state=0)

@@ -16,6 +16,7 @@ _OPTIONS: dict[str, Any] = {
     "error_model": "numpy",
     "no_cfunc_wrapper": True,
 }
+_ANY_ORDER = {"reassoc", "contract"}  # of additions
 
 
 def _plain(argument: Any) -> types.Type:
@@ -135,7 +136,7 @@ def part_kernel(function: Callable[..., Any]) -> Any:
     return njit(**_OPTIONS | {"inline": "always"})(function)
 
 
-def dot_kernel(function: Callable[..., Any], writes: bool = True) -> Any:
+def dot_kernel(function: Callable[..., Any]) -> Any:
     """Compile a scalar product: as `kernel`, but its additions may be done in another order.
 
     Without that licence the compiler must add one product after the other; with it the loop uses
@@ -144,16 +145,30 @@ def dot_kernel(function: Callable[..., Any], writes: bool = True) -> Any:
     Parameters
     ----------
     function : callable
-        A plain function that returns one sum.
-    writes : bool, default=True
-        Whether it writes into its arrays. Without, it is compiled for read-only ones alone.
+        A plain function that writes nothing and returns one sum.
 
     Returns
     -------
     callable
         The compiled function; its plain form stays reachable as ``.py_func``.
     """
-    return _compile(function, writes, fastmath={"reassoc", "contract"})
+    return _compile(function, writes=False, fastmath=_ANY_ORDER)
+
+
+def dots_kernel(function: Callable[..., Any]) -> Any:
+    """Compile many scalar products that are written into an array, as `dot_kernel` compiles one.
+
+    Parameters
+    ----------
+    function : callable
+        A plain function over arrays.
+
+    Returns
+    -------
+    callable
+        The compiled function; its plain form stays reachable as ``.py_func``.
+    """
+    return _compile(function, fastmath=_ANY_ORDER)
 
 
 def use_one_thread() -> None:

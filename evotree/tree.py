@@ -7,7 +7,6 @@ subtree of k is the slice ``[k, k + subtree_size[k])``. A row x goes left at nod
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ _BLOCK = 1024  # rows that are routed together
 _PRINTED_LEAVES, _PRINTED_TERMS = 32, 10  # of a tree that prints itself
 
 
-@partial(dot_kernel, writes=False)
+@dot_kernel
 def project(w, X, i):
     """Return ``w @ X[i]``."""
     s = 0.0

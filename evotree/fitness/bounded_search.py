@@ -31,7 +31,9 @@ _GINI = int(Criterion.GINI)
 _TWOING = int(Criterion.TWOING)
 _GAIN_RATIO = int(Criterion.GAIN_RATIO)
 
-_FEW_ROWS = 32  # up to here a sort of all rows is faster
+_FEWEST_ROWS = 32
+# Up to here a scan of all rows is faster (`benchmarks/bounds.py`); that of Gini takes few steps.
+_FEW_ROWS, _FEW_ROWS_GINI = 192, 768
 _FEWEST, _MOST, _ROWS_EACH = 32, 256, 16  # buckets, and rows in each
 _SLACK = 1e-9  # what rounding may add to a bound
 _SMALLEST = 1e-300
@@ -76,11 +78,11 @@ class LineScratch(NamedTuple):
 
 
 @inner_kernel
-def make_line_scratch(node):
-    """Return room for searching lines at a node."""
+def make_line_scratch(node, few_rows):
+    """Return room for searching lines at a node; by scans of all rows where it has but few."""
     split = make_split_scratch(node)
     n, n_classes = node.X.shape[0], node.n_classes
-    if n_classes == 0 or node.criterion == _GAIN_RATIO or n <= _FEW_ROWS:
+    if n_classes == 0 or node.criterion == _GAIN_RATIO or n <= few_rows:
         n, n_classes = 0, 0
     n_buckets = max(_FEWEST, min(_MOST, n // _ROWS_EACH))
     whole = np.zeros((3, n_classes))
@@ -103,6 +105,12 @@ def make_line_scratch(node):
         whole,
         np.ones(n_ones),
     )
+
+
+@inner_kernel
+def few_rows(criterion):
+    """Return the greatest number of rows for which bounds do not pay."""
+    return _FEW_ROWS_GINI if criterion == _GINI else _FEW_ROWS
 
 
 @dot_kernel
@@ -357,7 +365,7 @@ def bounded_line_search(node, s, t, known, scratch):
 
 @kernel
 def search_line_below(node, s, t, known):
-    """Return the best score and its alpha along a line, as `bounded_line_search`.
+    """Return the best score and its alpha along a line, by bounds unless rows are very few.
 
     Parameters
     ----------
@@ -373,4 +381,4 @@ def search_line_below(node, s, t, known):
     score, alpha : float
         Infinity and 0 where there is no split.
     """
-    return bounded_line_search(node, s, t, known, make_line_scratch(node))
+    return bounded_line_search(node, s, t, known, make_line_scratch(node, _FEWEST_ROWS))

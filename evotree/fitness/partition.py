@@ -8,14 +8,14 @@ tree does not depend on how the tree came about.
 
 import numpy as np
 
-from evotree._jit import dot_kernel, kernel
+from evotree._jit import dots_kernel, kernel
 
 _ONE = np.uint64(1)
 _LOW = np.uint64(63)
 _SIX = np.uint64(6)
 
 
-@dot_kernel
+@dots_kernel
 def project_rows(weights, k, X, order, lo, hi, out):
     """Write the projections ``weights[k] @ X[row]`` of the rows ``order[lo:hi]`` into `out`.
 

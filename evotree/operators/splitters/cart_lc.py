@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evotree._jit import inner_kernel, kernel
-from evotree.fitness.bounded_search import bounded_line_search, make_line_scratch
+from evotree.fitness.bounded_search import bounded_line_search, few_rows, make_line_scratch
 from evotree.fitness.node import Node, score_distances, undivided_score
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Split
@@ -157,7 +157,7 @@ def search_cart_lc(node, plan, weights, threshold, stream):
     """
     d = node.X.shape[1]
     node = present_classes(node)
-    line = make_line_scratch(node)
+    line = make_line_scratch(node, few_rows(node.criterion))
     Z, usable = columns_of(node.X)
     mean, scale, b, r = np.empty(d), np.empty(d), np.zeros(d + 1), np.empty(d + 1)
     standardize(Z, node.sample_weight, usable, mean, scale)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evotree._jit import dot_kernel, inner_kernel, kernel
+from evotree._jit import dot_kernel, dots_kernel, inner_kernel, kernel
 from evotree.fitness.criteria import Criterion, class_ranks, split_score, weight_of
 from evotree.fitness.node import Node
 from evotree.fitness.sorting import make_sort_scratch, sort_order
@@ -290,7 +290,7 @@ def score_projections(projections, rows, scores):
             scores[k] = split_score(criterion, left, right, rank)
 
 
-@dot_kernel
+@dots_kernel
 def project_rows(directions, Z, out):
     """Write the projections of the rows on directions, two at a time, to read the rows less."""
     d, n = Z.shape[0] - 1, Z.shape[1]

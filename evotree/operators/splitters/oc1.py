@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evotree._jit import inner_kernel, kernel
-from evotree.fitness.bounded_search import bounded_line_search, make_line_scratch
+from evotree.fitness.bounded_search import bounded_line_search, few_rows, make_line_scratch
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.line_search import choose_threshold
 from evotree.fitness.node import (
@@ -255,7 +255,7 @@ def search_oc1(node, plan, start, goal, stream, best):
     """
     d = node.X.shape[1]
     node = present_classes(node)
-    line = make_line_scratch(node)
+    line = make_line_scratch(node, few_rows(node.criterion))
     Z, usable = columns_of(node.X)
     floor = lowest_score(node)
     same = SAME * (1.0 if floor < 0.0 else undivided_score(node, line.split))
