@@ -76,9 +76,7 @@ def test_terms_are_ordered_by_influence_and_zeros_left_out() -> None:
         "|--- else\n"
         "|   |--- [2] class: yes (yes: >0.99, no: <0.01)\n"
     )
-    spreads = [100.0, 9.0, 1.0]
-    assert export_text(tree, names, spreads=spreads).startswith("|--- [0] a - 4.000 * c <= 2")
-    tree.spread = np.array(spreads)
+    tree.spread = np.array([100.0, 9.0, 1.0])
     assert export_text(tree, names).startswith("|--- [0] a - 4.000 * c <= 2")
     assert export_text(tree, names, max_terms=1).startswith("|--- [0] a (+1 more) <= 2")
     assert export_text(stump([0.0, 0.0]), ["a", "b"]).startswith("|--- [0] 0 <= 1.000\n")
@@ -108,7 +106,6 @@ def test_rules_take_the_names_of_a_classifier() -> None:
     [
         ({"feature_names": ["a"]}, "feature_names"),
         ({"class_names": ["a"]}, "class_names"),
-        ({"spreads": [1.0, 2.0, 3.0]}, "spreads"),
         ({"decimals": -1}, "decimals"),
         ({"max_terms": 0}, "max_terms"),
         ({"decimals": 1.5}, "decimals"),

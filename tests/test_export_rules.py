@@ -97,8 +97,9 @@ def test_drawings_have_all_nodes_and_the_most_influential_terms() -> None:
     assert 'label="[2]\\ny&amp;s: >0.99\\nno: <0.01"' in text and text.count(" -> ") == 2
     tree.n_node_samples = np.array([12.5, 1.0, 11.5])
     assert "[0] 12.5 rows" in export_graphviz(tree) and "[1] 1 row\\n" in export_graphviz(tree)
-    spread = export_graphviz(stump([0.5, 4.0, -1.0]), max_terms=1, spreads=[100.0, 1.0, 1.0])
-    assert 'label="[0]\\nx0\\n(+2 more)\\n<= 2.000"' in spread
+    tree.spread = np.array([100.0, 1.0, 1.0, 1.0])
+    text = export_graphviz(tree, max_terms=1)
+    assert 'label="[0] 12.5 rows\\nx0\\n(+2 more)\\n<= 2.000"' in text
     assert 'label="[0]\\n0\\n<= 1.000"' in export_graphviz(stump([0.0]))
 
 
@@ -110,7 +111,6 @@ def test_drawings_have_all_nodes_and_the_most_influential_terms() -> None:
         (export_rules, {"decimals": 1.5}, "decimals=1.5"),
         (export_html, {"max_terms": True}, "max_terms=True"),
         (export_html, {"tree": chain(301)}, "depth 150"),
-        (export_rules, {"spreads": [1.0]}, "spreads"),
     ],
 )
 def test_bad_arguments_are_named(export: Any, arguments: dict[str, Any], named: str) -> None:

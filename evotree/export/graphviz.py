@@ -19,7 +19,6 @@ def export_graphviz(
     class_names: Sequence[Any] | np.ndarray | None = None,
     decimals: int = 3,
     max_terms: int | None = 6,
-    spreads: Sequence[float] | np.ndarray | None = None,
 ) -> str:
     r"""Return a tree as a graph in DOT, the language of Graphviz.
 
@@ -41,8 +40,6 @@ def export_graphviz(
         As for `export_text`.
     max_terms : int, at least 1, or None, default=6
         Number of terms of a split that are shown, the most influential ones; None for all.
-    spreads : sequence of float, optional
-        A standard deviation for each feature; by default those that the tree carries, else 1.
 
     Returns
     -------
@@ -52,7 +49,7 @@ def export_graphviz(
     Raises
     ------
     ValueError
-        If the number of names or spreads does not fit the tree, or `decimals` or `max_terms` is out
+        If the number of names does not fit the tree, or `decimals` or `max_terms` is out
         of its range.
 
     Examples
@@ -73,7 +70,7 @@ def export_graphviz(
     check_whole("decimals", decimals, 0)
     if max_terms is not None:
         check_whole("max_terms", max_terms, 1)
-    named = named_tree(tree, feature_names, class_names, spreads)
+    named = named_tree(tree, feature_names, class_names)
     tree, winners = named.tree, named.winners()
     lines = [
         "digraph tree {",

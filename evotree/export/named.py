@@ -171,7 +171,6 @@ def named_tree(
     tree: Any,
     feature_names: Sequence[str] | None,
     class_names: Sequence[Any] | np.ndarray | None,
-    spreads: Sequence[float] | np.ndarray | None = None,
 ) -> NamedTree:
     """Return a tree with the names that are given, those its estimator knows, or made ones.
 
@@ -184,8 +183,6 @@ def named_tree(
     class_names : sequence, optional
         One name for each class; by default those of the estimator, else 0, 1, ... A tree with one
         output and no class names predicts its values.
-    spreads : sequence of float, optional
-        A standard deviation for each feature; by default those that the tree carries, else 1.
 
     Returns
     -------
@@ -195,7 +192,7 @@ def named_tree(
     Raises
     ------
     ValueError
-        If there is no tree, it is not sound, or the number of names or spreads does not fit it.
+        If there is no tree, it is not sound, or the number of names does not fit it.
     """
     if not isinstance(tree, ObliqueTree):
         tree, feature_names, class_names = _of_estimator(tree, feature_names, class_names)
@@ -208,14 +205,11 @@ def named_tree(
     check_length("feature_names", feature_names, n_features, "features")
     if class_names is not None:
         check_length("class_names", class_names, n_outputs, "classes")
-    if spreads is None:
-        spreads = np.ones(n_features) if tree.spread is None else tree.spread
-    check_length("spreads", spreads, n_features, "features")
     return NamedTree(
         tree,
         tuple(str(name) for name in feature_names),
         None if class_names is None else tuple(class_names),
-        np.asarray(spreads, dtype=np.float64),
+        np.ones(n_features) if tree.spread is None else tree.spread,
     )
 
 

@@ -31,7 +31,6 @@ def export_text(
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[Any] | np.ndarray | None = None,
     decimals: int = 3,
-    spreads: Sequence[float] | np.ndarray | None = None,
     max_terms: int | None = None,
 ) -> str:
     """Return a tree as indented rules.
@@ -55,8 +54,6 @@ def export_text(
     decimals : int, at least 0, default=3
         Digits after the decimal point; numbers below 1 show as many significant digits instead,
         since weights over features of large units are small.
-    spreads : sequence of float, optional
-        A standard deviation for each feature; by default those that the tree carries, else 1.
     max_terms : int, at least 1, or None, default=None
         Number of terms of a split that are shown, the most influential ones; None for all.
 
@@ -68,7 +65,7 @@ def export_text(
     Raises
     ------
     ValueError
-        If the number of names or spreads does not fit the tree, `decimals` or `max_terms` is out of
+        If the number of names does not fit the tree, `decimals` or `max_terms` is out of
         its range, or the text would have more than 10 million characters, as that of a chain of
         some thousand nodes has.
 
@@ -90,7 +87,7 @@ def export_text(
     check_whole("decimals", decimals, 0)
     if max_terms is not None:
         check_whole("max_terms", max_terms, 1)
-    named = named_tree(tree, feature_names, class_names, spreads)
+    named = named_tree(tree, feature_names, class_names)
     return _bounded(_indented(named, decimals, max_terms))
 
 
@@ -137,7 +134,6 @@ def export_rules(
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[Any] | np.ndarray | None = None,
     decimals: int = 3,
-    spreads: Sequence[float] | np.ndarray | None = None,
     max_terms: int | None = None,
 ) -> str:
     """Return a tree as a list of rules, one for each leaf.
@@ -155,8 +151,6 @@ def export_rules(
     class_names : sequence, optional
         As for `export_text`.
     decimals : int, at least 0, default=3
-        As for `export_text`.
-    spreads : sequence of float, optional
         As for `export_text`.
     max_terms : int, at least 1, or None, default=None
         As for `export_text`.
@@ -190,7 +184,7 @@ def export_rules(
     check_whole("decimals", decimals, 0)
     if max_terms is not None:
         check_whole("max_terms", max_terms, 1)
-    named = named_tree(tree, feature_names, class_names, spreads)
+    named = named_tree(tree, feature_names, class_names)
     _check_paths(named.tree)
     return _bounded(_blocks(named, decimals, max_terms))
 
