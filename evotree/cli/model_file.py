@@ -166,7 +166,7 @@ class Model:
         if "generations" in known:
             reason = STOP_REASONS.get(known["stop_reason"], known["stop_reason"])
             lines.append(f"evolution  {known['generations']} generations ({reason})")
-            phases = [f"{name} {seconds:.1f}" for name, seconds in known["seconds"].items()]
+            phases = [f"{name} {s:.1f}" for name, s in known["seconds"].items() if s >= 0.05]
             lines.append(f"seconds    {', '.join(phases)}")
         return "\n".join(lines)
 
