@@ -347,7 +347,7 @@ class _Search:
                 break
             stage = stage + 1 if time.perf_counter() < self.end else last
             rows, moves = self.rows(self.sample[stage], plan), True
-        if writer is not None and not _has_failed(failure, writer):
+        if writer is not None:
             try:
                 writer.write(run)
             except OSError as error:
@@ -475,11 +475,6 @@ class _Search:
 
 def _islands_of(run: Evolution) -> list[Evolution]:
     return run.islands if isinstance(run, Archipelago) else [run]
-
-
-def _has_failed(failure: BaseException | None, writer: CheckpointWriter) -> bool:
-    """Return whether a file could not be written before; trying once more would not help."""
-    return isinstance(failure, OSError) and getattr(failure, "filename", None) is None
 
 
 # ---- what a search must share with the one that it continues -------------------------------------

@@ -375,7 +375,8 @@ def test_refinement_helps_the_run(iris):
 @pytest.mark.parametrize("algorithm", ["penalized", "nsga2"])
 def test_the_same_run_for_any_number_of_threads(iris, algorithm):
     refinement = Refinement(("tao", "oc1", "centre"), probability=0.3)
-    serial = run(iris, refinement, variation=Variation(algorithm=algorithm), max_generations=12)
+    options = {"variation": Variation(algorithm=algorithm), "max_generations": 12}
+    serial = run(iris, refinement, **options)
     with ThreadPoolExecutor(3) as executor:
         threaded = run(
             iris,
