@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evotree.experiments.experiment import read_experiment
-from evotree.experiments.store import FILE, Store, read_curves, read_definition, read_runs
-from evotree.experiments.studies.study import append, missing_tasks
+from evotree.experiments.rows import read_rows
+from evotree.experiments.store import FILE, KEY, Store, read_curves, read_definition, read_runs
 from tests.damage import damaged, fuzz, sound_or_refused
 from tests.experiments.test_store import COLUMNS, DEFINITION, row
 
@@ -170,20 +170,24 @@ def test_results_that_others_changed(
 
 # ---- rows of studies -----------------------------------------------------------------------------
 
-KEY = ("dataset", "system", "fold")
-ROWS = b"dataset,system,fold,accuracy\niris,CART,0,0.95\niris,CART,1,0.9\nwine,CART,0,0.8\n"
+ROWS = (
+    b"dataset,method,fold,seed,accuracy\niris,CART,0,0,0.95\niris,CART,1,0,0.9\nwine,CART,0,0,0.8\n"
+)
 
 
 @fuzz
 @given(content=damaged([ROWS]))
 def test_rows_of_studies(folder: Path, content: bytes) -> None:
-    path = folder / "study_runs.csv"
-    tasks = [("iris", "CART", fold) for fold in range(3)]
-
-    def goes_on(missing: list[Any]) -> None:
-        assert set(missing) <= set(tasks)
-
+    """They are refused, or fill a store that can be read."""
+    path, home = folder / "study_runs.csv", folder / "filled"
     path.write_bytes(content)
-    sound_or_refused(path, lambda: missing_tasks(tasks, KEY, path), goes_on)
-    new = pd.DataFrame([{"dataset": "a", "system": "b", "fold": 2, "accuracy": 0.5}])
-    sound_or_refused(path, lambda: append(new, path))
+    (home / FILE).unlink(missing_ok=True)
+    store = Store(home, COLUMNS, DEFINITION)
+    known = [*KEY, "accuracy"]
+
+    def fill() -> Any:
+        rows = read_rows(path)
+        store.fill(rows[[name for name in known if name in rows]].assign(status="done"), {})
+        return rows
+
+    sound_or_refused(path, fill, lambda rows: len(read_runs(home)) <= len(rows))

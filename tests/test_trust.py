@@ -18,8 +18,8 @@ from evotree.cli.model_file import save_model
 from evotree.cli.table import check_features
 from evotree.experiments.datasets import load, read_csv
 from evotree.experiments.experiment import read_experiment
+from evotree.experiments.rows import read_rows
 from evotree.experiments.store import FILE, Store, read_definition, read_runs
-from evotree.experiments.studies.study import missing_tasks
 from evotree.tables.columns import NumericColumn, encode
 from tests.damage import npy, npz
 from tests.experiments.test_store import COLUMNS, DEFINITION, row
@@ -57,19 +57,17 @@ from evotree.experiments import array_files, readers, unpacking
 from evotree.experiments.datasets import load, read_csv
 from evotree.experiments.experiment import read_experiment
 from evotree.experiments.store import read_curves, read_definition, read_runs
-from evotree.experiments.studies.study import missing_tasks
+from evotree.experiments.rows import read_rows
 from evotree.cli.model_file import load_model
 folder, allowed, believed = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
 array_files.memory = readers._memory = unpacking.memory = lambda: believed
 def results(path):
     return read_runs(path.parent), read_definition(path.parent), read_curves(path.parent)
-def rows(path):
-    return missing_tasks([("a",)], ("dataset",), path)
 def experiment(path):
     return read_experiment(path).tasks()
 def data(path):
     return load(path.name.partition(".")[0], path.parent)
-READERS = {"table": read_csv, "model": load_model, "experiment": experiment, "rows": rows,
+READERS = {"table": read_csv, "model": load_model, "experiment": experiment, "rows": read_rows,
            "results": results}
 pages = int(Path("/proc/self/statm").read_text().split()[0])
 limit = pages * resource.getpagesize() + allowed
@@ -187,7 +185,7 @@ def test_damaged_rows_of_a_study_are_refused(tmp_path: Path) -> None:
     ):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=rf"runs\.csv {message}"):
-            missing_tasks([("iris",)], ("dataset",), path)
+            read_rows(path, ("dataset",))
 
 
 def test_a_folder_of_results_may_have_any_name(tmp_path: Path) -> None:
@@ -285,7 +283,7 @@ for command in (
     ["experiment", "run", data / "experiment.toml", "--data-home", data, "--out", out / "results"],
     ["experiment", "report", out / "results"],
     ["experiment", "study", "cedt", "--data-home", data, "--out", out / "study",
-     "--datasets", "iris", "--systems", "DT", "--max-seconds", "0.001"],
+     "--datasets", "iris", "--methods", "DT, pruned", "--max-seconds", "0.001"],
 ):
     status = main([str(word) for word in command])
     assert status == 0, (status, command)

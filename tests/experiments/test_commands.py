@@ -3,9 +3,10 @@
 import pandas as pd
 import pytest
 
-from evotree.cli.experiment_commands import LOG_FILE, RETRIED
+from evotree.cli.experiment_commands import RETRIED
 from evotree.cli.main import main
-from evotree.experiments import execution, report
+from evotree.experiments import execution
+from evotree.experiments.logs import LOG_FILE
 from evotree.experiments.runner import DONE, STATUSES
 from evotree.experiments.store import read_runs
 
@@ -41,7 +42,6 @@ def run(*arguments):
 
 
 def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
-    pytest.importorskip("scikit_posthocs")
     out = tmp_path / "out"
     assert run("run", file, "--out", out, "--jobs", 2, "--reference", "EvoTree") == 0
     printed = capsys.readouterr()
@@ -94,7 +94,7 @@ def test_fits_that_fail_are_told(file, tmp_path, capsys):
         (("report", "nowhere"), "holds no results"),
         (("report", "nowhere", "--pictures", "gif"), "--pictures"),
         (("study", "c45", "--out", "out"), "benchmark"),
-        (("study", "wodt", "--out", "out", "--systems", "C5"), "CART-LC"),
+        (("study", "wodt", "--out", "out", "--methods", "C5"), "CART-LC"),
         ((), "COMMAND"),
     ],
 )
@@ -112,14 +112,6 @@ def test_an_interrupt_says_that_the_rows_are_kept(file, tmp_path, capsys, monkey
     monkeypatch.setattr(execution, "run_experiment", interrupted)
     assert run("run", file, "--out", tmp_path / "out") == 130
     assert f"interrupted, what was done is kept in {tmp_path / 'out'}" in capsys.readouterr().err
-
-
-def test_a_report_does_without_the_tests_of_ranks(file, tmp_path, monkeypatch):
-    """Their library is an extra."""
-    monkeypatch.setattr(report, "find_spec", lambda name: None)
-    assert run("run", file, "--out", tmp_path) == 0
-    assert "Friedman" not in (tmp_path / "report.md").read_text()
-    assert not (tmp_path / "critical_differences.png").exists()
 
 
 def test_all_statuses_but_one_may_be_retried():

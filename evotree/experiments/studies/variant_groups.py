@@ -6,16 +6,14 @@ A variant overrides some of the defaults, whatever these are at the time.
 from __future__ import annotations
 
 import inspect
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from evotree.engine.hyperparameters import SIZE_PENALTIES
 from evotree.estimators import EvoTreeClassifier
-from evotree.estimators.continuing import FREE
 from evotree.estimators.settings import SETTINGS, Setting
 from evotree.estimators.teachers import ENSEMBLE
+from evotree.experiments.experiment import checksum, describe
 from evotree.experiments.studies.benchmark import CHOSEN_ON
 from evotree.operators.refinement.policy import Refinement, as_refinement
 
@@ -172,30 +170,22 @@ def all_variants() -> dict[str, dict[str, Any]]:
     return variants
 
 
-def settings_of(overrides: dict[str, Any]) -> str:
-    """Return a checksum of all parameters of a variant, equal where it would fit the same trees."""
-    parameters = default_parameters() | overrides
+def make_variant(overrides: Mapping[str, Any]) -> EvoTreeClassifier:
+    """Return the classifier of a variant; equal refinements are written in one way."""
+    parameters = default_parameters() | dict(overrides)
     refinement = as_refinement(parameters["refinement"])
     if refinement is not None:
-        named = {str(name): round(share, 9) for name, share in refinement.shares().items()}
-        parameters["refinement"] = replace(refinement, operators=named)
-    # The seed differs from fold to fold; the others change no tree.
-    for name in FREE & parameters.keys() - {"initial_trees", "max_generations", "patience"}:
-        if name != "time_limit":
-            del parameters[name]
-    if parameters["max_samples"] is None:
-        del parameters["max_samples"]
-    if parameters["n_islands"] == 1:
-        for name in ("n_islands", "migration_interval", "migration_size", "topology"):
-            del parameters[name]
-    described = sorted(parameters.items()), SETTINGS, SIZE_PENALTIES
-    return f"{zlib.crc32(repr(described).encode()):08x}"
+        refinement = replace(refinement, operators=refinement.shares())
+    return EvoTreeClassifier(**parameters | {"refinement": refinement})
 
 
 def same_as(variants: Mapping[str, dict[str, Any]]) -> dict[str, str]:
-    """Return the first variant of the same settings as each; only that one is run."""
+    """Return the first variant of the same parameters as each; only that one is run."""
     first: dict[str, str] = {}
-    return {name: first.setdefault(settings_of(one), name) for name, one in variants.items()}
+    return {
+        name: first.setdefault(checksum(describe(make_variant(overrides))), name)
+        for name, overrides in variants.items()
+    }
 
 
 def default_text() -> str:
