@@ -127,6 +127,8 @@ class Experiment:
                     f"metrics has {_short(metric)}: allowed are scikit-learn's scorers, with or "
                     f"without 'train_' before them: {allowed}."
                 )
+        if not isinstance(self.warm_up, bool):
+            raise ValueError(f"warm_up={_short(self.warm_up)}: allowed are true and false.")
         for name, method in self.methods.items():
             known = hasattr(method, "get_params") and hasattr(method, "__sklearn_tags__")
             if not known or not (is_classifier(method) or is_regressor(method)):
@@ -158,6 +160,11 @@ class Experiment:
         return {
             "name": self.name,
             "protocol": {"kind": type(self.protocol).__name__, **asdict(self.protocol)},
+            # Lists may grow: what is only shown is not compared.
+            "shown": [
+                f"Protocol: {self.protocol}.",
+                *(f"{name}: `{_on_one_line(method)}`" for name, method in self.methods.items()),
+            ],
             "metrics": {metric: True for metric in self.metrics},
             "datasets": list(self.datasets),
             "seeds": list(self.seeds),
@@ -180,6 +187,11 @@ def describe(method: BaseEstimator) -> dict[str, str]:
     }
     kind = type(method)
     return {"estimator": f"{kind.__module__}.{kind.__qualname__}", **parameters}
+
+
+def _on_one_line(method: BaseEstimator) -> str:
+    """Return an estimator as code, with the parameters that differ from the defaults."""
+    return re.sub(r" at 0x[0-9a-f]+", "", " ".join(repr(method).split()))
 
 
 def checksum(description: Mapping[str, str]) -> str:
@@ -207,9 +219,10 @@ def read_experiment(path: Path) -> Experiment:
     ----------
     path : Path
         Has ``name``, ``datasets``, a table ``[methods.NAME]`` for each method, and may have
-        ``seeds``, ``metrics`` and a table ``[protocol]``. A method has an ``estimator``, the import
-        path of a class such as ``"sklearn.tree.DecisionTreeClassifier"``, or a ``preset``, the name
-        of a published algorithm; all else are its parameters. The file is data but for these
+        ``seeds``, ``metrics``, ``warm_up`` and a table ``[protocol]``. A method has an
+        ``estimator``, the import path of a class such as
+        ``"sklearn.tree.DecisionTreeClassifier"``, or a ``preset``, the name of a published
+        algorithm; all else are its parameters. The file is data but for these
         import paths, whose modules are imported: of installed packages, not the standard library.
 
     Returns
@@ -232,7 +245,7 @@ def read_experiment(path: Path) -> Experiment:
         content = tomllib.loads(text.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is no TOML file: {str(error)[:200]}.") from error
-    known = {"name", "datasets", "methods", "protocol", "seeds", "metrics"}
+    known = {"name", "datasets", "methods", "protocol", "seeds", "metrics", "warm_up"}
     _check_keys(content, known, {"name", "datasets", "methods"}, str(path))
     methods = content["methods"]
     if not isinstance(methods, dict):

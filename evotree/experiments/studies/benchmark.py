@@ -11,6 +11,10 @@ from evotree.estimators import GREEDY_PRESETS
 from evotree.experiments.experiment import Experiment
 from evotree.experiments.markdown import markdown_table
 from evotree.experiments.pictures import save_picture
+from evotree.experiments.pictures.comparison import (
+    plot_accuracy_against_size,
+    plot_critical_differences,
+)
 from evotree.experiments.protocols import Task
 from evotree.experiments.rank_tests import FriedmanTest, friedman
 from evotree.experiments.studies.oc1 import FILES, OC1Protocol
@@ -23,7 +27,6 @@ from evotree.experiments.studies.systems import (
     SYSTEMS,
     make_systems,
 )
-from evotree.plotting import plot_accuracy_against_size, plot_critical_differences
 
 N_FOLDS = 5
 TIE = 0.1

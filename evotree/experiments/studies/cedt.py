@@ -18,7 +18,9 @@ import pandas as pd
 from evotree.estimators import ObliqueTreeClassifier
 from evotree.experiments.experiment import Experiment
 from evotree.experiments.markdown import markdown_table, mean_and_std
+from evotree.experiments.method_runs import complete_datasets
 from evotree.experiments.pictures import save_picture
+from evotree.experiments.pictures.sphere import plot_sampling_on_sphere
 from evotree.experiments.problems import make_problem
 from evotree.experiments.protocols import Task
 from evotree.experiments.rank_tests import FriedmanTest, friedman
@@ -28,8 +30,6 @@ from evotree.experiments.studies.study import Results, Study, StudyProtocol
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import Node
 from evotree.operators.splitters.cross_entropy import CrossEntropy
-from evotree.plotting import plot_sampling_on_sphere
-from evotree.plotting.method_runs import complete_datasets
 from evotree.rng import make_streams
 
 SYSTEMS = ("CEDT", "OC1", "DT")

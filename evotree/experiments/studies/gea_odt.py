@@ -21,10 +21,11 @@ from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier
 from evotree.experiments.experiment import Experiment
 from evotree.experiments.markdown import mean_and_std
 from evotree.experiments.pictures import save_picture
+from evotree.experiments.pictures.parameters import plot_size_penalty
 from evotree.experiments.protocols import OFFICIAL, Task
 from evotree.experiments.studies.agreement import load_published, name_as_published
 from evotree.experiments.studies.study import Results, Study, StudyProtocol
-from evotree.plotting import plot_learning_curves, plot_size_penalty
+from evotree.plotting import plot_learning_curves
 
 GEA, OC1 = "GEA-ODT", "OC1"
 PROBLEMS = ("chessboard2", "chessboard4", "zebra1", "zebra2", "zebra3", "house", "LS10")

@@ -18,10 +18,11 @@ from evotree.estimators import ObliqueTreeClassifier
 from evotree.experiments.experiment import Experiment
 from evotree.experiments.markdown import markdown_table, mean_and_std
 from evotree.experiments.pictures import save_picture
+from evotree.experiments.pictures.comparison import plot_times
+from evotree.experiments.pictures.parameters import plot_accuracy_against_depth
 from evotree.experiments.protocols import OFFICIAL, Task
 from evotree.experiments.studies.agreement import load_published, name_as_published
 from evotree.experiments.studies.study import Results, Study, StudyProtocol
-from evotree.plotting import plot_accuracy_against_depth, plot_times
 
 SYSTEMS = ("WODT", "APDT", "CO2", "CO2r", "OC1", "OC1r", "CART-LC", "CART-LCr")
 N_FOLDS = 5

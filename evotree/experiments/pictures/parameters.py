@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import MaxNLocator
 
-from evotree.plotting.method_runs import complete_datasets, done_runs, mean_scores
+from evotree.experiments.method_runs import complete_datasets, done_runs, mean_scores
 from evotree.plotting.style import INK, PALETTE, axes_or_new, check_axes, legend_below, point_style
 
 MAX_TICKS = 10
@@ -122,8 +122,8 @@ def plot_accuracy_against_depth(
     Parameters
     ----------
     runs : DataFrame
-        Runs, one row a fit, as `evotree.plotting.method_runs` describes them, with a fit for each
-        depth.
+        Runs, one row a fit, as `evotree.experiments.method_runs` describes them, with a fit for
+        each depth.
     metric : str, default="accuracy"
         Column of the scores.
     depth : str, default="depth"

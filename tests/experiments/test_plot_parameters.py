@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evotree.plotting import plot_accuracy_against_depth, plot_size_penalty
+from evotree.experiments.pictures.parameters import plot_accuracy_against_depth, plot_size_penalty
 
 PENALTIES = (0.001, 0.01, 0.1)
 

@@ -1,6 +1,6 @@
 """Pictures of methods compared over data sets: ranks, scores against sizes, times.
 
-In: tables of runs, one row a fit, as `evotree.plotting.method_runs` describes them, or the ranks
+In: tables of runs, one row a fit, as `evotree.experiments.method_runs` describes them, or the ranks
 that `evotree.experiments.comparison` finds in them. Out: the Axes that were drawn on.
 """
 
@@ -16,13 +16,12 @@ from matplotlib.axes import Axes
 from matplotlib.path import Path
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 from matplotlib.transforms import Bbox
+from scikit_posthocs import critical_difference_diagram
 
-from evotree.plotting.method_runs import (
+from evotree.experiments.method_runs import (
     complete_datasets,
     done_runs,
-    load_extra,
     mean_scores,
-    rank_methods,
 )
 from evotree.plotting.style import INK, PALETTE, axes_or_new, check_axes, legend_below, point_style
 
@@ -60,8 +59,6 @@ def plot_critical_differences(
 
     Raises
     ------
-    ModuleNotFoundError
-        If scikit-posthocs is not installed.
     TypeError, ValueError
         If there are no ranks of two methods or more, or no p-values of the same methods.
 
@@ -76,11 +73,10 @@ def plot_critical_differences(
     means, pairs = _ranks_and_p_values(ranks, p_values)
     is_nemenyi = getattr(ranks, "post_hoc", None) == "nemenyi"
     distance = ranks.critical_difference(level) if is_nemenyi else None
-    draw = load_extra("scikit_posthocs", "scikit-posthocs").critical_difference_diagram
 
     n_rows = (len(means) + 1) // 2
     ax = axes_or_new(ax, (7.0, 1.3 + 0.3 * n_rows))
-    draw(
+    critical_difference_diagram(
         means,
         pairs,
         alpha=level,
@@ -128,8 +124,6 @@ def plot_accuracy_against_size(
     size: str = "leaves",
     *,
     metric: str = "accuracy",
-    larger_is_better: bool = True,
-    by_rank: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw each method at its mean size and its mean score, over the data sets that all have.
@@ -142,10 +136,6 @@ def plot_accuracy_against_size(
         Column of positive numbers along the axis, which is logarithmic.
     metric : str, default="accuracy"
         Column of the scores.
-    larger_is_better : bool, default=True
-        Whether rank 1 belongs to the largest score.
-    by_rank : bool, default=False
-        Draw mean ranks, the best at the top, in place of mean scores.
     ax : matplotlib Axes, optional
         Where to draw; new ones by default. The labels fit the size that the axes have now.
 
@@ -166,8 +156,7 @@ def plot_accuracy_against_size(
     datasets, left_out = complete_datasets(runs)
     if not datasets:
         raise ValueError(f"runs has no data set with {size} and {metric} of all methods.")
-    scores = mean_scores(runs, metric).loc[datasets]
-    y = (rank_methods(scores, larger_is_better) if by_rank else scores).mean()
+    y = mean_scores(runs, metric).loc[datasets].mean()
     x = mean_scores(runs, size).loc[datasets].mean()
 
     ax = axes_or_new(ax, (6.5, 4.5))
@@ -175,11 +164,9 @@ def plot_accuracy_against_size(
     for i, method in enumerate(x.index):
         ax.plot(x[method], y[method], ms=MARKER_POINTS, **point_style(i))
     ax.margins(0.12)
-    if by_rank and not ax.yaxis_inverted():
-        ax.invert_yaxis()
     of = f"mean of {len(datasets)} of {len(datasets) + len(left_out)} data sets"
     ax.set_xlabel(f"{size} ({of})")
-    ax.set_ylabel(f"mean rank by {metric}" if by_rank else f"mean {metric}")
+    ax.set_ylabel(f"mean {metric}")
     ax.grid(alpha=0.25, linewidth=0.6)
     ax.set_axisbelow(True)
     # The layout must be settled before labels are told apart in it.

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from matplotlib.transforms import Bbox
 
 from evotree.experiments.comparison import friedman
-from evotree.plotting import comparison, style
-from evotree.plotting.comparison import (
+from evotree.experiments.pictures import comparison
+from evotree.experiments.pictures.comparison import (
     plot_accuracy_against_size,
     plot_critical_differences,
     plot_times,
 )
+from evotree.plotting import style
 
 DRAWERS = (plot_accuracy_against_size, plot_times)
 
@@ -57,7 +58,6 @@ def runs():
 
 
 def test_bars_join_what_does_not_differ():
-    pytest.importorskip("scikit_posthocs")
     ranks = pd.Series({"A": 1.0, "B": 1.5, "C": 3.5})
     p_values = pd.DataFrame(1.0, ranks.index, ranks.index)
     p_values.loc["C", ["A", "B"]] = p_values.loc[["A", "B"], "C"] = [0.01, 0.04]
@@ -80,7 +80,6 @@ def test_bars_join_what_does_not_differ():
 
 
 def test_nemenyi_tells_the_critical_difference(runs):
-    pytest.importorskip("scikit_posthocs")
     test = friedman(runs, "accuracy", post_hoc="nemenyi")
     ax = plot_critical_differences(test, level=0.1)
     assert f"critical difference {test.critical_difference(0.1):.2f}" in ax.get_xlabel()
@@ -90,7 +89,7 @@ def test_nemenyi_tells_the_critical_difference(runs):
     assert holm.get_xlabel() == "mean rank"
 
 
-def test_what_holds_no_ranks_is_refused(monkeypatch):
+def test_what_holds_no_ranks_is_refused():
     ranks = pd.Series({"A": 1.0, "B": 2.0})
     with pytest.raises(TypeError, match="ranks is a list"):
         plot_critical_differences([1.0, 2.0])
@@ -104,9 +103,6 @@ def test_what_holds_no_ranks_is_refused(monkeypatch):
         plot_critical_differences(ranks, level=5)
     with pytest.raises(TypeError, match="ax is a str"):
         plot_critical_differences(ranks, ax="here")
-    monkeypatch.setitem(__import__("sys").modules, "scikit_posthocs", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'evotree\[studies\]'"):
-        plot_critical_differences(ranks, pd.DataFrame(1.0, ranks.index, ranks.index))
     assert not plt.get_fignums()
 
 
@@ -131,18 +127,6 @@ def test_points_are_means_over_complete_data_sets(runs):
         np.testing.assert_allclose(point, kept.loc[method])
     assert ax.get_xscale() == "log" and "mean of 5 of 6 data sets" in ax.get_xlabel()
     assert [tuple(text.xy) for text in labels(ax)] == [tuple(point) for point in drawn.values()]
-
-
-def test_points_may_be_ranks():
-    scores = pd.DataFrame({"A": [0.9, 0.8, 0.7], "B": [0.8, 0.7, 0.9], "C": [0.1, 0.7, 0.2]})
-    size = np.repeat([4.0, 8.0, 16.0], 2)
-    runs = make_runs(scores, leaves=np.tile(size, 3))
-    for larger_is_better in (True, False):
-        ax = plot_accuracy_against_size(runs, by_rank=True, larger_is_better=larger_is_better)
-        expected = scores.rank(axis=1, ascending=not larger_is_better).mean()
-        assert [line.get_ydata()[0] for line in ax.get_lines()] == pytest.approx(list(expected))
-        assert ax.yaxis_inverted()
-    assert [line.get_xdata()[0] for line in ax.get_lines()] == [4.0, 8.0, 16.0]
 
 
 @settings(max_examples=8, deadline=None)
