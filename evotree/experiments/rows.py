@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from evotree.experiments.experiment import Experiment, checksum
 from evotree.experiments.runner import DONE
-from evotree.experiments.store import KEY, Store, read_curves
+from evotree.experiments.store import KEY, Store, check_runs, read_curves
 from evotree.experiments.unpacking import open_unpacked
 
 log = logging.getLogger(__name__)
@@ -42,7 +43,8 @@ def read_rows(path: Path, columns: Sequence[str] = KEY) -> pd.DataFrame:
     FileNotFoundError
         If there is no such file.
     ValueError
-        If it is no table, lacks columns, or ends within a row.
+        If it is no table, lacks columns, ends within a row, or a cell is of another kind than its
+        column.
     """
     try:
         with open_unpacked(path) as file, warnings.catch_warnings():
@@ -58,6 +60,12 @@ def read_rows(path: Path, columns: Sequence[str] = KEY) -> pd.DataFrame:
         raise ValueError(f"{path} ends within a row: take its last line out to go on.")
     if missing := [name for name in columns if name not in rows]:
         raise ValueError(f"{path} has no column {', '.join(missing)}. Move it away to begin anew.")
+    rows = check_runs(rows, path)
+    for name in rows.select_dtypes("number"):
+        if name not in KEY:
+            rows[name] = rows[name].astype(float)
+        elif rows[name].dtype != np.int64:
+            raise ValueError(f"{path}: a row has a {name} that is no whole number.")
     return rows
 
 
@@ -127,4 +135,4 @@ def write_rows(store: Store, rows_file: Path, curves_file: Path | None = None) -
             curve.assign(**dict(zip(KEY, key, strict=True)))[[*KEY, *curve]]
             for key, curve in curves.items()
         ]
-        pd.concat(long).to_csv(curves_file, index=False)
+        pd.concat(long).convert_dtypes().to_csv(curves_file, index=False)

@@ -111,17 +111,12 @@ class Store:
         Parameters
         ----------
         rows : DataFrame
-            Rows with some of the columns.
+            Rows with some of the columns, as `check_runs` wants them.
         curves : mapping of tuple to DataFrame
             Learning curves, by the values of `KEY`.
 
-        Raises
-        ------
-        ValueError
-            If a cell is not of the kind of its column.
         """
         known = self.done()
-        rows = _check_runs(rows.copy(), self.path)
         with self._open() as database:
             for row in rows.astype(object).where(rows.notna(), None).to_dict("records"):
                 key = tuple(row[name] for name in KEY)
@@ -250,8 +245,8 @@ def _read_definition(database: sqlite3.Connection, path: Path) -> dict[str, Any]
     return definition
 
 
-def _check_runs(runs: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Return rows whose cells are of the kinds of their columns; raise for others."""
+def check_runs(runs: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Return rows whose cells are of the kinds of their columns; raise a ValueError for others."""
     for name in runs.columns if len(runs) else ():
         sound = True
         if runs[name].isna().all() and name not in (*KEY, "status"):
@@ -336,7 +331,7 @@ def read_runs(folder: Path) -> pd.DataFrame:
     """
     with _reading(folder) as database:
         runs = pd.read_sql("SELECT * FROM runs", database)
-    runs = _check_runs(runs, folder / FILE)
+    runs = check_runs(runs, folder / FILE)
     return runs.sort_values(["dataset", "method", "seed", "fold"], ignore_index=True)
 
 

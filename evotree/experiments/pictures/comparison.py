@@ -6,7 +6,6 @@ that `evotree.experiments.comparison` finds in them. Out: the Axes that were dra
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
@@ -23,6 +22,7 @@ from evotree.experiments.method_runs import (
     done_runs,
     mean_scores,
 )
+from evotree.experiments.rank_tests import FriedmanTest
 from evotree.plotting.style import INK, PALETTE, axes_or_new, check_axes, legend_below, point_style
 
 MARKER_POINTS = 7.0
@@ -32,21 +32,15 @@ LABEL_ANGLES = (0, 45, -45, 180, 135, 225, 90, 270, 22, -22, 158, 202)
 
 
 def plot_critical_differences(
-    ranks: Any,
-    p_values: pd.DataFrame | None = None,
-    *,
-    level: float = 0.05,
-    ax: Axes | None = None,
+    test: FriedmanTest, *, level: float = 0.05, ax: Axes | None = None
 ) -> Axes:
     """Draw the mean ranks of methods; a bar joins those that cannot be told apart.
 
     Parameters
     ----------
-    ranks : FriedmanTest, or mapping or Series of floats
-        What `evotree.experiments.comparison.friedman` returned, or the mean rank of each method.
-        After Nemenyi's test the label of the axis tells the critical difference.
-    p_values : DataFrame of shape (n_methods, n_methods), optional
-        Adjusted p-value of each pair of methods, where `ranks` does not carry them.
+    test : FriedmanTest
+        What `evotree.experiments.comparison.friedman` returned. After Nemenyi's test the label of
+        the axis tells the critical difference.
     level : float in (0, 1), default=0.05
         Pairs with a p-value below it differ.
     ax : matplotlib Axes, optional
@@ -57,23 +51,14 @@ def plot_critical_differences(
     matplotlib Axes
         The axes.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If there are no ranks of two methods or more, or no p-values of the same methods.
-
     References
     ----------
     Demšar J. (2006). Statistical comparisons of classifiers over multiple data sets. Journal of
     Machine Learning Research 7, 1-30.
     """
-    check_axes(ax)
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level={level!r}: allowed are shares between 0 and 1.")
-    means, pairs = _ranks_and_p_values(ranks, p_values)
-    is_nemenyi = getattr(ranks, "post_hoc", None) == "nemenyi"
-    distance = ranks.critical_difference(level) if is_nemenyi else None
-
+    means = test.mean_ranks
+    pairs = test.adjusted.loc[means.index, means.index]
+    distance = test.critical_difference(level) if test.post_hoc == "nemenyi" else None
     n_rows = (len(means) + 1) // 2
     ax = axes_or_new(ax, (7.0, 1.3 + 0.3 * n_rows))
     critical_difference_diagram(
@@ -93,30 +78,6 @@ def plot_critical_differences(
     ax.xaxis.set_label_position("top")
     ax.set_xlabel(f"mean rank (critical difference {distance:.2f})" if distance else "mean rank")
     return ax
-
-
-def _ranks_and_p_values(ranks: Any, p_values: Any) -> tuple[pd.Series, pd.DataFrame]:
-    means = getattr(ranks, "mean_ranks", ranks)
-    if not isinstance(means, Mapping | pd.Series):
-        raise TypeError(
-            f"ranks is a {type(ranks).__name__}: allowed are what friedman returned and a mapping "
-            "from methods to mean ranks."
-        )
-    means = pd.Series(means, dtype=np.float64)
-    pairs = getattr(ranks, "adjusted", None) if p_values is None else p_values
-    if len(means) < 2 or not np.isfinite(means).all():
-        raise ValueError("ranks must hold the mean ranks of two methods or more.")
-    if not isinstance(pairs, pd.DataFrame):
-        raise TypeError(
-            f"p_values is a {type(pairs).__name__}: mean ranks need a DataFrame of p-values."
-        )
-    for axis in (pairs.index, pairs.columns):
-        if set(axis) != set(means.index):
-            raise ValueError(
-                f"p_values is of {', '.join(map(str, axis))}; ranks is of "
-                f"{', '.join(map(str, means.index))}."
-            )
-    return means, pairs.loc[means.index, means.index]
 
 
 def plot_accuracy_against_size(

@@ -14,21 +14,12 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import MaxNLocator
 
-from evotree.experiments.method_runs import complete_datasets, done_runs, mean_scores
-from evotree.plotting.style import INK, PALETTE, axes_or_new, check_axes, legend_below, point_style
+from evotree.plotting.style import INK, PALETTE, axes_or_new, legend_below, point_style
 
 MAX_TICKS = 10
 
 
-def plot_size_penalty(
-    runs: pd.DataFrame,
-    *,
-    parameter: str = "size_penalty",
-    metric: str = "accuracy",
-    size: str = "nodes",
-    optimal_size: float | None = None,
-    ax: Axes | None = None,
-) -> Axes:
+def plot_size_penalty(runs: pd.DataFrame, optimal_size: int) -> Axes:
     """Draw quality and size of the trees against the size penalty: means and standard deviations.
 
     Quality has the left axis and the upper half, size the right axis and the lower half.
@@ -36,26 +27,15 @@ def plot_size_penalty(
     Parameters
     ----------
     runs : DataFrame
-        Runs on one problem, one row a fit; where there is a column ``status``, those ``done``.
-    parameter : str, default="size_penalty"
-        Column of positive numbers along the axis, which is logarithmic.
-    metric, size : str, default="accuracy", "nodes"
-        Columns of the scores and of the sizes.
-    optimal_size : float above 0, optional
-        Size of the smallest tree that knows the problem, drawn as a dashed line.
-    ax : matplotlib Axes, optional
-        Where to draw; new ones by default.
+        Fits on one problem: ``size_penalty`` above 0, along a logarithmic axis, ``accuracy`` and
+        ``nodes``.
+    optimal_size : int
+        Nodes of the smallest tree that knows the problem, drawn as a dashed line.
 
     Returns
     -------
     matplotlib Axes
-        The left axes.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `runs` lacks columns or values, a value of the parameter is not positive, or there is no
-        such optimal size.
+        The left axes, new ones.
 
     References
     ----------
@@ -63,132 +43,68 @@ def plot_size_penalty(
     approach. Intelligent Information Processing and Web Mining, Advances in Soft Computing 31,
     309-318. Figure 5.
     """
-    check_axes(ax)
-    if optimal_size is not None and not 0.0 < optimal_size < np.inf:
-        raise ValueError(f"optimal_size={optimal_size!r}: allowed are None and positive numbers.")
-    _check_columns(runs, parameter, metric, size)
-    fits = runs.assign(dataset="", method="", fold=0, seed=np.arange(len(runs)))
-    fits = done_runs(fits, parameter, metric, size)
-    if (smallest := fits[parameter].min()) <= 0.0:
-        raise ValueError(f"runs has {smallest:g} as {parameter}: allowed are positive numbers.")
-    groups = fits.groupby(parameter)[[metric, size]]
+    groups = runs.groupby("size_penalty")[["accuracy", "nodes"]]
     means, spreads = groups.mean(), groups.std().fillna(0.0)
-
-    ax = axes_or_new(ax, (7.0, 4.5))
+    ax = axes_or_new(None, (7.0, 4.5))
     right = ax.twinx()
     bars: dict[str, Any] = {"capsize": 3.0, "markersize": 5.0, "linewidth": 1.8, "elinewidth": 1.0}
-    for side, column, form, color, label in (
-        (ax, metric, "o-", PALETTE[0], metric),
-        (right, size, "s-", PALETTE[3], f"{size} (right)"),
+    for side, column, form, color, where in (
+        (ax, "accuracy", "o-", PALETTE[0], ""),
+        (right, "nodes", "s-", PALETTE[3], " (right)"),
     ):
-        side.set_ylabel(column, color=color, parse_math=False)
+        side.set_ylabel(column, color=color)
+        label = f"{column}{where}, mean ± std"
+        error = spreads[column]
         side.errorbar(
-            means.index,
-            means[column],
-            yerr=spreads[column],
-            fmt=form,
-            color=color,
-            label=f"{label}, mean ± std",
-            **bars,
+            means.index, means[column], yerr=error, fmt=form, color=color, label=label, **bars
         )
+    label = f"optimal size, {optimal_size} (right)"
+    right.axhline(optimal_size, color=INK, linestyle="--", linewidth=1.0, label=label)
     lowest, highest = (means - spreads).min(), (means + spreads).max()
-    top = highest[size]
-    if optimal_size is not None:
-        label = f"optimal size, {optimal_size:g} (right)"
-        right.axhline(optimal_size, color=INK, linestyle="--", linewidth=1.0, label=label)
-        top = max(top, optimal_size)
-    _use_half(right.yaxis, 0.0, top, is_upper=False)
-    _use_half(ax.yaxis, lowest[metric], highest[metric], is_upper=True)
+    _use_half(right.yaxis, 0.0, max(highest["nodes"], optimal_size), is_upper=False)
+    _use_half(ax.yaxis, lowest["accuracy"], highest["accuracy"], is_upper=True)
     ax.set_xscale("log")
-    ax.set_xlabel(parameter.replace("_", " "))
+    ax.set_xlabel("size penalty")
     _tick_values(ax, means.index.to_numpy())
-    _finish(ax, n_columns=3, others=[right])
+    _finish(ax, 3, [right])
     return ax
 
 
-def plot_accuracy_against_depth(
-    runs: pd.DataFrame,
-    *,
-    metric: str = "accuracy",
-    depth: str = "depth",
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw each method's mean score against the maximal depth allowed, one line a method.
+def plot_accuracy_against_depth(runs: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw each method's mean accuracy on a data set against the maximal depth, one line a method.
 
-    A band of one standard deviation over folds and seeds goes with each line. Where there are
-    several data sets, the line is the mean over those on which all methods have runs at all depths,
-    and the band that of such a mean, for folds that are independent between data sets.
+    A band of one standard deviation over folds goes with each line.
 
     Parameters
     ----------
     runs : DataFrame
-        Runs, one row a fit, as `evotree.experiments.method_runs` describes them, with a fit for
-        each depth.
-    metric : str, default="accuracy"
-        Column of the scores.
-    depth : str, default="depth"
-        Column of the limits.
-    ax : matplotlib Axes, optional
-        Where to draw; new ones by default.
+        Fits on one data set: ``method``, ``max_depth`` and ``accuracy``.
+    ax : matplotlib Axes
+        Where to draw.
 
     Returns
     -------
     matplotlib Axes
         The axes.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If `runs` cannot be compared, or no data set has runs of all methods at all depths.
-
     References
     ----------
     Yang B.-B., Shen S.-Q., Gao W. (2019). Weighted oblique decision trees. Proceedings of the AAAI
     Conference on Artificial Intelligence 33, 5621-5627. Figures 2 and 3.
     """
-    check_axes(ax)
-    _check_columns(runs, "dataset", "method", metric, depth)
-    # A method with a limit counts as a method of its own, so that what all of them have is found.
-    names, limits = runs.method.astype(str), pd.to_numeric(runs[depth], errors="coerce")
-    limited = (names + f", {depth} " + limits.map(str)).where(runs.method.notna())
-    fits = done_runs(runs.assign(method=limited), metric, depth)
-    datasets, left_out = complete_datasets(fits)
-    cells = fits.drop_duplicates("method").set_index("method")
-    cells["name"] = names.groupby(limited).first()
-    n_cells = cells.name.nunique() * cells[depth].nunique()
-    if not datasets or len(cells) < n_cells:
-        raise ValueError(f"runs has no data set with {metric} of all methods at each {depth}.")
-    fits = fits[fits.dataset.isin(datasets)]
-    means = mean_scores(fits, metric).mean()
-    variances = fits.groupby(["method", "dataset"])[metric].var().fillna(0.0)
-    cells["mean"] = means
-    cells["spread"] = np.sqrt(variances.groupby("method").sum()) / len(datasets)
-
-    ax = axes_or_new(ax, (6.5, 4.5))
-    for i, (name, line) in enumerate(cells.groupby("name", sort=False)):
-        line = line.sort_values(depth)
-        style = point_style(i)
-        color, marker = style["color"], style["marker"]
-        low, high = line["mean"] - line.spread, line["mean"] + line.spread
-        ax.fill_between(line[depth], low, high, color=color, alpha=0.13, linewidth=0.0)
-        ax.plot(
-            line[depth], line["mean"], color=color, marker=marker, ms=5.5, lw=1.8, label=str(name)
-        )
-    n = len(datasets) + len(left_out)
-    of = datasets[0] if n == 1 else f"mean of {len(datasets)} of {n} data sets"
-    ax.set_ylabel(f"{metric} ({of})", parse_math=False)
-    ax.set_xlabel("maximal depth" if depth == "depth" else depth.replace("_", " "))
+    names = runs["method"].unique()
+    for i, name in enumerate(names):
+        groups = runs[runs["method"] == name].groupby("max_depth")["accuracy"]
+        mean, spread = groups.mean(), groups.std().fillna(0.0)
+        style = {key: point_style(i)[key] for key in ("color", "marker")}
+        low, high = mean - spread, mean + spread
+        ax.fill_between(mean.index, low, high, color=style["color"], alpha=0.13, linewidth=0.0)
+        ax.plot(mean.index, mean, **style, ms=5.5, lw=1.8, label=str(name))
+    ax.set_ylabel("accuracy")
+    ax.set_xlabel("maximal depth")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    _finish(ax, n_columns=min(4, cells.name.nunique()))
+    _finish(ax, min(4, len(names)))
     return ax
-
-
-def _check_columns(runs: pd.DataFrame, *columns: str) -> None:
-    if not isinstance(runs, pd.DataFrame):
-        raise TypeError(f"runs is a {type(runs).__name__}: allowed is a DataFrame.")
-    for name in columns:
-        if name not in runs:
-            raise ValueError(f"runs has no column {name!r}; it has {', '.join(map(str, runs))}.")
 
 
 def _use_half(axis: Axis, low: float, high: float, *, is_upper: bool) -> None:
@@ -213,6 +129,3 @@ def _finish(ax: Axes, n_columns: int, others: list[Axes] | None = None) -> None:
     ax.grid(alpha=0.25, linewidth=0.6)
     ax.set_axisbelow(True)
     legend_below(ax, n_columns, others or [])
-    legend = ax.get_legend()
-    for text in legend.get_texts() if legend else ():
-        text.set_parse_math(False)

@@ -302,7 +302,7 @@ Means over the fits of the tables, of one thread, on a logarithmic axis.
         )
         for name, ax in zip(names, axes.ravel(), strict=False):
             of_set = shallow[shallow["dataset"] == name]
-            plot_accuracy_against_depth(of_set.assign(depth=of_set["max_depth"]), ax=ax)
+            plot_accuracy_against_depth(of_set, ax)
             ax.set_title(name)
         for ax in axes.ravel()[len(names) :]:
             ax.remove()
