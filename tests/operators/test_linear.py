@@ -1,6 +1,8 @@
 """Linear classifiers of groups of classes, and the splits by them."""
 
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -103,15 +105,29 @@ def test_split_is_the_best_of_the_classifiers(groups):
     assert abs(split.weights @ w) / np.linalg.norm(w) == pytest.approx(1.0, abs=1e-4)
 
 
+@pytest.mark.parametrize("groups", ["one_vs_rest", "one_vs_one", "all"])
+def test_memory_does_not_grow_with_the_pairs_of_classes(groups):
+    y = np.arange(5000)
+    node = smooth.make_node(np.ones((5000, 2)), y)
+    tracemalloc.start()
+    try:
+        _, pairs = Linear(groups=groups)._pairs(node, stream())
+        sides = [*islice(pairs, 3)]
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(sides) == 3 and peak < 4_000_000
+
+
 def test_pairs_of_groups():
     present = np.array([0, 2, 3])
     np.testing.assert_array_equal(
-        one_vs_one(present, 4), [[1, 0, -1, 0], [1, 0, 0, -1], [0, 0, 1, -1]]
+        list(one_vs_one(present, 4)), [[1, 0, -1, 0], [1, 0, 0, -1], [0, 0, 1, -1]]
     )
     np.testing.assert_array_equal(
-        one_vs_rest(present, 4)[:, present], [[1, -1, -1], [-1, 1, -1], [-1, -1, 1]]
+        np.array(list(one_vs_rest(present, 4)))[:, present], [[1, -1, -1], [-1, 1, -1], [-1, -1, 1]]
     )
-    assert len(one_vs_rest(present[:2], 4)) == len(one_vs_one(present[:2], 4)) == 1
+    assert len(list(one_vs_rest(present[:2], 4))) == len(list(one_vs_one(present[:2], 4))) == 1
     assert len(random_groups(present[:2], 4, 10, stream())) == 1
 
 

@@ -1,5 +1,8 @@
 """Seeds of a population: shares, greedy seeds, trees handed in, and who descends from them."""
 
+import itertools
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,10 +19,13 @@ from evotree.operators.initialization.resampling import bootstrap
 from evotree.operators.initialization.seeding import (
     init_from_tree,
     init_greedy,
+    init_seed,
     raw_tree,
     seeding_shares,
     slot_origins,
 )
+from evotree.operators.initialization.tao_seeds import init_tao
+from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.registry import SPLITTERS
 from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation.crossover import cx_trees
@@ -234,6 +240,34 @@ def test_a_tree_handed_in_is_where_the_run_begins(wine):
     )
     best = [one.history_.chapters["fitness"].select("best")[-1] for one in (plain, seeded)]
     assert best[1] >= fitness and best[1] > best[0]
+
+
+@pytest.mark.parametrize("make", ["axis", "linear", "tao"])
+def test_seeds_end_with_their_time(monkeypatch, make):
+    """Each look at the clock takes a second."""
+    rng = np.random.default_rng(0)
+    noise = Dataset.from_arrays(rng.normal(size=(300, 4)), rng.integers(0, 3, 300))
+    ticks = itertools.count()
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))
+    sizes = {}
+    for seconds in (2.5, 4.5, None):
+        stream = make_streams(11, 0, 1)[0]
+        seed = init_seed(noise, 0.0, make, stream, min_rows=2, seconds=seconds)
+        sizes[seconds] = seed.n_leaves
+    assert sizes[2.5] <= 3 and sizes[4.5] <= 5 < sizes[None]
+
+
+def test_many_classes_are_parted_in_few_ways(monkeypatch):
+    n_classes, n_fits = 120, []
+    rng = np.random.default_rng(0)
+    dataset = Dataset.from_arrays(rng.normal(size=(240, 3)), np.arange(240) % n_classes)
+    fit = Linear._fit
+    monkeypatch.setattr(Linear, "_fit", lambda *given: n_fits.append(1) or fit(*given))
+    for stream in make_streams(0, 0, 6):
+        n_fits.clear()
+        grown = init_tao(dataset, 0.0, stream, max_depth=2, seconds=1e9)
+        assert len(n_fits) < 200
+    assert grown.n_leaves > 1
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,6 +60,7 @@ def grow(
     min_samples_leaf: int = 1,
     min_weight_fraction_leaf: float = 0.0,
     min_impurity_decrease: float = 0.0,
+    seconds: float | None = None,
     stream: np.ndarray,
 ) -> Individual:
     """Grow a tree on all rows of a data set.
@@ -84,6 +87,8 @@ def grow(
     min_impurity_decrease : float, at least 0, default=0.0
         A split lowers the criterion by at least so much, times the share of the weight that
         reaches the node, as in scikit-learn.
+    seconds : float, optional
+        When so many have passed, the nodes that are left are leaves.
     stream : ndarray of shape (1,), uint64
         Random state; the nodes draw from it in prefix order.
 
@@ -99,6 +104,7 @@ def grow(
     weights, thresholds, is_split = [], [], []
     leaf_weights = np.zeros(X.shape[1])
     pending = [(0, n, 0)]
+    end = math.inf if seconds is None else time.perf_counter() + seconds
     while pending:
         lo, hi, depth = pending.pop()
         weights.append(leaf_weights)
@@ -108,6 +114,7 @@ def grow(
             hi - lo < max(min_samples_split, 2 * min_samples_leaf)
             or (max_depth is not None and depth >= max_depth)
             or is_uniform(y, order, lo, hi)
+            or time.perf_counter() >= end
         ):
             continue
         rows = order[lo:hi]

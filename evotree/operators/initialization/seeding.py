@@ -131,7 +131,7 @@ def init_seed(
     min_rows : int, at least 2, default=5
         Nodes with fewer rows are leaves.
     seconds : float, optional
-        What the optimization of ``"tao"`` may take.
+        What growing and optimizing may take.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def init_seed(
     if splitter == TAO:
         limits: dict[str, Any] = {"min_rows": min_rows, "seconds": seconds}
         return init_tao(dataset, size_penalty, stream, C, penalty, **limits)
-    return init_greedy(dataset, size_penalty, splitter, stream, min_rows=min_rows)
+    return init_greedy(dataset, size_penalty, splitter, stream, min_rows=min_rows, seconds=seconds)
 
 
 def init_greedy(
@@ -153,6 +153,7 @@ def init_greedy(
     max_rows: int = 16_384,
     max_depth: int = 10,
     min_rows: int = 5,
+    seconds: float | None = None,
 ) -> Individual:
     """Make one individual by growing a tree greedily.
 
@@ -178,6 +179,8 @@ def init_greedy(
         Greatest depth of a seed.
     min_rows : int, at least 2, default=5
         Nodes with fewer rows are leaves.
+    seconds : float, optional
+        When so many have passed, the nodes that are left are leaves.
 
     Returns
     -------
@@ -193,6 +196,7 @@ def init_greedy(
         criterion,
         max_depth=int(rng.integers(1, max_depth + 1)),
         min_samples_split=min_rows,
+        seconds=seconds,
     )
     return prune(individual, dataset, size_penalty)[0]
 

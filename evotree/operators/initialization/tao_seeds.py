@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _KEPT = 0.75  # of the leaves, when a tree is cut
 _SWEEPS = 2  # between cuts
 _GROWN_C = 0.05  # of the classifiers that grow a tree
+_PAIRED_CLASSES = 20  # most classes whose pairs are told apart in a tree that is grown
 _WORTHLESS = 0.1  # of the charge for a node
 
 
@@ -109,7 +110,8 @@ def init_tao(
     min_rows : int, at least 2, default=5
         Nodes with fewer rows are leaves.
     seconds : float, optional
-        When so many have passed, no sweep begins, and the tree is pruned as it is.
+        When so many have passed, no node is split and no sweep begins, and the tree is pruned as
+        it is.
 
     Returns
     -------
@@ -118,11 +120,12 @@ def init_tao(
     """
     end = math.inf if seconds is None else time.perf_counter() + seconds
     rng = as_generator(stream)
-    splitter = Axis() if rng.uniform() < 0.5 else Linear(C=_GROWN_C)
+    # The pairs of many classes are more than any limit of time has room for.
+    groups = "one_vs_one" if dataset.n_classes <= _PAIRED_CLASSES else "random"
+    splitter = Axis() if rng.uniform() < 0.5 else Linear(C=_GROWN_C, groups=groups)
     sample = bootstrap(dataset, rng, max_rows)
-    individual = grow_on_sample(
-        sample, dataset, splitter, stream, max_depth=max_depth, min_samples_split=min_rows
-    )
+    limits: dict[str, Any] = {"max_depth": max_depth, "min_samples_split": min_rows}
+    individual = grow_on_sample(sample, dataset, splitter, stream, seconds=seconds, **limits)
     classifier = draw_linear(C, penalty, stream)
     # Trees of targets grow as far as rows allow; nearly all of their leaves are worth nothing.
     prune(individual, dataset, 0.0 if dataset.n_classes else _WORTHLESS * size_penalty)

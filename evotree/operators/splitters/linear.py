@@ -9,7 +9,9 @@ with one class against the others it is its one-versus-rest form.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, combinations
 
 import numpy as np
 
@@ -28,20 +30,23 @@ THRESHOLDS = ("classifier", "best")
 """Names of the ways to set thresholds."""
 
 
-def one_vs_rest(present: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return the sides of each class present against the others; one pair if they are two."""
-    sides = np.full((present.size, n_classes), -1, dtype=np.int8)
-    sides[np.arange(present.size), present] = 1
-    return sides[:1] if present.size == 2 else sides
+def one_vs_rest(present: np.ndarray, n_classes: int) -> Iterator[np.ndarray]:
+    """Yield the sides of each class present against the others; one pair if they are two."""
+    for code in present[:1] if present.size == 2 else present:
+        sides = np.full(n_classes, -1, dtype=np.int8)
+        sides[code] = 1
+        yield sides
 
 
-def one_vs_one(present: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return the sides of each class present against each other one."""
-    first, second = np.triu_indices(present.size, k=1)
-    sides = np.zeros((first.size, n_classes), dtype=np.int8)
-    sides[np.arange(first.size), present[first]] = 1
-    sides[np.arange(first.size), present[second]] = -1
-    return sides
+def one_vs_one(present: np.ndarray, n_classes: int) -> Iterator[np.ndarray]:
+    """Yield the sides of each class present against each other one.
+
+    One by one: all of them at once would take memory that grows with the cube of the classes.
+    """
+    for first, second in combinations(present, 2):
+        sides = np.zeros(n_classes, dtype=np.int8)
+        sides[first], sides[second] = 1, -1
+        yield sides
 
 
 def random_groups(
@@ -66,7 +71,7 @@ def random_groups(
         1 or -1 for the classes present; one row where two classes leave no choice.
     """
     if present.size == 2:
-        return one_vs_one(present, n_classes)
+        return np.array(list(one_vs_one(present, n_classes)))
     generator = as_generator(stream)
     sides = np.zeros((n_groups, n_classes), dtype=np.int8)
     for side in sides:
@@ -204,13 +209,13 @@ class Linear:
                 best = Split(weights, threshold, score)
         return best
 
-    def _pairs(self, node: Node, stream: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _pairs(self, node: Node, stream: np.ndarray) -> tuple[np.ndarray, Iterable[np.ndarray]]:
         """Return the codes of the rows and the pairs of groups of codes to tell apart."""
         if node.n_classes == 0:
             middle = np.sum(node.sample_weight * node.y) / np.sum(node.sample_weight)
             return (node.y > middle).astype(np.int32), np.array([[-1, 1]], dtype=np.int8)
         present = np.flatnonzero(np.bincount(node.y, minlength=node.n_classes))
-        pairs = []
+        pairs: list[Iterable[np.ndarray]] = []
         if self.groups in ("one_vs_one", "all") or present.size == 2:
             pairs.append(one_vs_one(present, node.n_classes))
         elif self.groups == "one_vs_rest":
@@ -220,4 +225,4 @@ class Linear:
                 pairs.append(one_vs_rest(present, node.n_classes))
             if self.groups in ("random", "all"):
                 pairs.append(random_groups(present, node.n_classes, self.n_groups, stream))
-        return node.y, np.concatenate(pairs)
+        return node.y, chain(*pairs)
