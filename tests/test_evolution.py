@@ -149,11 +149,11 @@ def test_compilation_is_on_a_clock_of_its_own(iris, clock):
 
     def refiner(individual, dataset):
         clock.now += 2.0
-        event.start_event("numba:compile")
-        event.start_event("numba:compile")
+        event.start_event("numba:compiler_lock")
+        event.start_event("numba:compiler_lock")
         clock.now += 10.0
-        event.end_event("numba:compile")
-        event.end_event("numba:compile")
+        event.end_event("numba:compiler_lock")
+        event.end_event("numba:compiler_lock")
         return (individual,)
 
     refinement = Refinement({refiner: 1.0}, probability=1.0)
