@@ -1,1 +1,198 @@
-"""The engine's one door, limits of time, Ctrl-C, and fronts of objectives of one's own."""
+"""The engine's one door, limits of time, and Ctrl-C at any moment."""
+
+import signal
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine
+
+from evotree import (
+    Dataset,
+    EvoTreeClassifier,
+    Islands,
+    Regularization,
+    SearchConfig,
+    search,
+)
+from evotree.engine import hyperparameters
+from evotree.engine import toolbox as toolbox_module
+from evotree.engine.hyperparameters import candidates
+from tests.quick_models import BRIEF, FIXED, brief, every_evolved, interrupts_raise, rows_for
+
+AUTO = {"size_penalty": "auto", "regularization": Regularization(teacher=None)}
+KINDS_OF_RUNS = pytest.mark.parametrize(
+    "changed",
+    [{}, {"islands": Islands(2, every=2)}, {"variation__algorithm": "nsga2"}],
+    ids=["one", "islands", "nsga2"],
+)
+
+
+# ---- a plain function ----------------------------------------------------------------------------
+
+
+@every_evolved
+@KINDS_OF_RUNS
+def test_the_estimator_is_the_search(model, changed):
+    X, y = rows_for(model)
+    fitted = clone(model).set_params(**changed).fit(X, y)
+    parameters = fitted.get_params(deep=False)
+    task = "classification" if parameters.pop("class_weight", 0) is None else "regression"
+    dataset = Dataset.from_arrays(X, y, scaling=parameters["scaling"], task=task)
+    result = search(dataset, SearchConfig(**parameters))
+    assert result.best() == fitted.tree_
+    np.testing.assert_array_equal(result.best().values, fitted.tree_.values)
+    assert list(result.front()) == list(fitted.pareto_front_)
+    assert result.plan.chosen == (fitted.regularization_, fitted.size_penalty_)
+    assert result.run.generation == fitted.n_generations_ and result.failure is None
+
+
+def test_a_search_continues_an_earlier_result():
+    dataset = Dataset.from_arrays(*load_iris(return_X_y=True))
+    half = search(dataset, SearchConfig(**BRIEF | {"max_generations": 2}))
+    rest = search(dataset, SearchConfig(**BRIEF), continues=half.continuation())
+    whole = search(dataset, SearchConfig(**BRIEF))
+    assert rest.run.generation == 4 and rest.best() == whole.best()
+    assert list(rest.run.population) == list(whole.run.population)
+
+
+def test_what_a_search_is_told_is_checked():
+    dataset = Dataset.from_arrays([[0.0], [1.0]], [0, 1])
+    with pytest.raises(ValueError, match="'population_size' parameter of SearchConfig"):
+        search(dataset, SearchConfig(population_size=1))
+
+
+# ---- limits of time ------------------------------------------------------------------------------
+
+
+@KINDS_OF_RUNS
+@pytest.mark.parametrize("init", ["tao", {"oc1": 1.0}])
+def test_a_limit_that_is_over_at_once_leaves_a_quick_tree_and_a_warning(init, changed):
+    X, y = load_wine(return_X_y=True)
+    model = brief(time_limit=1e-9, init=init, regularization__noise=0.0, **changed)
+    with pytest.warns(RuntimeWarning, match="time_limit=1e-09 ended before all first trees"):
+        model.fit(X, y)
+    assert model.stop_reason_ == "time_limit" and model.n_generations_ == 0
+    shares = model.history_.chapters["origin"][0]
+    assert shares["quick"] > 0.0 and shares["dipole"] > 0.5
+    assert max(m.quality for m in model.pareto_front_) > 0.8
+    assert model.score(X, y) > 0.8
+
+
+def test_the_quick_tree_is_the_least_that_there_is():
+    """Whatever the seed, nothing fitter is thrown away."""
+    X, y = load_wine(return_X_y=True)
+    for seed in range(5):
+        config = SearchConfig(**BRIEF | {"time_limit": 1e-9, "random_state": seed})
+        config.regularization = FIXED.set_params(noise=0.0)
+        with pytest.warns(RuntimeWarning, match="time_limit"):
+            run = search(Dataset.from_arrays(X, y), config).run
+        (quick,) = [one for one in run.population if one.origin == "quick"]
+        assert run.best.fitness >= quick.fitness and quick.quality > 0.6
+
+
+@pytest.mark.parametrize("changed", [{}, {"time_limit": 1000.0}, {"init": None, "time_limit": 1e-9}])
+def test_no_warning_where_all_first_trees_are_made(changed):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        model = brief(**changed).fit(*load_iris(return_X_y=True))
+    assert "quick" not in model.history_.chapters["origin"][0]
+
+
+def test_choosing_stops_at_the_limit(monkeypatch):
+    """Of the candidates one is tried, and no more."""
+    seen = []
+    cross_validate = hyperparameters.cross_validate
+
+    def counted(dataset, find, *arguments, **limits):
+        def find_and_count(*given):
+            seen.append(given)
+            return find(*given)
+
+        return cross_validate(dataset, find_and_count, *arguments, **limits)
+
+    monkeypatch.setattr(hyperparameters, "cross_validate", counted)
+    model = EvoTreeClassifier(**BRIEF | AUTO | {"time_limit": 1e-9})
+    with pytest.warns(RuntimeWarning, match="time_limit"):
+        model.fit(*load_wine(return_X_y=True))
+    assert len(seen) == 1 and model.score(*load_wine(return_X_y=True)) > 0.6
+
+
+# ---- Ctrl-C --------------------------------------------------------------------------------------
+
+
+def press(*_):
+    signal.raise_signal(signal.SIGINT)
+
+
+def press_at(n, function):
+    """Return a function that presses Ctrl-C in its n-th call, and the list of its calls."""
+    calls = []
+
+    def pressing(*arguments, **options):
+        calls.append(arguments)
+        if len(calls) == n:
+            press()
+        return function(*arguments, **options)
+
+    return pressing, calls
+
+
+def interrupted(model):
+    """Return what a fit on iris that Ctrl-C ends leaves behind."""
+    X, y = load_iris(return_X_y=True)
+    with interrupts_raise(), pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert model.stop_reason_ == "interrupt"
+    assert model.predict(X).shape == y.shape and len(model.pareto_front_) > 0
+    return model
+
+
+def test_an_interrupt_while_choosing_takes_the_first_candidate(monkeypatch):
+    pressing, calls = press_at(3, hyperparameters.init_tao)
+    monkeypatch.setattr(hyperparameters, "init_tao", pressing)
+    kept = interrupted(EvoTreeClassifier(**BRIEF | AUTO))
+    assert kept.n_generations_ == 0 and len(calls) <= 8  # those of one candidate
+    first = candidates(SearchConfig(**AUTO), 150)[0]
+    assert (kept.regularization_, kept.size_penalty_) == (first, 0.005)
+    assert kept.score(*load_iris(return_X_y=True)) > 0.6
+
+
+def test_an_interrupt_while_first_trees_are_made_leaves_the_rest_out(monkeypatch):
+    pressing, calls = press_at(2, toolbox_module.init_seed)
+    monkeypatch.setattr(toolbox_module, "init_seed", pressing)
+    kept = interrupted(brief(init={"tao": 1.0}))
+    assert kept.n_generations_ == 0 and len(calls) == 3  # and the quick one
+    shares = kept.history_.chapters["origin"][0]
+    assert shares == pytest.approx({"tao": 2 / 12, "dipole": 9 / 12, "quick": 1 / 12})
+
+
+@KINDS_OF_RUNS
+@pytest.mark.parametrize("generation", [0, 2, 4])
+def test_an_interrupt_while_evolving_ends_the_generation(changed, generation):
+    """Also in the last one, after which the search would have ended anyway."""
+    pressed = brief(**changed, callbacks=[lambda run: run.generation == generation and press()])
+    kept = interrupted(pressed)
+    whole = brief(**changed, max_generations=generation).fit(*load_iris(return_X_y=True))
+    assert kept.n_generations_ == generation
+    assert kept.tree_ == whole.tree_
+
+
+def test_an_interrupt_is_written_to_the_checkpoint(tmp_path):
+    path = tmp_path / "fit.npz"
+    interrupted(brief(checkpoint=path, callbacks=[lambda run: run.generation == 2 and press()]))
+    rest = brief(checkpoint=path, checkpoint__resume=True).fit(*load_iris(return_X_y=True))
+    assert rest.n_generations_ == 4
+    assert rest.tree_ == brief().fit(*load_iris(return_X_y=True)).tree_
+
+
+def test_a_second_interrupt_is_raised_at_once():
+    def twice(run):
+        press()
+        press()
+
+    model = brief(callbacks=[twice])
+    with interrupts_raise(), pytest.raises(KeyboardInterrupt):
+        model.fit(*load_iris(return_X_y=True))
+    assert not hasattr(model, "tree_")
