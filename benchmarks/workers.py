@@ -11,7 +11,8 @@ import pandas as pd
 from benchmarks.measure import Table, by_turns
 from evotree import EvoTreeClassifier
 from evotree.experiments.execution import run_experiment
-from evotree.experiments.experiment import Experiment, Protocol
+from evotree.experiments.experiment import Experiment
+from evotree.experiments.protocols import Protocol
 
 DATASETS = ("sklearn:breast_cancer", "sklearn:digits")
 GENERATIONS, QUICK_GENERATIONS = 1_000, 5

@@ -6,15 +6,15 @@ What a command needs is imported when it runs, so that ``evotree --help`` answer
 from __future__ import annotations
 
 import argparse
-import logging
-import multiprocessing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evotree.cli.arguments import number
 from evotree.experiments.studies import STUDIES, load_study
 
-LOG_FILE = "experiment.log"
+if TYPE_CHECKING:
+    import pandas as pd
+
 RETRIED = ("failed", "timeout", "crashed")
 """Statuses of fits that may be done anew."""
 
@@ -62,7 +62,7 @@ def add_commands(commands: Any) -> None:
     study.add_argument("--out", metavar="RESULTS", type=Path, required=True, help="folder to write")
     study.add_argument("--jobs", metavar="N", type=number(int, 1), default=1, help="processes (1)")
     study.add_argument("--datasets", nargs="+", metavar="NAME", help="run on these alone")
-    study.add_argument("--systems", nargs="+", metavar="NAME", help="run these alone")
+    study.add_argument("--methods", nargs="+", metavar="NAME", help="run these alone")
     study.add_argument(
         "--max-seconds",
         type=number(float, 0.0, strict=True),
@@ -74,42 +74,36 @@ def add_commands(commands: Any) -> None:
 def _run(arguments: argparse.Namespace) -> None:
     from evotree.experiments.execution import run_experiment
     from evotree.experiments.experiment import read_experiment
-    from evotree.experiments.log_file import log_to_file
-    from evotree.experiments.logs import collect_logs
 
     experiment = read_experiment(arguments.file)
     if arguments.reference not in (None, *experiment.methods):
         allowed = ", ".join(experiment.methods)
         raise ValueError(f"--reference {arguments.reference}: the methods are {allowed}.")
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    context = multiprocessing.get_context()
-    logger = logging.getLogger("evotree")
-    with (
-        log_to_file(arguments.out / LOG_FILE, logger=logger),
-        collect_logs(context, logger) as collecting,
-    ):
-        try:
-            runs = run_experiment(
-                experiment,
-                arguments.out,
-                arguments.data_home,
-                jobs=arguments.jobs,
-                time_limit=arguments.time_limit,
-                retry=tuple(arguments.retry),
-                mp_context=context,
-                initializers=(collecting,),
-            )
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"what was done is kept in {arguments.out}") from None
+    try:
+        runs = run_experiment(
+            experiment,
+            arguments.out,
+            arguments.data_home,
+            jobs=arguments.jobs,
+            time_limit=arguments.time_limit,
+            retry=tuple(arguments.retry),
+        )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"what was done is kept in {arguments.out}") from None
+    _tell(runs, arguments.out)
+    _write(arguments)
+
+
+def _tell(runs: pd.DataFrame, folder: Path) -> None:
+    """Print how many fits ended how; raise if none is done."""
     counts = runs["status"].value_counts()
     print(", ".join(f"{count:,} {status}" for status, count in counts.items()))
     for status in [status for status in RETRIED if status in counts]:
         first = runs[runs["status"] == status].iloc[0]
         *_, last_line = (first["error"] or "").strip().splitlines() or [""]
         print(f"first {status}: {first['dataset']}, {first['method']}: {last_line}")
-    if "done" not in counts:
-        raise ValueError(f"no fit was done; the tracebacks are in {arguments.out}.")
-    _write(arguments)
+    if len(counts) and "done" not in counts:
+        raise ValueError(f"no fit was done; the tracebacks are in {folder}.")
 
 
 def _report(arguments: argparse.Namespace) -> None:
@@ -136,20 +130,18 @@ def _study(arguments: argparse.Namespace) -> None:
 
     study = load_study(arguments.name)
     try:
-        report = run_study(
+        runs, report = run_study(
             study,
             arguments.data_home,
             arguments.out,
             jobs=arguments.jobs,
             datasets=arguments.datasets,
-            systems=arguments.systems,
+            methods=arguments.methods,
             max_seconds=arguments.max_seconds,
         )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"what was done is kept in {arguments.out}") from None
-    except ExceptionGroup as group:
-        *_, last_line = str(group.exceptions[0]).strip().splitlines()
-        raise ValueError(f"{group.message}; the first one: {last_line}") from group
+    _tell(runs, arguments.out / study.name)
     if report is not None:
         print(f"wrote {report}")
         if study.compare is not None:

@@ -1,7 +1,7 @@
 """Methods compared over data sets: tables of means with paired tests; tests of ranks beside them.
 
-In: a table of runs, one row a fit, as `evotree.plotting.method_runs` describes it. Out: the tables
-and tests of a paper; its pictures are drawn by `evotree.plotting.comparison`.
+In: a table of runs, one row a fit, as `evotree.experiments.method_runs` describes it. Out: the
+tables and tests of a paper; its pictures are drawn by `evotree.experiments.pictures`.
 """
 
 from __future__ import annotations
@@ -10,69 +10,46 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 from scipy import stats
 
 from evotree.experiments.markdown import markdown_table
+from evotree.experiments.method_runs import complete_datasets, done_runs, mean_scores, rank_methods
 from evotree.experiments.rank_tests import (
     FriedmanTest,
-    WilcoxonPairs,
-    WilcoxonTest,
     check_choice,
     friedman,
-    wilcoxon,
-    wilcoxon_pairs,
     without_last_bits,
 )
-from evotree.plotting.method_runs import complete_datasets, done_runs, mean_scores, rank_methods
 
 __all__ = [
     "FriedmanTest",
     "MeanTable",
-    "WilcoxonPairs",
-    "WilcoxonTest",
     "friedman",
     "mean_table",
     "paired_t_test",
-    "wilcoxon",
-    "wilcoxon_pairs",
 ]
 
 PairedTest = Literal["paired", "corrected"]
 
 TEST_NAMES = {"paired": "paired t-tests", "corrected": "corrected resampled t-tests"}
-LATEX_ESCAPES = str.maketrans(
-    {
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
-        **{character: f"\\{character}" for character in "&%$#_{}"},
-    }
-)
 MARKDOWN_ESCAPES = str.maketrans({character: f"\\{character}" for character in "\\`*_|<"})
+NOTE_ESCAPES = str.maketrans({character: f"\\{character}" for character in "\\`*_<"})
 
 
 class Form(NamedTuple):
     """How the cells of a table are written: templates of a language."""
 
-    escapes: Mapping[int, str]
     bold: str
     plus_minus: str
     missing: str
     marks: Mapping[str, str]
 
-    def escape(self, name: str) -> str:
-        """Return a name as text of the language."""
-        return str(name).translate(self.escapes)
 
-
-MARKDOWN = Form(MARKDOWN_ESCAPES, "**{}**", " ± ", "–", {"win": " •", "loss": " ◦", "tie": ""})
+MARKDOWN = Form("**{}**", " ± ", "–", {"win": " •", "loss": " ◦", "tie": ""})
 LATEX = Form(
-    LATEX_ESCAPES,
     r"\textbf{{{}}}",
     r" $\pm$ ",
     "--",
@@ -131,8 +108,8 @@ class MeanTable:
         kinds = [verdicts.eq(kind).sum().astype(str) for kind in ("win", "tie", "loss")]
         return kinds[0] + "/" + kinds[1] + "/" + kinds[2]
 
-    def to_markdown(self, decimals: int = 2, factor: float = 1.0) -> str:
-        """Return the table in Markdown, the best means bold, with a note on marks and last rows.
+    def to_markdown(self, decimals: int = 2, factor: float = 1.0, bold: bool = True) -> str:
+        """Return the table in Markdown, with a note on marks and last rows.
 
         Parameters
         ----------
@@ -140,14 +117,19 @@ class MeanTable:
             Decimals of means, deviations and ranks.
         factor : float, default=1.0
             Means and deviations are multiplied by it: 100 for percent.
+        bold : bool, default=True
+            Whether the best means are bold.
 
         Returns
         -------
         str
             The lines.
         """
-        rows = self._rows(MARKDOWN, decimals, factor)
-        return f"{markdown_table(rows)}\n\n{self._note(MARKDOWN)}\n"
+        form = MARKDOWN if bold else MARKDOWN._replace(bold="{}")
+        rows = self._rows(form, decimals, factor).reset_index(names="data set")
+        rows["data set"] = [str(name).translate(MARKDOWN_ESCAPES) for name in rows["data set"]]
+        rows = rows.rename(columns=lambda name: str(name).translate(MARKDOWN_ESCAPES))
+        return f"{markdown_table(rows)}\n\n{self._note(form).translate(NOTE_ESCAPES)}\n"
 
     def to_latex(self, decimals: int = 2, factor: float = 1.0) -> str:
         """Return the table in LaTeX, for the package booktabs, with a note as a comment above.
@@ -164,24 +146,14 @@ class MeanTable:
         str
             The lines of a ``tabular``.
         """
-        rows = self._rows(LATEX, decimals, factor)
-        lines = [" & ".join(cells) + r" \\" for cells in rows.itertuples(index=False, name=None)]
-        n = len(self.means)
-        return "\n".join(
-            [
-                f"% {self._note(LATEX)}",
-                rf"\begin{{tabular}}{{l{'r' * self.means.shape[1]}}}",
-                r"\toprule",
-                " & ".join(rows.columns) + r" \\",
-                r"\midrule",
-                *lines[:n],
-                r"\midrule",
-                *lines[n:],
-                r"\bottomrule",
-                r"\end{tabular}",
-                "",
-            ]
-        )
+        styler = self._rows(LATEX, decimals, factor).style
+        for axis in ("index", "columns"):
+            styler = styler.format_index(escape="latex", axis=axis)
+        columns = f"l{'r' * self.means.shape[1]}"
+        *lines, _ = styler.to_latex(column_format=columns, hrules=True).split("\n")
+        # Head, rule and one line a data set come before the means.
+        lines.insert(4 + len(self.means), r"\midrule")
+        return "\n".join([f"% {self._note(LATEX)}", *lines, ""])
 
     def to_csv(self) -> str:
         """Return the table with all digits as CSV: mean, std and verdict of each method.
@@ -210,7 +182,7 @@ class MeanTable:
     def _rows(self, form: Form, decimals: int, factor: float) -> pd.DataFrame:
         """Return the cells as texts: a row a data set, then the means, the ranks, the counts."""
         larger, compared = self.larger_is_better, self.counts.index
-        rows = []
+        rows: dict[str, Any] = {}
         for name, means in (factor * self.means).iterrows():
             cells = _bold_best(means, larger, decimals, form)
             for method, std in (factor * self.stds.loc[name]).items():
@@ -218,24 +190,25 @@ class MeanTable:
                     cells[method] += f"{form.plus_minus}{std:.{decimals}f}"
                 if method in compared:
                     cells[method] += form.marks[self.verdicts.loc[name, method] or "tie"]
-            rows.append({"data set": form.escape(name), **cells})
-        overall = _bold_best(factor * self._overall, larger, decimals, form)
-        rows.append({"data set": "mean", **overall})
-        rows.append({"data set": "mean rank", **_bold_best(self.mean_ranks, False, decimals, form)})
+            rows[str(name)] = cells
+        rows["mean"] = _bold_best(factor * self._overall, larger, decimals, form)
+        rows["mean rank"] = _bold_best(self.mean_ranks, False, decimals, form)
         if not self.counts.empty:
-            counts = self.counts.reindex(self.means.columns, fill_value=form.missing)
-            rows.append({"data set": "win/tie/loss", **counts})
-        return pd.DataFrame(rows).rename(columns=form.escape)
+            rows["win/tie/loss"] = self.counts.reindex(self.means.columns, fill_value=form.missing)
+        return pd.DataFrame.from_dict(rows, orient="index")
 
     def _note(self, form: Form) -> str:
         n, n_left = len(self.datasets), len(self.left_out)
         note = f"Last rows: over {n} of {n + n_left} data sets"
-        note += f", without {', '.join(map(form.escape, self.left_out))}." if n_left else "."
+        note += f", without {', '.join(self.left_out)}." if n_left else "."
+        if self.stds.notna().any(axis=None):
+            plus_minus = form.plus_minus.strip()
+            note = f"{plus_minus}: standard deviation over folds and seeds. {note}"
         if self.reference is None:
             return note
         win, loss = form.marks["win"].strip(), form.marks["loss"].strip()
         return (
-            f"{win}/{loss}: {form.escape(self.reference)} is significantly better/worse "
+            f"{win}/{loss}: {self.reference} is significantly better/worse "
             f"({TEST_NAMES[self.test]}, level {self.level:g}). {note}"
         )
 
@@ -260,7 +233,7 @@ def mean_table(
     larger_is_better: bool = True,
     *,
     reference: str | None = None,
-    test: PairedTest = "paired",
+    test: PairedTest = "corrected",
     level: float = 0.05,
     test_ratio: float | None = None,
 ) -> MeanTable:
@@ -279,8 +252,9 @@ def mean_table(
         Whether the largest score is best.
     reference : str, optional
         The method to be compared with each other one.
-    test : {"paired", "corrected"}, default="paired"
-        The paired t-test, or Nadeau and Bengio's correction of it for training sets that overlap.
+    test : {"paired", "corrected"}, default="corrected"
+        The paired t-test, or Nadeau and Bengio's correction of it for training sets that overlap,
+        as those of folds do.
     level : float in (0, 1), default=0.05
         Differences with a p-value below it are significant.
     test_ratio : float > 0, optional

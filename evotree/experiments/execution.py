@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import json
 import logging
+import math
+import multiprocessing
 import subprocess
 import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.datasets import load_iris
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import KFold
 from tqdm import tqdm
 
-from evotree.engine.history import to_frame
-from evotree.experiments.datasets import LoadedData
-from evotree.experiments.experiment import Experiment, Protocol, Task
+from evotree.experiments.experiment import Experiment, checksum, describe
+from evotree.experiments.logs import LOG_FILE, log_to_file
 from evotree.experiments.measures import PeakMemory, tree_sizes
-from evotree.experiments.protocols import OFFICIAL, Parts, load_cached, take_fold, take_rows
-from evotree.experiments.runner import DONE, FAILED, Initializer, Outcome, Workers, run_tasks
+from evotree.experiments.problems import make_problem
+from evotree.experiments.protocols import Protocol, Task
+from evotree.experiments.runner import CRASHED, Outcome, Workers, run_tasks
 from evotree.experiments.store import Store
 
 log = logging.getLogger(__name__)
@@ -44,9 +49,9 @@ class Fit(NamedTuple):
     method : estimator
         Not fitted.
     protocol : Protocol
-        How rows are parted.
-    metrics : tuple of str
-        What is measured.
+        How rows are split.
+    metrics, measures, curve, warm_up : tuple of str, mapping, callable or None, bool
+        What is measured, as in `Experiment`.
     data_home : Path or None
         Folder of the data sets.
     """
@@ -55,32 +60,44 @@ class Fit(NamedTuple):
     method: BaseEstimator
     protocol: Protocol
     metrics: tuple[str, ...]
+    measures: Mapping[str, Callable[[Any], float | None]]
+    curve: Callable[[Any], pd.DataFrame | None] | None
+    warm_up: bool
     data_home: Path | None
 
-
-def take_parts(data: LoadedData, protocol: Protocol, task: Task, stratified: bool) -> Parts:
-    """Return the rows to fit on and to score on; folds of targets are not stratified."""
-    if stratified or task.fold == OFFICIAL:
-        return take_fold(data, protocol.n_folds, task.seed, task.fold)
-    folds = KFold(protocol.n_folds, shuffle=True, random_state=task.seed)
-    return take_rows(data.X, data.y, *list(folds.split(data.y))[task.fold])
+    def __str__(self) -> str:
+        return str(self.task)
 
 
-def seed_method(method: BaseEstimator, task: Task) -> BaseEstimator:
-    """Return a clone whose random states are set by the seed and the fold of a task."""
+def seed_method(method: BaseEstimator, random_state: int) -> BaseEstimator:
+    """Return a clone with all its random states set."""
     made = clone(method)
-    fold = max(task.fold, 0)
-    seed = int(np.random.SeedSequence([task.seed, fold]).generate_state(1)[0] >> 1)
     states = [
         name
         for name in sorted(made.get_params())
         if name == "random_state" or name.endswith("__random_state")
     ]
-    return made.set_params(**dict.fromkeys(states, seed))
+    return made.set_params(**dict.fromkeys(states, random_state))
+
+
+_warm: set[str] = set()
+
+
+def warm_up(method: BaseEstimator) -> None:
+    """Compile what a method needs, for three classes and for four, once in a process."""
+    key = checksum(describe(seed_method(method, 0)))
+    if key in _warm:
+        return
+    for X, y in (make_problem("chessboard4", 100, 0), load_iris(return_X_y=True)):
+        small = seed_method(method, 0)
+        if "max_generations" in small.get_params():
+            small.set_params(max_generations=min(20, small.get_params()["max_generations"]))
+        small.fit(X, y)
+    _warm.add(key)
 
 
 def do_fit(fit: Fit) -> tuple[dict[str, Any], pd.DataFrame | None]:
-    """Do one fit.
+    """Do one fit; its scores and its warnings are logged.
 
     Parameters
     ----------
@@ -90,26 +107,42 @@ def do_fit(fit: Fit) -> tuple[dict[str, Any], pd.DataFrame | None]:
     Returns
     -------
     row : dict
-        Metrics, sizes, seconds of the fit and of the scores, peak of memory.
+        Metrics, sizes, measures, seconds of the fit and of the scores, peak of memory.
     curve : DataFrame or None
-        The learning curve of a method that has a ``history_``.
+        The learning curve, if there is one.
     """
-    data = load_cached(fit.task.dataset, fit.data_home)
-    method = seed_method(fit.method, fit.task)
-    parts = take_parts(data, fit.protocol, fit.task, is_classifier(method))
-    memory = PeakMemory()
-    begin = time.perf_counter()
-    method.fit(parts.X_train, parts.y_train)
-    middle = time.perf_counter()
-    row: dict[str, Any] = {"peak_memory_mb": memory.megabytes()}
-    for metric in fit.metrics:
-        known = metric.startswith("train_")
-        rows = (parts.X_train, parts.y_train) if known else (parts.X_test, parts.y_test)
-        row[metric] = float(get_scorer(metric.removeprefix("train_"))(method, *rows))
-    row |= {"seconds": middle - begin, "score_seconds": time.perf_counter() - middle}
-    history = getattr(method, "history_", None)
-    curve = None if history is None else to_frame(history)
-    return row | tree_sizes(method), curve
+    method = seed_method(fit.method, fit.protocol.random_state(fit.task))
+    parts = fit.protocol.take_parts(fit.task, fit.data_home, is_classifier(method))
+    with _logged_warnings(fit):
+        if fit.warm_up:
+            warm_up(fit.method)
+        memory = PeakMemory()
+        begin = time.perf_counter()
+        method.fit(parts.X_train, parts.y_train)
+        seconds = time.perf_counter() - begin
+        row: dict[str, Any] = {"peak_memory_mb": memory.megabytes(), "seconds": seconds}
+        begin = time.perf_counter()
+        for metric in fit.metrics:
+            known = metric.startswith("train_")
+            rows = (parts.X_train, parts.y_train) if known else (parts.X_test, parts.y_test)
+            row[metric] = float(get_scorer(metric.removeprefix("train_"))(method, *rows))
+        row["score_seconds"] = time.perf_counter() - begin
+    row |= {name: measure(method) for name, measure in fit.measures.items()}
+    scores = ", ".join(f"{metric} {row[metric]:.4f}" for metric in fit.metrics)
+    log.info("%s: done in %.2f s, %s", fit.task, seconds, scores)
+    return row | tree_sizes(method), None if fit.curve is None else fit.curve(method)
+
+
+@contextmanager
+def _logged_warnings(fit: Fit) -> Iterator[None]:
+    """Log the warnings of a block, each once."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        try:
+            yield
+        finally:
+            for text in dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught):
+                log.warning("%s: %s", fit.task, text)
 
 
 def run_experiment(
@@ -120,12 +153,14 @@ def run_experiment(
     jobs: int = 1,
     executor: Executor | None = None,
     time_limit: float | None = None,
+    max_seconds: float | None = None,
     retry: tuple[str, ...] = (),
     mp_context: Any = None,
-    initializers: tuple[Initializer, ...] = (),
     progress: bool | None = None,
 ) -> pd.DataFrame:
-    """Do the fits of an experiment that have no row yet, and append their rows as they finish.
+    """Do the fits of an experiment that have no row yet, and keep their rows as they finish.
+
+    The log is ``experiment.log`` in the folder of the results.
 
     Parameters
     ----------
@@ -139,15 +174,15 @@ def run_experiment(
         Number of processes, each on one core.
     executor : Executor, optional
         Runs the fits in place of processes of our own: a Dask ``Client().get_executor()``,
-        ``mpi4py.futures.MPIPoolExecutor`` and the like.
+        ``mpi4py.futures.MPIPoolExecutor`` and the like. What its processes log is theirs.
     time_limit : float, optional
         Seconds that a fit may take; one that takes longer is recorded as ``"timeout"``.
+    max_seconds : float, optional
+        No fit is begun after so many seconds.
     retry : tuple of str, default=()
         Fits that ended so, of `evotree.experiments.runner.STATUSES`, are done anew.
     mp_context : multiprocessing context, optional
-        How processes start.
-    initializers : tuple of Initializer, default=()
-        What each process calls first, as `evotree.experiments.logs.collect_logs` yields it.
+        How processes start; by default the way of the platform.
     progress : bool, optional
         Whether a bar is shown; by default where standard error is a terminal.
 
@@ -164,61 +199,52 @@ def run_experiment(
     OSError
         If a row cannot be written. Those before it are kept.
     """
-    for name in experiment.datasets:
-        check_dataset(experiment, name, data_home)
-    store = Store(out, experiment.columns(), experiment.definition())
+    end = math.inf if max_seconds is None else time.monotonic() + max_seconds
+    planned = experiment.tasks()
+    names = dict.fromkeys(task.dataset for task in planned)
+    facts = {name: experiment.protocol.check(name, data_home) for name in names}
+    definition = experiment.definition() | {"data": facts}
+    store = Store(out, experiment.columns(), definition)
     finished = store.done() - store.done(retry)
-    missing = [task for task in experiment.tasks() if task not in finished]
+    missing = [task for task in planned if task not in finished]
     notes = {
         "versions": json.dumps({name: _version(name) for name in PACKAGES}),
         "revision": revision(),
     }
-    described = experiment.definition()["methods"]
-    protocol, metrics = experiment.protocol, tuple(experiment.metrics)
+    settings = {name: checksum(text) for name, text in definition["methods"].items()}
     fits = (
-        Fit(task, experiment.methods[task.method], protocol, metrics, data_home) for task in missing
-    )
-    workers: Workers[Outcome] = Workers(jobs, mp_context, initializers, executor)
-    hidden = None if progress is None else not progress
-    log.info("%s: %d of %d fits to do", experiment.name, len(missing), len(experiment.tasks()))
-    with tqdm(total=len(missing), unit="fit", desc=experiment.name, disable=hidden) as bar:
-        for fit, status, result, error in run_tasks(do_fit, fits, workers, time_limit):
-            row, curve = result or ({}, None)
-            row |= fit.task._asdict() | notes | {"status": status, "error": error}
-            row |= {"parameters": described[fit.task.method], "finished": _now()}
-            store.add(row, curve)
-            bar.update()
-            _report(fit.task, status, row)
-    return store.runs()
-
-
-def _report(task: Task, status: str, row: dict[str, Any]) -> None:
-    """Write one line on a finished task to the log."""
-    where = f"{task.dataset}, {task.method}, fold {task.fold}, seed {task.seed}"
-    if status == DONE:
-        log.info("%s: done in %.2f s", where, row["seconds"])
-    else:
-        lines = row["error"].strip().splitlines() or [""]
-        log.log(
-            logging.ERROR if status == FAILED else logging.WARNING,
-            "%s: %s: %s",
-            where,
-            status,
-            lines[-1],
+        Fit(
+            task,
+            experiment.methods[task.method],
+            experiment.protocol,
+            tuple(experiment.metrics),
+            experiment.measures,
+            experiment.curve,
+            experiment.warm_up,
+            data_home,
         )
-
-
-def check_dataset(experiment: Experiment, name: str, data_home: Path | None) -> None:
-    """Read a data set and see that the protocol fits it.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        If it is missing or cannot be read, or has no official split where that is asked for.
-    """
-    data = load_cached(name, data_home)
-    if experiment.protocol.official and data.n_train is None:
-        raise ValueError(f"datasets has {name!r}, which has no official split.")
+        for task in missing
+    )
+    begun = takewhile(lambda _: time.monotonic() < end, fits)
+    hidden = None if progress is None else not progress
+    context = mp_context or multiprocessing.get_context()
+    with (
+        log_to_file(out / LOG_FILE, context) as initializer,
+        tqdm(total=len(missing), unit="fit", desc=experiment.name, disable=hidden) as bar,
+    ):
+        log.info("%s: %d of %d fits to do", experiment.name, len(missing), len(planned))
+        workers: Workers[Outcome] = Workers(jobs, context, initializer, executor)
+        # What interrupts the loop ends the workers at once.
+        with closing(run_tasks(do_fit, begun, workers, time_limit)) as outcomes:
+            for fit, status, result, error in outcomes:
+                row, curve = result or ({}, None)
+                row |= fit.task._asdict() | notes | {"status": status, "error": error}
+                row |= {"settings": settings[fit.task.method], "finished": _now()}
+                store.add(row, curve)
+                bar.update()
+                if status == CRASHED:
+                    log.error("%s: crashed: %s", fit.task, error.strip())
+    return store.runs()
 
 
 def _now() -> str:

@@ -9,17 +9,20 @@ import re
 import reprlib
 import sys
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+import pandas as pd
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.metrics import get_scorer_names
 
+from evotree.engine.history import to_frame
 from evotree.estimators import GREEDY_PRESETS, EvoTreeClassifier, ObliqueTreeClassifier
 from evotree.estimators.presets import EVOLUTION_PRESETS
-from evotree.experiments.protocols import OFFICIAL
+from evotree.experiments.protocols import Protocol, Task
 from evotree.experiments.store import KEY
 
 MAX_FITS = 1_000_000
@@ -33,43 +36,10 @@ SIZES = ("leaves", "nodes", "depth", "nonzero_weights")
 _INTERFACE = ("fit", "get_params", "set_params", "__sklearn_tags__")
 
 
-@dataclass(frozen=True)
-class Protocol:
-    """How rows are parted into those to fit on and those to score on.
-
-    Parameters
-    ----------
-    n_folds : int, at least 2, default=5
-        Folds of a shuffled cross-validation, stratified by the classes; each seed of an experiment
-        shuffles anew.
-    official : bool, default=False
-        Whether the official split of each data set takes the place of the folds.
-    """
-
-    n_folds: int = 5
-    official: bool = False
-
-    def __post_init__(self) -> None:
-        if not _is_whole(self.n_folds, 2, MAX_FITS):
-            raise ValueError(
-                f"n_folds={_short(self.n_folds)}: allowed are integers of at least 2, and at most "
-                f"{MAX_FITS:,}."
-            )
-        if not isinstance(self.official, bool):
-            raise ValueError(f"official={_short(self.official)}: allowed are true and false.")
-
-    def folds(self) -> list[int]:
-        """Return the numbers of the folds."""
-        return [OFFICIAL] if self.official else list(range(self.n_folds))
-
-
-class Task(NamedTuple):
-    """One fit: the columns `KEY`."""
-
-    dataset: str
-    method: str
-    fold: int
-    seed: int
+def learning_curve(model: Any) -> pd.DataFrame | None:
+    """Return the learning curve of a fitted model that has a ``history_``."""
+    history = getattr(model, "history_", None)
+    return None if history is None else to_frame(history)
 
 
 @dataclass(frozen=True)
@@ -92,6 +62,17 @@ class Experiment:
     metrics : sequence of str, default=("accuracy",)
         Names of scikit-learn's scorers, measured on the rows not fitted; ``"train_"`` before a name
         measures it on the others.
+    plan : sequence of Task, optional
+        The fits, where they are not all combinations of data sets, methods, folds and seeds.
+    measures : mapping of str to callable, optional
+        More columns by name: ``measure(model) -> float`` of a fitted method; None where it has no
+        such figure. Functions of a module, so that workers find them.
+    curve : callable, optional
+        ``curve(model) -> DataFrame or None``: the learning curve that is kept of a fitted method;
+        by default what `learning_curve` finds. None keeps none.
+    warm_up : bool, default=False
+        Whether a worker fits a method to two small problems before its first fit, so that
+        compilation is not in its seconds.
 
     Raises
     ------
@@ -105,6 +86,10 @@ class Experiment:
     protocol: Protocol = field(default_factory=Protocol)
     seeds: Sequence[int] = (0,)
     metrics: Sequence[str] = ("accuracy",)
+    plan: Sequence[Task] | None = None
+    measures: Mapping[str, Callable[[Any], float | None]] = field(default_factory=dict)
+    curve: Callable[[Any], pd.DataFrame | None] | None = learning_curve
+    warm_up: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -126,8 +111,11 @@ class Experiment:
                 raise ValueError(
                     f"seeds has {_short(seed)}: allowed are integers of at least 0, below 2**32."
                 )
+        for task in self.plan or ():
+            if task.dataset not in self.datasets or task.method not in self.methods:
+                raise ValueError(f"plan has {task}: it has no such data set or no such method.")
         repeats = len(self.protocol.folds()) * len(self.seeds)
-        if len(self.datasets) * len(self.methods) * repeats > MAX_FITS:
+        if self.plan is None and len(self.datasets) * len(self.methods) * repeats > MAX_FITS:
             raise ValueError(
                 f"n_folds={self.protocol.n_folds}: with these data sets, methods and seeds that "
                 f"are more than {MAX_FITS:,} fits."
@@ -139,6 +127,8 @@ class Experiment:
                     f"metrics has {_short(metric)}: allowed are scikit-learn's scorers, with or "
                     f"without 'train_' before them: {allowed}."
                 )
+        if not isinstance(self.warm_up, bool):
+            raise ValueError(f"warm_up={_short(self.warm_up)}: allowed are true and false.")
         for name, method in self.methods.items():
             known = hasattr(method, "get_params") and hasattr(method, "__sklearn_tags__")
             if not known or not (is_classifier(method) or is_regressor(method)):
@@ -155,6 +145,8 @@ class Experiment:
 
     def tasks(self) -> list[Task]:
         """Return the fits: seed by seed, so that an experiment that is stopped is balanced."""
+        if self.plan is not None:
+            return list(self.plan)
         return [
             Task(dataset, method, fold, seed)
             for seed in self.seeds
@@ -167,7 +159,12 @@ class Experiment:
         """Return what tells this experiment from others, for `Store`."""
         return {
             "name": self.name,
-            "protocol": {"n_folds": self.protocol.n_folds, "official": self.protocol.official},
+            "protocol": {"kind": type(self.protocol).__name__, **asdict(self.protocol)},
+            # Lists may grow: what is only shown is not compared.
+            "shown": [
+                f"Protocol: {self.protocol}.",
+                *(f"{name}: `{_on_one_line(method)}`" for name, method in self.methods.items()),
+            ],
             "metrics": {metric: True for metric in self.metrics},
             "datasets": list(self.datasets),
             "seeds": list(self.seeds),
@@ -177,19 +174,29 @@ class Experiment:
     def columns(self) -> tuple[str, ...]:
         """Return the columns of a row."""
         ours = ("seconds", "score_seconds", "peak_memory_mb")
-        notes = ("error", "parameters", "versions", "revision", "finished")
-        return (*KEY, "status", *self.metrics, *SIZES, *ours, *notes)
+        notes = ("error", "settings", "versions", "revision", "finished")
+        return (*KEY, "status", *self.metrics, *SIZES, *self.measures, *ours, *notes)
 
 
-def describe(method: BaseEstimator) -> str:
-    """Return class and parameters of an estimator as text."""
+def describe(method: BaseEstimator) -> dict[str, str]:
+    """Return class and parameters of an estimator as texts, by name."""
     # Addresses of functions and objects differ from one process to the next.
     parameters = {
         name: re.sub(r" at 0x[0-9a-f]+", "", repr(value))
         for name, value in sorted(method.get_params().items())
     }
     kind = type(method)
-    return json.dumps({"estimator": f"{kind.__module__}.{kind.__qualname__}", **parameters})
+    return {"estimator": f"{kind.__module__}.{kind.__qualname__}", **parameters}
+
+
+def _on_one_line(method: BaseEstimator) -> str:
+    """Return an estimator as code, with the parameters that differ from the defaults."""
+    return re.sub(r" at 0x[0-9a-f]+", "", " ".join(repr(method).split()))
+
+
+def checksum(description: Mapping[str, str]) -> str:
+    """Return a short text that is equal for equal descriptions of methods."""
+    return f"{zlib.crc32(json.dumps(description, sort_keys=True).encode()):08x}"
 
 
 def _is_whole(value: Any, least: int, most: int) -> bool:
@@ -212,9 +219,10 @@ def read_experiment(path: Path) -> Experiment:
     ----------
     path : Path
         Has ``name``, ``datasets``, a table ``[methods.NAME]`` for each method, and may have
-        ``seeds``, ``metrics`` and a table ``[protocol]``. A method has an ``estimator``, the import
-        path of a class such as ``"sklearn.tree.DecisionTreeClassifier"``, or a ``preset``, the name
-        of a published algorithm; all else are its parameters. The file is data but for these
+        ``seeds``, ``metrics``, ``warm_up`` and a table ``[protocol]``. A method has an
+        ``estimator``, the import path of a class such as
+        ``"sklearn.tree.DecisionTreeClassifier"``, or a ``preset``, the name of a published
+        algorithm; all else are its parameters. The file is data but for these
         import paths, whose modules are imported: of installed packages, not the standard library.
 
     Returns
@@ -237,7 +245,7 @@ def read_experiment(path: Path) -> Experiment:
         content = tomllib.loads(text.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is no TOML file: {str(error)[:200]}.") from error
-    known = {"name", "datasets", "methods", "protocol", "seeds", "metrics"}
+    known = {"name", "datasets", "methods", "protocol", "seeds", "metrics", "warm_up"}
     _check_keys(content, known, {"name", "datasets", "methods"}, str(path))
     methods = content["methods"]
     if not isinstance(methods, dict):

@@ -24,3 +24,10 @@ def markdown_table(rows: pd.DataFrame, n_left: int = 1) -> str:
     lines = [f"| {' | '.join(rows.columns)} |", f"|{'|'.join(rules)}|"]
     lines += [f"| {' | '.join(cells)} |" for cells in rows.itertuples(index=False, name=None)]
     return "\n".join(lines)
+
+
+def mean_and_std(values: pd.Series, decimals: int) -> str:
+    """Return ``mean ± standard deviation`` as text; the mean alone where there is one value."""
+    if len(values) < 2:
+        return f"{values.mean():.{decimals}f}"
+    return f"{values.mean():.{decimals}f} ± {values.std():.{decimals}f}"

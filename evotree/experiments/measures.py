@@ -14,16 +14,11 @@ from evotree.tree import ObliqueTree
 _RESET_PEAK = "5"  # what Linux is told to begin the peak anew
 
 
-def fitted_tree(model: Any) -> Any:
-    """Return the one tree of a fitted model, of this package or scikit-learn's; None if none.
-
-    Pipelines and searches are looked into.
-    """
+def innermost(model: Any) -> Any:
+    """Return the fitted estimator inside searches and pipelines."""
     if hasattr(model, "best_estimator_"):
-        return fitted_tree(model.best_estimator_)
-    if hasattr(model, "steps"):
-        return fitted_tree(model.steps[-1][1])
-    return getattr(model, "tree_", None)
+        return innermost(model.best_estimator_)
+    return innermost(model.steps[-1][1]) if hasattr(model, "steps") else model
 
 
 def tree_sizes(model: Any) -> dict[str, int]:
@@ -40,7 +35,8 @@ def tree_sizes(model: Any) -> dict[str, int]:
         ``leaves``, ``nodes``, ``depth``, the greatest of a forest, and ``nonzero_weights``; a test
         of one feature has one weight. Empty for other models.
     """
-    tree = fitted_tree(model)
+    model = innermost(model)
+    tree = getattr(model, "tree_", None)
     if isinstance(tree, ObliqueTree):
         return {
             "leaves": tree.n_leaves,
@@ -48,12 +44,26 @@ def tree_sizes(model: Any) -> dict[str, int]:
             "depth": tree.depth,
             "nonzero_weights": int(np.count_nonzero(tree.weights)),
         }
-    trees = [tree] if hasattr(tree, "node_count") else _trees_of_forest(model)
+    if hasattr(model, "nodes_leaves"):
+        return _sizes_of_stree(model)
+    trees: list[Any] = [tree] if hasattr(tree, "node_count") else _trees_of_forest(model)
     if not trees:
         return {}
     leaves, nodes = (int(sum(getattr(t, n) for t in trees)) for n in ("n_leaves", "node_count"))
     depth = int(max(t.max_depth for t in trees))
     return {"leaves": leaves, "nodes": nodes, "depth": depth, "nonzero_weights": nodes - leaves}
+
+
+def _sizes_of_stree(stree: Any) -> dict[str, int]:
+    """Return the sizes of a tree of the package STree."""
+    nodes, leaves = stree.nodes_leaves()
+    # Of the machines of all pairs of classes a node keeps the one of its column.
+    weights = sum(
+        np.count_nonzero(node.get_classifier().coef_[max(node.get_partition_column(), 0)])
+        for node in stree
+        if not node.is_leaf()
+    )
+    return {"nodes": nodes, "leaves": leaves, "nonzero_weights": int(weights)}
 
 
 def _trees_of_forest(model: Any) -> list[Any]:

@@ -1,25 +1,23 @@
-"""How an estimator is tried: one fit on one part of the data, one score on the other."""
+"""How methods are tried: which rows a fit has, which its scores have, and its random state."""
 
 from __future__ import annotations
 
-import time
 import warnings
-from functools import cache, lru_cache
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.base import ClassifierMixin
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold
 
-from evotree.estimators import ObliqueTreeClassifier
 from evotree.experiments.datasets import LoadedData, load
-from evotree.experiments.problems import make_problem
 from evotree.tables.columns import encode, fit_columns
 
 OFFICIAL = -1
 """The number of the fold that stands for a data set's official split."""
+MAX_FOLDS = 1_000_000
 
 
 class Parts(NamedTuple):
@@ -41,6 +39,88 @@ class Parts(NamedTuple):
     y_train: np.ndarray
     X_test: np.ndarray
     y_test: np.ndarray
+
+
+class Task(NamedTuple):
+    """One fit: the columns `evotree.experiments.store.KEY`."""
+
+    dataset: str
+    method: str
+    fold: int
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.dataset}, {self.method}, fold {self.fold}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How rows are split into those to fit on and those to score on.
+
+    A subclass may load data sets, take rows and set random states in its own way.
+
+    Parameters
+    ----------
+    n_folds : int, at least 2, default=5
+        Folds of a shuffled cross-validation, stratified by the classes; each seed of an experiment
+        shuffles anew.
+    official : bool, default=False
+        Whether the official split of each data set takes the place of the folds.
+    """
+
+    n_folds: int = 5
+    official: bool = False
+
+    def __post_init__(self) -> None:
+        n = self.n_folds
+        if not isinstance(n, int) or isinstance(n, bool) or not 2 <= n <= MAX_FOLDS:
+            raise ValueError(
+                f"n_folds={str(n)[:50]}: allowed are integers of at least 2, and at most "
+                f"{MAX_FOLDS:,}."
+            )
+        if not isinstance(self.official, bool):
+            raise ValueError(f"official={str(self.official)[:50]}: allowed are true and false.")
+
+    def __str__(self) -> str:
+        if self.official:
+            return "the official split of each data set"
+        return f"{self.n_folds} stratified folds (plain folds of numeric targets), shuffled"
+
+    def folds(self) -> list[int]:
+        """Return the numbers of the folds."""
+        return [OFFICIAL] if self.official else list(range(self.n_folds))
+
+    def load(self, dataset: str, data_home: Path | None) -> LoadedData:
+        """Return a data set; not to be written to."""
+        return load_cached(dataset, data_home)
+
+    def check(self, dataset: str, data_home: Path | None) -> dict[str, int]:
+        """Read a data set, see that the protocol fits it, and return its numbers of rows and so on.
+
+        Raises
+        ------
+        FileNotFoundError, ValueError
+            If it is missing or cannot be read, or has no official split where that is asked for.
+        """
+        data = self.load(dataset, data_home)
+        if self.official and data.n_train is None:
+            raise ValueError(f"datasets has {dataset!r}, which has no official split.")
+        facts = {"rows": len(data.y), "columns": data.X.shape[1]}
+        labels = np.unique(data.y)
+        return facts if data.y.dtype.kind == "f" else facts | {"classes": len(labels)}
+
+    def take_parts(self, task: Task, data_home: Path | None, stratified: bool = True) -> Parts:
+        """Return the rows to fit on and to score on."""
+        data = self.load(task.dataset, data_home)
+        if stratified or task.fold == OFFICIAL:
+            return take_fold(data, self.n_folds, task.seed, task.fold)
+        folds = KFold(self.n_folds, shuffle=True, random_state=task.seed)
+        return take_rows(data.X, data.y, *list(folds.split(data.y))[task.fold])
+
+    def random_state(self, task: Task) -> int:
+        """Return the random state of a task's method; it depends on seed and fold alone."""
+        entropy = np.random.SeedSequence([task.seed, max(task.fold, 0)])
+        return int(entropy.generate_state(1)[0] >> 1)
 
 
 @lru_cache(maxsize=2)
@@ -76,7 +156,7 @@ def stratified_folds(
 
 
 def take_rows(X: pd.DataFrame, y: np.ndarray, train: np.ndarray, test: np.ndarray) -> Parts:
-    """Part a data set and make numbers of its features.
+    """Split a data set and make numbers of its features.
 
     Parameters
     ----------
@@ -100,7 +180,7 @@ def take_rows(X: pd.DataFrame, y: np.ndarray, train: np.ndarray, test: np.ndarra
 
 
 def take_fold(data: LoadedData, n_splits: int, run: int, fold: int) -> Parts:
-    """Part a data set at one fold of a cross-validation, or at its official split.
+    """Split a data set at one fold of a cross-validation, or at its official split.
 
     Parameters
     ----------
@@ -129,123 +209,3 @@ def take_fold(data: LoadedData, n_splits: int, run: int, fold: int) -> Parts:
         raise ValueError(f"fold={fold}: data set {data.name!r} has no official split.")
     positions = np.arange(len(data.y))
     return take_rows(data.X, data.y, positions[: data.n_train], positions[data.n_train :])
-
-
-def try_once(
-    estimator: ClassifierMixin,
-    X_train: Any,
-    y_train: np.ndarray,
-    X_test: Any,
-    y_test: np.ndarray,
-) -> dict[str, Any]:
-    """Fit an `EvoTreeClassifier` and score it.
-
-    Parameters
-    ----------
-    estimator : EvoTreeClassifier
-        Fitted in place.
-    X_train, y_train : array-like of shape (n_samples, n_features) and ndarray of shape (n_samples,)
-        Rows and labels to fit on.
-    X_test, y_test : array-like of shape (n_samples, n_features) and ndarray of shape (n_samples,)
-        Rows and labels to score on.
-
-    Returns
-    -------
-    dict
-        ``accuracy`` on the test rows, ``train_accuracy``, ``nodes``, ``generations``,
-        ``stop_reason`` and ``seconds`` of the fit.
-    """
-    scores, seconds = _fit_and_score(estimator, Parts(X_train, y_train, X_test, y_test))
-    return scores | {
-        "nodes": estimator.tree_.n_nodes,
-        "generations": estimator.n_generations_,
-        "stop_reason": estimator.stop_reason_,
-        "seconds": seconds,
-    }
-
-
-def try_greedy(estimator: ClassifierMixin, parts: Parts) -> dict[str, Any]:
-    """Fit an `ObliqueTreeClassifier` and score it.
-
-    Parameters
-    ----------
-    estimator : ObliqueTreeClassifier
-        Fitted in place.
-    parts : Parts
-        Rows to fit on and rows to score on.
-
-    Returns
-    -------
-    dict
-        ``accuracy`` on the test rows, ``train_accuracy``, ``leaves``, ``depth`` and ``seconds`` of
-        the fit.
-    """
-    scores, seconds = _fit_and_score(estimator, parts)
-    tree = estimator.tree_
-    return scores | {"leaves": tree.n_leaves, "depth": tree.depth, "seconds": seconds}
-
-
-def make_method(name: str, random_state: int, **overrides: Any) -> ObliqueTreeClassifier:
-    """Make the estimator of a published greedy algorithm.
-
-    Parameters
-    ----------
-    name : str
-        Name of a preset of `ObliqueTreeClassifier`.
-    random_state : int
-        Seed.
-    **overrides
-        Parameters that differ from the preset.
-
-    Returns
-    -------
-    ObliqueTreeClassifier
-        Not fitted.
-    """
-    return ObliqueTreeClassifier.from_preset(name, random_state=random_state, **overrides)
-
-
-def try_method(name: str, parts: Parts, random_state: int, **overrides: Any) -> dict[str, Any]:
-    """Fit and score a published greedy algorithm; compilation is not in the seconds.
-
-    Parameters
-    ----------
-    name : str
-        Name of a preset of `ObliqueTreeClassifier`.
-    parts : Parts
-        Rows to fit on and rows to score on.
-    random_state : int
-        Seed.
-    **overrides
-        Parameters that differ from the preset; hashable.
-
-    Returns
-    -------
-    dict
-        What `try_greedy` found.
-    """
-    _warm_up(name, tuple(overrides.items()))
-    return try_greedy(make_method(name, random_state, **overrides), parts)
-
-
-@cache
-def _warm_up(name: str, overrides: tuple[tuple[str, Any], ...]) -> None:
-    make_method(name, 0, **dict(overrides)).fit(*make_problem("chessboard4", 100, 0))
-
-
-def _fit_and_score(estimator: ClassifierMixin, parts: Parts) -> tuple[dict[str, Any], float]:
-    begin = time.perf_counter()
-    estimator.fit(parts.X_train, parts.y_train)
-    seconds = time.perf_counter() - begin
-    accuracy = estimator.score(parts.X_test, parts.y_test)
-    return {
-        "accuracy": accuracy,
-        "train_accuracy": estimator.score(parts.X_train, parts.y_train),
-    }, seconds
-
-
-def mean_and_std(values: pd.Series, decimals: int) -> str:
-    """Return ``mean ± standard deviation`` as text; the mean alone where there is one value."""
-    if len(values) < 2:
-        return f"{values.mean():.{decimals}f}"
-    return f"{values.mean():.{decimals}f} ± {values.std():.{decimals}f}"

@@ -1,6 +1,6 @@
-"""Tests of methods over data sets: Friedman's with comparisons of pairs, and Wilcoxon's.
+"""Tests of methods over data sets: Friedman's, with comparisons of pairs.
 
-In: a table of runs, one row a fit, as `evotree.plotting.method_runs` describes it. A data set
+In: a table of runs, one row a fit, as `evotree.experiments.method_runs` describes it. A data set
 counts once, by the means over its folds and seeds.
 
 References
@@ -12,22 +12,20 @@ Learning Research 7, 1-30.
 from __future__ import annotations
 
 import math
-from itertools import combinations
 from typing import Literal, NamedTuple
 
 import pandas as pd
+from scikit_posthocs import posthoc_nemenyi_friedman, posthoc_siegel_friedman
 from scipy import stats
 
-from evotree.plotting.method_runs import (
+from evotree.experiments.method_runs import (
     complete_datasets,
     done_runs,
-    load_extra,
     mean_scores,
     rank_methods,
 )
 
 PostHoc = Literal["holm", "nemenyi"]
-ZeroMethod = Literal["zsplit", "wilcox", "pratt"]
 
 
 class FriedmanTest(NamedTuple):
@@ -98,8 +96,6 @@ def friedman(
 
     Raises
     ------
-    ModuleNotFoundError
-        If scikit-posthocs is not installed.
     TypeError, ValueError
         If `runs` cannot be compared, has fewer than three methods, or fewer than two data sets that
         all methods have.
@@ -108,20 +104,18 @@ def friedman(
     means, left_out = _complete_means(done_runs(runs, metric), metric)
     if means.shape[1] < 3:
         raise ValueError(
-            f"runs has the methods {', '.join(means)}: Friedman's test needs three or more, two "
-            "are compared by wilcoxon."
+            f"runs has the methods {', '.join(means)}: Friedman's test needs three or more."
         )
     ranks = rank_methods(means, larger_is_better)
-    posthocs = load_extra("scikit_posthocs", "scikit-posthocs")
     if ranks.nunique(axis=1).eq(1).all():
         statistic, p_value = 0.0, 1.0  # ties everywhere, which the test cannot divide by
     else:
         statistic, p_value = stats.friedmanchisquare(*(ranks[method] for method in ranks))
     numbered = ranks.reset_index(drop=True)
     if post_hoc == "nemenyi":
-        adjusted = posthocs.posthoc_nemenyi_friedman(numbered)
+        adjusted = posthoc_nemenyi_friedman(numbered)
     else:
-        adjusted = posthocs.posthoc_siegel_friedman(numbered, p_adjust="holm")
+        adjusted = posthoc_siegel_friedman(numbered, p_adjust="holm")
     return FriedmanTest(
         ranks.mean(),
         float(statistic),
@@ -133,138 +127,6 @@ def friedman(
     )
 
 
-class WilcoxonTest(NamedTuple):
-    """Two methods compared by Wilcoxon's signed ranks.
-
-    Attributes
-    ----------
-    statistic : float
-        The smaller sum of ranks.
-    p_value : float
-        Two-sided; 1 where both are equal everywhere.
-    wins, ties, losses : int
-        Data sets on which the mean of the first method is better, equal, worse.
-    datasets, left_out : list of str
-        Data sets that both methods have on the same folds, and the others, which are not used.
-    """
-
-    statistic: float
-    p_value: float
-    wins: int
-    ties: int
-    losses: int
-    datasets: list[str]
-    left_out: list[str]
-
-
-def wilcoxon(
-    runs: pd.DataFrame,
-    metric: str,
-    first: str,
-    second: str,
-    larger_is_better: bool = True,
-    *,
-    zero_method: ZeroMethod = "zsplit",
-) -> WilcoxonTest:
-    """Compare the means of two methods on data sets by Wilcoxon's signed-rank test.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        Runs, one row a fit; those of other methods are not used.
-    metric : str
-        Column of the scores.
-    first, second : str
-        The methods.
-    larger_is_better : bool, default=True
-        Whether the largest score is best.
-    zero_method : {"zsplit", "wilcox", "pratt"}, default="zsplit"
-        What is done with equal means, as `scipy.stats.wilcoxon` has it: their ranks are split
-        between the methods (Demšar's advice), they are left out, or ranked and left out.
-
-    Returns
-    -------
-    WilcoxonTest
-        The test.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `runs` cannot be compared, lacks a method, or has fewer than two data sets of both.
-    """
-    check_choice("zero_method", zero_method, ("zsplit", "wilcox", "pratt"))
-    runs = done_runs(runs, metric)
-    methods = tuple(runs.method.unique())
-    check_choice("first", first, methods)
-    check_choice("second", second, tuple(name for name in methods if name != first))
-    means, left_out = _complete_means(runs[runs.method.isin([first, second])], metric)
-    gain = _gains(means, first, second) * (1.0 if larger_is_better else -1.0)
-    statistic, p_value = _signed_ranks(gain, zero_method)
-    wins, losses = int((gain > 0.0).sum()), int((gain < 0.0).sum())
-    ties = len(gain) - wins - losses
-    return WilcoxonTest(statistic, p_value, wins, ties, losses, list(means.index), left_out)
-
-
-class WilcoxonPairs(NamedTuple):
-    """All pairs of methods compared by Wilcoxon's signed ranks.
-
-    Attributes
-    ----------
-    p_values, adjusted : DataFrame of shape (n_methods, n_methods)
-        p-value of each pair, and adjusted by Holm for all pairs; 1 on the diagonal.
-    datasets, left_out : list of str
-        Data sets that all methods have on the same folds, and the others, which are not used.
-    """
-
-    p_values: pd.DataFrame
-    adjusted: pd.DataFrame
-    datasets: list[str]
-    left_out: list[str]
-
-
-def wilcoxon_pairs(
-    runs: pd.DataFrame, metric: str, *, zero_method: ZeroMethod = "zsplit"
-) -> WilcoxonPairs:
-    """Compare all pairs of methods by Wilcoxon's signed-rank test, adjusted by Holm.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        Runs, one row a fit, of two methods or more.
-    metric : str
-        Column of the scores.
-    zero_method : {"zsplit", "wilcox", "pratt"}, default="zsplit"
-        As for `wilcoxon`.
-
-    Returns
-    -------
-    WilcoxonPairs
-        The tests.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If scikit-posthocs, which brings statsmodels, is not installed.
-    TypeError, ValueError
-        If `runs` cannot be compared, has one method, or fewer than two data sets that all methods
-        have.
-    """
-    check_choice("zero_method", zero_method, ("zsplit", "wilcox", "pratt"))
-    means, left_out = _complete_means(done_runs(runs, metric), metric)
-    pairs = list(combinations(means, 2))
-    if not pairs:
-        raise ValueError(f"runs has the one method {means.columns[0]}: two or more are compared.")
-    multipletests = load_extra("statsmodels.stats.multitest", "scikit-posthocs").multipletests
-    found = [_signed_ranks(_gains(means, *pair), zero_method)[1] for pair in pairs]
-    tables = []
-    for values in (found, multipletests(found, method="holm")[1]):
-        table = pd.DataFrame(1.0, means.columns, means.columns)
-        for (first, second), value in zip(pairs, values, strict=True):
-            table.loc[first, second] = table.loc[second, first] = value
-        tables.append(table)
-    return WilcoxonPairs(tables[0], tables[1], list(means.index), left_out)
-
-
 def _complete_means(runs: pd.DataFrame, metric: str) -> tuple[pd.DataFrame, list[str]]:
     """Return means on the data sets that all methods have, and the names of the others."""
     datasets, left_out = complete_datasets(runs)
@@ -274,19 +136,6 @@ def _complete_means(runs: pd.DataFrame, metric: str) -> tuple[pd.DataFrame, list
             f"are needed; incomplete are {', '.join(left_out) or 'none'}."
         )
     return mean_scores(runs, metric).loc[datasets], left_out
-
-
-def _gains(means: pd.DataFrame, first: str, second: str) -> pd.Series:
-    """Return the scaled differences of two methods, those equal that differ by the last bits."""
-    a, b = without_last_bits(means[first], means[second])
-    return (a - b).round(12)
-
-
-def _signed_ranks(gain: pd.Series, zero_method: ZeroMethod) -> tuple[float, float]:
-    if zero_method != "zsplit" and not gain.any():  # nothing is left to be ranked
-        return 0.0, 1.0
-    result = stats.wilcoxon(gain.to_numpy(), zero_method=zero_method)
-    return float(result.statistic), float(result.pvalue)
 
 
 def check_choice(parameter: str, given: object, allowed: tuple[str, ...]) -> None:

@@ -1,21 +1,35 @@
-"""The report of an experiment: tables in three languages, tests of ranks, and pictures."""
+"""The report of an experiment: what was run, tables in three languages, tests, and pictures."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import pandas as pd
+from scipy import stats
 
-from evotree.experiments.comparison import friedman, mean_table
+from evotree.experiments.comparison import FriedmanTest, PairedTest, friedman, mean_table
+from evotree.experiments.markdown import markdown_table
+from evotree.experiments.method_runs import complete_datasets, mean_scores
+from evotree.experiments.pictures import save_picture
+from evotree.experiments.pictures.comparison import (
+    plot_accuracy_against_size,
+    plot_critical_differences,
+    plot_times,
+)
 from evotree.experiments.runner import DONE
 from evotree.experiments.store import read_curves, read_definition, read_runs
+from evotree.plotting import plot_learning_curves
 
-_SIZES = (("leaves", 1), ("nonzero_weights", 0), ("seconds", 2), ("peak_memory_mb", 0))
+_DECIMALS = 3
+_SIZES = {"leaves": 1, "nonzero_weights": 0}
+_COSTS = {"seconds": 2, "peak_memory_mb": 0}
+"""Columns, and with how many decimals their tables are written."""
 _LEAST_FOR_RANKS = 3  # methods, and data sets, below which tests of ranks say nothing
-
+_TITLES = {"nonzero_weights": "nonzero_weights (terms of all splits)"}
 
 PICTURE_FORMATS = ("png", "pdf")
 
@@ -53,49 +67,82 @@ def write_report(
     runs = everything[everything["status"] == DONE]
     if runs.empty:
         raise ValueError(f"{folder} holds no fit that is done.")
-    written, sections = [], []
+    # Folds overlap; the seeds of an official split do not.
+    has_folds = runs.groupby("dataset")["fold"].nunique().min() > 1
+    test: PairedTest = "corrected" if has_folds else "paired"
+    written, sections = [], _what_was_run(everything, definition)
     for metric in definition["metrics"]:
-        table = mean_table(runs, metric, reference=reference)
-        for ending, text in (("csv", table.to_csv()), ("tex", table.to_latex(decimals=4))):
+        table = mean_table(runs, metric, reference=reference, test=test)
+        for ending, text in (("csv", table.to_csv()), ("tex", table.to_latex(_DECIMALS))):
             path = folder / f"{metric}.{ending}"
             path.write_text(text, encoding="utf-8")
             written.append(path)
-        sections += [f"## {metric}", table.to_markdown(decimals=4), *_rank_section(runs, metric)]
-    for size, decimals in _SIZES:
-        if runs[size].notna().any():
-            some = runs[runs[size].notna()]
-            table = mean_table(some, size, larger_is_better=False)
-            sections += [f"## {size}", table.to_markdown(decimals=decimals)]
+        ranks = _rank_sentence(runs, metric)
+        sections += [f"## {metric}", table.to_markdown(_DECIMALS), ranks]
+    for column, decimals in (_SIZES | _COSTS).items():
+        some = runs[runs[column].notna()]
+        if not some.empty:
+            table = mean_table(some, column, larger_is_better=False)
+            sections.append(f"## {_TITLES.get(column, column)}")
+            sections.append(table.to_markdown(decimals, bold=column in _SIZES))
     metric = next(iter(definition["metrics"]))
     shown = "!" if picture_format == "png" else ""
+    sections.append("## Pictures")
     for path in _draw(folder, runs, metric, picture_format):
         written.append(path)
         sections.append(f"{shown}[{path.stem.replace('_', ' ')}]({path.name})")
-    statuses = everything["status"].value_counts()
-    counts = ", ".join(f"{count:,} {status}" for status, count in statuses.items())
     report = folder / "report.md"
-    head = [f"# {definition['name']}", f"{len(everything):,} fits: {counts}."]
-    report.write_text("\n\n".join([*head, *sections]) + "\n", encoding="utf-8")
+    report.write_text("\n\n".join(map(str.strip, sections)) + "\n", encoding="utf-8")
     return [report, *written]
 
 
-def _can_rank(runs: pd.DataFrame) -> bool:
-    if find_spec("scikit_posthocs") is None:  # an optional library; the rest does without
-        return False
-    n_methods = runs["method"].nunique()
-    n_complete = (runs.groupby("dataset")["method"].nunique() == n_methods).sum()
-    return n_methods >= _LEAST_FOR_RANKS and n_complete >= _LEAST_FOR_RANKS
-
-
-def _rank_section(runs: pd.DataFrame, metric: str) -> list[str]:
-    """Return what Friedman's test says, where there is enough to rank."""
-    if not _can_rank(runs):
-        return []
-    test = friedman(runs, metric)
+def _what_was_run(runs: pd.DataFrame, definition: dict[str, Any]) -> list[str]:
+    """Return the head of the report: fits, protocol, data sets, methods, versions."""
+    statuses = runs["status"].value_counts()
+    counts = ", ".join(f"{count:,} {status}" for status, count in statuses.items())
+    facts = pd.DataFrame.from_dict(definition.get("data", {}), orient="index").reset_index()
+    facts = facts.rename(columns={"index": "data set"}).convert_dtypes().astype(str)
+    seeds = ", ".join(str(seed) for seed in sorted(runs["seed"].unique()))
+    versions = sorted(set(runs["versions"].dropna()))
+    revisions = sorted(set(runs["revision"].dropna()) - {""})
+    dates = sorted(runs["finished"].dropna().str[:10])
     lines = [
-        f"Friedman's test over {len(test.datasets)} data sets: chi-squared {test.statistic:.2f}, "
-        f"p = {test.p_value:.2g}. Pairs that differ at the level 0.05, after Holm:"
+        *(f"- {line}" for line in definition.get("shown", [])),
+        f"- Seeds: {seeds}.",
+        *(f"- Versions: {_version_text(text)}." for text in versions),
+        *([f"- Revision of the source: {', '.join(revisions)}."] if revisions else []),
+        *([f"- Run {' to '.join(dict.fromkeys([dates[0], dates[-1]]))}."] if dates else []),
     ]
+    head = [f"# {definition['name']}", f"{len(runs):,} fits: {counts}.", "## What was run"]
+    return [*head, "\n".join(lines), *([markdown_table(facts)] if len(facts) else [])]
+
+
+def _version_text(text: str) -> str:
+    return ", ".join(f"{name} {number}" for name, number in json.loads(text).items())
+
+
+def _test_ranks(runs: pd.DataFrame, metric: str) -> FriedmanTest | None:
+    """Compare the methods by their ranks, where there are enough of them on enough data sets."""
+    datasets, _ = complete_datasets(runs)
+    is_enough = min(len(datasets), runs["method"].nunique()) >= _LEAST_FOR_RANKS
+    return friedman(runs, metric) if is_enough else None
+
+
+def _rank_sentence(runs: pd.DataFrame, metric: str) -> str:
+    """Return what tests of ranks say, or why there are none."""
+    test = _test_ranks(runs, metric)
+    (datasets, _), methods = complete_datasets(runs), list(runs["method"].unique())
+    if test is None and len(methods) == 2 and len(datasets) >= _LEAST_FOR_RANKS:
+        means = mean_scores(runs, metric).loc[datasets]
+        gains = (means[methods[0]] - means[methods[1]]).round(12)
+        p_value = stats.wilcoxon(gains, zero_method="zsplit").pvalue
+        return f"Wilcoxon's signed-rank test over {len(datasets)} data sets: p = {p_value:.2g}."
+    if test is None:
+        return (
+            f"No test of ranks and no diagram of critical differences: Friedman's test needs "
+            f"{_LEAST_FOR_RANKS} methods on {_LEAST_FOR_RANKS} data sets, with the same folds of "
+            f"all; there are {len(methods)} methods and {len(datasets)} such data sets."
+        )
     names = list(test.mean_ranks.sort_values().index)
     pairs = [
         f"{better} before {worse} (p = {test.adjusted.loc[better, worse]:.2g})"
@@ -103,28 +150,43 @@ def _rank_section(runs: pd.DataFrame, metric: str) -> list[str]:
         for worse in names[i + 1 :]
         if test.adjusted.loc[better, worse] < 0.05
     ]
-    return [" ".join(lines) + " " + ("; ".join(pairs) if pairs else "none") + "."]
+    return (
+        f"Friedman's test over {len(test.datasets)} data sets: chi-squared {test.statistic:.2f}, "
+        f"p = {test.p_value:.2g}. Pairs that differ at the level 0.05, after Holm: "
+        f"{'; '.join(pairs) or 'none'}."
+    )
 
 
 def _draw(folder: Path, runs: pd.DataFrame, metric: str, ending: str) -> Iterator[Path]:
     """Draw what there is to see, and yield the files."""
-    from evotree import plotting
-    from evotree.experiments.pictures import save_picture
 
     def save(name: str, ax: Any) -> Path:
         return save_picture(ax, folder / f"{name}.{ending}")
 
-    if _can_rank(runs):
-        test = friedman(runs, metric)
-        yield save("critical_differences", plotting.plot_critical_differences(test))
-    if runs["leaves"].notna().any():
-        sized = runs[runs["leaves"].notna()]
-        yield save(
-            "accuracy_against_size", plotting.plot_accuracy_against_size(sized, metric=metric)
-        )
-    yield save("times", plotting.plot_times(runs))
-    curves: dict[str, list[pd.DataFrame]] = {}
-    for (_, method, *_), curve in read_curves(folder).items():
-        curves.setdefault(method, []).append(curve)
+    test = _test_ranks(runs, metric)
+    if test is not None:
+        yield save("critical_differences", plot_critical_differences(test))
+    for name, size in (("size", "leaves"), ("terms", "nonzero_weights")):
+        # A tree of one leaf has no terms, and no place on a logarithmic axis.
+        sized = runs[runs[size] > 0]
+        if complete_datasets(sized)[0]:
+            yield save(
+                f"accuracy_against_{name}", plot_accuracy_against_size(sized, size, metric=metric)
+            )
+    yield save("times", plot_times(runs))
+    curves: dict[str, dict[str, list[pd.DataFrame]]] = {}
+    for (dataset, method, *_), curve in read_curves(folder).items():
+        curves.setdefault(dataset, {}).setdefault(method, []).append(curve)
     if curves:
-        yield save("learning_curves", plotting.plot_learning_curves(curves))
+        n_columns = min(3, len(curves))
+        n_rows = -(-len(curves) // n_columns)
+        size_in_inches = (5.0 * n_columns, 4.0 * n_rows)
+        _, axes = plt.subplots(
+            n_rows, n_columns, figsize=size_in_inches, squeeze=False, layout="constrained"
+        )
+        for ax, (dataset, histories) in zip(axes.flat, curves.items(), strict=False):
+            plot_learning_curves(histories, ax=ax)
+            ax.set_title(dataset)
+        for ax in axes.flat[len(curves) :]:
+            ax.remove()
+        yield save("learning_curves", axes[0, 0])

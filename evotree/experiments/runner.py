@@ -8,24 +8,26 @@ it, and the outcomes do not depend on how many workers there are.
 from __future__ import annotations
 
 import ctypes
+import logging
 import multiprocessing
 import os
+import signal
 import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from concurrent.futures.process import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
-from uuid import uuid4
 
 from threadpoolctl import threadpool_limits
 
 from evotree._jit import use_one_thread
-from evotree.experiments.logs import Initializer
+
+log = logging.getLogger(__name__)
 
 DONE, FAILED, TIMEOUT, CRASHED = "done", "failed", "timeout", "crashed"
 STATUSES = (DONE, FAILED, TIMEOUT, CRASHED)
@@ -55,6 +57,13 @@ class Outcome(NamedTuple):
     status: str
     result: Any = None
     error: str = ""
+
+
+class Initializer(NamedTuple):
+    """What a worker calls first, with arguments that can be sent to it."""
+
+    function: Callable[..., object]
+    arguments: tuple[Any, ...] = ()
 
 
 class TimeIsUp(BaseException):
@@ -105,35 +114,45 @@ def deadline(seconds: float | None) -> Iterator[None]:
 def attempt(run: Callable[[Any], Any], task: Any, time_limit: float | None = None) -> Outcome:
     """Do one task, with one thread of linear algebra, and tell what became of it.
 
+    What it does is logged: that it has begun, that it failed or that its time was up.
+
     Parameters
     ----------
     run : callable
         Does the task.
     task : object
-        Its argument.
+        Its argument; as text, it names the task in the log.
     time_limit : float or None, default=None
         Seconds that it may take.
 
     Returns
     -------
     Outcome
-        Never raises, interrupts apart.
+        Never raises: a task that exits or interrupts has failed. Whoever stops the experiment does
+        so in the process that started the workers.
     """
     begin = time.perf_counter()
     use_one_thread()
+    log.info("%s: begun", task)
     try:
         # n workers use n cores; and of tiny nodes linear algebra is slower with more threads.
         with threadpool_limits(limits=1), deadline(time_limit):
             return Outcome(task, DONE, run(task))
     except TimeIsUp:
         seconds = time.perf_counter() - begin
-        return Outcome(task, TIMEOUT, error=f"stopped after {seconds:.1f} of {time_limit:g} s")
-    except Exception:
-        return Outcome(task, FAILED, error=traceback.format_exc())
+        error = f"stopped after {seconds:.1f} of {time_limit:g} s"
+        log.warning("%s: timeout: %s", task, error)
+        return Outcome(task, TIMEOUT, error=error)
+    except BaseException:
+        error = traceback.format_exc()
+        log.error("%s: failed: %s", task, error.strip().splitlines()[-1])
+        return Outcome(task, FAILED, error=error)
 
 
-def die_with_parent() -> None:
-    """Let this worker end when its parent is gone, however that ended; an initializer of pools."""
+def _begin_worker(initializer: Initializer | None) -> None:
+    """Prepare a process of ours: it ends when its parent is gone, however that ended."""
+    # Ctrl-C reaches all processes of a terminal; the parent alone answers it, and ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = os.getppid()
 
     def watch() -> None:
@@ -142,42 +161,8 @@ def die_with_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def initialize(initializers: Iterable[Initializer]) -> None:
-    """Call several initializers in turn."""
-    for function, arguments in initializers:
-        function(*arguments)
-
-
-_prepared: set[str] = set()
-
-
-def call_prepared(
-    token: str, initializers: Iterable[Initializer], function: Callable[..., T], *arguments: Any
-) -> T:
-    """Call a function in a process that others have started, after initializers of ours.
-
-    Parameters
-    ----------
-    token : str
-        Names the initializers: in each process they are called once.
-    initializers : iterable of Initializer
-        What is called first.
-    function : callable
-        What is called.
-    *arguments
-        Its arguments.
-
-    Returns
-    -------
-    object
-        What the function returned.
-    """
-    if token not in _prepared:
-        _prepared.add(token)
-        initialize(initializers)
-    return function(*arguments)
+    if initializer is not None:
+        initializer.function(*initializer.arguments)
 
 
 @dataclass
@@ -190,46 +175,38 @@ class Workers(Generic[T]):
         Number of processes.
     mp_context : multiprocessing context, optional
         How they start; by default the way of the platform.
-    initializers : tuple of Initializer, default=()
+    initializer : Initializer, optional
         What each process calls first.
     executor : Executor, optional
         One that is handed in takes the place of processes of our own, and is not shut down.
-    ahead : int, at least 1, default=2
-        Tasks that are handed over at a time for each worker; with two, none has to wait.
     """
 
     jobs: int = 1
     mp_context: Any = None
-    initializers: tuple[Initializer, ...] = ()
+    initializer: Initializer | None = None
     executor: Executor | None = None
-    ahead: int = 2
 
     def __post_init__(self) -> None:
         if self.jobs < 1:
             raise ValueError(f"jobs={self.jobs!r}: allowed are integers of at least 1.")
         self._pool: Executor | None = self.executor
-        self._token = uuid4().hex
 
     @property
     def width(self) -> int:
-        """How many tasks are handed over at a time."""
+        """How many tasks are handed over at a time: two for each worker, so that none waits."""
         n_workers = self.jobs
         if self.executor is not None:
             n_workers = getattr(self.executor, "_max_workers", None) or 64
-        return self.ahead * n_workers
+        return 2 * n_workers
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
         """Hand one call over."""
-        if self.executor is not None:
-            given = (self._token, self.initializers, function, *arguments)
-            return self.executor.submit(call_prepared, *given)
         if self._pool is None:
-            everyone = (Initializer(die_with_parent), *self.initializers)
             self._pool = ProcessPoolExecutor(
                 self.jobs,
                 mp_context=self.mp_context or multiprocessing.get_context(),
-                initializer=initialize,
-                initargs=(everyone,),
+                initializer=_begin_worker,
+                initargs=(self.initializer,),
             )
         return self._pool.submit(function, *arguments)
 
@@ -257,7 +234,7 @@ def run_tasks(
     tasks: Iterable[Any],
     workers: Workers[Outcome],
     time_limit: float | None = None,
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     """Do tasks side by side and yield what becomes of each, as they finish.
 
     When a process dies, all tasks that were handed over go with it. Which one it was is not known;
@@ -306,14 +283,12 @@ def run_tasks(
             for future in done:
                 task = running.pop(future)
                 try:
-                    outcome = future.result()
+                    outcome = _outcome(future, task)
                 except BrokenExecutor:
                     if not workers.renew():
                         raise
                     suspects.append(task)
                     break
-                except Exception as error:  # of the executor, such as a worker that was killed
-                    outcome = Outcome(task, CRASHED, error=repr(error))
                 yield outcome
             if suspects:
                 for future, task in running.items():
@@ -332,7 +307,17 @@ def _run_alone(
 ) -> Outcome:
     """Try a task that may have brought a process down, with no other beside it."""
     try:
-        return workers.submit(attempt, run, task, time_limit).result()
+        return _outcome(workers.submit(attempt, run, task, time_limit), task)
     except BrokenExecutor:
         workers.renew()
         return Outcome(task, CRASHED, error="the process that ran it died, twice")
+
+
+def _outcome(future: Future[Outcome], task: Any) -> Outcome:
+    """Return what became of a task, also where its result cannot be sent."""
+    try:
+        return future.result()
+    except BrokenExecutor:
+        raise
+    except Exception as error:
+        return Outcome(task, CRASHED, error=repr(error))

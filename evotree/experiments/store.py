@@ -24,13 +24,15 @@ KEY = ("dataset", "method", "fold", "seed")
 """Columns that tell tasks apart."""
 
 FILE = "results.sqlite"
-_TEXT = ("dataset", "method", "status", "error", "parameters", "versions", "revision", "finished")
+_TEXT = ("dataset", "method", "status", "error", "settings", "versions", "revision", "finished")
 _WHOLE = ("fold", "seed")
-_FORMAT = 1
+_FORMAT = 2
 # Names in a damaged file, and what SQLite says of them, may be of no encoding.
 _BROKEN = (sqlite3.Error, OverflowError, UnicodeDecodeError)
 _MAX_VALUE = 1 << 28
 """Bytes that a value may take."""
+_PATIENCE = 60.0
+"""Seconds that a writer waits for another one."""
 _EXPERIMENT = ("format", "definition")
 _ENTRIES = {
     "name": (str, "a string"),
@@ -65,9 +67,8 @@ class Store:
         self.path = folder / FILE
         self.columns = tuple(columns)
         folder.mkdir(parents=True, exist_ok=True)
-        is_new = not self.path.exists()
         with self._open() as database:
-            if is_new or not database.execute("SELECT 1 FROM sqlite_master").fetchone():
+            if not database.execute("SELECT 1 FROM sqlite_master").fetchone():
                 self._create(database)
             known = _read_definition(database, self.path)
             changed = differences(known, definition)
@@ -101,14 +102,43 @@ class Store:
             If it cannot be written, for instance because the disk is full; what was written before
             stays.
         """
-        values = [row.get(name) for name in self.columns]
-        key: list[Any] = [row[name] for name in KEY]
-        marks = ", ".join("?" * len(values))
         with self._open() as database:
-            database.execute(f"INSERT OR REPLACE INTO runs VALUES ({marks})", values)
-            if curve is not None:
-                key.append(curve.to_json(orient="split", index=False, double_precision=15))
-                database.execute("INSERT OR REPLACE INTO curves VALUES (?, ?, ?, ?, ?)", key)
+            self._insert(database, row, curve, "REPLACE")
+
+    def fill(self, rows: pd.DataFrame, curves: Mapping[tuple[Any, ...], pd.DataFrame]) -> None:
+        """Append rows, and the learning curves of some by their keys; those known already stay.
+
+        Parameters
+        ----------
+        rows : DataFrame
+            Rows with some of the columns, as `check_runs` wants them.
+        curves : mapping of tuple to DataFrame
+            Learning curves, by the values of `KEY`.
+
+        """
+        known = self.done()
+        with self._open() as database:
+            for row in rows.astype(object).where(rows.notna(), None).to_dict("records"):
+                key = tuple(row[name] for name in KEY)
+                if key not in known:
+                    self._insert(database, row, curves.get(key), "IGNORE")
+
+    def _insert(
+        self,
+        database: sqlite3.Connection,
+        row: Mapping[str, Any],
+        curve: pd.DataFrame | None,
+        conflict: str,
+    ) -> None:
+        values = [_encoded(row.get(name)) for name in self.columns]
+        marks = ", ".join("?" * len(values))
+        database.execute(f"INSERT OR {conflict} INTO runs VALUES ({marks})", values)
+        if curve is not None:
+            text = curve.to_json(orient="split", index=False, double_precision=15)
+            key = [row[name] for name in KEY]
+            database.execute(
+                f"INSERT OR {conflict} INTO curves VALUES (?, ?, ?, ?, ?)", [*key, text]
+            )
 
     def done(self, statuses: Sequence[str] | None = None) -> set[tuple[Any, ...]]:
         """Return the keys of the tasks that have a row, of some statuses or of any."""
@@ -123,10 +153,13 @@ class Store:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """Open the file for one transaction."""
+        """Open the file for one transaction, which others wait for."""
         try:
-            with closing(sqlite3.connect(self.path)) as database, database:
+            database = sqlite3.connect(self.path, _PATIENCE, isolation_level=None)
+            with closing(database), database:
                 _distrust(database)
+                # Tables are made in one transaction, too: the library would commit each alone.
+                database.execute("BEGIN IMMEDIATE")
                 yield database
         except _BROKEN as error:
             raise OSError(f"{self.path} cannot be used: {error}.") from error
@@ -141,6 +174,13 @@ class Store:
         )
         database.execute("CREATE TABLE experiment (format INTEGER, definition TEXT)")
         database.execute("INSERT INTO experiment VALUES (?, ?)", (_FORMAT, "{}"))
+
+
+def _encoded(value: Any) -> Any:
+    """Return a value whose text has an encoding: half characters are written as escapes."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    return value
 
 
 def _kind(column: str) -> str:
@@ -205,8 +245,8 @@ def _read_definition(database: sqlite3.Connection, path: Path) -> dict[str, Any]
     return definition
 
 
-def _check_runs(runs: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Return rows whose cells are of the kinds of their columns; raise for others."""
+def check_runs(runs: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Return rows whose cells are of the kinds of their columns; raise a ValueError for others."""
     for name in runs.columns if len(runs) else ():
         sound = True
         if runs[name].isna().all() and name not in (*KEY, "status"):
@@ -230,17 +270,27 @@ def differences(known: Mapping[str, Any], definition: Mapping[str, Any]) -> list
     found = []
     for name in sorted(known.keys() & definition.keys()):
         before, now = known[name], definition[name]
-        if isinstance(before, list):
-            continue
         if isinstance(before, Mapping) and isinstance(now, Mapping):
-            found += [
-                f"{name}.{inner} was {before[inner]!r:.300} and is {now[inner]!r:.300}"
-                for inner in sorted(before.keys() & now.keys())
-                if before[inner] != now[inner]
-            ]
-        elif before != now:
-            found.append(f"{name} was {before!r:.300} and is {now!r:.300}")
+            for inner in sorted(before.keys() & now.keys()):
+                found += _changes(f"{name}.{inner}", before[inner], now[inner])
+        elif not isinstance(before, list):
+            found += _changes(name, before, now)
     return found
+
+
+def _changes(name: str, before: Any, now: Any) -> list[str]:
+    """Return what has changed in words, of a method parameter by parameter."""
+    if before == now:
+        return []
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        parts = sorted(before.keys() | now.keys())
+        both = [(part, before.get(part, "not given"), now.get(part, "not given")) for part in parts]
+        return [change for part, *values in both for change in _changes(f"{name}.{part}", *values)]
+    first, second = str(before), str(now)
+    # Long texts are shown from where they part.
+    begin = max(0, len(os.path.commonprefix([first, second])) - 30)
+    shown = [("..." if begin else "") + text[begin : begin + 100] for text in (first, second)]
+    return [f"{name} was {shown[0]} and is {shown[1]}"]
 
 
 def merged(known: Mapping[str, Any], definition: Mapping[str, Any]) -> dict[str, Any]:
@@ -281,7 +331,7 @@ def read_runs(folder: Path) -> pd.DataFrame:
     """
     with _reading(folder) as database:
         runs = pd.read_sql("SELECT * FROM runs", database)
-    runs = _check_runs(runs, folder / FILE)
+    runs = check_runs(runs, folder / FILE)
     return runs.sort_values(["dataset", "method", "seed", "fold"], ignore_index=True)
 
 

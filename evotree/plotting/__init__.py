@@ -4,36 +4,23 @@ In: the records of runs (logbooks, or what carries one), trees, fitted classifie
 that were drawn on, those given or new ones. Nothing is shown or saved; what was given is only read.
 """
 
-from evotree.plotting.comparison import (
-    plot_accuracy_against_size,
-    plot_critical_differences,
-    plot_times,
-)
 from evotree.plotting.curves import plot_learning_curve, plot_learning_curves
 from evotree.plotting.lineage import plot_lineage
-from evotree.plotting.parameters import plot_accuracy_against_depth, plot_size_penalty
 from evotree.plotting.pareto import plot_pareto
 from evotree.plotting.refinement import plot_refinement
 from evotree.plotting.regions import plot_decision_regions
 from evotree.plotting.sparse_path import plot_tao_path
-from evotree.plotting.sphere import plot_sampling_on_sphere
 from evotree.plotting.style import class_colors
 from evotree.plotting.trees import plot_tree
 
 __all__ = [
     "class_colors",
-    "plot_accuracy_against_depth",
-    "plot_accuracy_against_size",
-    "plot_critical_differences",
     "plot_decision_regions",
     "plot_learning_curve",
     "plot_learning_curves",
     "plot_lineage",
     "plot_pareto",
     "plot_refinement",
-    "plot_sampling_on_sphere",
-    "plot_size_penalty",
     "plot_tao_path",
-    "plot_times",
     "plot_tree",
 ]

@@ -88,7 +88,7 @@ def test_published_figures_are_whole(name):
 @pytest.mark.parametrize("name", OF_PAPERS)
 def test_every_figure_of_ours_has_a_published_one(name):
     study = load_study(name)
-    runs = pd.read_csv(RESULTS / study.runs_file)
+    runs = pd.read_csv(study.rows_file(RESULTS))
     ours = study.compare(runs)
     assert len(ours) and not ours.duplicated(agreement.KEY).any()
     published = agreement.load_published(name).set_index(agreement.KEY).index
@@ -102,7 +102,7 @@ def test_the_report_holds_all_studies_of_a_folder(tmp_path):
     figures = pd.read_csv(tmp_path / "published.csv")
     assert figures["study"].unique().tolist() == ["cedt", "wodt"]
     wodt = figures[(figures["study"] == "wodt") & (figures["dataset"] == "iris")]
-    runs = pd.read_csv(tmp_path / "wodt_runs.csv").query("dataset == 'iris' and system == 'WODT'")
+    runs = pd.read_csv(tmp_path / "wodt_runs.csv").query("dataset == 'iris' and method == 'WODT'")
     ours = wodt.query("system == 'WODT' and metric == 'leaves'")["ours"].item()
     assert ours == pytest.approx(runs["leaves"].mean(), rel=1e-5)
     n_worse = (figures["verdict"] == WORSE).sum()

@@ -13,11 +13,10 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree.estimators import GREEDY_PRESETS, EvoTreeClassifier
+from evotree.experiments.execution import seed_method
+from evotree.experiments.measures import tree_sizes
 from evotree.experiments.studies import benchmark, systems
-from evotree.experiments.studies.study import run_study
-
-COLUMNS = "dataset,system,fold,accuracy,train_accuracy,nodes,leaves,nonzero_weights,seconds"
-NOT_AT_HAND = ("TAO", "STree")
+from evotree.experiments.studies.study import run_study, write_report
 
 
 def fake_runs(accuracies, n_folds=5):
@@ -26,8 +25,9 @@ def fake_runs(accuracies, n_folds=5):
         [
             {
                 "dataset": dataset,
-                "system": system,
+                "method": system,
                 "fold": fold,
+                "seed": 0,
                 "accuracy": accuracy + 0.01 * (fold - 2),
                 "train_accuracy": 1.0,
                 "nodes": 5,
@@ -41,6 +41,11 @@ def fake_runs(accuracies, n_folds=5):
     )
 
 
+def fitted(name, X, y, random_state=0):
+    """Fit a system."""
+    return seed_method(systems.make_systems()[name], random_state).fit(X, y)
+
+
 # ---- systems -------------------------------------------------------------------------------------
 
 
@@ -49,21 +54,16 @@ def test_the_two_halves_part_the_data_sets():
     assert sorted(both) == sorted(benchmark.DATASETS) and len(set(both)) == 21
 
 
-def test_every_preset_is_a_system_and_every_system_can_be_made():
-    assert set(GREEDY_PRESETS) < set(benchmark.SYSTEMS)
-    for name in benchmark.SYSTEMS:
-        if name not in NOT_AT_HAND:
-            assert systems.make_system(name, 7).get_params()["random_state"] == 7
-    evotree = systems.make_system("EvoTree", 0)
-    assert evotree.get_params() == EvoTreeClassifier(random_state=0).get_params()
-    with pytest.raises(ValueError, match="name='C4.5': allowed are EvoTree"):
-        systems.make_system("C4.5", 0)
+def test_every_preset_is_a_system():
+    made = systems.make_systems()
+    assert tuple(made) == benchmark.SYSTEMS and set(GREEDY_PRESETS) < set(made)
+    assert made["EvoTree"].get_params() == EvoTreeClassifier().get_params()
 
 
 def test_a_missing_package_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "stree", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install stree==1\.4\.2"):
-        systems.make_system("STree", 0)
+        fitted("STree", *load_iris(return_X_y=True))
 
 
 def test_cart_is_pruned_as_an_exhaustive_search_says():
@@ -78,7 +78,7 @@ def test_cart_is_pruned_as_an_exhaustive_search_says():
         tree = DecisionTreeClassifier(random_state=3, ccp_alpha=max(alpha, 0))
         scores.append(np.mean([tree.fit(X[a], y[a]).score(X[b], y[b]) for a, b in folds]))
     best = path[np.flatnonzero(np.isclose(scores, max(scores)))[-1]]  # of equal ones the largest
-    found = systems.fit_system("CART", X, y, 3)
+    found = fitted("CART", X, y, 3).best_estimator_
     assert found.ccp_alpha == best > 0.0
     assert found.tree_.n_leaves < DecisionTreeClassifier(random_state=3).fit(X, y).tree_.n_leaves
 
@@ -93,7 +93,7 @@ def test_a_long_path_is_thinned(monkeypatch):
         lambda tree, grid, cv: tried.append(grid["ccp_alpha"]) or search(tree, grid, cv=cv),
     )
     X, y = load_iris(return_X_y=True)
-    systems.fit_system("CART", X, y, 0)
+    fitted("CART", X, y)
     path = DecisionTreeClassifier(random_state=0).cost_complexity_pruning_path(X, y).ccp_alphas
     (alphas,) = tried
     assert len(alphas) == 3 and alphas[0] == path[-1] and alphas[-1] == 0.0
@@ -105,19 +105,19 @@ def test_a_long_path_is_thinned(monkeypatch):
 def test_sizes_of_trees_and_forests(monkeypatch):
     monkeypatch.setattr(systems, "N_TREES", 4)
     X, y = load_iris(return_X_y=True)
-    cart = systems.fit_system("CART", X, y, 0)
-    found = systems.measure_size(cart)
-    assert found["leaves"] == cart.get_n_leaves()
+    cart = fitted("CART", X, y)
+    found = tree_sizes(cart)
+    assert found["leaves"] == cart.best_estimator_.get_n_leaves()
     assert found["nodes"] == found["leaves"] + found["nonzero_weights"] == 2 * found["leaves"] - 1
-    forest = systems.fit_system("Forest", X, y, 0)
-    found = systems.measure_size(forest)
+    forest = fitted("Forest", X, y)
+    found = tree_sizes(forest)
     assert found["leaves"] == sum(tree.get_n_leaves() for tree in forest.estimators_)
     assert found["nodes"] == 2 * found["leaves"] - 4 == found["leaves"] + found["nonzero_weights"]
-    oblique = systems.fit_system("Linear", X, y, 0)
-    found = systems.measure_size(oblique)
+    oblique = fitted("Linear", X, y)
+    found = tree_sizes(oblique)
     assert found["nodes"] == 2 * found["leaves"] - 1 == len(oblique.tree_)
     assert found["nonzero_weights"] == 4 * (found["leaves"] - 1)
-    axis = systems.measure_size(systems.fit_system("APDT", X, y, 0))
+    axis = tree_sizes(fitted("APDT", X, y))
     assert axis["nonzero_weights"] == axis["leaves"] - 1
 
 
@@ -151,15 +151,15 @@ class FakeSTree(DecisionTreeClassifier):
 
 def test_a_node_of_stree_counts_the_machine_that_parts_it():
     model = make_pipeline(MinMaxScaler(), FakeSTree())
-    found = systems.measure_size(model)
+    found = tree_sizes(model)
     assert found == {"nodes": 5, "leaves": 3, "nonzero_weights": 1 + 2}
 
 
 def test_stree_itself():
     pytest.importorskip("stree")
     X, y = load_iris(return_X_y=True)
-    model = systems.fit_system("STree", X, np.array(list("abc"))[y], 0)
-    found = systems.measure_size(model)
+    model = fitted("STree", X, np.array(list("abc"))[y])
+    found = tree_sizes(model)
     assert found["nodes"] == 2 * found["leaves"] - 1
     assert 0 < found["nonzero_weights"] <= 4 * (found["leaves"] - 1)
 
@@ -235,7 +235,7 @@ def test_the_report_is_written_from_the_rows_alone(tmp_path):
     }
     del accuracies["usps", "Linear"]
     fake_runs(accuracies).to_csv(tmp_path / "benchmark_runs.csv", index=False)
-    report = benchmark.write_report(tmp_path).read_text(encoding="utf-8")
+    report = write_report(benchmark.STUDY, tmp_path).read_text(encoding="utf-8")
     n_planned = len(benchmark.SYSTEMS) * 21 * 5
     assert f"415 of {n_planned:,} planned fits" in report
     assert "| EvoTree | 21 (9 + 12) | 60.00 |" in report
@@ -254,15 +254,8 @@ def test_two_systems_on_one_data_set(tmp_path):
     names = np.array(["setosa", "versicolor", "virginica"])[y]
     pd.DataFrame(X).add_prefix("x").assign(target=names).to_csv(tmp_path / "iris.csv", index=False)
     out = tmp_path / "out"
-    some = {"datasets": ["iris"], "systems": ["Linear", "CART"]}
-    run_study(benchmark.STUDY, tmp_path, out, **some)
-    path = out / "benchmark_runs.csv"
-    rows = path.read_text()
-    assert rows.splitlines()[0] == COLUMNS
-    runs = pd.read_csv(path)
-    assert runs.system.tolist() == ["Linear"] * 5 + ["CART"] * 5
+    some = {"datasets": ["iris"], "methods": ["Linear", "CART"]}
+    runs, report = run_study(benchmark.STUDY, tmp_path, out, **some)
     assert runs.fold.tolist() == [0, 1, 2, 3, 4] * 2
     assert (runs.accuracy > 0.8).all() and (runs.nodes == 2 * runs.leaves - 1).all()
-    assert "| Linear | 1 (1 + 0) |" in (out / "benchmark.md").read_text(encoding="utf-8")
-    run_study(benchmark.STUDY, tmp_path, out, **some)
-    assert path.read_text() == rows
+    assert "| Linear | 1 (1 + 0) |" in report.read_text(encoding="utf-8")

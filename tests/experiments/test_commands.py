@@ -2,10 +2,12 @@
 
 import pandas as pd
 import pytest
+from scipy.stats import wilcoxon
 
-from evotree.cli.experiment_commands import LOG_FILE, RETRIED
+from evotree.cli.experiment_commands import RETRIED
 from evotree.cli.main import main
-from evotree.experiments import execution, report
+from evotree.experiments import execution
+from evotree.experiments.logs import LOG_FILE
 from evotree.experiments.runner import DONE, STATUSES
 from evotree.experiments.store import read_runs
 
@@ -41,13 +43,13 @@ def run(*arguments):
 
 
 def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
-    pytest.importorskip("scikit_posthocs")
     out = tmp_path / "out"
     assert run("run", file, "--out", out, "--jobs", 2, "--reference", "EvoTree") == 0
     printed = capsys.readouterr()
     assert printed.out.startswith("18 done\n") and printed.err == ""  # no bar: it is no terminal
     files = {line.removeprefix("wrote ") for line in printed.out.splitlines()[1:]}
-    pictures = ("critical_differences", "accuracy_against_size", "times", "learning_curves")
+    against = ("accuracy_against_size", "accuracy_against_terms")
+    pictures = ("critical_differences", *against, "times", "learning_curves")
     names = ("report.md", "accuracy.csv", "accuracy.tex", *(f"{name}.png" for name in pictures))
     assert files == {str(out / name) for name in names}
     assert all((out / name).stat().st_size > 100 for name in names)
@@ -56,6 +58,17 @@ def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
     assert "Friedman's test over 3 data sets" in text and "win/tie/loss" in text
     for picture in pictures:
         assert f"]({picture}.png)" in text
+    for said in (
+        "- Protocol: 2 stratified folds",
+        "- stump: `DecisionTreeClassifier(max_depth=1)`",
+        "- Seeds: 0.",
+        "- Versions: evotree ",
+        "| sklearn:iris | 150 | 4 | 3 |",
+        "(corrected resampled t-tests, level 0.05). ±: standard deviation over folds",
+        "## nonzero_weights (terms",
+    ):
+        assert said in text
+    assert "**" not in text.split("## peak_memory_mb")[1]
     table = pd.read_csv(out / "accuracy.csv", index_col=0)
     runs = read_runs(out)
     means = runs.groupby(["dataset", "method"])["accuracy"].mean()
@@ -70,6 +83,24 @@ def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
     assert run("report", out, "--pictures", "pdf") == 0
     assert "](times.pdf)" in (out / "report.md").read_text()
     assert all((out / f"{name}.pdf").read_bytes().startswith(b"%PDF") for name in pictures)
+
+
+def test_a_report_says_why_there_are_no_ranks(file, tmp_path):
+    file.write_text(TOML.replace(', "sklearn:breast_cancer"', ""))
+    assert run("run", file, "--out", tmp_path) == 0
+    text = (tmp_path / "report.md").read_text()
+    assert "there are 3 methods and 2 such data sets" in text and "Friedman's test over" not in text
+    assert not (tmp_path / "critical_differences.png").exists()
+
+
+def test_two_methods_are_compared_by_signed_ranks(file, tmp_path):
+    file.write_text(TOML.split("[methods.EvoTree]")[0])
+    assert run("run", file, "--out", tmp_path) == 0
+    runs = read_runs(tmp_path)
+    means = runs.groupby(["dataset", "method"])["accuracy"].mean().unstack()
+    p_value = wilcoxon(means["CART"] - means["stump"], zero_method="zsplit").pvalue
+    expected = f"Wilcoxon's signed-rank test over 3 data sets: p = {p_value:.2g}."
+    assert expected in (tmp_path / "report.md").read_text()
 
 
 def test_fits_that_fail_are_told(file, tmp_path, capsys):
@@ -94,7 +125,7 @@ def test_fits_that_fail_are_told(file, tmp_path, capsys):
         (("report", "nowhere"), "holds no results"),
         (("report", "nowhere", "--pictures", "gif"), "--pictures"),
         (("study", "c45", "--out", "out"), "benchmark"),
-        (("study", "wodt", "--out", "out", "--systems", "C5"), "CART-LC"),
+        (("study", "wodt", "--out", "out", "--methods", "C5"), "CART-LC"),
         ((), "COMMAND"),
     ],
 )
@@ -112,14 +143,6 @@ def test_an_interrupt_says_that_the_rows_are_kept(file, tmp_path, capsys, monkey
     monkeypatch.setattr(execution, "run_experiment", interrupted)
     assert run("run", file, "--out", tmp_path / "out") == 130
     assert f"interrupted, what was done is kept in {tmp_path / 'out'}" in capsys.readouterr().err
-
-
-def test_a_report_does_without_the_tests_of_ranks(file, tmp_path, monkeypatch):
-    """Their library is an extra."""
-    monkeypatch.setattr(report, "find_spec", lambda name: None)
-    assert run("run", file, "--out", tmp_path) == 0
-    assert "Friedman" not in (tmp_path / "report.md").read_text()
-    assert not (tmp_path / "critical_differences.png").exists()
 
 
 def test_all_statuses_but_one_may_be_retried():

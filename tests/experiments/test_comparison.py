@@ -14,15 +14,9 @@ from sklearn.datasets import make_moons
 from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
 from sklearn.svm import SVC
 
-from evotree.experiments.comparison import (
-    friedman,
-    mean_table,
-    paired_t_test,
-    wilcoxon,
-    wilcoxon_pairs,
-)
-from evotree.plotting.comparison import plot_accuracy_against_size, plot_times
-from evotree.plotting.method_runs import done_runs, rank_methods
+from evotree.experiments.comparison import friedman, mean_table, paired_t_test
+from evotree.experiments.method_runs import done_runs, rank_methods
+from evotree.experiments.pictures.comparison import plot_accuracy_against_size, plot_times
 
 
 @pytest.fixture
@@ -67,13 +61,10 @@ def test_runs_that_are_not_done_are_left_out_with_a_warning(runs):
 
 
 def test_a_warning_comes_once_and_points_to_the_caller(runs):
-    pytest.importorskip("scikit_posthocs")
     runs = runs.assign(status=["done"] * 119 + ["failed"], seconds=1.0, leaves=3.0)
     for call in (
         lambda: mean_table(runs, "accuracy"),
         lambda: friedman(runs, "accuracy"),
-        lambda: wilcoxon(runs, "accuracy", "A", "B"),
-        lambda: wilcoxon_pairs(runs, "accuracy"),
         lambda: plot_times(runs),
         lambda: plot_accuracy_against_size(runs),
     ):
@@ -117,8 +108,8 @@ def test_corrected_test_is_that_of_the_example_of_scikit_learn():
         for k, score in enumerate(scores)
     ]
     runs = shuffled(pd.DataFrame(rows))
-    plain = mean_table(runs, "auc", reference="rbf")
-    corrected = mean_table(runs, "auc", reference="rbf", test="corrected")
+    plain = mean_table(runs, "auc", reference="rbf", test="paired")
+    corrected = mean_table(runs, "auc", reference="rbf")
     # Theirs are one-sided.
     assert round(plain.p_values.loc["moons", "linear"] / 2.0, 3) == 0.005
     assert round(corrected.p_values.loc["moons", "linear"] / 2.0, 3) == 0.227
@@ -156,7 +147,7 @@ def test_scores_that_differ_by_their_last_bits_are_equal():
 
 
 def test_means_and_verdicts_are_those_of_scipy(runs):
-    table = mean_table(shuffled(runs), "accuracy", reference="A")
+    table = mean_table(shuffled(runs), "accuracy", reference="A", test="paired")
     for dataset in ("d0", "d1", "d2", "d3"):
         for method in ("A", "B", "C"):
             scores = scores_of(runs, dataset, method)
@@ -172,7 +163,7 @@ def test_means_and_verdicts_are_those_of_scipy(runs):
             assert verdict == (better if result.pvalue < 0.05 else "tie")
     assert table.p_values["A"].isna().all() and table.verdicts["A"].eq("").all()
     assert table.counts["C"] == "4/0/0" and table.counts["B"].startswith("0/")
-    strict = mean_table(runs, "accuracy", reference="A", level=1e-9)
+    strict = mean_table(runs, "accuracy", reference="A", level=1e-9, test="paired")
     assert list(strict.counts) == ["0/4/0", "0/4/0"]
 
 
@@ -187,12 +178,12 @@ def test_smaller_may_be_better(runs):
 
 def test_runs_are_paired_by_fold_and_seed(runs):
     fewer = runs[(runs.method != "A") | (runs.seed == 0)]  # A draws nothing: one seed is all
-    table = mean_table(shuffled(fewer), "accuracy", reference="A")
+    table = mean_table(shuffled(fewer), "accuracy", reference="A", test="paired")
     ours, theirs = scores_of(fewer, "d0", "A"), scores_of(fewer[fewer.seed == 0], "d0", "B")
     assert table.p_values.loc["d0", "B"] == pytest.approx(stats.ttest_rel(ours, theirs).pvalue)
     assert table.left_out == []
     one = runs[(runs.method != "A") | ((runs.seed == 0) & (runs.fold == 0))]
-    table = mean_table(one, "accuracy", reference="A")
+    table = mean_table(one, "accuracy", reference="A", test="paired")
     assert table.verdicts.eq("").all(axis=None) and list(table.counts) == ["0/0/0", "0/0/0"]
     assert table.left_out == ["d0", "d1", "d2", "d3"]
     assert "| d0 | 0." in table.to_markdown().replace("**", "")
@@ -237,7 +228,7 @@ EXACT = pd.DataFrame(
 
 
 def test_markdown():
-    text = mean_table(EXACT, "accuracy", reference="my_tree").to_markdown(1, 100.0)
+    text = mean_table(EXACT, "accuracy", reference="my_tree", test="paired").to_markdown(1, 100.0)
     assert text.splitlines() == [
         r"| data set | my\_tree | 50%&\* | C |",
         "|---|---:|---:|---:|",
@@ -248,6 +239,7 @@ def test_markdown():
         "| win/tie/loss | – | 1/0/0 | 0/0/1 |",
         "",
         r"•/◦: my\_tree is significantly better/worse (paired t-tests, level 0.05). "
+        "±: standard deviation over folds and seeds. "
         "Last rows: over 1 of 2 data sets, without wine.",
     ]
     plain = mean_table(EXACT, "accuracy").to_markdown(1, 100.0)
@@ -255,11 +247,11 @@ def test_markdown():
 
 
 def test_latex():
-    text = mean_table(EXACT, "accuracy", reference="my_tree").to_latex(1, 100.0)
+    text = mean_table(EXACT, "accuracy", reference="my_tree", test="paired").to_latex(1, 100.0)
     assert text.splitlines()[1:] == [
         r"\begin{tabular}{lrrr}",
         r"\toprule",
-        r"data set & my\_tree & 50\%\&* & C \\",
+        r" & my\_tree & 50\%\&* & C \\",
         r"\midrule",
         r"iris|x & 85.0 $\pm$ 5.0 & 35.0 $\pm$ 4.4 $\bullet$ "
         r"& \textbf{91.0} $\pm$ 4.6 $\circ$ \\",
@@ -271,15 +263,13 @@ def test_latex():
         r"\bottomrule",
         r"\end{tabular}",
     ]
-    assert text.startswith(r"% $\bullet$/$\circ$: my\_tree is significantly better/worse")
-    odd = mean_table(EXACT.replace("C", r"a\b^{c}~$#<>"), "accuracy").to_latex()
-    assert (
-        r"a\textbackslash{}b\textasciicircum{}\{c\}\textasciitilde{}\$\#\textless{}\textgreater{}"
-    ) in odd
+    assert text.startswith(r"% $\bullet$/$\circ$: my_tree is significantly better/worse")
+    odd = mean_table(EXACT.replace("C", r"a\b^{c}~$#"), "accuracy").to_latex()
+    assert r"a\textbackslash b\textasciicircum \{c\}\textasciitilde \$\#" in odd
 
 
 def test_csv_holds_all_digits(runs):
-    table = mean_table(runs, "accuracy", reference="A")
+    table = mean_table(runs, "accuracy", reference="A", test="paired")
     back = pd.read_csv(io.StringIO(table.to_csv()), index_col="dataset")
     assert list(back.index) == ["d0", "d1", "d2", "d3", "mean", "mean rank", "win/tie/loss"]
     for name in "ABC":

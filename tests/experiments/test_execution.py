@@ -1,7 +1,5 @@
 """Experiments run: the same rows for any number of workers, resumed, and never lost."""
 
-import logging
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -19,11 +17,10 @@ from sklearn.model_selection import cross_val_score
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree import EvoTreeClassifier
+from evotree.engine.config import Regularization
 from evotree.experiments.execution import run_experiment, seed_method
-from evotree.experiments.experiment import Experiment, Protocol, Task
-from evotree.experiments.log_file import log_to_file
-from evotree.experiments.logs import collect_logs
-from evotree.experiments.protocols import OFFICIAL, stratified_folds
+from evotree.experiments.experiment import Experiment, learning_curve
+from evotree.experiments.protocols import OFFICIAL, Protocol, Task, stratified_folds
 from evotree.experiments.store import FILE, read_curves, read_runs
 
 TIMES = ["seconds", "score_seconds", "peak_memory_mb", "finished"]
@@ -48,10 +45,13 @@ class Odd(ClassifierMixin, BaseEstimator):
                 time.sleep(0.01)
         if self.what == "die":
             os.kill(os.getpid(), signal.SIGKILL)
+        if self.what == "note":
+            with open(self.path, "a") as file:
+                file.write(f"{len(X)} ")
         if self.what == "slow":
             time.sleep(0.2)
-        if self.what == "log":
-            logging.getLogger("evotree.odd").warning("fitted %d rows\nof %d", len(X), os.getpid())
+        if self.what == "exit":
+            sys.exit(0)
         return self
 
     def predict(self, X):
@@ -70,9 +70,8 @@ def home(tmp_path_factory):
 
 
 def experiment(**changed):
-    quick = EvoTreeClassifier(
-        max_generations=5, C=1.0, penalty="l2", noise=0.0, teacher=None, size_penalty=0.01
-    )
+    plain = Regularization(C=1.0, penalty="l2", noise=0.0, teacher=None)
+    quick = EvoTreeClassifier(max_generations=5, regularization=plain, size_penalty=0.01)
     methods = {"CART": TREE, "EvoTree": quick}
     given = {"name": "try", "datasets": ["iris", "wine"], "methods": methods}
     return Experiment(**given | {"protocol": Protocol(2)} | changed)
@@ -96,29 +95,23 @@ def test_rows_are_the_same_for_any_workers(home, tmp_path):
     assert (one["leaves"] >= 2).all() and (one["nodes"] == 2 * one["leaves"] - 1).all()
     assert (one["seconds"] > 0).all() and (one["peak_memory_mb"] > 20).all()
     assert one["versions"].str.contains("scikit-learn").all()
-    assert one["parameters"].str.contains("max_").all()
+    settings = one.groupby("method")["settings"].unique()
+    assert settings.str.len().eq(1).all() and settings["CART"] != settings["EvoTree"]
 
 
 def test_rows_are_the_same_on_a_cluster(home, tmp_path):
     """Of real processes, Dask's."""
     distributed = pytest.importorskip("distributed")
-    made = experiment(datasets=["iris"], methods={"CART": TREE, "Odd": Odd("log")})
+    made = experiment(datasets=["iris"], methods={"CART": TREE, "Odd": Odd()})
     here = run_experiment(made, tmp_path / "here", home)
-    logger = logging.getLogger("evotree")
     with (
-        log_to_file(tmp_path / "log", logger=logger),
-        collect_logs(multiprocessing.get_context("spawn"), logger) as collecting,
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        given = {"executor": client.get_executor(), "initializers": (collecting,)}
-        there = run_experiment(made, tmp_path / "there", home, **given)
+        there = run_experiment(made, tmp_path / "there", home, executor=client.get_executor())
     pd.testing.assert_frame_equal(here.drop(columns=TIMES), there.drop(columns=TIMES))
-    lines = [line for line in (tmp_path / "log").read_text().splitlines() if "fitted" in line]
-    assert [line.split("fitted ")[1].split("\\n")[0] for line in lines] == ["75 rows", "75 rows"]
-    assert all(str(os.getpid()) not in line for line in lines)
 
 
 def test_scores_are_those_of_scikit_learn(home, tmp_path):
@@ -128,7 +121,7 @@ def test_scores_are_those_of_scikit_learn(home, tmp_path):
     X, y = load_wine(return_X_y=True)
     folds = stratified_folds(y, 2, 3)
     for fold, (train, test) in enumerate(folds):
-        tree = seed_method(TREE, Task("wine", "CART", fold, 3))
+        tree = seed_method(TREE, Protocol(2).random_state(Task("wine", "CART", fold, 3)))
         for metric in metrics[:2]:
             (expected,) = cross_val_score(tree, X, y, cv=[(train, test)], scoring=metric)
             assert runs[metric][fold] == pytest.approx(expected, abs=1e-12)
@@ -146,22 +139,24 @@ def test_targets_are_numbers_too(home, tmp_path):
 
 def test_seeds_differ_by_fold_and_repetition():
     seeds = {
-        seed_method(TREE, Task("a", "b", fold, seed)).random_state
+        Protocol().random_state(Task("a", "b", fold, seed))
         for fold in (OFFICIAL, 1, 2)
         for seed in (0, 1, 2)
     }
     assert len(seeds) == 9
-    assert seed_method(Odd(), Task("a", "b", 0, 0)).what == "fit"  # it has no random state
+    assert seed_method(TREE, 7).random_state == 7 and TREE.random_state is None
+    assert seed_method(Odd(), 7).what == "fit"  # it has no random state
 
 
 def test_what_goes_wrong_is_recorded_and_the_rest_goes_on(home, tmp_path):
-    methods = {what: Odd(what) for what in ("fit", "fail", "sleep", "die")}
+    methods = {what: Odd(what) for what in ("fit", "fail", "exit", "sleep", "die")}
     made = experiment(methods=methods, datasets=["iris"])
     runs = run_experiment(made, tmp_path, home, jobs=2, time_limit=1.0).set_index("method")
     statuses = runs["status"].groupby(level=0).agg(set).to_dict()
     assert statuses == {
         "fit": {"done"},
         "fail": {"failed"},
+        "exit": {"failed"},
         "sleep": {"timeout"},
         "die": {"crashed"},
     }
@@ -192,11 +187,94 @@ def test_mistakes_are_found_before_any_work(home, tmp_path):
     assert not (tmp_path / FILE).exists()
 
 
+def test_a_changed_parameter_is_named(home, tmp_path):
+    """However long the texts are, and whatever the parameters before it."""
+    many = {"class_weight": {f"class {k}": 1.0 for k in range(50)}}
+    first, second = (DecisionTreeClassifier(**many, splitter=name) for name in ("best", "random"))
+    given = {"datasets": ["iris"], "methods": {"CART": TREE, "T": first}}
+    with pytest.raises(KeyError):
+        run_experiment(experiment(**given), tmp_path, home, executor=NoExecutor())
+    with pytest.raises(ValueError, match=r"methods.T.splitter was 'best' and is 'random'\. Choose"):
+        run_experiment(experiment(**given | {"methods": {"T": second}}), tmp_path, home)
+
+
+class NoExecutor:
+    """Refuses work."""
+
+    def submit(self, *arguments):
+        """Raise."""
+        raise KeyError
+
+
+def test_what_is_kept_of_a_fit_may_be_chosen(home, tmp_path):
+    plan = [Task("iris", "EvoTree", 1, 5), Task("wine", "CART", 0, 0)]
+    made = experiment(plan=plan, measures={"twice": twice_the_leaves}, curve=last_row, warm_up=True)
+    runs = run_experiment(made, tmp_path, home)
+    assert set(runs[["dataset", "method", "fold", "seed"]].itertuples(index=False)) == set(plan)
+    assert (runs["twice"] == 2 * runs["leaves"]).all()
+    (curve,) = read_curves(tmp_path).values()
+    assert len(curve) == 1 and curve["gen"].tolist() == [5]
+    with pytest.raises(ValueError, match="plan has moon, CART, fold 0, seed 0: it has no such"):
+        experiment(plan=[Task("moon", "CART", 0, 0)])
+
+
+def twice_the_leaves(model):
+    return 2.0 * (model.tree_.n_leaves)
+
+
+def last_row(model):
+    curve = learning_curve(model)
+    return None if curve is None else curve.tail(1)
+
+
+def test_compilation_is_not_in_the_seconds_of_what_is_warm(home, tmp_path):
+    """Each worker fits each method to small problems once, before it takes the time."""
+    made = experiment(methods={"Odd": Odd("note", str(tmp_path / "fits"))}, warm_up=True)
+    run_experiment(made, tmp_path / "out", home)
+    fits = (tmp_path / "fits").read_text().split()
+    assert fits == ["100", "150", "75", "89", "75", "89"]
+
+
+def test_no_fit_begins_after_the_time_is_over(home, tmp_path):
+    assert run_experiment(experiment(), tmp_path, home, max_seconds=0.0).empty
+
+
+INTERRUPTED = """
+import sys
+from pathlib import Path
+from evotree.cli.main import main
+from tests.experiments.test_execution import *
+from evotree.experiments import experiment as e
+made = Experiment("i", ["iris"], {"s": Odd("slow")}, Protocol(9), range(9))
+e.read_experiment = lambda path: made
+sys.exit(main(["experiment", "run", "none", "--out", sys.argv[1], "--data-home", sys.argv[2]]))
+"""
+
+
+def test_an_interrupt_ends_the_experiment_and_fails_no_fit(home, tmp_path):
+    """As Ctrl-C does: the signal reaches the workers as well."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, tmp_path, home],
+        cwd=Path(__file__).parents[2],
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while process.poll() is None and _count(tmp_path) < 2:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130 and "what was done is kept" in error, error
+    runs = read_runs(tmp_path)
+    assert 2 <= len(runs) < 81 and (runs["status"] == "done").all()
+
+
 STUDY = """
 import sys
 from pathlib import Path
 from evotree.experiments.execution import run_experiment
-from evotree.experiments.experiment import Experiment, Protocol
+from evotree.experiments.experiment import Experiment
+from evotree.experiments.protocols import Protocol
 from tests.experiments.test_execution import Odd
 made = Experiment("killed", ["iris"], {"slow": Odd("slow")}, Protocol(5), seeds=range(3))
 run_experiment(made, Path(sys.argv[1]), Path(sys.argv[2]), jobs=2)

@@ -10,8 +10,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree import EvoTreeClassifier, ObliqueTreeClassifier
-from evotree.experiments.experiment import Experiment, Protocol, Task, read_experiment
-from evotree.experiments.protocols import OFFICIAL
+from evotree.experiments.experiment import Experiment, read_experiment
+from evotree.experiments.protocols import OFFICIAL, Protocol, Task
 
 TREE = DecisionTreeClassifier(max_depth=3)
 
@@ -89,7 +89,7 @@ def test_definitions_tell_experiments_apart():
 def test_functions_are_told_by_their_names():
     """Not by where they lie, which no second start would know again."""
     method = make_pipeline(FunctionTransformer(np.log1p), FunctionTransformer(double), TREE)
-    text = experiment(methods={"line": method}).definition()["methods"]["line"]
+    text = str(experiment(methods={"line": method}).definition()["methods"]["line"])
     assert "double" in text and "0x" not in text
 
 

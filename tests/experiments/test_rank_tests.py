@@ -1,16 +1,14 @@
 """Tests of methods by their ranks on data sets: published examples, scipy and scikit-posthocs."""
 
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from evotree.experiments.comparison import friedman, mean_table, wilcoxon, wilcoxon_pairs
-from evotree.plotting.method_runs import rank_methods
+from evotree.experiments.comparison import friedman, mean_table
+from evotree.experiments.method_runs import rank_methods
 
 # Demšar (2006), table 6: areas under the curve of C4.5 and three ways of tuning it. The paper ranks
 # its fourth column of voting behind the third, which its three digits do not show.
@@ -65,7 +63,6 @@ def shuffled(runs, seed=0):
 
 
 def test_ranks_are_those_of_the_example_of_demsar(demsar):
-    pytest.importorskip("scikit_posthocs")
     test = friedman(shuffled(demsar), "auc", post_hoc="nemenyi")
     assert {name: round(rank, 3) for name, rank in test.mean_ranks.items()} == {
         "C4.5": 3.143,
@@ -86,28 +83,15 @@ def test_ranks_are_those_of_the_example_of_demsar(demsar):
     assert test.statistic == pytest.approx(stats.friedmanchisquare(*table.to_numpy().T).statistic)
 
 
-def test_signed_ranks_are_those_of_the_example_of_demsar(demsar):
-    test = wilcoxon(shuffled(demsar), "auc", "C4.5", "C4.5+m")
-    assert test.statistic == 12.0 and test.p_value < 0.05
-    assert (test.wins, test.ties, test.losses) == (2, 2, 10)
-    back = wilcoxon(demsar, "auc", "C4.5+m", "C4.5")
-    assert (back.wins, back.losses) == (10, 2) and back.p_value == test.p_value
-    assert wilcoxon(demsar, "auc", "C4.5+m", "C4.5", False).wins == 2
-
-
 def test_incomplete_data_sets_are_named(runs):
-    pytest.importorskip("scikit_posthocs")
     lacking = runs[
         ~((runs.dataset == "d1") & (runs.method == "B"))
         & ~((runs.dataset == "d3") & (runs.method == "C") & (runs.fold == 4))
     ]
     whole = runs[runs.dataset.isin(["d0", "d2"])]
-    for test in (friedman, wilcoxon_pairs):
-        found, expected = test(lacking, "accuracy"), test(whole, "accuracy")
-        assert found.datasets == ["d0", "d2"] and found.left_out == ["d1", "d3"]
-        pd.testing.assert_frame_equal(found.adjusted, expected.adjusted)
-    assert wilcoxon(lacking, "accuracy", "A", "B").left_out == ["d1"]
-    assert wilcoxon(lacking, "accuracy", "A", "C").left_out == ["d3"]
+    found, expected = friedman(lacking, "accuracy"), friedman(whole, "accuracy")
+    assert found.datasets == ["d0", "d2"] and found.left_out == ["d1", "d3"]
+    pd.testing.assert_frame_equal(found.adjusted, expected.adjusted)
     table = mean_table(lacking, "accuracy")
     assert table.left_out == ["d1", "d3"]
     np.testing.assert_array_equal(
@@ -117,30 +101,8 @@ def test_incomplete_data_sets_are_named(runs):
         friedman(lacking[lacking.dataset != "d2"], "accuracy")
 
 
-@settings(max_examples=8, deadline=None)
-@given(seed=st.integers(0, 999), n_methods=st.integers(2, 5), n_datasets=st.integers(2, 9))
-def test_pairs_are_those_of_scikit_posthocs(seed, n_methods, n_datasets):
-    posthocs = pytest.importorskip("scikit_posthocs")
-    scores = np.random.default_rng(seed).normal(size=(n_datasets, n_methods))
-    table = pd.DataFrame(scores, columns=list("ABCDE")[:n_methods]).rename_axis("dataset")
-    runs = table.reset_index().melt("dataset", var_name="method", value_name="score")
-    found = wilcoxon_pairs(runs, "score")
-    melted = table.melt()
-    for adjust, ours in ((None, found.p_values), ("holm", found.adjusted)):
-        theirs = posthocs.posthoc_wilcoxon(melted, "value", "variable", p_adjust=adjust)
-        np.testing.assert_allclose(ours, theirs.loc[ours.index, ours.columns])
-    one = wilcoxon(runs, "score", "B", "A")
-    assert one.p_value == found.p_values.loc["A", "B"]
-
-
 def test_equal_methods_do_not_differ(runs):
-    pytest.importorskip("scikit_posthocs")
     same = runs.assign(accuracy=[0.1 + 0.2 if name == "A" else 0.3 for name in runs.method])
-    for zero_method in ("zsplit", "wilcox", "pratt"):
-        with np.errstate(all="raise"):
-            test = wilcoxon(same, "accuracy", "A", "B", zero_method=zero_method)
-        assert (test.p_value, test.wins, test.ties, test.losses) == (1.0, 0, 4, 0)
-    assert wilcoxon_pairs(same, "accuracy").adjusted.eq(1.0).all(axis=None)
     test = friedman(same, "accuracy")
     assert test.p_value == 1.0 and test.mean_ranks.eq(2.0).all()
 
@@ -152,24 +114,12 @@ def test_ranks_do_not_depend_on_the_unit(seed, factor):
     np.testing.assert_array_equal(ranks, stats.rankdata(-scores, axis=1))
 
 
-def test_too_few_methods_and_wrong_choices_are_refused(runs, monkeypatch):
+def test_too_few_methods_and_wrong_choices_are_refused(runs):
     two = runs[runs.method != "C"]
     with pytest.raises(ValueError, match="has the methods A, B: .* three or more"):
         friedman(two, "accuracy")
     with pytest.raises(ValueError, match="post_hoc='tukey': allowed are holm, nemenyi"):
         friedman(runs, "accuracy", post_hoc="tukey")
-    with pytest.raises(ValueError, match="zero_method='x'"):
-        wilcoxon_pairs(runs, "accuracy", zero_method="x")
-    with pytest.raises(ValueError, match="second='A': allowed are B, C"):
-        wilcoxon(runs, "accuracy", "A", "A")
-    with pytest.raises(ValueError, match="one method A"):
-        wilcoxon_pairs(runs[runs.method == "A"], "accuracy")
-    monkeypatch.setitem(sys.modules, "scikit_posthocs", None)
-    monkeypatch.setitem(sys.modules, "statsmodels.stats.multitest", None)
-    for test in (friedman, wilcoxon_pairs):
-        with pytest.raises(ModuleNotFoundError, match=r"pip install 'evotree\[studies\]'"):
-            test(runs, "accuracy")
-    assert wilcoxon(runs, "accuracy", "A", "B").ties == 0
 
 
 def as_runs(scores):

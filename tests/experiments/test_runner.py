@@ -35,6 +35,17 @@ def act(task):
             time.sleep(0.01)
     if what == "fail":
         raise KeyError(value)
+    if what == "exit":
+        sys.exit(value)
+    if what == "interrupt":
+        raise KeyboardInterrupt
+    if what == "base":
+        raise BaseException(value)
+    if what == "lambda":
+        return lambda: value
+    if what == "die once, then lambda":
+        act(("die once", value))
+        return lambda: value
     if what == "die":
         os.kill(os.getpid(), signal.SIGKILL)
     if what == "die once" and not os.path.exists(value):
@@ -58,6 +69,24 @@ def test_every_task_has_an_outcome(jobs):
     assert "KeyError: 3" in found["fail", 3].error and "in act" in found["fail", 3].error
     pids = {one.result[2] for one in found.values() if one.result}
     assert os.getpid() not in pids and len(pids) <= jobs
+
+
+@pytest.mark.parametrize("executor", [None, ThreadPoolExecutor])
+def test_a_task_that_exits_has_failed_and_the_others_go_on(executor):
+    bad = [("exit", 0), ("exit", "bye"), ("interrupt", 0), ("base", 0)]
+    found = outcomes_of([("give", 1), *bad, ("give", 2)], executor=executor and executor(2))
+    assert {found[task].status for task in bad} == {FAILED}
+    assert "SystemExit: bye" in found["exit", "bye"].error
+    assert "KeyboardInterrupt" in found["interrupt", 0].error
+    assert found["give", 1].status == found["give", 2].status == DONE
+
+
+def test_a_result_that_cannot_be_sent_costs_its_own_task_alone(tmp_path):
+    """Also on the second try, after the process has died in the first one."""
+    second = ("die once, then lambda", str(tmp_path / "died"))
+    found = outcomes_of([("lambda", 0), second, ("give", 1)], jobs=1)
+    assert found["lambda", 0].status == found[second].status == CRASHED
+    assert "pickle" in found[second].error and found["give", 1].status == DONE
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
@@ -136,11 +165,11 @@ def note(path, text):
         file.write(text)
 
 
-def test_initializers_are_called_in_each_process(tmp_path):
+def test_an_initializer_is_called_in_each_process(tmp_path):
     path = tmp_path / "calls"
-    calls = (Initializer(note, (path, "a")), Initializer(note, (path, "b")))
-    outcomes_of([("sleep", 0.2), ("sleep", 0.21)], jobs=2, initializers=calls)
-    assert path.read_text().count("a") == path.read_text().count("b") == 2
+    call = Initializer(note, (path, "a"))
+    outcomes_of([("sleep", 0.2), ("sleep", 0.21)], jobs=2, initializer=call)
+    assert path.read_text() == "aa"
 
 
 def test_workers_end_with_their_parent(tmp_path):

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -29,7 +30,7 @@ DEFINITION = {
     "name": "one",
     "datasets": ["iris"],
     "seeds": [0],
-    "methods": {"CART": "depth 3"},
+    "methods": {"CART": {"depth": 3}},
     "metrics": {"accuracy": True},
 }
 
@@ -68,8 +69,13 @@ def test_curves_come_back(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "what"),
     [
-        ({"name": "two"}, "name was 'one' and is 'two'"),
-        ({"methods": {"CART": "depth 4"}}, "methods.CART was 'depth 3' and is 'depth 4'"),
+        ({"name": "two"}, "name was one and is two"),
+        ({"name": "o" * 500}, "name was one and is ooo"),
+        ({"methods": {"CART": {"depth": 4}}}, "methods.CART.depth was 3 and is 4"),
+        (
+            {"methods": {"CART": {"depth": 3, "leaves": 9}}},
+            "methods.CART.leaves was not given and is 9",
+        ),
     ],
 )
 def test_a_folder_holds_one_experiment(tmp_path, changed, what):
@@ -87,7 +93,7 @@ def test_an_experiment_may_grow(tmp_path):
     Store(tmp_path, COLUMNS, DEFINITION | grown)
     found = read_definition(tmp_path)
     assert found["datasets"] == ["iris", "wine"] and found["seeds"] == [0, 1]
-    assert found["methods"] == {"CART": "depth 3", "forest": "500"}
+    assert found["methods"] == {"CART": {"depth": 3}, "forest": "500"}
 
 
 definitions = st.fixed_dictionaries(
@@ -123,6 +129,52 @@ def test_files_of_others_are_refused(tmp_path):
         Store(tmp_path, COLUMNS, DEFINITION)
     with pytest.raises(FileNotFoundError, match="holds no results"):
         read_runs(tmp_path / "nowhere")
+
+
+def test_text_of_no_encoding_is_kept_in_escapes(tmp_path):
+    """As the message has that names a file of such a name."""
+    store = Store(tmp_path, COLUMNS, DEFINITION)
+    store.add(row(0, status="failed", error="cannot open '\udcff.csv'"))
+    assert store.runs()["error"].tolist() == [r"cannot open '\udcff.csv'"]
+
+
+KILLED = """
+import os, sqlite3, sys
+from pathlib import Path
+from tests.experiments import test_store as t
+connect, left = sqlite3.connect, int(sys.argv[2])
+def count(statement):
+    global left
+    left -= 1
+    if left < 0:
+        os.kill(os.getpid(), 9)
+def watched(*arguments, **options):
+    database = connect(*arguments, **options)
+    database.set_trace_callback(count)
+    return database
+sqlite3.connect = watched
+t.Store(Path(sys.argv[1]), t.COLUMNS, t.DEFINITION)
+"""
+
+
+def test_killed_at_any_statement_of_its_making_the_folder_stays_good(tmp_path):
+    for n_statements in range(100):
+        folder = tmp_path / str(n_statements)
+        command = [sys.executable, "-c", KILLED, folder, str(n_statements)]
+        status = subprocess.run(command, check=False).returncode
+        Store(folder, COLUMNS, DEFINITION).add(row())
+        assert len(read_runs(folder)) == 1 and read_definition(folder) == DEFINITION
+        if status == 0:
+            break
+    assert n_statements >= 5 and status == 0
+
+
+def test_two_may_begin_at_once(tmp_path):
+    for attempt in range(20):
+        with ThreadPoolExecutor(4) as pool:
+            folder = tmp_path / str(attempt)
+            made = [pool.submit(Store, folder, COLUMNS, DEFINITION) for _ in range(4)]
+        assert all(future.result().runs().empty for future in made)
 
 
 def test_a_full_disk_is_an_error_and_what_was_there_stays(tmp_path, monkeypatch):

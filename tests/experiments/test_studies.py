@@ -1,24 +1,25 @@
 """The studies of greedy trees: runs that go on where they were, agreement, ranks, reports."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 from evotree.cli.main import main
 from evotree.experiments.datasets import LoadedData
+from evotree.experiments.execution import run_experiment
+from evotree.experiments.experiment import Experiment
 from evotree.experiments.markdown import markdown_table
-from evotree.experiments.protocols import OFFICIAL, take_fold, take_rows, try_method
+from evotree.experiments.protocols import OFFICIAL, Task, take_fold, take_rows
+from evotree.experiments.rows import fill, read_curve_rows, read_rows, write_rows
+from evotree.experiments.store import Store
 from evotree.experiments.studies import STUDIES, agreement, cedt, gea_odt, load_study, oc1, wodt
-from evotree.experiments.studies.study import (
-    Study,
-    append,
-    count_done,
-    missing_tasks,
-    run_study,
-    select_tasks,
-)
+from evotree.experiments.studies.study import Study, StudyProtocol, run_study, select_tasks
 
-KEY = ("dataset", "system")
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
 
 def write_data(folder, name, n_rows=40, n_features=2, n_classes=2, missing=0):
@@ -30,116 +31,137 @@ def write_data(folder, name, n_rows=40, n_features=2, n_classes=2, missing=0):
     X.assign(target=y).to_csv(folder / f"{name}.csv", index=False)
 
 
-def double(task, data_home):
-    """Stand for a run."""
-    return {"dataset": task[0], "system": task[1], "value": 2 * task[1]}
+def quick_study(**changed):
+    """Make a study of a data set and two methods."""
+    methods = {"stump": DecisionTreeClassifier(max_depth=1), "CART": DecisionTreeClassifier()}
+    plan = [Task("toy", name, fold, 0) for name in methods for fold in range(3)]
+    made = Experiment("quick", ["toy"], methods, StudyProtocol(3), plan=plan, curve=curve_of_stumps)
+    return Study("quick", "a toy", lambda: replace(made, **changed), lambda found: found.planned)
 
 
-def fail_at_one(task, data_home):
-    """Stand for a run that may fail."""
-    if task[1] == 1:
-        raise ValueError("odd")
-    return double(task, data_home)
+def curve_of_stumps(model):
+    if model.max_depth is None:
+        return None
+    return pd.DataFrame({"gen": [0, 5], "quality": [0.25, model.tree_.node_count / 3]})
 
 
 # ---- runs ----------------------------------------------------------------------------------------
 
-TASKS = [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
+
+def test_a_study_goes_on_from_its_text_alone(tmp_path):
+    """Without the database, as a clone of the repository is."""
+    write_data(tmp_path, "toy")
+    out, again = tmp_path / "out", tmp_path / "again"
+    study = quick_study()
+    runs, report = run_study(study, tmp_path, out, methods=["stump"])
+    assert len(runs) == 3 and report.read_text() == "3 of 6 planned"
+    again.mkdir()
+    for file in (study.rows_file, study.curves_file):
+        (again / file(out).name).write_bytes(file(out).read_bytes())
+    runs, report = run_study(study, tmp_path, again, jobs=2)
+    assert len(runs) == 6 and report.read_text() == "6 of 6 planned"
+    first, second = (study.rows_file(folder).read_text().splitlines() for folder in (out, again))
+    assert first[0] == second[0] and set(first[1:]) < set(second[1:])  # the times, too
+    assert study.curves_file(out).read_text() == study.curves_file(again).read_text()
+    curves = read_curve_rows(study.curves_file(again))
+    assert list(curves) == [("toy", "stump", fold, 0) for fold in range(3)]
+    assert curves["toy", "stump", 0, 0]["quality"].tolist() == [0.25, 1.0]
+    whole = study.rows_file(again).read_text()
+    run_study(study, tmp_path, again)
+    assert study.rows_file(again).read_text() == whole
 
 
-def write_nothing(out):
-    """Stand for a report."""
-    report = out / "toy.md"
-    report.write_text("nothing", encoding="utf-8")
-    return report
+def test_rows_of_other_parameters_are_made_again(tmp_path, caplog):
+    write_data(tmp_path, "toy")
+    study = quick_study()
+    run_study(study, tmp_path, tmp_path / "out")
+    before = read_rows(study.rows_file(tmp_path / "out"))
+    methods = {
+        "stump": DecisionTreeClassifier(max_depth=1),
+        "CART": DecisionTreeClassifier(max_depth=2),
+    }
+    new = tmp_path / "new"
+    new.mkdir()
+    # What does not say with which parameters it was made counts.
+    before.loc[before["method"] == "stump", "settings"] = None
+    before.to_csv(study.rows_file(new), index=False)
+    run_study(quick_study(methods=methods), tmp_path, new)
+    after = read_rows(study.rows_file(new))
+    assert "3 rows of other settings do not count: CART" in caplog.text
+    same = after["finished"] == before["finished"]
+    assert same[after["method"] == "stump"].all() and after["settings"].nunique() == 1
+    with pytest.raises(ValueError, match=r"methods.CART.max_depth was None and is 2"):
+        run_study(quick_study(methods=methods), tmp_path, tmp_path / "out")
 
 
-def toy(run=double):
-    """Make a study of four tasks."""
-    return Study("toy", "a toy", KEY, lambda: TASKS, run, write_nothing)
+def test_fits_that_failed_are_done_again(tmp_path):
+    write_data(tmp_path, "toy")
+    bad = {"stump": DecisionTreeClassifier(max_depth=-1), "CART": DecisionTreeClassifier()}
+    runs, report = run_study(quick_study(methods=bad), tmp_path, tmp_path)
+    assert runs["status"].value_counts().to_dict() == {"failed": 3, "done": 3}
+    assert report.read_text() == "3 of 6 planned"
+    again, _ = run_study(quick_study(methods=bad), tmp_path, tmp_path)
+    assert (again["finished"] >= runs["finished"]).all()
+    runs, report = run_study(quick_study(), tmp_path, tmp_path / "other", max_seconds=0)
+    assert runs.empty and report is None
 
 
-def test_a_second_run_does_nothing_and_a_deleted_row_is_done_again(tmp_path):
-    path = tmp_path / "toy_runs.csv"
-    assert run_study(toy(), None, tmp_path) == tmp_path / "toy.md"
-    whole = path.read_text()
-    run_study(toy(fail_at_one), None, tmp_path)
-    assert path.read_text() == whole
-    lines = whole.splitlines(keepends=True)
-    path.write_text("".join(lines[:2] + lines[3:]))
-    run_study(toy(), None, tmp_path)
-    assert sorted(path.read_text().splitlines()) == sorted(whole.splitlines())
-    assert count_done([*TASKS, ("c", 0)], KEY, pd.read_csv(path)) == "4 of 5 planned"
-
-
-def test_two_processes_do_what_one_does(tmp_path):
-    for jobs in (1, 2):
-        run_study(toy(), None, tmp_path / str(jobs), jobs=jobs)
-    one, two = (pd.read_csv(tmp_path / str(jobs) / "toy_runs.csv") for jobs in (1, 2))
-    np.testing.assert_array_equal(*(rows.sort_values(list(KEY)) for rows in (one, two)))
-
-
-def test_no_run_begins_after_the_time_is_over(tmp_path):
-    assert run_study(toy(), None, tmp_path, max_seconds=0) is None
-    assert not any(tmp_path.iterdir())
-
-
-def test_a_run_that_fails_does_not_stop_the_others(tmp_path):
-    path = tmp_path / "toy_runs.csv"
-    with pytest.raises(ExceptionGroup, match="2 of 4 runs failed") as caught:
-        run_study(toy(fail_at_one), None, tmp_path)
-    assert pd.read_csv(path).system.tolist() == [0, 0] and (tmp_path / "toy.md").exists()
-    messages = [str(error) for error in caught.value.exceptions]
-    assert "('a', 1)" in messages[0] and "fail_at_one" in messages[0] and "odd" in messages[0]
-    assert missing_tasks(TASKS, KEY, path) == [("a", 1), ("b", 1)]
-
-
-def with_curve(task, data_home):
-    """Stand for a run with a learning curve."""
-    return double(task, data_home) | {"curve": pd.DataFrame({"gen": [0, 5], "of": task[0]})}
-
-
-def test_curves_have_a_file_of_their_own(tmp_path):
-    run_study(toy(with_curve), None, tmp_path)
-    assert list(pd.read_csv(tmp_path / "toy_runs.csv")) == ["dataset", "system", "value"]
-    curves = pd.read_csv(tmp_path / "toy_curves.csv")
-    assert curves["gen"].tolist() == [0, 5] * 4 and curves["of"].tolist() == list("aaaabbbb")
+def test_files_of_other_columns_are_refused(tmp_path):
+    write_data(tmp_path, "toy")
+    study = quick_study()
+    study.rows_file(tmp_path).write_text("dataset,method,fold,seed,auc\ntoy,CART,0,0,0.5\n")
+    with pytest.raises(ValueError, match="quick_runs.csv has the columns auc: not measured"):
+        run_study(study, tmp_path, tmp_path)
 
 
 def test_tasks_are_selected_by_name():
-    study = load_study("wodt")
-    some = select_tasks(study, ["iris", "dna"], ["APDT"])
-    assert {(task.dataset, task.system) for task in some} == {("iris", "APDT"), ("dna", "APDT")}
+    made = load_study("wodt").make_experiment()
+    some = select_tasks(made, ["iris", "dna"], ["APDT"])
+    assert {(task.dataset, task.method) for task in some} == {("iris", "APDT"), ("dna", "APDT")}
     assert [task.fold for task in some[:5]] == [0, 1, 2, 3, 4] and some[-1].fold == OFFICIAL
-    assert select_tasks(study) == study.make_tasks()
+    assert select_tasks(made, None, None) == made.tasks()
     for names, message in (
-        ({"datasets": ["moon"]}, "datasets names moon: those of the study wodt are iris, wine"),
-        ({"systems": ["WODT", "C4.5"]}, "systems names C4.5"),
+        ((["moon"], None), "datasets names moon: those of the study wodt are iris, wine"),
+        ((None, ["WODT", "C4.5"]), "methods names C4.5"),
     ):
         with pytest.raises(ValueError, match=message):
-            select_tasks(study, **names)
+            select_tasks(made, *names)
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_each_study_is_whole(name):
+def test_the_rows_in_git_are_those_of_the_study(name, tmp_path):
+    """They fill its store, which gives them back as they were."""
     study = load_study(name)
-    tasks = study.make_tasks()
-    assert study.name == name and len(set(tasks)) == len(tasks) > 0
-    assert {study.dataset, study.system} < set(study.key) == set(tasks[0]._fields)
+    made = study.make_experiment()
+    tasks = made.tasks()
+    assert made.name == study.name == name and len(set(tasks)) == len(tasks) > 0
+    store = Store(tmp_path, made.columns(), made.definition())
+    fill(store, made, study.rows_file(RESULTS), study.curves_file(RESULTS))
+    assert store.done(["done"]) <= set(tasks)
+    write_rows(store, study.rows_file(tmp_path), study.curves_file(tmp_path))
+    given, found = (read_rows(study.rows_file(folder)) for folder in (RESULTS, tmp_path))
+    key = ["dataset", "method", "seed", "fold"]
+    given = given.sort_values(key, ignore_index=True)[list(found)]
+    pd.testing.assert_frame_equal(found, given, check_exact=True, check_dtype=False)
+    curves, given_curves = (
+        read_curve_rows(study.curves_file(folder)) for folder in (tmp_path, RESULTS)
+    )
+    assert set(curves) == set(given_curves)
+
+
+def test_rows_and_seeds_of_a_fit_are_those_of_the_rows_in_git(tmp_path):
+    """One fit of a study is done again, and gives the same figures."""
+    given = read_rows(RESULTS / "oc1_runs.csv").set_index(["dataset", "method", "fold", "seed"])
+    made = load_study("oc1").make_experiment()
+    plan = [Task("POL", "1 start, 5 jumps", OFFICIAL, 3)]
+    row = run_experiment(replace(made, plan=plan, warm_up=False), tmp_path).iloc[0]
+    for name in ("accuracy", "train_accuracy", "leaves", "depth"):
+        assert row[name] == given.loc[plan[0], name]
 
 
 def test_studies_are_known_by_name():
     with pytest.raises(ValueError, match="name='c45': allowed are benchmark, cedt"):
         load_study("c45")
-
-
-def test_append_keeps_the_order_of_the_columns(tmp_path):
-    path = tmp_path / "runs.csv"
-    append(pd.DataFrame([{"a": 1, "b": 2}]), path)
-    append(pd.DataFrame([{"b": 4, "a": 3}]), path)
-    assert path.read_text() == "a,b\n1,2\n3,4\n"
-    with pytest.raises(ValueError, match="the new rows have a, c"):
-        append(pd.DataFrame([{"a": 1, "c": 2}]), path)
 
 
 def test_markdown_table():
@@ -177,14 +199,6 @@ def test_folds_part_the_rows_and_the_official_split_is_the_first_rows():
         take_fold(without, 5, 0, OFFICIAL)
 
 
-def test_a_method_is_fitted_on_one_part_and_scored_on_the_other():
-    X = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0, 0.5, 2.5]})
-    y = np.array([0, 0, 1, 1, 0, 0])
-    found = try_method("DT", take_rows(X, y, np.arange(4), np.arange(4, 6)), 0, pruning=None)
-    assert found["accuracy"] == 0.5 and found["train_accuracy"] == 1.0
-    assert (found["leaves"], found["depth"]) == (2, 1) and found["seconds"] > 0.0
-
-
 # ---- WODT ----------------------------------------------------------------------------------------
 
 
@@ -200,25 +214,24 @@ def test_every_published_cell_is_planned_or_left_out_for_a_reason():
         for metric, group in published.groupby("metric")
     }
     assert cells["accuracy"] == cells["leaves"]
-    planned = {(task.dataset, task.system) for task in wodt.make_tasks()}
+    planned = {(t.dataset, t.method) for t in wodt.make_plan() if t.method in wodt.SYSTEMS}
     assert planned.isdisjoint(wodt.LEFT_OUT)
     assert planned | set(wodt.LEFT_OUT) == cells["accuracy"]
     assert set(wodt.NOTES) <= cells["accuracy"]
 
 
 def test_each_data_set_gets_a_fit_of_wodt_first():
-    tasks = wodt.make_tasks()
-    assert len(set(tasks)) == len(tasks)
+    tasks = wodt.make_plan()
     first = tasks[: len(wodt.PLAN)]
     assert [task.dataset for task in first] == list(wodt.PLAN)
-    assert {task.system for task in first} == {"WODT"}
+    assert {task.method for task in first} == {"WODT"}
 
 
 def test_comparison_with_published_figures():
     runs = pd.DataFrame(
         {
             "dataset": ["iris", "iris", "wine", "usps"],
-            "system": ["WODT", "WODT", "WODT", "CO2"],
+            "method": ["WODT", "WODT", "WODT", "CO2"],
             "accuracy": [0.92, 0.94, 0.80, 0.9],  # published: 0.9733 ± 0.0248, 0.9665 ± 0.0323
             "leaves": [5, 4, 3, 9],
             "seconds": [1.0, 3.0, 1.0, 1.0],
@@ -240,13 +253,18 @@ def test_wodt_from_the_command_line(tmp_path, monkeypatch, capsys):
         write_data(tmp_path, name, 60, 3, 3)
     out = tmp_path / "out"
     command = ["experiment", "study", "wodt", "--data-home", str(tmp_path), "--out", str(out)]
-    command += ["--datasets", "iris", "wine", "--systems", "APDT", "WODT"]
+    depths = [wodt.limited(system, depth) for system in ("APDT", "WODT") for depth in (1, 2)]
+    command += ["--datasets", "iris", "wine", "--methods", "APDT", "WODT", *depths]
     assert main(command) == 0
-    assert capsys.readouterr().out == f"wrote {out / 'wodt.md'}\nwrote {out / 'published.md'}\n"
+    assert (
+        capsys.readouterr().out
+        == f"44 done\nwrote {out / 'wodt.md'}\nwrote {out / 'published.md'}\n"
+    )
     runs = (out / "wodt_runs.csv").read_text()
     assert len(runs.splitlines()) == 1 + 2 * 2 * 6 + 2 * 2 * 5
-    limited = pd.read_csv(out / "wodt_runs.csv").query("max_depth > 0")
-    assert (limited["depth"] <= limited["max_depth"]).all()
+    rows = pd.read_csv(out / "wodt_runs.csv")
+    for depth in (1, 2):
+        assert (rows["depth"][rows["method"].str.endswith(f"depth {depth}")] <= depth).all()
     assert (out / "wodt_figure1.png").exists() and (out / "wodt_figure2.png").exists()
     report = (out / "wodt.md").read_text(encoding="utf-8")
     assert (
@@ -259,36 +277,34 @@ def test_wodt_from_the_command_line(tmp_path, monkeypatch, capsys):
     assert (out / "wodt_runs.csv").read_text() == runs
     capsys.readouterr()
     assert main([*command[:-1], "nothing"]) == 2
-    assert "systems names nothing: those of the study wodt are" in capsys.readouterr().err
+    assert "methods names nothing: those of the study wodt are" in capsys.readouterr().err
     command[4] = str(tmp_path / "nowhere")
-    assert main([*command[:-3], "--systems", "OC1"]) == 2
-    assert " runs failed; the first one: FileNotFoundError" in capsys.readouterr().err
+    assert main(command) == 2
+    assert "nowhere" in capsys.readouterr().err
 
 
 # ---- OC1 -----------------------------------------------------------------------------------------
 
 
 def test_tasks_of_oc1():
-    tasks = oc1.make_tasks()
-    assert len(set(tasks)) == len(tasks)
+    tasks = oc1.make_experiment().tasks()
     published = agreement.load_published("oc1").query("table == 'table1'")
     cells = set(published[["dataset", "system"]].itertuples(index=False, name=None))
-    assert {(t.dataset, t.system) for t in tasks if t.part == "table1"} == cells
-    letter = [t for t in tasks if t.part == "program" and t.dataset == "letter"]
-    assert letter == [oc1.Task("program", "letter", "OC1", 0, 0)]
-    assert {t.system for t in tasks if t.part == "moves"} == set(oc1.SEARCHES)
+    assert {(t.dataset, t.method) for t in tasks if t.dataset in oc1.TABLE1} == cells
+    assert [t for t in tasks if t.dataset == "letter"] == [Task("letter", "OC1", 0, 0)]
+    assert {t.method for t in tasks if t.fold == OFFICIAL} == set(oc1.SEARCHES)
 
 
 def test_data_of_oc1(tmp_path):
     write_data(tmp_path, "breast-w", missing=3)
-    assert len(oc1.load_problem("table1", "cancer", tmp_path).y) == 37
-    assert len(oc1.load_problem("program", "breast-w", tmp_path).y) == 40
+    load = oc1.OC1Protocol(files=oc1.FILES).load
+    assert len(load("cancer", tmp_path).y) == 37 and len(load("breast-w", tmp_path).y) == 40
     target = [10.0, 20.9, 21.0, 50.0]
     pd.DataFrame({"x": range(4), "target": target}).to_csv(tmp_path / "housing.csv", index=False)
-    housing = oc1.load_problem("table1", "housing", tmp_path)
+    housing = load("housing", tmp_path)
     assert housing.y.tolist() == ["below", "below", "above", "above"]
     write_data(tmp_path, "optdigits", 4000, 1)
-    digits = oc1.load_problem("program", "digits", tmp_path)
+    digits = load("digits", tmp_path)
     whole = pd.read_csv(tmp_path / "optdigits.csv")
     assert len(digits.X) == len(digits.y) == 1797
     np.testing.assert_array_equal(digits.X["x0"], whole["x0"][-1797:])
@@ -301,9 +317,9 @@ def test_the_study_of_oc1(tmp_path, monkeypatch):
     monkeypatch.setattr(oc1, "N_TEST", 100)
     write_data(tmp_path, "iris", 60, 3, 3)
     out = tmp_path / "out"
-    report = run_study(oc1.STUDY, tmp_path, out, datasets=["iris", "POL"])
-    runs = pd.read_csv(out / "oc1_runs.csv")
-    assert runs.part.value_counts().to_dict() == {"table1": 30, "program": 10, "moves": 5}
+    runs, report = run_study(oc1.STUDY, tmp_path, out, datasets=["iris", "POL"])
+    assert runs["dataset"].value_counts().to_dict() == {"iris": 30, "POL": 5}
+    assert (runs["status"] == "done").all()
     report = report.read_text(encoding="utf-8")
     assert "| POL | 1 start, 0 jumps |" in report and "| iris | OC1-AP | 92.7 |" in report
     assert "Accuracy at or above the program's" in report
@@ -313,9 +329,9 @@ def test_the_study_of_oc1(tmp_path, monkeypatch):
 
 
 def test_ranks_are_of_data_sets_with_the_same_folds_of_all_systems():
-    key = {"variant": "pruned", "accuracy": 0.5, "leaves": 3}
+    key = {"accuracy": 0.5, "leaves": 3}
     rows = [
-        {"dataset": name, "system": system, "fold": fold, **key}
+        {"dataset": name, "method": f"{system}, pruned", "fold": fold, **key}
         for name in ("iris", "wine", "heart")
         for system in cedt.SYSTEMS
         for fold in range(2)
@@ -336,7 +352,7 @@ def test_the_study_of_cedt(tmp_path, monkeypatch):
     for name in names:
         write_data(tmp_path, name, 50, 3)
     out = tmp_path / "out"
-    report = run_study(cedt.STUDY, tmp_path, out)
+    _, report = run_study(cedt.STUDY, tmp_path, out)
     runs = (out / "cedt_runs.csv").read_text()
     assert len(runs.splitlines()) == 1 + 3 * 3 * 2 * 2
     report = report.read_text(encoding="utf-8")
@@ -354,30 +370,29 @@ def test_the_study_of_gea_odt(tmp_path, monkeypatch):
     monkeypatch.setattr(gea_odt, "N_RUNS", 1)
     monkeypatch.setattr(gea_odt, "SIZE_PENALTIES", (0.005, 0.05))
     write_data(tmp_path, "iris", 30, 2)
-    monkeypatch.setattr(gea_odt.EvoTreeClassifier, "from_preset", lambda *_, **__: fast_evolution())
+    preset = gea_odt.EvoTreeClassifier.from_preset
+
+    def quick(name, **given):
+        return preset(name, **given | {"population_size": 4, "max_generations": 6})
+
+    monkeypatch.setattr(gea_odt.EvoTreeClassifier, "from_preset", quick)
     out = tmp_path / "out"
-    report = run_study(gea_odt.STUDY, tmp_path, out, datasets=["iris", "house", "chessboard2"])
-    header, row, *_ = (out / "gea_odt_runs.csv").read_text().splitlines()
-    assert header == (
-        "part,name,system,run,fold,size_penalty,dipolar_probability,"
-        "accuracy,train_accuracy,nodes,generations,stop_reason,seconds"
-    )
-    assert row.startswith("table1,chessboard2,GEA-ODT,0,-1,0.005,0.5,")
-    runs = pd.read_csv(out / "gea_odt_runs.csv")
-    parts = {"table1": 4, "table2": 20, "figure4": 4, "figure5": 2}
-    assert runs["part"].value_counts().to_dict() == parts
-    assert set(runs[runs["system"] == "OC1"]["part"]) == {"table1", "table2"}
+    names = ["iris", "house", "chessboard2"]
+    runs, report = run_study(gea_odt.STUDY, tmp_path, out, datasets=names)
+    assert (runs["status"] == "done").all()
+    counts = {"GEA-ODT": 12, "OC1": 12, **dict.fromkeys(gea_odt.DIPOLAR, 2)}
+    expected = counts | {"GEA-ODT, size penalty 0.05": 1}
+    assert runs["method"].value_counts().to_dict() == expected
+    assert (runs["generations"] == 6).where(runs["method"] != "OC1", runs["generations"] == 0).all()
+    curves = read_curve_rows(gea_odt.STUDY.curves_file(out))
+    assert {key[1] for key in curves} == set(gea_odt.DIPOLAR)
+    assert all(curve["gen"].tolist() == [0, 5] for curve in curves.values())
     text = report.read_text(encoding="utf-8")
     assert text.count("\n| chessboard2 |") == 4 and "OC1" in text
     assert (out / "gea_odt_figure4.png").exists() and (out / "gea_odt_figure5.png").exists()
 
 
-def test_a_report_of_a_part_of_gea_odt(tmp_path, monkeypatch):
+def test_a_report_of_a_part_of_gea_odt(tmp_path):
     write_data(tmp_path, "iris", 30, 2)
-    report = run_study(gea_odt.STUDY, tmp_path, tmp_path, datasets=["iris"], systems=["OC1"])
+    _, report = run_study(gea_odt.STUDY, tmp_path, tmp_path, datasets=["iris"], methods=["OC1"])
     assert report.read_text(encoding="utf-8").count("Not run yet.") == 3
-
-
-def fast_evolution():
-    """Make an estimator that evolves for a moment."""
-    return gea_odt.EvoTreeClassifier(population_size=4, max_generations=2, random_state=0)

@@ -7,13 +7,10 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_digits, load_iris
 
+from evotree.experiments.protocols import OFFICIAL, Task
 from evotree.experiments.studies import agreement, tao
-from evotree.experiments.studies.study import run_study, select_tasks
+from evotree.experiments.studies.study import run_study, write_report
 from evotree.experiments.studies.tao_trees import Recipe, fit_recipe, start_tree
-
-COLUMNS = (
-    "dataset,tree,seed,test_error,train_error,splits,leaves,depth,nonzero_weights_percent,seconds"
-)
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +22,13 @@ def digits():
 
 def fake_runs(errors, splits=30):
     """Make rows of runs from test errors by data set and tree, a seed each."""
-    sizes = {"leaves": splits + 1, "depth": 6, "nonzero_weights_percent": 1.234, "seconds": 60.0}
+    sizes = {"leaves": splits + 1, "nodes": 2 * splits + 1, "depth": 6, "fold": -1}
+    figures = sizes | {"nonzero_weights_percent": 1.234, "seconds": 60.0, "train_accuracy": 0.99}
     return pd.DataFrame(
         [
-            {"dataset": dataset, "tree": tree, "seed": seed}
-            | {"test_error": error, "train_error": 0.01, "splits": splits}
-            | sizes
+            {"dataset": dataset, "method": tao.method_of(dataset, tree), "seed": seed}
+            | {"accuracy": 1.0 - error}
+            | figures
             for (dataset, tree), of_seeds in errors.items()
             for seed, error in enumerate(of_seeds)
         ]
@@ -66,9 +64,9 @@ def test_every_tree_stands_beside_a_published_one():
 
 
 def test_letter_is_drawn_anew_for_each_fit():
-    assert [task.seed for task in select_tasks(tao.STUDY, ["letter"])] == [0, 1, 2, 3, 4]
-    assert select_tasks(tao.STUDY, ["mnist"], [tao.START]) == [("mnist", tao.START, 0)]
-    assert len(tao.make_tasks()) == len(tao.RECIPES) + 4
+    tasks = tao.make_experiment().tasks()
+    assert [task.seed for task in tasks if task.dataset == "letter"] == [0, 1, 2, 3, 4]
+    assert len(tasks) == len(tao.RECIPES) + 4
 
 
 def test_parts_of_letter(tmp_path, monkeypatch):
@@ -77,7 +75,10 @@ def test_parts_of_letter(tmp_path, monkeypatch):
     y = np.arange(60) % 3
     rows = pd.DataFrame({"x": np.arange(60.0), "target": y})
     rows.to_csv(tmp_path / "letter.csv", index=False)
-    first, second = (tao.take_parts("letter", seed, tmp_path) for seed in (0, 1))
+    first, second = (
+        tao.TaoProtocol().take_parts(Task("letter", "TAO, letter", OFFICIAL, seed), tmp_path)
+        for seed in (0, 1)
+    )
     assert len(first.y_train) == len(first.y_test) == 30
     assert np.bincount(first.y_train).tolist() == [10, 10, 10]
     assert set(first.X_train[:, 0]) | set(first.X_test[:, 0]) == set(range(60))
@@ -97,8 +98,8 @@ def test_the_table_and_the_summary():
             ("mnist", "L1, 16 splits"): [0.05],  # of more than 16 splits
         }
     )
-    assert "**2 of 4** trees" in tao.summary(runs)
-    lines = tao.results_table(runs).splitlines()
+    assert "**2 of 4** trees" in tao.summary(tao.trees(runs))
+    lines = tao.results_table(tao.trees(runs)).splitlines()
     assert lines[2].startswith("| pendigits | TAO | 0.3 | 3.14 | 3.14 |  | 1.00 |  | 30 |")
     assert lines[3].startswith("| letter | TAO | 1.5 | 7.94 | 8.00 ± 1.41 |")
     assert lines[4].startswith("| mnist | start |  | 11.03 | 50.00 | 1.95 | 1.00 | 410 | 30 |")
@@ -125,7 +126,7 @@ def test_the_trees_stand_beside_published_ones():
 
 def test_the_report_is_written_from_the_rows_alone(tmp_path):
     fake_runs({("pendigits", "TAO"): [0.03]}).to_csv(tmp_path / "tao_runs.csv", index=False)
-    report = tao.write_report(tmp_path).read_text(encoding="utf-8")
+    report = write_report(tao.STUDY, tmp_path).read_text(encoding="utf-8")
     assert "1 of 10 planned fits" in report and "**1 of 1** trees" in report
 
 
@@ -157,12 +158,8 @@ def test_a_study_of_one_data_set(tmp_path, monkeypatch):
     rows = pd.DataFrame(X[order]).add_prefix("x").assign(target=y[order])
     rows.to_csv(tmp_path / "pendigits.csv", index=False)
     out = tmp_path / "out"
-    run_study(tao.STUDY, tmp_path, out, datasets=["pendigits"])
-    path = out / "tao_runs.csv"
-    rows = path.read_text()
-    assert rows.splitlines()[0] == COLUMNS
-    runs = pd.read_csv(path)
-    assert len(runs) == 1 and runs.test_error[0] < 0.2 and runs.splits[0] == runs.leaves[0] - 1
+    runs, _ = run_study(tao.STUDY, tmp_path, out, datasets=["pendigits"])
+    (row,) = runs.to_dict("records")
+    assert row["accuracy"] > 0.8 and row["nodes"] == 2 * row["leaves"] - 1
+    assert 0.0 < row["nonzero_weights_percent"] <= 100.0
     assert not (out / "tao_path.png").exists()
-    run_study(tao.STUDY, tmp_path, out, datasets=["pendigits"])
-    assert path.read_text() == rows

@@ -1,18 +1,17 @@
 """The study of variants: overrides relative to any defaults, runs, and the report of its rows."""
 
-from functools import partial
-
 import numpy as np
 import pandas as pd
-import pytest
 from sklearn.datasets import load_iris
 
+from evotree.configuration import check_parameters
 from evotree.estimators import EvoTreeClassifier
 from evotree.experiments.studies import variant_groups, variants
-from evotree.experiments.studies.study import run_study, select_tasks
+from evotree.experiments.studies.study import run_study, write_report
 from evotree.operators.refinement.policy import Refinement, as_refinement
 
-COLUMNS = "dataset,variant,fold,settings,accuracy,train_accuracy,leaves,seconds,best_fitness"
+PLAIN = {"C": 1.0, "penalty": "l2", "noise": 0.0, "teacher": None}
+PLAIN = {f"regularization__{name}": value for name, value in PLAIN.items()}
 
 
 def set_default(monkeypatch, **changed):
@@ -23,9 +22,8 @@ def set_default(monkeypatch, **changed):
 
 def row(dataset, variant, fold, accuracy, **others):
     """Make a row of a run."""
-    settings = variants.settings_of(variants.all_variants()[variant])
     figures = {"accuracy": accuracy, "train_accuracy": 1.0, "leaves": 4, "seconds": 0.5}
-    key = {"dataset": dataset, "variant": variant, "fold": fold, "settings": settings}
+    key = {"dataset": dataset, "method": variant, "fold": fold, "seed": 0}
     return {**key, **figures, "best_fitness": 0.9, **others}
 
 
@@ -36,7 +34,7 @@ def test_every_variant_is_a_classifier_that_can_be_made():
     names = [name for group in variants.make_groups() for name in group.variants]
     assert len(set(names)) == len(names)
     for overrides in variants.all_variants().values():
-        EvoTreeClassifier(**overrides)._validate_params()
+        check_parameters(EvoTreeClassifier().set_params(**overrides))
 
 
 def test_the_groups_hold_what_was_asked_for():
@@ -70,39 +68,29 @@ def test_without_the_only_refiner_there_is_none(monkeypatch):
     assert variants.same_as(variants.all_variants())["no refinement"] == "default"
 
 
-def test_settings_are_those_of_the_trees(monkeypatch):
-    before = variants.settings_of({})
-    assert variants.settings_of({"refinement": "tao"}) == variants.settings_of(
-        {"refinement": ["tao"]}
-    )
-    assert variants.settings_of({"n_jobs": 2, "random_state": 1}) == before
-    assert variants.settings_of({"noise": 0.123}) != before
-    set_default(monkeypatch, patience=7)
-    assert variants.settings_of({}) != before
-
-
 # ---- tasks ---------------------------------------------------------------------------------------
 
 
 def test_each_setting_is_run_once():
-    tasks = variants.make_tasks()
-    assert len({task[:1] + task[2:] for task in tasks}) == len(tasks) == len(set(tasks))
-    assert [task.dataset for task in tasks if task.variant == "default"] == [
+    made = variants.make_experiment()
+    described = [str(method) for method in made.definition()["methods"].values()]
+    assert len(set(described)) == len(described)
+    assert [task.dataset for task in made.tasks() if task.method == "default"] == [
         dataset for dataset in variants.TEN for _ in range(5)
     ]
 
 
 def test_wine_is_for_the_ablation_only():
-    of_wine = {task.variant for task in select_tasks(variants.STUDY, ["wine"])}
+    made = variants.make_experiment()
     ablation = variants.make_groups()[0].variants
     twins = variants.same_as(variants.all_variants())
+    of_wine = {task.method for task in made.tasks() if task.dataset == "wine"}
     assert of_wine == {"default", *(twins[name] for name in ablation)}
-    assert not select_tasks(variants.STUDY, ["wine"], ["NSGA-II"])
 
 
 def test_a_twin_is_run_under_the_name_of_the_first(monkeypatch):
-    set_default(monkeypatch, noise=0.2)
-    names = [task.variant for task in variants.make_tasks() if task.dataset == "iris"]
+    set_default(monkeypatch, regularization__noise=0.2)
+    names = [t.method for t in variants.make_experiment().tasks() if t.dataset == "iris"]
     assert "noise 0.2" not in names and names.count("default") == 5
 
 
@@ -133,45 +121,29 @@ def test_the_table_of_a_group():
     assert variants.group_table(pd.DataFrame(rows[:3]), group, twins) == "Not run yet."
 
 
-def test_rows_of_other_defaults_do_not_count(monkeypatch, tmp_path):
-    set_default(monkeypatch, noise=0.0, refinement="tao")
+def test_the_report_is_written_from_the_rows_alone(monkeypatch, tmp_path):
+    set_default(monkeypatch, regularization__noise=0.0, refinement="tao")
     rows = [row(name, "default", k, 0.75) for name in variants.TEN for k in range(5)]
-    rows += [row("iris", "default", 0, 0.1, settings="0badcafe")]
     pd.DataFrame(rows).to_csv(tmp_path / "variants_runs.csv", index=False)
-    report = variants.write_report(tmp_path).read_text(encoding="utf-8")
-    n_planned = len(variants.make_tasks())
-    assert f"50 of {n_planned:,} planned fits. Rows of other defaults do not count: 1." in report
-    assert "`noise=0.0`" in report and "75.00" in report
+    report = write_report(variants.STUDY, tmp_path).read_text(encoding="utf-8")
+    n_planned = len(variants.make_experiment().tasks())
+    assert f"50 of {n_planned:,} planned fits." in report
+    assert "`regularization__noise=0.0`" in report and "75.00" in report
     assert "The same as *default*: noise 0.0" in report
     assert "The same as *without refinement*: no refinement, without tao." in report
-    set_default(monkeypatch, noise=0.1)
-    assert "0 of " in variants.write_report(tmp_path).read_text(encoding="utf-8")
 
 
 # ---- a real run ----------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def small_defaults(monkeypatch):
-    """Make all classifiers of the study quick ones."""
+def test_two_variants_on_one_data_set(tmp_path, monkeypatch):
     quick = {"max_generations": 5, "population_size": 8, "size_penalty": 0.005}
-    quick |= {"noise": 0.0, "C": 1.0, "penalty": "l2", "teacher": None}
-    monkeypatch.setattr(variants, "EvoTreeClassifier", partial(EvoTreeClassifier, **quick))
-
-
-def test_two_variants_on_one_data_set(tmp_path, small_defaults):
+    set_default(monkeypatch, **quick, **PLAIN)
     X, y = load_iris(return_X_y=True)
     pd.DataFrame(X).add_prefix("x").assign(target=y).to_csv(tmp_path / "iris.csv", index=False)
-    out = tmp_path / "out"
-    some = {"datasets": ["iris"], "systems": ["default", "without refinement"]}
-    run_study(variants.STUDY, tmp_path, out, **some)
-    path = out / "variants_runs.csv"
-    rows = path.read_text()
-    assert rows.splitlines()[0] == COLUMNS
-    runs = pd.read_csv(path)
-    assert runs.variant.tolist() == ["default"] * 5 + ["without refinement"] * 5
+    some = {"datasets": ["iris"], "methods": ["default", "without refinement"]}
+    runs, report = run_study(variants.STUDY, tmp_path, tmp_path / "out", **some)
+    assert runs["method"].tolist() == ["default"] * 5 + ["without refinement"] * 5
     assert (runs.accuracy > 0.5).all() and (runs.leaves >= 2).all()
     assert (runs.best_fitness <= runs.train_accuracy + 1e-9).all()
-    assert "| without refinement | " in (out / "variants.md").read_text(encoding="utf-8")
-    run_study(variants.STUDY, tmp_path, out, **some)
-    assert path.read_text() == rows
+    assert "| without refinement | " in report.read_text(encoding="utf-8")

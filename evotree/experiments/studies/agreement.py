@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from evotree.experiments.markdown import markdown_table
+from evotree.experiments.rows import read_rows
 from evotree.experiments.studies import STUDIES, load_study
-from evotree.experiments.studies.study import read_rows
 
 KEY = ["table", "dataset", "system", "metric"]
 AS_PUBLISHED, BETTER, WORSE = "as published", "better", "worse"
@@ -56,7 +56,7 @@ def name_as_published(means: pd.DataFrame, tables: Mapping[str, str]) -> pd.Data
     Parameters
     ----------
     means : DataFrame
-        Indexed by ``dataset`` and ``system``; one column a metric.
+        Indexed by data set and method; one column a metric.
     tables : mapping of str to str
         The table of the paper that each metric stands in; other columns are left out.
 
@@ -65,7 +65,7 @@ def name_as_published(means: pd.DataFrame, tables: Mapping[str, str]) -> pd.Data
     DataFrame
         ``table``, ``dataset``, ``system``, ``metric`` and ``ours``, without missing values.
     """
-    long = means[list(tables)].reset_index()
+    long = means[list(tables)].rename_axis(index=["dataset", "system"]).reset_index()
     long = long.melt(["dataset", "system"], var_name="metric", value_name="ours").dropna()
     return long.assign(table=long["metric"].map(tables))[[*KEY, "ours"]]
 
@@ -150,9 +150,9 @@ def all_agreements(out: Path) -> pd.DataFrame:
     found = []
     for name in STUDIES:
         study = load_study(name)
-        path = out / study.runs_file
+        path = study.rows_file(out)
         if study.compare is not None and path.exists():
-            ours = study.compare(read_rows(path, study.key))
+            ours = study.compare(read_rows(path))
             found.append(agreement(load_published(name), ours).assign(study=name))
     return pd.concat(found, ignore_index=True)
 

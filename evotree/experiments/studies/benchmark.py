@@ -1,37 +1,32 @@
-"""The benchmark: EvoTree beside greedy trees, other packages' trees and a forest.
-
-``evotree experiment study benchmark --data-home DIR --out docs/results --jobs 2`` runs what
-is missing and writes ``benchmark.md``. Every run is appended to ``benchmark_runs.csv`` as it
-finishes, so that a study that was stopped goes on where it was.
-"""
+"""The benchmark: EvoTree beside greedy trees, other packages' trees and a forest."""
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from evotree.estimators import GREEDY_PRESETS
+from evotree.experiments.experiment import Experiment
 from evotree.experiments.markdown import markdown_table
 from evotree.experiments.pictures import save_picture
-from evotree.experiments.protocols import take_fold
+from evotree.experiments.pictures.comparison import (
+    plot_accuracy_against_size,
+    plot_critical_differences,
+)
+from evotree.experiments.protocols import Task
 from evotree.experiments.rank_tests import FriedmanTest, friedman
-from evotree.experiments.studies.oc1 import load_problem
-from evotree.experiments.studies.study import Study, count_done
+from evotree.experiments.studies.oc1 import FILES, OC1Protocol
+from evotree.experiments.studies.study import Results, Study
 from evotree.experiments.studies.systems import (
     EVOTREE,
     FOREST,
     MAX_ALPHAS,
     N_TREES,
     SYSTEMS,
-    fit_system,
-    measure_size,
-    warm_up,
+    make_systems,
 )
-from evotree.plotting import plot_accuracy_against_size, plot_critical_differences
 
 N_FOLDS = 5
 TIE = 0.1
@@ -47,56 +42,26 @@ CHOSEN_ON = (*_CHOSEN_SMALL, "dna", "satimage")
 """The data sets on which the defaults of `EvoTreeClassifier` were chosen."""
 CONFIRMED_ON = tuple(name for name in DATASETS if name not in CHOSEN_ON)
 HALVES = {"all": DATASETS, "chosen on": CHOSEN_ON, "confirmed on": CONFIRMED_ON}
-KEY = ("dataset", "system", "fold")
 
 
-class Task(NamedTuple):
-    """One fit: the columns `KEY`."""
-
-    dataset: str
-    system: str
-    fold: int
-
-
-# ---- runs ----------------------------------------------------------------------------------------
-
-
-def make_tasks() -> list[Task]:
+def make_experiment() -> Experiment:
     """Return the fits of the study, system by system."""
-    return [
-        Task(dataset, system, fold)
-        for system in SYSTEMS
-        for dataset in DATASETS
-        for fold in range(N_FOLDS)
-    ]
-
-
-def run_task(task: Task, data_home: Path) -> dict[str, Any]:
-    """Do one fit; compilation is not in its seconds.
-
-    Parameters
-    ----------
-    task : Task
-        The fit.
-    data_home : Path
-        Folder of the data sets.
-
-    Returns
-    -------
-    dict
-        The task, ``accuracy`` on the test rows, ``train_accuracy``, what `measure_size` counted and
-        ``seconds`` of the fit.
-    """
-    parts = take_fold(load_problem("program", task.dataset, data_home), N_FOLDS, 0, task.fold)
-    warm_up(task.system)
-    begin = time.perf_counter()
-    model = fit_system(task.system, parts.X_train, parts.y_train, task.fold)
-    seconds = time.perf_counter() - begin
-    scores = {
-        "accuracy": model.score(parts.X_test, parts.y_test),
-        "train_accuracy": model.score(parts.X_train, parts.y_train),
-    }
-    return task._asdict() | scores | measure_size(model) | {"seconds": seconds}
+    systems = make_systems()
+    return Experiment(
+        "benchmark",
+        DATASETS,
+        systems,
+        OC1Protocol(N_FOLDS, files={"digits": FILES["digits"]}),
+        metrics=("accuracy", "train_accuracy"),
+        plan=[
+            Task(dataset, system, fold, 0)
+            for system in systems
+            for dataset in DATASETS
+            for fold in range(N_FOLDS)
+        ],
+        curve=None,
+        warm_up=True,
+    )
 
 
 # ---- report --------------------------------------------------------------------------------------
@@ -104,7 +69,7 @@ def run_task(task: Task, data_home: Path) -> dict[str, Any]:
 
 def mean_scores(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Return means over folds, data set by system; NaN where folds are missing."""
-    groups = runs.groupby(["dataset", "system"])[metric]
+    groups = runs.groupby(["dataset", "method"])[metric]
     means = groups.mean()[groups.size() == N_FOLDS].unstack()
     datasets = [name for name in DATASETS if name in means.index]
     return means.loc[datasets, [system for system in SYSTEMS if system in means]]
@@ -207,9 +172,9 @@ A bar joins systems that cannot be told apart:
 
 def draw_sizes(runs: pd.DataFrame, out: Path) -> None:
     """Draw the single trees' accuracies against their leaves, of those run on all data sets."""
-    counts = runs.groupby("system").size()
+    counts = runs.groupby("method").size()
     complete = counts.index[counts == len(DATASETS) * N_FOLDS].drop(FOREST, errors="ignore")
-    chosen = runs[runs["system"].isin(complete)].rename(columns={"system": "method"})
+    chosen = runs[runs["method"].isin(complete)]
     if len(complete):
         save_picture(plot_accuracy_against_size(chosen), out / "benchmark_sizes.png")
 
@@ -219,19 +184,17 @@ _SIZES_PICTURE = """Mean accuracy against mean leaves, of the single trees run o
 ![Accuracy against leaves](benchmark_sizes.png)"""
 
 
-def write_report(out: Path) -> Path:
-    """Write ``benchmark.md`` from the rows in the folder `out`; return its path."""
-    runs = pd.read_csv(out / "benchmark_runs.csv")
+def write(results: Results) -> str:
+    """Return the report, and draw its pictures."""
+    runs, out = results.runs, results.out
     accuracy = 100.0 * mean_scores(runs, "accuracy")
     leaves, seconds = mean_scores(runs, "leaves"), mean_scores(runs, "seconds")
     weights = mean_scores(runs, "nonzero_weights").drop(columns=FOREST, errors="ignore")
     draw_sizes(runs, out)
-    report = out / "benchmark.md"
-    report.write_text(
-        f"""# Benchmark: single trees compared
+    return f"""# Benchmark: single trees compared
 
 Written by `evotree experiment study benchmark --data-home DIR --out docs/results --jobs 2`,
-from the rows in `benchmark_runs.csv`: {count_done(make_tasks(), KEY, runs)} fits.
+from the rows in `benchmark_runs.csv`: {results.planned} fits.
 
 Stratified {N_FOLDS}-fold cross-validation, once, the same folds for all systems. Missing values are
 replaced by the mean of the training rows, categories made columns of 0 and 1. Accuracy is the share
@@ -288,17 +251,12 @@ Of all tests of a tree; a test of one feature has one.
 ## Seconds
 
 {cells_table(seconds, 2)}
-""",
-        encoding="utf-8",
-    )
-    return report
+"""
 
 
 STUDY = Study(
     "benchmark",
     "our trees, scikit-learn's and other packages' on 21 data sets",
-    KEY,
-    make_tasks,
-    run_task,
-    write_report,
+    make_experiment,
+    write,
 )

@@ -1,9 +1,5 @@
 """The study of CEDT: cross-entropy, OC1 and axis-parallel trees compared by their ranks.
 
-``evotree experiment study cedt --data-home DIR --out docs/results --jobs 2`` runs what is
-missing and writes ``cedt.md`` with a picture. Every run is appended to ``cedt_runs.csv`` as it
-finishes, so that a study that was stopped goes on where it was.
-
 References
 ----------
 Bollwein F., Westphal S. (2022). Oblique decision tree induction by cross-entropy optimization based
@@ -14,24 +10,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from evotree.experiments.markdown import markdown_table
+from evotree.estimators import ObliqueTreeClassifier
+from evotree.experiments.experiment import Experiment
+from evotree.experiments.markdown import markdown_table, mean_and_std
+from evotree.experiments.method_runs import complete_datasets
 from evotree.experiments.pictures import save_picture
+from evotree.experiments.pictures.sphere import plot_sampling_on_sphere
 from evotree.experiments.problems import make_problem
-from evotree.experiments.protocols import load_cached, mean_and_std, take_fold, try_method
+from evotree.experiments.protocols import Task
 from evotree.experiments.rank_tests import FriedmanTest, friedman
 from evotree.experiments.studies.agreement import KEY as PUBLISHED_KEY
 from evotree.experiments.studies.agreement import load_published
-from evotree.experiments.studies.study import Study, count_done
+from evotree.experiments.studies.study import Results, Study, StudyProtocol
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import Node
 from evotree.operators.splitters.cross_entropy import CrossEntropy
-from evotree.plotting import plot_sampling_on_sphere
-from evotree.plotting.method_runs import complete_datasets
 from evotree.rng import make_streams
 
 SYSTEMS = ("CEDT", "OC1", "DT")
@@ -75,46 +73,30 @@ METRICS = {"accuracy": True, "leaves": False}
 """What is ranked, and whether more of it is better."""
 
 SIGNIFICANT = 0.05
-KEY = ("dataset", "system", "variant", "fold")
 
 
-class Task(NamedTuple):
-    """One fit: the columns `KEY`."""
-
-    dataset: str
-    system: str
-    variant: str
-    fold: int
-
-
-def make_tasks() -> list[Task]:
+def make_experiment() -> Experiment:
     """Return the fits of the study, data set by data set."""
-    return [
-        Task(dataset, system, variant, fold)
+    methods = {
+        f"{system}, {variant}": ObliqueTreeClassifier.from_preset(system, **parameters)
+        for variant, parameters in VARIANTS.items()
+        for system in SYSTEMS
+    }
+    tasks = [
+        Task(dataset, method, fold, 0)
         for dataset in DATASETS
         for fold in range(N_FOLDS)
-        for variant in VARIANTS
-        for system in SYSTEMS
+        for method in methods
     ]
-
-
-def run_task(task: Task, data_home: Path) -> dict[str, Any]:
-    """Do one fit.
-
-    Parameters
-    ----------
-    task : Task
-        The fit.
-    data_home : Path
-        Folder of the data sets.
-
-    Returns
-    -------
-    dict
-        The task and what `try_greedy` found.
-    """
-    parts = take_fold(load_cached(task.dataset, data_home), N_FOLDS, 0, task.fold)
-    return task._asdict() | try_method(task.system, parts, task.fold, **VARIANTS[task.variant])
+    return Experiment(
+        "cedt",
+        DATASETS,
+        methods,
+        StudyProtocol(N_FOLDS),
+        metrics=("accuracy", "train_accuracy"),
+        plan=tasks,
+        warm_up=True,
+    )
 
 
 def rank_systems(runs: pd.DataFrame) -> dict[tuple[str, str], FriedmanTest]:
@@ -123,7 +105,7 @@ def rank_systems(runs: pd.DataFrame) -> dict[tuple[str, str], FriedmanTest]:
     Parameters
     ----------
     runs : DataFrame
-        Rows of `run_task`.
+        Rows of the fits.
 
     Returns
     -------
@@ -141,7 +123,9 @@ def rank_systems(runs: pd.DataFrame) -> dict[tuple[str, str], FriedmanTest]:
 
 
 def _as_methods(runs: pd.DataFrame, variant: str) -> pd.DataFrame:
-    return runs[runs["variant"] == variant].rename(columns={"system": "method"})
+    """Return the rows of a variant, their methods named as systems."""
+    names = {f"{system}, {variant}": system for system in SYSTEMS}
+    return runs[runs["method"].isin(names)].replace({"method": names})
 
 
 def measured(runs: pd.DataFrame) -> pd.DataFrame:
@@ -156,8 +140,7 @@ def measured(runs: pd.DataFrame) -> pd.DataFrame:
 
 def scores_table(runs: pd.DataFrame, variant: str, names: Sequence[str]) -> str:
     """Return figures of one variant on some data sets as a table in Markdown."""
-    chosen = runs[runs.variant == variant]
-    groups = dict(iter(chosen.groupby(["dataset", "system"])))
+    groups = dict(iter(_as_methods(runs, variant).groupby(["dataset", "method"])))
     rows = []
     for name in names:
         cells = {system: groups[(name, system)] for system in SYSTEMS}
@@ -220,9 +203,9 @@ def draw_sampling(path: Path) -> None:
     save_picture(plot_sampling_on_sphere(trace), path)
 
 
-def write_report(out: Path) -> Path:
-    """Write ``cedt.md`` from the rows in the folder `out`; return its path."""
-    runs = pd.read_csv(out / "cedt_runs.csv")
+def write(results: Results) -> str:
+    """Return the report, and draw its picture."""
+    runs = results.runs
     tests, tables, names = rank_systems(runs), [], []
     for variant in VARIANTS:
         if (variant, "accuracy") in tests:
@@ -232,13 +215,11 @@ def write_report(out: Path) -> Path:
             tables.append(f"## {variant.capitalize()} trees\n\n{cells}")
     ranks = f"{ranks_table(tests)}\n\n{pairs_table(tests)}" if tests else "Too few runs for ranks."
     scored = "\n\n".join(tables)
-    draw_sampling(out / "cedt_figure4.png")
-    report = out / "cedt.md"
-    report.write_text(
-        f"""# Cross-entropy trees, OC1 and axis-parallel trees, run anew
+    draw_sampling(results.out / "cedt_figure4.png")
+    return f"""# Cross-entropy trees, OC1 and axis-parallel trees, run anew
 
 Written by `evotree experiment study cedt --data-home DIR --out docs/results --jobs 2`, from
-the rows in `cedt_runs.csv`: {count_done(make_tasks(), KEY, runs)} fits. The comparison is that of
+the rows in `cedt_runs.csv`: {results.planned} fits. The comparison is that of
 Bollwein and Westphal (2022): cross-entropy trees (CEDT) against OC1 and axis-parallel trees (DT),
 ten folds, Gini impurity, trees unpruned and trees pruned by cost-complexity on a tenth of the
 training rows that is held out (the smallest tree of least error).
@@ -272,18 +253,13 @@ dimensions, drawn as two discs of equal area. Around the mean direction of the c
 scored best the next ones are drawn, closer and closer.
 
 ![Candidates of three iterations on the sphere](cedt_figure4.png)
-""",
-        encoding="utf-8",
-    )
-    return report
+"""
 
 
 STUDY = Study(
     "cedt",
     "the comparison of CEDT: cross-entropy, OC1 and axis-parallel trees by ranks",
-    KEY,
-    make_tasks,
-    run_task,
-    write_report,
+    make_experiment,
+    write,
     measured,
 )

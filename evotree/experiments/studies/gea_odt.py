@@ -1,9 +1,5 @@
 """The study of GEA-ODT: its two tables and its figures 4 and 5, run anew.
 
-``evotree experiment study gea_odt --data-home DIR --out docs/results --jobs 2`` runs what is
-missing and writes ``gea_odt.md`` with its pictures. Every run is appended to
-``gea_odt_runs.csv`` as it finishes, so that a study that was stopped goes on where it was.
-
 References
 ----------
 Krętowski M., Grześ M. (2005). Global induction of oblique decision trees: an evolutionary approach.
@@ -12,28 +8,24 @@ Intelligent Information Processing and Web Mining, Advances in Soft Computing 31
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 from evotree.engine.history import to_frame
-from evotree.estimators import EvoTreeClassifier
+from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier
+from evotree.experiments.experiment import Experiment
+from evotree.experiments.markdown import mean_and_std
 from evotree.experiments.pictures import save_picture
-from evotree.experiments.problems import make_problem
-from evotree.experiments.protocols import (
-    Parts,
-    load_cached,
-    mean_and_std,
-    take_fold,
-    try_method,
-    try_once,
-)
+from evotree.experiments.pictures.parameters import plot_size_penalty
+from evotree.experiments.protocols import OFFICIAL, Task
 from evotree.experiments.studies.agreement import load_published, name_as_published
-from evotree.experiments.studies.study import CURVE, Study, count_done
-from evotree.plotting import plot_learning_curves, plot_size_penalty
+from evotree.experiments.studies.study import Results, Study, StudyProtocol
+from evotree.plotting import plot_learning_curves
 
 GEA, OC1 = "GEA-ODT", "OC1"
 PROBLEMS = ("chessboard2", "chessboard4", "zebra1", "zebra2", "zebra3", "house", "LS10")
@@ -47,103 +39,93 @@ DATASETS = {  # the papers' names, and the files'
     "vehicle": "vehicle",
     "waveform": "waveform21",
 }
+TABLES: Mapping[str, Collection[str]] = {"1": PROBLEMS, "2": DATASETS}
 CURVE_PROBLEMS = ("chessboard2", "zebra3")
 SIZE_PENALTIES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 N_TEST = 10_000
 N_FOLDS = 10
 N_RUNS = 5
-DIPOLAR = "dipolar_probability"
-KEY = ("part", "name", "system", "run", "fold", "size_penalty", DIPOLAR)
 OPTIMAL_SIZE = 7  # nodes of the problem of figure 5
-CURVE_STEP = 5  # every so many generations stand in the file of the curves
+CURVE_STEP = 5  # every so many generations are kept of a learning curve
+LONG = f"{GEA}, 1,000 generations"
+DIPOLAR = {f"{LONG}, dipolar 0.5": 0.5, f"{LONG}, dipolar 0": 0.0}
+"""The methods of figure 4, and which share of the changed splits dipoles move."""
 
 
-class Task(NamedTuple):
-    """One fit: the columns `KEY`; fold -1 is no fold."""
-
-    part: str
-    name: str
-    system: str
-    run: int
-    fold: int
-    size_penalty: float = 0.005
-    dipolar_probability: float = 0.5
+def with_penalty(size_penalty: float) -> str:
+    """Return the name of the method of figure 5 that has a size penalty."""
+    return GEA if size_penalty == 0.005 else f"{GEA}, size penalty {size_penalty:g}"
 
 
 # ---- runs ----------------------------------------------------------------------------------------
 
 
-def make_tasks() -> list[Task]:
-    """Return the fits of the study: those of the tables, of OC1 beside them, of the figures."""
-    tasks = [Task("table1", name, GEA, run, -1) for name in PROBLEMS for run in range(N_RUNS)]
+class GeaProtocol(StudyProtocol):
+    """Folds, and problems drawn anew."""
+
+    def random_state(self, task: Task) -> int:
+        """Return the random state with which the rows were made."""
+        return 1000 * task.seed + task.fold + 1
+
+
+def make_plan() -> list[Task]:
+    """Return the fits: those of the tables, of OC1 beside them, of the figures."""
+    runs, folds = range(N_RUNS), range(N_FOLDS)
+    tasks = [Task(name, GEA, OFFICIAL, run) for name in PROBLEMS for run in runs]
+    tasks += [Task(name, GEA, fold, run) for run in runs for name in DATASETS for fold in folds]
+    tasks += [Task(name, OC1, OFFICIAL, run) for name in PROBLEMS for run in runs]
+    tasks += [Task(name, OC1, fold, 0) for name in DATASETS for fold in folds]
     tasks += [
-        Task("table2", name, GEA, run, fold)
-        for run in range(N_RUNS)
-        for name in DATASETS
-        for fold in range(N_FOLDS)
-    ]
-    tasks += [Task("table1", name, OC1, run, -1) for name in PROBLEMS for run in range(N_RUNS)]
-    tasks += [Task("table2", name, OC1, 0, fold) for name in DATASETS for fold in range(N_FOLDS)]
-    tasks += [
-        Task("figure4", name, GEA, run, -1, dipolar_probability=dipolar)
+        Task(name, method, OFFICIAL, run)
         for name in CURVE_PROBLEMS
-        for dipolar in (0.5, 0.0)
+        for method in DIPOLAR
         for run in range(2 * N_RUNS)
     ]
     tasks += [
-        Task("figure5", "chessboard2", GEA, run, -1, alpha)
+        Task("chessboard2", with_penalty(alpha), OFFICIAL, run)
         for alpha in SIZE_PENALTIES
-        for run in range(N_RUNS)
+        for run in runs
     ]
-    return tasks
+    return list(dict.fromkeys(tasks))
 
 
-def take_parts(task: Task, data_home: Path | None) -> Parts:
-    """Return the rows of a fit: a fold of a data set, or a problem drawn anew."""
-    if task.part == "table2":
-        data = load_cached(DATASETS[task.name], data_home)
-        return take_fold(data, N_FOLDS, task.run, task.fold)
-    train = make_problem(task.name, random_state=task.run)
-    return Parts(*train, *make_problem(task.name, N_TEST, random_state=10_000 + task.run))
-
-
-def run_task(task: Task, data_home: Path | None) -> dict[str, Any]:
-    """Do one fit.
-
-    Parameters
-    ----------
-    task : Task
-        The fit.
-    data_home : Path or None
-        Folder of the real data sets.
-
-    Returns
-    -------
-    dict
-        The task, ``accuracy`` on the test rows, ``train_accuracy``, ``nodes``, ``generations`` (of
-        OC1 0), ``stop_reason`` and ``seconds``; for figure 4 the learning curve.
-    """
-    parts, seed = take_parts(task, data_home), 1000 * task.run + task.fold + 1
-    if task.system == OC1:
-        found = try_method(OC1, parts, seed)
-        nodes = 2 * found.pop("leaves") - 1
-        del found["depth"]
-        return task._asdict() | found | {"nodes": nodes, "generations": 0, "stop_reason": "grown"}
-    limits = {"max_generations": 1000, "patience": None} if task.part == "figure4" else {}
-    tree = EvoTreeClassifier.from_preset(
+def make_experiment() -> Experiment:
+    """Return the fits of the study."""
+    gea_odt = EvoTreeClassifier.from_preset
+    methods = {GEA: gea_odt("gea_odt"), OC1: ObliqueTreeClassifier.from_preset(OC1)}
+    methods |= {
+        name: gea_odt("gea_odt", max_generations=1000, patience=None).set_params(
+            variation__dipolar_probability=share
+        )
+        for name, share in DIPOLAR.items()
+    }
+    methods |= {
+        with_penalty(alpha): gea_odt("gea_odt", size_penalty=alpha) for alpha in SIZE_PENALTIES
+    }
+    return Experiment(
         "gea_odt",
-        size_penalty=task.size_penalty,
-        dipolar_probability=task.dipolar_probability,
-        random_state=seed,
-        **limits,
+        [*PROBLEMS, *DATASETS],
+        methods,
+        GeaProtocol(N_FOLDS, files=DATASETS, n_test=N_TEST),
+        metrics=("accuracy", "train_accuracy"),
+        plan=make_plan(),
+        measures={"generations": generations},
+        curve=thinned_curve,
+        warm_up=True,
     )
-    row = task._asdict() | try_once(tree, *parts)
-    if task.part == "figure4":
-        curve = to_frame(tree.history_)[["gen", "fitness_best", "quality_best", "size_best"]]
-        curve = curve[curve["gen"] % CURVE_STEP == 0]
-        named = {"name": task.name, "run": task.run, DIPOLAR: task.dipolar_probability}
-        row[CURVE] = curve.assign(**named)
-    return row
+
+
+def generations(model: Any) -> float:
+    """Return the generations of a run; OC1 has none."""
+    return float(getattr(model, "n_generations_", 0))
+
+
+def thinned_curve(model: Any) -> pd.DataFrame | None:
+    """Return the learning curve of a run of figure 4, which goes on to the end."""
+    if getattr(model, "patience", 0) is not None:
+        return None
+    curve = to_frame(model.history_)[["gen", "fitness_best", "quality_best", "size_best"]]
+    return curve[curve["gen"] % CURVE_STEP == 0]
 
 
 # ---- report --------------------------------------------------------------------------------------
@@ -152,9 +134,9 @@ def run_task(task: Task, data_home: Path | None) -> dict[str, Any]:
 def measured(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the means of our runs, named as the published figures are."""
     found = []
-    for table in ("1", "2"):
-        in_table = runs[runs["part"] == f"table{table}"].rename(columns={"name": "dataset"})
-        means = in_table.groupby(["dataset", "system"])[["accuracy", "nodes"]].mean()
+    for table, names in TABLES.items():
+        in_table = runs[runs["dataset"].isin(names) & runs["method"].isin([GEA, OC1])]
+        means = in_table.groupby(["dataset", "method"])[["accuracy", "nodes"]].mean()
         found.append(name_as_published(means, {"accuracy": table, "nodes": table}))
     return pd.concat(found, ignore_index=True)
 
@@ -165,7 +147,7 @@ def compare(runs: pd.DataFrame, table: str, system: str) -> pd.DataFrame:
     Parameters
     ----------
     runs : DataFrame
-        Rows of `run_task`.
+        Rows of the fits.
     table : {"1", "2"}
         Table of the paper.
     system : {"GEA-ODT", "OC1"}
@@ -179,9 +161,10 @@ def compare(runs: pd.DataFrame, table: str, system: str) -> pd.DataFrame:
     published = load_published("gea_odt").query("table == @table and system == @system")
     published = published.pivot(index="dataset", columns="metric", values="mean")
     rows = []
-    chosen = runs[(runs["part"] == f"table{table}") & (runs["system"] == system)]
-    for name, group in chosen.groupby("name", sort=False):
-        repetitions = group.groupby("run")[["accuracy", "nodes", "generations", "seconds"]].mean()
+    chosen = dict(iter(runs[runs["method"] == system].groupby("dataset")))
+    for name in (name for name in TABLES[table] if name in chosen):
+        group = chosen[name]
+        repetitions = group.groupby("seed")[["accuracy", "nodes", "generations", "seconds"]].mean()
         rows.append(
             {
                 "problem": name,
@@ -217,17 +200,16 @@ def to_markdown(comparison: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def draw_dipolar(curves: pd.DataFrame, path: Path) -> None:
+def draw_dipolar(curves: Mapping[tuple[Any, ...], pd.DataFrame], path: Path) -> None:
     """Draw figure 4: the best fitness by generation, with and without the dipolar operator."""
-    names = list(dict.fromkeys(curves["name"]))
+    names = [name for name in CURVE_PROBLEMS if any(key[0] == name for key in curves)]
     figure, axes = plt.subplots(1, len(names), figsize=(5.5 * len(names), 4), squeeze=False)
-    labels = {0.5: "with the dipolar operator", 0.0: "without"}
     for ax, name in zip(axes[0], names, strict=True):
-        of_problem = curves[curves["name"] == name]
-        histories = {
-            label: [run for _, run in of_problem[of_problem[DIPOLAR] == share].groupby("run")]
-            for share, label in labels.items()
-        }
+        histories: dict[str, list[pd.DataFrame]] = {}
+        for (dataset, method, *_), curve in curves.items():
+            if dataset == name:
+                label = "with the dipolar operator" if DIPOLAR[method] else "without"
+                histories.setdefault(label, []).append(curve)
         plot_learning_curves(histories, chapter="fitness", ax=ax)
         ax.set(title=name, xscale="symlog")
         ax.set_xlim(left=0)
@@ -237,20 +219,18 @@ def draw_dipolar(curves: pd.DataFrame, path: Path) -> None:
 def draw_size_penalty(runs: pd.DataFrame, path: Path) -> None:
     """Draw figure 5: quality on test rows and size against the size penalty."""
     ax = plot_size_penalty(runs, optimal_size=OPTIMAL_SIZE)
-    ax.set_title(runs["name"].iloc[0])
+    ax.set_title(runs["dataset"].iloc[0])
     save_picture(ax, path)
 
 
-def write_report(out: Path) -> Path:
-    """Write ``gea_odt.md`` and its pictures from the rows in the folder `out`; return its path."""
-    runs = pd.read_csv(out / "gea_odt_runs.csv")
-    figures = [part for part in (_figure4(runs, out), _figure5(runs, out)) if part]
-    report = out / "gea_odt.md"
-    report.write_text(
-        f"""# GEA-ODT, run anew
+def write(results: Results) -> str:
+    """Return the report, and draw its pictures."""
+    runs = results.runs
+    figures = [part for part in (_figure4(results), _figure5(runs, results.out)) if part]
+    return f"""# GEA-ODT, run anew
 
 Written by `evotree experiment study gea_odt --data-home DIR --out docs/results --jobs 2`, from the
-rows in `gea_odt_runs.csv`: {count_done(make_tasks(), KEY, runs)} fits; the preset `gea_odt` of
+rows in `gea_odt_runs.csv`: {results.planned} fits; the preset `gea_odt` of
 `EvoTreeClassifier` throughout: α = 0.005, population 64, mutation 0.1 for each node, crossover 0.2,
 at most 10,000 generations, stop after 1,000 without improvement. Published figures: Krętowski and
 Grześ (2005). Quality is the share of test rows classified correctly, in percent; ± is the standard
@@ -281,10 +261,7 @@ One repetition.
 {to_markdown(compare(runs, "2", OC1))}
 
 {(chr(10) * 2).join(figures)}
-""",
-        encoding="utf-8",
-    )
-    return report
+"""
 
 
 def _table1(runs: pd.DataFrame) -> str:
@@ -308,16 +285,16 @@ def _table2(runs: pd.DataFrame) -> str:
 At or above the published quality: **{above.sum()} of {len(table)}**{_exceptions(table[~above])}."""
 
 
-def _figure4(runs: pd.DataFrame, out: Path) -> str:
-    chosen = runs[runs["part"] == "figure4"]
-    if chosen.empty:
+def _figure4(results: Results) -> str:
+    chosen = results.runs[results.runs["method"].isin(DIPOLAR)]
+    if chosen.empty or not results.curves:
         return ""
-    draw_dipolar(pd.read_csv(out / STUDY.curves_file), out / "gea_odt_figure4.png")
+    draw_dipolar(results.curves, results.out / "gea_odt_figure4.png")
     return f"""## Figure 4: the dipolar operator
 
-Fitness of the best tree by generation: median and quartiles of {chosen["run"].nunique()} runs, with
-half of the changed tests moved by the dipolar operator and with standard mutation alone. The first
-population is the same.
+Fitness of the best tree by generation: median and quartiles of {chosen["seed"].nunique()} runs,
+with half of the changed tests moved by the dipolar operator and with standard mutation alone. The
+first population is the same.
 
 ![Learning curves with and without the dipolar operator](gea_odt_figure4.png)
 
@@ -325,15 +302,17 @@ population is the same.
 
 
 def _figure5(runs: pd.DataFrame, out: Path) -> str:
-    chosen = runs[runs["part"] == "figure5"]
-    if chosen.empty:
+    penalties = {with_penalty(alpha): alpha for alpha in SIZE_PENALTIES}
+    chosen = runs[(runs["dataset"] == "chessboard2") & runs["method"].isin(penalties)]
+    if chosen["method"].nunique() < 2:
         return ""
+    chosen = chosen.assign(size_penalty=chosen["method"].map(penalties))
     draw_size_penalty(chosen, out / "gea_odt_figure5.png")
     nodes = chosen.groupby("size_penalty")["nodes"].mean()
     optimal = [f"{alpha:g}" for alpha, mean in nodes.items() if np.isclose(mean, OPTIMAL_SIZE)]
     return f"""## Figure 5: the size penalty
 
-Mean and standard deviation of {chosen["run"].nunique()} runs on {chosen["name"].iloc[0]}, whose
+Mean and standard deviation of {chosen["seed"].nunique()} runs on {chosen["dataset"].iloc[0]}, whose
 optimal tree has {OPTIMAL_SIZE} nodes. Every run found so many at α = {", ".join(optimal)}.
 
 ![Quality and size against the size penalty](gea_odt_figure5.png)"""
@@ -348,14 +327,16 @@ def _exceptions(rows: pd.DataFrame) -> str:
 
 
 def _dipolar_summary(runs: pd.DataFrame) -> str:
-    groups = runs.groupby(["name", DIPOLAR], sort=False)
+    groups = dict(iter(runs.groupby(["dataset", "method"])))
+    cells = [(name, method) for name in CURVE_PROBLEMS for method in DIPOLAR]
     lines = [
         "| problem | share of dipolar changes | test quality | nodes |",
         "|---|---:|---:|---:|",
     ]
-    for (name, dipolar), group in groups:
+    for name, method in (cell for cell in cells if cell in groups):
+        group = groups[name, method]
         lines.append(
-            f"| {name} | {dipolar} | {mean_and_std(100.0 * group.accuracy, 1)} "
+            f"| {name} | {DIPOLAR[method]} | {mean_and_std(100.0 * group.accuracy, 1)} "
             f"| {mean_and_std(group.nodes, 1)} |"
         )
     return "\n".join(lines)
@@ -364,10 +345,7 @@ def _dipolar_summary(runs: pd.DataFrame) -> str:
 STUDY = Study(
     "gea_odt",
     "the tables and figures of GEA-ODT: evolution from dipoles",
-    KEY,
-    make_tasks,
-    run_task,
-    write_report,
+    make_experiment,
+    write,
     measured,
-    dataset="name",
 )

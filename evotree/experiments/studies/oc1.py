@@ -1,9 +1,5 @@
 """The study of OC1: its comparison, what its random moves gain, and the authors' C program.
 
-``evotree experiment study oc1 --data-home DIR --out docs/results --jobs 2`` runs what is
-missing and writes ``oc1.md``. Every run is appended to ``oc1_runs.csv`` as it finishes, so that a
-study that was stopped goes on where it was.
-
 References
 ----------
 Murthy S. K., Kasif S., Salzberg S. (1994). A system for induction of oblique decision trees.
@@ -15,17 +11,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from evotree.estimators import ObliqueTreeClassifier
 from evotree.experiments.datasets import LoadedData
-from evotree.experiments.markdown import markdown_table
-from evotree.experiments.problems import PROBLEMS, make_problem
-from evotree.experiments.protocols import Parts, load_cached, mean_and_std, take_fold, try_method
+from evotree.experiments.experiment import Experiment
+from evotree.experiments.markdown import markdown_table, mean_and_std
+from evotree.experiments.problems import PROBLEMS
+from evotree.experiments.protocols import OFFICIAL, Task
 from evotree.experiments.studies.agreement import load_published, name_as_published
-from evotree.experiments.studies.study import Study, count_done
+from evotree.experiments.studies.study import Results, Study, StudyProtocol
 from evotree.operators.splitters.oc1 import OC1
 
 SYSTEMS = ("OC1", "CART-LC", "OC1-AP")
@@ -47,42 +44,71 @@ N_RUNS = 10
 N_SAMPLES = 5
 N_TRAIN, N_TEST = 2_000, 10_000
 HOUSING_LIMIT = 21.0  # thousands of dollars
-KEY = ("part", "dataset", "system", "run", "fold")
 DIGITS_ROWS = 1797
 
 
-class Task(NamedTuple):
-    """One fit: the columns `KEY`."""
+class OC1Protocol(StudyProtocol):
+    """Folds of data sets as the paper and the C program had them, and problems drawn anew."""
 
-    part: str
-    dataset: str
-    system: str
-    run: int
-    fold: int
+    def load(self, dataset: str, data_home: Path | None) -> LoadedData:
+        """Return a data set.
+
+        Cancer are the complete rows of its file, housing has two classes, and digits are the last
+        rows of theirs.
+        """
+        data = super().load(dataset, data_home)
+        if dataset == "cancer":
+            complete = data.X.notna().all(axis=1).to_numpy()
+            return replace(data, X=data.X[complete], y=data.y[complete])
+        if dataset == "housing":
+            return replace(data, y=np.where(data.y < HOUSING_LIMIT, "below", "above"))
+        if dataset == "digits":
+            X, y = data.X.iloc[-DIGITS_ROWS:], data.y[-DIGITS_ROWS:]
+            return replace(data, X=X, y=y, n_train=None)
+        return data
 
 
-def make_tasks() -> list[Task]:
+FILES = TABLE1 | {"digits": "optdigits"}
+"""The files of data sets that the paper or the program's table calls otherwise."""
+
+
+def make_experiment() -> Experiment:
     """Return the fits: those of the paper's table, of the random moves, beside the C program."""
+    made = ObliqueTreeClassifier.from_preset
+    methods = {system: made(system) for system in SYSTEMS}
+    # The synthetic data are free of noise: nothing is to be pruned.
+    methods |= {
+        name: made("OC1", splitter=splitter, pruning=None) for name, splitter in SEARCHES.items()
+    }
     tasks = [
-        Task("table1", dataset, system, run, fold)
+        Task(dataset, system, fold, run)
         for run in range(N_RUNS)
         for dataset in TABLE1
         for system in SYSTEMS
         for fold in range(N_FOLDS)
     ]
     tasks += [
-        Task("moves", dataset, search, run, -1)
+        Task(dataset, search, OFFICIAL, run)
         for run in range(N_SAMPLES)
         for dataset in SYNTHETIC
         for search in SEARCHES
     ]
-    folds = program_figures()["folds"]
+    n_folds = program_figures()["folds"]
     tasks += [
-        Task("program", dataset, system, 0, fold)
-        for (dataset, system), n_folds in folds.items()
-        for fold in range(int(n_folds))
+        Task(dataset, system, fold, 0)
+        for (dataset, system), n in n_folds.items()
+        for fold in range(int(n))
     ]
-    return tasks
+    tasks = list(dict.fromkeys(tasks))
+    return Experiment(
+        "oc1",
+        list(dict.fromkeys(task.dataset for task in tasks)),
+        methods,
+        OC1Protocol(N_FOLDS, files=FILES, n_train=N_TRAIN, n_test=N_TEST),
+        metrics=("accuracy", "train_accuracy"),
+        plan=tasks,
+        warm_up=True,
+    )
 
 
 def program_figures() -> pd.DataFrame:
@@ -93,67 +119,10 @@ def program_figures() -> pd.DataFrame:
     return figures.loc[list(order.itertuples(index=False, name=None))]
 
 
-def load_problem(part: str, dataset: str, data_home: Path) -> LoadedData:
-    """Return a data set as a part of the study has it.
-
-    Parameters
-    ----------
-    part : str
-        ``"table1"`` or ``"program"``.
-    dataset : str
-        A key of `TABLE1`, or a data set that the C program was tried on.
-    data_home : Path
-        Folder of the data sets.
-
-    Returns
-    -------
-    LoadedData
-        For the paper's table, the complete rows of cancer, and two classes of housing.
-    """
-    if part == "table1":
-        data = load_cached(TABLE1[dataset], data_home)
-        if dataset == "cancer":
-            complete = data.X.notna().all(axis=1).to_numpy()
-            return replace(data, X=data.X[complete], y=data.y[complete])
-        if dataset == "housing":
-            return replace(data, y=np.where(data.y < HOUSING_LIMIT, "below", "above"))
-        return data
-    if dataset == "digits":
-        data = load_cached("optdigits", data_home)
-        return replace(data, X=data.X.iloc[-DIGITS_ROWS:], y=data.y[-DIGITS_ROWS:], n_train=None)
-    return load_cached(dataset, data_home)
-
-
-def run_task(task: Task, data_home: Path) -> dict[str, Any]:
-    """Do one fit.
-
-    Parameters
-    ----------
-    task : Task
-        The fit.
-    data_home : Path
-        Folder of the data sets.
-
-    Returns
-    -------
-    dict
-        The task and what `try_greedy` found.
-    """
-    if task.part == "moves":
-        train = make_problem(task.dataset, N_TRAIN, random_state=task.run)
-        parts = Parts(*train, *make_problem(task.dataset, N_TEST, random_state=10_000 + task.run))
-        # The data are free of noise: nothing is to be pruned.
-        overrides = {"splitter": SEARCHES[task.system], "pruning": None}
-        return task._asdict() | try_method("OC1", parts, task.run, **overrides)
-    data = load_problem(task.part, task.dataset, data_home)
-    parts = take_fold(data, N_FOLDS, task.run, task.fold)
-    return task._asdict() | try_method(task.system, parts, 1000 * task.run + task.fold)
-
-
 def measured(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the means of our runs, named as the published figures are."""
-    in_table = runs[runs["part"] == "table1"]
-    means = in_table.groupby(["dataset", "system"])[["accuracy", "leaves"]].mean()
+    in_table = runs[runs["dataset"].isin(TABLE1) & runs["method"].isin(SYSTEMS)]
+    means = in_table.groupby(["dataset", "method"])[["accuracy", "leaves"]].mean()
     return name_as_published(means, {"accuracy": "table1", "leaves": "table1"})
 
 
@@ -161,8 +130,8 @@ def table1_table(runs: pd.DataFrame) -> str:
     """Return ours beside the paper's table, in Markdown."""
     published = load_published("oc1").set_index(["table", "metric", "dataset", "system"])["mean"]
     rows = []
-    for (dataset, system), group in _cells(runs, "table1", TABLE1, SYSTEMS):
-        repetitions = group.groupby("run")[["accuracy", "leaves"]].mean()
+    for (dataset, system), group in _cells(runs, TABLE1, SYSTEMS):
+        repetitions = group.groupby("seed")[["accuracy", "leaves"]].mean()
         accuracy = published["table1", "accuracy", dataset, system]
         rows.append(
             {
@@ -192,7 +161,7 @@ def moves_table(runs: pd.DataFrame) -> str:
             "seconds a fit": f"{group.seconds.mean():.3f}",
             "fits": str(len(group)),
         }
-        for (dataset, search), group in _cells(runs, "moves", SYNTHETIC, SEARCHES)
+        for (dataset, search), group in _cells(runs, SYNTHETIC, SEARCHES)
     ]
     return markdown_table(pd.DataFrame(rows), n_left=2) if rows else "Not run yet."
 
@@ -202,7 +171,9 @@ def program_table(runs: pd.DataFrame) -> str:
     figures = program_figures()
     datasets = list(dict.fromkeys(figures.index.get_level_values("dataset")))
     rows, gains = [], []
-    for cell, group in _cells(runs, "program", datasets, SYSTEMS):
+    for cell, group in _cells(runs[runs["seed"] == 0], datasets, SYSTEMS):
+        if cell not in figures.index:
+            continue
         program = figures.loc[cell]
         gains.append(100.0 * (group.accuracy.mean() - program.accuracy))
         rows.append(
@@ -232,23 +203,21 @@ def program_table(runs: pd.DataFrame) -> str:
 
 
 def _cells(
-    runs: pd.DataFrame, part: str, datasets: Sequence[str] | Mapping, systems: Sequence | Mapping
+    runs: pd.DataFrame, datasets: Sequence[str] | Mapping, systems: Sequence | Mapping
 ) -> list[tuple[tuple[str, str], pd.DataFrame]]:
     """Return the runs of each data set and system that has some, in the order given."""
-    groups = dict(iter(runs[runs.part == part].groupby(["dataset", "system"])))
+    groups = dict(iter(runs.groupby(["dataset", "method"])))
     cells = [(dataset, system) for dataset in datasets for system in systems]
     return [(cell, groups[cell]) for cell in cells if cell in groups]
 
 
-def write_report(out: Path) -> Path:
-    """Write ``oc1.md`` from the rows in the folder `out`; return its path."""
-    runs = pd.read_csv(out / "oc1_runs.csv")
-    report = out / "oc1.md"
-    report.write_text(
-        f"""# OC1, run anew
+def write(results: Results) -> str:
+    """Return the report."""
+    runs = results.runs
+    return f"""# OC1, run anew
 
 Written by `evotree experiment study oc1 --data-home DIR --out docs/results --jobs 2`, from the
-rows in `oc1_runs.csv`: {count_done(make_tasks(), KEY, runs)} fits.
+rows in `oc1_runs.csv`: {results.planned} fits.
 
 Settings: the presets `OC1`, `CART-LC` and `OC1-AP` of `ObliqueTreeClassifier`: twoing, pruned by
 cost-complexity on a tenth of the training rows that is held out. Accuracy is the share of test rows
@@ -281,18 +250,13 @@ seconds are processor seconds and hold the start of the program and the reading 
 of what is below 0.1 s; ours are those of `fit`.
 
 {program_table(runs)}
-""",
-        encoding="utf-8",
-    )
-    return report
+"""
 
 
 STUDY = Study(
     "oc1",
     "the table of OC1, what its random moves gain, and its authors' program",
-    KEY,
-    make_tasks,
-    run_task,
-    write_report,
+    make_experiment,
+    write,
     measured,
 )

@@ -1,8 +1,6 @@
 """The study of TAO: its table and figure of tree alternating optimization, run anew.
 
-``evotree experiment study tao --data-home DIR --out docs/results`` runs what is missing and
-writes ``tao.md`` with two pictures. Every run is appended to ``tao_runs.csv`` as it finishes, so
-that a study that was stopped goes on where it was; a picture is drawn where it is missing.
+A picture is drawn where it is missing.
 
 References
 ----------
@@ -12,41 +10,32 @@ application to learning sparse oblique trees. Advances in Neural Information Pro
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.datasets import load_iris
 from sklearn.model_selection import train_test_split
 
 from evotree.estimators.sparse_path import tao_path
 from evotree.estimators.tao import TAOClassifier
-from evotree.experiments.markdown import markdown_table
+from evotree.experiments.experiment import Experiment
+from evotree.experiments.markdown import markdown_table, mean_and_std
 from evotree.experiments.pictures import save_picture
-from evotree.experiments.protocols import (
-    OFFICIAL,
-    Parts,
-    load_cached,
-    mean_and_std,
-    take_fold,
-    take_rows,
-)
+from evotree.experiments.protocols import OFFICIAL, Parts, Task, load_cached, take_rows
+from evotree.experiments.rows import read_rows
 from evotree.experiments.studies.agreement import KEY as PUBLISHED_KEY
 from evotree.experiments.studies.agreement import load_published
-from evotree.experiments.studies.study import Study, count_done
-from evotree.experiments.studies.tao_trees import Recipe, fit_recipe, start_tree
+from evotree.experiments.studies.study import Results, Study, StudyProtocol
+from evotree.experiments.studies.tao_trees import Recipe, RecipeClassifier, fit_recipe
 from evotree.operators.splitters.linear import Linear
 from evotree.plotting import plot_tao_path, plot_tree
 
 LETTER_TRAIN = 10_500
 N_SEEDS = 5
 START = "start"
-KEY = ("dataset", "tree", "seed")
 
 
 _PIXELS = Recipe(
@@ -97,79 +86,67 @@ PATH = Recipe(PATH_COSTS, depth=8, loss="logistic", penalty="l1", scaling="commo
 SMALL_TREE = replace(_PIXELS, Cs=(0.1, 0.02), leaves=(40, 25, 18, 12))
 
 
-class Task(NamedTuple):
-    """One fit: the columns `KEY`."""
-
-    dataset: str
-    tree: str
-    seed: int
-
-
 # ---- runs ----------------------------------------------------------------------------------------
 
 
-def make_tasks() -> list[Task]:
-    """Return the fits of the study."""
-    return [
-        Task(dataset, tree, seed)
-        for dataset, tree in RECIPES
-        for seed in range(N_SEEDS if dataset == "letter" else 1)
-    ]
+class TaoProtocol(StudyProtocol):
+    """Official parts; of letter a stratified draw, another one for each seed."""
+
+    def take_parts(self, task: Task, data_home: Path | None, stratified: bool = True) -> Parts:
+        """Return the rows of a fit."""
+        if task.dataset != "letter":
+            return super().take_parts(task, data_home, stratified)
+        data = self.load(task.dataset, data_home)
+        train, test = train_test_split(
+            np.arange(len(data.y)),
+            train_size=LETTER_TRAIN,
+            stratify=data.y,
+            random_state=task.seed,
+        )
+        return take_rows(data.X, data.y, train, test)
 
 
-def take_parts(dataset: str, seed: int, data_home: Path) -> Parts:
-    """Return the official parts of a data set; of letter a stratified draw."""
-    data = load_cached(dataset, data_home)
-    if dataset != "letter":
-        return take_fold(data, 2, 0, OFFICIAL)
-    train, test = train_test_split(
-        np.arange(len(data.y)), train_size=LETTER_TRAIN, stratify=data.y, random_state=seed
+def make_experiment() -> Experiment:
+    """Return the fits of the study; those of a tree are named by the data set where two differ."""
+    return Experiment(
+        "tao",
+        list(dict.fromkeys(dataset for dataset, _ in RECIPES)),
+        {
+            method_of(*key): RecipeClassifier(recipe, is_start=key[1] == START)
+            for key, recipe in RECIPES.items()
+        },
+        TaoProtocol(),
+        metrics=("accuracy", "train_accuracy"),
+        plan=[
+            Task(dataset, method_of(dataset, tree), OFFICIAL, seed)
+            for dataset, tree in RECIPES
+            for seed in range(N_SEEDS if dataset == "letter" else 1)
+        ],
+        measures={"nonzero_weights_percent": nonzero_weights_percent},
+        warm_up=True,
     )
-    return take_rows(data.X, data.y, train, test)
 
 
-def run_task(task: Task, data_home: Path) -> dict[str, Any]:
-    """Do one fit; compilation is not in its seconds.
-
-    Parameters
-    ----------
-    task : Task
-        The fit.
-    data_home : Path
-        Folder of the data sets.
-
-    Returns
-    -------
-    dict
-        The task, ``test_error`` and ``train_error``, ``splits``, ``leaves``, ``depth``,
-        ``nonzero_weights_percent`` of the splits, and ``seconds`` of all fits of the recipe.
-    """
-    parts = take_parts(task.dataset, task.seed, data_home)
-    recipe = RECIPES[task.dataset, task.tree]
-    fit = start_tree if task.tree == START else fit_recipe
-    _warm_up(task)
-    begin = time.perf_counter()
-    model = fit(recipe, parts.X_train, parts.y_train, task.seed)
-    seconds = time.perf_counter() - begin
-    tree = model.tree_
-    weights = tree.weights[~tree.is_leaf]
-    return task._asdict() | {
-        "test_error": 1.0 - model.score(parts.X_test, parts.y_test),
-        "train_error": 1.0 - model.score(parts.X_train, parts.y_train),
-        "splits": tree.n_nodes - tree.n_leaves,
-        "leaves": tree.n_leaves,
-        "depth": tree.depth,
-        "nonzero_weights_percent": 100.0 * np.count_nonzero(weights) / max(1, weights.size),
-        "seconds": seconds,
-    }
+def method_of(dataset: str, tree: str) -> str:
+    """Return the name of the method that makes a tree; a data set has a recipe of its own."""
+    return f"{tree}, {dataset}"
 
 
-@cache
-def _warm_up(task: Task) -> None:
-    recipe = RECIPES[task.dataset, task.tree]
-    fit = start_tree if task.tree == START else fit_recipe
-    X, y = load_iris(return_X_y=True)
-    fit(recipe, X, y, 0)
+def trees(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with the figures of the paper: ``tree``, errors and ``splits``."""
+    names = {method_of(*key): key[1] for key in RECIPES}
+    return runs.assign(
+        tree=runs["method"].map(names),
+        test_error=1.0 - runs["accuracy"],
+        train_error=1.0 - runs["train_accuracy"],
+        splits=runs["nodes"] - runs["leaves"],
+    )
+
+
+def nonzero_weights_percent(model: Any) -> float:
+    """Return how many of the weights of the splits are not 0, in percent."""
+    weights = model.tree_.weights[~model.tree_.is_leaf]
+    return 100.0 * np.count_nonzero(weights) / max(1, weights.size)
 
 
 # ---- report --------------------------------------------------------------------------------------
@@ -178,7 +155,7 @@ def _warm_up(task: Task) -> None:
 def draw_pictures(data_home: Path, out: Path) -> None:
     """Draw the path and the tree of images where mnist was run and their files are missing."""
     path_file, tree_file = out / "tao_path.png", out / "tao_tree.png"
-    was_run = "mnist" in set(pd.read_csv(out / "tao_runs.csv")["dataset"])
+    was_run = "mnist" in set(read_rows(STUDY.rows_file(out))["dataset"])
     if not was_run or (path_file.exists() and tree_file.exists()):
         return
     data = load_cached("mnist", data_home)
@@ -205,7 +182,7 @@ def published_figure(dataset: str, tree: str, metric: str) -> float:
 
 def measured(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the means of our runs, named as the published figures are."""
-    means = runs.groupby(["dataset", "tree"]).mean()
+    means = trees(runs).groupby(["dataset", "tree"]).mean(numeric_only=True)
     rows = [
         (row.table, row.dataset, row.system, row.metric, means.loc[(row.dataset, tree), row.metric])
         for row in load_published("tao").itertuples()
@@ -258,15 +235,13 @@ def summary(runs: pd.DataFrame) -> str:
     )
 
 
-def write_report(out: Path) -> Path:
-    """Write ``tao.md`` from the rows in the folder `out`; return its path."""
-    runs = pd.read_csv(out / "tao_runs.csv")
-    report = out / "tao.md"
-    report.write_text(
-        f"""# TAO, run anew
+def write(results: Results) -> str:
+    """Return the report."""
+    runs = trees(results.runs)
+    return f"""# TAO, run anew
 
 Written by `evotree experiment study tao --data-home DIR --out docs/results`, from the rows in
-`tao_runs.csv`: {count_done(make_tasks(), KEY, runs)} fits. Published figures: table 1 and figure 1
+`tao_runs.csv`: {results.planned} fits. Published figures: table 1 and figure 1
 of Carreira-Perpiñán and Tavallali (2018).
 
 {summary(runs)}
@@ -282,7 +257,7 @@ tree, on one thread. mnist and pendigits have their official parts, letter a str
 
 ## Settings
 
-The paper chooses C for each data set; here a recipe is chosen (`evotree/experiments/tao.py`), by
+The paper chooses C for each data set; here a recipe is chosen (`RECIPES` of the study's module), by
 rows held out of the training rows; of letter, those of the first draw.
 
 - **pendigits**: an axis-parallel tree of depth 14, squared hinge loss, L2, C falling from 10 to
@@ -314,20 +289,14 @@ A tree of at most {SMALL_TREE.leaves[-1]} leaves, fitted to the same rows: the p
 weighs, red to the right, blue to the left. The digits that a test tells apart can be seen in it.
 
 ![A sparse oblique tree on mnist](tao_tree.png)
-""",
-        encoding="utf-8",
-    )
-    return report
+"""
 
 
 STUDY = Study(
     "tao",
     "the table and the figure of TAO: optimized trees, and sparse ones on images",
-    KEY,
-    make_tasks,
-    run_task,
-    write_report,
+    make_experiment,
+    write,
     measured,
     draw_pictures,
-    system="tree",
 )

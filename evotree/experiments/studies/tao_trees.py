@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from evotree.engine.pareto import ParetoFront, select
 from evotree.estimators import ObliqueTreeClassifier
@@ -120,3 +120,33 @@ def fit_recipe(recipe: Recipe, X: np.ndarray, y: np.ndarray, seed: int) -> Class
         optimize(recipe.penalty, C, MAX_SWEEPS)
     model.tree_ = dataset.to_raw(individual.to_tree())
     return model
+
+
+class RecipeClassifier(ClassifierMixin, BaseEstimator):
+    """The tree of a recipe as an estimator.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        How the tree is made.
+    is_start : bool, default=False
+        Whether the initial tree is all.
+    random_state : int, default=0
+        Seed.
+    """
+
+    def __init__(self, recipe: Recipe, is_start: bool = False, random_state: int = 0) -> None:
+        self.recipe = recipe
+        self.is_start = is_start
+        self.random_state = random_state
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> RecipeClassifier:
+        """Make the tree."""
+        make = start_tree if self.is_start else fit_recipe
+        self.model_ = make(self.recipe, X, y, self.random_state)
+        self.classes_, self.tree_ = self.model_.classes_, self.model_.tree_
+        return self
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Predict the classes of rows."""
+        return self.model_.predict(X)

@@ -5,17 +5,14 @@ A variant overrides some of the defaults, whatever these are at the time.
 
 from __future__ import annotations
 
-import inspect
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from evotree.engine.hyperparameters import SIZE_PENALTIES
+from evotree.engine.config import ENSEMBLE, Regularization
+from evotree.engine.hyperparameters import CANDIDATES
 from evotree.estimators import EvoTreeClassifier
-from evotree.estimators.continuing import FREE
-from evotree.estimators.settings import SETTINGS, Setting
-from evotree.estimators.teachers import ENSEMBLE
+from evotree.experiments.experiment import checksum, describe
 from evotree.experiments.studies.benchmark import CHOSEN_ON
 from evotree.operators.refinement.policy import Refinement, as_refinement
 
@@ -29,9 +26,9 @@ SMALL = tuple(name for name in CHOSEN_ON if name not in ("dna", "satimage"))
 PARTS: Mapping[str, dict[str, Any]] = {
     "without refinement": {"refinement": None},
     "no evolution": {"max_generations": 0},
-    "greedy seeds": {"seeding": ("linear", "axis")},
-    "no teacher": {"teacher": None},
-    "no noise, no teacher": {"noise": 0.0, "teacher": None},
+    "greedy seeds": {"init": ("linear", "axis")},
+    "no teacher": {"regularization__teacher": None},
+    "no noise, no teacher": {"regularization__noise": 0.0, "regularization__teacher": None},
 }
 """Without a part of the default, by name."""
 
@@ -71,9 +68,10 @@ class Group:
 
 
 def default_parameters() -> dict[str, Any]:
-    """Return the parameters of `EvoTreeClassifier` and their defaults."""
-    signature = inspect.signature(EvoTreeClassifier).parameters
-    return {name: parameter.default for name, parameter in signature.items()}
+    """Return the parameters of `EvoTreeClassifier` and their defaults, by the names of searches."""
+    found = EvoTreeClassifier().get_params()
+    # A refinement is one value: none has no parameters.
+    return {name: one for name, one in found.items() if not name.startswith("refinement__")}
 
 
 def refinements() -> dict[str, dict[str, Any]]:
@@ -98,8 +96,8 @@ def refinements() -> dict[str, dict[str, Any]]:
     return found
 
 
-def setting_text(setting: Setting) -> str:
-    """Return the name of the variant that has a setting."""
+def setting_text(setting: Regularization) -> str:
+    """Return the name of the variant that has a regularization."""
     C = setting.C if isinstance(setting.C, tuple) else (setting.C,)
     between = " to ".join(f"{bound:g}" for bound in C)
     return f"C {between}, {setting.penalty}, noise {setting.noise:g}"
@@ -131,29 +129,34 @@ def make_groups() -> tuple[Group, ...]:
             "Regularization",
             "How the linear classifiers of the refinement are regularized, and with which noise: "
             "a setting that `auto` chooses from on rows held out, or one part of it fixed.",
-            {setting_text(setting): setting._asdict() for setting in SETTINGS}
-            | _each("C", (0.1, 1.0, 10.0), "C {}"),
+            {
+                setting_text(one): {
+                    f"regularization__{name}": value for name, value in one.get_params().items()
+                }
+                for one in CANDIDATES
+            }
+            | _each("regularization__C", (0.1, 1.0, 10.0), "C {}"),
         ),
         Group(
             "Fitness",
             "What the fitness is measured on, and what it charges for: noise on the rows, a "
             "teacher's predictions, a price of weights.",
-            _each("noise", (0.0, 0.05, 0.1, 0.2, 0.5), "noise {}")
-            | {"teacher": {"teacher": ENSEMBLE}}
-            | _each("weight_penalty", (0.001, 0.01), "weight penalty {}"),
+            _each("regularization__noise", (0.0, 0.05, 0.1, 0.2, 0.5), "noise {}")
+            | {"teacher": {"regularization__teacher": ENSEMBLE}}
+            | _each("regularization__weight_penalty", (0.001, 0.01), "weight penalty {}"),
         ),
         Group(
             "Diversity",
             "What keeps the population from becoming descendants of one tree: that no two are "
             "equal, not even that, also a limit to the share of a kind of first trees, or NSGA-II.",
-            {"duplicates": {"keep_duplicates": True}}
-            | _each("max_origin_share", (0.5, 0.3), "origins at most {}")
-            | {"NSGA-II": {"algorithm": "nsga2"}},
+            {"duplicates": {"variation__keep_duplicates": True}}
+            | _each("variation__max_origin_share", (0.5, 0.3), "origins at most {}")
+            | {"NSGA-II": {"variation__algorithm": "nsga2"}},
         ),
         Group(
             "Seeding",
             "What makes a part of the first population, and how much of it.",
-            {name: {"seeding": seeding} for name, seeding in SEEDINGS.items()},
+            {name: {"init": seeds} for name, seeds in SEEDINGS.items()},
         ),
         Group(
             "Size",
@@ -172,30 +175,25 @@ def all_variants() -> dict[str, dict[str, Any]]:
     return variants
 
 
-def settings_of(overrides: dict[str, Any]) -> str:
-    """Return a checksum of all parameters of a variant, equal where it would fit the same trees."""
-    parameters = default_parameters() | overrides
+def make_variant(overrides: Mapping[str, Any]) -> EvoTreeClassifier:
+    """Return the classifier of a variant; equal refinements are written in one way."""
+    parameters = default_parameters() | dict(overrides)
     refinement = as_refinement(parameters["refinement"])
     if refinement is not None:
-        named = {str(name): round(share, 9) for name, share in refinement.shares().items()}
-        parameters["refinement"] = replace(refinement, operators=named)
-    # The seed differs from fold to fold; the others change no tree.
-    for name in FREE & parameters.keys() - {"initial_trees", "max_generations", "patience"}:
-        if name != "time_limit":
-            del parameters[name]
-    if parameters["max_samples"] is None:
-        del parameters["max_samples"]
-    if parameters["n_islands"] == 1:
-        for name in ("n_islands", "migration_interval", "migration_size", "topology"):
-            del parameters[name]
-    described = sorted(parameters.items()), SETTINGS, SIZE_PENALTIES
-    return f"{zlib.crc32(repr(described).encode()):08x}"
+        refinement = replace(refinement, operators=refinement.shares())
+    made: EvoTreeClassifier = EvoTreeClassifier().set_params(
+        **parameters | {"refinement": refinement}
+    )
+    return made
 
 
 def same_as(variants: Mapping[str, dict[str, Any]]) -> dict[str, str]:
-    """Return the first variant of the same settings as each; only that one is run."""
+    """Return the first variant of the same parameters as each; only that one is run."""
     first: dict[str, str] = {}
-    return {name: first.setdefault(settings_of(one), name) for name, one in variants.items()}
+    return {
+        name: first.setdefault(checksum(describe(make_variant(overrides))), name)
+        for name, overrides in variants.items()
+    }
 
 
 def default_text() -> str:

@@ -1,9 +1,5 @@
 """The study of WODT: its tables of accuracies and of leaves, and its figures, run anew.
 
-``evotree experiment study wodt --data-home DIR --out docs/results --jobs 2`` runs what is
-missing and writes ``wodt.md`` with its pictures. Every run is appended to ``wodt_runs.csv`` as it
-finishes, so that a study that was stopped goes on where it was.
-
 References
 ----------
 Yang B.-B., Shen S.-Q., Gao W. (2019). Weighted oblique decision trees. Proceedings of the AAAI
@@ -13,25 +9,26 @@ Conference on Artificial Intelligence 33, 5621-5627.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from evotree.experiments.markdown import markdown_table
+from evotree.estimators import ObliqueTreeClassifier
+from evotree.experiments.experiment import Experiment
+from evotree.experiments.markdown import markdown_table, mean_and_std
 from evotree.experiments.pictures import save_picture
-from evotree.experiments.protocols import OFFICIAL, load_cached, mean_and_std, take_fold, try_method
+from evotree.experiments.pictures.comparison import plot_times
+from evotree.experiments.pictures.parameters import plot_accuracy_against_depth
+from evotree.experiments.protocols import OFFICIAL, Task
 from evotree.experiments.studies.agreement import load_published, name_as_published
-from evotree.experiments.studies.study import Study, count_done
-from evotree.plotting import plot_accuracy_against_depth, plot_times
+from evotree.experiments.studies.study import Results, Study, StudyProtocol
 
 SYSTEMS = ("WODT", "APDT", "CO2", "CO2r", "OC1", "OC1r", "CART-LC", "CART-LCr")
 N_FOLDS = 5
 FOLDS_SPLIT, OFFICIAL_SPLIT = "5 folds", "official"
 SETTINGS = {"pruning": None, "min_samples_split": 2, "scaling": "minmax"}
 TOLERATED_STDS = 2.0
-KEY = ("dataset", "system", "run", "fold", "max_depth")
-NO_LIMIT = 0
 DEPTHS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12)
 DEPTH_DATASETS = ("vehicle", "segment", "satimage", "pendigits")
 DEPTH_SYSTEMS = ("WODT", "APDT", "CO2", "OC1", "CART-LC")
@@ -105,17 +102,20 @@ NOTES: dict[tuple[str, str], str] = {
 """Explanations of accuracies below the published range, by data set and system."""
 
 
-class Task(NamedTuple):
-    """One fit: the columns `KEY`."""
-
-    dataset: str
-    system: str
-    run: int
-    fold: int
-    max_depth: int = NO_LIMIT
+def limited(system: str, max_depth: int) -> str:
+    """Return the name of the method whose trees are grown down to a depth and no further."""
+    return f"{system}, depth {max_depth}"
 
 
-def make_tasks() -> list[Task]:
+class WodtProtocol(StudyProtocol):
+    """Folds of some data sets, the official split of others."""
+
+    def random_state(self, task: Task) -> int:
+        """Return the random state with which the rows were made."""
+        return 1000 * task.seed + task.fold + 1
+
+
+def make_plan() -> list[Task]:
     """Return the fits of the study.
 
     First one of WODT on each data set, then the others of the tables by data sets, then those of
@@ -128,11 +128,11 @@ def make_tasks() -> list[Task]:
     order = list(PLAN)
 
     def urgency(task: Task) -> tuple[bool, int, int, int]:
-        first = task.system == "WODT" and task.run == 0 and task.fold <= 0
-        return not first, order.index(task.dataset), task.run, task.fold
+        first = task.method == "WODT" and task.seed == 0 and task.fold <= 0
+        return not first, order.index(task.dataset), task.seed, task.fold
 
     return sorted(tasks, key=urgency) + [
-        Task(dataset, system, 0, fold, max_depth)
+        Task(dataset, limited(system, max_depth), fold, 0)
         for dataset in DEPTH_DATASETS
         for fold in ((OFFICIAL,) if PLAN[dataset].split == OFFICIAL_SPLIT else range(N_FOLDS))
         for system in DEPTH_SYSTEMS
@@ -141,36 +141,32 @@ def make_tasks() -> list[Task]:
 
 
 def _place(plan: Plan, k: int) -> tuple[int, int]:
-    """Return the repetition and the fold of a cell's k-th fit."""
-    return (k, OFFICIAL) if plan.split == OFFICIAL_SPLIT else divmod(k, N_FOLDS)
+    """Return the fold and the repetition of a cell's k-th fit."""
+    return (OFFICIAL, k) if plan.split == OFFICIAL_SPLIT else divmod(k, N_FOLDS)[::-1]
 
 
-def run_task(task: Task, data_home: Path) -> dict[str, Any]:
-    """Do one fit.
-
-    Parameters
-    ----------
-    task : Task
-        The fit.
-    data_home : Path
-        Folder of the data sets.
-
-    Returns
-    -------
-    dict
-        The task and what `try_greedy` found.
-    """
-    data = load_cached(PLAN[task.dataset].file, data_home)
-    parts = take_fold(data, N_FOLDS, task.run, task.fold)
-    seed = 1000 * task.run + task.fold + 1
-    limit = {} if task.max_depth == NO_LIMIT else {"max_depth": task.max_depth}
-    return task._asdict() | try_method(task.system, parts, seed, **SETTINGS, **limit)
+def make_experiment() -> Experiment:
+    """Return the fits of the study."""
+    made = ObliqueTreeClassifier.from_preset
+    methods = {system: made(system, **SETTINGS) for system in SYSTEMS}
+    for system in DEPTH_SYSTEMS:
+        for depth in DEPTHS:
+            methods[limited(system, depth)] = made(system, **SETTINGS, max_depth=depth)
+    return Experiment(
+        "wodt",
+        list(PLAN),
+        methods,
+        WodtProtocol(N_FOLDS, files={name: plan.file for name, plan in PLAN.items()}),
+        metrics=("accuracy", "train_accuracy"),
+        plan=make_plan(),
+        warm_up=True,
+    )
 
 
 def measured(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the means of our runs, named as the published figures are."""
-    grown = runs[runs["max_depth"] == NO_LIMIT]
-    means = grown.groupby(["dataset", "system"])[["accuracy", "leaves"]].mean()
+    grown = runs[runs["method"].isin(SYSTEMS)]
+    means = grown.groupby(["dataset", "method"])[["accuracy", "leaves"]].mean()
     return name_as_published(means, {"accuracy": "2", "leaves": "3"})
 
 
@@ -185,7 +181,7 @@ def compare(runs: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     runs : DataFrame
-        Rows of `run_task`.
+        Rows of the fits.
 
     Returns
     -------
@@ -195,7 +191,7 @@ def compare(runs: pd.DataFrame) -> pd.DataFrame:
         ``published_accuracy``, ``published_std``, ``published_leaves`` and ``agrees``.
     """
     published = load_published("wodt").set_index(["metric", "dataset", "system"])
-    groups = dict(iter(runs.groupby(["dataset", "system"])))
+    groups = dict(iter(runs.groupby(["dataset", "method"])))
     rows = []
     for dataset in PLAN:
         for system in SYSTEMS:
@@ -238,21 +234,18 @@ def to_markdown(comparison: pd.DataFrame) -> str:
     return markdown_table(pd.DataFrame(rows))
 
 
-def write_report(out: Path) -> Path:
-    """Write ``wodt.md`` from the rows in the folder `out`; return its path."""
-    runs = pd.read_csv(out / "wodt_runs.csv")
-    grown = runs[runs["max_depth"] == NO_LIMIT]
+def write(results: Results) -> str:
+    """Return the report, and draw its pictures."""
+    grown = results.runs[results.runs["method"].isin(SYSTEMS)]
     comparison = compare(grown)
     by_system = dict(iter(comparison.groupby("system")))
     tables = "\n\n".join(
         f"### {name}\n\n{to_markdown(by_system[name])}" for name in SYSTEMS if name in by_system
     )
-    report = out / "wodt.md"
-    report.write_text(
-        f"""# WODT and its rivals, run anew
+    return f"""# WODT and its rivals, run anew
 
 Written by `evotree experiment study wodt --data-home DIR --out docs/results --jobs 2`, from
-the rows in `wodt_runs.csv`: {count_done(make_tasks(), KEY, runs)} fits. Published figures: tables
+the rows in `wodt_runs.csv`: {results.planned} fits. Published figures: tables
 2 and 3 of Yang, Shen and Gao (2019).
 
 Settings: the presets of `ObliqueTreeClassifier` with the systems' names; trees grown fully, without
@@ -279,17 +272,13 @@ rows show. Of protein only the validation part is at hand, so it has no row.
 
 {_left_out(grown)}
 
-{chr(10).join(draw_figures(runs, out))}
-""",
-        encoding="utf-8",
-    )
-    return report
+{chr(10).join(draw_figures(results.runs, results.out))}
+"""
 
 
 def draw_figures(runs: pd.DataFrame, out: Path) -> list[str]:
     """Draw what was run of the figures; return their sections in Markdown."""
-    runs = runs.rename(columns={"system": "method", "run": "seed"})
-    grown = runs[runs["max_depth"] == NO_LIMIT]
+    grown = runs[runs["method"].isin(SYSTEMS)]
     sections = []
     if not grown.empty:
         save_picture(plot_times(grown), out / "wodt_figure1.png")
@@ -299,16 +288,21 @@ Means over the fits of the tables, of one thread, on a logarithmic axis.
 
 ![Seconds a fit, by data set and system](wodt_figure1.png)
 """)
-    limited = runs[runs["max_depth"] != NO_LIMIT]
-    names = [name for name in DEPTH_DATASETS if name in set(limited["dataset"])]
+    cells = {limited(system, depth): (system, depth) for system in SYSTEMS for depth in DEPTHS}
+    shallow = runs[runs["method"].isin(cells)]
+    shallow = shallow.assign(
+        max_depth=shallow["method"].map(lambda name: cells[name][1]),
+        method=shallow["method"].map(lambda name: cells[name][0]),
+    )
+    names = [name for name in DEPTH_DATASETS if name in set(shallow["dataset"])]
     if names:
         n_rows = -(-len(names) // 2)
         _, axes = plt.subplots(
             n_rows, 2, figsize=(11, 4.8 * n_rows), squeeze=False, layout="constrained"
         )
         for name, ax in zip(names, axes.ravel(), strict=False):
-            of_set = limited[limited["dataset"] == name]
-            plot_accuracy_against_depth(of_set.assign(depth=of_set["max_depth"]), ax=ax)
+            of_set = shallow[shallow["dataset"] == name]
+            plot_accuracy_against_depth(of_set, ax)
             ax.set_title(name)
         for ax in axes.ravel()[len(names) :]:
             ax.remove()
@@ -360,7 +354,7 @@ def _summary(comparison: pd.DataFrame) -> str:
 def _left_out(runs: pd.DataFrame) -> str:
     published = load_published("wodt").query("metric == 'accuracy'")
     cells = dict.fromkeys(published[["dataset", "system"]].itertuples(index=False, name=None))
-    done = set(runs[["dataset", "system"]].itertuples(index=False, name=None))
+    done = set(runs[["dataset", "method"]].itertuples(index=False, name=None))
     reasons: dict[tuple[str, str], list[str]] = {}
     for dataset, system in cells:
         if (dataset, system) not in done:
@@ -376,9 +370,7 @@ def _left_out(runs: pd.DataFrame) -> str:
 STUDY = Study(
     "wodt",
     "the tables of WODT: accuracies and leaves of greedy oblique trees",
-    KEY,
-    make_tasks,
-    run_task,
-    write_report,
+    make_experiment,
+    write,
     measured,
 )

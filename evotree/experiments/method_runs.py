@@ -8,27 +8,9 @@ A column ``status``, if there is one, says ``done`` in the rows to be used.
 from __future__ import annotations
 
 import warnings
-from importlib import import_module
-from types import ModuleType
 
 import numpy as np
 import pandas as pd
-
-
-def load_extra(module: str, package: str) -> ModuleType:
-    """Return a module of the optional packages for studies.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If the package is not installed.
-    """
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"{package} is not installed; pip install 'evotree[studies]' installs it."
-        ) from error
 
 
 def done_runs(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:

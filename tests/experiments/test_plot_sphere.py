@@ -7,10 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.collections import PathCollection
 
+from evotree.experiments.pictures.sphere import (
+    SPACING,
+    mass_circle,
+    plot_sampling_on_sphere,
+    project,
+)
 from evotree.operators.splitters.cross_entropy import SamplingStep
 from evotree.operators.splitters.von_mises_fisher import sample
-from evotree.plotting import plot_sampling_on_sphere
-from evotree.plotting.sphere import SPACING, mass_circle, project
 from tests.strategies import seeds
 
 TARGET = np.array([0.6, 0.0, 0.8])

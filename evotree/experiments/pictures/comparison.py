@@ -1,12 +1,11 @@
 """Pictures of methods compared over data sets: ranks, scores against sizes, times.
 
-In: tables of runs, one row a fit, as `evotree.plotting.method_runs` describes them, or the ranks
+In: tables of runs, one row a fit, as `evotree.experiments.method_runs` describes them, or the ranks
 that `evotree.experiments.comparison` finds in them. Out: the Axes that were drawn on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
@@ -16,14 +15,14 @@ from matplotlib.axes import Axes
 from matplotlib.path import Path
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 from matplotlib.transforms import Bbox
+from scikit_posthocs import critical_difference_diagram
 
-from evotree.plotting.method_runs import (
+from evotree.experiments.method_runs import (
     complete_datasets,
     done_runs,
-    load_extra,
     mean_scores,
-    rank_methods,
 )
+from evotree.experiments.rank_tests import FriedmanTest
 from evotree.plotting.style import INK, PALETTE, axes_or_new, check_axes, legend_below, point_style
 
 MARKER_POINTS = 7.0
@@ -33,21 +32,15 @@ LABEL_ANGLES = (0, 45, -45, 180, 135, 225, 90, 270, 22, -22, 158, 202)
 
 
 def plot_critical_differences(
-    ranks: Any,
-    p_values: pd.DataFrame | None = None,
-    *,
-    level: float = 0.05,
-    ax: Axes | None = None,
+    test: FriedmanTest, *, level: float = 0.05, ax: Axes | None = None
 ) -> Axes:
     """Draw the mean ranks of methods; a bar joins those that cannot be told apart.
 
     Parameters
     ----------
-    ranks : FriedmanTest, or mapping or Series of floats
-        What `evotree.experiments.comparison.friedman` returned, or the mean rank of each method.
-        After Nemenyi's test the label of the axis tells the critical difference.
-    p_values : DataFrame of shape (n_methods, n_methods), optional
-        Adjusted p-value of each pair of methods, where `ranks` does not carry them.
+    test : FriedmanTest
+        What `evotree.experiments.comparison.friedman` returned. After Nemenyi's test the label of
+        the axis tells the critical difference.
     level : float in (0, 1), default=0.05
         Pairs with a p-value below it differ.
     ax : matplotlib Axes, optional
@@ -58,29 +51,17 @@ def plot_critical_differences(
     matplotlib Axes
         The axes.
 
-    Raises
-    ------
-    ModuleNotFoundError
-        If scikit-posthocs is not installed.
-    TypeError, ValueError
-        If there are no ranks of two methods or more, or no p-values of the same methods.
-
     References
     ----------
     Demšar J. (2006). Statistical comparisons of classifiers over multiple data sets. Journal of
     Machine Learning Research 7, 1-30.
     """
-    check_axes(ax)
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level={level!r}: allowed are shares between 0 and 1.")
-    means, pairs = _ranks_and_p_values(ranks, p_values)
-    is_nemenyi = getattr(ranks, "post_hoc", None) == "nemenyi"
-    distance = ranks.critical_difference(level) if is_nemenyi else None
-    draw = load_extra("scikit_posthocs", "scikit-posthocs").critical_difference_diagram
-
+    means = test.mean_ranks
+    pairs = test.adjusted.loc[means.index, means.index]
+    distance = test.critical_difference(level) if test.post_hoc == "nemenyi" else None
     n_rows = (len(means) + 1) // 2
     ax = axes_or_new(ax, (7.0, 1.3 + 0.3 * n_rows))
-    draw(
+    critical_difference_diagram(
         means,
         pairs,
         alpha=level,
@@ -99,37 +80,11 @@ def plot_critical_differences(
     return ax
 
 
-def _ranks_and_p_values(ranks: Any, p_values: Any) -> tuple[pd.Series, pd.DataFrame]:
-    means = getattr(ranks, "mean_ranks", ranks)
-    if not isinstance(means, Mapping | pd.Series):
-        raise TypeError(
-            f"ranks is a {type(ranks).__name__}: allowed are what friedman returned and a mapping "
-            "from methods to mean ranks."
-        )
-    means = pd.Series(means, dtype=np.float64)
-    pairs = getattr(ranks, "adjusted", None) if p_values is None else p_values
-    if len(means) < 2 or not np.isfinite(means).all():
-        raise ValueError("ranks must hold the mean ranks of two methods or more.")
-    if not isinstance(pairs, pd.DataFrame):
-        raise TypeError(
-            f"p_values is a {type(pairs).__name__}: mean ranks need a DataFrame of p-values."
-        )
-    for axis in (pairs.index, pairs.columns):
-        if set(axis) != set(means.index):
-            raise ValueError(
-                f"p_values is of {', '.join(map(str, axis))}; ranks is of "
-                f"{', '.join(map(str, means.index))}."
-            )
-    return means, pairs.loc[means.index, means.index]
-
-
 def plot_accuracy_against_size(
     runs: pd.DataFrame,
     size: str = "leaves",
     *,
     metric: str = "accuracy",
-    larger_is_better: bool = True,
-    by_rank: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw each method at its mean size and its mean score, over the data sets that all have.
@@ -142,10 +97,6 @@ def plot_accuracy_against_size(
         Column of positive numbers along the axis, which is logarithmic.
     metric : str, default="accuracy"
         Column of the scores.
-    larger_is_better : bool, default=True
-        Whether rank 1 belongs to the largest score.
-    by_rank : bool, default=False
-        Draw mean ranks, the best at the top, in place of mean scores.
     ax : matplotlib Axes, optional
         Where to draw; new ones by default. The labels fit the size that the axes have now.
 
@@ -166,8 +117,7 @@ def plot_accuracy_against_size(
     datasets, left_out = complete_datasets(runs)
     if not datasets:
         raise ValueError(f"runs has no data set with {size} and {metric} of all methods.")
-    scores = mean_scores(runs, metric).loc[datasets]
-    y = (rank_methods(scores, larger_is_better) if by_rank else scores).mean()
+    y = mean_scores(runs, metric).loc[datasets].mean()
     x = mean_scores(runs, size).loc[datasets].mean()
 
     ax = axes_or_new(ax, (6.5, 4.5))
@@ -175,11 +125,9 @@ def plot_accuracy_against_size(
     for i, method in enumerate(x.index):
         ax.plot(x[method], y[method], ms=MARKER_POINTS, **point_style(i))
     ax.margins(0.12)
-    if by_rank and not ax.yaxis_inverted():
-        ax.invert_yaxis()
     of = f"mean of {len(datasets)} of {len(datasets) + len(left_out)} data sets"
     ax.set_xlabel(f"{size} ({of})")
-    ax.set_ylabel(f"mean rank by {metric}" if by_rank else f"mean {metric}")
+    ax.set_ylabel(f"mean {metric}")
     ax.grid(alpha=0.25, linewidth=0.6)
     ax.set_axisbelow(True)
     # The layout must be settled before labels are told apart in it.

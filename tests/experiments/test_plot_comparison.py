@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.transforms import Bbox
 
-from evotree.experiments.comparison import friedman
-from evotree.plotting import comparison, style
-from evotree.plotting.comparison import (
+from evotree.experiments.comparison import FriedmanTest, friedman
+from evotree.experiments.pictures import comparison
+from evotree.experiments.pictures.comparison import (
     plot_accuracy_against_size,
     plot_critical_differences,
     plot_times,
 )
+from evotree.plotting import style
 
 DRAWERS = (plot_accuracy_against_size, plot_times)
 
@@ -57,15 +58,16 @@ def runs():
 
 
 def test_bars_join_what_does_not_differ():
-    pytest.importorskip("scikit_posthocs")
     ranks = pd.Series({"A": 1.0, "B": 1.5, "C": 3.5})
     p_values = pd.DataFrame(1.0, ranks.index, ranks.index)
     p_values.loc["C", ["A", "B"]] = p_values.loc[["A", "B"], "C"] = [0.01, 0.04]
     ax = plt.subplots()[1]
 
+    test = FriedmanTest(ranks, 1.0, 0.1, p_values.loc[["C", "A", "B"]], "holm", ["a"], [])
+
     def bars(**options):
         ax.clear()
-        assert plot_critical_differences(ranks, p_values, ax=ax, **options) is ax
+        assert plot_critical_differences(test, ax=ax, **options) is ax
         colour = comparison.PALETTE[0]
         drawn = (line for line in ax.get_lines() if line.get_color() == colour)
         return sorted(sorted(set(line.get_xdata())) for line in drawn)
@@ -75,12 +77,9 @@ def test_bars_join_what_does_not_differ():
     texts = [text.get_text() for text in ax.texts]
     assert texts == ["A (1.00)", "B (1.50)", "(3.50) C"]
     assert ax.get_xlabel() == "mean rank"
-    shuffled = p_values.loc[["C", "A", "B"], ["B", "C", "A"]]
-    assert len(plot_critical_differences(dict(ranks), shuffled).texts) == 3
 
 
 def test_nemenyi_tells_the_critical_difference(runs):
-    pytest.importorskip("scikit_posthocs")
     test = friedman(runs, "accuracy", post_hoc="nemenyi")
     ax = plot_critical_differences(test, level=0.1)
     assert f"critical difference {test.critical_difference(0.1):.2f}" in ax.get_xlabel()
@@ -88,26 +87,6 @@ def test_nemenyi_tells_the_critical_difference(runs):
     ax.figure.draw_without_rendering()
     holm = plot_critical_differences(friedman(runs, "accuracy"))
     assert holm.get_xlabel() == "mean rank"
-
-
-def test_what_holds_no_ranks_is_refused(monkeypatch):
-    ranks = pd.Series({"A": 1.0, "B": 2.0})
-    with pytest.raises(TypeError, match="ranks is a list"):
-        plot_critical_differences([1.0, 2.0])
-    with pytest.raises(TypeError, match="p_values is a NoneType"):
-        plot_critical_differences(ranks)
-    with pytest.raises(ValueError, match="p_values is of A, C; ranks is of A, B"):
-        plot_critical_differences(ranks, pd.DataFrame(1.0, ["A", "C"], ["A", "C"]))
-    with pytest.raises(ValueError, match="two methods or more"):
-        plot_critical_differences(ranks[:1], pd.DataFrame(1.0, ["A"], ["A"]))
-    with pytest.raises(ValueError, match="level=5"):
-        plot_critical_differences(ranks, level=5)
-    with pytest.raises(TypeError, match="ax is a str"):
-        plot_critical_differences(ranks, ax="here")
-    monkeypatch.setitem(__import__("sys").modules, "scikit_posthocs", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'evotree\[studies\]'"):
-        plot_critical_differences(ranks, pd.DataFrame(1.0, ranks.index, ranks.index))
-    assert not plt.get_fignums()
 
 
 # ---- scores against sizes ------------------------------------------------------------------------
@@ -131,18 +110,6 @@ def test_points_are_means_over_complete_data_sets(runs):
         np.testing.assert_allclose(point, kept.loc[method])
     assert ax.get_xscale() == "log" and "mean of 5 of 6 data sets" in ax.get_xlabel()
     assert [tuple(text.xy) for text in labels(ax)] == [tuple(point) for point in drawn.values()]
-
-
-def test_points_may_be_ranks():
-    scores = pd.DataFrame({"A": [0.9, 0.8, 0.7], "B": [0.8, 0.7, 0.9], "C": [0.1, 0.7, 0.2]})
-    size = np.repeat([4.0, 8.0, 16.0], 2)
-    runs = make_runs(scores, leaves=np.tile(size, 3))
-    for larger_is_better in (True, False):
-        ax = plot_accuracy_against_size(runs, by_rank=True, larger_is_better=larger_is_better)
-        expected = scores.rank(axis=1, ascending=not larger_is_better).mean()
-        assert [line.get_ydata()[0] for line in ax.get_lines()] == pytest.approx(list(expected))
-        assert ax.yaxis_inverted()
-    assert [line.get_xdata()[0] for line in ax.get_lines()] == [4.0, 8.0, 16.0]
 
 
 @settings(max_examples=8, deadline=None)
