@@ -92,7 +92,7 @@ def write_report(
         written.append(path)
         sections.append(f"{shown}[{path.stem.replace('_', ' ')}]({path.name})")
     report = folder / "report.md"
-    report.write_text("\n\n".join(sections) + "\n", encoding="utf-8")
+    report.write_text("\n\n".join(map(str.strip, sections)) + "\n", encoding="utf-8")
     return [report, *written]
 
 
@@ -111,7 +111,7 @@ def _what_was_run(runs: pd.DataFrame, definition: dict[str, Any]) -> list[str]:
         f"- Seeds: {seeds}.",
         *(f"- Versions: {_version_text(text)}." for text in versions),
         *([f"- Revision of the source: {', '.join(revisions)}."] if revisions else []),
-        *([f"- Run from {dates[0]} to {dates[-1]}."] if dates else []),
+        *([f"- Run {' to '.join(dict.fromkeys([dates[0], dates[-1]]))}."] if dates else []),
     ]
     head = [f"# {definition['name']}", f"{len(runs):,} fits: {counts}.", "## What was run"]
     return [*head, "\n".join(lines), *([markdown_table(facts)] if len(facts) else [])]

@@ -46,10 +46,10 @@ def read_rows(path: Path, columns: Sequence[str] = KEY) -> pd.DataFrame:
         column.
     """
     try:
-        with warnings.catch_warnings():
+        with path.open("rb") as file, warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             # Types are inferred from whole columns; the first column is never taken for row names.
-            rows = pd.read_csv(path, index_col=False, low_memory=False, dtype={"settings": str})
+            rows = pd.read_csv(file, index_col=False, low_memory=False, dtype={"settings": str})
         with path.open("rb") as file:
             file.seek(-1, os.SEEK_END)
             is_whole = file.read() == b"\n"

@@ -92,7 +92,9 @@ def test_the_quick_tree_is_the_least_that_there_is():
         assert run.best.fitness >= quick.fitness and quick.quality > 0.6
 
 
-@pytest.mark.parametrize("changed", [{}, {"time_limit": 1000.0}, {"init": None, "time_limit": 1e-9}])
+@pytest.mark.parametrize(
+    "changed", [{}, {"time_limit": 1000.0}, {"init": None, "time_limit": 1e-9}]
+)
 def test_no_warning_where_all_first_trees_are_made(changed):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)

@@ -17,6 +17,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree import EvoTreeClassifier
+from evotree.engine.config import Regularization
 from evotree.experiments.execution import run_experiment, seed_method
 from evotree.experiments.experiment import Experiment, learning_curve
 from evotree.experiments.protocols import OFFICIAL, Protocol, Task, stratified_folds
@@ -69,9 +70,8 @@ def home(tmp_path_factory):
 
 
 def experiment(**changed):
-    quick = EvoTreeClassifier(
-        max_generations=5, C=1.0, penalty="l2", noise=0.0, teacher=None, size_penalty=0.01
-    )
+    plain = Regularization(C=1.0, penalty="l2", noise=0.0, teacher=None)
+    quick = EvoTreeClassifier(max_generations=5, regularization=plain, size_penalty=0.01)
     methods = {"CART": TREE, "EvoTree": quick}
     given = {"name": "try", "datasets": ["iris", "wine"], "methods": methods}
     return Experiment(**given | {"protocol": Protocol(2)} | changed)

@@ -4,10 +4,14 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_iris
 
+from evotree.configuration import check_parameters
 from evotree.estimators import EvoTreeClassifier
 from evotree.experiments.studies import variant_groups, variants
 from evotree.experiments.studies.study import run_study, write_report
 from evotree.operators.refinement.policy import Refinement, as_refinement
+
+PLAIN = {"C": 1.0, "penalty": "l2", "noise": 0.0, "teacher": None}
+PLAIN = {f"regularization__{name}": value for name, value in PLAIN.items()}
 
 
 def set_default(monkeypatch, **changed):
@@ -30,7 +34,7 @@ def test_every_variant_is_a_classifier_that_can_be_made():
     names = [name for group in variants.make_groups() for name in group.variants]
     assert len(set(names)) == len(names)
     for overrides in variants.all_variants().values():
-        EvoTreeClassifier(**overrides)._validate_params()
+        check_parameters(EvoTreeClassifier().set_params(**overrides))
 
 
 def test_the_groups_hold_what_was_asked_for():
@@ -85,7 +89,7 @@ def test_wine_is_for_the_ablation_only():
 
 
 def test_a_twin_is_run_under_the_name_of_the_first(monkeypatch):
-    set_default(monkeypatch, noise=0.2)
+    set_default(monkeypatch, regularization__noise=0.2)
     names = [t.method for t in variants.make_experiment().tasks() if t.dataset == "iris"]
     assert "noise 0.2" not in names and names.count("default") == 5
 
@@ -118,13 +122,13 @@ def test_the_table_of_a_group():
 
 
 def test_the_report_is_written_from_the_rows_alone(monkeypatch, tmp_path):
-    set_default(monkeypatch, noise=0.0, refinement="tao")
+    set_default(monkeypatch, regularization__noise=0.0, refinement="tao")
     rows = [row(name, "default", k, 0.75) for name in variants.TEN for k in range(5)]
     pd.DataFrame(rows).to_csv(tmp_path / "variants_runs.csv", index=False)
     report = write_report(variants.STUDY, tmp_path).read_text(encoding="utf-8")
     n_planned = len(variants.make_experiment().tasks())
     assert f"50 of {n_planned:,} planned fits." in report
-    assert "`noise=0.0`" in report and "75.00" in report
+    assert "`regularization__noise=0.0`" in report and "75.00" in report
     assert "The same as *default*: noise 0.0" in report
     assert "The same as *without refinement*: no refinement, without tao." in report
 
@@ -134,7 +138,7 @@ def test_the_report_is_written_from_the_rows_alone(monkeypatch, tmp_path):
 
 def test_two_variants_on_one_data_set(tmp_path, monkeypatch):
     quick = {"max_generations": 5, "population_size": 8, "size_penalty": 0.005}
-    set_default(monkeypatch, **quick, noise=0.0, C=1.0, penalty="l2", teacher=None)
+    set_default(monkeypatch, **quick, **PLAIN)
     X, y = load_iris(return_X_y=True)
     pd.DataFrame(X).add_prefix("x").assign(target=y).to_csv(tmp_path / "iris.csv", index=False)
     some = {"datasets": ["iris"], "methods": ["default", "without refinement"]}

@@ -94,7 +94,9 @@ def make_experiment() -> Experiment:
     gea_odt = EvoTreeClassifier.from_preset
     methods = {GEA: gea_odt("gea_odt"), OC1: ObliqueTreeClassifier.from_preset(OC1)}
     methods |= {
-        name: gea_odt("gea_odt", dipolar_probability=share, max_generations=1000, patience=None)
+        name: gea_odt("gea_odt", max_generations=1000, patience=None).set_params(
+            variation__dipolar_probability=share
+        )
         for name, share in DIPOLAR.items()
     }
     methods |= {

@@ -257,7 +257,7 @@ tree, on one thread. mnist and pendigits have their official parts, letter a str
 
 ## Settings
 
-The paper chooses C for each data set; here a recipe is chosen (`evotree/experiments/tao.py`), by
+The paper chooses C for each data set; here a recipe is chosen (`RECIPES` of the study's module), by
 rows held out of the training rows; of letter, those of the first draw.
 
 - **pendigits**: an axis-parallel tree of depth 14, squared hinge loss, L2, C falling from 10 to

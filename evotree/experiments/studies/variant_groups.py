@@ -68,8 +68,10 @@ class Group:
 
 
 def default_parameters() -> dict[str, Any]:
-    """Return the parameters of `EvoTreeClassifier`, those of its configurations too."""
-    return EvoTreeClassifier().get_params(deep=True)
+    """Return the parameters of `EvoTreeClassifier` and their defaults, by the names of searches."""
+    found = EvoTreeClassifier().get_params()
+    # A refinement is one value: none has no parameters.
+    return {name: one for name, one in found.items() if not name.startswith("refinement__")}
 
 
 def refinements() -> dict[str, dict[str, Any]]:
@@ -94,11 +96,11 @@ def refinements() -> dict[str, dict[str, Any]]:
     return found
 
 
-def candidate_text(candidate: Regularization) -> str:
+def setting_text(setting: Regularization) -> str:
     """Return the name of the variant that has a regularization."""
-    C: Any = candidate.C if isinstance(candidate.C, tuple) else (candidate.C,)
+    C = setting.C if isinstance(setting.C, tuple) else (setting.C,)
     between = " to ".join(f"{bound:g}" for bound in C)
-    return f"C {between}, {candidate.penalty}, noise {candidate.noise:g}"
+    return f"C {between}, {setting.penalty}, noise {setting.noise:g}"
 
 
 def _each(parameter: str, values: Sequence[Any], text: str = "{}") -> dict[str, dict[str, Any]]:
@@ -126,8 +128,13 @@ def make_groups() -> tuple[Group, ...]:
         Group(
             "Regularization",
             "How the linear classifiers of the refinement are regularized, and with which noise: "
-            "a candidate that `auto` chooses from on held-out rows, or one part of it fixed.",
-            {candidate_text(one): {"regularization": one} for one in CANDIDATES}
+            "a setting that `auto` chooses from on rows held out, or one part of it fixed.",
+            {
+                setting_text(one): {
+                    f"regularization__{name}": value for name, value in one.get_params().items()
+                }
+                for one in CANDIDATES
+            }
             | _each("regularization__C", (0.1, 1.0, 10.0), "C {}"),
         ),
         Group(
@@ -149,7 +156,7 @@ def make_groups() -> tuple[Group, ...]:
         Group(
             "Seeding",
             "What makes a part of the first population, and how much of it.",
-            {name: {"init": seeding} for name, seeding in SEEDINGS.items()},
+            {name: {"init": seeds} for name, seeds in SEEDINGS.items()},
         ),
         Group(
             "Size",
@@ -170,11 +177,14 @@ def all_variants() -> dict[str, dict[str, Any]]:
 
 def make_variant(overrides: Mapping[str, Any]) -> EvoTreeClassifier:
     """Return the classifier of a variant; equal refinements are written in one way."""
-    model = EvoTreeClassifier().set_params(**overrides)
-    refinement = as_refinement(model.refinement)
+    parameters = default_parameters() | dict(overrides)
+    refinement = as_refinement(parameters["refinement"])
     if refinement is not None:
         refinement = replace(refinement, operators=refinement.shares())
-    return model.set_params(refinement=refinement)
+    made: EvoTreeClassifier = EvoTreeClassifier().set_params(
+        **parameters | {"refinement": refinement}
+    )
+    return made
 
 
 def same_as(variants: Mapping[str, dict[str, Any]]) -> dict[str, str]:
