@@ -1,29 +1,45 @@
-"""The README's Python runs as it stands."""
+"""The Python of the README and of the guide runs as it stands."""
 
 import re
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import pytest
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
+README, GUIDE = ROOT / "README.md", ROOT / "docs" / "guide.md"
 
 
-def test_python_blocks_run_one_after_the_other(capsys):
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+def run_blocks(path):
+    """Run the blocks of a page one after the other, as a reader does; return their names."""
+    blocks = re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
     assert len(blocks) >= 3
     names = {}
     for block in blocks:
-        exec(block, names)  # the blocks build on each other, as a reader's session does
+        exec(block, names)
+    return names
+
+
+def test_the_readme_runs(capsys):
+    names = run_blocks(README)
     printed = capsys.readouterr().out
-    assert "petal" in printed and "class" in printed
+    assert "petal" in printed and "setosa" not in printed
     assert names["run"].generation == 300
     assert names["tree"].n_features == 4
-    assert len(names["table"]) == names["model"].n_generations_ + 1
-    assert len(plt.get_fignums()) == 7
+    assert names["shifted"].generation == 5
+    assert len(plt.get_fignums()) == 2
     plt.close("all")
 
 
-def test_links_lead_somewhere():
-    targets = re.findall(r"\]\((?!https?:)([^)#]+)\)", README.read_text(encoding="utf-8"))
-    assert targets
-    assert [target for target in targets if not (README.parent / target).exists()] == []
+def test_the_guide_runs():
+    names = run_blocks(GUIDE)
+    assert len(names["table"]) == names["model"].n_generations_ + 1
+    assert names["islands"].n_generations_ == 30
+    assert set(names["runs"].method) == {"CART", "TAO"}
+    plt.close("all")
+
+
+@pytest.mark.parametrize("page", [README, GUIDE, ROOT / "docs" / "design.md"])
+def test_links_lead_somewhere(page):
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text(encoding="utf-8"))
+    assert [target for target in targets if not (page.parent / target).exists()] == []

@@ -573,7 +573,7 @@ def read_plan(told: Mapping[str, Any], config: SearchConfig, path: PathLike) -> 
         plan = Plan(int(told["seed"]), chosen)
         stage = range(2**31).index(told["stage"])
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} was not written by a search: {error!r}.") from error
+        raise ValueError(f"{path} was not written by a search: {repr(error)[:200]}.") from error
     for name, value in compared(config).items():
         if before.get(name) != value:
             raise ValueError(
