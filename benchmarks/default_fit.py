@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.greedy import first_fold
 from benchmarks.measure import Cell, Table
-from evotree import EvoTreeClassifier
+from evotree import EvoTreeClassifier, Regularization
 
 NAMES = ("vehicle", "sonar", "digits", "segment", "satimage")
 BEFORE = {"vehicle": 29.3, "sonar": 34.5, "digits": 57.0, "segment": 19.6}
@@ -35,6 +35,8 @@ NOTES = (
     "when settings were compared by evolutions of greedily grown seeds.",
 )
 
+QUICK = Regularization(C=1.0, penalty="l2", teacher=None)
+
 
 def profile_fit(X: Any, y: Any, **parameters: Any) -> dict[str, Cell]:
     """Return what a fit takes, as a whole, by stages and by kinds of work."""
@@ -56,7 +58,7 @@ def profile_fit(X: Any, y: Any, **parameters: Any) -> dict[str, Cell]:
     row: dict[str, Cell] = {
         "leaves": model.tree_.n_leaves,
         "seconds": seconds,
-        "settings": stage("tuning.py", "choose_settings"),
+        "settings": stage("hyperparameters.py", "choose"),
         "seeds": stage("toolbox.py", "init_population"),
         "evolution": stage("evolution.py", "evolve"),
     }
@@ -74,7 +76,7 @@ def run(quick: bool = False, data_home: Path | None = None) -> Table:
         if quick:
             X, y = X[:200], y[:200]
         row: dict[str, Cell] = {"data": name, "rows x features": f"{len(X):,} x {X.shape[1]}"}
-        row |= profile_fit(X, y, **({"C": 1.0, "penalty": "l2", "teacher": None} if quick else {}))
+        row |= profile_fit(X, y, **({"regularization": QUICK} if quick else {}))
         row["before"] = None if quick else BEFORE.get(name)
         rows.append(row)
     return Table("fit", "where the seconds of a default fit go", rows, NOTES)

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.inputs import make_rows
 from benchmarks.measure import Cell, Table, by_turns, stopwatch
-from evotree import EvoTreeClassifier
+from evotree import EvoTreeClassifier, Islands, Regularization
 
 N_ISLANDS = 4
 SIZES = {1_000: 40, 10_000: 20}  # rows and generations
@@ -33,14 +33,13 @@ class Fits:
         self, X: np.ndarray, y: np.ndarray, generations: int, executor: Executor | None
     ) -> None:
         self.X, self.y = X, y
-        given = {"size_penalty": 0.001, "C": 1.0, "penalty": "l2", "noise": 0.0, "teacher": None}
         self.estimator = EvoTreeClassifier(
-            **given,
-            seeding=None,
+            size_penalty=0.001,
+            regularization=Regularization(C=1.0, penalty="l2", noise=0.0, teacher=None),
+            init=None,
             patience=None,
             max_generations=generations,
-            n_islands=N_ISLANDS,
-            executor=executor,
+            islands=Islands(N_ISLANDS, executor=executor),
             n_jobs=1,
             random_state=0,
         )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.inputs import make_rows
 from benchmarks.measure import Cell, Table
-from evotree import EvoTreeClassifier
+from evotree import EvoTreeClassifier, Regularization
 from evotree.experiments.measures import PeakMemory
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -46,9 +46,13 @@ def bound(n_rows: int, n_features: int, population_size: int, n_kept: int) -> fl
 
 def measure(n_rows: int, n_features: int, population_size: int) -> dict[str, float]:
     """Fit once in this process; return the memory that it took and the size of the front."""
-    given = {"size_penalty": 0.0003, "C": 1.0, "penalty": "l2", "noise": 0.0, "teacher": None}
     estimator = EvoTreeClassifier(
-        **given, population_size=population_size, seeding=None, refinement=None, random_state=0
+        size_penalty=0.0003,
+        regularization=Regularization(C=1.0, penalty="l2", noise=0.0, teacher=None),
+        population_size=population_size,
+        init=None,
+        refinement=None,
+        random_state=0,
     )
     X, y = make_rows(n_rows, n_features, 4)
     estimator.set_params(max_generations=2).fit(X[:1000], y[:1000])  # compiles

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.inputs import make_rows
 from benchmarks.measure import Cell, Table, by_turns
-from evotree import EvoTreeClassifier
+from evotree import EvoTreeClassifier, Regularization
 
 SIZES = {1_000: 150, 10_000: 40, 100_000: 10, 400_000: 4}  # rows and generations
 QUICK_SIZES = {500: 3, 10_000: 2}
@@ -27,10 +27,9 @@ class Fits:
 
     def __init__(self, X: np.ndarray, y: np.ndarray, generations: int, n_jobs: int) -> None:
         self.X, self.y = X, y
-        given = {"C": 1.0, "penalty": "l2", "noise": 0.0, "teacher": None}
         self.estimator = EvoTreeClassifier(
-            **given,
-            seeding=None,
+            regularization=Regularization(C=1.0, penalty="l2", noise=0.0, teacher=None),
+            init=None,
             refinement=None,
             max_generations=generations,
             size_penalty=1e-4,

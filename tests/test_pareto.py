@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from deap import tools
+from deap import base, tools
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_diabetes
@@ -239,3 +239,51 @@ def test_table(front, split):
     np.testing.assert_allclose(table["held_out_quality"], accuracies(front, split[1]))
     assert (table["held_out_se"] >= 0.0).all()
     assert len(ParetoFront().to_frame()) == 0
+
+
+class ThreeObjectives(base.Fitness):
+    """Quality and mean |weight| up or down, number of nodes down."""
+
+    weights = (1.0, -1.0, -1.0)
+
+
+@given(any_populations, operator_sequences, seeds)
+def test_objectives_of_ones_own_are_followed(drawn, names, seed):
+    """The front is the first front of all that was seen, in these objectives."""
+    dataset, population = drawn
+    met, front = [one.clone() for one in population], ParetoFront()
+    for name, stream in zip(names, make_streams(seed, 0, len(names)), strict=True):
+        met += apply_operator(name, met[-1].clone(), met[0].clone(), dataset, stream)
+    for one in met:
+        size = float(len(one))
+        one.fitness = ThreeObjectives((one.quality, size, float(np.abs(one.weights).sum())))
+    for one in met:
+        front.update([one])
+    (first,) = tools.sortNondominated(met, len(met), first_front_only=True)
+    assert {one.fitness.values for one in front} == {one.fitness.values for one in first}
+    assert all(any(one == other for other in first) for one in front)
+    assert list(front.to_frame()["objective_1"]) == [float(len(one)) for one in front]
+
+
+def test_the_run_follows_objectives_of_ones_own(split):
+    toolbox = make_toolbox(split[0], size_penalty=0.001, random_state=0)
+    make, seen = toolbox.individual, []
+
+    def individual(stream):
+        one = make(stream)
+        one.fitness = ThreeObjectives()
+        return one
+
+    def evaluate(one):
+        return one.quality, float(len(one)), float(np.count_nonzero(one.weights))
+
+    toolbox.register("individual", individual)
+    toolbox.register("evaluate", evaluate)
+    look = [lambda run: seen.extend(one.clone() for one in run.population)]
+    run = evolve(toolbox.population(n=12), toolbox, max_generations=6, callbacks=look)
+    (first,) = tools.sortNondominated(seen, len(seen), first_front_only=True)
+    expected = {one.fitness.values for one in first}
+    assert {one.fitness.values for one in run.pareto_front} == expected
+    assert len(expected) > 1 and {type(one.fitness) for one in run.pareto_front} == {
+        ThreeObjectives
+    }

@@ -167,7 +167,9 @@ def test_an_interrupt_while_first_trees_are_made_leaves_the_rest_out(monkeypatch
     kept = interrupted(brief(init={"tao": 1.0}))
     assert kept.n_generations_ == 0 and len(calls) == 2
     shares = kept.history_.chapters["origin"][0]
-    assert [shares[name] for name in ("tao", "dipole", "axis")] == pytest.approx([2 / 12, 9 / 12, 1 / 12])
+    assert [shares[name] for name in ("tao", "dipole", "axis")] == pytest.approx(
+        [2 / 12, 9 / 12, 1 / 12]
+    )
 
 
 @KINDS_OF_RUNS
