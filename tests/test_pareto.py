@@ -16,7 +16,7 @@ from evotree.engine.pareto import ParetoFront, check_rule, held_out_quality, sel
 from evotree.fitness.objectives import FitnessQualitySize
 from evotree.operators.pruning.penalized import prune
 from evotree.rng import make_streams
-from tests.strategies import any_populations, apply_operator, operator_sequences, seeds
+from tests.strategies import any_populations, apply_operator, seeds, tasks
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +49,9 @@ def naive_front(individuals):
     return front
 
 
-@given(any_populations, operator_sequences, seeds)
-def test_front_is_that_of_all_trees_ever_met(drawn, names, seed):
-    dataset, population = drawn
+@given(tasks(max_size=5), seeds)
+def test_front_is_that_of_all_trees_ever_met(drawn, seed):
+    dataset, population, names = drawn
     met = list(population)
     front = ParetoFront()
     front.update(population)
@@ -247,10 +247,10 @@ class ThreeObjectives(base.Fitness):
     weights = (1.0, -1.0, -1.0)
 
 
-@given(any_populations, operator_sequences, seeds)
-def test_objectives_of_ones_own_are_followed(drawn, names, seed):
+@given(tasks(max_size=5), seeds)
+def test_objectives_of_ones_own_are_followed(drawn, seed):
     """The front is the first front of all that was seen, in these objectives."""
-    dataset, population = drawn
+    dataset, population, names = drawn
     met, front = [one.clone() for one in population], ParetoFront()
     for name, stream in zip(names, make_streams(seed, 0, len(names)), strict=True):
         met += apply_operator(name, met[-1].clone(), met[0].clone(), dataset, stream)

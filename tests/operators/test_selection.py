@@ -19,7 +19,7 @@ from evotree.operators.variation.selection import (
 )
 from evotree.rng import make_streams
 from tests.reference import naive
-from tests.strategies import any_populations, apply_operator, operator_sequences, seeds
+from tests.strategies import apply_operator, seeds, tasks
 
 fitness_values = st.lists(st.floats(-5, 1).map(lambda v: round(v, 6)), min_size=2, max_size=30)
 
@@ -66,9 +66,9 @@ def test_selection_prefers_the_fit_and_shuffles():
     assert len(set(first)) > 10
 
 
-@given(any_populations, operator_sequences, seeds)
-def test_distinct_tells_the_first_of_each_tree(drawn, names, seed):
-    dataset, population = drawn
+@given(tasks(max_size=5), seeds)
+def test_distinct_tells_the_first_of_each_tree(drawn, seed):
+    dataset, population, names = drawn
     population = [*population, population[0].clone(), population[-1]]
     for name, stream in zip(names, make_streams(seed, 0, len(names)), strict=True):
         population += apply_operator(name, *population[:2], dataset, stream)
@@ -93,9 +93,9 @@ def test_distinct_looks_at_all_arrays():
     assert distinct([]) == []
 
 
-@given(any_populations, operator_sequences, seeds)
-def test_parents_take_the_places_of_duplicates(drawn, names, seed):
-    dataset, parents = drawn
+@given(tasks(max_size=5), seeds)
+def test_parents_take_the_places_of_duplicates(drawn, seed):
+    dataset, parents, names = drawn
     offspring = [parent.clone() for parent in parents]
     for i, (name, stream) in enumerate(zip(names, make_streams(seed, 0, len(names)), strict=True)):
         children = apply_operator(name, offspring[i % len(offspring)], parents[0], dataset, stream)
