@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHES_KEPT = 4
@@ -63,8 +63,9 @@ os.environ["MPLBACKEND"] = "Agg"
 os.environ["EVOTREE_NO_WARMUP"] = "1"
 
 # The first call of a kernel compiles it, which no deadline for one example could allow for.
-settings.register_profile("default", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)
+_slow = [HealthCheck.too_slow]
+settings.register_profile("default", deadline=None, suppress_health_check=_slow)
+settings.register_profile("ci", deadline=None, derandomize=True, suppress_health_check=_slow)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 

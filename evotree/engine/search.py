@@ -440,7 +440,9 @@ class _Search:
         quick = grow_on_sample(sample, rows, Axis(), stream, **sizes)
         prune(quick, rows, plan.chosen.size_penalty)
         quick.origin, quick.fitness = "axis", type(first[-1].fitness)()
-        first[-1] = quick
+        # In the place of a random tree: those that were handed in stay.
+        places = [at for at, one in enumerate(first) if one.origin == DIPOLE]
+        first[places[-1]] = quick
         return first
 
     def hurries(self) -> bool:
