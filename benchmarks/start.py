@@ -9,6 +9,7 @@ import sys
 import tempfile
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from benchmarks.measure import Cell, Table, by_turns
 
@@ -51,8 +52,8 @@ NOTES = (
 )
 
 
-def in_new_process(code: str, cache: Path | None = None) -> float:
-    """Run code that prints its seconds."""
+def in_new_process(code: str, cache: Path | None = None) -> Any:
+    """Run code that prints its seconds, or other figures as JSON, and return them."""
     environment = dict(os.environ)
     if cache is not None:
         environment["NUMBA_CACHE_DIR"] = str(cache)
@@ -64,7 +65,7 @@ def in_new_process(code: str, cache: Path | None = None) -> float:
         text=True,
         check=True,
     )
-    return float(json.loads(done.stdout))
+    return json.loads(done.stdout)
 
 
 def n_files(folder: Path) -> int:
