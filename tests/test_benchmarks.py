@@ -120,12 +120,13 @@ def test_large_data_are_measured() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the peak is that of the process")
-@pytest.mark.parametrize("size", [(100_000, 8, 8), (100_000, 8, 48)])
-def test_a_fit_keeps_its_bound_of_memory(size: tuple[int, int, int]) -> None:
-    """What a fit takes is below the bound that the README states, and not by far."""
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(200_000, 8, 8, 1), (200_000, 8, 48, 2)])
+def test_a_fit_keeps_its_bound_of_memory(size: tuple[int, int, int, int]) -> None:
+    """What a fit takes is below the bound that the guide states, and not by far."""
     found = memory.in_new_process(*size)
     most = memory.bound(*size, int(found["front"]))
-    assert 0.4 * most < found["megabytes"] < most
+    assert 0.3 * most < found["megabytes"] < most
 
 
 def test_splitters_are_measured() -> None:
