@@ -15,7 +15,8 @@ from sklearn.tree import DecisionTreeClassifier
 from benchmarks.inputs import make_rows
 from benchmarks.measure import Table, by_turns, stopwatch
 from evotree import ObliqueTreeClassifier
-from evotree.experiments.datasets import OFFICIAL_TRAIN_ROWS, load, make_preprocessor
+from evotree.experiments.datasets import OFFICIAL_TRAIN_ROWS, load
+from evotree.tables.columns import encode, fit_columns
 
 # Accuracy, leaves and processor seconds a fold of the OC1 authors' C program, 5-fold, with pruning.
 OC1_PROGRAM = {
@@ -78,7 +79,7 @@ def first_fold(name: str, data_home: Path | None) -> tuple[Any, Any, Any, Any]:
     else:
         assert data_home is not None
         data = load(name, data_home)
-        X, y = make_preprocessor(data.X).fit_transform(data.X), data.y
+        X, y = encode(fit_columns(data.X), data.X), data.y
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     train, test = next(iter(folds.split(X, y)))
     return X[train], X[test], y[train], y[test]

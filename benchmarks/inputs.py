@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from evotree.dataset import Dataset
-from evotree.experiments.datasets import load, make_preprocessor
+from evotree.experiments.datasets import load
+from evotree.tables.columns import encode, fit_columns
 
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -84,4 +85,4 @@ def real_dataset(name: str, data_home: Path | None) -> Dataset:
     """Return the training part, four fifths by stratified draw, of a data set in a folder."""
     data = load(name, data_home)
     X, _, y, _ = train_test_split(data.X, data.y, train_size=0.8, stratify=data.y, random_state=0)
-    return Dataset.from_arrays(make_preprocessor(X).fit_transform(X), y)
+    return Dataset.from_arrays(encode(fit_columns(X), X), y)

@@ -285,9 +285,15 @@ def test_the_default_teacher_is_weighted_where_metadata_are_routed(classificatio
     X, y = load_iris(return_X_y=True) if classification else load_diabetes(return_X_y=True)
     X, y = X[::3], y[::3]
     weight = weights_for(y) + 0.5
-    teacher = teachers.EnsembleTeacher(3 if classification else 0)
+    teacher = teachers.make_teacher(classification)
+    seeds = {name: 0 for name in teacher.get_params() if name.endswith("random_state")}
+    teacher.set_params(**seeds)
     expected = clone(teacher).fit(X, y, sample_weight=weight)
     with config_context(enable_metadata_routing=True):
         routed = clone(teacher).fit(X, y, sample_weight=weight)
+    plain = clone(teacher).fit(X, y)
     np.testing.assert_array_equal(routed.predict(X), expected.predict(X))
-    assert routed.trees_ == expected.trees_ != clone(teacher).fit(X, y).trees_
+    trees = [
+        [bag.tree_ for bag in one.estimators_[1].estimators_] for one in (routed, expected, plain)
+    ]
+    assert trees[0] == trees[1] != trees[2]

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evotree._jit import read_only
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
 from evotree.fitness.line_search import choose_threshold
 from evotree.fitness.node import Node, score_hyperplane
@@ -206,7 +207,9 @@ def test_when_oc1_is_axis_parallel():
 
 def test_constant_features_have_no_weight():
     node = make_node(np.random.default_rng(5), "twoing", 80, 4)
-    node.X[:, 1] = 0.7
+    X = node.X.copy()
+    X[:, 1] = 0.7
+    node = node._replace(X=read_only(X))
     for splitter in SPLITTERS.values():
         split = splitter(node, stream_of(1))
         assert split.weights[1] == 0.0 and (split.weights != 0.0).sum() > 1
