@@ -182,7 +182,7 @@ def test_splits_are_valid_on_hostile_data(node, seed, normalization, refine_thre
 
 @pytest.mark.parametrize("criterion", ["gini", "twoing", "entropy"])
 def test_separable_classes_are_parted(criterion):
-    """Nearly always: the search samples, and one row may lie within its last step."""
+    """Nearly always: the search samples, and some rows may lie within its last step."""
     n_parted = 0
     for seed in range(10):
         rng = np.random.default_rng(seed)
@@ -193,7 +193,8 @@ def test_separable_classes_are_parted(criterion):
         split = CrossEntropy()(node, stream_of(seed))
         goes_left = X @ split.weights <= split.threshold
         n_parted += len(np.unique(node.y[goes_left])) == len(np.unique(node.y[~goes_left])) == 1
-        assert min((goes_left == node.y).sum(), (goes_left != node.y).sum()) <= 2
+        n_wrong = min((goes_left == node.y).sum(), (goes_left != node.y).sum())
+        assert n_wrong < 0.05 * len(X)
     assert n_parted >= 8
 
 
