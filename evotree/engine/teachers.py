@@ -24,7 +24,7 @@ from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.tao import tao_sweeps
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.linear import Linear
-from evotree.rng import make_streams
+from evotree.rng import make_streams, seed_from
 
 _TREES, _BAGS = 150, 20
 _DEPTH, _MIN_ROWS, _SWEEPS, _TOLERANCE = 10, 3, 4, 0.005
@@ -63,11 +63,14 @@ def make_teacher(is_classification: bool) -> Any:
 class _BaggedTree(BaseEstimator):
     """One of the bagged trees: grown by axis-parallel splits, and optimized as a whole."""
 
+    def __init__(self, random_state: int | None = None) -> None:
+        self.random_state = random_state
+
     def fit(self, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None) -> Self:
         task = "classification" if is_classifier(self) else "regression"
         dataset = Dataset.from_arrays(X, y, sample_weight, task=task)
         criterion = "entropy" if dataset.n_classes else "squared_error"
-        stream = make_streams(0, 0, 1)[0]  # for operators that draw; these do not
+        stream = make_streams(seed_from(self.random_state), 0, 1)[0]
         sizes = {"max_depth": _DEPTH, "min_samples_split": _MIN_ROWS}
         tree = grow(dataset, Axis(), criterion, stream=stream, **sizes)
         prune(tree, dataset, 0.0)
