@@ -141,6 +141,7 @@ def test_demo_draws_what_it_found(run: Run) -> None:
         assert imread(Path("pictures", name)).std() > 0.0
 
 
+@pytest.mark.slow
 def test_demo_in_more_dimensions_draws_the_tree(run: Run) -> None:
     assert run("demo", "--problem", "LS10", "--out", "pictures", *QUICK)[0] == 0
     assert {path.name for path in Path("pictures").iterdir()} == {"learning-curve.png", "tree.png"}

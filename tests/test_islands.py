@@ -70,6 +70,7 @@ def test_processes_make_the_same_run(iris, alone):
         assert_same(alone, run(iris, executor=executor))
 
 
+@pytest.mark.slow
 def test_a_cluster_makes_the_same_run(iris, alone):
     distributed = pytest.importorskip("distributed")
     with (

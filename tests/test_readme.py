@@ -31,6 +31,7 @@ def test_the_readme_runs(capsys):
     plt.close("all")
 
 
+@pytest.mark.slow
 def test_the_guide_runs():
     names = run_blocks(GUIDE)
     assert len(names["table"]) == names["model"].n_generations_ + 1

@@ -118,6 +118,7 @@ def contents(folder: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
+@pytest.mark.slow
 def test_nothing_is_written_outside_the_paths_that_were_given(tmp_path: Path) -> None:
     names = ("work", "home", "data", "out", "matplotlib", "tmp" + 90 * "-")  # too long for sockets
     work, home, data, out, matplotlib, temporary = (tmp_path / name for name in names)

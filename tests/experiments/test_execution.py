@@ -99,6 +99,7 @@ def test_rows_are_the_same_for_any_workers(home, tmp_path):
     assert settings.str.len().eq(1).all() and settings["CART"] != settings["EvoTree"]
 
 
+@pytest.mark.slow
 def test_rows_are_the_same_on_a_cluster(home, tmp_path):
     """Of real processes, Dask's."""
     distributed = pytest.importorskip("distributed")
@@ -281,6 +282,7 @@ run_experiment(made, Path(sys.argv[1]), Path(sys.argv[2]), jobs=2)
 """
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_nothing_is_lost_and_nothing_done_twice(home, tmp_path):
     before = pd.DataFrame({"fold": [], "seed": [], "finished": []})
     root = Path(__file__).parents[2]

@@ -17,7 +17,7 @@ from evotree.experiments.experiment import Experiment, Protocol
 from evotree.experiments.logs import LOG_FILE, log_to_file
 
 LOG = logging.getLogger("evotree.experiments.tests")
-CONTEXTS = ["fork", "spawn", "forkserver"]
+CONTEXTS = ["fork", *(pytest.param(one, marks=pytest.mark.slow) for one in ("spawn", "forkserver"))]
 
 
 @pytest.fixture(autouse=True)

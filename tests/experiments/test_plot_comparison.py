@@ -135,6 +135,7 @@ def test_labels_hide_nothing(seed, n_methods, spread):
     plt.close(ax.figure)
 
 
+@pytest.mark.slow
 def test_more_labels_than_there_is_room_for_are_all_there():
     scores = pd.DataFrame([np.full(30, 0.5)], columns=[f"a long name {i}" for i in range(30)])
     ax = plt.subplots(figsize=(1.5, 1.5))[1]

@@ -157,6 +157,7 @@ t.Store(Path(sys.argv[1]), t.COLUMNS, t.DEFINITION)
 """
 
 
+@pytest.mark.slow
 def test_killed_at_any_statement_of_its_making_the_folder_stays_good(tmp_path):
     for n_statements in range(100):
         folder = tmp_path / str(n_statements)

@@ -345,6 +345,7 @@ def test_ranks_are_of_data_sets_with_the_same_folds_of_all_systems():
     assert set(ours["metric"]) == {"rank by accuracy", "rank by leaves"} and (ours.ours == 2).all()
 
 
+@pytest.mark.slow
 def test_the_study_of_cedt(tmp_path, monkeypatch):
     names = ("iris", "wine", "heart")
     monkeypatch.setattr(cedt, "DATASETS", names)

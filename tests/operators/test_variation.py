@@ -76,8 +76,6 @@ def test_parents_stay_untouched(drawn, seed):
     dataset, individuals, (name,) = drawn
     for individual in individuals[:2]:
         individual.fitness.values = (1.0,)
-        for array in individual.nodes():
-            array.flags.writeable = False
     before = [[array.copy() for array in ind.nodes()] for ind in individuals[:2]]
     apply_operator(name, *individuals[:2], dataset, make_streams(seed, 1, 1)[0])
     for individual, arrays in zip(individuals[:2], before, strict=True):
