@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,26 +31,22 @@ from evotree.engine.hyperparameters import Chosen, candidates, choose, resample,
 from evotree.engine.interrupt import interrupt_as_flag
 from evotree.engine.islands import Archipelago, evolve_islands, island_seeds
 from evotree.engine.parallel import island_executor, thread_map
-from evotree.engine.pareto import FittedFront, FrontTree, select
+from evotree.engine.pareto import FittedFront, FrontTree, ParetoFront, select
 from evotree.engine.progress import Progress
 from evotree.engine.sampling import GrowingSample, move
 from evotree.engine.toolbox import make_toolbox, split_init
 from evotree.engine.warmup import compiling_beside
 from evotree.files import PathLike, check_writable
 from evotree.individual import Individual
-from evotree.operators.initialization.growth import grow_on_sample
-from evotree.operators.initialization.resampling import bootstrap
-from evotree.operators.initialization.seeding import DIPOLE, TAO, slot_origins
+from evotree.operators.initialization.seeding import TAO
 from evotree.operators.pruning.penalized import prune
-from evotree.operators.splitters.axis import Axis
 from evotree.operators.structure.splice import make_individual
-from evotree.rng import as_generator, make_streams, seed_from
+from evotree.rng import make_streams, seed_from
 from evotree.tree import ObliqueTree
 
 _OWN_STREAMS = 2**62  # the number of a generation that no run reaches
 _SAMPLE_ENDS = {"max_generations", "patience", "time_limit"}  # a larger sample may follow
 _GENERATIONS_SHARE = 3  # a candidate evolves for a third of the generations
-_QUICK_ROWS, _QUICK_DEPTH = 16_384, 10  # of the greedy tree that is there at once
 
 _FREE = frozenset(
     {
@@ -144,24 +140,28 @@ class Result:
     def best(self) -> ObliqueTree:
         """Return the best tree, over raw features."""
         if configuration("variation", self.config.variation).algorithm == "nsga2":
-            chosen = self.plan.chosen
-            front = self.run.pareto_front
-            return self.tree(
-                select(
-                    front,
-                    "fitness",
-                    size_penalty=chosen.size_penalty,
-                    weight_penalty=chosen.regularization.weight_penalty,
-                )
-            )
+            regularization, size_penalty = self.plan.chosen
+            weight_penalty = regularization.weight_penalty
+            penalties: dict[str, Any] = {
+                "size_penalty": size_penalty,
+                "weight_penalty": weight_penalty,
+            }
+            return self.tree(select(self._pruned_front, "fitness", **penalties))
         return self.tree(self.run.best)
 
     def front(self) -> FittedFront:
         """Return the front and the prunings of its members, over raw features."""
-        front = self.run.pareto_front
-        front.add_prunings(self.rows)
-        members = [FrontTree.of(self.tree(one), one.quality, one.origin) for one in front]
+        members = [
+            FrontTree.of(self.tree(one), one.quality, one.origin) for one in self._pruned_front
+        ]
         return FittedFront(members, is_regression=self.dataset.n_classes == 0)
+
+    @cached_property
+    def _pruned_front(self) -> ParetoFront:
+        """The front and the prunings of its members; that of the run, which may go on, stays."""
+        front = deepcopy(self.run.pareto_front)
+        front.add_prunings(self.rows)
+        return front
 
     def continuation(self) -> Continuation:
         """Return what a later search needs to continue the run."""
@@ -209,7 +209,7 @@ def search(
     Warns
     -----
     RuntimeWarning
-        If `time_limit` ends before the first trees are made.
+        If `time_limit` ends before any of the first trees is ready.
     """
     config = SearchConfig() if config is None else config
     check_parameters(config)
@@ -228,7 +228,6 @@ class _Search:
         self.checkpoint = configuration("checkpoint", config.checkpoint)
         self.refinement = configuration("refinement", config.refinement)
         self.shares, _ = split_init(config.init)
-        self.begin = begin
         self.end = math.inf if config.time_limit is None else begin + config.time_limit
         self.progress = Progress(config.verbose)
         self.interrupted: Callable[[], bool] = bool
@@ -404,46 +403,12 @@ class _Search:
                     move(run, rows, toolbox)
                 return evolve(run, toolbox, **limits)
             begin, seconds = time.perf_counter(), limits.get("time_limit")
-            first = self.first_population(toolbox, rows, plan, seconds)
+            n = config.population_size
+            with self.progress.phase("making first trees", total=n, unit="tree"):
+                first = toolbox.population(n=n, seconds=seconds, hurry=self.hurries)
             if seconds is not None:
                 limits["time_limit"] = seconds - (time.perf_counter() - begin)
             return evolve(first, toolbox, **limits)
-
-    def first_population(
-        self, toolbox: base.Toolbox, rows: Dataset, plan: Plan, seconds: float | None
-    ) -> list[Individual]:
-        """Return the first population; where time was too short, it holds a quick greedy tree.
-
-        First trees take half of the time at most, so that some is left for the evolution.
-        """
-        n, config = self.config.population_size, self.config
-        half = None if seconds is None else 0.5 * seconds
-        with self.progress.phase("making first trees", total=n, unit="tree"):
-            first: list[Individual] = toolbox.population(n=n, seconds=half, hurry=self.hurries)
-        random = slot_origins(n, self.shares).count(DIPOLE)
-        n_missing = [one.origin for one in first].count(DIPOLE) - random
-        if n_missing <= 0:
-            return first
-        if n_missing == n - random and not self.interrupted():
-            warnings.warn(
-                f"time_limit={config.time_limit!r} ended before any of the first trees of "
-                f"init={config.init!r} was ready: the tree is the best of what was there.",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-        stream = make_streams(plan.seed, _OWN_STREAMS, 4)[3]
-        sample = bootstrap(rows, as_generator(stream), _QUICK_ROWS)
-        sizes: dict[str, Any] = {
-            "max_depth": _QUICK_DEPTH,
-            "min_samples_split": config.min_samples_split,
-        }
-        quick = grow_on_sample(sample, rows, Axis(), stream, **sizes)
-        prune(quick, rows, plan.chosen.size_penalty)
-        quick.origin, quick.fitness = "axis", type(first[-1].fitness)()
-        # In the place of a random tree: those that were handed in stay.
-        places = [at for at, one in enumerate(first) if one.origin == DIPOLE]
-        first[places[-1]] = quick
-        return first
 
     def hurries(self) -> bool:
         """Show that one more of the first trees is begun; return whether there was a Ctrl-C."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -21,6 +22,7 @@ from evotree.operators.initialization.seeding import (
     DIPOLE,
     INITIAL,
     init_from_tree,
+    init_quick,
     init_seed,
     seeding_shares,
     slot_origins,
@@ -88,8 +90,8 @@ def init_population(
     Parameters
     ----------
     toolbox : deap.base.Toolbox
-        Its ``individual(stream)``, ``seed(splitter=..., stream=...)``, ``map`` and
-        ``streams(generation, n)`` are used.
+        Its ``individual(stream)``, ``seed(splitter=..., stream=...)``, ``quick(stream)``, ``map``
+        and ``streams(generation, n)`` are used.
     n : int, at least 1
         Size of the population.
     shares : mapping of str to float
@@ -100,9 +102,10 @@ def init_population(
     fitness : type, optional
         Kind of their fitness, if they are not to keep the one they are made with.
     seconds : float, optional
-        After this many, seeds are finished as they are, and the rest is random.
+        After half of them, so that some are left to evolve, seeds are finished as they are, and the
+        rest is random but for one quick greedy tree.
     hurry : callable, optional
-        When it returns True, the rest is random.
+        When it returns True, the same happens at once.
 
     Returns
     -------
@@ -113,21 +116,24 @@ def init_population(
     ------
     ValueError
         If there are more initial individuals than the population has places.
+
+    Warns
+    -----
+    RuntimeWarning
+        If `seconds` are over before any of the seeds is ready.
     """
     if len(initial) > n:
         raise ValueError(f"init holds {len(initial)} trees: at most {n}, the population.")
-
-    end = math.inf if seconds is None else time.perf_counter() + seconds
+    end = math.inf if seconds is None else time.perf_counter() + 0.5 * seconds
 
     def make(origin: str, stream: np.ndarray) -> Individual:
-        origin = DIPOLE if hurry() or time.perf_counter() >= end else origin
-        if origin == DIPOLE:
+        is_late = hurry() or time.perf_counter() >= end
+        if origin == DIPOLE or is_late:
             individual = toolbox.individual(stream)
-        elif seconds is None:
-            individual = toolbox.seed(splitter=origin, stream=stream)
-        else:
-            left = end - time.perf_counter()
-            individual = toolbox.seed(splitter=origin, stream=stream, seconds=left)
+            individual.origin = DIPOLE
+            return individual
+        limit = {} if seconds is None else {"seconds": end - time.perf_counter()}
+        individual = toolbox.seed(splitter=origin, stream=stream, **limit)
         individual.origin = origin
         return individual
 
@@ -136,7 +142,18 @@ def init_population(
         member.origin = INITIAL
     origins = slot_origins(n - len(members), shares)
     streams = toolbox.streams(0, n)[len(members) :]
-    members += toolbox.map(make, origins, streams)
+    made = list(toolbox.map(make, origins, streams))
+    late = [at for at, origin in enumerate(origins) if made[at].origin != origin]
+    if late:
+        made[late[-1]] = toolbox.quick(streams[late[-1]])
+        if len(late) == n - len(members) - origins.count(DIPOLE) and not hurry():
+            warnings.warn(
+                f"time_limit ended before any of the first trees of init={sorted(shares)} was "
+                "ready: the tree is the best of random ones and of a quick greedy one.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+    members += made
     if fitness is not None:
         for member in members:
             member.fitness = fitness()
@@ -160,12 +177,12 @@ def make_toolbox(
     arguments are DEAP's: ``clone(individual)``, ``mate(a, b) -> (a, b)``,
     ``mutate(individual) -> (individual,)``, ``select(population, k) -> list``,
     ``evaluate(individual) -> tuple`` and ``map``. Besides these there are ``individual(stream)``,
-    ``seed(splitter=..., stream=...)``, ``population(n)`` and ``streams(generation, n)``; with
-    NSGA-II, or where duplicates are not kept, ``replace(parents, offspring) -> list``; and with a
-    refinement ``refine(individual) -> (individual,)`` and
-    ``choose(offspring, generation, spent) -> list``, the offspring to be refined. An operator draws
-    random numbers from the stream of its first individual, ``individual.stream``
-    (`evotree.rng.as_generator` makes a NumPy generator of it).
+    ``seed(splitter=..., stream=...)``, ``quick(stream)``, ``population(n)`` and
+    ``streams(generation, n)``; with NSGA-II, or where duplicates are not kept,
+    ``replace(parents, offspring) -> list``; and with a refinement
+    ``refine(individual) -> (individual,)`` and ``choose(offspring, generation, spent) -> list``,
+    the offspring to be refined. An operator draws random numbers from the stream of its first
+    individual, ``individual.stream`` (`evotree.rng.as_generator` makes a NumPy generator of it).
 
     Parameters
     ----------
@@ -216,6 +233,7 @@ def make_toolbox(
         penalty=linear.penalty,
         min_rows=min_samples_split,
     )
+    toolbox.register("quick", init_quick, dataset, size_penalty, min_rows=min_samples_split)
     toolbox.register(
         "population",
         init_population,

@@ -71,13 +71,22 @@ def test_what_a_search_is_told_is_checked():
 def test_a_limit_that_is_over_at_once_leaves_a_quick_tree_and_a_warning(init, algorithm):
     X, y = load_wine(return_X_y=True)
     model = brief(time_limit=1e-9, init=init, variation__algorithm=algorithm)
-    with pytest.warns(RuntimeWarning, match="time_limit=1e-09 ended before any of the first"):
+    with pytest.warns(RuntimeWarning, match="time_limit ended before any of the first"):
         model.fit(X, y)
     assert model.stop_reason_ == "time_limit" and model.n_generations_ == 0
     shares = model.history_.chapters["origin"][0]
     assert shares["axis"] > 0.0 and shares["dipole"] > 0.5
     assert max(m.quality for m in model.pareto_front_) > 0.8
     assert model.score(X, y) > 0.8
+
+
+def test_islands_get_a_quick_tree_each_and_a_warning():
+    dataset = Dataset.from_arrays(*load_wine(return_X_y=True))
+    config = SearchConfig(**BRIEF | {"time_limit": 1e-9, "islands": 3})
+    with pytest.warns(RuntimeWarning, match="time_limit ended before any of the first"):
+        result = search(dataset, config)
+    origins = [[one.origin for one in island.population] for island in result.run.islands]
+    assert [island.count("axis") for island in origins] == [1, 1, 1]
 
 
 def test_the_quick_tree_is_the_least_that_there_is():
