@@ -19,7 +19,7 @@ from evotree.operators.initialization.resampling import blur, teach
 from evotree.operators.initialization.tao_seeds import init_tao
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.policy import Refinement
-from evotree.operators.refinement.tao import leaf_predictions
+from evotree.operators.structure.reduced import leaf_predictions
 from evotree.operators.variation.selection import distinct
 from evotree.rng import as_generator, make_streams
 

@@ -18,16 +18,16 @@ from evotree._jit import kernel
 from evotree.fitness.margin import centre_margin
 from evotree.fitness.partition import project_rows
 from evotree.operators.pruning.penalized import prune
-from evotree.operators.refinement.tao import (
-    leaf_predictions,
-    reduced_problem,
-    replace_tests,
-    solve,
-    tao_sweep,
-)
+from evotree.operators.refinement.tao import solve, tao_sweep
 from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.linear_fit import LOSSES
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter
+from evotree.operators.splitters.sparse import Sparse
+from evotree.operators.structure.reduced import (
+    leaf_predictions,
+    reduced_problem,
+    replace_tests,
+)
 from evotree.rng import below, uniform
 
 if TYPE_CHECKING:
@@ -95,6 +95,13 @@ def draw_linear(C: tuple[float, float], penalty: str, stream: Any) -> Linear:
     C_drawn = low * (high / low) ** uniform(stream)
     loss = LOSSES[below(stream, len(LOSSES))]
     return Linear(loss, penalty, C=C_drawn, max_iter=_NEWTON_STEPS, tol=_TOLERANCE)
+
+
+def draw_sparse(C: tuple[float, float], stream: Any, **parameters: Any) -> Sparse:
+    """Return a sparse splitter: its loss is drawn, its C log-uniformly between two bounds."""
+    low, high = C
+    C_drawn = low * (high / low) ** uniform(stream)
+    return Sparse(loss=LOSSES[below(stream, len(LOSSES))], C=C_drawn, **parameters)
 
 
 @dataclass(frozen=True)
