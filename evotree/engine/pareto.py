@@ -24,9 +24,9 @@ from evotree.operators.pruning.held_out import (
     choose_tree,
     critical_alphas,
     node_losses,
-    sequence_sums,
 )
 from evotree.operators.pruning.penalized import (
+    kept_nodes,
     node_risk,
     prune_marked,
     split_prices,
@@ -67,7 +67,7 @@ class ParetoFront(tools.ParetoFront):
     complex ones are better. Members are then clones with a fitness of these two values, by rising
     complexity. There are at most `MAX_MEMBERS`: of more, the one is dropped whose quality is least
     above that of the member before it, for what it adds to the complexity. The first and the last
-    always stay. What is kept depends on the order in which trees are met alone.
+    always stay. What is kept depends on nothing but the order in which trees are met.
 
     A fitness of several values of another kind is followed as it is, by DEAP's own rules.
     """
@@ -169,15 +169,14 @@ class ParetoFront(tools.ParetoFront):
                 continue
             size, risk = member.subtree_size, node_risk(member.counts, dataset.n_classes)
             prices = split_prices(member, 2.0, 1.0)  # what a split adds: a leaf and its terms
-            until = np.append(0.0, np.cumsum(prices))
-            below = until[np.arange(len(size)) + size] - until[:-1]
+            whole = 1.0 if dataset.n_classes else risk[0] or 1.0
             collapse_at = weakest_links(risk, size, prices)
-            alphas = critical_alphas(collapse_at, size)
-            sums = sequence_sums(np.column_stack([risk, below]), collapse_at, size, alphas)
-            qualities = 1.0 - sums[:, 0] / (1.0 if dataset.n_classes else risk[0] or 1.0)
-            complexities = 1.0 + below[0] - sums[:, 1]
-            for alpha, quality, complexity in zip(alphas, qualities, complexities, strict=True):
-                if self._lets_in(quality - _ROUNDING, complexity):  # few are: rows are costly
+            for alpha in critical_alphas(collapse_at, size):
+                kept, kept_size = kept_nodes(size, collapse_at <= alpha)
+                quality = 1.0 - risk[kept[kept_size == 1]].sum() / whole
+                complexity = 1.0 + prices[kept[kept_size > 1]].sum()
+                # Most prunings are no better than a member, and to make one takes all rows.
+                if self._lets_in(quality - _ROUNDING, complexity):
                     self.update(prune_marked(member.clone(), dataset, collapse_at <= alpha))
 
     def to_frame(self, held_out: Dataset | None = None) -> pd.DataFrame:
