@@ -62,6 +62,13 @@ def populations(draw, size=3, task="classification"):
     return dataset, [init_dipolar(dataset, penalty, stream) for stream in streams]
 
 
+def with_random_zeros(individual, dataset, seed):
+    """Return an individual of the same shape, or less, half of whose weights are 0."""
+    rng = np.random.default_rng(seed)
+    weights = np.where(rng.random(individual.weights.shape) < 0.5, 0.0, individual.weights)
+    return make_individual(dataset, weights, individual.thresholds, individual.subtree_size)
+
+
 any_populations = st.sampled_from(("classification", "regression")).flatmap(
     lambda task: populations(task=task)
 )

@@ -144,12 +144,12 @@ def test_lighter_rows_prove_less():
 
 
 @given(any_populations, st.sampled_from((0.0, 0.01, 0.1)), st.sampled_from((0.0, 0.02)))
-def test_the_best_prunings_are_the_fittest(drawn, charge, weight_penalty):
+def test_the_best_prunings_are_the_fittest(drawn, charge, term_penalty):
     dataset, individuals = drawn
-    evaluate = PenalizedAccuracy(charge, weight_penalty)
+    evaluate = PenalizedAccuracy(charge, term_penalty)
     before = [one.nodes() for one in individuals]
-    found = best_prunings([*individuals, *individuals], dataset, charge, weight_penalty, n_best=2)
-    pruned = [prune(one.clone(), dataset, charge)[0] for one in individuals]
+    found = best_prunings([*individuals, *individuals], dataset, charge, term_penalty, n_best=2)
+    pruned = [prune(one.clone(), dataset, charge, term_penalty)[0] for one in individuals]
     assert len(found) == min(2, sum(distinct(pruned)))
     assert evaluate(found[0]) == max(map(evaluate, pruned))
     assert all(one in pruned for one in found) and all(distinct(found))

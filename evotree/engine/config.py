@@ -21,7 +21,7 @@ from evotree.operators.refinement.policy import Refinement, as_refinement
 from evotree.operators.splitters.linear_fit import PENALTIES
 
 ALGORITHMS = ("penalized", "nsga2")
-"""Names of the ways to weigh quality against size."""
+"""Names of the ways to weigh quality against size and complexity."""
 
 ENSEMBLE = "ensemble"
 """Name of the default teacher."""
@@ -60,8 +60,8 @@ class Variation(Configuration):
         Whether equal trees may stand in one generation, as in the paper. Otherwise parents replace
         them.
     algorithm : {"penalized", "nsga2"}, default="penalized"
-        Whether the fitness penalizes nodes, or NSGA-II evolves the whole front of quality against
-        size, from which the penalty then chooses.
+        Whether the fitness penalizes nodes and terms, or NSGA-II evolves the whole front of quality
+        against complexity, from which the penalties then choose.
     """
 
     mutation_probability: Annotated[float, _SHARE] = 0.1
@@ -95,9 +95,6 @@ class Regularization(Configuration):
         A model whose predictions, on the training rows and on rows drawn between them, the tree
         learns: ``"ensemble"`` is `evotree.engine.teachers.make_teacher`. A fitted model wrapped
         by `sklearn.frozen.FrozenEstimator` is used as it is.
-    weight_penalty : float, at least 0, default=0.0
-        Penalty in the fitness for a split on all features; a split on a share of them costs the
-        same share.
     """
 
     C: Annotated[float | tuple[float, float] | str, _ABOVE_0, _PAIR, StrOptions({AUTO})] = AUTO
@@ -106,7 +103,6 @@ class Regularization(Configuration):
     teacher: Annotated[Any, HasMethods(["fit", "predict"]), StrOptions({AUTO, ENSEMBLE}), None] = (
         AUTO
     )
-    weight_penalty: Annotated[float, _FROM_0] = 0.0
 
     def given(self) -> dict[str, Any]:
         """Return the parameters that cross-validation does not choose, by name."""
@@ -170,6 +166,7 @@ class SearchConfig:
     """
 
     size_penalty: Annotated[float | str, _FROM_0, StrOptions({AUTO})] = AUTO
+    term_penalty: Annotated[float, _FROM_0] = 0.0
     population_size: Annotated[int, _WHOLE_FROM_2] = 64
     max_generations: Annotated[int, _WHOLE_FROM_0] = 50
     patience: Annotated[int | None, _WHOLE_FROM_1, None] = 20

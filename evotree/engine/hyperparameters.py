@@ -59,10 +59,13 @@ class Chosen(NamedTuple):
         Without ``"auto"``.
     size_penalty : float
         Penalty for a node.
+    term_penalty : float
+        Penalty for each term after a split's first.
     """
 
     regularization: Regularization
     size_penalty: float
+    term_penalty: float
 
 
 def candidates(config: SearchConfig, n_rows: int) -> list[Regularization]:
@@ -166,6 +169,7 @@ def choose(
     n_rows = dataset.X.shape[0]
     n_folds = min(_FOLDS, max(1, round(_HELD_OUT_ROWS * _FOLDS / n_rows)))
     found, penalties = candidates(config, n_rows), size_penalties(config)
+    term_penalty = float(config.term_penalty)
     folds, resampling = streams
     half = each = None
     if config.time_limit is not None:
@@ -179,10 +183,10 @@ def choose(
         if evolve_trees is None:
             trees = _optimized_trees(resampled, candidate, penalties, config, seed, each)
         else:
-            trees = evolve_trees(resampled, Chosen(candidate, penalties[-1]), each)
+            told = Chosen(candidate, penalties[-1], term_penalty)
+            trees = evolve_trees(resampled, told, each)
         step()
-        weight_penalty = candidate.weight_penalty
-        return [best_prunings(trees, resampled, one, weight_penalty) for one in penalties]
+        return [best_prunings(trees, resampled, one, term_penalty) for one in penalties]
 
     chosen, size_penalty = cross_validate(
         dataset,
@@ -195,7 +199,7 @@ def choose(
         standard_errors=_STANDARD_ERRORS,
         time_limit=half,
     )
-    return Chosen(chosen, size_penalty)
+    return Chosen(chosen, size_penalty, term_penalty)
 
 
 def _optimized_trees(
@@ -220,6 +224,7 @@ def _optimized_trees(
         limits: dict[str, Any] = {
             "min_rows": min_rows,
             "seconds": None if seconds is None else left,
+            "term_penalty": config.term_penalty,
         }
         return init_tao(dataset, penalty, stream, C, candidate.penalty, **limits)
 
@@ -269,10 +274,10 @@ def best_prunings(
     individuals: Iterable[Individual],
     dataset: Dataset,
     size_penalty: float,
-    weight_penalty: float = 0.0,
+    term_penalty: float = 0.0,
     n_best: int = 3,
 ) -> list[Individual]:
-    """Return the fittest trees at a penalty that they were not made for, each pruned by it.
+    """Return the fittest trees at penalties that they were not made for, each pruned by these.
 
     Parameters
     ----------
@@ -282,8 +287,8 @@ def best_prunings(
         The rows that they were made on.
     size_penalty : float, at least 0
         Penalty for one node.
-    weight_penalty : float, at least 0, default=0.0
-        Penalty for a split on all features (`PenalizedAccuracy`).
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first.
     n_best : int, at least 1, default=3
         How many to return, if there are as many different ones.
 
@@ -292,9 +297,10 @@ def best_prunings(
     list of Individual
         The fittest first, the first of equals.
     """
-    pruned = [prune(one.clone(), dataset, size_penalty)[0] for one in individuals]
+    penalties = size_penalty, term_penalty
+    pruned = [prune(one.clone(), dataset, *penalties)[0] for one in individuals]
     different = [one for one, is_first in zip(pruned, distinct(pruned), strict=True) if is_first]
-    different.sort(key=PenalizedAccuracy(size_penalty, weight_penalty), reverse=True)
+    different.sort(key=PenalizedAccuracy(*penalties), reverse=True)
     return different[:n_best]
 
 

@@ -31,12 +31,13 @@ from evotree.engine.hyperparameters import Chosen, candidates, choose, resample,
 from evotree.engine.interrupt import interrupt_as_flag
 from evotree.engine.islands import Archipelago, evolve_islands, island_seeds
 from evotree.engine.parallel import island_executor, thread_map
-from evotree.engine.pareto import FittedFront, FrontTree, ParetoFront, select
+from evotree.engine.pareto import FittedFront, FrontTree, ParetoFront
 from evotree.engine.progress import Progress
 from evotree.engine.sampling import GrowingSample, move
 from evotree.engine.toolbox import make_toolbox, split_init
 from evotree.engine.warmup import compiling_beside
 from evotree.files import PathLike, check_writable
+from evotree.fitness.objectives import PenalizedAccuracy
 from evotree.individual import Individual
 from evotree.operators.initialization.seeding import TAO
 from evotree.operators.pruning.penalized import prune
@@ -73,7 +74,7 @@ class Plan(NamedTuple):
     seed : int
         Seed of the run.
     chosen : Chosen
-        The regularization and the penalty for a node, given or chosen.
+        The regularization and the penalties for nodes and terms, given or chosen.
     """
 
     seed: int
@@ -140,13 +141,9 @@ class Result:
     def best(self) -> ObliqueTree:
         """Return the best tree, over raw features."""
         if configuration("variation", self.config.variation).algorithm == "nsga2":
-            regularization, size_penalty = self.plan.chosen
-            weight_penalty = regularization.weight_penalty
-            penalties: dict[str, Any] = {
-                "size_penalty": size_penalty,
-                "weight_penalty": weight_penalty,
-            }
-            return self.tree(select(self._pruned_front, "fitness", **penalties))
+            _, size_penalty, term_penalty = self.plan.chosen
+            fitness = PenalizedAccuracy(size_penalty, term_penalty)
+            return self.tree(max(self._pruned_front, key=fitness))
         return self.tree(self.run.best)
 
     def front(self) -> FittedFront:
@@ -270,7 +267,8 @@ class _Search:
                 )
             except KeyboardInterrupt:
                 first = candidates(self.config, rows.X.shape[0])[0]
-                chosen = Chosen(first, size_penalties(self.config)[0])
+                penalty = size_penalties(self.config)[0]
+                chosen = Chosen(first, penalty, float(self.config.term_penalty))
         return Plan(seed, chosen), 0, None
 
     def step(self) -> None:
@@ -431,7 +429,7 @@ class _Search:
         return make_toolbox(
             rows,
             size_penalty=plan.chosen.size_penalty,
-            weight_penalty=regularization.weight_penalty,
+            term_penalty=plan.chosen.term_penalty,
             min_samples_split=self.config.min_samples_split,
             init=self.config.init if begins else None,
             refinement=refinement,
@@ -501,6 +499,7 @@ def describe(config: SearchConfig, plan: Plan, stage: int) -> dict[str, Any]:
         "seed": plan.seed,
         "regularization": regularization,
         "size_penalty": plan.chosen.size_penalty,
+        "term_penalty": plan.chosen.term_penalty,
         "stage": stage,
     }
 
@@ -536,7 +535,8 @@ def read_plan(told: Mapping[str, Any], config: SearchConfig, path: PathLike) -> 
             given["C"] = tuple(float(bound) for bound in given["C"])
         if given["teacher"] == _GIVEN:
             given["teacher"] = configuration("regularization", config.regularization).teacher
-        chosen = Chosen(Regularization(**given), float(told["size_penalty"]))
+        penalties = float(told["size_penalty"]), float(told["term_penalty"])
+        chosen = Chosen(Regularization(**given), *penalties)
         plan = Plan(int(told["seed"]), chosen)
         stage = range(2**31).index(told["stage"])
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:

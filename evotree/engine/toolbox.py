@@ -15,7 +15,11 @@ from sklearn.tree import BaseDecisionTree
 
 from evotree.dataset import Dataset
 from evotree.engine.config import Variation
-from evotree.fitness.objectives import FitnessQualitySize, PenalizedAccuracy, QualityAndSize
+from evotree.fitness.objectives import (
+    FitnessQualityComplexity,
+    PenalizedAccuracy,
+    QualityAndComplexity,
+)
 from evotree.individual import Individual
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.initialization.seeding import (
@@ -164,7 +168,7 @@ def make_toolbox(
     dataset: Dataset,
     *,
     size_penalty: float = 0.005,
-    weight_penalty: float = 0.0,
+    term_penalty: float = 0.0,
     min_samples_split: int = 5,
     init: Any = None,
     refinement: None | str | Iterable[str] | Mapping[Any, float] | Refinement = None,
@@ -190,9 +194,9 @@ def make_toolbox(
         Training rows.
     size_penalty : float, at least 0, default=0.005
         Penalty for a node in the fitness, the papers' alpha.
-    weight_penalty : float, at least 0, default=0.0
-        Penalty for a split on all features (`PenalizedAccuracy`). Where size is an objective of its
-        own, the split counts as so many nodes as `size_penalty` penalizes equally.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first (`PenalizedAccuracy`). NSGA-II prunes by both
+        penalties, and weighs quality against complexity.
     min_samples_split : int, at least 2, default=5
         A leaf with fewer distinct rows is not split.
     init : str, mapping of str to float, tree, iterable of these or None, default=None
@@ -213,8 +217,7 @@ def make_toolbox(
     Raises
     ------
     ValueError
-        If `init`, `refinement` or `random_state` is not as described, or nodes cost nothing that
-        splits are to be counted in.
+        If `init`, `refinement` or `random_state` is not as described.
     """
     variation = Variation() if variation is None else variation
     is_nsga2 = variation.algorithm == "nsga2"
@@ -223,7 +226,8 @@ def make_toolbox(
     shares, trees = split_init(init)
     toolbox = base.Toolbox()
     toolbox.register("streams", make_streams, seed_from(random_state))
-    toolbox.register("individual", init_dipolar, dataset, size_penalty, min_rows=min_samples_split)
+    grown = {"min_rows": min_samples_split, "term_penalty": term_penalty}
+    toolbox.register("individual", init_dipolar, dataset, size_penalty, **grown)
     toolbox.register(
         "seed",
         init_seed,
@@ -231,16 +235,16 @@ def make_toolbox(
         size_penalty,
         C=linear.bounds(),
         penalty=linear.penalty,
-        min_rows=min_samples_split,
+        **grown,
     )
-    toolbox.register("quick", init_quick, dataset, size_penalty, min_rows=min_samples_split)
+    toolbox.register("quick", init_quick, dataset, size_penalty, **grown)
     toolbox.register(
         "population",
         init_population,
         toolbox,
         shares=shares,
-        initial=[init_from_tree(dataset, size_penalty, tree) for tree in trees],
-        fitness=FitnessQualitySize if is_nsga2 else None,
+        initial=[init_from_tree(dataset, size_penalty, tree, term_penalty) for tree in trees],
+        fitness=FitnessQualityComplexity if is_nsga2 else None,
     )
     toolbox.register("clone", Individual.clone)
     toolbox.register(
@@ -258,7 +262,9 @@ def make_toolbox(
         min_rows=min_samples_split,
     )
     if is_nsga2:
-        register_nsga2(toolbox, size_penalty, weight_penalty)
+        toolbox.register("select", sel_crowded)
+        toolbox.register("replace", replace_nsga2)
+        toolbox.register("evaluate", QualityAndComplexity())
     else:
         toolbox.register(
             "select",
@@ -266,29 +272,21 @@ def make_toolbox(
             pressure=variation.selection_pressure,
             max_origin_share=variation.max_origin_share,
         )
-        toolbox.register("evaluate", PenalizedAccuracy(size_penalty, weight_penalty))
+        toolbox.register("evaluate", PenalizedAccuracy(size_penalty, term_penalty))
         if not variation.keep_duplicates:
             toolbox.register("replace", replace_duplicates)
     toolbox.register("map", map)
     if refinement is not None:
-        register_refinement(toolbox, dataset, refinement, size_penalty)
+        register_refinement(toolbox, dataset, refinement, size_penalty, term_penalty)
     return toolbox
 
 
-def register_nsga2(toolbox: base.Toolbox, size_penalty: float, weight_penalty: float) -> None:
-    """Make size an objective of its own; splits on many features add to it."""
-    if weight_penalty > 0.0 and size_penalty == 0.0:
-        raise ValueError(
-            f"weight_penalty={weight_penalty!r}: with algorithm='nsga2' and size_penalty=0.0 only "
-            "0.0 is allowed, since splits count in nodes."
-        )
-    toolbox.register("select", sel_crowded)
-    toolbox.register("replace", replace_nsga2)
-    toolbox.register("evaluate", QualityAndSize(weight_penalty / (size_penalty or 1.0)))
-
-
 def register_refinement(
-    toolbox: base.Toolbox, dataset: Dataset, refinement: Refinement, size_penalty: float
+    toolbox: base.Toolbox,
+    dataset: Dataset,
+    refinement: Refinement,
+    size_penalty: float,
+    term_penalty: float,
 ) -> None:
     """Let some of the offspring be refined."""
     toolbox.register("choose", choose_for_refinement, refinement=refinement)
@@ -297,7 +295,8 @@ def register_refinement(
         refine,
         toolbox=toolbox,
         dataset=dataset,
-        refiners=make_refiners(refinement, size_penalty),
+        refiners=make_refiners(refinement, size_penalty, term_penalty),
         size_penalty=size_penalty,
+        term_penalty=term_penalty,
         lamarckian=refinement.lamarckian,
     )

@@ -112,6 +112,7 @@ def init_seed(
     penalty: str = "l2",
     min_rows: int = 5,
     seconds: float | None = None,
+    term_penalty: float = 0.0,
 ) -> Individual:
     """Make one individual by another algorithm.
 
@@ -120,7 +121,7 @@ def init_seed(
     dataset : Dataset
         Training rows.
     size_penalty : float, at least 0
-        Charge for one node.
+        Penalty for one node.
     splitter : str or Splitter
         ``"tao"`` for `init_tao`; otherwise what finds the hyperplanes of a tree that is grown
         greedily (`init_greedy`).
@@ -134,16 +135,22 @@ def init_seed(
         Nodes with fewer rows are leaves.
     seconds : float, optional
         What growing and optimizing may take.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first.
 
     Returns
     -------
     Individual
         Its fitness is not yet evaluated.
     """
+    limits: dict[str, Any] = {
+        "min_rows": min_rows,
+        "seconds": seconds,
+        "term_penalty": term_penalty,
+    }
     if splitter == TAO:
-        limits: dict[str, Any] = {"min_rows": min_rows, "seconds": seconds}
         return init_tao(dataset, size_penalty, stream, C, penalty, **limits)
-    return init_greedy(dataset, size_penalty, splitter, stream, min_rows=min_rows, seconds=seconds)
+    return init_greedy(dataset, size_penalty, splitter, stream, **limits)
 
 
 def init_greedy(
@@ -156,11 +163,12 @@ def init_greedy(
     max_depth: int = MAX_DEPTH,
     min_rows: int = 5,
     seconds: float | None = None,
+    term_penalty: float = 0.0,
 ) -> Individual:
     """Make one individual by growing a tree greedily.
 
     The tree is grown on a bootstrap sample of the rows, to a depth that is uniform in
-    1, ..., `max_depth`, so that seeds differ; then its subtrees that do not pay for their nodes on
+    1, ..., `max_depth`, so that seeds differ; then its subtrees that do not pay for themselves on
     all rows become leaves.
 
     Parameters
@@ -168,7 +176,7 @@ def init_greedy(
     dataset : Dataset
         Training rows.
     size_penalty : float, at least 0
-        Charge for one node.
+        Penalty for one node.
     splitter : str or Splitter
         Finds the hyperplanes.
     stream : ndarray of shape (1,), uint64
@@ -183,6 +191,8 @@ def init_greedy(
         Nodes with fewer rows are leaves.
     seconds : float, optional
         When so many have passed, the nodes that are left are leaves.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first.
 
     Returns
     -------
@@ -200,11 +210,16 @@ def init_greedy(
         min_samples_split=min_rows,
         seconds=seconds,
     )
-    return prune(individual, dataset, size_penalty)[0]
+    return prune(individual, dataset, size_penalty, term_penalty)[0]
 
 
 def init_quick(
-    dataset: Dataset, size_penalty: float, stream: np.ndarray, *, min_rows: int = 5
+    dataset: Dataset,
+    size_penalty: float,
+    stream: np.ndarray,
+    *,
+    min_rows: int = 5,
+    term_penalty: float = 0.0,
 ) -> Individual:
     """Make one individual in no time: an axis-parallel tree, grown greedily on a sample and pruned.
 
@@ -218,6 +233,8 @@ def init_quick(
         Random state.
     min_rows : int, at least 2, default=5
         Nodes with fewer rows are leaves.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first.
 
     Returns
     -------
@@ -228,25 +245,29 @@ def init_quick(
     limits: dict[str, Any] = {"max_depth": MAX_DEPTH, "min_samples_split": min_rows}
     individual = grow_on_sample(sample, dataset, as_splitter(QUICK), stream, **limits)
     individual.origin = QUICK
-    return prune(individual, dataset, size_penalty)[0]
+    return prune(individual, dataset, size_penalty, term_penalty)[0]
 
 
-def init_from_tree(dataset: Dataset, size_penalty: float, tree: Any) -> Individual:
+def init_from_tree(
+    dataset: Dataset, size_penalty: float, tree: Any, term_penalty: float = 0.0
+) -> Individual:
     """Make one individual of a tree that was found elsewhere.
 
     The training rows reach the leaves that they reach in the tree given, also where that is one of
     scikit-learn's, which compares rows rounded to single precision. The leaves predict what the
-    training rows that reach them say; subtrees that do not pay for their nodes become leaves.
+    training rows that reach them say; subtrees that do not pay for themselves become leaves.
 
     Parameters
     ----------
     dataset : Dataset
         Training rows.
     size_penalty : float, at least 0
-        Charge for one node.
+        Penalty for one node.
     tree : ObliqueTree, or a fitted estimator with a ``tree_``
         Over raw features; the estimator is one of this package, or one of scikit-learn's decision
         trees. Where those send missing values is not kept: rows here have none.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first.
 
     Returns
     -------
@@ -267,7 +288,7 @@ def init_from_tree(dataset: Dataset, size_penalty: float, tree: Any) -> Individu
     raw = ObliqueTree(weights, thresholds, subtree_size, np.zeros((len(subtree_size), 1)))
     scaled = dataset.from_raw(raw)
     individual = make_individual(dataset, scaled.weights, scaled.thresholds, subtree_size)
-    return prune(individual, dataset, size_penalty)[0]
+    return prune(individual, dataset, size_penalty, term_penalty)[0]
 
 
 def raw_tree(tree: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

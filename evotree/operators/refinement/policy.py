@@ -143,7 +143,9 @@ def as_refinement(
     return Refinement(refinement)
 
 
-def make_refiners(refinement: Refinement, size_penalty: float) -> dict[str, tuple[float, Refiner]]:
+def make_refiners(
+    refinement: Refinement, size_penalty: float, term_penalty: float = 0.0
+) -> dict[str, tuple[float, Refiner]]:
     """Return share and refiner of each operator, by name.
 
     Parameters
@@ -151,7 +153,9 @@ def make_refiners(refinement: Refinement, size_penalty: float) -> dict[str, tupl
     refinement : Refinement
         Names the operators.
     size_penalty : float, at least 0
-        Charge for one node when pruning.
+        Penalty for one node when pruning.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first when pruning.
 
     Returns
     -------
@@ -168,10 +172,8 @@ def make_refiners(refinement: Refinement, size_penalty: float) -> dict[str, tupl
         while name in refiners:
             n_alike += 1
             name = f"{known}{n_alike}"
-        refiners[name] = (
-            share,
-            make_refiner(operator, size_penalty, refinement.bounds(), refinement.penalty),
-        )
+        linear = refinement.bounds(), refinement.penalty
+        refiners[name] = share, make_refiner(operator, size_penalty, *linear, term_penalty)
     return refiners
 
 
@@ -182,6 +184,7 @@ def refine(
     refiners: Mapping[str, tuple[float, Refiner]],
     size_penalty: float,
     lamarckian: bool = True,
+    term_penalty: float = 0.0,
 ) -> tuple[Individual]:
     """Refine an individual by one of several operators; it changes unless its fitness would fall.
 
@@ -197,9 +200,11 @@ def refine(
     refiners : mapping of str to tuple of float and callable
         Share and refiner, from `make_refiners`.
     size_penalty : float, at least 0
-        Subtrees that do not pay so much for a node are pruned after the refiner.
+        Penalty for one node: subtrees that do not pay for themselves are pruned after the refiner.
     lamarckian : bool, default=True
         Whether the tree changes, or its fitness alone.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first.
 
     Returns
     -------
@@ -214,7 +219,7 @@ def refine(
             break
     trial = individual.clone()
     refiner(trial, dataset)
-    prune(trial, dataset, size_penalty)
+    prune(trial, dataset, size_penalty, term_penalty)
     set_fitness(trial, toolbox.evaluate(trial))
     gain = trial.fitness.wvalues[0] - individual.fitness.wvalues[0]
     if trial.fitness >= individual.fitness:

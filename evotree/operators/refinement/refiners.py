@@ -178,19 +178,22 @@ def centre_margins(individual: Individual, dataset: Dataset) -> tuple[Individual
 
 @dataclass(frozen=True)
 class Prune:
-    """Collapse the subtrees that do not pay for their nodes (see `prune`).
+    """Collapse the subtrees that do not pay for themselves (see `prune`).
 
     Parameters
     ----------
     size_penalty : float, at least 0
-        Charge for one node.
+        Penalty for one node.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first.
     """
 
     size_penalty: float
+    term_penalty: float = 0.0
 
     def __call__(self, individual: Individual, dataset: Dataset) -> tuple[Individual]:
         """Refine an individual in place."""
-        return prune(individual, dataset, self.size_penalty)
+        return prune(individual, dataset, self.size_penalty, self.term_penalty)
 
 
 REFINERS = ("tao", "centre", "prune", *SPLITTERS)
@@ -198,7 +201,11 @@ REFINERS = ("tao", "centre", "prune", *SPLITTERS)
 
 
 def make_refiner(
-    name: str | Refiner, size_penalty: float, C: tuple[float, float], penalty: str = "l2"
+    name: str | Refiner,
+    size_penalty: float,
+    C: tuple[float, float],
+    penalty: str = "l2",
+    term_penalty: float = 0.0,
 ) -> Refiner:
     """Return the refiner of a name.
 
@@ -208,11 +215,13 @@ def make_refiner(
         ``"tao"``, ``"centre"``, ``"prune"``, the name of a splitter, which re-splits one node, or a
         refiner.
     size_penalty : float, at least 0
-        Charge for one node when pruning.
+        Penalty for one node when pruning.
     C : tuple of two floats above 0
         Bounds of the C of ``"tao"`` and ``"linear"``.
     penalty : {"l2", "l1"}, default="l2"
         Their penalty.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first when pruning.
 
     Returns
     -------
@@ -227,7 +236,7 @@ def make_refiner(
     named: dict[str, Refiner] = {
         "tao": TaoSweep(C, penalty),
         "centre": centre_margins,
-        "prune": Prune(size_penalty),
+        "prune": Prune(size_penalty, term_penalty),
         "linear": LinearResplit(C, penalty),
     }
     if not isinstance(name, str):
