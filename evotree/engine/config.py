@@ -23,6 +23,9 @@ from evotree.operators.splitters.linear_fit import PENALTIES
 ALGORITHMS = ("penalized", "nsga2")
 """Names of the ways to weigh quality against size and complexity."""
 
+SURVIVAL = ("best", "generational")
+"""Names of the ways to choose who lives on."""
+
 ENSEMBLE = "ensemble"
 """Name of the default teacher."""
 
@@ -52,13 +55,22 @@ class Variation(Configuration):
         Share of the mutations of a split that the dipolar operator makes; the others add noise.
     split_crossover_probability : float in [0, 1], default=0.5
         Share of the crossovers that exchange splits; the others exchange subtrees.
+    term_mutation_probability : float in [0, 1], default=0.5
+        Share of the offspring in which the features of one split change, and the split is fitted
+        anew, instead of the mutation of nodes. 0 as in the paper.
+    sparse_dipoles : bool, default=True
+        Whether new splits on dipoles look at few features, one being the likeliest number, and
+        splits that mutate keep weights of 0. Otherwise they look at all features, as in the paper.
     selection_pressure : float above 1, default=2.0
         Expected number of offspring of the best individual.
     max_origin_share : float in (0, 1], default=1.0
         Largest expected share of the offspring that descend from one kind of first individuals.
     keep_duplicates : bool, default=False
-        Whether equal trees may stand in one generation, as in the paper. Otherwise parents replace
-        them.
+        Whether equal trees may stand in one generation of generational survival, as in the paper.
+        Otherwise parents replace them.
+    survival : {"best", "generational"}, default="best"
+        Who lives on: the best of parents and offspring, each tree once; or the offspring and the
+        best parent, as in the paper. NSGA-II has its own rule.
     algorithm : {"penalized", "nsga2"}, default="penalized"
         Whether the fitness penalizes nodes and terms, or NSGA-II evolves the whole front of quality
         against complexity, from which the penalties then choose.
@@ -68,9 +80,12 @@ class Variation(Configuration):
     crossover_probability: Annotated[float, _SHARE] = 0.2
     dipolar_probability: Annotated[float, _SHARE] = 0.5
     split_crossover_probability: Annotated[float, _SHARE] = 0.5
+    term_mutation_probability: Annotated[float, _SHARE] = 0.5
+    sparse_dipoles: Annotated[bool, "boolean"] = True
     selection_pressure: Annotated[float, Interval(Real, 1.0, None, closed="neither")] = 2.0
     max_origin_share: Annotated[float, Interval(Real, 0.0, 1.0, closed="right")] = 1.0
     keep_duplicates: Annotated[bool, "boolean"] = False
+    survival: Annotated[str, StrOptions(set(SURVIVAL))] = "best"
     algorithm: Annotated[str, StrOptions(set(ALGORITHMS))] = "penalized"
 
 
@@ -166,15 +181,18 @@ class SearchConfig:
     """
 
     size_penalty: Annotated[float | str, _FROM_0, StrOptions({AUTO})] = AUTO
-    term_penalty: Annotated[float, _FROM_0] = 0.0
+    term_penalty: Annotated[float | str, _FROM_0, StrOptions({AUTO})] = AUTO
+    max_features_per_split: Annotated[
+        float | None, None, Interval(RealNotInt, 0.0, 1.0, closed="right"), _WHOLE_FROM_1
+    ] = None
     population_size: Annotated[int, _WHOLE_FROM_2] = 64
     max_generations: Annotated[int, _WHOLE_FROM_0] = 50
     patience: Annotated[int | None, _WHOLE_FROM_1, None] = 20
     time_limit: Annotated[float | None, _ABOVE_0, None] = None
     min_samples_split: Annotated[int, _WHOLE_FROM_2] = 5
     scaling: Annotated[str, StrOptions(set(SCALINGS))] = "standard"
-    init: Annotated[Any, object] = "tao"
-    refinement: Annotated[Any, str, "array-like", dict, Refinement, None] = "tao"
+    init: Annotated[Any, object] = "widths"
+    refinement: Annotated[Any, str, "array-like", dict, Refinement, None] = "sparse"
     variation: Annotated[Variation | None, Variation, None] = None
     regularization: Annotated[Regularization | None, Regularization, None] = None
     max_samples: Annotated[

@@ -27,11 +27,14 @@ _PARAMETERS = """Parameters
     ----------
     size_penalty : float, at least 0, or "auto", default="auto"
         Penalty for a node in the fitness, the papers' alpha. Smaller values give larger trees.
-        ``"auto"`` takes the largest of `evotree.engine.hyperparameters.SIZE_PENALTIES` that no
-        smaller one clearly beats on held-out rows.
-    term_penalty : float, at least 0, default=0.0
+        ``"auto"`` takes a multiple of log(n) / n for n rows, by cross-validation: together with
+        `term_penalty`, the penalties of the least complex trees that no others clearly beat.
+    term_penalty : float, at least 0, or "auto", default="auto"
         Penalty in the fitness for each term after a split's first. Larger values give splits of
         fewer features.
+    max_features_per_split : int, float in (0, 1] or None, default=None
+        Greatest number of features of a split, or share of all features; None for any. 1 gives
+        axis-parallel trees, 2 splits that a plane shows.
     population_size : int, at least 2, default=64
         Number of trees that evolve, on each island.
     max_generations : int, at least 0, default=50
@@ -46,15 +49,18 @@ _PARAMETERS = """Parameters
     scaling : {"standard", "common", "minmax"}, default="standard"
         Units in which trees evolve: standard deviations of the features, their own units, or
         [-1, 1]. The fitted tree uses raw features in any case.
-    init : str, dict of str to float, tree, list of these or None, default="tao"
-        What the first population is made of. ``"tao"`` makes deep trees that are optimized and
-        pruned in turn; the name of a splitter grows trees greedily. ``("tao", "oc1")`` gives each a
-        fifth of the population, ``{"wodt": 0.2}`` sets the shares; the rest is random. Trees join
+    init : str, dict of str to float, tree, list of these or None, default="widths"
+        What the first population is made of. ``"widths"`` makes optimized trees of falling widths,
+        from dense splits to splits on one feature, and axis-parallel trees; ``"tao"`` makes deep
+        trees that are optimized and pruned in turn; the name of a splitter grows trees greedily.
+        ``("tao", "oc1")`` gives each a fifth of the population, ``{"wodt": 0.2}`` sets the shares,
+        ``"widths"`` alone has four fifths; the rest is random. Trees join
         as they are: `ObliqueTree`, fitted estimators of this package, scikit-learn's fitted
         decision trees (in searches wrapped by `sklearn.frozen.FrozenEstimator`, since clones are
         not fitted).
-    refinement : str, list, dict of str to float, Refinement or None, default="tao"
-        What refines some of the offspring: ``"tao"``, one sweep of tree alternating optimization;
+    refinement : str, list, dict of str to float, Refinement or None, default="sparse"
+        What refines some of the offspring: ``"sparse"``, one sweep of tree alternating optimization
+        that chooses the features of each split; ``"tao"``, one sweep on all features;
         the name of a splitter, which splits one node again; ``"centre"`` moves thresholds to the
         middle of their margins; ``"prune"`` removes unprofitable subtrees. Several of them, with
         shares or without; or a `Refinement`, which also sets how many, which and when.
@@ -190,7 +196,7 @@ class EvolvedTree(SearchConfig, TreeEstimator):
         """Set the fitted attributes: trees and records, no rows."""
         run, chosen = result.run, result.plan.chosen
         self._last = result.continuation() if self.warm_start else None
-        self.regularization_, self.size_penalty_, self.term_penalty_ = chosen
+        self.regularization_, (self.size_penalty_, self.term_penalty_) = chosen
         front = result.front()
         self.hall_of_fame_ = [result.tree(one) for one in run.hall_of_fame]
         self.history_ = run.logbook

@@ -27,6 +27,7 @@ def init_dipolar(
     max_depth: int = 8,
     min_rows: int = 5,
     term_penalty: float = 0.0,
+    max_width: int = 0,
 ) -> Individual:
     """Make one individual of the first population.
 
@@ -49,6 +50,9 @@ def init_dipolar(
         Nodes with fewer rows are leaves.
     term_penalty : float, at least 0, default=0.0
         Penalty for each term after a split's first.
+    max_width : int, at least 0, default=0
+        0 for splits on all features; otherwise the greatest number of features, of few
+        (`evotree.operators.splitters.dipole.dipole_test`).
 
     Returns
     -------
@@ -59,7 +63,7 @@ def init_dipolar(
     individual = grow_on_sample(
         dataset.take(np.sort(sample)),
         dataset,
-        Dipole(scored=False),
+        Dipole(scored=False, max_width=max_width),
         stream,
         max_depth=max_depth,
         min_samples_split=min_rows,

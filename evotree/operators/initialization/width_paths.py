@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from evotree.individual import Individual
 
 
+_AXIS_PATH = 1
+_FACTORS = (0.5, 2.0)  # of the penalties
+
+
 def widest(individual: Individual) -> int:
     """Return the greatest width of a split; 0 for a single leaf."""
     return int(np.count_nonzero(individual.weights, axis=1).max())
@@ -35,9 +39,9 @@ def widest(individual: Individual) -> int:
 def width_path(
     dataset: Dataset,
     size_penalty: float,
-    term_penalty: float,
     stream: np.ndarray,
     *,
+    term_penalty: float = 0.0,
     C: tuple[float, float] = (0.3, 3.0),
     penalty: str = "l2",
     max_features: int | None = None,
@@ -50,10 +54,13 @@ def width_path(
     ----------
     dataset : Dataset
         Training rows.
-    size_penalty, term_penalty : float, at least 0
-        Penalties for a node, and for each term of a split after its first.
+    size_penalty : float, at least 0
+        Penalty for a node.
     stream : ndarray of shape (1,), uint64
         Random state.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first, by which splits on one feature compete; the
+        widths fall anyway.
     C : tuple of two floats above 0, default=(0.3, 3.0)
         Bounds of the cost of a row's loss in the linear classifiers.
     penalty : {"l2", "l1"}, default="l2"
@@ -90,10 +97,59 @@ def width_path(
     return found
 
 
+def path_trees(
+    dataset: Dataset,
+    size_penalty: float,
+    number: int,
+    stream: np.ndarray,
+    *,
+    term_penalty: float = 0.0,
+    min_rows: int = 5,
+    seconds: float | None = None,
+    **path: Any,
+) -> list[Individual]:
+    """Return the trees of one of several paths.
+
+    The second path is that of the axis-parallel trees that are grown on all rows. The others begin
+    with dense splits, at half and at twice the penalties, two by two, so that trees of all sizes
+    come.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    size_penalty : float, at least 0
+        Penalty for one node.
+    number : int, at least 0
+        Number of the path.
+    stream : ndarray of shape (1,), uint64
+        Random state.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first.
+    min_rows : int, at least 2, default=5
+        Nodes with fewer rows are leaves.
+    seconds : float, optional
+        What it may take.
+    **path
+        `C`, `penalty` and `max_features` of `width_path`.
+
+    Returns
+    -------
+    list of Individual
+        Not pruned; their fitness is not yet evaluated.
+    """
+    limits: dict[str, Any] = {"min_rows": min_rows, "seconds": seconds}
+    if number == _AXIS_PATH:
+        return axis_trees(dataset, stream, **limits)
+    factor = _FACTORS[number // 2 % 2]
+    limits["term_penalty"] = factor * term_penalty
+    return width_path(dataset, factor * size_penalty, stream, **limits, **path)
+
+
 def axis_trees(
     dataset: Dataset, stream: np.ndarray, min_rows: int = 5, seconds: float | None = None
 ) -> list[Individual]:
-    """Return axis-parallel trees grown on all rows, by each of two criteria, in two sizes of leaves.
+    """Return axis-parallel trees grown on all rows, by several criteria and sizes of leaves.
 
     They are as deep as the rows allow: the fitness prunes them.
 

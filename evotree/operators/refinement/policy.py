@@ -65,7 +65,7 @@ class Refinement(Configuration):
 
     Parameters
     ----------
-    operators : str, iterable of str or mapping of str to float, default="tao"
+    operators : str, iterable of str or mapping of str to float, default="sparse"
         Names of refiners (see `make_refiner`), for equal shares or with their shares of the
         refinements, which need not add up to 1. Keys of a mapping may also be refiners.
     probability : float in [0, 1], default=0.1
@@ -84,13 +84,14 @@ class Refinement(Configuration):
         Whether the refined tree takes the individual's place; otherwise only its fitness does
         (Baldwinian), so that selection sees what a tree could become.
     C : float above 0, or tuple of two, default=(0.1, 10.0)
-        Cost of a row's loss in the linear classifiers of ``"tao"`` and ``"linear"``; of two
+        Cost of a row's loss in the linear classifiers of ``"tao"``, ``"sparse"`` and
+        ``"linear"``; of two
         numbers, each refinement draws one between them, log-uniformly.
     penalty : {"l2", "l1"}, default="l2"
         Their penalty; "l1" makes weights 0.
     """
 
-    operators: str | Iterable[str] | Mapping[str | Refiner, float] = "tao"
+    operators: str | Iterable[str] | Mapping[str | Refiner, float] = "sparse"
     probability: Annotated[float, Interval(Real, 0.0, 1.0, closed="both")] = 0.1
     target: Annotated[str, StrOptions(set(TARGETS))] = "random"
     every: Annotated[int, Interval(Integral, 1, None, closed="left")] = 1
@@ -144,7 +145,10 @@ def as_refinement(
 
 
 def make_refiners(
-    refinement: Refinement, size_penalty: float, term_penalty: float = 0.0
+    refinement: Refinement,
+    size_penalty: float,
+    term_penalty: float = 0.0,
+    max_features: int | None = None,
 ) -> dict[str, tuple[float, Refiner]]:
     """Return share and refiner of each operator, by name.
 
@@ -155,7 +159,9 @@ def make_refiners(
     size_penalty : float, at least 0
         Penalty for one node when pruning.
     term_penalty : float, at least 0, default=0.0
-        Penalty for each term after a split's first when pruning.
+        Penalty for each term after a split's first.
+    max_features : int, at least 1, or None, default=None
+        Greatest number of terms of a split.
 
     Returns
     -------
@@ -173,7 +179,10 @@ def make_refiners(
             n_alike += 1
             name = f"{known}{n_alike}"
         linear = refinement.bounds(), refinement.penalty
-        refiners[name] = share, make_refiner(operator, size_penalty, *linear, term_penalty)
+        refiners[name] = (
+            share,
+            make_refiner(operator, size_penalty, *linear, term_penalty, max_features),
+        )
     return refiners
 
 

@@ -37,7 +37,7 @@ Test = tuple[np.ndarray, float]
 def price(node: Node, test: Test, term_cost: float) -> float:
     """Return what a split costs: the rows on the wrong sides, and the terms after the first."""
     wrong: float = misrouted(node.X, node.y, node.sample_weight, *test)
-    return wrong + term_cost * max(0, np.count_nonzero(test[0]) - 1)
+    return wrong + term_cost * max(0, int(np.count_nonzero(test[0])) - 1)
 
 
 def solve(
@@ -81,7 +81,7 @@ def solve(
 
 def worth(individual: Individual, term_penalty: float) -> float:
     """Return the quality of a tree less the penalty for the terms after each split's first."""
-    n_terms, n_splits = np.count_nonzero(individual.weights), (len(individual) - 1) // 2
+    n_terms, n_splits = individual.n_terms, len(individual) // 2
     return individual.quality - term_penalty * max(0, n_terms - n_splits)
 
 

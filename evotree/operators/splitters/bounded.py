@@ -41,7 +41,7 @@ class Bounded:
         return Split(weights, threshold, score) if np.isfinite(score) else None
 
 
-def bounded(splitter: Splitter, max_features: int | None, n_features: int) -> Splitter:
+def bounded(splitter: Splitter, max_features: int | None) -> Splitter:
     """Return a splitter whose splits keep a bound on their number of terms.
 
     Parameters
@@ -50,14 +50,10 @@ def bounded(splitter: Splitter, max_features: int | None, n_features: int) -> Sp
         Any.
     max_features : int, at least 1, or None
         The bound; None for none.
-    n_features : int
-        Number of features of the rows.
 
     Returns
     -------
     Splitter
-        The splitter itself where it cannot break the bound.
+        The splitter itself where there is no bound.
     """
-    if max_features is None or max_features >= n_features:
-        return splitter
-    return Bounded(splitter, max_features)
+    return splitter if max_features is None else Bounded(splitter, max_features)

@@ -407,8 +407,8 @@ class Sparse:
     ----------
     widths : {"same", "fewer", "any"}, default="any"
         Which classifiers are tried: one on the features of the present split; one without the
-        weakest of them, three tenths or, of few, one; or those of all widths, from all features down to one, and what swaps
-        of single terms make of the best.
+        weakest of them, three tenths or, of few, one; or those of all widths, from all features
+        down to one, and what swaps of single terms make of the best.
     max_features : int, at least 1, or None, default=None
         Greatest width of a split.
     term_cost : float, at least 0, default=0.0
@@ -436,6 +436,12 @@ class Sparse:
             if getattr(self, name) not in allowed:
                 listed = ", ".join(map(repr, allowed))
                 raise ValueError(f"{name}={getattr(self, name)!r}: allowed are {listed}.")
+
+    def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
+        """Find the split of a node of two classes (see `Splitter`); draws nothing."""
+        if node.n_classes != 2:
+            raise ValueError(f"the node has {node.n_classes} classes: a sparse split parts two.")
+        return self.refit(node, np.zeros(node.X.shape[1]), 0.0)
 
     def refit(self, node: Node, weights: np.ndarray, threshold: float) -> Split | None:
         """Find a split that sends class 1 of two classes right, starting from a hyperplane.

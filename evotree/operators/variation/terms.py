@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.linear_fit import LOSSES, start_at
 from evotree.operators.splitters.sparse import sparse_split
 from evotree.operators.structure.reduced import (
@@ -13,7 +15,7 @@ from evotree.operators.structure.reduced import (
     reduced_problem,
     replace_tests,
 )
-from evotree.rng import as_generator
+from evotree.rng import as_generator, uniform
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
@@ -100,6 +102,8 @@ def changed_support(
 def mut_terms(
     individual: Individual,
     dataset: Dataset,
+    size_penalty: float = 0.0,
+    term_penalty: float = 0.0,
     max_features: int | None = None,
     C: tuple[float, float] = (0.1, 10.0),
 ) -> tuple[Individual]:
@@ -108,6 +112,7 @@ def mut_terms(
     A split is drawn, and a feature leaves it, comes to it, or takes the place of another, or the
     weaker half leaves (`changed_support`). The weights on the features that it then has are those
     of a linear classifier of the reduced problem, the threshold is the one that costs least there.
+    Then subtrees that do not pay for themselves become leaves.
 
     Parameters
     ----------
@@ -116,6 +121,10 @@ def mut_terms(
         comes from its stream.
     dataset : Dataset
         Training rows.
+    size_penalty : float, at least 0, default=0.0
+        Penalty for one node.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first.
     max_features : int, at least 1, or None, default=None
         Greatest number of terms of a split.
     C : tuple of two floats above 0, default=(0.1, 10.0)
@@ -166,4 +175,31 @@ def mut_terms(
         return (individual,)
     weights[k], thresholds[k] = theta[:-1], -theta[-1]
     replace_tests(individual, dataset, weights, thresholds)
-    return (individual,)
+    return prune(individual, dataset, size_penalty, term_penalty)
+
+
+def mut_either(
+    individual: Individual,
+    first: Callable[[Individual], tuple[Individual]],
+    second: Callable[[Individual], tuple[Individual]],
+    probability: float,
+) -> tuple[Individual]:
+    """Mutate an individual by one of two operators.
+
+    Parameters
+    ----------
+    individual : Individual
+        Changed in place. Randomness comes from its stream.
+    first, second : callable
+        The operators.
+    probability : float in [0, 1]
+        Chance of the second.
+
+    Returns
+    -------
+    tuple of one Individual
+        The individual.
+    """
+    if probability > 0.0 and uniform(individual.stream) < probability:
+        return second(individual)
+    return first(individual)
