@@ -30,8 +30,11 @@ DIPOLE = "dipole"
 INITIAL = "initial"
 TAO = "tao"
 WIDTHS = "widths"
-SEEDS = (WIDTHS, TAO, *SPLITTERS)
-"""Names of what makes first trees; ``"dipole"`` makes random ones."""
+ONE_BY_ONE = (TAO, *SPLITTERS)
+"""Names of what makes one tree at a time; ``"dipole"`` makes random ones."""
+
+SEEDS = (WIDTHS, *ONE_BY_ONE)
+"""Names of what makes first trees."""
 
 QUICK = "axis"  # the splitter of the tree that is there at once
 MAX_ROWS, MAX_DEPTH = 16_384, 10  # of a greedy seed
