@@ -155,9 +155,14 @@ class Result:
 
     def front(self) -> FittedFront:
         """Return the front and the prunings of its members, over raw features."""
-        members = [
-            FrontTree.of(self.tree(one), one.quality, one.origin) for one in self._pruned_front
-        ]
+        members: list[FrontTree] = []
+        for one in self._pruned_front:
+            tree = FrontTree.of(self.tree(one), one.quality, one.origin)
+            if members and tree == members[-1]:
+                continue  # what told them apart is worth nothing on the training rows
+            while members and members[-1].complexity >= tree.complexity:
+                members.pop()
+            members.append(tree)
         return FittedFront(members, is_regression=self.dataset.n_classes == 0)
 
     @cached_property
