@@ -366,6 +366,36 @@ class Dataset:
         keep_sides(self.X, weights, thresholds, tree.subtree_size, tree.apply(self.raw))
         return ObliqueTree(weights, thresholds, tree.subtree_size, tree.values)
 
+    def refill(self, tree: ObliqueTree) -> ObliqueTree:
+        """Return a tree over raw features with the values of the training rows that reach it.
+
+        Parameters
+        ----------
+        tree : ObliqueTree
+            A tree over raw features, of as many outputs as there are classes, or of one.
+
+        Returns
+        -------
+        ObliqueTree
+            The same splits; ``values`` and ``n_node_samples`` are new. A node that no training row
+            reaches keeps its values.
+        """
+        leaves = tree.apply(self.raw)
+        samples = node_weights(leaves, self.sample_weight, tree.subtree_size)
+        if self.n_classes:
+            shares: np.ndarray = self.y[:, np.newaxis] == np.arange(self.n_classes)
+        else:
+            shares = (self.target_mean + self.target_scale * self.y)[:, np.newaxis]
+        sums = np.column_stack(
+            [node_weights(leaves, self.sample_weight * one, tree.subtree_size) for one in shares.T]
+        )
+        reached = samples > 0.0
+        values = tree.values.copy()
+        values[reached] = sums[reached] / samples[reached, np.newaxis]
+        return ObliqueTree(
+            tree.weights, tree.thresholds, tree.subtree_size, values, tree.spread, samples
+        )
+
 
 def keep_sides(
     X: np.ndarray,

@@ -30,6 +30,7 @@ from evotree.estimators import GREEDY_PRESETS
 FILE = Path(__file__).with_name("trees.json")
 LIBRARIES = ("deap", "numba", "numpy", "scikit-learn", "scipy")
 FIXED = {
+    "precision": None,
     "size_penalty": 0.005,
     "population_size": 16,
     "max_generations": 12,
@@ -48,7 +49,9 @@ RUNS = {
     "TAO": (TAOClassifier(depth=3, random_state=0), load_wine),
     "TAO regression": (TAORegressor(depth=3, random_state=0), load_diabetes),
     "gea_odt": (
-        EvoTreeClassifier.from_preset("gea_odt", max_generations=40, random_state=0),
+        EvoTreeClassifier.from_preset(
+            "gea_odt", max_generations=40, random_state=0, precision=None
+        ),
         load_iris,
     ),
     "evolution": (EvoTreeClassifier(**FIXED), load_wine),
