@@ -49,9 +49,7 @@ RUNS = {
     "TAO": (TAOClassifier(depth=3, random_state=0), load_wine),
     "TAO regression": (TAORegressor(depth=3, random_state=0), load_diabetes),
     "gea_odt": (
-        EvoTreeClassifier.from_preset(
-            "gea_odt", max_generations=40, random_state=0, precision=None
-        ),
+        EvoTreeClassifier.from_preset("gea_odt", max_generations=40, random_state=0),
         load_iris,
     ),
     "evolution": (EvoTreeClassifier(**FIXED), load_wine),

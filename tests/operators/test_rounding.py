@@ -1,6 +1,7 @@
 """Splits in short decimal numbers: rows stay where they were, and what is printed predicts."""
 
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 
-from evotree import EvoTreeClassifier, EvoTreeRegressor, Regularization, Variation, round_tree
+from evotree import (
+    Checkpoint,
+    EvoTreeClassifier,
+    EvoTreeRegressor,
+    Regularization,
+    Variation,
+    round_tree,
+)
 from evotree.dataset import Dataset
 from evotree.export import export_rules, export_text
 from evotree.export.named import named_tree
@@ -190,22 +198,33 @@ def test_what_cannot_be_rounded_stays() -> None:
 
 
 @given(rows(), seeds, st.integers(1, 17))
-def test_numbers_have_the_digits_that_are_asked_for(
-    X: np.ndarray, seed: int, precision: int
-) -> None:
+def test_every_rounded_split_parts_its_rows(X: np.ndarray, seed: int, precision: int) -> None:
     tree = grown(X, seed)
     rounded = round_tree(tree, X, precision).validate()
-    path = rounded.decision_path(X).toarray().sum(axis=0)
+    reached = rounded.decision_path(X).toarray().sum(axis=0)
     for k in np.flatnonzero(~tree.is_leaf):
-        numbers = printed(rounded, k)
-        parts = path[rounded.left(k)] > 0 and path[rounded.right(k)] > 0
-        kept = rounded.weights[k].tobytes() == tree.weights[k].tobytes()
-        if not kept:
-            assert parts and 1.0 in np.abs(numbers[1:])
-            assert max(map(n_digits, numbers)) <= 17
-        if max(map(n_digits, numbers)) > precision and path[k] > 1 and not kept:
-            # Fewer digits would have sent all rows one way: the threshold is one of many digits.
-            assert n_digits(rounded.thresholds[k]) > 1
+        if rounded.weights[k].tobytes() != tree.weights[k].tobytes():
+            assert 1.0 in np.abs(rounded.weights[k])
+            assert 0 < reached[rounded.left(k)] < reached[k]
+
+
+@pytest.mark.parametrize("precision", range(1, 7))
+def test_numbers_have_the_digits_that_are_asked_for(precision: int) -> None:
+    rng = np.random.default_rng(precision)
+    X = rng.normal(size=(200, 4)) * [1.0, 30.0, 1e-4, 2.0] + [0.0, 100.0, 0.0, 5.0]
+    w = rng.normal(size=4) / X.std(axis=0)
+    rounded = round_tree(stump(w.tolist(), float(np.median(X @ w))), X, precision)
+    exact = w / np.abs(w[np.abs(rounded.weights[0]) == 1.0])
+    assert max(map(n_digits, printed(rounded, 0))) <= precision
+    np.testing.assert_allclose(rounded.weights[0], exact, rtol=1.01 * 10.0 ** (1 - precision))
+    if precision >= 3:
+        assert abs(np.mean(X @ rounded.weights[0] <= rounded.thresholds[0]) - 0.5) < 0.02
+
+
+def test_a_split_gets_more_digits_until_it_parts_the_rows() -> None:
+    X = np.array([[1990.0, 0.1], [2010.0, 0.2], [2011.0, 0.4]])
+    assert round_tree(stump([1.0, 0.0], 2010.6), X, 1).thresholds[0] == 2000.0
+    assert round_tree(stump([1.0, 0.0], 2010.6), X[1:], 1).thresholds[0] in (2010.0, 2010.6)
 
 
 @pytest.mark.parametrize("precision", [0, 18, True, 2.0, "all"])
@@ -269,6 +288,21 @@ def test_leaves_predict_by_the_rows_that_reach_them(task: str) -> None:
         targets = np.eye(3)[y] if task == "classification" else y[:, np.newaxis]
         expected = np.average(targets[reached], axis=0, weights=weight[reached])
         np.testing.assert_allclose(model.tree_.values[k], expected, atol=1e-12)
+
+
+def test_a_run_goes_on_with_another_precision(tmp_path: Path) -> None:
+    """Rounding comes last: the run itself has the numbers that it found."""
+    X, y = load_wine(return_X_y=True)
+    path = tmp_path / "run.npz"
+    whole = EvoTreeClassifier(**QUICK).fit(X, y)
+    first = EvoTreeClassifier(**QUICK, checkpoint=path, precision=1)
+    first.set_params(max_generations=2).fit(X, y)
+    rest = EvoTreeClassifier(**QUICK, checkpoint=Checkpoint(path, resume=True)).fit(X, y)
+    assert rest.tree_ == whole.tree_ and rest.n_generations_ == 4
+    warm = EvoTreeClassifier(**QUICK, warm_start=True, precision=1)
+    warm.set_params(max_generations=2).fit(X, y)
+    warm.set_params(max_generations=4, precision="auto").fit(X, y)
+    assert warm.tree_ == whole.tree_ and warm.n_generations_ == 4
 
 
 def test_nodes_that_no_row_reaches_keep_their_values() -> None:
