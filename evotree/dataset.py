@@ -377,8 +377,8 @@ class Dataset:
         Returns
         -------
         ObliqueTree
-            The same splits; ``values`` and ``n_node_samples`` are new. A node that no training row
-            reaches keeps its values.
+            The same splits; ``values`` and ``n_node_samples`` are new. Nodes that no training row
+            reaches are left out, and splits that have no rows on one side with them.
         """
         leaves = tree.apply(self.raw)
         samples = node_weights(leaves, self.sample_weight, tree.subtree_size)
@@ -389,11 +389,18 @@ class Dataset:
         sums = np.column_stack(
             [node_weights(leaves, self.sample_weight * one, tree.subtree_size) for one in shares.T]
         )
-        reached = samples > 0.0
-        values = tree.values.copy()
-        values[reached] = sums[reached] / samples[reached, np.newaxis]
+        kept = samples > 0.0
+        inner = np.flatnonzero(~tree.is_leaf)
+        kept[inner] = kept[inner + 1] & kept[inner + 1 + tree.subtree_size[inner + 1]]
+        before = np.append(0, np.cumsum(kept))
+        sizes = before[np.arange(len(tree)) + tree.subtree_size] - before[:-1]
         return ObliqueTree(
-            tree.weights, tree.thresholds, tree.subtree_size, values, tree.spread, samples
+            tree.weights[kept],
+            tree.thresholds[kept],
+            sizes[kept].astype(np.int32),
+            sums[kept] / samples[kept, np.newaxis],
+            tree.spread,
+            samples[kept],
         )
 
 

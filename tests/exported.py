@@ -112,6 +112,8 @@ def matching(text: str, row: np.ndarray) -> list[str]:
         *conditions, leaf = re.sub(r"\n     ", " ", block).split("\n")
         met = True
         for condition in conditions:
+            if condition == "IF   anything":
+                continue
             sums, relation, bound = re.fullmatch(r".{5}(.*) (<=|>=|<|>) (\S+)", condition).groups()
             total = 0.0
             for sign, factor, j in re.findall(r"([+-]?) ?(?:([\d.e+-]+) \* )?x(\d+)", sums):

@@ -98,7 +98,7 @@ def round_tree(tree: ObliqueTree, X: Any, precision: int | str | None = AUTO) ->
         rows = reached.pop(k)
         is_left = leaves[rows] < tree.right(k)
         split = _scaled(weights[k], float(thresholds[k]), spread, largest)
-        if split is not None and rows.size:
+        if split is not None:
             if isinstance(precision, str):
                 split = _shortest(split, X, rows[is_left], rows[~is_left])
             else:
@@ -127,8 +127,8 @@ def check_precision(precision: Any) -> None:
     ValueError
         If it is neither an integer from 1 to 17 nor ``"auto"``.
     """
-    is_whole = isinstance(precision, Integral) and not isinstance(precision, bool)
-    if precision != AUTO and not (is_whole and 1 <= precision <= MOST_DIGITS):
+    is_digits = isinstance(precision, Integral) and 1 <= precision <= MOST_DIGITS
+    if precision != AUTO and not is_digits:
         raise ValueError(
             f"precision={precision!r}: allowed are integers from 1 to {MOST_DIGITS}, 'auto' and "
             "None."
@@ -200,6 +200,8 @@ def _blocks(n_rows: int) -> Iterator[slice]:
 
 def _shortened(split: _Split, X: np.ndarray, rows: np.ndarray, digits: int) -> _Split | None:
     """Return a split of so many digits, or more, that parts the rows; None if there is none."""
+    if rows.size == 0:
+        return None
     mean = np.array([X[rows, j].mean() for j in split.features])
     for enough in range(digits, MOST_DIGITS + 1):
         weights = _rounded(split, enough)
