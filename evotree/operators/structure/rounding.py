@@ -127,7 +127,7 @@ def check_precision(precision: Any) -> None:
     ValueError
         If it is neither an integer from 1 to 17 nor ``"auto"``.
     """
-    is_digits = isinstance(precision, Integral) and 1 <= precision <= MOST_DIGITS
+    is_digits = isinstance(precision, Integral) and 1 <= int(precision) <= MOST_DIGITS
     if precision != AUTO and not is_digits:
         raise ValueError(
             f"precision={precision!r}: allowed are integers from 1 to {MOST_DIGITS}, 'auto' and "
