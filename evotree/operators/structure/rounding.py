@@ -26,7 +26,8 @@ _KEPT_ROOM = 0.5  # share of the room between the sides that rounding the weight
 _THRESHOLD_ROOM = 0.25  # how far the threshold may move, in units of that room
 _EPSILON = float(np.finfo(np.float64).eps)
 _N_NEAREST = 1024  # rows on each side that are looked at first
-_BLOCK = 4096  # rows that are projected together
+_BLOCK = 1024  # rows that are projected together
+_SPARSE = 8  # a split of a smaller share of the features than its inverse has them taken out
 
 
 def round_tree(tree: ObliqueTree, X: Any, precision: int | str | None = AUTO) -> ObliqueTree:
@@ -202,7 +203,8 @@ def _shortened(split: _Split, X: np.ndarray, rows: np.ndarray, digits: int) -> _
     """Return a split of so many digits, or more, that parts the rows; None if there is none."""
     if rows.size == 0:
         return None
-    mean = np.array([X[rows, j].mean() for j in split.features])
+    mean = sum(X[rows[block]].sum(axis=0) for block in _blocks(rows.size))[split.features]
+    mean /= rows.size
     for enough in range(digits, MOST_DIGITS + 1):
         weights = _rounded(split, enough)
         threshold = split.threshold + float((weights - split.weights) @ mean)
@@ -267,8 +269,14 @@ def _shortest(split: _Split, X: np.ndarray, left: np.ndarray, right: np.ndarray)
 def _project(X: np.ndarray, rows: np.ndarray, split: _Split, weights: np.ndarray) -> np.ndarray:
     """Return the projections of some rows."""
     projections = np.empty(rows.size)
+    is_sparse = _SPARSE * split.features.size < X.shape[1]
+    whole = np.zeros(X.shape[1])
+    whole[split.features] = weights
     for block in _blocks(rows.size):
-        projections[block] = X[rows[block]][:, split.features] @ weights
+        if is_sparse:
+            projections[block] = X[np.ix_(rows[block], split.features)] @ weights
+        else:
+            projections[block] = X[rows[block]] @ whole
     return projections
 
 
