@@ -101,6 +101,11 @@ def test_every_row_stays_in_its_leaf(X: np.ndarray, seed: int, known: bool) -> N
         kept = rounded.weights[k].tobytes() == tree.weights[k].tobytes()
         assert kept or 1.0 in np.abs(rounded.weights[k])
         assert (tree.weights[k][rounded.weights[k] != 0.0] != 0.0).all()
+        if not kept:
+            lead = np.lexsort((-np.abs(tree.weights[k]), -np.abs(tree.weights[k]) * rounded.spread))
+            scaled = tree.weights[k] / np.abs(tree.weights[k][lead[0]])
+            change = np.abs(rounded.weights[k] - scaled) * rounded.spread
+            assert (change <= 0.0301 * rounded.spread[lead[0]]).all()
 
 
 @given(rows(), seeds)

@@ -22,8 +22,8 @@ AUTO = "auto"
 MOST_DIGITS = 17
 """Significant digits that tell any two numbers of double precision apart."""
 
-# Without a bound on the changes, splits of few rows lose terms that other rows need: half a point of
-# accuracy on small data sets.
+# Without this bound, splits of few rows lose terms that other rows need: half a point of accuracy
+# on small data sets.
 _MOST_CHANGE = 0.03  # of the influence of a term, a share of that of the strongest
 _KEPT_ROOM = 0.5  # share of the room between the sides that rounding the weights must leave
 _THRESHOLD_ROOM = 0.25  # how far the threshold may move, in units of that room
