@@ -21,6 +21,7 @@ from evotree import (
 from evotree.dataset import Dataset
 from evotree.export import export_rules, export_text
 from evotree.export.named import named_tree
+from evotree.operators.structure import rounding
 from evotree.tree import ObliqueTree
 from tests.exported import matching, predict_from, stump
 
@@ -170,6 +171,26 @@ def test_numbers_have_as_few_digits_as_the_rows_allow() -> None:
     fine = X @ rounded.weights[0]
     room = [p[~sides].min() - p[sides].max() for p in (X @ w / 0.8, fine, coarse)]
     assert room[2] < 0.5 * room[0] <= room[1]
+
+
+@pytest.mark.parametrize("n_nearest", [1, 30, 10_000])
+def test_rows_that_are_not_looked_at_first_keep_their_room(
+    monkeypatch: pytest.MonkeyPatch, n_nearest: int
+) -> None:
+    monkeypatch.setattr(rounding, "_N_NEAREST", n_nearest)
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(5000, 8))
+    w = rng.normal(size=8)
+    tree = stump(w.tolist(), 0.2)
+    rounded = round_tree(tree, X)
+    assert 1.0 in np.abs(rounded.weights[0])
+    is_left = X @ w <= 0.2
+    room = [
+        (X[~is_left] @ weights).min() - (X[is_left] @ weights).max()
+        for weights in (w / np.abs(w).max(), rounded.weights[0])
+    ]
+    assert room[1] >= 0.49 * room[0]
+    assert max(map(n_digits, printed(rounded, 0))) <= 6
 
 
 def test_a_threshold_keeps_its_place_between_the_rows() -> None:
