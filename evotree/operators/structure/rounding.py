@@ -49,6 +49,9 @@ def round_tree(tree: ObliqueTree, X: Any, precision: int | str | None = AUTO) ->
     suffice, where all rows go one way, or where rows of both sides are so near to each other that
     only the order of additions tells them apart.
 
+    Single precision is routed as the doubles that it stands for. So rows that were in single
+    precision in `X` too reach their leaves; rows that lose digits afterwards may not.
+
     With a number of digits, rows may change sides. The threshold follows the weights, so that the
     split stays where the rows are on average. A split that would send all rows one way gets more
     digits until it parts them, or stays as it is.
