@@ -400,7 +400,7 @@ def test_texts_of_nodes() -> None:
     ax = plot_tree(tree, class_names=["no", "yes, $5 to $9"], feature_names=list("abcde"))
     assert [text.get_text() for text in ax.texts] == [
         "[0]",
-        "b\n− 0.500 e\n− 0.250 a\n− 0.000500 d\n≥ −1.500",
+        "b\n− 0.5 e\n− 0.25 a\n− 0.0005 d\n≥ −1.5",
         "yes",
         "no",
         "[1]",
@@ -436,7 +436,7 @@ def test_a_tree_of_numbers_shows_means_and_no_bars() -> None:
     tree.values[:, 0] = np.arange(5.0)
     ax = plot_tree(SimpleNamespace(tree_=tree))
     leaves = [text.get_text() for text in bodies_of(ax) if "\n" not in text.get_text()]
-    assert leaves == [f"{k}.000" for k in np.flatnonzero(tree.is_leaf)]
+    assert leaves == [f"{k}" for k in np.flatnonzero(tree.is_leaf)]
     assert not any(isinstance(patch, Rectangle) for patch in ax.patches)
 
 
