@@ -12,7 +12,9 @@ from evotree.engine import hyperparameters as tuning
 from evotree.engine.config import SearchConfig
 from evotree.engine.hyperparameters import (
     SIZE_MULTIPLES,
+    SIZE_PENALTIES,
     TERM_MULTIPLES,
+    Penalties,
     best_prunings,
     cross_validate,
     make_folds,
@@ -32,9 +34,6 @@ from tests.strategies import any_populations, datasets, seeds
 any_datasets = st.sampled_from(("classification", "regression")).flatmap(
     lambda task: datasets(task=task)
 )
-
-
-SIZE_PENALTIES = (0.005, 0.002, 0.001, 0.0005)
 
 
 def stream(seed=0):
@@ -191,13 +190,14 @@ def test_losses_of_several_trees_are_averaged():
 
 @given(st.integers(2, 10**6))
 def test_penalties_fall_and_are_relative_to_the_rows(n_rows):
-    found = penalties_to_try(SearchConfig(), n_rows)
+    config = SearchConfig(term_penalty="auto")
+    found = penalties_to_try(config, n_rows)
     assert len(found) == len(SIZE_MULTIPLES) * len(TERM_MULTIPLES) == len(set(found))
     sizes = [one.size for one in found]
     assert sizes == sorted(sizes, reverse=True)
     assert all(one.term in [multiple * one.size for multiple in TERM_MULTIPLES] for one in found)
     assert found[0].size == pytest.approx(SIZE_MULTIPLES[0] * np.log(n_rows) / n_rows, rel=0.6)
-    fewer = penalties_to_try(SearchConfig(), 2 * n_rows)
+    fewer = penalties_to_try(config, 2 * n_rows)
     assert all(there.size < here.size for here, there in zip(found, fewer, strict=True))
 
 
@@ -205,14 +205,17 @@ def test_penalties_fall_and_are_relative_to_the_rows(n_rows):
     ("given_", "expected"),
     [
         ({"size_penalty": 0.01, "term_penalty": 0.5}, [(0.01, 0.5)]),
-        ({"size_penalty": 0.01}, [(0.01, multiple * 0.01) for multiple in TERM_MULTIPLES]),
-        ({"size_penalty": 0.0}, [(0.0, 0.0)]),
+        (
+            {"size_penalty": 0.01, "term_penalty": "auto"},
+            [(0.01, multiple * 0.01) for multiple in TERM_MULTIPLES],
+        ),
+        ({"size_penalty": 0.0, "term_penalty": "auto"}, [(0.0, 0.0)]),
     ],
 )
 def test_penalties_that_are_given_are_kept(given_, expected):
     assert penalties_to_try(SearchConfig(**given_), 100) == expected
     free = penalties_to_try(SearchConfig(term_penalty=0.125), 100)
-    assert {one.term for one in free} == {0.125} and len(free) == len(SIZE_MULTIPLES)
+    assert free == [(size, 0.125) for size in SIZE_PENALTIES]
 
 
 def test_the_least_complex_trees_within_a_standard_error_are_chosen():
@@ -229,8 +232,9 @@ def test_the_least_complex_trees_within_a_standard_error_are_chosen():
         def search(rows, candidate, tried, trees=trees):
             return [[one] for one in trees]
 
-        found = choose(dataset, search, [0], stream(), size_penalties=[0, 1])
-        assert trees[found[1]] is axis
+        tried = [Penalties(0.1, 0.1), Penalties(0.1, 0.0)]
+        _, found = choose(dataset, search, [0], stream(), size_penalties=tried)
+        assert trees[tried.index(found)] is axis
 
 
 # ---- the whole -----------------------------------------------------------------------------------

@@ -57,10 +57,10 @@ class Variation(Configuration):
         Share of the mutations of a split that the dipolar operator makes; the others add noise.
     split_crossover_probability : float in [0, 1], default=0.5
         Share of the crossovers that exchange splits; the others exchange subtrees.
-    term_mutation_probability : float in [0, 1], default=0.5
+    term_mutation_probability : float in [0, 1], default=0.0
         Share of the offspring in which the features of one split change, and the split is fitted
-        anew, instead of the mutation of nodes. 0 as in the paper.
-    sparse_dipoles : bool, default=True
+        anew, instead of the mutation of nodes.
+    sparse_dipoles : bool, default=False
         Whether new splits on dipoles look at few features, one being the likeliest number, and
         splits that mutate keep weights of 0. Otherwise they look at all features, as in the paper.
     selection_pressure : float above 1, default=2.0
@@ -70,7 +70,7 @@ class Variation(Configuration):
     keep_duplicates : bool, default=False
         Whether equal trees may stand in one generation of generational survival, as in the paper.
         Otherwise parents replace them.
-    survival : {"best", "generational"}, default="best"
+    survival : {"best", "generational"}, default="generational"
         Who lives on: the best of parents and offspring, each tree once; or the offspring and the
         best parent, as in the paper. NSGA-II has its own rule.
     algorithm : {"penalized", "nsga2"}, default="penalized"
@@ -82,12 +82,12 @@ class Variation(Configuration):
     crossover_probability: Annotated[float, _SHARE] = 0.2
     dipolar_probability: Annotated[float, _SHARE] = 0.5
     split_crossover_probability: Annotated[float, _SHARE] = 0.5
-    term_mutation_probability: Annotated[float, _SHARE] = 0.5
-    sparse_dipoles: Annotated[bool, "boolean"] = True
+    term_mutation_probability: Annotated[float, _SHARE] = 0.0
+    sparse_dipoles: Annotated[bool, "boolean"] = False
     selection_pressure: Annotated[float, Interval(Real, 1.0, None, closed="neither")] = 2.0
     max_origin_share: Annotated[float, Interval(Real, 0.0, 1.0, closed="right")] = 1.0
     keep_duplicates: Annotated[bool, "boolean"] = False
-    survival: Annotated[str, StrOptions(set(SURVIVAL))] = "best"
+    survival: Annotated[str, StrOptions(set(SURVIVAL))] = "generational"
     algorithm: Annotated[str, StrOptions(set(ALGORITHMS))] = "penalized"
 
 
@@ -183,7 +183,7 @@ class SearchConfig:
     """
 
     size_penalty: Annotated[float | str, _FROM_0, StrOptions({AUTO})] = AUTO
-    term_penalty: Annotated[float | str, _FROM_0, StrOptions({AUTO})] = AUTO
+    term_penalty: Annotated[float | str, _FROM_0, StrOptions({AUTO})] = 0.0
     max_features_per_split: Annotated[
         float | None, None, Interval(RealNotInt, 0.0, 1.0, closed="right"), _WHOLE_FROM_1
     ] = None
@@ -198,9 +198,9 @@ class SearchConfig:
         Interval(Integral, 1, MOST_DIGITS, closed="both"),
         StrOptions({AUTO}),
         None,
-    ] = AUTO
-    init: Annotated[Any, object] = "widths"
-    refinement: Annotated[Any, str, "array-like", dict, Refinement, None] = "sparse"
+    ] = None
+    init: Annotated[Any, object] = "tao"
+    refinement: Annotated[Any, str, "array-like", dict, Refinement, None] = "tao"
     variation: Annotated[Variation | None, Variation, None] = None
     regularization: Annotated[Regularization | None, Regularization, None] = None
     max_samples: Annotated[

@@ -34,14 +34,17 @@ _CLOSE = 2.0  # standard errors of the difference between candidates that stay i
 _HELD_OUT_ROWS = 1500  # held out in all, if that takes no more than five folds
 _FOLDS = 5
 _STANDARD_ERRORS = 1.0
-_SEEDS_EACH = 1  # optimized trees for each of the penalties that are tried
+_SEEDS_EACH = 2  # optimized trees for each of the penalties that are tried
 _PATHS = 5  # of widths
 _LEAST_RESAMPLED = 3000  # rows that a fitness is measured on, if they are resampled
 _COPIES = 4  # of each row, at most
 _MOST_TAUGHT = 1000  # more rows than that leave few gaps between them
 
+SIZE_PENALTIES = (0.005, 0.002, 0.001, 0.0005)
+"""Penalties for a node that are tried where that for terms is given."""
+
 SIZE_MULTIPLES = (0.8, 0.4, 0.2, 0.1, 0.05, 0.025)
-"""Penalties for a node that are tried, in units of log(n) / n for n rows."""
+"""Penalties for a node that are tried with those for terms, in units of log(n) / n for n rows."""
 
 TERM_MULTIPLES = (1.0, 0.25)
 """Penalties for a term that are tried with each, in units of the penalty for a node."""
@@ -55,6 +58,12 @@ CANDIDATES = (
     Regularization((0.3, 3.0), "l2", 0.1, ENSEMBLE),
 )
 """The regularizations that ``"auto"`` stands for."""
+
+SPARSE_CANDIDATES = (
+    Regularization((0.3, 3.0), "l2", 0.1, None),
+    Regularization((0.3, 3.0), "l2", 0.0, None),
+)
+"""Those where the penalty for terms is chosen with them, which regularizes splits by itself."""
 
 
 class Penalties(NamedTuple):
@@ -106,7 +115,7 @@ def candidates(config: SearchConfig, n_rows: int) -> list[Regularization]:
     if config.refinement is None:  # nothing is fitted that they could regularize
         given = {"C": 1.0, "penalty": "l2"} | given
     found = []
-    for candidate in CANDIDATES:
+    for candidate in SPARSE_CANDIDATES if is_auto(config.term_penalty) else CANDIDATES:
         if candidate.teacher is not None and n_rows > _MOST_TAUGHT:
             continue
         one = replace(candidate, **given)
@@ -118,7 +127,7 @@ def candidates(config: SearchConfig, n_rows: int) -> list[Regularization]:
 def penalties_to_try(config: SearchConfig, n_rows: int) -> list[Penalties]:
     """Return the penalties among which cross-validation chooses.
 
-    Those for nodes are multiples of log(n) / n, as those of BIC are, of the log-likelihood (Schwarz
+    Where it chooses both, those for nodes are multiples of log(n) / n, as those of BIC are, of the log-likelihood (Schwarz
     1978): n rows tell about so small a difference. Those for terms are multiples of these.
 
     Parameters
@@ -133,12 +142,14 @@ def penalties_to_try(config: SearchConfig, n_rows: int) -> list[Penalties]:
     list of Penalties
         Each once, falling; as many for any number of rows.
     """
-    unit = math.log(n_rows + 1.0) / n_rows
-    sizes = [multiple * unit for multiple in SIZE_MULTIPLES]
+    sizes = list(SIZE_PENALTIES)
     if not is_auto(config.size_penalty):
         sizes = [float(config.size_penalty)]
     if not is_auto(config.term_penalty):
         return [Penalties(size, float(config.term_penalty)) for size in sizes]
+    if is_auto(config.size_penalty):
+        unit = math.log(n_rows + 1.0) / n_rows
+        sizes = [multiple * unit for multiple in SIZE_MULTIPLES]
     multiples = TERM_MULTIPLES if sizes[0] > 0.0 else TERM_MULTIPLES[:1]
     return [Penalties(size, multiple * size) for size in sizes for multiple in multiples]
 
@@ -382,8 +393,9 @@ def cross_validate(
     Each candidate is searched once on the rows of the other folds. For all penalties it yields some
     trees, whose losses on the held-out fold are averaged, so that chance decides less. These losses
     are compared row by row. The candidate with the smallest loss at its best penalties wins, with
-    the penalties of the least complex trees that no others beat by more than some standard errors
-    of the difference: a larger tree has to earn its nodes and terms. Candidates that fall behind
+    the highest penalty for nodes that no smaller one beats by more than some standard errors of the
+    difference, or, where those for terms differ too, with the penalties of the least complex trees:
+    a larger tree has to earn its nodes and terms. Candidates that fall behind
     are not searched on the remaining folds (`race`).
 
     Parameters
@@ -449,7 +461,9 @@ def cross_validate(
         if len(racing) == len(for_all) == 1:
             break
     best = racing[0]
-    order = np.argsort(complexity[best], kind="stable")
+    # Penalties that differ for nodes alone are in order as they are.
+    is_ordered = len({getattr(one, "term", None) for one in for_all}) == 1
+    order = np.arange(len(for_all)) if is_ordered else np.argsort(complexity[best], kind="stable")
     first = worth_it(losses[best][order], weights, standard_errors)
     return candidates[best], for_all[order[first]]
 

@@ -85,8 +85,8 @@ def test_without_a_bound_wide_splits_are_made():
 @pytest.mark.parametrize("bound", [1, 2, 0.2])
 def test_a_whole_search_keeps_the_bound(bound):
     X, y = load_wine(return_X_y=True)
-    model = EvoTreeClassifier(max_features_per_split=bound, max_generations=10, random_state=0)
-    model.fit(X, y)
+    parameters = {"max_features_per_split": bound, "max_generations": 10, "random_state": 0}
+    model = EvoTreeClassifier.from_preset("readable", **parameters).fit(X, y)
     allowed = feature_bound(bound, X.shape[1])
     for tree in [model.tree_, *model.pareto_front_, *model.hall_of_fame_]:
         assert widths(tree).max() <= allowed
@@ -95,7 +95,9 @@ def test_a_whole_search_keeps_the_bound(bound):
 
 def test_all_members_of_an_evolution_keep_the_bound():
     dataset = Dataset.from_arrays(*load_wine(return_X_y=True))
-    variation = Variation(mutation_probability=0.5, crossover_probability=0.9)
+    variation = Variation(
+        mutation_probability=0.5, crossover_probability=0.9, term_mutation_probability=0.3
+    )
     init = {"widths": 0.3, "tao": 0.2, "oc1": 0.2}
     toolbox = make_toolbox(
         dataset,

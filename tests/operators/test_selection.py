@@ -13,13 +13,14 @@ from evotree.engine.toolbox import make_toolbox
 from evotree.fitness.scaling import linear_scaling
 from evotree.operators.variation.selection import (
     distinct,
+    replace_best,
     replace_duplicates,
     sel_proportional,
     universal_sampling,
 )
 from evotree.rng import make_streams
 from tests.reference import naive
-from tests.strategies import apply_operator, seeds, tasks
+from tests.strategies import any_populations, apply_operator, seeds, tasks
 
 fitness_values = st.lists(st.floats(-5, 1).map(lambda v: round(v, 6)), min_size=2, max_size=30)
 
@@ -111,8 +112,35 @@ def test_parents_take_the_places_of_duplicates(drawn, seed):
 def test_a_generation_of_different_trees():
     dataset = Dataset.from_arrays(*load_iris(return_X_y=True))
     for keep_duplicates in (False, True):
-        toolbox = make_toolbox(
-            dataset, variation=Variation(keep_duplicates=keep_duplicates), random_state=0
-        )
+        variation = Variation(keep_duplicates=keep_duplicates, survival="generational")
+        toolbox = make_toolbox(dataset, variation=variation, random_state=0)
         run = evolve(toolbox.population(n=20), toolbox, max_generations=30)
         assert all(distinct(run.population)) is not keep_duplicates
+
+
+def test_the_best_of_parents_and_offspring_live_on():
+    dataset = Dataset.from_arrays(*load_iris(return_X_y=True))
+    toolbox = make_toolbox(dataset, variation=Variation(survival="best"), random_state=0)
+    run = evolve(toolbox.population(n=20), toolbox, max_generations=0)
+    for _ in range(5):
+        parents = [one.clone() for one in run.population]
+        run = evolve(run, toolbox, max_generations=run.generation + 1)
+        assert all(distinct(run.population))
+        # No parent that is not among the survivors is fitter than any of these.
+        worst = min(one.fitness for one in run.population)
+        lost = [one for one in parents if one not in run.population]
+        assert all(one.fitness <= worst for one in lost)
+
+
+@given(any_populations)
+def test_survivors_are_the_fittest_different_ones(drawn):
+    dataset, individuals = drawn
+    for one in individuals:
+        one.fitness.values = (one.quality,)
+    offspring = [one.clone() for one in individuals[:2]]
+    survivors = replace_best(individuals[:2], offspring)
+    assert len(survivors) == 2
+    best = max(one.fitness for one in individuals[:2])
+    assert survivors[0].fitness == best
+    if individuals[0] != individuals[1]:
+        assert all(distinct(survivors))

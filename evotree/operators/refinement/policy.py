@@ -65,7 +65,7 @@ class Refinement(Configuration):
 
     Parameters
     ----------
-    operators : str, iterable of str or mapping of str to float, default="sparse"
+    operators : str, iterable of str or mapping of str to float, default="tao"
         Names of refiners (see `make_refiner`), for equal shares or with their shares of the
         refinements, which need not add up to 1. Keys of a mapping may also be refiners.
     probability : float in [0, 1], default=0.1
@@ -91,7 +91,7 @@ class Refinement(Configuration):
         Their penalty; "l1" makes weights 0.
     """
 
-    operators: str | Iterable[str] | Mapping[str | Refiner, float] = "sparse"
+    operators: str | Iterable[str] | Mapping[str | Refiner, float] = "tao"
     probability: Annotated[float, Interval(Real, 0.0, 1.0, closed="both")] = 0.1
     target: Annotated[str, StrOptions(set(TARGETS))] = "random"
     every: Annotated[int, Interval(Integral, 1, None, closed="left")] = 1
