@@ -69,9 +69,9 @@ def test_the_tree_of_a_budget_is_that_of_an_exhaustive_search(seed, n_classes):
     folds = stratified_folds(y, 5, seed)
     alphas = DecisionTreeClassifier(random_state=seed).cost_complexity_pruning_path(X, y).ccp_alphas
     best = {}
-    for alpha in alphas:
+    for alpha in (*alphas, 1.0):
         # A hair above: links of one alpha are cut together here, one by one there.
-        tree = DecisionTreeClassifier(random_state=seed, ccp_alpha=max(0.0, alpha * (1.0 + 1e-9)))
+        tree = DecisionTreeClassifier(random_state=seed, ccp_alpha=max(0.0, alpha) * (1.0 + made.ROUNDING))
         n_right = np.count_nonzero(cross_val_predict(tree, X, y, cv=folds) == y)
         size = tree.fit(X, y).tree_.node_count
         for budget in BUDGETS:
@@ -87,7 +87,7 @@ def test_a_pruning_is_that_of_scikit_learn():
     X, y = noisy_rows(3, 200, 4, 3)
     cart = DecisionTreeClassifier(random_state=0)
     model = made.CartTrees()
-    (tree,) = model._grow(X, y)
+    (tree,) = model.counted(X, y, y.max() + 1)
     path = cart.cost_complexity_pruning_path(X, y).ccp_alphas
     middles = (path[1:] + path[:-1]) / 2.0
     fresh = np.random.default_rng(1).normal(size=(300, 4))
@@ -101,11 +101,11 @@ def test_a_pruning_is_that_of_scikit_learn():
 
 def test_many_large_prunings_are_thinned(monkeypatch):
     X, y = noisy_rows(5, 600)
-    (tree,) = made.CartTrees()._grow(X, y)
-    whole = made.CartTrees()._alphas(tree)
+    (tree,) = made.CartTrees().counted(X, y, y.max() + 1)
+    whole = made.CartTrees().penalties(tree)
     monkeypatch.setattr(made, "BUDGETS", (5,))
     monkeypatch.setattr(made, "MAX_LARGE", 4)
-    thinned = made.CartTrees()._alphas(tree)
+    thinned = made.CartTrees().penalties(tree)
     assert len(thinned) < len(whole) and set(thinned) <= set(whole)
     before, after = (
         [made.complexity(one) for one in made.prunings([tree], [(0, alpha) for alpha in alphas])]
@@ -120,7 +120,18 @@ def test_classes_that_are_missing_in_a_fold():
     y[0] = 2
     model = made.CartTrees().fit(X, y)
     assert model.classes_.tolist() == [0, 1, 2]
-    assert model.trees_[-1].values.shape[1] == 3 and model.n_right_.max() > 40
+    assert model.trees_[-1].values.shape[1] == 3 and model.n_right_.max() > np.bincount(y).max()
+
+
+def test_the_area_is_the_mean_over_budgets_that_are_even_on_a_logarithmic_scale():
+    X, y = noisy_rows(6, 300)
+    model = made.CartTrees().fit(X[:200], y[:200])
+    budgets = np.array(readable.AREA_BUDGETS)
+    assert (budgets[0], budgets[-1]) == (made.BUDGETS[0], made.BUDGETS[-1])
+    np.testing.assert_allclose(budgets[1:] / budgets[:-1], np.sqrt(2.0), atol=0.02)
+    at = [readable.accuracy_within(model, X[200:], y[200:], budget) for budget in budgets]
+    assert readable.area(model, X[200:], y[200:]) == pytest.approx(np.mean(at))
+    assert len(set(at)) > 2
 
 
 # ---- trees of other programs ---------------------------------------------------------------------
@@ -155,7 +166,7 @@ def test_trees_of_stree_predict_as_the_package_does(n_classes):
     X, y = noisy_rows(7, 200, 3, n_classes)
     scaled = made.MinMaxScaler((-1.0, 1.0)).fit(X)
     fresh, _ = noisy_rows(8, 400, 3, n_classes)
-    trees = made.STreeTrees(Cs=(1.0, 30.0))._grow(X, y)
+    trees = made.STreeTrees(Cs=(1.0, 30.0)).counted(X, y, y.max() + 1)
     for C, tree in zip((1.0, 30.0), trees, strict=True):
         expected = stree.Stree(C=C, random_state=0).fit(scaled.transform(X), y)
         assert (tree.n_nodes, tree.n_leaves) == expected.nodes_leaves()
@@ -168,9 +179,9 @@ def test_trees_of_obliquetree_predict_as_the_package_does(n_classes):
     package = pytest.importorskip("obliquetree")
     X, y = noisy_rows(9, 200, 4, n_classes)
     fresh, _ = noisy_rows(10, 400, 4, n_classes)
-    (tree,) = made.PairTrees()._grow(X, y)
+    (tree,) = made.PairTrees().counted(X, y, y.max() + 1)
     expected = package.Classifier(n_pair=2, random_state=0).fit(X, y).predict(fresh)
-    np.testing.assert_array_equal(made.predicted_codes(tree, fresh), expected.argmax(axis=1))
+    np.testing.assert_array_equal(made.predicted_codes(tree, fresh), expected)
     widths = np.count_nonzero(tree.weights, axis=1)
     assert widths.max() == 2 and tree.n_leaves > 3
 
@@ -301,8 +312,9 @@ def test_the_report_is_written_from_the_rows_of_a_part(methods, tmp_path):
     n_planned = 30 * 5 * len(readable.METHODS)
     assert f"{len(rows)} of {n_planned:,} planned fits" in report
     assert "### heart\n\n```text\nif x1 <= 3\n```" in report and "### sick" not in report
+    n_common = 2 if methods[-1] == "restarts" else 1
+    assert f"Means over the {n_common} data sets" in report
     assert (tmp_path / "readable_fronts.png").stat().st_size > 5000
-    assert ("Means over the 1 data sets" in report) == ("(readable_fronts.png)" in report)
 
 
 def test_nothing_is_drawn_without_a_common_data_set(tmp_path):
@@ -331,18 +343,19 @@ def test_a_study_of_two_methods(tmp_path, monkeypatch):
     monkeypatch.setattr(
         readable, "make_methods", lambda: make_methods() | quick_methods() | {"EvoTree": quick}
     )
-    monkeypatch.setattr(readable, "EvoTreeClassifier", lambda random_state: quick)
+    monkeypatch.setattr(readable, "EvoTreeClassifier", lambda **_: quick)
     out = tmp_path / "out"
     some = {"datasets": ["wine"], "methods": ["CART", "EvoTree"]}
     runs, report = run_study(readable.STUDY, tmp_path, out, **some)
     assert (runs["status"] == "done").all() and len(runs) == 10
-    assert (runs["accuracy_80"] > 0.8).all() and (runs["accuracy_5"] > 0.6).all()
+    assert (runs["accuracy_80"] > 0.8).all()
+    assert (runs["accuracy_5"][runs["method"] == "CART"] > 0.6).all()
     for budget in made.BUDGETS:
         assert (runs[f"complexity_{budget}"] <= budget).all()
         total = runs[f"terms_{budget}"] + runs[f"leaves_{budget}"]
         assert (runs[f"complexity_{budget}"] == total).all()
     assert (runs["complexity"] == runs["leaves"] + runs["nonzero_weights"]).all()
-    assert (runs["area"] > 0.6).all() and (runs["area"] < 1.0).all()
+    assert runs["area"].between(0.5, 1.0).all()
     text = report.read_text(encoding="utf-8")
     assert "### sick\n\n```text\nEvoTree: " in text and (out / "readable_sick.png").exists()
     kept = out / "readable_wdbc.txt"

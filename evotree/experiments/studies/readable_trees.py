@@ -41,6 +41,8 @@ BUDGETS = (5, 10, 20, 40, 80)
 MAX_LARGE = 30
 """So many prunings of more than twice the largest budget are tried of a tree."""
 
+ROUNDING = 1e-9
+
 Split = tuple[np.ndarray, float, Any, Any]
 """Weights and threshold of a node, and the nodes that rows below and above it go to."""
 
@@ -223,12 +225,13 @@ class CrossValidatedTrees(ClassifierMixin, BaseEstimator):
     def fit(self, X: np.ndarray, y: np.ndarray) -> CrossValidatedTrees:
         """Grow the trees and let folds say what each setting is worth."""
         self.classes_, codes = np.unique(y, return_inverse=True)
-        grown = self._grow(X, codes)
-        settings = [(at, alpha) for at, tree in enumerate(grown) for alpha in self._alphas(tree)]
+        n_classes = len(self.classes_)
+        grown = self.counted(X, codes, n_classes)
+        settings = [(at, alpha) for at, tree in enumerate(grown) for alpha in self.penalties(tree)]
         trees = list(prunings(grown, settings))
         n_right = np.zeros(len(settings), dtype=np.int64)
         for train, test in stratified_folds(y, self.n_folds, self.random_state):
-            of_fold = prunings(self._grow(X[train], codes[train]), settings)
+            of_fold = prunings(self.counted(X[train], codes[train], n_classes), settings)
             for at, tree in enumerate(of_fold):
                 n_right[at] += np.count_nonzero(predicted_codes(tree, X[test]) == codes[test])
         sizes = np.array([complexity(tree) for tree in trees])
@@ -246,13 +249,14 @@ class CrossValidatedTrees(ClassifierMixin, BaseEstimator):
         """Predict the classes of rows."""
         return predict_within(self, X)
 
-    def _grow(self, X: np.ndarray, codes: np.ndarray) -> list[ObliqueTree]:
+    def counted(self, X: np.ndarray, codes: np.ndarray, n_classes: int) -> list[ObliqueTree]:
+        """Grow trees with counts; a single leaf where there is but one class."""
         # A class of few rows may be missing in a fold.
         present, dense = np.unique(codes, return_inverse=True)
         grown = self.grow(X, dense) if len(present) > 1 else [single_leaf(X.shape[1])]
-        return [with_counts(tree, X, codes, len(self.classes_)) for tree in grown]
+        return [with_counts(tree, X, codes, n_classes) for tree in grown]
 
-    def _alphas(self, tree: ObliqueTree) -> np.ndarray:
+    def penalties(self, tree: ObliqueTree) -> np.ndarray:
         """Return the penalties of the prunings that are tried of a tree, up to a single leaf."""
         if not self.prunes:
             return np.array([-1.0, np.inf])
@@ -294,7 +298,8 @@ def prunings(trees: list[ObliqueTree], settings: list[tuple[int, float]]) -> Ite
     penalties = [collapse_penalties(tree) for tree in trees]
     for at, alpha in settings:
         at = min(at, len(trees) - 1)
-        yield prune_tree(trees[at], penalties[at] <= alpha)
+        # Penalties of the folds and of all rows may agree but for rounding.
+        yield prune_tree(trees[at], penalties[at] <= alpha * (1.0 + ROUNDING))
 
 
 class CartTrees(CrossValidatedTrees):
