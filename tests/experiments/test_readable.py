@@ -71,7 +71,8 @@ def test_the_tree_of_a_budget_is_that_of_an_exhaustive_search(seed, n_classes):
     best = {}
     for alpha in (*alphas, 1.0):
         # A hair above: links of one alpha are cut together here, one by one there.
-        tree = DecisionTreeClassifier(random_state=seed, ccp_alpha=max(0.0, alpha) * (1.0 + made.ROUNDING))
+        alpha = max(0.0, alpha) * (1.0 + made.ROUNDING)
+        tree = DecisionTreeClassifier(random_state=seed, ccp_alpha=alpha)
         n_right = np.count_nonzero(cross_val_predict(tree, X, y, cv=folds) == y)
         size = tree.fit(X, y).tree_.node_count
         for budget in BUDGETS:
@@ -220,6 +221,11 @@ def test_restarts_take_the_time_and_do_not_evolve(monkeypatch):
     # The first trees of all are those of a fit without evolution.
     best = [max(tree.quality for tree in one.pareto_front_) for one in (model, first)]
     assert best[0] >= best[1]
+
+
+def test_restarts_need_a_limit():
+    with pytest.raises(ValueError, match="time_limit=None: restarts need a number"):
+        made.RestartsClassifier(**BRIEF).fit(*load_iris(return_X_y=True))
 
 
 def test_restarts_refine_first_trees_as_long_as_that_helps():

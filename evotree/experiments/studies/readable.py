@@ -101,7 +101,8 @@ def make_methods() -> dict[str, ClassifierMixin]:
 
 def bounded(n: int | None) -> EvoTreeClassifier:
     """Return EvoTree with at most so many features a split."""
-    return EvoTreeClassifier(**({} if n is None else {"max_features_per_split": n}))
+    parameters: dict[str, Any] = {} if n is None else {"max_features_per_split": n}
+    return EvoTreeClassifier(**parameters)
 
 
 def make_experiment() -> Experiment:

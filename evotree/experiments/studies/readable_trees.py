@@ -276,7 +276,7 @@ def single_leaf(n_features: int) -> ObliqueTree:
 
 def collapse_penalties(tree: ObliqueTree) -> np.ndarray:
     """Return the penalty for a leaf from which on each node of a tree with counts is a leaf."""
-    counts = tree.values * tree.n_node_samples[:, None]
+    counts = tree.values * np.asarray(tree.n_node_samples)[:, None]
     return weakest_links(node_risk(counts, counts.shape[1], "gini"), tree.subtree_size)
 
 
@@ -483,7 +483,14 @@ def restarts(dataset: Dataset, config: SearchConfig, begin: float) -> Result:
     -------
     Result
         Its front holds the best of all trees.
+
+    Raises
+    ------
+    ValueError
+        If there is no limit of time.
     """
+    if config.time_limit is None:
+        raise ValueError("time_limit=None: restarts need a number of seconds.")
     result = search(dataset, config, begin=begin)
     regularization, size_penalty = result.plan.chosen
     refinement = configuration("refinement", config.refinement)
