@@ -41,6 +41,9 @@ BUDGETS = (5, 10, 20, 40, 80)
 MAX_LARGE = 30
 """So many prunings of more than twice the largest budget are tried of a tree."""
 
+COSTS = tuple(float(f"{C:.2g}") for C in np.logspace(1.0, -3.0, 17))
+"""Values of C along the paths of TAO."""
+
 ROUNDING = 1e-9
 
 Split = tuple[np.ndarray, float, Any, Any]
@@ -344,7 +347,7 @@ class TaoTrees(CrossValidatedTrees):
     def __init__(
         self,
         depths: tuple[int, ...] = (2, 4, 8),
-        Cs: tuple[float, ...] = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001),
+        Cs: tuple[float, ...] = COSTS,
         n_folds: int = 3,
         random_state: int = 0,
     ) -> None:
