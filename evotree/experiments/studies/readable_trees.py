@@ -44,8 +44,6 @@ MAX_LARGE = 30
 COSTS = tuple(float(f"{C:.2g}") for C in np.logspace(1.0, -3.0, 17))
 """Values of C along the paths of TAO."""
 
-ROUNDING = 1e-9
-
 Split = tuple[np.ndarray, float, Any, Any]
 """Weights and threshold of a node, and the nodes that rows below and above it go to."""
 
@@ -186,9 +184,9 @@ class CrossValidatedTrees(ClassifierMixin, BaseEstimator):
     """Trees by several settings, among which folds of the training rows choose.
 
     A subclass grows a tree for each of its settings. The prunings of each by their cost-complexity
-    are settings of their own (Breiman et al. 1984, chapter 3), unless ``prunes`` is False; a single
-    leaf always is. A setting is worth the share of the training rows that its trees classify right
-    where they are held out.
+    are settings of their own (Breiman et al. 1984, section 3.4), unless ``prunes`` is False; a
+    single leaf always is. A setting is worth the share of the training rows that its trees classify
+    right where they are held out.
 
     Attributes
     ----------
@@ -264,12 +262,15 @@ class CrossValidatedTrees(ClassifierMixin, BaseEstimator):
         if not self.prunes:
             return np.array([-1.0, np.inf])
         links = critical_alphas(collapse_penalties(tree), tree.subtree_size)
-        sizes = np.array([complexity(one) for one in prunings([tree], [(0, a) for a in links])])
-        is_large = sizes > 2 * BUDGETS[-1]
-        large = links[is_large]
+        # Each pruning is the cheapest from its own link to the next; the trees of the folds have
+        # other links, so the middle stands for it.
+        penalties = np.append(np.sqrt(links[:-1] * links[1:]), np.inf)
+        trees = prunings([tree], [(0, alpha) for alpha in penalties])
+        is_large = np.array([complexity(one) > 2 * BUDGETS[-1] for one in trees])
+        large = penalties[is_large]
         shares = np.linspace(0.0, 1.0, min(len(large), MAX_LARGE))
         kept = np.quantile(large, shares, method="nearest") if len(large) else large
-        return np.concatenate([kept, links[~is_large], [np.inf]])
+        return np.concatenate([kept, penalties[~is_large]])
 
 
 def single_leaf(n_features: int) -> ObliqueTree:
@@ -301,8 +302,7 @@ def prunings(trees: list[ObliqueTree], settings: list[tuple[int, float]]) -> Ite
     penalties = [collapse_penalties(tree) for tree in trees]
     for at, alpha in settings:
         at = min(at, len(trees) - 1)
-        # Penalties of the folds and of all rows may agree but for rounding.
-        yield prune_tree(trees[at], penalties[at] <= alpha * (1.0 + ROUNDING))
+        yield prune_tree(trees[at], penalties[at] <= alpha)
 
 
 class CartTrees(CrossValidatedTrees):
