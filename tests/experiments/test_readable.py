@@ -1,6 +1,7 @@
 """The study of readable trees: what fits a budget, trees of other programs, reports of a part."""
 
 import sys
+import types
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree.dataset import Dataset
+from evotree.engine.pareto import FrontTree
 from evotree.estimators import EvoTreeClassifier
 from evotree.experiments.protocols import stratified_folds
 from evotree.experiments.studies import readable
@@ -180,9 +182,9 @@ def test_trees_of_obliquetree_predict_as_the_package_does(n_classes):
     package = pytest.importorskip("obliquetree")
     X, y = noisy_rows(9, 200, 4, n_classes)
     fresh, _ = noisy_rows(10, 400, 4, n_classes)
-    (tree,) = made.PairTrees().counted(X, y, y.max() + 1)
-    expected = package.Classifier(n_pair=2, random_state=0).fit(X, y).predict(fresh)
-    np.testing.assert_array_equal(made.predicted_codes(tree, fresh), expected)
+    model = package.Classifier(n_pair=2, random_state=0).fit(X, y)
+    tree = made.with_counts(made.read_obliquetree(model, 4), X, y, n_classes)
+    np.testing.assert_array_equal(made.predicted_codes(tree, fresh), model.predict(fresh))
     widths = np.count_nonzero(tree.weights, axis=1)
     assert widths.max() == 2 and tree.n_leaves > 3
 
@@ -190,20 +192,40 @@ def test_trees_of_obliquetree_predict_as_the_package_does(n_classes):
 # ---- EvoTree -------------------------------------------------------------------------------------
 
 
-def test_the_front_is_asked_by_the_penalties_of_the_fit():
-    X, y = load_wine(return_X_y=True)
-    model = EvoTreeClassifier(**BRIEF).fit(X, y)
-    model.term_penalty_ = 0.001
-    for budget in (1, 5, 20, np.inf):
-        chosen = made.tree_within(model, budget)
-        assert made.complexity(chosen) <= budget
-        for tree in model.pareto_front_:
-            if tree.n_leaves + np.count_nonzero(tree.weights) <= budget:
-                gain = chosen.quality - tree.quality
-                gain -= model.size_penalty_ * (chosen.n_nodes - tree.n_nodes)
-                more = [made.n_terms(one) - one.n_leaves + 1 for one in (chosen, tree)]
-                assert gain - 0.001 * (more[0] - more[1]) >= -1e-12
-        assert made.predict_within(model, X, budget).shape == y.shape
+def member(quality, n_leaves, root_width):
+    """Make a member of a front: a chain of splits, the root's on several features."""
+    weights = np.zeros((2 * n_leaves - 1, 10))
+    inner = np.arange(0, 2 * n_leaves - 2, 2)
+    weights[inner, 0] = 1.0
+    weights[0, :root_width] = 1.0
+    size = np.ones(2 * n_leaves - 1, dtype=np.int32)
+    size[inner] = 2 * n_leaves - 1 - inner
+    tree = made.ObliqueTree(weights, np.zeros(len(size)), size, np.zeros((len(size), 2)))
+    return FrontTree.of(tree.validate(), quality, "made up")
+
+
+@pytest.mark.parametrize(
+    ("size_penalty", "term_penalty", "budget", "expected"),
+    [
+        (0.0, 0.0, np.inf, 4),  # the best quality
+        (0.0, 0.0, 11, 3),
+        (0.0, 0.0, 10, 2),
+        (0.01, 0.0, np.inf, 3),  # 0.02 for each leaf
+        (0.0, 0.02, np.inf, 2),  # the last two have 6 and 7 terms more than splits
+        (0.0, 0.02, 5, 1),
+        (1.0, 0.0, np.inf, 0),
+    ],
+)
+def test_the_front_is_asked_by_the_penalties_of_the_fit(
+    size_penalty, term_penalty, budget, expected
+):
+    shapes = [(0.5, 1, 0), (0.8, 2, 1), (0.9, 5, 1), (0.95, 3, 7), (0.96, 4, 8)]
+    front = [member(*shape) for shape in shapes]
+    assert [made.complexity(tree) for tree in front] == [1, 3, 9, 11, 14]
+    model = types.SimpleNamespace(
+        pareto_front_=front, size_penalty_=size_penalty, term_penalty_=term_penalty
+    )
+    assert made.tree_within(model, budget) is front[expected]
 
 
 def test_restarts_take_the_time_and_do_not_evolve(monkeypatch):
@@ -228,14 +250,32 @@ def test_restarts_need_a_limit():
         made.RestartsClassifier(**BRIEF).fit(*load_iris(return_X_y=True))
 
 
-def test_restarts_refine_first_trees_as_long_as_that_helps():
+def test_restarts_refine_first_trees_as_long_as_that_helps(monkeypatch):
     X, y = noisy_rows(12, 200, 4, 2)
     dataset = Dataset.from_arrays(X, y, np.ones(len(y)), None, "standard")
     config = EvoTreeClassifier(**BRIEF | {"max_generations": 0, "time_limit": 2.0, "init": None})
     plain = made.search(dataset, config)
+    make, gains = made.make_toolbox, {}
+
+    def make_counting(*given, **named):
+        toolbox = make(*given, **named)
+        refine = toolbox.refine
+
+        def counted(tree):
+            (refined,) = refine(tree)
+            gains.setdefault((named["random_state"], id(tree)), []).append(refined.outcome.gain)
+            return (refined,)
+
+        toolbox.register("refine", counted)
+        return toolbox
+
+    monkeypatch.setattr(made, "make_toolbox", make_counting)
     found = made.restarts(dataset, config, made.time.perf_counter())
     best = [max(one.quality for one in result.run.pareto_front) for result in (found, plain)]
     assert best[0] > best[1]
+    first, *_ = sequences = list(gains.values())
+    assert max(map(len, sequences)) > 2 and first[-1] == 0.0
+    assert all(gain > 0.0 for sequence in sequences for gain in sequence[:-1])
 
 
 # ---- report --------------------------------------------------------------------------------------

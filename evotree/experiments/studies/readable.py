@@ -405,8 +405,9 @@ are those of a fit on one thread, the choice of settings included.
 
 Methods: EvoTree is `EvoTreeClassifier` as it comes, and with at most 1, 2 and 3 features a split;
 it chooses in its front, by the penalties of the fit. CART is scikit-learn's tree and its prunings
-by cost-complexity, among which {CartTrees().n_folds} folds of the training rows choose: its *best*
-is tuned CART. In the same way are chosen: TAO, the L1 paths of `TAOClassifier` from trees of depth
+by cost-complexity, among which {CartTrees().n_folds} folds of the training rows choose (each
+pruning judged by the middle of its range of penalties): its *best* is tuned CART. In the same way
+are chosen: TAO, the L1 paths of `TAOClassifier` from trees of depth
 {_listed(TaoTrees().depths)}, with C from {max(TaoTrees().Cs):g} to {min(TaoTrees().Cs):g}; Linear,
 `ObliqueTreeClassifier("linear")` with C of {_listed(LinearTrees().Cs)}, and its prunings; STree,
 the package of that name, version 1.4.2, with C of {_listed(STreeTrees().Cs)}, on features scaled to

@@ -432,6 +432,8 @@ class STreeTrees(CrossValidatedTrees):
 class PairTrees(CrossValidatedTrees):
     """The tree of the package obliquetree, with splits on two features, and its prunings.
 
+    The package's trees differ a little from fit to fit, whatever its seed.
+
     Parameters
     ----------
     n_folds : int, at least 2, default=3
@@ -448,19 +450,23 @@ class PairTrees(CrossValidatedTrees):
         """Grow the tree until its leaves are pure."""
         package = import_peer("obliquetree", "1.1.1")
         model = package.Classifier(n_pair=2, random_state=int(self.random_state))
+        return [read_obliquetree(model.fit(X, codes), X.shape[1])]
 
-        def read(node: Any) -> Split | None:
-            if node["is_leaf"]:
-                return None
-            w = np.zeros(X.shape[1])
-            if node["is_oblique"]:
-                w[node["features"]] = node["weights"]
-            else:
-                w[node["feature_idx"]] = 1.0
-            return w, node["threshold"], node["left"], node["right"]
 
-        exported = model.fit(X, codes).__getstate__()["tree"]
-        return [flatten(exported, read, X.shape[1])]
+def read_obliquetree(model: Any, n_features: int) -> ObliqueTree:
+    """Return the tree of a fitted classifier of the package obliquetree."""
+
+    def read(node: Any) -> Split | None:
+        if node["is_leaf"]:
+            return None
+        w = np.zeros(n_features)
+        if node["is_oblique"]:
+            w[node["features"]] = node["weights"]
+        else:
+            w[node["feature_idx"]] = 1.0
+        return w, node["threshold"], node["left"], node["right"]
+
+    return flatten(model.__getstate__()["tree"], read, n_features)
 
 
 # ---- what evolution is worth ---------------------------------------------------------------------
