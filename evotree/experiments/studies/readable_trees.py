@@ -346,7 +346,7 @@ class TaoTrees(CrossValidatedTrees):
 
     def __init__(
         self,
-        depths: tuple[int, ...] = (2, 4, 8),
+        depths: tuple[int, ...] = (1, 2, 4, 8),
         Cs: tuple[float, ...] = COSTS,
         n_folds: int = 3,
         random_state: int = 0,
