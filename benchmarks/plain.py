@@ -41,6 +41,14 @@ class PlainIndividual:
     def __len__(self) -> int:
         return len(self.subtree_size)
 
+    @property
+    def n_terms(self) -> int:
+        return int(np.count_nonzero(self.weights))
+
+    @property
+    def complexity(self) -> int:
+        return (len(self) + 1) // 2 + self.n_terms
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PlainIndividual) and np.array_equal(self.weights, other.weights)
 

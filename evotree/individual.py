@@ -146,6 +146,7 @@ class Individual(ObliqueTree):
     """
 
     __slots__ = (
+        "_n_terms",
         "_quality",
         "counts",
         "end",
@@ -175,6 +176,7 @@ class Individual(ObliqueTree):
             self.counts,
         ) = nodes
         self._quality: float | None = None
+        self._n_terms: int | None = None
         self.fitness.wvalues = ()
 
     def replace(self, nodes: Iterable[np.ndarray]) -> None:
@@ -241,6 +243,13 @@ class Individual(ObliqueTree):
         return self._quality
 
     @property
+    def n_terms(self) -> int:
+        """Number of weights other than 0, counted once: many ask for it in each generation."""
+        if self._n_terms is None:
+            self._n_terms = super().n_terms
+        return self._n_terms
+
+    @property
     def spread(self) -> None:  # type: ignore[override]
         """Known to the data set alone."""
 
@@ -273,6 +282,7 @@ class Individual(ObliqueTree):
         copy.origin = self.origin
         copy.outcome = None
         copy._quality = self._quality
+        copy._n_terms = self._n_terms
         kind: Any = type(self.fitness)
         copy.fitness = kind.__new__(kind)  # its __init__ checks what is known
         copy.fitness.wvalues = self.fitness.wvalues

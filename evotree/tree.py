@@ -193,6 +193,16 @@ class ObliqueTree:
         return (self.n_nodes + 1) // 2
 
     @property
+    def n_terms(self) -> int:
+        """Number of weights other than 0, of all splits together: the sum of their widths."""
+        return int(np.count_nonzero(self.weights))
+
+    @property
+    def complexity(self) -> int:
+        """Number of leaves and terms; of an axis-parallel tree, that of all nodes."""
+        return self.n_leaves + self.n_terms
+
+    @property
     def n_features(self) -> int:
         """Number of features that the hyperplanes are over."""
         return self.weights.shape[1]
@@ -274,6 +284,8 @@ class ObliqueTree:
             Naming the array that is wrong, what it holds and what is allowed.
         """
         _validate(self.weights, self.thresholds, self.subtree_size, self.values)
+        if self.weights[self.is_leaf].any():
+            raise ValueError("weights has rows of leaves that are not 0.")
         for name, array, n in (
             ("spread", self.spread, self.n_features),
             ("n_node_samples", self.n_node_samples, self.n_nodes),

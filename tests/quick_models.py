@@ -91,7 +91,7 @@ def assert_same_fit(one, other):
     assert one.hall_of_fame_ == other.hall_of_fame_
     assert list(one.pareto_front_) == list(other.pareto_front_)
     assert [m.quality for m in one.pareto_front_] == [m.quality for m in other.pareto_front_]
-    for chapter in ("fitness", "quality", "size"):
+    for chapter in ("fitness", "quality", "size", "terms", "complexity"):
         records = [fit.history_.chapters[chapter].select("mean") for fit in (one, other)]
         assert records[0] == records[1]
     assert one.n_generations_ == other.n_generations_

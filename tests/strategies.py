@@ -12,6 +12,7 @@ from evotree.operators.refinement.refiners import REFINERS, make_refiner
 from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation.crossover import cx_trees
 from evotree.operators.variation.mutation import mut_nodes
+from evotree.operators.variation.terms import mut_terms
 from evotree.rng import make_streams
 
 seeds = st.integers(0, 2**32)
@@ -62,25 +63,41 @@ def populations(draw, size=3, task="classification"):
     return dataset, [init_dipolar(dataset, penalty, stream) for stream in streams]
 
 
+def with_random_zeros(individual, dataset, seed):
+    """Return an individual of the same shape, or less, half of whose weights are 0."""
+    rng = np.random.default_rng(seed)
+    weights = np.where(rng.random(individual.weights.shape) < 0.5, 0.0, individual.weights)
+    return make_individual(dataset, weights, individual.thresholds, individual.subtree_size)
+
+
 any_populations = st.sampled_from(("classification", "regression")).flatmap(
     lambda task: populations(task=task)
 )
 
 
-def apply_operator(name, first, second, dataset, stream):
+def apply_operator(name, first, second, dataset, stream, max_features=None):
     """Apply an operator to clones; return the changed individuals."""
     first, second = first.clone(), second.clone()
     first.stream = second.stream = stream
-    if name == "mutate":
-        return mut_nodes(first, dataset, probability=0.4)
-    if name == "mutate without dipoles":
-        return mut_nodes(first, dataset, probability=0.4, dipolar_probability=0.0)
+    if name.startswith("mutate nodes"):
+        dipolar = 0.0 if name.endswith("without dipoles") else 0.5
+        width = max_features or (dataset.X.shape[1] if "few" in name else 0)
+        return mut_nodes(first, dataset, 0.4, dipolar, max_width=width)
+    if name == "mutate terms":
+        return mut_terms(first, dataset, 0.01, 0.002, max_features)
     if name == "mate":
-        return cx_trees(first, second, dataset)
-    return make_refiner(name, 0.01, (0.1, 10.0))(first, dataset)
+        return cx_trees(first, second, dataset, max_features=max_features)
+    return make_refiner(name, 0.01, (0.1, 10.0), max_features=max_features)(first, dataset)
 
 
-VARIATION = ("mutate", "mutate without dipoles", "mate")
+VARIATION = (
+    "mutate nodes",
+    "mutate nodes of few features",
+    "mutate nodes without dipoles",
+    "mutate nodes of few features without dipoles",
+    "mutate terms",
+    "mate",
+)
 OPERATORS = (*VARIATION, *REFINERS)
 NEEDS_CLASSES = {"co2", "wodt"}  # these searches have no form for targets
 

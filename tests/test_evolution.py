@@ -30,10 +30,11 @@ from evotree import (
 from evotree._jit import compile_seconds
 from evotree.engine.evolution import CallbackError
 from evotree.engine.pareto import ParetoFront
-from evotree.fitness.objectives import FitnessQualitySize
+from evotree.fitness.objectives import FitnessQualityComplexity
 from evotree.individual import FitnessMax, set_fitness
 from evotree.operators.initialization.dipolar import init_dipolar
-from evotree.rng import as_generator
+from evotree.operators.pruning.penalized import prune
+from evotree.rng import as_generator, make_streams
 from tests.strategies import assert_sound
 
 
@@ -299,7 +300,7 @@ class Bare:
     """Something whose `fitness` has two objectives."""
 
     def __init__(self):
-        self.fitness = FitnessQualitySize()
+        self.fitness = FitnessQualityComplexity()
 
 
 @pytest.mark.parametrize(
@@ -437,24 +438,33 @@ def test_a_map_that_returns_copies_changes_nothing(iris):
 def test_individuals_of_ones_own_keep_their_kind_of_fitness(iris):
     def own(stream):
         individual = init_dipolar(iris, 0.01, stream)
-        individual.fitness = FitnessQualitySize()
+        individual.fitness = FitnessQualityComplexity()
         return individual
 
     toolbox = make_toolbox(iris, random_state=1)
     toolbox.register("individual", own)
-    assert {type(one.fitness) for one in toolbox.population(n=4)} == {FitnessQualitySize}
+    assert {type(one.fitness) for one in toolbox.population(n=4)} == {FitnessQualityComplexity}
 
 
-def test_tests_on_many_features_count_as_nodes(iris):
-    """Where size is an objective of its own."""
-    options = {"size_penalty": 0.01, "variation": Variation(algorithm="nsga2"), "random_state": 1}
-    toolbox = make_toolbox(iris, weight_penalty=0.03, **options)
-    individual = next(one for one in toolbox.population(n=8) if len(one) > 1)
-    individual.weights = np.ones_like(individual.weights)
-    n_tests = (len(individual) - 1) // 2
-    assert toolbox.evaluate(individual)[1] == pytest.approx(len(individual) + 3 * n_tests)
-    with pytest.raises(ValueError, match=r"weight_penalty=0.03.* only 0.0 is allowed"):
-        make_toolbox(iris, weight_penalty=0.03, **options | {"size_penalty": 0.0})
+def test_every_part_of_the_toolbox_knows_the_penalty_for_terms(iris):
+    """Trees that are made or refined are the fittest of their prunings."""
+    options = {"size_penalty": 0.001, "term_penalty": 0.02, "random_state": 1}
+    axis = make_toolbox(iris, **options).quick(make_streams(0, 0, 1)[0])
+    wide = iris.to_raw(axis.to_tree())
+    wide.weights = np.where(wide.is_leaf[:, None], 0.0, wide.weights + 1e-9)
+    toolbox = make_toolbox(iris, init=[wide], refinement={"prune": 1.0}, **options)
+    made = [toolbox.individual(stream) for stream in make_streams(2, 0, 8)]
+    made += [toolbox.seed("tao", stream) for stream in make_streams(3, 0, 4)]
+    made += [toolbox.seed("linear", stream) for stream in make_streams(3, 0, 4)]
+    made += [axis, toolbox.population(n=4)[0]]
+    assert sum(one.n_terms > len(one) // 2 for one in made) > 8
+    for one in made:
+        assert prune(one.clone(), iris, 0.001, 0.02)[0] == one
+    (tree,) = make_toolbox(iris, init=[wide], size_penalty=0.001).population(n=2)[:1]
+    assert len(tree) > len(made[-1])  # cut by its terms alone
+    tree.stream, tree.fitness.values = make_streams(0, 0, 1)[0], toolbox.evaluate(tree)
+    (refined,) = toolbox.refine(tree)
+    assert refined == made[-1]
 
 
 def without_seconds(logbook):

@@ -6,13 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import mean_squared_error, zero_one_loss
 
+from evotree import with_tree
 from evotree.dataset import Dataset
 from evotree.engine import hyperparameters as tuning
+from evotree.engine.config import SearchConfig
 from evotree.engine.hyperparameters import (
-    SIZE_PENALTIES,
+    SIZE_MULTIPLES,
+    TERM_MULTIPLES,
     best_prunings,
     cross_validate,
     make_folds,
+    penalties_to_try,
     race,
     row_losses,
     worth_it,
@@ -30,8 +34,16 @@ any_datasets = st.sampled_from(("classification", "regression")).flatmap(
 )
 
 
+SIZE_PENALTIES = (0.005, 0.002, 0.001, 0.0005)
+
+
 def stream(seed=0):
     return make_streams(seed, 0, 1)[0]
+
+
+def choose(*arguments, size_penalties=SIZE_PENALTIES, **parameters):
+    """Cross-validate with the same penalties for any number of rows."""
+    return cross_validate(*arguments, penalties=lambda n_rows: size_penalties, **parameters)
 
 
 # ---- folds ---------------------------------------------------------------------------------------
@@ -144,12 +156,12 @@ def test_lighter_rows_prove_less():
 
 
 @given(any_populations, st.sampled_from((0.0, 0.01, 0.1)), st.sampled_from((0.0, 0.02)))
-def test_the_best_prunings_are_the_fittest(drawn, charge, weight_penalty):
+def test_the_best_prunings_are_the_fittest(drawn, charge, term_penalty):
     dataset, individuals = drawn
-    evaluate = PenalizedAccuracy(charge, weight_penalty)
+    evaluate = PenalizedAccuracy(charge, term_penalty)
     before = [one.nodes() for one in individuals]
-    found = best_prunings([*individuals, *individuals], dataset, charge, weight_penalty, n_best=2)
-    pruned = [prune(one.clone(), dataset, charge)[0] for one in individuals]
+    found = best_prunings([*individuals, *individuals], dataset, charge, term_penalty, n_best=2)
+    pruned = [prune(one.clone(), dataset, charge, term_penalty)[0] for one in individuals]
     assert len(found) == min(2, sum(distinct(pruned)))
     assert evaluate(found[0]) == max(map(evaluate, pruned))
     assert all(one in pruned for one in found) and all(distinct(found))
@@ -171,7 +183,54 @@ def test_losses_of_several_trees_are_averaged():
         }
         return [trees[setting]] * len(size_penalties)
 
-    assert cross_validate(dataset, search, ["leaf", "both"], stream())[0] == "both"
+    assert choose(dataset, search, ["leaf", "both"], stream())[0] == "both"
+
+
+# ---- penalties -----------------------------------------------------------------------------------
+
+
+@given(st.integers(2, 10**6))
+def test_penalties_fall_and_are_relative_to_the_rows(n_rows):
+    found = penalties_to_try(SearchConfig(), n_rows)
+    assert len(found) == len(SIZE_MULTIPLES) * len(TERM_MULTIPLES) == len(set(found))
+    sizes = [one.size for one in found]
+    assert sizes == sorted(sizes, reverse=True)
+    assert all(one.term in [multiple * one.size for multiple in TERM_MULTIPLES] for one in found)
+    assert found[0].size == pytest.approx(SIZE_MULTIPLES[0] * np.log(n_rows) / n_rows, rel=0.6)
+    fewer = penalties_to_try(SearchConfig(), 2 * n_rows)
+    assert all(there.size < here.size for here, there in zip(found, fewer, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("given_", "expected"),
+    [
+        ({"size_penalty": 0.01, "term_penalty": 0.5}, [(0.01, 0.5)]),
+        ({"size_penalty": 0.01}, [(0.01, multiple * 0.01) for multiple in TERM_MULTIPLES]),
+        ({"size_penalty": 0.0}, [(0.0, 0.0)]),
+    ],
+)
+def test_penalties_that_are_given_are_kept(given_, expected):
+    assert penalties_to_try(SearchConfig(**given_), 100) == expected
+    free = penalties_to_try(SearchConfig(term_penalty=0.125), 100)
+    assert {one.term for one in free} == {0.125} and len(free) == len(SIZE_MULTIPLES)
+
+
+def test_the_least_complex_trees_within_a_standard_error_are_chosen():
+    """Two penalties whose trees are as good: those with fewer terms win, whatever their order."""
+    dataset = chessboard(400, 2)
+    axis = grow(dataset, Axis(), max_depth=8, stream=stream())
+    weights = axis.weights.copy()
+    weights[(axis.subtree_size > 1), 0] += 1e-9
+    oblique = with_tree(axis, dataset, weights, axis.thresholds, axis.subtree_size)
+    assert oblique.complexity > axis.complexity and oblique.quality == axis.quality
+
+    for trees in ([axis, oblique], [oblique, axis]):
+
+        def search(rows, candidate, tried, trees=trees):
+            return [[one] for one in trees]
+
+        found = choose(dataset, search, [0], stream(), size_penalties=[0, 1])
+        assert trees[found[1]] is axis
 
 
 # ---- the whole -----------------------------------------------------------------------------------
@@ -193,16 +252,14 @@ def prune_greedy(rows, setting, size_penalties):
 
 def test_large_trees_are_charged_little_where_they_are_better():
     """A board of 144 fields needs hundreds of nodes, each worth less than 0.005 of the rows."""
-    _, penalty = cross_validate(chessboard(6000, 12), prune_greedy, [20], stream())
+    _, penalty = choose(chessboard(6000, 12), prune_greedy, [20], stream())
     assert penalty < 0.002
 
 
 def test_nodes_are_dear_where_labels_are_noise():
     """Of five smaller charges one is a standard error better by chance, now and then."""
     chosen = [
-        cross_validate(chessboard(600, 2, noise=1.0, seed=seed), prune_greedy, [20], stream(seed))[
-            1
-        ]
+        choose(chessboard(600, 2, noise=1.0, seed=seed), prune_greedy, [20], stream(seed))[1]
         for seed in range(12)
     ]
     assert chosen.count(SIZE_PENALTIES[0]) >= 7
@@ -213,17 +270,15 @@ def test_nodes_are_dear_where_one_test_says_all():
     for seed in range(3):
         X = np.random.default_rng(seed).random((500, 3))
         dataset = Dataset.from_arrays(X, X[:, 1] > 0.4)
-        _, penalty = cross_validate(dataset, prune_greedy, [20], stream(seed))
+        _, penalty = choose(dataset, prune_greedy, [20], stream(seed))
         assert penalty == SIZE_PENALTIES[0]
 
 
 def test_the_setting_of_the_least_loss_is_chosen():
     dataset = chessboard(600, 2)
-    setting, _ = cross_validate(dataset, prune_greedy, [1, 8, 0, 9], stream())
+    setting, _ = choose(dataset, prune_greedy, [1, 8, 0, 9], stream())
     assert setting == 8  # as good as 9, and before it
-    setting, penalty = cross_validate(
-        dataset, prune_greedy, [1, 8], stream(), size_penalties=[0.25]
-    )
+    setting, penalty = choose(dataset, prune_greedy, [1, 8], stream(), size_penalties=[0.25])
     assert (setting, penalty) == (1, 0.25)  # a tree that small is a leaf in either
 
 
@@ -235,7 +290,7 @@ def test_searches_see_the_other_folds_and_all_charges():
         seen.append((rows.X, setting, size_penalties))
         return prune_greedy(rows, setting, size_penalties)
 
-    cross_validate(dataset, search, [7, 8], stream(), n_folds=4, max_folds=3)  # equally good
+    choose(dataset, search, [7, 8], stream(), n_folds=4, max_folds=3)  # equally good
     assert [call[1:] for call in seen] == [(7, SIZE_PENALTIES), (8, SIZE_PENALTIES)] * 3
     folds = make_folds(dataset, 4, stream())
     for fold in range(3):
@@ -251,10 +306,10 @@ def test_settings_that_fall_behind_are_searched_no_more():
         seen.append(setting)
         return prune_greedy(rows, setting, size_penalties)
 
-    assert cross_validate(dataset, search, [0, 8, 1], stream())[0] == 8
+    assert choose(dataset, search, [0, 8, 1], stream())[0] == 8
     assert seen == [0, 8, 1, 8, 8, 8, 8]
     seen.clear()
-    cross_validate(dataset, search, [0, 8, 1], stream(), size_penalties=[0.001])
+    choose(dataset, search, [0, 8, 1], stream(), size_penalties=[0.001])
     assert seen == [0, 8, 1]  # nothing is left to choose
 
 
@@ -278,19 +333,19 @@ def test_nothing_is_searched_where_nothing_is_to_choose():
         raise AssertionError("searched")
 
     one = Dataset.from_arrays([[1.0]], [0])
-    assert cross_validate(one, search, ["a", "b"], stream()) == ("a", SIZE_PENALTIES[0])
-    only = cross_validate(chessboard(50, 2), search, ["a"], stream(), size_penalties=[0.5])
+    assert choose(one, search, ["a", "b"], stream()) == ("a", SIZE_PENALTIES[0])
+    only = choose(chessboard(50, 2), search, ["a"], stream(), size_penalties=[0.5])
     assert only == ("a", 0.5)
 
 
 def test_two_rows_are_enough():
     dataset = Dataset.from_arrays([[0.0], [1.0]], [0, 1])
-    assert cross_validate(dataset, prune_greedy, [3], stream()) == (3, SIZE_PENALTIES[0])
+    assert choose(dataset, prune_greedy, [3], stream()) == (3, SIZE_PENALTIES[0])
 
 
 def test_the_same_stream_chooses_the_same():
     dataset = chessboard(400, 4, noise=0.2)
-    assert cross_validate(dataset, prune_greedy, [3, 20], stream(5)) == cross_validate(
+    assert choose(dataset, prune_greedy, [3, 20], stream(5)) == choose(
         dataset, prune_greedy, [3, 20], stream(5)
     )
 
@@ -311,5 +366,5 @@ def test_no_search_begins_when_the_time_is_up(monkeypatch, time_limit, n_searche
 
     monkeypatch.setattr(tuning.time, "perf_counter", lambda: now[0])
     dataset = chessboard(400, 2)
-    found = cross_validate(dataset, search, [0, 8, 9], stream(), time_limit=time_limit)
+    found = choose(dataset, search, [0, 8, 9], stream(), time_limit=time_limit)
     assert (found[0], len(seen)) == (chosen, n_searches)

@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+from itertools import pairwise
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -12,11 +14,22 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.metrics import accuracy_score, r2_score
 
 from evotree import Dataset, evolve, make_toolbox
-from evotree.engine.pareto import ParetoFront, check_rule, held_out_quality, select
-from evotree.fitness.objectives import FitnessQualitySize
-from evotree.operators.pruning.penalized import prune
+from evotree.engine import pareto
+from evotree.engine.pareto import (
+    MAX_MEMBERS,
+    FittedFront,
+    FrontTree,
+    ParetoFront,
+    check_rule,
+    held_out_quality,
+    select,
+)
+from evotree.fitness.objectives import FitnessQualityComplexity, PenalizedAccuracy
+from evotree.individual import FitnessMax
+from evotree.operators.pruning.penalized import prune, prune_marked
 from evotree.rng import make_streams
-from tests.strategies import any_populations, apply_operator, seeds, tasks
+from tests.reference import pruning as naive
+from tests.strategies import any_populations, apply_operator, seeds, tasks, with_random_zeros
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +52,17 @@ def front_of_run(dataset):
     return front
 
 
+def complexity_of(tree):
+    """Count leaves and weights other than 0 one by one."""
+    return sum(tree.is_leaf) + sum(w != 0.0 for row in tree.weights for w in row)
+
+
 def naive_front(individuals):
-    """Return the first of the best trees of each size that is better than all smaller ones."""
+    """Return the first of the best trees of each complexity that beats all simpler ones."""
     front = []
-    for size in sorted({len(individual) for individual in individuals}):
-        best = max((a for a in individuals if len(a) == size), key=lambda a: a.quality)
+    for complexity in sorted({complexity_of(individual) for individual in individuals}):
+        rivals = (a for a in individuals if complexity_of(a) == complexity)
+        best = max(rivals, key=lambda a: a.quality)
         if not front or best.quality > front[-1].quality:
             front.append(best)
     return front
@@ -60,12 +79,12 @@ def test_front_is_that_of_all_trees_ever_met(drawn, seed):
         met += children
         front.update(children)
     assert list(front) == naive_front(met)
-    sizes = [len(member) for member in front]
+    complexities = [member.complexity for member in front]
     qualities = [member.quality for member in front]
-    assert sizes == sorted(set(sizes)) and qualities == sorted(set(qualities))
+    assert complexities == sorted(set(complexities)) and qualities == sorted(set(qualities))
     for member, key in zip(front, reversed(front.keys), strict=True):
-        assert member.fitness is key and type(key) is FitnessQualitySize
-        assert key.values == (member.quality, len(member))
+        assert member.fitness is key and type(key) is FitnessQualityComplexity
+        assert key.values == (member.quality, complexity_of(member))
         assert all(member is not individual for individual in met)
 
 
@@ -74,7 +93,8 @@ def test_front_holds_what_deaps_own_holds(drawn):
     front, deaps = ParetoFront(), tools.ParetoFront()
     front.update(drawn[1])
     for individual in drawn[1]:
-        individual.fitness = FitnessQualitySize((individual.quality, len(individual)))
+        values = individual.quality, complexity_of(individual)
+        individual.fitness = FitnessQualityComplexity(values)
     deaps.update(drawn[1])
     assert {m.fitness.values for m in front} == {m.fitness.values for m in deaps}
 
@@ -119,55 +139,137 @@ def test_prunings_fill_the_front(front, split):
     for member in full:
         assert full[-1].quality >= member.quality
     for alpha in (0.001, 0.01, 0.1):
-        pruned = prune(front[-1].clone(), split[0], alpha)[0]
-        best = select(full, f"size<={len(pruned)}")
+        # A penalty for each leaf and one as high for each term: two nodes are one leaf more.
+        (pruned,) = prune(front[-1].clone(), split[0], alpha, alpha)
+        best = select(full, f"complexity<={pruned.complexity}")
         assert best.quality >= pruned.quality
-    assert select(full, "size<=1") is full[0]
+    assert select(full, "size<=1") is select(full, "terms<=0") is full[0]
+
+
+@given(any_populations, seeds, st.sampled_from((0.0, 0.003, 0.05)))
+def test_prunings_are_the_best_for_their_complexity(drawn, seed, price):
+    """No pruning of a member is worth more, whatever a leaf or a term costs."""
+    dataset, (individual, *_) = drawn
+    individual = with_random_zeros(individual, dataset, seed)
+    full = ParetoFront()
+    full.update([individual])
+    full.add_prunings(dataset)
+    size = individual.subtree_size
+    best = max(one.quality - price * one.complexity for one in full)
+    if individual.n_leaves <= 8:
+        for leaves in naive.prunings(size):
+            marks = np.isin(np.arange(len(size)), leaves) & (size > 1)
+            (other,) = prune_marked(individual.clone(), dataset, marks)
+            assert other.quality - price * complexity_of(other) <= best + 1e-9
+    assert len(full[0]) == 1
+
+
+class Point:
+    """As much of an individual as a front looks at."""
+
+    def __init__(self, quality, complexity):
+        self.quality, self.complexity, self.fitness = quality, complexity, FitnessMax()
+
+
+def naive_bounded(points, most):
+    """Let points in one after the other, and drop the least worth of too many."""
+    members = []
+    for one in points:
+        if any(m.complexity <= one.complexity and m.quality >= one.quality for m in members):
+            continue
+        kept = [m for m in members if m.complexity < one.complexity or m.quality > one.quality]
+        members = sorted([*kept, one], key=lambda m: m.complexity)
+        if len(members) > most:
+            gains = [
+                (b.quality - a.quality) / (b.complexity - a.complexity)
+                for a, b in pairwise(members)
+            ]
+            del members[1 + gains.index(min(gains[:-1]))]
+    return members
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 60)), min_size=1), st.integers(3, 6))
+def test_a_front_has_not_too_many_members(pairs, most):
+    points, front = (
+        [Point(quality / 64, complexity) for quality, complexity in pairs],
+        ParetoFront(),
+    )
+    with patch.object(pareto, "MAX_MEMBERS", most):
+        front.update(points)
+        assert [(m.quality, m.complexity) for m in front] == [
+            (m.quality, m.complexity) for m in naive_bounded(points, most)
+        ]
+    simplest = min(point.complexity for point in points)
+    assert front[0].complexity == simplest
+    assert front[0].quality == max(p.quality for p in points if p.complexity == simplest)
+    assert front[-1].quality == max(point.quality for point in points)
+
+
+def test_a_front_of_a_long_row_of_trees_is_bounded():
+    """In any order, whose ends are those of all."""
+    points = [Point(k / 1000, k) for k in range(1, 501)]
+    for order in (points, points[::-1], points[::2] + points[1::2]):
+        front = ParetoFront()
+        front.update(order)
+        assert len(front) == len(front.keys) == MAX_MEMBERS == 100
+        assert (front[0].complexity, front[-1].complexity) == (1, 500)
+    front.restore(list(front))
+    with pytest.raises(ValueError, match="are no front"):
+        ParetoFront().restore(points)
 
 
 @pytest.mark.parametrize(
-    ("rule", "kind", "max_size"),
+    ("rule", "kind", "bound"),
     [
         ("validation", "validation", 0),
         ("1se", "1se", 0),
         ("fitness", "fitness", 0),
         ("size<=9", "size", 9),
         (" size <= 10 ", "size", 10),
-        ("leaves<=5", "size", 9),
-        ("leaves<=1", "size", 1),
+        ("leaves<=5", "leaves", 5),
+        ("terms<=12", "terms", 12),
+        ("terms<=0", "terms", 0),
+        ("complexity<=30", "complexity", 30),
     ],
 )
-def test_rules_are_read(rule, kind, max_size):
-    assert check_rule(rule) == (kind, max_size)
+def test_rules_are_read(rule, kind, bound):
+    assert check_rule(rule) == (kind, bound)
 
 
-@pytest.mark.parametrize("rule", ["best", "size<9", "size<=0", "size<=-1", "size<=2.5", 9, None])
+@pytest.mark.parametrize(
+    "rule",
+    ["best", "size<9", "size<=0", "size<=-1", "size<=2.5", "depth<=3", "n_terms<=3", 9, None],
+)
 def test_unknown_rules_are_named(rule, front):
     with pytest.raises(ValueError, match="rule=.*: allowed are 'validation', '1se'"):
         select(front, rule)
 
 
-@pytest.mark.parametrize("bound", [1, 2, 3, 4, 5, 9, 10, 1000])
-def test_size_rule(front, bound):
-    full = ParetoFront()
-    full.update(front)
-    if len(full[0]) > bound:
-        with pytest.raises(ValueError, match="smallest member .* add_prunings"):
-            select(full, f"size<={bound}")
+@pytest.mark.parametrize("bound", [1, 2, 3, 4, 5, 9, 10, 33, 1000])
+@pytest.mark.parametrize(
+    ("name", "measure"),
+    [
+        ("size", len),
+        ("leaves", lambda tree: tree.n_leaves),
+        ("terms", lambda tree: complexity_of(tree) - tree.n_leaves),
+        ("complexity", complexity_of),
+    ],
+)
+def test_rules_of_bounds(front, name, measure, bound):
+    fitting = [member for member in front if measure(member) <= bound]
+    if not fitting:
+        with pytest.raises(ValueError, match=f"the least {name} of a member .* add_prunings"):
+            select(front, f"{name}<={bound}")
         return
-    fitting = [member for member in full if len(member) <= bound]
-    assert select(full, f"size<={bound}") is max(fitting, key=lambda m: m.quality)
+    chosen = select(front, f"{name}<={bound}")
+    assert chosen is max(fitting, key=lambda m: (m.quality, -complexity_of(m)))
 
 
-@given(penalty=st.floats(0.0, 0.05), weight_penalty=st.sampled_from((0.0, 0.001, 0.02)))
-def test_fitness_rule(front, penalty, weight_penalty):
-    worth = []
-    for member in front:
-        n_used = np.count_nonzero(member.weights[~member.is_leaf])
-        charge = penalty * len(member) + weight_penalty * n_used / member.n_features
-        worth.append(member.quality - charge)
-    chosen = select(front, "fitness", size_penalty=penalty, weight_penalty=weight_penalty)
-    assert worth[front.items.index(chosen)] == pytest.approx(max(worth), abs=1e-12)
+@given(penalty=st.floats(0.0, 0.05), term_penalty=st.sampled_from((0.0, 0.0001, 0.002)))
+def test_fitness_rule(front, penalty, term_penalty):
+    worth = [PenalizedAccuracy(penalty, term_penalty)(member) for member in front]
+    chosen = select(front, "fitness", size_penalty=penalty, term_penalty=term_penalty)
+    assert worth[front.items.index(chosen)] == max(worth)
 
 
 def accuracies(front, held_out):
@@ -195,7 +297,7 @@ def test_rules_of_rows_held_out(front, split):
     within = np.flatnonzero(accuracy >= accuracy[best] - standard_error[best])
     chosen = select(front, "1se", held_out=split[1])
     assert chosen is front[int(within[0])]
-    assert len(chosen) <= len(front[best])
+    assert chosen.complexity <= front[best].complexity
 
 
 def test_regression_is_judged_by_its_r2():
@@ -213,7 +315,7 @@ def test_regression_is_judged_by_its_r2():
     chosen = select(front, "validation", held_out=held_out)
     assert chosen.fitness.values[0] == chosen.quality
     assert quality[list(front).index(chosen)] == quality.max()
-    assert len(select(front, "1se", held_out=held_out)) <= len(chosen)
+    assert select(front, "1se", held_out=held_out).complexity <= chosen.complexity
     equal = held_out.take(np.arange(1))
     assert set(held_out_quality(front, equal)[0]) <= {0.0, 1.0}
 
@@ -232,13 +334,40 @@ def test_what_a_rule_lacks_is_named(front, split):
 
 def test_table(front, split):
     table = front.to_frame()
-    assert list(table) == ["nodes", "leaves", "depth", "quality", "origin"]
+    names = ["complexity", "terms", "leaves", "nodes", "depth", "quality"]
+    assert list(table) == [*names, "origin"]
     assert (table["nodes"] == 2 * table["leaves"] - 1).all()
+    assert (table["complexity"] == table["leaves"] + table["terms"]).all()
     assert table["quality"].is_monotonic_increasing and (table["origin"] == "dipole").all()
     table = front.to_frame(split[1])
+    assert list(table) == [*names, "held_out_quality", "held_out_se", "origin"]
     np.testing.assert_allclose(table["held_out_quality"], accuracies(front, split[1]))
     assert (table["held_out_se"] >= 0.0).all()
     assert len(ParetoFront().to_frame()) == 0
+
+
+def arrows(text):
+    """Return the numbers of the lines of a printed front that have an arrow."""
+    return [int(line.split()[1]) for line in text.splitlines() if line.lstrip().startswith("->")]
+
+
+def test_a_fitted_front_prints_itself_with_an_arrow(front):
+    members = [FrontTree.of(one.to_tree(), one.quality, one.origin) for one in front]
+    plain = FittedFront(members, is_regression=False)
+    assert plain.chosen is None and arrows(repr(plain)) == []
+    at = len(members) // 2
+    chosen = plain.choosing(pickle.loads(pickle.dumps(members[at])))
+    assert chosen.chosen == at and arrows(repr(chosen)) == [at] and plain.chosen is None
+    assert list(chosen) == members and len(repr(chosen).splitlines()) == 1 + len(members)
+    assert repr(chosen).split()[:5] == ["quality", "complexity", "terms", "leaves", "depth"]
+    for line, one in zip(repr(chosen).splitlines()[1:], members, strict=True):
+        figures = [f"{one.quality:.4f}", one.complexity, one.n_terms, one.n_leaves, one.depth]
+        assert line.split()[-5:] == list(map(str, figures))
+    assert chosen._repr_html_().count("-&gt;") == 1 and plain._repr_html_().count("-&gt;") == 0
+    stranger = copy.copy(members[at])
+    stranger.thresholds = stranger.thresholds + 1.0
+    assert chosen.choosing(stranger).chosen is None
+    assert pickle.loads(pickle.dumps(chosen)).chosen == at
 
 
 class ThreeObjectives(base.Fitness):

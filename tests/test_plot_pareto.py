@@ -1,4 +1,4 @@
-"""The picture of quality against size."""
+"""The picture of quality against complexity."""
 
 from types import SimpleNamespace
 
@@ -36,19 +36,21 @@ def test_curves_are_the_front(drawn):
     ax = plt.subplots()[1]
     assert plot_pareto(front, held_out=held_out, selected="1se", ax=ax) is ax
     training, other = ax.get_lines()
-    leaves = [member.n_leaves for member in front]
+    complexity = [member.complexity for member in front]
     for line, quality in (
         (training, [member.quality for member in front]),
         (other, held_out_quality(front, held_out)[0]),
     ):
-        assert list(line.get_xdata()) == leaves
+        assert list(line.get_xdata()) == complexity
         np.testing.assert_array_equal(line.get_ydata(), quality)
         assert line.get_drawstyle() == "steps-post"
     chosen = select(front, "1se", held_out=held_out)
     rings = ax.collections[-1].get_offsets()
-    assert rings.shape == (2, 2) and (rings[:, 0] == chosen.n_leaves).all()
+    assert rings.shape == (2, 2) and (rings[:, 0] == chosen.complexity).all()
     assert rings[0, 1] == chosen.quality
-    assert any(label.startswith(f"1se: {chosen.n_leaves} lea") for label in labels(ax))
+    shown = f"1se: {chosen.n_leaves} leaves, {chosen.n_terms} terms"
+    assert shown.replace("1 terms", "1 term") in labels(ax)
+    assert ax.get_xlabel() == "complexity (leaves and terms)"
     assert ax.get_ylabel() == "accuracy"
 
 
@@ -59,10 +61,11 @@ def test_what_carries_a_front_is_read(drawn):
     for carrier in (SimpleNamespace(pareto_front=front), SimpleNamespace(pareto_front_=front)):
         assert labels(plot_pareto(carrier)) == ["training"]
     fitted = SimpleNamespace(pareto_front_=front, tree_=front[1].to_tree())
-    assert plot_pareto(fitted).collections[0].get_offsets()[0, 0] == front[1].n_leaves
+    assert plot_pareto(fitted).collections[0].get_offsets()[0, 0] == front[1].complexity
     marked = plot_pareto(front, selected=front[0])
-    assert labels(marked) == ["training", "selected: 1 leaf"]
-    assert "size<=3: 2 leaves" in labels(plot_pareto(front, selected="size<=3"))
+    assert labels(marked) == ["training", "selected: 1 leaf, 0 terms"]
+    found = labels(plot_pareto(front, selected="leaves<=2"))[1]
+    assert found.startswith("leaves<=2: 2 leaves, ") and found.endswith(" terms")
 
 
 def test_a_stump_does_not_flatten_the_others(drawn):
@@ -96,7 +99,7 @@ def test_bad_arguments_are_named(drawn):
         plot_pareto(front, selected=3)
     small = ParetoFront()
     small.update(front[:1])
-    with pytest.raises(ValueError, match="selected is a tree of .* the front has trees of 1"):
+    with pytest.raises(ValueError, match="selected is a tree of complexity .* has trees of 1"):
         plot_pareto(small, selected=front[-1])
     with pytest.raises(TypeError, match="ax is a int"):
         plot_pareto(front, ax=3)

@@ -196,6 +196,18 @@ def test_the_size_lies_below_the_other_curves(n_runs: int, ax: Axes) -> None:
         assert len(ticks) >= 2 and ticks.min() > low - margin and ticks.max() < high + margin
 
 
+@pytest.mark.parametrize("curve", ["terms", "complexity"])
+def test_terms_and_complexity_are_drawn_as_the_size_is(curve: str, ax: Axes) -> None:
+    table = to_frame(make_run(1))
+    table[f"{curve}_best"], table[f"{curve}_mean"] = table["size_best"], table["size_mean"]
+    plot_learning_curve(table, curves=("quality", curve), ax=ax)
+    right = size_axes(ax)
+    assert right.get_ylabel() == curve and ax.get_ylabel() == "quality"
+    np.testing.assert_array_equal(line_data(right)[f"{curve} (right), best"][1], table["size_best"])
+    alone = plot_learning_curve(table, curves=[curve])
+    assert alone.get_ylabel() == curve and len(alone.figure.axes) == 1
+
+
 def test_all_carriers_of_a_history_are_drawn_alike() -> None:
     logbook = make_run(3)
     carriers = (logbook, to_frame(logbook), SimpleNamespace(history_=logbook))

@@ -114,7 +114,7 @@ def test_a_run_that_moves_is_evaluated_on_the_other_rows(algorithm):
     run = evolve(before.population(n=20), before, max_generations=8)
     trees = [(one.weights, one.thresholds, one.subtree_size) for one in run.population]
     origins = sorted(one.origin for one in run.population)
-    n_nodes = max(len(one) for one in run.pareto_front)
+    complexity = max(one.complexity for one in run.pareto_front)
     move(run, whole, after)
     for one in (*run.population, *run.hall_of_fame, *run.pareto_front):
         assert_sound(one, whole)
@@ -127,10 +127,10 @@ def test_a_run_that_moves_is_evaluated_on_the_other_rows(algorithm):
         assert one.fitness.values == pytest.approx(after.evaluate(one))
     assert run.best.fitness.wvalues == max(one.fitness.wvalues for one in run.population)
     assert run.best_fitness == run.best.fitness.wvalues and run.last_improvement == 8
-    sizes = [len(one) for one in run.pareto_front]
+    complexities = [one.complexity for one in run.pareto_front]
     qualities = [one.quality for one in run.pareto_front]
-    assert sizes == sorted(set(sizes)) and qualities == sorted(set(qualities))
-    assert max(sizes) <= n_nodes
+    assert complexities == sorted(set(complexities)) and qualities == sorted(set(qualities))
+    assert max(complexities) <= complexity
     champions = [one.fitness.wvalues for one in run.hall_of_fame]
     assert champions == sorted(champions, reverse=True)
     population = run.population

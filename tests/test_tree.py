@@ -92,6 +92,23 @@ def test_validate_refuses_a_spread_or_rows_that_cannot_be(name, array):
         tree.validate()
 
 
+@given(trees())
+def test_terms_and_complexity_are_counted(tree):
+    widths = [sum(w != 0.0 for w in row) for row in tree.weights[~tree.is_leaf]]
+    assert tree.n_terms == sum(widths)
+    assert tree.complexity == sum(tree.is_leaf) + sum(widths)
+    if all(width == 1 for width in widths):
+        assert tree.complexity == len(tree)
+
+
+def test_validate_refuses_weights_of_leaves():
+    tree = small_tree()
+    tree.weights = tree.weights.copy()
+    tree.weights[2, 0] = 1.0
+    with pytest.raises(ValueError, match="weights has rows of leaves"):
+        tree.validate()
+
+
 def test_validate_refuses_no_nodes():
     empty = np.empty(0, dtype=np.int32)
     with pytest.raises(ValueError, match="subtree_size"):

@@ -93,6 +93,12 @@ EVOLUTION = {
         number(float, 0.0, also="auto"),
         "penalty for each node: the smaller, the larger the tree",
     ),
+    "term-penalty": Option(
+        "term_penalty",
+        "B",
+        number(float, 0.0),
+        "penalty for each term after a split's first",
+    ),
     "population": Option("population_size", "N", number(int, 2), "number of trees that evolve"),
     "generations": Option("max_generations", "N", number(int, 0), "stop after N generations"),
     "patience": Option("patience", "N", number(int, 1), "stop after N without a better tree"),

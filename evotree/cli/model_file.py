@@ -143,7 +143,8 @@ class Model:
         lines = [
             f"target     {self.target}: {', '.join(self.labels)}",
             f"columns    {len(self.columns)}, as {tree.n_features} features",
-            f"tree       {tree.n_nodes} nodes, {tree.n_leaves} leaves, depth {tree.depth}",
+            f"tree       {tree.n_nodes} nodes, {tree.n_leaves} leaves, depth {tree.depth}, "
+            f"{tree.n_terms} terms, complexity {tree.complexity}",
         ]
         for name, prefix in (("training", ""), ("test", "test_")):
             if f"{prefix}accuracy" in known:

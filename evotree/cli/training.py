@@ -120,7 +120,11 @@ def _most_frequent(y: np.ndarray) -> Any:
 def _chosen(classifier: EvoTreeClassifier) -> dict[str, Any]:
     """Return the hyperparameters of a fit, given or chosen, by name."""
     regularization = classifier.regularization_.get_params()
-    chosen = {"size_penalty": classifier.size_penalty_, **regularization}
+    chosen = {
+        "size_penalty": classifier.size_penalty_,
+        "term_penalty": classifier.term_penalty_,
+        **regularization,
+    }
     return {
         name: value if isinstance(value, int | float) else str(value)
         for name, value in chosen.items()

@@ -24,19 +24,19 @@ from evotree.engine.evolution import Evolution
 from evotree.engine.history import CHAPTERS, ORIGIN, REFINEMENT, make_logbook
 from evotree.engine.islands import Archipelago
 from evotree.files import PathLike, check_writable, write_whole
-from evotree.fitness.objectives import FitnessQualitySize
+from evotree.fitness.objectives import FitnessQualityComplexity
 from evotree.individual import FitnessMax, Individual, Outcome, set_fitness
 from evotree.operators.refinement.policy import Spent
 from evotree.operators.structure.rebuild import checked_arrays
 from evotree.operators.structure.splice import make_individual
 
-FORMAT, VERSION = "evotree checkpoint", 2
+FORMAT, VERSION = "evotree checkpoint", 3
 
 ARRAYS = {"weights": np.float64, "thresholds": np.float64, "subtree_size": np.int32}
 """The arrays of trees, and their types."""
 
 KINDS: Mapping[str, type[base.Fitness]] = {
-    kind.__name__: kind for kind in (FitnessMax, FitnessQualitySize)
+    kind.__name__: kind for kind in (FitnessMax, FitnessQualityComplexity)
 }
 """Kinds of fitness that can be kept."""
 

@@ -21,7 +21,10 @@ from evotree.operators.refinement.policy import Refinement, as_refinement
 from evotree.operators.splitters.linear_fit import PENALTIES
 
 ALGORITHMS = ("penalized", "nsga2")
-"""Names of the ways to weigh quality against size."""
+"""Names of the ways to weigh quality against size and complexity."""
+
+SURVIVAL = ("best", "generational")
+"""Names of the ways to choose who lives on."""
 
 ENSEMBLE = "ensemble"
 """Name of the default teacher."""
@@ -52,25 +55,37 @@ class Variation(Configuration):
         Share of the mutations of a split that the dipolar operator makes; the others add noise.
     split_crossover_probability : float in [0, 1], default=0.5
         Share of the crossovers that exchange splits; the others exchange subtrees.
+    term_mutation_probability : float in [0, 1], default=0.5
+        Share of the offspring in which the features of one split change, and the split is fitted
+        anew, instead of the mutation of nodes. 0 as in the paper.
+    sparse_dipoles : bool, default=True
+        Whether new splits on dipoles look at few features, one being the likeliest number, and
+        splits that mutate keep weights of 0. Otherwise they look at all features, as in the paper.
     selection_pressure : float above 1, default=2.0
         Expected number of offspring of the best individual.
     max_origin_share : float in (0, 1], default=1.0
         Largest expected share of the offspring that descend from one kind of first individuals.
     keep_duplicates : bool, default=False
-        Whether equal trees may stand in one generation, as in the paper. Otherwise parents replace
-        them.
+        Whether equal trees may stand in one generation of generational survival, as in the paper.
+        Otherwise parents replace them.
+    survival : {"best", "generational"}, default="best"
+        Who lives on: the best of parents and offspring, each tree once; or the offspring and the
+        best parent, as in the paper. NSGA-II has its own rule.
     algorithm : {"penalized", "nsga2"}, default="penalized"
-        Whether the fitness penalizes nodes, or NSGA-II evolves the whole front of quality against
-        size, from which the penalty then chooses.
+        Whether the fitness penalizes nodes and terms, or NSGA-II evolves the whole front of quality
+        against complexity, from which the penalties then choose.
     """
 
     mutation_probability: Annotated[float, _SHARE] = 0.1
     crossover_probability: Annotated[float, _SHARE] = 0.2
     dipolar_probability: Annotated[float, _SHARE] = 0.5
     split_crossover_probability: Annotated[float, _SHARE] = 0.5
+    term_mutation_probability: Annotated[float, _SHARE] = 0.5
+    sparse_dipoles: Annotated[bool, "boolean"] = True
     selection_pressure: Annotated[float, Interval(Real, 1.0, None, closed="neither")] = 2.0
     max_origin_share: Annotated[float, Interval(Real, 0.0, 1.0, closed="right")] = 1.0
     keep_duplicates: Annotated[bool, "boolean"] = False
+    survival: Annotated[str, StrOptions(set(SURVIVAL))] = "best"
     algorithm: Annotated[str, StrOptions(set(ALGORITHMS))] = "penalized"
 
 
@@ -95,9 +110,6 @@ class Regularization(Configuration):
         A model whose predictions, on the training rows and on rows drawn between them, the tree
         learns: ``"ensemble"`` is `evotree.engine.teachers.make_teacher`. A fitted model wrapped
         by `sklearn.frozen.FrozenEstimator` is used as it is.
-    weight_penalty : float, at least 0, default=0.0
-        Penalty in the fitness for a split on all features; a split on a share of them costs the
-        same share.
     """
 
     C: Annotated[float | tuple[float, float] | str, _ABOVE_0, _PAIR, StrOptions({AUTO})] = AUTO
@@ -106,7 +118,6 @@ class Regularization(Configuration):
     teacher: Annotated[Any, HasMethods(["fit", "predict"]), StrOptions({AUTO, ENSEMBLE}), None] = (
         AUTO
     )
-    weight_penalty: Annotated[float, _FROM_0] = 0.0
 
     def given(self) -> dict[str, Any]:
         """Return the parameters that cross-validation does not choose, by name."""
@@ -170,14 +181,18 @@ class SearchConfig:
     """
 
     size_penalty: Annotated[float | str, _FROM_0, StrOptions({AUTO})] = AUTO
+    term_penalty: Annotated[float | str, _FROM_0, StrOptions({AUTO})] = AUTO
+    max_features_per_split: Annotated[
+        float | None, None, Interval(RealNotInt, 0.0, 1.0, closed="right"), _WHOLE_FROM_1
+    ] = None
     population_size: Annotated[int, _WHOLE_FROM_2] = 64
     max_generations: Annotated[int, _WHOLE_FROM_0] = 50
     patience: Annotated[int | None, _WHOLE_FROM_1, None] = 20
     time_limit: Annotated[float | None, _ABOVE_0, None] = None
     min_samples_split: Annotated[int, _WHOLE_FROM_2] = 5
     scaling: Annotated[str, StrOptions(set(SCALINGS))] = "standard"
-    init: Annotated[Any, object] = "tao"
-    refinement: Annotated[Any, str, "array-like", dict, Refinement, None] = "tao"
+    init: Annotated[Any, object] = "widths"
+    refinement: Annotated[Any, str, "array-like", dict, Refinement, None] = "sparse"
     variation: Annotated[Variation | None, Variation, None] = None
     regularization: Annotated[Regularization | None, Regularization, None] = None
     max_samples: Annotated[

@@ -42,7 +42,7 @@ class Evolution:
     hall_of_fame : deap.tools.HallOfFame
         The best individuals that ever lived.
     pareto_front : ParetoFront
-        The best of each size that ever lived.
+        The best of each complexity that ever lived, at most 100.
     spent : Spent
         What the refinements have taken so far.
     generation : int

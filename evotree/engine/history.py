@@ -16,7 +16,7 @@ from deap import tools
 if TYPE_CHECKING:
     from evotree.individual import Individual
 
-CHAPTERS = ("fitness", "quality", "size")
+CHAPTERS = ("fitness", "quality", "size", "terms", "complexity")
 ORIGIN = "origin"
 REFINEMENT = "refinement"
 # What DEAP repeats in every chapter.
@@ -24,19 +24,22 @@ _OF_ALL = {"gen", "nevals", "diversity", "seconds"}
 
 
 def make_statistics() -> tools.MultiStatistics:
-    """Return the statistics of a population: best, mean and std of fitness, quality and size.
+    """Return the statistics of a population: best, mean and std of each of `CHAPTERS`.
 
     ``best`` is the value of the first individual; the loop keeps the best one first.
 
     Returns
     -------
     deap.tools.MultiStatistics
-        One chapter each for fitness, quality and size, to be extended by ``register``.
+        One chapter each for fitness, quality, size, terms and complexity, to be extended by
+        ``register``.
     """
     statistics = tools.MultiStatistics(
         fitness=tools.Statistics(lambda individual: individual.fitness.wvalues[0]),
         quality=tools.Statistics(attrgetter("quality")),
         size=tools.Statistics(len),
+        terms=tools.Statistics(attrgetter("n_terms")),
+        complexity=tools.Statistics(attrgetter("complexity")),
     )
     statistics.register("best", itemgetter(0))
     statistics.register("mean", fmean)

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,12 +15,14 @@ from sklearn.frozen import FrozenEstimator
 from evotree.engine.config import ENSEMBLE, Regularization, SearchConfig, configuration, is_auto
 from evotree.engine.parallel import thread_map
 from evotree.engine.teachers import FrozenTeacher, make_teacher
+from evotree.engine.toolbox import feature_bound, split_init
 from evotree.fitness.objectives import PenalizedAccuracy
 from evotree.operators.initialization.resampling import blur, teach
-from evotree.operators.initialization.tao_seeds import init_tao
+from evotree.operators.initialization.seeding import TAO, WIDTHS, init_seed
+from evotree.operators.initialization.width_paths import path_trees
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.policy import Refinement
-from evotree.operators.refinement.tao import leaf_predictions
+from evotree.operators.structure.reduced import leaf_predictions
 from evotree.operators.variation.selection import distinct
 from evotree.rng import as_generator, make_streams
 
@@ -31,13 +34,17 @@ _CLOSE = 2.0  # standard errors of the difference between candidates that stay i
 _HELD_OUT_ROWS = 1500  # held out in all, if that takes no more than five folds
 _FOLDS = 5
 _STANDARD_ERRORS = 1.0
-_SEEDS_EACH = 2  # for each penalty for a node that is tried
+_SEEDS_EACH = 1  # optimized trees for each of the penalties that are tried
+_PATHS = 5  # of widths
 _LEAST_RESAMPLED = 3000  # rows that a fitness is measured on, if they are resampled
 _COPIES = 4  # of each row, at most
 _MOST_TAUGHT = 1000  # more rows than that leave few gaps between them
 
-SIZE_PENALTIES = (0.005, 0.002, 0.001, 0.0005)
-"""Penalties for a node that are tried, the highest first."""
+SIZE_MULTIPLES = (0.8, 0.4, 0.2, 0.1, 0.05, 0.025)
+"""Penalties for a node that are tried, in units of log(n) / n for n rows."""
+
+TERM_MULTIPLES = (1.0, 0.25)
+"""Penalties for a term that are tried with each, in units of the penalty for a node."""
 
 CANDIDATES = (
     Regularization((0.3, 3.0), "l2", 0.1, None),
@@ -50,6 +57,21 @@ CANDIDATES = (
 """The regularizations that ``"auto"`` stands for."""
 
 
+class Penalties(NamedTuple):
+    """What the fitness takes off for the complexity of a tree.
+
+    Attributes
+    ----------
+    size : float
+        Penalty for a node.
+    term : float
+        Penalty for each term after a split's first.
+    """
+
+    size: float
+    term: float
+
+
 class Chosen(NamedTuple):
     """What cross-validation chooses, or was given.
 
@@ -57,12 +79,12 @@ class Chosen(NamedTuple):
     ----------
     regularization : Regularization
         Without ``"auto"``.
-    size_penalty : float
-        Penalty for a node.
+    penalties : Penalties
+        For nodes and terms.
     """
 
     regularization: Regularization
-    size_penalty: float
+    penalties: Penalties
 
 
 def candidates(config: SearchConfig, n_rows: int) -> list[Regularization]:
@@ -93,11 +115,32 @@ def candidates(config: SearchConfig, n_rows: int) -> list[Regularization]:
     return found
 
 
-def size_penalties(config: SearchConfig) -> tuple[float, ...]:
-    """Return the penalties for a node among which cross-validation chooses, falling."""
-    if is_auto(config.size_penalty):
-        return SIZE_PENALTIES
-    return (float(config.size_penalty),)
+def penalties_to_try(config: SearchConfig, n_rows: int) -> list[Penalties]:
+    """Return the penalties among which cross-validation chooses.
+
+    Those for nodes are multiples of log(n) / n, as those of BIC are, of the log-likelihood (Schwarz
+    1978): n rows tell about so small a difference. Those for terms are multiples of these.
+
+    Parameters
+    ----------
+    config : SearchConfig
+        Says which are given.
+    n_rows : int, at least 1
+        Number of rows that a tree is found on.
+
+    Returns
+    -------
+    list of Penalties
+        Each once, falling; as many for any number of rows.
+    """
+    unit = math.log(n_rows + 1.0) / n_rows
+    sizes = [multiple * unit for multiple in SIZE_MULTIPLES]
+    if not is_auto(config.size_penalty):
+        sizes = [float(config.size_penalty)]
+    if not is_auto(config.term_penalty):
+        return [Penalties(size, float(config.term_penalty)) for size in sizes]
+    multiples = TERM_MULTIPLES if sizes[0] > 0.0 else TERM_MULTIPLES[:1]
+    return [Penalties(size, multiple * size) for size in sizes for multiple in multiples]
 
 
 def resample(dataset: Dataset, regularization: Regularization, stream: np.ndarray) -> Dataset:
@@ -135,12 +178,13 @@ def resample(dataset: Dataset, regularization: Regularization, stream: np.ndarra
 def choose(
     dataset: Dataset,
     config: SearchConfig,
-    seed: int,
     streams: Sequence[np.ndarray],
     step: Callable[[], object],
-    evolve_trees: Callable[[Dataset, Chosen, float | None], list[Individual]] | None = None,
+    first_trees: Callable[
+        [Dataset, Regularization, Sequence[Penalties], float | None], list[Individual]
+    ],
 ) -> Chosen:
-    """Choose the regularization and the penalty for a node by cross-validation.
+    """Choose the regularization and the penalties by cross-validation.
 
     Parameters
     ----------
@@ -148,15 +192,13 @@ def choose(
         Training rows.
     config : SearchConfig
         What is given, and how much time there is: choosing takes half of it at most.
-    seed : int
-        Seed of the trees.
     streams : sequence of two ndarray of shape (1,), uint64
         Random states of the folds and of resampled rows.
     step : callable
         Called after each candidate; what it raises ends the choice.
-    evolve_trees : callable, optional
-        ``evolve_trees(rows, chosen, seconds)`` makes the trees that show what a candidate is worth;
-        by default they are optimized seeds, which say it at a fraction of the cost of a search.
+    first_trees : callable
+        ``first_trees(rows, candidate, penalties, seconds)`` makes the trees that show what a
+        candidate is worth at all penalties (`seeds_of_all_sizes`).
 
     Returns
     -------
@@ -165,7 +207,7 @@ def choose(
     """
     n_rows = dataset.X.shape[0]
     n_folds = min(_FOLDS, max(1, round(_HELD_OUT_ROWS * _FOLDS / n_rows)))
-    found, penalties = candidates(config, n_rows), size_penalties(config)
+    found, penalties = candidates(config, n_rows), partial(penalties_to_try, config)
     folds, resampling = streams
     half = each = None
     if config.time_limit is not None:
@@ -173,58 +215,82 @@ def choose(
         each = half / (n_folds * len(found))
 
     def search(
-        rows: Dataset, candidate: Regularization, penalties: Sequence[float]
+        rows: Dataset, candidate: Regularization, tried: Sequence[Penalties]
     ) -> list[list[Individual]]:
         resampled = resample(rows, candidate, resampling.copy())
-        if evolve_trees is None:
-            trees = _optimized_trees(resampled, candidate, penalties, config, seed, each)
-        else:
-            trees = evolve_trees(resampled, Chosen(candidate, penalties[-1]), each)
+        trees = first_trees(resampled, candidate, tried, each)
         step()
-        weight_penalty = candidate.weight_penalty
-        return [best_prunings(trees, resampled, one, weight_penalty) for one in penalties]
+        return [best_prunings(trees, resampled, *one) for one in tried]
 
-    chosen, size_penalty = cross_validate(
-        dataset,
-        search,
-        found,
-        folds,
-        size_penalties=penalties,
-        n_folds=_FOLDS,
-        max_folds=n_folds,
-        standard_errors=_STANDARD_ERRORS,
-        time_limit=half,
+    return Chosen(
+        *cross_validate(
+            dataset,
+            search,
+            found,
+            folds,
+            penalties=penalties,
+            n_folds=_FOLDS,
+            max_folds=n_folds,
+            standard_errors=_STANDARD_ERRORS,
+            time_limit=half,
+        )
     )
-    return Chosen(chosen, size_penalty)
 
 
-def _optimized_trees(
-    dataset: Dataset,
-    candidate: Regularization,
-    penalties: Sequence[float],
+def seeds_of_all_sizes(
     config: SearchConfig,
     seed: int,
+    dataset: Dataset,
+    candidate: Regularization,
+    penalties: Sequence[Penalties],
     seconds: float | None,
 ) -> list[Individual]:
-    """Return seeds of a candidate at all penalties for a node."""
-    each = [penalty for penalty in penalties for _ in range(_SEEDS_EACH)]
-    streams = make_streams(seed, 0, len(each))
-    assert not isinstance(candidate.C, str)
-    C, min_rows = Refinement(C=candidate.C).bounds(), config.min_samples_split
-    end = math.inf if seconds is None else time.perf_counter() + seconds
+    """Return first trees that show what a candidate is worth, at all penalties.
 
-    def make(penalty: float, stream: np.ndarray) -> Individual | None:
-        left = end - time.perf_counter()
-        if left <= 0.0 and stream is not streams[0]:
-            return None
-        limits: dict[str, Any] = {
-            "min_rows": min_rows,
-            "seconds": None if seconds is None else left,
-        }
-        return init_tao(dataset, penalty, stream, C, candidate.penalty, **limits)
+    Parameters
+    ----------
+    config : SearchConfig
+        Says of which kind they are.
+    seed : int
+        Seed of the trees.
+    dataset : Dataset
+        The rows.
+    candidate : Regularization
+        The candidate.
+    penalties : sequence of Penalties
+        Penalties, falling.
+    seconds : float or None
+        How long it may take; one tree is always made.
+
+    Returns
+    -------
+    list of Individual
+        Trees of paths of widths, if the search begins with these, else optimized trees.
+    """
+    assert not isinstance(candidate.C, str)
+    end = math.inf if seconds is None else time.perf_counter() + seconds
+    limits: dict[str, Any] = {
+        "C": Refinement(C=candidate.C).bounds(),
+        "penalty": candidate.penalty,
+        "min_rows": config.min_samples_split,
+        "max_features": feature_bound(config.max_features_per_split, dataset.X.shape[1]),
+    }
+    follows = WIDTHS in split_init(config.init)[0]
+    middle = penalties[len(penalties) // 2]
+    told = range(_PATHS) if follows else [one for one in penalties for _ in range(_SEEDS_EACH)]
+    streams = make_streams(seed, 0, len(told))
+
+    def make(one: Any, stream: np.ndarray) -> list[Individual]:
+        left = None if seconds is None else end - time.perf_counter()
+        if left is not None and left <= 0.0 and stream is not streams[0]:
+            return []
+        if follows:
+            path = {**limits, "term_penalty": middle.term, "seconds": left}
+            return path_trees(dataset, middle.size, one, stream, **path)
+        return [init_seed(dataset, one.size, TAO, stream, seconds=left, **limits)]
 
     with thread_map(config.n_jobs, dataset.X.shape[0]) as mapper:
-        return [tree for tree in mapper(make, each, streams) if tree is not None]
+        return [tree for trees in mapper(make, told, streams) for tree in trees]
 
 
 def make_folds(dataset: Dataset, n_folds: int, stream: np.ndarray) -> np.ndarray:
@@ -269,10 +335,10 @@ def best_prunings(
     individuals: Iterable[Individual],
     dataset: Dataset,
     size_penalty: float,
-    weight_penalty: float = 0.0,
+    term_penalty: float = 0.0,
     n_best: int = 3,
 ) -> list[Individual]:
-    """Return the fittest trees at a penalty that they were not made for, each pruned by it.
+    """Return the fittest trees at penalties that they were not made for, each pruned by these.
 
     Parameters
     ----------
@@ -282,8 +348,8 @@ def best_prunings(
         The rows that they were made on.
     size_penalty : float, at least 0
         Penalty for one node.
-    weight_penalty : float, at least 0, default=0.0
-        Penalty for a split on all features (`PenalizedAccuracy`).
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first.
     n_best : int, at least 1, default=3
         How many to return, if there are as many different ones.
 
@@ -292,52 +358,54 @@ def best_prunings(
     list of Individual
         The fittest first, the first of equals.
     """
-    pruned = [prune(one.clone(), dataset, size_penalty)[0] for one in individuals]
+    penalties = size_penalty, term_penalty
+    pruned = [prune(one.clone(), dataset, *penalties)[0] for one in individuals]
     different = [one for one, is_first in zip(pruned, distinct(pruned), strict=True) if is_first]
-    different.sort(key=PenalizedAccuracy(size_penalty, weight_penalty), reverse=True)
+    different.sort(key=PenalizedAccuracy(*penalties), reverse=True)
     return different[:n_best]
 
 
 def cross_validate(
     dataset: Dataset,
-    search: Callable[[Dataset, Any, Sequence[float]], Iterable[Sequence[Individual]]],
+    search: Callable[[Dataset, Any, Sequence[Any]], Iterable[Sequence[Individual]]],
     candidates: Sequence[Any],
     stream: np.ndarray,
     *,
-    size_penalties: Sequence[float] = SIZE_PENALTIES,
+    penalties: Callable[[int], Sequence[Any]],
     n_folds: int = 5,
     max_folds: int = 5,
     standard_errors: float = 1.0,
     time_limit: float | None = None,
-) -> tuple[Any, float]:
-    """Choose a candidate for a search and the penalty for a node by cross-validation.
+) -> tuple[Any, Any]:
+    """Choose a candidate for a search and its penalties by cross-validation.
 
-    Each candidate is searched once on the rows of the other folds. For every penalty it yields some
+    Each candidate is searched once on the rows of the other folds. For all penalties it yields some
     trees, whose losses on the held-out fold are averaged, so that chance decides less. These losses
-    are compared row by row. The candidate with the smallest loss at its best penalty wins, with
-    the highest penalty that no smaller one beats by more than some standard errors of the
-    difference: a larger tree has to earn its nodes. Candidates that fall behind are not searched
-    on the remaining folds (`race`).
+    are compared row by row. The candidate with the smallest loss at its best penalties wins, with
+    the penalties of the least complex trees that no others beat by more than some standard errors
+    of the difference: a larger tree has to earn its nodes and terms. Candidates that fall behind
+    are not searched on the remaining folds (`race`).
 
     Parameters
     ----------
     dataset : Dataset
         Training rows.
     search : callable
-        ``search(rows, candidate, size_penalties)`` makes trees on some rows and returns at least
-        one for each penalty.
+        ``search(rows, candidate, penalties)`` makes trees on some rows and returns at least one for
+        each of the penalties.
     candidates : sequence
         What the search may be given; the first of equals wins.
     stream : ndarray of shape (1,), uint64
         Random state, advanced.
-    size_penalties : sequence of float, default=SIZE_PENALTIES
-        Penalties, falling.
+    penalties : callable
+        ``penalties(n_rows)`` returns the penalties for trees that are found on so many rows, as
+        many for any number, falling.
     n_folds : int, at least 2, default=5
         Number of folds.
     max_folds : int, at least 1, default=5
         Only so many of the folds are held out in turn.
     standard_errors : float, at least 0, default=1.0
-        By how many standard errors a smaller penalty has to be better.
+        By how many standard errors more complex trees have to be better.
     time_limit : float or None, default=None
         No search starts after this many seconds, except the first; a later fold that is not
         complete then does not count.
@@ -346,28 +414,31 @@ def cross_validate(
     -------
     candidate : object
         One of the candidates.
-    size_penalty : float
-        One of the penalties; the first where the rows are too few to hold any out.
+    penalties : object
+        One of the penalties for all rows; the first where the rows are too few to hold any out.
     """
-    n_folds = min(n_folds, dataset.X.shape[0])
-    if n_folds < 2 or len(candidates) == len(size_penalties) == 1:
-        return candidates[0], size_penalties[0]
+    n_folds, for_all = min(n_folds, dataset.X.shape[0]), penalties(dataset.X.shape[0])
+    if n_folds < 2 or len(candidates) == len(for_all) == 1:
+        return candidates[0], for_all[0]
     folds = make_folds(dataset, n_folds, stream)
-    losses: list[np.ndarray] = [np.empty((len(size_penalties), 0)) for _ in candidates]
+    losses: list[np.ndarray] = [np.empty((len(for_all), 0)) for _ in candidates]
+    complexity = np.zeros((len(candidates), len(for_all)))
     weights = np.empty(0)
     racing = list(range(len(candidates)))
     begin, limit = time.perf_counter(), np.inf if time_limit is None else time_limit
     for fold in range(min(n_folds, max_folds)):
         held_out, others = dataset.take(folds == fold), dataset.take(folds != fold)
-        means: dict[int, list[np.ndarray]] = {}
+        tried = penalties(others.X.shape[0])
+        means: dict[int, np.ndarray] = {}
         for i in racing:
             is_first = fold == 0 and not means
             if not is_first and time.perf_counter() - begin >= limit:
                 break
-            found = search(others, candidates[i], size_penalties)
-            means[i] = [
-                np.mean([row_losses(one, held_out) for one in trees], axis=0) for trees in found
-            ]
+            found = list(search(others, candidates[i], tried))
+            complexity[i] += [np.mean([one.complexity for one in trees]) for trees in found]
+            means[i] = np.array(
+                [np.mean([row_losses(one, held_out) for one in trees], axis=0) for trees in found]
+            )
         if len(means) < len(racing) and fold > 0:
             break
         racing = list(means)
@@ -375,10 +446,12 @@ def cross_validate(
         for i in racing:
             losses[i] = np.concatenate([losses[i], means[i]], axis=1)
         racing = race([losses[i] for i in racing], racing, weights)
-        if len(racing) == len(size_penalties) == 1:
+        if len(racing) == len(for_all) == 1:
             break
     best = racing[0]
-    return candidates[best], size_penalties[worth_it(losses[best], weights, standard_errors)]
+    order = np.argsort(complexity[best], kind="stable")
+    first = worth_it(losses[best][order], weights, standard_errors)
+    return candidates[best], for_all[order[first]]
 
 
 def race(losses: Sequence[np.ndarray], candidates: Sequence[int], weights: np.ndarray) -> list[int]:

@@ -1,25 +1,37 @@
-"""The Pareto front of quality against size: the best tree of each size that one run meets.
+"""The Pareto front of quality against complexity: the best trees that one run meets.
 
-A penalty for nodes picks one tree of this front; the rules of `select` pick one by held-out rows,
-by a bound on the size, or by a penalty chosen afterwards. Where the fitness has several objectives
-of the user's own, the front holds the trees that are not dominated in these.
+The complexity of a tree is the number of its leaves and terms. The rules of `select` pick one tree
+of the front by held-out rows, by a bound on its complexity or size, or by penalties chosen
+afterwards. Where the fitness has several objectives of the user's own, the front holds the trees
+that are not dominated in these.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
 from deap import tools
 
-from evotree.fitness.objectives import FitnessQualitySize, PenalizedAccuracy
-from evotree.operators.pruning.held_out import choose_tree, critical_alphas, node_losses
-from evotree.operators.pruning.penalized import node_risk, prune_marked, weakest_links
+from evotree.fitness.objectives import FitnessQualityComplexity, PenalizedAccuracy
+from evotree.operators.pruning.held_out import (
+    choose_tree,
+    critical_alphas,
+    node_losses,
+)
+from evotree.operators.pruning.penalized import (
+    kept_nodes,
+    node_risk,
+    prune_marked,
+    split_prices,
+    weakest_links,
+)
 from evotree.tree import ObliqueTree
 
 if TYPE_CHECKING:
@@ -29,24 +41,44 @@ if TYPE_CHECKING:
 HELD_OUT_RULES = ("validation", "1se")
 """Names of the rules that look at held-out rows."""
 
-_ALLOWED = "'validation', '1se', 'fitness', 'size<=k' (nodes) and 'leaves<=k', such as 'size<=9'"
+BOUNDS = {
+    "complexity": "complexity",
+    "terms": "n_terms",
+    "leaves": "n_leaves",
+    "size": "n_nodes",
+}
+"""What rules may bound, and the attribute of a tree that is meant."""
+
+MAX_MEMBERS = 100
+"""Most members of a front; each keeps a partition of the rows while a run lasts."""
+
+_ALLOWED = (
+    "'validation', '1se', 'fitness', 'complexity<=k' (leaves and terms), 'terms<=k', 'leaves<=k' "
+    "and 'size<=k' (nodes), such as 'terms<=12'"
+)
+_ROUNDING = 1e-12  # of a quality
 
 
 class ParetoFront(tools.ParetoFront):
     """The trees that no tree met so far dominates.
 
-    Where the fitness has one value, or is `FitnessQualitySize`, the objectives are quality and
-    size: there is at most one tree of each size, the first of equals, and larger ones are better.
-    Members are then clones with a fitness of these two values, by rising size. A fitness of several
-    values of another kind is followed as it is, by DEAP's own rules.
+    Where the fitness has one value, or is `FitnessQualityComplexity`, the objectives are quality
+    and complexity: there is at most one tree of each complexity, the first of equals, and more
+    complex ones are better. Members are then clones with a fitness of these two values, by rising
+    complexity. There are at most `MAX_MEMBERS`: of more, the one is dropped whose quality is least
+    above that of the member before it, for what it adds to the complexity. The first and the last
+    always stay. What is kept depends on nothing but the order in which trees are met.
+
+    A fitness of several values of another kind is followed as it is, by DEAP's own rules.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._best_until = [-np.inf]  # quality of the best member with at most so many nodes
+        self._complexities: list[int] = []  # of the members, rising as their qualities do
+        self._qualities: list[float] = []
 
     def update(self, population: Iterable[Individual]) -> None:
-        """Let in the individuals that are better than all members of at most their size.
+        """Let in the individuals that are better than all members of at most their complexity.
 
         Parameters
         ----------
@@ -57,13 +89,14 @@ class ParetoFront(tools.ParetoFront):
         if any(_has_own_objectives(individual) for individual in population):
             super().update(population)
             return
-        best = self._best_until
         for individual in population:
-            size = individual.subtree_size.shape[0]
-            if size >= len(best):
-                best.extend([best[-1]] * (size + 1 - len(best)))
-            if individual.quality > best[size]:
+            if self._lets_in(individual.quality, individual.complexity):
                 self.insert(individual)
+
+    def _lets_in(self, quality: float, complexity: float) -> bool:
+        """Return whether no member of at most a complexity has as high a quality."""
+        at = bisect_right(self._complexities, complexity)
+        return at == 0 or quality > self._qualities[at - 1]
 
     def insert(self, item: Individual) -> None:
         """Put a clone of an individual in its place, and drop the members that it dominates.
@@ -71,31 +104,33 @@ class ParetoFront(tools.ParetoFront):
         Parameters
         ----------
         item : Individual
-            Better than all members of at most its size, as `update` sees to.
+            Better than all members of at most its complexity, as `update` sees to.
         """
         if _has_own_objectives(item):
             super().insert(item)
             return
         member = deepcopy(item)  # users' own kinds need not have Individual's method
         member.stream = None
-        member.fitness = FitnessQualitySize((item.quality, len(item)))
-        first = last = bisect_left(self.items, len(member), key=len)
-        while last < len(self.items) and self.items[last].quality <= member.quality:
-            last += 1
+        member.fitness = FitnessQualityComplexity((item.quality, float(item.complexity)))
+        first = bisect_left(self._complexities, member.complexity)
+        last = bisect_right(self._qualities, member.quality, lo=first)
         self.items[first:last] = [member]
         self._index()
+        if len(self.items) > MAX_MEMBERS:
+            gains = np.diff(self._qualities) / np.diff(self._complexities)
+            self.remove(1 + int(gains[:-1].argmin()))
 
     def restore(self, members: Iterable[Individual]) -> None:
-        """Take the members of an earlier front, by rising size, as they are."""
+        """Take the members of an earlier front, by rising complexity, as they are."""
         self.items[:] = list(members)
-        sizes = [len(member) for member in self.items]
-        qualities = [member.quality for member in self.items]
-        if sizes != sorted(set(sizes)) or qualities != sorted(set(qualities)):
-            raise ValueError(f"members of the sizes {sizes} are no front.")
         self._index()
+        if len(self) > MAX_MEMBERS or any(
+            values != sorted(set(values)) for values in (self._complexities, self._qualities)
+        ):
+            raise ValueError(f"members of the complexities {self._complexities} are no front.")
 
     def remove(self, index: int) -> None:
-        """Remove a member; a worse tree of its size may then take its place.
+        """Remove a member; a worse tree of its complexity may then take its place.
 
         Parameters
         ----------
@@ -115,16 +150,14 @@ class ParetoFront(tools.ParetoFront):
     def _index(self) -> None:
         """Make DEAP's keys, and the bounds that newcomers must pass, of the members."""
         self.keys[:] = [member.fitness for member in reversed(self.items)]
-        best = [-np.inf]
-        for member in self.items:
-            best += [best[-1]] * (len(member) - len(best)) + [member.quality]
-        self._best_until[:] = best
+        self._complexities[:] = [member.complexity for member in self.items]
+        self._qualities[:] = [member.quality for member in self.items]
 
     def add_prunings(self, dataset: Dataset) -> None:
         """Let the prunings of all members compete, down to a single leaf.
 
-        Minimal cost-complexity pruning has a best subtree for each of some sizes (Breiman et al.
-        1984, chapter 3). Afterwards there is a member for every bound on the size.
+        Minimal cost-complexity pruning has a best subtree for each of some complexities (Breiman et
+        al. 1984, chapter 3). Afterwards there is a member for every bound.
 
         Parameters
         ----------
@@ -134,10 +167,17 @@ class ParetoFront(tools.ParetoFront):
         for member in list(self.items):
             if _has_own_objectives(member):
                 continue
-            risk = node_risk(member.counts, dataset.n_classes)
-            collapse_at = weakest_links(risk, member.subtree_size)
-            for alpha in critical_alphas(collapse_at, member.subtree_size):
-                self.update(prune_marked(member.clone(), dataset, collapse_at <= alpha))
+            size, risk = member.subtree_size, node_risk(member.counts, dataset.n_classes)
+            prices = split_prices(member, 2.0, 1.0)  # what a split adds: a leaf and its terms
+            whole = 1.0 if dataset.n_classes else risk[0] or 1.0
+            collapse_at = weakest_links(risk, size, prices)
+            for alpha in critical_alphas(collapse_at, size):
+                kept, kept_size = kept_nodes(size, collapse_at <= alpha)
+                quality = 1.0 - risk[kept[kept_size == 1]].sum() / whole
+                complexity = 1.0 + prices[kept[kept_size > 1]].sum()
+                # Most prunings are no better than a member, and to make one takes all rows.
+                if self._lets_in(quality - _ROUNDING, complexity):
+                    self.update(prune_marked(member.clone(), dataset, collapse_at <= alpha))
 
     def to_frame(self, held_out: Dataset | None = None) -> pd.DataFrame:
         """Return the front as a table; see `front_table`."""
@@ -145,9 +185,9 @@ class ParetoFront(tools.ParetoFront):
 
 
 def _has_own_objectives(individual: Any) -> bool:
-    """Return whether a fitness has several objectives other than quality and size."""
+    """Return whether a fitness has several objectives other than quality and complexity."""
     fitness = individual.fitness
-    return len(fitness.weights) > 1 and not isinstance(fitness, FitnessQualitySize)
+    return len(fitness.weights) > 1 and not isinstance(fitness, FitnessQualityComplexity)
 
 
 class FrontTree(ObliqueTree):
@@ -182,17 +222,24 @@ class FrontTree(ObliqueTree):
 class FittedFront(Sequence[FrontTree]):
     """The front of a fitted estimator: trees over raw features, and no rows.
 
+    Printed, it is a table with an arrow at the tree of the estimator.
+
     Parameters
     ----------
     members : iterable of FrontTree
-        By rising size.
+        By rising complexity.
     is_regression : bool
         Whether the qualities are R², not accuracies.
+    chosen : int or None, default=None
+        Position of the tree of the estimator; None where that is no member.
     """
 
-    def __init__(self, members: Iterable[FrontTree], is_regression: bool) -> None:
+    def __init__(
+        self, members: Iterable[FrontTree], is_regression: bool, chosen: int | None = None
+    ) -> None:
         self.items = list(members)
         self.is_regression = is_regression
+        self.chosen = chosen
 
     def __len__(self) -> int:
         return len(self.items)
@@ -201,7 +248,23 @@ class FittedFront(Sequence[FrontTree]):
         return self.items[index]
 
     def __repr__(self) -> str:
-        return repr(self.to_frame())
+        return self._shown().to_string(float_format="{:.4f}".format)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        return self._shown().to_html(float_format="{:.4f}".format)
+
+    def _shown(self) -> pd.DataFrame:
+        """Return the table that is printed."""
+        table = self.to_frame()[["quality", "complexity", "terms", "leaves", "depth"]]
+        arrows = ("->" if i == self.chosen else "  " for i in range(len(self)))
+        table.index = pd.Index([f"{arrow} {i:>2}" for i, arrow in enumerate(arrows)])
+        return table
+
+    def choosing(self, tree: ObliqueTree) -> FittedFront:
+        """Return the same front with the arrow at a tree; at none if that is no member."""
+        chosen = self.index(tree) if tree in self else None
+        return FittedFront(self.items, self.is_regression, chosen)
 
     def to_frame(self, held_out: Dataset | None = None) -> pd.DataFrame:
         """Return the front as a table; see `front_table`."""
@@ -221,14 +284,16 @@ def front_table(members: Sequence[Any], held_out: Dataset | None = None) -> pd.D
     Returns
     -------
     pandas.DataFrame
-        One row for each member: ``nodes``, ``leaves``, ``depth``, ``quality``, with `held_out` also
-        ``held_out_quality`` and its standard error ``held_out_se``, and ``origin``; for objectives
-        of the user's own also their values.
+        One row for each member: ``complexity``, ``terms``, ``leaves``, ``nodes``, ``depth``,
+        ``quality``, with `held_out` also ``held_out_quality`` and its standard error
+        ``held_out_se``, and ``origin``; for objectives of the user's own also their values.
     """
     table = pd.DataFrame(
         {
-            "nodes": [len(member) for member in members],
+            "complexity": [member.complexity for member in members],
+            "terms": [member.n_terms for member in members],
             "leaves": [member.n_leaves for member in members],
+            "nodes": [len(member) for member in members],
             "depth": [member.depth for member in members],
             "quality": [member.quality for member in members],
             "origin": [member.origin for member in members],
@@ -236,8 +301,9 @@ def front_table(members: Sequence[Any], held_out: Dataset | None = None) -> pd.D
     )
     if held_out is not None:
         quality, standard_error = held_out_quality(members, held_out)
-        table.insert(4, "held_out_quality", quality)
-        table.insert(5, "held_out_se", standard_error)
+        at = table.columns.get_loc("origin")
+        table.insert(at, "held_out_quality", quality)
+        table.insert(at + 1, "held_out_se", standard_error)
     if members and hasattr(members[0], "fitness") and _has_own_objectives(members[0]):
         for at, values in enumerate(zip(*(one.fitness.values for one in members), strict=True)):
             table[f"objective_{at}"] = values
@@ -305,7 +371,7 @@ def held_out_quality(front: Sequence[Any], held_out: Dataset) -> tuple[np.ndarra
 
 
 def check_rule(rule: str) -> tuple[str, int]:
-    """Split the name of a rule of `select` into its kind and its bound on the number of nodes.
+    """Split the name of a rule of `select` into its kind and its bound.
 
     Parameters
     ----------
@@ -315,9 +381,9 @@ def check_rule(rule: str) -> tuple[str, int]:
     Returns
     -------
     kind : str
-        ``"validation"``, ``"1se"``, ``"fitness"`` or ``"size"``.
-    max_size : int
-        The bound on the number of nodes; 0 where the rule has none.
+        ``"validation"``, ``"1se"``, ``"fitness"`` or a key of `BOUNDS`.
+    bound : int
+        The most that is allowed; 0 where the rule has no bound.
 
     Raises
     ------
@@ -326,13 +392,11 @@ def check_rule(rule: str) -> tuple[str, int]:
     """
     if rule in (*HELD_OUT_RULES, "fitness"):
         return rule, 0
-    found = (
-        re.fullmatch(r"\s*(size|leaves)\s*<=\s*(\d+)\s*", rule) if isinstance(rule, str) else None
-    )
-    if found is None or int(found[2]) < 1:
-        raise ValueError(f"rule={rule!r}: allowed are {_ALLOWED}, k being at least 1.")
-    bound = int(found[2])
-    return "size", bound if found[1] == "size" else 2 * bound - 1
+    pattern = rf"\s*({'|'.join(BOUNDS)})\s*<=\s*(\d+)\s*"
+    found = re.fullmatch(pattern, rule) if isinstance(rule, str) else None
+    if found is None or int(found[2]) < (found[1] != "terms"):
+        raise ValueError(f"rule={rule!r}: allowed are {_ALLOWED}, k being at least 1, of terms 0.")
+    return found[1], int(found[2])
 
 
 def select(
@@ -341,7 +405,7 @@ def select(
     *,
     held_out: Dataset | None = None,
     size_penalty: float | None = None,
-    weight_penalty: float = 0.0,
+    term_penalty: float = 0.0,
 ) -> Any:
     """Choose a member of a front.
 
@@ -350,17 +414,17 @@ def select(
     front : ParetoFront or FittedFront
         At least one member.
     rule : str
-        ``"validation"``: the best quality on held-out rows, the smallest of equals. ``"1se"``: the
-        smallest that is at most one standard error of the mean loss worse than that one (Breiman et
-        al. 1984, section 3.4.3). ``"size<=9"``: the best of at most so many nodes; ``"leaves<=5"``
-        says the same in leaves. ``"fitness"``: the best after a penalty for each node
-        (`PenalizedAccuracy`), the smallest of equals.
+        ``"validation"``: the best quality on held-out rows. ``"1se"``: the simplest that is at most
+        one standard error of the mean loss worse than that one (Breiman et al. 1984, section
+        3.4.3). ``"complexity<=30"``, ``"terms<=12"``, ``"leaves<=5"``, ``"size<=9"``: the best with
+        at most so many leaves and terms, terms, leaves, or nodes. ``"fitness"``: the best after the
+        penalties for nodes and terms (`PenalizedAccuracy`). Of equals it is the simplest.
     held_out : Dataset, optional
         The held-out rows, in the units of the trees; what two of the rules need.
     size_penalty : float, optional
         The penalty for one node, which ``"fitness"`` needs.
-    weight_penalty : float, at least 0, default=0.0
-        Its penalty for a split on all features.
+    term_penalty : float, at least 0, default=0.0
+        Its penalty for each term after a split's first.
 
     Returns
     -------
@@ -372,25 +436,26 @@ def select(
     ValueError
         If there is no such rule, it lacks what it needs, or the front has no member that fits.
     """
-    kind, max_size = check_rule(rule)
+    kind, bound = check_rule(rule)
     if len(front) == 0:
         raise ValueError("front has no members: update it with a population first.")
     if kind == "fitness":
         if size_penalty is None:
             raise ValueError(f"size_penalty=None: rule={rule!r} needs a number of at least 0.")
-        return max(front, key=PenalizedAccuracy(size_penalty, weight_penalty))
-    if kind == "size":
-        if min(map(len, front)) > max_size:
+        return max(front, key=PenalizedAccuracy(size_penalty, term_penalty))
+    if kind in BOUNDS:
+        measure = attrgetter(BOUNDS[kind])
+        fitting = [member for member in front if measure(member) <= bound]
+        if not fitting:
             raise ValueError(
-                f"rule={rule!r}: the smallest member of the front has "
-                f"{min(map(len, front))} nodes; add_prunings makes smaller ones."
+                f"rule={rule!r}: the least {kind} of a member of the front is "
+                f"{min(map(measure, front))}; add_prunings makes smaller ones."
             )
-        fitting = [member for member in front if len(member) <= max_size]
-        return max(fitting, key=lambda member: member.quality)
+        return min(fitting, key=lambda member: (-member.quality, member.complexity))
     if held_out is None:
         raise ValueError(f"held_out=None: rule={rule!r} needs a Dataset of held-out rows.")
     losses, square_losses = held_out_losses(front, held_out)
     standard_errors = 1.0 if kind == "1se" else 0.0
-    # The rule of pruning takes the trees from the largest to the smallest.
+    # The rule of pruning takes the trees from the most complex to the simplest.
     chosen = choose_tree(losses[::-1], square_losses[::-1], held_out.total_weight, standard_errors)
     return front[len(front) - 1 - chosen]

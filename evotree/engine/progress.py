@@ -85,10 +85,11 @@ class Progress:
             self._bar.update()
 
     def show(self, run: Evolution) -> None:
-        """Show the generation, the best quality and size of a run; a callback."""
+        """Show the generation, and the quality and size of the best tree; a callback."""
         if self._bar is not None:
             best = run.best
-            self._bar.set_postfix(quality=f"{best.quality:.4f}", nodes=len(best), refresh=False)
+            shown = {"quality": f"{best.quality:.4f}", "nodes": len(best), "terms": best.n_terms}
+            self._bar.set_postfix(shown, refresh=False)
             self._bar.update(run.generation - self._bar.n)
 
     def _tell_compiling(self, name: str, compiles: bool) -> None:

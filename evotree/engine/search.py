@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -27,18 +27,27 @@ from evotree.engine.checkpoint import (
 )
 from evotree.engine.config import CONFIGURATIONS, Regularization, SearchConfig, configuration
 from evotree.engine.evolution import CallbackError, Evolution, evolve
-from evotree.engine.hyperparameters import Chosen, candidates, choose, resample, size_penalties
+from evotree.engine.hyperparameters import (
+    Chosen,
+    Penalties,
+    candidates,
+    choose,
+    penalties_to_try,
+    resample,
+    seeds_of_all_sizes,
+)
 from evotree.engine.interrupt import interrupt_as_flag
 from evotree.engine.islands import Archipelago, evolve_islands, island_seeds
 from evotree.engine.parallel import island_executor, thread_map
-from evotree.engine.pareto import FittedFront, FrontTree, ParetoFront, select
+from evotree.engine.pareto import FittedFront, FrontTree, ParetoFront
 from evotree.engine.progress import Progress
 from evotree.engine.sampling import GrowingSample, move
 from evotree.engine.toolbox import make_toolbox, split_init
 from evotree.engine.warmup import compiling_beside
 from evotree.files import PathLike, check_writable
+from evotree.fitness.objectives import PenalizedAccuracy
 from evotree.individual import Individual
-from evotree.operators.initialization.seeding import TAO
+from evotree.operators.initialization.seeding import TAO, WIDTHS
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams, seed_from
@@ -73,7 +82,7 @@ class Plan(NamedTuple):
     seed : int
         Seed of the run.
     chosen : Chosen
-        The regularization and the penalty for a node, given or chosen.
+        The regularization and the penalties for nodes and terms, given or chosen.
     """
 
     seed: int
@@ -140,13 +149,8 @@ class Result:
     def best(self) -> ObliqueTree:
         """Return the best tree, over raw features."""
         if configuration("variation", self.config.variation).algorithm == "nsga2":
-            regularization, size_penalty = self.plan.chosen
-            weight_penalty = regularization.weight_penalty
-            penalties: dict[str, Any] = {
-                "size_penalty": size_penalty,
-                "weight_penalty": weight_penalty,
-            }
-            return self.tree(select(self._pruned_front, "fitness", **penalties))
+            fitness = PenalizedAccuracy(*self.plan.chosen.penalties)
+            return self.tree(max(self._pruned_front, key=fitness))
         return self.tree(self.run.best)
 
     def front(self) -> FittedFront:
@@ -257,20 +261,20 @@ class _Search:
         seed = seed_from(self.config.random_state)
         self.sample = self.make_sample(seed)
         rows = self.sample[0]
-        evolve_trees = None if TAO in self.shares else partial(self.evolve_candidate, seed)
+        of_seeds = self.shares.keys() & {TAO, WIDTHS}
+        first_trees = partial(seeds_of_all_sizes, self.config, seed)
         with self.progress.phase("choosing hyperparameters"):
             try:
                 chosen = choose(
                     rows,
                     self.config,
-                    seed,
                     make_streams(seed, _OWN_STREAMS, 2),
                     self.step,
-                    evolve_trees,
+                    first_trees if of_seeds else partial(self.evolve_candidate, seed),
                 )
             except KeyboardInterrupt:
                 first = candidates(self.config, rows.X.shape[0])[0]
-                chosen = Chosen(first, size_penalties(self.config)[0])
+                chosen = Chosen(first, penalties_to_try(self.config, rows.X.shape[0])[0])
         return Plan(seed, chosen), 0, None
 
     def step(self) -> None:
@@ -297,11 +301,16 @@ class _Search:
         return resample(dataset, plan.chosen.regularization, stream)
 
     def evolve_candidate(
-        self, seed: int, rows: Dataset, chosen: Chosen, seconds: float | None
+        self,
+        seed: int,
+        rows: Dataset,
+        candidate: Regularization,
+        penalties: Sequence[Penalties],
+        seconds: float | None,
     ) -> list[Individual]:
         """Return the trees of a short evolution, which show what a candidate is worth."""
         n_generations = -(-self.config.max_generations // _GENERATIONS_SHARE)
-        plan = Plan(seed, chosen)
+        plan = Plan(seed, Chosen(candidate, penalties[-1]))
         toolbox = self.make_toolbox(rows, plan, seed, begins=True)
         with thread_map(self.config.n_jobs, rows.X.shape[0]) as toolbox.map:
             first = toolbox.population(n=self.config.population_size, seconds=seconds)
@@ -430,8 +439,9 @@ class _Search:
             refinement = replace(refinement, C=regularization.C, penalty=regularization.penalty)
         return make_toolbox(
             rows,
-            size_penalty=plan.chosen.size_penalty,
-            weight_penalty=regularization.weight_penalty,
+            size_penalty=plan.chosen.penalties.size,
+            term_penalty=plan.chosen.penalties.term,
+            max_features_per_split=self.config.max_features_per_split,
             min_samples_split=self.config.min_samples_split,
             init=self.config.init if begins else None,
             refinement=refinement,
@@ -500,7 +510,8 @@ def describe(config: SearchConfig, plan: Plan, stage: int) -> dict[str, Any]:
         "parameters": compared(config),
         "seed": plan.seed,
         "regularization": regularization,
-        "size_penalty": plan.chosen.size_penalty,
+        "size_penalty": plan.chosen.penalties.size,
+        "term_penalty": plan.chosen.penalties.term,
         "stage": stage,
     }
 
@@ -536,7 +547,8 @@ def read_plan(told: Mapping[str, Any], config: SearchConfig, path: PathLike) -> 
             given["C"] = tuple(float(bound) for bound in given["C"])
         if given["teacher"] == _GIVEN:
             given["teacher"] = configuration("regularization", config.regularization).teacher
-        chosen = Chosen(Regularization(**given), float(told["size_penalty"]))
+        penalties = Penalties(float(told["size_penalty"]), float(told["term_penalty"]))
+        chosen = Chosen(Regularization(**given), penalties)
         plan = Plan(int(told["seed"]), chosen)
         stage = range(2**31).index(told["stage"])
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:

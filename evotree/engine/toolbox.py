@@ -6,6 +6,8 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any
 
@@ -15,13 +17,19 @@ from sklearn.tree import BaseDecisionTree
 
 from evotree.dataset import Dataset
 from evotree.engine.config import Variation
-from evotree.fitness.objectives import FitnessQualitySize, PenalizedAccuracy, QualityAndSize
+from evotree.fitness.objectives import (
+    FitnessQualityComplexity,
+    PenalizedAccuracy,
+    QualityAndComplexity,
+)
 from evotree.individual import Individual
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.initialization.seeding import (
     DIPOLE,
     INITIAL,
+    WIDTHS,
     init_from_tree,
+    init_path,
     init_quick,
     init_seed,
     seeding_shares,
@@ -37,9 +45,18 @@ from evotree.operators.refinement.policy import (
 from evotree.operators.variation.crossover import cx_trees
 from evotree.operators.variation.mutation import mut_nodes
 from evotree.operators.variation.nsga import replace_nsga2, sel_crowded
-from evotree.operators.variation.selection import replace_duplicates, sel_proportional
+from evotree.operators.variation.selection import (
+    part_duplicates,
+    replace_best,
+    replace_duplicates,
+    sel_proportional,
+)
+from evotree.operators.variation.terms import mut_either, mut_terms
 from evotree.rng import make_streams, seed_from
 from evotree.tree import ObliqueTree
+
+_WORTH = PenalizedAccuracy()
+_SEEDS_OF_A_PATH = 8  # places in the population that one path is followed for
 
 
 def split_init(init: Any) -> tuple[dict[str, float], list[Any]]:
@@ -76,12 +93,49 @@ def split_init(init: Any) -> tuple[dict[str, float], list[Any]]:
     return seeding_shares(names or None), [one for one in init if not isinstance(one, str)]
 
 
+def best_of_paths(
+    trees: Sequence[Individual], n: int, worth: Callable[[Individual], tuple[float]]
+) -> list[Individual]:
+    """Return the trees of paths of widths that are to live.
+
+    Half of them are the fittest; the others are, as far as there are any, trees that no other one
+    dominates in quality and complexity.
+
+    Parameters
+    ----------
+    trees : sequence of Individual
+        Of all paths.
+    n : int, at least 0
+        How many to return, at most.
+    worth : callable
+        The fitness.
+
+    Returns
+    -------
+    list of Individual
+        Each tree once, the fittest first.
+    """
+    trees = part_duplicates(trees)[0]
+    trees.sort(key=worth, reverse=True)
+
+    def is_dominated(tree: Individual) -> bool:
+        return any(
+            other.quality >= tree.quality and other.complexity <= tree.complexity
+            for other in trees
+            if other is not tree
+        )
+
+    fittest, others = trees[: n // 2], sorted(trees[n // 2 :], key=is_dominated)
+    return [*fittest, *others[: n - len(fittest)]]
+
+
 def init_population(
     toolbox: base.Toolbox,
     n: int,
     shares: Mapping[str, float] = MappingProxyType({DIPOLE: 1.0}),
     initial: Sequence[Individual] = (),
     fitness: type[base.Fitness] | None = None,
+    worth: Callable[[Individual], tuple[float]] = _WORTH,
     seconds: float | None = None,
     hurry: Callable[[], bool] = bool,
 ) -> list[Individual]:
@@ -90,8 +144,8 @@ def init_population(
     Parameters
     ----------
     toolbox : deap.base.Toolbox
-        Its ``individual(stream)``, ``seed(splitter=..., stream=...)``, ``quick(stream)``, ``map``
-        and ``streams(generation, n)`` are used.
+        Its ``individual(stream)``, ``seed(splitter=..., stream=...)``, ``path(number, stream)``,
+        ``quick(stream)``, ``map`` and ``streams(generation, n)`` are used.
     n : int, at least 1
         Size of the population.
     shares : mapping of str to float
@@ -101,6 +155,8 @@ def init_population(
         Individuals that come first, in place of as many others.
     fitness : type, optional
         Kind of their fitness, if they are not to keep the one they are made with.
+    worth : callable, default=PenalizedAccuracy()
+        Says which trees of paths are the best (`best_of_paths`).
     seconds : float, optional
         After half of them, so that some are left to evolve, seeds are finished as they are, and the
         rest is random but for one quick greedy tree.
@@ -126,23 +182,40 @@ def init_population(
         raise ValueError(f"init holds {len(initial)} trees: at most {n}, the population.")
     end = math.inf if seconds is None else time.perf_counter() + 0.5 * seconds
 
+    def is_late() -> bool:
+        return hurry() or time.perf_counter() >= end
+
+    def limit() -> dict[str, float]:
+        return {} if seconds is None else {"seconds": end - time.perf_counter()}
+
     def make(origin: str, stream: np.ndarray) -> Individual:
-        is_late = hurry() or time.perf_counter() >= end
-        if origin == DIPOLE or is_late:
+        if origin == DIPOLE or is_late():
             individual = toolbox.individual(stream)
             individual.origin = DIPOLE
             return individual
-        limit = {} if seconds is None else {"seconds": end - time.perf_counter()}
-        individual = toolbox.seed(splitter=origin, stream=stream, **limit)
+        individual = toolbox.seed(splitter=origin, stream=stream, **limit())
         individual.origin = origin
         return individual
+
+    def follow(number: int, stream: np.ndarray) -> list[Individual]:
+        return [] if is_late() else toolbox.path(number=number, stream=stream, **limit())
 
     members = [individual.clone() for individual in initial]
     for member in members:
         member.origin = INITIAL
     origins = slot_origins(n - len(members), shares)
     streams = toolbox.streams(0, n)[len(members) :]
-    made = list(toolbox.map(make, origins, streams))
+    slots = [at for at, origin in enumerate(origins) if origin == WIDTHS]
+    n_paths = min(len(slots), 1 + -(-len(slots) // _SEEDS_OF_A_PATH))
+    paths = list(toolbox.map(follow, range(n_paths), [streams[at] for at in slots[:n_paths]]))
+    best = best_of_paths([tree for path in paths for tree in path], len(slots), worth)
+    kinds = list(origins)
+    for at in slots[len(best) :]:
+        kinds[at] = DIPOLE
+    left = [at for at, kind in enumerate(kinds) if kind != WIDTHS]
+    others = toolbox.map(make, [kinds[at] for at in left], [streams[at] for at in left])
+    ready = dict(zip(slots, best, strict=False)) | dict(zip(left, others, strict=True))
+    made = [ready[at] for at in range(len(origins))]
     late = [at for at, origin in enumerate(origins) if made[at].origin != origin]
     if late:
         made[late[-1]] = toolbox.quick(streams[late[-1]])
@@ -160,11 +233,41 @@ def init_population(
     return members
 
 
+def feature_bound(max_features: float | None, n_features: int) -> int | None:
+    """Return the greatest number of terms that a bound, or a share of the features, stands for.
+
+    Parameters
+    ----------
+    max_features : int, float in (0, 1] or None
+        As ``max_features_per_split``.
+    n_features : int
+        Number of features.
+
+    Returns
+    -------
+    int or None
+        At least 1 and below `n_features`; None where any number is allowed.
+    """
+    if max_features is None:
+        return None
+    if isinstance(max_features, Real) and not isinstance(max_features, Integral):
+        max_features = max(1, int(max_features * n_features))
+    return int(max_features) if max_features < n_features else None
+
+
+def dipole_width(max_features: int | None, sparse: bool, n_features: int) -> int:
+    """Return the greatest number of features of a split on a dipole; 0 where it looks at all."""
+    if max_features is None:
+        return n_features if sparse else 0
+    return max_features
+
+
 def make_toolbox(
     dataset: Dataset,
     *,
     size_penalty: float = 0.005,
-    weight_penalty: float = 0.0,
+    term_penalty: float = 0.0,
+    max_features_per_split: float | None = None,
     min_samples_split: int = 5,
     init: Any = None,
     refinement: None | str | Iterable[str] | Mapping[Any, float] | Refinement = None,
@@ -177,8 +280,8 @@ def make_toolbox(
     arguments are DEAP's: ``clone(individual)``, ``mate(a, b) -> (a, b)``,
     ``mutate(individual) -> (individual,)``, ``select(population, k) -> list``,
     ``evaluate(individual) -> tuple`` and ``map``. Besides these there are ``individual(stream)``,
-    ``seed(splitter=..., stream=...)``, ``quick(stream)``, ``population(n)`` and
-    ``streams(generation, n)``; with NSGA-II, or where duplicates are not kept,
+    ``seed(splitter=..., stream=...)``, ``path(number, stream) -> list``, ``quick(stream)``,
+    ``population(n)`` and ``streams(generation, n)``; unless duplicates are kept,
     ``replace(parents, offspring) -> list``; and with a refinement
     ``refine(individual) -> (individual,)`` and ``choose(offspring, generation, spent) -> list``,
     the offspring to be refined. An operator draws random numbers from the stream of its first
@@ -190,9 +293,12 @@ def make_toolbox(
         Training rows.
     size_penalty : float, at least 0, default=0.005
         Penalty for a node in the fitness, the papers' alpha.
-    weight_penalty : float, at least 0, default=0.0
-        Penalty for a split on all features (`PenalizedAccuracy`). Where size is an objective of its
-        own, the split counts as so many nodes as `size_penalty` penalizes equally.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first (`PenalizedAccuracy`). NSGA-II prunes by both
+        penalties, and weighs quality against complexity.
+    max_features_per_split : int, float in (0, 1] or None, default=None
+        Greatest number of terms of a split, or share of the features; None for any. All operators
+        of this package keep it.
     min_samples_split : int, at least 2, default=5
         A leaf with fewer distinct rows is not split.
     init : str, mapping of str to float, tree, iterable of these or None, default=None
@@ -213,17 +319,23 @@ def make_toolbox(
     Raises
     ------
     ValueError
-        If `init`, `refinement` or `random_state` is not as described, or nodes cost nothing that
-        splits are to be counted in.
+        If `init`, `refinement` or `random_state` is not as described.
     """
     variation = Variation() if variation is None else variation
+    max_features = feature_bound(max_features_per_split, dataset.X.shape[1])
     is_nsga2 = variation.algorithm == "nsga2"
     refinement = as_refinement(refinement)
     linear = refinement or Refinement()
     shares, trees = split_init(init)
     toolbox = base.Toolbox()
     toolbox.register("streams", make_streams, seed_from(random_state))
-    toolbox.register("individual", init_dipolar, dataset, size_penalty, min_rows=min_samples_split)
+    max_width = dipole_width(max_features, variation.sparse_dipoles, dataset.X.shape[1])
+    penalized = {"min_rows": min_samples_split, "term_penalty": term_penalty}
+    toolbox.register(
+        "individual", init_dipolar, dataset, size_penalty, max_width=max_width, **penalized
+    )
+    bounds: dict[str, Any] = {"term_penalty": term_penalty, "max_features": max_features}
+    grown = {"min_rows": min_samples_split, **bounds}
     toolbox.register(
         "seed",
         init_seed,
@@ -231,16 +343,26 @@ def make_toolbox(
         size_penalty,
         C=linear.bounds(),
         penalty=linear.penalty,
-        min_rows=min_samples_split,
+        **grown,
     )
-    toolbox.register("quick", init_quick, dataset, size_penalty, min_rows=min_samples_split)
+    toolbox.register(
+        "path",
+        init_path,
+        dataset,
+        size_penalty,
+        C=linear.bounds(),
+        penalty=linear.penalty,
+        **grown,
+    )
+    toolbox.register("quick", init_quick, dataset, size_penalty, **penalized)
     toolbox.register(
         "population",
         init_population,
         toolbox,
         shares=shares,
-        initial=[init_from_tree(dataset, size_penalty, tree) for tree in trees],
-        fitness=FitnessQualitySize if is_nsga2 else None,
+        initial=[init_from_tree(dataset, size_penalty, tree, **bounds) for tree in trees],
+        fitness=FitnessQualityComplexity if is_nsga2 else None,
+        worth=PenalizedAccuracy(size_penalty, term_penalty),
     )
     toolbox.register("clone", Individual.clone)
     toolbox.register(
@@ -248,17 +370,30 @@ def make_toolbox(
         cx_trees,
         dataset=dataset,
         test_probability=variation.split_crossover_probability,
+        max_features=max_features,
     )
-    toolbox.register(
-        "mutate",
+    nodes = partial(
         mut_nodes,
         dataset=dataset,
         probability=variation.mutation_probability,
         dipolar_probability=variation.dipolar_probability,
         min_rows=min_samples_split,
+        max_width=max_width,
+    )
+    terms = partial(
+        mut_terms, dataset=dataset, size_penalty=size_penalty, C=linear.bounds(), **bounds
+    )
+    toolbox.register(
+        "mutate",
+        mut_either,
+        first=nodes,
+        second=terms,
+        probability=variation.term_mutation_probability,
     )
     if is_nsga2:
-        register_nsga2(toolbox, size_penalty, weight_penalty)
+        toolbox.register("select", sel_crowded)
+        toolbox.register("replace", replace_nsga2)
+        toolbox.register("evaluate", QualityAndComplexity())
     else:
         toolbox.register(
             "select",
@@ -266,29 +401,24 @@ def make_toolbox(
             pressure=variation.selection_pressure,
             max_origin_share=variation.max_origin_share,
         )
-        toolbox.register("evaluate", PenalizedAccuracy(size_penalty, weight_penalty))
-        if not variation.keep_duplicates:
+        toolbox.register("evaluate", PenalizedAccuracy(size_penalty, term_penalty))
+        if variation.survival == "best":
+            toolbox.register("replace", replace_best)
+        elif not variation.keep_duplicates:
             toolbox.register("replace", replace_duplicates)
     toolbox.register("map", map)
     if refinement is not None:
-        register_refinement(toolbox, dataset, refinement, size_penalty)
+        register_refinement(toolbox, dataset, refinement, size_penalty, **bounds)
     return toolbox
 
 
-def register_nsga2(toolbox: base.Toolbox, size_penalty: float, weight_penalty: float) -> None:
-    """Make size an objective of its own; splits on many features add to it."""
-    if weight_penalty > 0.0 and size_penalty == 0.0:
-        raise ValueError(
-            f"weight_penalty={weight_penalty!r}: with algorithm='nsga2' and size_penalty=0.0 only "
-            "0.0 is allowed, since splits count in nodes."
-        )
-    toolbox.register("select", sel_crowded)
-    toolbox.register("replace", replace_nsga2)
-    toolbox.register("evaluate", QualityAndSize(weight_penalty / (size_penalty or 1.0)))
-
-
 def register_refinement(
-    toolbox: base.Toolbox, dataset: Dataset, refinement: Refinement, size_penalty: float
+    toolbox: base.Toolbox,
+    dataset: Dataset,
+    refinement: Refinement,
+    size_penalty: float,
+    term_penalty: float,
+    max_features: int | None,
 ) -> None:
     """Let some of the offspring be refined."""
     toolbox.register("choose", choose_for_refinement, refinement=refinement)
@@ -297,7 +427,8 @@ def register_refinement(
         refine,
         toolbox=toolbox,
         dataset=dataset,
-        refiners=make_refiners(refinement, size_penalty),
+        refiners=make_refiners(refinement, size_penalty, term_penalty, max_features),
         size_penalty=size_penalty,
+        term_penalty=term_penalty,
         lamarckian=refinement.lamarckian,
     )

@@ -19,6 +19,7 @@ from evotree.engine.pareto import FittedFront, select
 from evotree.engine.search import Continuation, Result, search
 from evotree.estimators.base import TreeClassifier, TreeEstimator, TreeRegressor, preset
 from evotree.estimators.presets import EVOLUTION_PRESETS
+from evotree.tree import ObliqueTree
 
 _Kind = TypeVar("_Kind", bound=type)
 
@@ -26,8 +27,14 @@ _PARAMETERS = """Parameters
     ----------
     size_penalty : float, at least 0, or "auto", default="auto"
         Penalty for a node in the fitness, the papers' alpha. Smaller values give larger trees.
-        ``"auto"`` takes the largest of `evotree.engine.hyperparameters.SIZE_PENALTIES` that no
-        smaller one clearly beats on held-out rows.
+        ``"auto"`` takes a multiple of log(n) / n for n rows, by cross-validation: together with
+        `term_penalty`, the penalties of the least complex trees that no others clearly beat.
+    term_penalty : float, at least 0, or "auto", default="auto"
+        Penalty in the fitness for each term after a split's first. Larger values give splits of
+        fewer features.
+    max_features_per_split : int, float in (0, 1] or None, default=None
+        Greatest number of features of a split, or share of all features; None for any. 1 gives
+        axis-parallel trees, 2 splits that a plane shows.
     population_size : int, at least 2, default=64
         Number of trees that evolve, on each island.
     max_generations : int, at least 0, default=50
@@ -42,15 +49,18 @@ _PARAMETERS = """Parameters
     scaling : {"standard", "common", "minmax"}, default="standard"
         Units in which trees evolve: standard deviations of the features, their own units, or
         [-1, 1]. The fitted tree uses raw features in any case.
-    init : str, dict of str to float, tree, list of these or None, default="tao"
-        What the first population is made of. ``"tao"`` makes deep trees that are optimized and
-        pruned in turn; the name of a splitter grows trees greedily. ``("tao", "oc1")`` gives each a
-        fifth of the population, ``{"wodt": 0.2}`` sets the shares; the rest is random. Trees join
+    init : str, dict of str to float, tree, list of these or None, default="widths"
+        What the first population is made of. ``"widths"`` makes optimized trees of falling widths,
+        from dense splits to splits on one feature, and axis-parallel trees; ``"tao"`` makes deep
+        trees that are optimized and pruned in turn; the name of a splitter grows trees greedily.
+        ``("tao", "oc1")`` gives each a fifth of the population, ``{"wodt": 0.2}`` sets the shares,
+        ``"widths"`` alone has four fifths; the rest is random. Trees join
         as they are: `ObliqueTree`, fitted estimators of this package, scikit-learn's fitted
         decision trees (in searches wrapped by `sklearn.frozen.FrozenEstimator`, since clones are
         not fitted).
-    refinement : str, list, dict of str to float, Refinement or None, default="tao"
-        What refines some of the offspring: ``"tao"``, one sweep of tree alternating optimization;
+    refinement : str, list, dict of str to float, Refinement or None, default="sparse"
+        What refines some of the offspring: ``"sparse"``, one sweep of tree alternating optimization
+        that chooses the features of each split; ``"tao"``, one sweep on all features;
         the name of a splitter, which splits one node again; ``"centre"`` moves thresholds to the
         middle of their margins; ``"prune"`` removes unprofitable subtrees. Several of them, with
         shares or without; or a `Refinement`, which also sets how many, which and when.
@@ -91,14 +101,18 @@ _ATTRIBUTES = """Attributes
         Names of the features, where `X` has names.
     history_ : deap.tools.Logbook
         One record for each generation: evaluations, diversity, seconds; in its chapters best, mean
-        and standard deviation of fitness, quality and size; and in ``origin`` the share of the
-        population that descends from each kind of first trees. `evotree.to_frame` makes a table.
+        and standard deviation of fitness, quality, size (nodes), terms and complexity; and in
+        ``origin`` the share of the population that descends from each kind of first trees.
+        `evotree.to_frame` makes a table.
     hall_of_fame_ : list of ObliqueTree
         The ten fittest trees of the search, the best first, over raw features.
     pareto_front_ : FittedFront
-        The best tree of each size that the search met, over raw features.
+        The best trees of rising complexity that the search met, over raw features, at most 100.
+        Printed, it is a table with an arrow at `tree_`.
     size_penalty_ : float
         The penalty for a node, given or chosen.
+    term_penalty_ : float
+        The penalty for each term after a split's first.
     regularization_ : Regularization
         The regularization, given or chosen.
     n_generations_ : int
@@ -182,14 +196,15 @@ class EvolvedTree(SearchConfig, TreeEstimator):
         """Set the fitted attributes: trees and records, no rows."""
         run, chosen = result.run, result.plan.chosen
         self._last = result.continuation() if self.warm_start else None
-        self.regularization_, self.size_penalty_ = chosen
-        self.pareto_front_ = result.front()
+        self.regularization_, (self.size_penalty_, self.term_penalty_) = chosen
+        front = result.front()
         self.hall_of_fame_ = [result.tree(one) for one in run.hall_of_fame]
         self.history_ = run.logbook
         self.n_generations_ = run.generation
         self.stop_reason_ = run.stop_reason
         self.seconds_ = result.seconds
         self.tree_ = result.best()
+        self.pareto_front_ = front.choosing(self.tree_)
 
     def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
         """Choose another tree of the Pareto front; it becomes `tree_`.
@@ -197,9 +212,10 @@ class EvolvedTree(SearchConfig, TreeEstimator):
         Parameters
         ----------
         rule : str
-            ``"validation"``: the best on held-out rows; ``"1se"``: the smallest within one standard
-            error of that; ``"size<=9"``, ``"leaves<=5"``: the best with at most this many nodes or
-            leaves; ``"fitness"``: the best after the penalties for nodes and weights.
+            ``"validation"``: the best on held-out rows; ``"1se"``: the simplest within one standard
+            error of that; ``"complexity<=30"``, ``"terms<=12"``, ``"leaves<=5"``, ``"size<=9"``:
+            the best with at most this many leaves and terms, terms, leaves, or nodes;
+            ``"fitness"``: the best after the penalties for nodes and terms.
         X : array-like of shape (n_samples, n_features), optional
             Held-out rows, which `fit` has not seen; needed by the first two rules.
         y : array-like of shape (n_samples,), optional
@@ -221,10 +237,51 @@ class EvolvedTree(SearchConfig, TreeEstimator):
             rule,
             held_out=None if X is None else self._held_out(X, y),
             size_penalty=self.size_penalty_,
-            weight_penalty=self.regularization_.weight_penalty,
+            term_penalty=self.term_penalty_,
         )
         self.tree_ = chosen
+        self.pareto_front_ = self.pareto_front_.choosing(chosen)
         return self
+
+    def apply(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
+        """Return the leaf that each row reaches, as positions in the arrays of a tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        tree : int, member of `pareto_front_` or None, default=None
+            Position of a tree in `pareto_front_`, or the tree; None is `tree_`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int32
+            Leaves.
+
+        Raises
+        ------
+        ValueError
+            If the front has no such tree.
+        """
+        return TreeEstimator.apply(self._with(tree), X)
+
+    def _with(self, tree: Any) -> Self:
+        """Return this estimator, or one that shares all with it but has another tree."""
+        if tree is None:
+            return self
+        check_is_fitted(self)
+        front, n, at = self.pareto_front_, len(self.pareto_front_), tree
+        if isinstance(tree, ObliqueTree) and tree in front:
+            at = front.index(tree)
+        if isinstance(at, bool) or not isinstance(at, int | np.integer) or not -n <= at < n:
+            shown = type(tree).__name__ if isinstance(tree, ObliqueTree) else repr(tree)
+            raise ValueError(
+                f"tree={shown}: allowed are None, positions in pareto_front_, 0 to {n - 1}, and "
+                "its members."
+            )
+        other = copy(self)
+        other.tree_ = front[at]
+        return other
 
     def _held_out(self, X: Any, y: Any) -> Dataset:
         """Return held-out rows in raw units, their labels as codes."""
@@ -343,6 +400,50 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         Mapping[Any, float] | str | None, dict, StrOptions({"balanced"}), None
     ] = None
 
+    def predict(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
+        """Return the class of each row, the most frequent one of the leaf that it reaches.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        tree : int, member of `pareto_front_` or None, default=None
+            Position of a tree in `pareto_front_`, or the tree; None is `tree_`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels.
+
+        Raises
+        ------
+        ValueError
+            If the front has no such tree.
+        """
+        return TreeClassifier.predict(self._with(tree), X)
+
+    def predict_proba(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
+        """Return the class shares of the leaf that each row reaches.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        tree : int, member of `pareto_front_` or None, default=None
+            Position of a tree in `pareto_front_`, or the tree; None is `tree_`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Shares, in the order of `classes_`.
+
+        Raises
+        ------
+        ValueError
+            If the front has no such tree.
+        """
+        return TreeClassifier.predict_proba(self._with(tree), X)
+
 
 @_documented
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -371,3 +472,25 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     >>> tree.score(X, y) > 0.3
     True
     """
+
+    def predict(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
+        """Return the mean target of the leaf that each row reaches.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        tree : int, member of `pareto_front_` or None, default=None
+            Position of a tree in `pareto_front_`, or the tree; None is `tree_`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Predictions.
+
+        Raises
+        ------
+        ValueError
+            If the front has no such tree.
+        """
+        return TreeRegressor.predict(self._with(tree), X)

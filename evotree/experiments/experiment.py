@@ -32,7 +32,7 @@ MAX_SEED = 2**32 - 1
 """The largest that NumPy's legacy generators take, which scikit-learn uses."""
 MAX_BYTES = 2**20
 """Of the file of a definition."""
-SIZES = ("leaves", "nodes", "depth", "nonzero_weights")
+SIZES = ("leaves", "nodes", "depth", "terms", "complexity")
 """Measures of a fitted tree, missing for other models."""
 _INTERFACE = ("fit", "get_params", "set_params", "__sklearn_tags__")
 

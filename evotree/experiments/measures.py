@@ -32,9 +32,18 @@ def tree_sizes(model: Any) -> dict[str, int]:
     Returns
     -------
     dict of str to int
-        ``leaves``, ``nodes``, ``depth``, the greatest of a forest, and ``nonzero_weights``; a test
-        of one feature has one weight. Empty for other models.
+        ``leaves``, ``nodes``, ``depth``, the greatest of a forest, ``terms`` (weights other than
+        0; a split of one feature has one) and ``complexity`` (leaves and terms). Empty for other
+        models.
     """
+    sizes = _sizes_of(model)
+    if sizes:
+        sizes["complexity"] = sizes["leaves"] + sizes["terms"]
+    return sizes
+
+
+def _sizes_of(model: Any) -> dict[str, int]:
+    """Return all sizes but the complexity."""
     model = innermost(model)
     tree = getattr(model, "tree_", None)
     if isinstance(tree, ObliqueTree):
@@ -42,7 +51,7 @@ def tree_sizes(model: Any) -> dict[str, int]:
             "leaves": tree.n_leaves,
             "nodes": tree.n_nodes,
             "depth": tree.depth,
-            "nonzero_weights": int(np.count_nonzero(tree.weights)),
+            "terms": tree.n_terms,
         }
     if hasattr(model, "nodes_leaves"):
         return _sizes_of_stree(model)
@@ -51,7 +60,7 @@ def tree_sizes(model: Any) -> dict[str, int]:
         return {}
     leaves, nodes = (int(sum(getattr(t, n) for t in trees)) for n in ("n_leaves", "node_count"))
     depth = int(max(t.max_depth for t in trees))
-    return {"leaves": leaves, "nodes": nodes, "depth": depth, "nonzero_weights": nodes - leaves}
+    return {"leaves": leaves, "nodes": nodes, "depth": depth, "terms": nodes - leaves}
 
 
 def _sizes_of_stree(stree: Any) -> dict[str, int]:
@@ -63,7 +72,7 @@ def _sizes_of_stree(stree: Any) -> dict[str, int]:
         for node in stree
         if not node.is_leaf()
     )
-    return {"nodes": nodes, "leaves": leaves, "nonzero_weights": int(weights)}
+    return {"nodes": nodes, "leaves": leaves, "terms": int(weights)}
 
 
 def _trees_of_forest(model: Any) -> list[Any]:

@@ -25,11 +25,11 @@ from evotree.experiments.store import read_curves, read_definition, read_runs
 from evotree.plotting import plot_learning_curves
 
 _DECIMALS = 3
-_SIZES = {"leaves": 1, "nonzero_weights": 0}
+_SIZES = {"leaves": 1, "terms": 0, "complexity": 0}
 _COSTS = {"seconds": 2, "peak_memory_mb": 0}
 """Columns, and with how many decimals their tables are written."""
 _LEAST_FOR_RANKS = 3  # methods, and data sets, below which tests of ranks say nothing
-_TITLES = {"nonzero_weights": "nonzero_weights (terms of all splits)"}
+_TITLES = {"terms": "terms (of all splits)", "complexity": "complexity (leaves and terms)"}
 
 PICTURE_FORMATS = ("png", "pdf")
 
@@ -166,7 +166,7 @@ def _draw(folder: Path, runs: pd.DataFrame, metric: str, ending: str) -> Iterato
     test = _test_ranks(runs, metric)
     if test is not None:
         yield save("critical_differences", plot_critical_differences(test))
-    for name, size in (("size", "leaves"), ("terms", "nonzero_weights")):
+    for name, size in (("size", "leaves"), ("terms", "terms"), ("complexity", "complexity")):
         # A tree of one leaf has no terms, and no place on a logarithmic axis.
         sized = runs[runs[size] > 0]
         if complete_datasets(sized)[0]:

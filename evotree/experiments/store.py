@@ -27,6 +27,7 @@ FILE = "results.sqlite"
 _TEXT = ("dataset", "method", "status", "error", "settings", "versions", "revision", "finished")
 _WHOLE = ("fold", "seed")
 _FORMAT = 2
+_RENAMED = {"nonzero_weights": "terms"}
 # Names in a damaged file, and what SQLite says of them, may be of no encoding.
 _BROKEN = (sqlite3.Error, OverflowError, UnicodeDecodeError)
 _MAX_VALUE = 1 << 28
@@ -246,7 +247,12 @@ def _read_definition(database: sqlite3.Connection, path: Path) -> dict[str, Any]
 
 
 def check_runs(runs: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Return rows whose cells are of the kinds of their columns; raise a ValueError for others."""
+    """Return rows whose cells are of the kinds of their columns; raise a ValueError for others.
+
+    Rows that were written when terms had another name, and no complexity, gain both.
+    """
+    if "terms" not in runs:
+        runs = runs.rename(columns=_RENAMED)
     for name in runs.columns if len(runs) else ():
         sound = True
         if runs[name].isna().all() and name not in (*KEY, "status"):
@@ -258,6 +264,8 @@ def check_runs(runs: pd.DataFrame, path: Path) -> pd.DataFrame:
             sound = is_numeric_dtype(runs[name])
         if not sound or (name in (*KEY, "status") and runs[name].isna().any()):
             raise ValueError(f"{path}: a row has no {name}, or a wrong one.")
+    if "complexity" not in runs and {"leaves", "terms"} <= set(runs):
+        runs.insert(runs.columns.get_loc("terms") + 1, "complexity", runs["leaves"] + runs["terms"])
     return runs
 
 

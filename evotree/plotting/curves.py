@@ -17,7 +17,9 @@ Position: TypeAlias = Literal["gen", "seconds", "evaluations"]
 
 POSITION_LABELS = {"gen": "generation", "seconds": "seconds", "evaluations": "evaluations"}
 LINE_STYLES = ("-", "--", "-.", ":")
-# Shares of the height that the size and the other curves have, so that none covers another.
+SIZES = {"size": "size (nodes)", "terms": "terms", "complexity": "complexity"}
+"""Chapters that count something, and what their axis is called."""
+# Shares of the height that sizes and the other curves have, so that none covers another.
 SIZE_BELOW, OTHERS_ABOVE = 0.30, 0.36
 
 
@@ -31,8 +33,8 @@ def plot_learning_curve(
 ) -> Axes:
     """Draw one run: the best individual and the population's mean.
 
-    The first of the curves, and the size, have a band of one standard deviation about the mean. It
-    is cut where no value can be: at 0, for shares at 1, for the fitness at the best.
+    The first of the curves, and sizes, have a band of one standard deviation about the mean. It is
+    cut where no value can be: at 0, for shares at 1, for the fitness at the best.
 
     Parameters
     ----------
@@ -41,8 +43,8 @@ def plot_learning_curve(
     x : {"gen", "seconds", "evaluations"}, default="gen"
         What runs along the axis; evaluations are the cumulated ``nevals``.
     curves : sequence of str, default=("fitness", "quality", "size")
-        Chapters of the logbook. Beside others, the size is drawn below them, with an axis of its
-        own on the right.
+        Chapters of the logbook. Beside others, ``"size"``, ``"terms"`` and ``"complexity"`` are
+        drawn below them, with an axis of their own on the right.
     ax : matplotlib Axes, optional
         Where to draw; new ones by default. A second run on the same axes has other colours.
     label : str, optional
@@ -66,11 +68,12 @@ def plot_learning_curve(
     best = {curve: _column(records, f"{curve}_best", f"curves={curves!r}") for curve in curves}
 
     ax = axes_or_new(ax, (7.0, 4.5))
-    others = [curve for curve in curves if curve != "size"]
-    right = _size_axes(ax) if others and "size" in curves else ax
+    others = [curve for curve in curves if curve not in SIZES]
+    sizes = ", ".join(SIZES[curve] for curve in curves if curve in SIZES)
+    right = _size_axes(ax, sizes) if others and sizes else ax
     n_drawn = len({*ax.get_lines(), *right.get_lines()}) // 2
     for i, curve in enumerate(curves):
-        side = right if curve == "size" else ax
+        side = right if curve in SIZES else ax
         color = PALETTE[(n_drawn + i) % len(PALETTE)]
         name = f"{label}: {curve}" if label else curve
         name += " (right)" if side is not ax else ""
@@ -85,7 +88,7 @@ def plot_learning_curve(
             std = records[f"{curve}_std"].to_numpy(dtype=np.float64)
             low, high = _band(curve, best[curve], mean, std)
             side.fill_between(positions, low, high, color=color, alpha=0.12, lw=0)
-    ax.set(xlabel=POSITION_LABELS[x], ylabel=", ".join(others) or "size (nodes)")
+    ax.set(xlabel=POSITION_LABELS[x], ylabel=", ".join(others) or sizes)
     if right is not ax:
         _stack(ax, right)
     finish(ax, x, n_columns=len(curves), others=[right] if right is not ax else [])
@@ -100,7 +103,7 @@ def _band(
     values = np.concatenate([best, mean])
     if values.min() >= 0.0:
         low = np.maximum(low, 0.0)
-        high = np.minimum(high, 1.0) if curve != "size" and values.max() <= 1.0 else high
+        high = np.minimum(high, 1.0) if curve not in SIZES and values.max() <= 1.0 else high
     if curve == "fitness":
         high = np.minimum(high, np.maximum(best, mean))
     return low, high
@@ -234,13 +237,13 @@ def _aligned(name: str, group: Any, x: str, column: str) -> tuple[np.ndarray, np
     return grid, np.stack([value[np.searchsorted(at, grid, "right") - 1] for at, value in runs])
 
 
-def _size_axes(ax: Axes) -> Axes:
-    """Return the right axes for the size: those of an earlier run, or new ones."""
+def _size_axes(ax: Axes, text: str) -> Axes:
+    """Return the right axes for sizes: those of an earlier run, or new ones."""
     for other in ax.get_shared_x_axes().get_siblings(ax):
         if other.get_label() == "size" and other.get_position().bounds == ax.get_position().bounds:
             return other
     twin = ax.twinx()
-    twin.set(label="size", ylabel="size (nodes)")
+    twin.set(label="size", ylabel=text)
     return twin
 
 

@@ -1,4 +1,4 @@
-"""The picture of quality against size: what each leaf more is worth."""
+"""The picture of quality against complexity: what each leaf and term more is worth."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ def plot_pareto(
     selected: str | ObliqueTree | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the best quality for each number of leaves, on training rows and on held-out rows.
+    """Draw the best quality for each complexity, on training rows and on held-out rows.
 
-    A step goes on to the right: with at most so many leaves no better tree was met. The band below
-    the best quality on the held-out rows is one standard error wide.
+    The complexity of a tree is the number of its leaves and terms. A step goes on to the right: no
+    better tree of at most that complexity was met. The band below the best quality on the held-out
+    rows is one standard error wide.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ def plot_pareto(
         Rows that the trees were not made on, in the same units.
     selected : str or ObliqueTree, optional
         The tree to be marked: a rule of `evotree.engine.pareto.select` that looks at the rows held
-        out or at the size, or a tree, of whose size the member is marked; by default the
+        out or at a bound, or a tree, of whose complexity the member is marked; by default the
         ``tree_`` of an estimator.
     ax : matplotlib Axes, optional
         Where to draw; new ones by default.
@@ -51,7 +52,7 @@ def plot_pareto(
         If there is no front, it has no members, or none that `selected` tells.
     """
     front = _front_of(front_or_estimator)
-    leaves = np.array([member.n_leaves for member in front])
+    complexity = np.array([member.complexity for member in front])
     curves = [("training", np.array([member.quality for member in front]), PALETTE[0], "o")]
     chosen, name = _chosen(front, front_or_estimator, selected, held_out)
 
@@ -60,29 +61,40 @@ def plot_pareto(
         quality, standard_error = held_out_quality(front, held_out)
         curves.append(("held out", quality, PALETTE[3], "s"))
     for label, values, color, marker in curves:
-        ax.plot(
-            leaves, values, color=color, marker=marker, ms=4.5, lw=1.6, ds="steps-post", label=label
-        )
+        style: dict[str, Any] = {
+            "color": color,
+            "marker": marker,
+            "ms": 4.5,
+            "lw": 1.6,
+            "ds": "steps-post",
+        }
+        ax.plot(complexity, values, label=label, **style)
     if held_out is not None:
         best = int(quality.argmax())
         low, high, light = quality[best] - standard_error[best], quality[best], tint(PALETTE[3])
         label = "one standard error of the best"
         ax.axhspan(low, high, color=light, alpha=0.5, lw=0, zorder=0, label=label)
     if chosen is not None:
-        label = f"{name}: {leaves[chosen]} {'leaf' if leaves[chosen] == 1 else 'leaves'}"
+        label = f"{name}: {_size_of(front[chosen])}"
         points = [values[chosen] for _, values, _, _ in curves]
-        x = [leaves[chosen]] * len(points)
+        x = [complexity[chosen]] * len(points)
         ax.scatter(x, points, s=110, fc="none", ec=INK, lw=1.4, zorder=4, label=label)
     is_regression = getattr(front, "is_regression", isinstance(front[0], RegressionIndividual))
-    ax.set(xlabel="leaves", ylabel="R²" if is_regression else "accuracy")
+    ax.set(xlabel="complexity (leaves and terms)", ylabel="R²" if is_regression else "accuracy")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    _leave_out_the_stump(ax, int(leaves[0]), np.array([values for _, values, _, _ in curves]))
+    _leave_out_the_stump(ax, int(complexity[0]), np.array([values for _, values, _, _ in curves]))
     ax.grid(alpha=0.25, linewidth=0.6)
     legend_below(ax, n_columns=2)
     return ax
 
 
-def _leave_out_the_stump(ax: Axes, n_leaves: int, curves: np.ndarray) -> None:
+def _size_of(tree: ObliqueTree) -> str:
+    """Return the leaves and terms of a tree as text."""
+    leaves = "1 leaf" if tree.n_leaves == 1 else f"{tree.n_leaves} leaves"
+    return f"{leaves}, " + ("1 term" if tree.n_terms == 1 else f"{tree.n_terms} terms")
+
+
+def _leave_out_the_stump(ax: Axes, complexity: int, curves: np.ndarray) -> None:
     """Cut the smallest tree off where it is so bad that the others could not be told apart."""
     if curves.shape[1] < 3:
         return
@@ -92,7 +104,7 @@ def _leave_out_the_stump(ax: Axes, n_leaves: int, curves: np.ndarray) -> None:
         return
     ax.set_ylim(others.min() - 0.25 * span, others.max() + 0.1 * span)
     text = "← " + ", ".join(f"{value:.3g}" for value in curves[:, 0])
-    at = n_leaves, others.min() - 0.2 * span
+    at = complexity, others.min() - 0.2 * span
     # Turned upright, the arrow points down.
     ax.text(*at, text, rotation=90, ha="center", va="bottom", fontsize="small", color=INK)
 
@@ -126,12 +138,12 @@ def _chosen(
         return None, name
     if not isinstance(tree, ObliqueTree):
         raise TypeError(f"selected is a {type(tree).__name__}: allowed are a rule and a tree.")
-    sizes = [len(member) for member in front]
-    if len(tree) in sizes:
-        return sizes.index(len(tree)), name
+    found = [member.complexity for member in front]
+    if tree.complexity in found:
+        return found.index(tree.complexity), name
     if selected is None:  # a tree that was pruned or refined after its selection
         return None, name
     raise ValueError(
-        f"selected is a tree of {tree.n_leaves} leaves: the front has trees of "
-        f"{', '.join(str((size + 1) // 2) for size in sizes)}."
+        f"selected is a tree of complexity {tree.complexity}: the front has trees of "
+        f"{', '.join(map(str, found))}."
     )

@@ -1,9 +1,12 @@
 """What evolved estimators choose: from the front, by noise and penalties, by cross-validation."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
@@ -41,17 +44,17 @@ def test_the_front_rises_strictly(kind, algorithm):
     seen = []
     model = brief(kind, size_penalty=0.002, variation__algorithm=algorithm)
     model.set_params(max_generations=10, callbacks=[seen.append]).fit(*load(return_X_y=True))
-    sizes = [len(member) for member in model.pareto_front_]
-    qualities = [member.quality for member in model.pareto_front_]
-    assert sizes[0] == 1 and len(sizes) >= 3
-    assert (np.diff(sizes) > 0).all() and (np.diff(qualities) > 0.0).all()
+    front = model.pareto_front_
+    complexities = [member.complexity for member in front]
+    qualities = np.array([member.quality for member in front])
+    assert complexities[0] == 1 and len(complexities) >= 3
+    assert (np.diff(complexities) > 0).all() and (np.diff(qualities) > 0.0).all()
     found = seen[-1].best
-    quality, size = found.quality, len(found)
+    assert max(qualities[np.array(complexities) <= found.complexity]) >= found.quality
     if algorithm == "nsga2":
-        assert quality in qualities  # the fitter of two is that of higher quality
-    penalized = np.array(qualities) - model.size_penalty_ * np.array(sizes)
-    assert penalized.max() >= quality - model.size_penalty_ * size - 1e-12
-    assert model.tree_.n_nodes <= sizes[int(penalized.argmax())] or algorithm == "penalized"
+        assert found.quality in qualities  # the fitter of two is that of higher quality
+        penalized = qualities - [model.size_penalty_ * len(member) for member in front]
+        assert front.chosen == penalized.argmax() and front[front.chosen] == model.tree_
 
 
 def test_trees_are_selected_by_size(cancer):
@@ -63,6 +66,12 @@ def test_trees_are_selected_by_size(cancer):
         assert model.get_n_leaves() <= leaves
         scores.append(model.score(X, y))
     assert model.select_tree("size<=3").tree_.n_nodes == 3
+    for terms in (0, 1, 30, 60):
+        assert model.select_tree(f"terms<={terms}").tree_.n_terms <= terms
+        chosen = model.select_tree(f"complexity<={terms + 1}").tree_
+        assert chosen.complexity <= terms + 1
+        front = model.pareto_front_
+        assert front[front.chosen] is chosen and f"-> {front.chosen:>2} " in repr(front)
     assert scores[0] == pytest.approx(max(y.mean(), 1.0 - y.mean()))
     assert scores[1] > 0.9
     assert model.select_tree("size <= 1").predict(X).std() == 0.0
@@ -77,7 +86,7 @@ def test_trees_are_selected_by_rows_held_out(cancer):
     for size in sizes:
         assert model.select_tree(f"size<={size}").score(held_out, truth) <= score + 1e-12
     smaller = model.select_tree("1se", held_out, truth).tree_
-    assert smaller.n_nodes <= best.n_nodes
+    assert smaller.complexity <= best.complexity
     error = np.sqrt(score * (1.0 - score) / len(truth))
     assert model.score(held_out, truth) >= score - error - 1e-12
 
@@ -107,6 +116,39 @@ def test_the_fitness_selects_what_fit_found(cancer):
     again = model.select_tree("fitness").tree_
     assert again.n_nodes <= found.n_nodes
     assert model.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("kind", [EvoTreeClassifier, EvoTreeRegressor])
+def test_every_tree_of_the_front_predicts(kind):
+    X, y = (load_iris if kind is EvoTreeClassifier else load_diabetes)(return_X_y=True)
+    model = brief(kind, size_penalty=0.002).fit(X, y)
+    front, before = model.pareto_front_, model.tree_
+    assert len(front) >= 3
+    for at, member in enumerate(front):
+        assert (model.apply(X, tree=at) == member.apply(X)).all()
+        values = member.predict_value(X)
+        if kind is EvoTreeClassifier:
+            np.testing.assert_array_equal(model.predict_proba(X, tree=at), values)
+            expected = model.classes_[values.argmax(axis=1)]
+        else:
+            expected = values[:, 0]
+        for tree in (at, np.int64(at), at - len(front), member, deepcopy(member)):
+            np.testing.assert_array_equal(model.predict(X, tree), expected)
+    assert model.tree_ is before and (model.predict(X) == model.predict(X, tree=None)).all()
+
+
+def test_trees_that_no_front_has_are_named():
+    X, y = load_iris(return_X_y=True)
+    model = brief(max_generations=2).fit(X, y)
+    n = len(model.pareto_front_)
+    stranger = deepcopy(model.pareto_front_[-1])
+    stranger.weights = stranger.weights * 2.0
+    for wrong in (n, -n - 1, 0.0, True, "best", stranger):
+        for method in (model.predict, model.predict_proba, model.apply):
+            with pytest.raises(ValueError, match=f"tree=.*0 to {n - 1}, and its members"):
+                method(X, tree=wrong)
+    with pytest.raises(NotFittedError):
+        brief().predict(X, tree=0)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +197,7 @@ def test_the_preset_is_the_papers_loop_on_the_rows_alone(kind, load):
     settings = dict(EVOLUTION_PRESETS["gea_odt"]) | given
     assert settings.pop("refinement") is None
     alone = settings.pop("regularization")
-    assert (alone.noise, alone.teacher, alone.weight_penalty) == (0.0, None, 0.0)
+    assert (alone.noise, alone.teacher, model.term_penalty_) == (0.0, None, 0.0)
     task = "classification" if kind is EvoTreeClassifier else "regression"
     expected = by_hand(X, y, task, random_state=5, **settings)
     assert model.tree_ == expected
@@ -188,19 +230,19 @@ def test_the_fitness_is_measured_on_more_rows_than_the_leaves():
         np.testing.assert_allclose(model.tree_.values[leaf], share)
 
 
-def test_a_price_of_weights_makes_tests_sparse(cancer):
+def test_a_penalty_for_terms_makes_splits_sparse(cancer):
     X, _, y, _ = cancer
     used = [
         (model.tree_.weights[~model.tree_.is_leaf] != 0.0).mean()
         for model in (
             brief(
                 size_penalty=0.002,
-                regularization__weight_penalty=penalty,
+                term_penalty=penalty,
                 init={"axis": 0.2},
                 population_size=64,
                 max_generations=40,
             ).fit(X, y)
-            for penalty in (0.0, 0.05)
+            for penalty in (0.0, 0.002)
         )
     ]
     assert used[0] > 0.9 and used[1] < 0.5
@@ -248,7 +290,7 @@ CHOOSING = {"size_penalty": "auto", "regularization": Regularization(teacher=Non
 
 def test_what_is_given_is_kept_and_the_rest_is_chosen():
     X, y = load_iris(return_X_y=True)
-    given = Regularization(penalty="l1", teacher=None, weight_penalty=0.001)
+    given = Regularization(penalty="l1", teacher=None)
     chosen = brief(regularization=given).fit(X, y).regularization_
     assert given.given().items() <= chosen.get_params().items()
     assert "auto" not in chosen.get_params().values()

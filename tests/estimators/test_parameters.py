@@ -36,7 +36,7 @@ KINDS = [EvoTreeClassifier, EvoTreeRegressor]
 NAMES = {kind.__name__: kind for kind in (*KINDS, *CONFIGURATIONS.values(), LogisticRegression)}
 GROUPS = [
     Variation(0.3, selection_pressure=3.0, algorithm="nsga2"),
-    Regularization((0.3, 3.0), "l1", noise=0.0, teacher=None, weight_penalty=0.01),
+    Regularization((0.3, 3.0), "l1", noise=0.0, teacher=None),
     Regularization(teacher=LogisticRegression(C=2.0)),
     Islands(4, every=3, topology="complete"),
     Checkpoint("run.npz", every=2, resume=True),
@@ -178,8 +178,6 @@ def test_an_executor_is_not_pickled_and_all_else_is():
         (Regularization, "noise", "much"),
         (Regularization, "teacher", "oracle"),
         (Regularization, "teacher", 3),
-        (Regularization, "weight_penalty", -1e-9),
-        (Regularization, "weight_penalty", "auto"),
         (Islands, "n", 0),
         (Islands, "n", 2.5),
         (Islands, "every", 0),
@@ -328,6 +326,8 @@ def test_the_text_of_an_estimator_can_be_pasted(model):
         ("size_penalty", -0.1),
         ("size_penalty", np.nan),
         ("size_penalty", "small"),
+        ("term_penalty", -1e-9),
+        ("term_penalty", "small"),
         ("population_size", 1),
         ("max_generations", 1.5),
         ("max_generations", -1),

@@ -32,7 +32,7 @@ def fake_runs(accuracies, n_folds=5):
                 "train_accuracy": 1.0,
                 "nodes": 5,
                 "leaves": 3 + fold,
-                "nonzero_weights": 1000 + 2 * fold,
+                "terms": 1000 + 2 * fold,
                 "seconds": 0.5,
             }
             for (dataset, system), accuracy in accuracies.items()
@@ -108,17 +108,19 @@ def test_sizes_of_trees_and_forests(monkeypatch):
     cart = fitted("CART", X, y)
     found = tree_sizes(cart)
     assert found["leaves"] == cart.best_estimator_.get_n_leaves()
-    assert found["nodes"] == found["leaves"] + found["nonzero_weights"] == 2 * found["leaves"] - 1
+    assert found["nodes"] == found["leaves"] + found["terms"] == 2 * found["leaves"] - 1
     forest = fitted("Forest", X, y)
     found = tree_sizes(forest)
     assert found["leaves"] == sum(tree.get_n_leaves() for tree in forest.estimators_)
-    assert found["nodes"] == 2 * found["leaves"] - 4 == found["leaves"] + found["nonzero_weights"]
+    assert found["nodes"] == 2 * found["leaves"] - 4 == found["leaves"] + found["terms"]
     oblique = fitted("Linear", X, y)
     found = tree_sizes(oblique)
     assert found["nodes"] == 2 * found["leaves"] - 1 == len(oblique.tree_)
-    assert found["nonzero_weights"] == 4 * (found["leaves"] - 1)
+    assert found["terms"] == 4 * (found["leaves"] - 1)
     axis = tree_sizes(fitted("APDT", X, y))
-    assert axis["nonzero_weights"] == axis["leaves"] - 1
+    assert axis["terms"] == axis["leaves"] - 1 and axis["complexity"] == axis["nodes"]
+    for model, sizes in ((cart, tree_sizes(cart)), (forest, tree_sizes(forest))):
+        assert sizes["complexity"] == sizes["nodes"], model
 
 
 class FakeNode:
@@ -152,7 +154,7 @@ class FakeSTree(DecisionTreeClassifier):
 def test_a_node_of_stree_counts_the_machine_that_parts_it():
     model = make_pipeline(MinMaxScaler(), FakeSTree())
     found = tree_sizes(model)
-    assert found == {"nodes": 5, "leaves": 3, "nonzero_weights": 1 + 2}
+    assert found == {"nodes": 5, "leaves": 3, "terms": 1 + 2, "complexity": 6}
 
 
 def test_stree_itself():
@@ -161,7 +163,7 @@ def test_stree_itself():
     model = fitted("STree", X, np.array(list("abc"))[y])
     found = tree_sizes(model)
     assert found["nodes"] == 2 * found["leaves"] - 1
-    assert 0 < found["nonzero_weights"] <= 4 * (found["leaves"] - 1)
+    assert 0 < found["terms"] <= 4 * (found["leaves"] - 1)
 
 
 # ---- report --------------------------------------------------------------------------------------

@@ -65,7 +65,8 @@ def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
         "- Versions: evotree ",
         "| sklearn:iris | 150 | 4 | 3 |",
         "(corrected resampled t-tests, level 0.05). ±: standard deviation over folds",
-        "## nonzero_weights (terms",
+        "## terms (of all splits)",
+        "## complexity (leaves and terms)",
     ):
         assert said in text
     assert "**" not in text.split("## peak_memory_mb")[1]

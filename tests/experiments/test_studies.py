@@ -71,6 +71,15 @@ def test_a_study_goes_on_from_its_text_alone(tmp_path):
     assert study.rows_file(again).read_text() == whole
 
 
+def test_rows_with_weights_by_their_old_name_are_read():
+    rows = read_rows(RESULTS / "benchmark_runs.csv")
+    assert "nonzero_weights" not in rows and (rows["terms"] > 0).sum() > 100
+    has_terms = rows["terms"].notna()
+    whole = rows[has_terms]
+    assert (whole["complexity"] == whole["leaves"] + whole["terms"]).all()
+    assert rows.loc[~has_terms, "complexity"].isna().all()
+
+
 def test_rows_of_other_parameters_are_made_again(tmp_path, caplog):
     write_data(tmp_path, "toy")
     study = quick_study()

@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from evotree import Dataset, evolve, make_toolbox
-from evotree.fitness.objectives import FitnessQualitySize, QualityAndSize
+from evotree.fitness.objectives import FitnessQualityComplexity, QualityAndComplexity
 from evotree.operators.variation.nsga import replace_nsga2, sel_crowded, sel_nsga2, standing_of
 from evotree.operators.variation.selection import distinct, limit_origins, sel_proportional
 from evotree.rng import make_streams
 from tests.strategies import apply_operator, seeds, tasks
 
 
-class ThreeFold(FitnessQualitySize):
+class ThreeFold(FitnessQualityComplexity):
     weights = (1.0, 1.0, 1.0)
 
 
 def points(objectives):
     """Return what selection sees of individuals: two objectives each."""
-    return [SimpleNamespace(fitness=FitnessQualitySize(pair)) for pair in objectives]
+    return [SimpleNamespace(fitness=FitnessQualityComplexity(pair)) for pair in objectives]
 
 
 pairs = st.tuples(st.integers(0, 12).map(lambda q: q / 8), st.integers(1, 12))
@@ -110,7 +110,7 @@ def test_one_objective_is_not_enough():
     population = toolbox.population(n=4)
     for individual in population:
         individual.fitness.values = toolbox.evaluate(individual)
-    with pytest.raises(ValueError, match="QualityAndSize"):
+    with pytest.raises(ValueError, match="QualityAndComplexity"):
         sel_nsga2(population, 2)
 
 
@@ -121,7 +121,7 @@ def test_replacement_keeps_the_best_and_no_twins(drawn, seed):
     for name, stream in zip(names, make_streams(seed, 0, len(names)), strict=True):
         offspring += [a.clone() for a in apply_operator(name, *parents[:2], dataset, stream)]
     for individual in (*parents, *offspring):
-        individual.fitness = FitnessQualitySize(QualityAndSize()(individual))
+        individual.fitness = FitnessQualityComplexity(QualityAndComplexity()(individual))
     survivors = replace_nsga2(parents, offspring)
     assert len(survivors) == len(parents)
     everyone = [*parents, *offspring]
@@ -136,12 +136,12 @@ def test_replacement_keeps_the_best_and_no_twins(drawn, seed):
 def two_objectives(dataset, n=24):
     """Return a toolbox of NSGA-II and a first population for it."""
     toolbox = make_toolbox(dataset, random_state=3)
-    toolbox.register("evaluate", QualityAndSize())
+    toolbox.register("evaluate", QualityAndComplexity())
     toolbox.register("select", sel_crowded)
     toolbox.register("replace", replace_nsga2)
     population = toolbox.population(n=n)
     for individual in population:
-        individual.fitness = FitnessQualitySize()
+        individual.fitness = FitnessQualityComplexity()
     return population, toolbox
 
 

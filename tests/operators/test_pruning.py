@@ -10,6 +10,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree.dataset import Dataset
+from evotree.fitness.objectives import PenalizedAccuracy
 from evotree.operators.initialization.growth import grow
 from evotree.operators.pruning.held_out import (
     cost_complexity_path,
@@ -23,6 +24,7 @@ from evotree.operators.pruning.penalized import (
     prune,
     prune_marked,
     prune_tree,
+    split_prices,
     unprofitable,
     weakest_links,
 )
@@ -31,7 +33,7 @@ from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams
 from evotree.tree import ObliqueTree
 from tests.reference import pruning as naive
-from tests.strategies import populations, seeds
+from tests.strategies import any_populations, populations, seeds, with_random_zeros
 
 
 def stream_of(seed):
@@ -139,14 +141,66 @@ def test_every_tree_of_the_sequence_is_the_smallest_cheapest(drawn, any_alpha):
     assert collapse_at[0] == np.inf or (weakest_links(risk, size) <= alphas[-1])[0]
 
 
-@given(risky_trees(), st.sampled_from((0.0, 0.25, 0.5, 1.0, 3.0)))
-def test_one_price_gives_the_tree_of_the_sequence(drawn, node_charge):
-    """A charge for each node is half of one for each leaf: there are two nodes less one a leaf."""
+def widths_of(size, seed):
+    """Draw prices of splits, whole numbers as those of terms are."""
+    return np.where(size > 1, np.random.default_rng(seed).integers(1, 9, len(size)), 0.0)
+
+
+@given(risky_trees(), seeds, st.floats(0, 8))
+def test_every_tree_of_a_sequence_by_prices_is_the_smallest_cheapest(drawn, seed, any_alpha):
     risk, size = drawn
-    marks = cheapest(risk, size, node_charge)
+    price = widths_of(size, seed)
+    collapse_at = weakest_links(risk, size, price)
+    assert (collapse_at[size == 1] == np.inf).all()
+    alphas = critical_alphas(collapse_at, size)
+    between = (alphas[:-1] + alphas[1:]) / 2
+    for alpha in (*alphas, *between, any_alpha, alphas[-1] + 1):
+        best = naive.smallest_cheapest(risk, size, alpha, price)
+        assert naive.leaves_after(size, collapse_at <= alpha + 1e-12) == best
+
+
+@given(risky_trees(max_internal=12), st.sampled_from((1.0, 2.0)))
+def test_equal_prices_change_the_unit_alone(drawn, price):
+    risk, size = drawn
+    plain = weakest_links(risk, size)
+    np.testing.assert_array_equal(
+        weakest_links(risk, size, np.full(len(size), price)), plain / price
+    )
+
+
+def test_links_of_no_price_are_cut_where_they_gain_nothing():
+    size, price = np.array([5, 3, 1, 1, 1], dtype=np.int32), np.zeros(5)
+    assert weakest_links(np.array([4.0, 2.0, 1.0, 1.0, 1.0]), size, price)[1] == 0.0
+    assert weakest_links(np.array([4.0, 2.0, 0.5, 1.0, 1.0]), size, price)[1] == np.inf
+
+
+@given(risky_trees(), st.sampled_from((0.0, 0.25, 0.5, 1.0, 3.0)))
+def test_one_price_gives_the_tree_of_the_sequence(drawn, node_price):
+    """A price of each node is half of one of each leaf: there are two nodes less one a leaf."""
+    risk, size = drawn
+    marks = cheapest(risk, size, node_price, np.zeros(len(size)))
     assert not marks[size == 1].any()
-    expected = naive.smallest_cheapest(risk, size, 2 * node_charge)
+    expected = naive.smallest_cheapest(risk, size, 2 * node_price)
     assert naive.leaves_after(size, marks) == expected
+
+
+@given(risky_trees(), seeds, st.sampled_from((0.0, 0.25, 1.0)), st.sampled_from((0.25, 1.0)))
+def test_splits_pay_for_their_terms(drawn, seed, node_price, term_price):
+    risk, size = drawn
+    further = term_price * np.maximum(widths_of(size, seed) - 1.0, 0.0)
+    marks = cheapest(risk, size, node_price, further)
+    # Two nodes and the terms are the price of a split, of which alpha = 1 charges one unit.
+    expected = naive.smallest_cheapest(risk, size, 1.0, 2 * node_price + further)
+    assert naive.leaves_after(size, marks) == expected
+
+
+def test_prices_of_splits_are_by_width():
+    weights = np.array([[1.0, 0.0, -2.0], [0.0, 0.0, 3.0], *np.zeros((3, 3))])
+    size = np.array([5, 3, 1, 1, 1], dtype=np.int32)
+    tree = ObliqueTree(weights, np.zeros(5), size, np.zeros((5, 1))).validate()
+    assert split_prices(tree, 2.0, 0.5).tolist() == [2.5, 2.0, 0.0, 0.0, 0.0]
+    assert split_prices(tree, 0.0, 0.5).tolist() == [0.5, 0.0, 0.0, 0.0, 0.0]
+    assert split_prices(tree, 2.0, 0.0).tolist() == [2.0, 2.0, 0.0, 0.0, 0.0]
 
 
 def test_splits_that_change_nothing_go_at_no_price():
@@ -209,7 +263,7 @@ def test_a_single_leaf_has_one_pruning():
     risk, size = np.array([0.3]), np.ones(1, dtype=np.int32)
     assert weakest_links(risk, size).tolist() == [np.inf]
     assert [a.tolist() for a in cost_complexity_path(risk, size)] == [[0.0], [0.3]]
-    assert not cheapest(risk, size, 1.0).any()
+    assert not cheapest(risk, size, 1.0, np.zeros(1)).any()
     tree = ObliqueTree(np.zeros((1, 2)), np.zeros(1), size, np.ones((1, 2)))
     assert prune_tree(tree, np.array([True])) == tree
 
@@ -286,24 +340,25 @@ def test_marked_subtrees_become_leaves(drawn, seed):
 
 
 @given(seeds, st.integers(1, 4), st.sampled_from((0.0, 0.3, 1.0)))
-def test_profit_is_reckoned_bottom_up(seed, n_classes, node_charge):
+def test_profit_is_reckoned_bottom_up(seed, n_classes, node_price):
     """The twin compares the same sums, so that ties are cut in both or in neither."""
     rng = np.random.default_rng(seed)
     size = naive.random_sizes(rng, 20)
     counts = np.zeros((len(size), n_classes))
     worth, expected = np.empty(len(size)), np.zeros(len(size), dtype=bool)
+    further = rng.choice([0.0, 0.3], len(size))
     for k in reversed(range(len(size))):
         if size[k] == 1:
             counts[k] = rng.integers(0, 4, n_classes) * rng.choice([0.1, 1.0])
-            worth[k] = counts[k].max() - node_charge
+            worth[k] = counts[k].max() - node_price
             continue
         left, right = naive.children_of(size, k)
         counts[k] = counts[left] + counts[right]
-        worth[k] = counts[k].max() - node_charge
-        kept = worth[left] + worth[right] - node_charge
+        worth[k] = counts[k].max() - node_price
+        kept = worth[left] + worth[right] - node_price - further[k]
         expected[k] = kept <= worth[k]
         worth[k] = max(kept, worth[k])
-    found = unprofitable(counts, np.array(size, dtype=np.int32), node_charge)
+    found = unprofitable(counts, np.array(size, dtype=np.int32), node_price, further)
     np.testing.assert_array_equal(found, expected)
 
 
@@ -321,3 +376,19 @@ def test_regression_trees_are_pruned_by_explained_variance(seed, penalty):
     )
     (pruned,) = prune(individual, dataset, penalty)
     assert pruned.quality - penalty * len(pruned) == pytest.approx(best, abs=1e-9)
+
+
+@given(any_populations, seeds, st.sampled_from((0.0, 0.02)), st.sampled_from((0.001, 0.01, 0.05)))
+def test_a_pruned_tree_is_the_fittest_of_all_prunings(drawn, seed, size_penalty, term_penalty):
+    """By the fitness itself: what a collapsed split gives back is counted on the pruned tree."""
+    dataset, (individual, *_) = drawn
+    individual = with_random_zeros(individual, dataset, seed)
+    size = individual.subtree_size
+    evaluate = PenalizedAccuracy(size_penalty, term_penalty)
+    (pruned,) = prune(individual.clone(), dataset, size_penalty, term_penalty)
+    if individual.n_leaves <= 8:
+        for leaves in naive.prunings(size):
+            other = individual.clone()
+            prune_marked(other, dataset, np.isin(np.arange(len(size)), leaves) & (size > 1))
+            assert evaluate(pruned)[0] >= evaluate(other)[0] - 1e-9
+    assert prune(pruned.clone(), dataset, size_penalty, term_penalty)[0] == pruned

@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from evotree import Dataset, Variation, evolve, make_toolbox, to_frame
-from evotree.fitness.objectives import FitnessQualitySize, PenalizedAccuracy, QualityAndSize
+from evotree.fitness.objectives import (
+    FitnessQualityComplexity,
+    PenalizedAccuracy,
+    QualityAndComplexity,
+)
 from evotree.individual import Outcome
 from evotree.operators.refinement.policy import (
     NOTHING_SPENT,
@@ -64,10 +68,10 @@ def run(dataset, refinement, n=20, max_generations=30, threads=None, **options):
 @given(any_populations, st.sampled_from(NAMES), seeds, st.booleans(), st.booleans())
 def test_fitness_never_falls(drawn, name, seed, lamarckian, two_objectives):
     dataset, individuals = drawn
-    evaluate = QualityAndSize() if two_objectives else PenalizedAccuracy(0.01)
+    evaluate = QualityAndComplexity() if two_objectives else PenalizedAccuracy(0.01)
     for individual in individuals:
         if two_objectives:
-            individual.fitness = FitnessQualitySize()
+            individual.fitness = FitnessQualityComplexity()
         individual.fitness.values = evaluate(individual)
         individual.stream = make_streams(seed, 1, 1)[0]
         parent = individual.clone()

@@ -18,12 +18,12 @@ from evotree.operators.refinement.refiners import (
     draw_linear,
     make_refiner,
 )
-from evotree.operators.refinement.tao import leaf_predictions, reduced_problem
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.linear_fit import LOSSES
 from evotree.operators.splitters.oc1 import OC1
 from evotree.operators.splitters.registry import SPLITTERS
+from evotree.operators.structure.reduced import leaf_predictions, reduced_problem
 from evotree.rng import make_streams
 from tests.strategies import any_populations, assert_sound, seeds
 

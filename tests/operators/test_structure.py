@@ -61,7 +61,9 @@ def test_initial_individuals_differ_and_are_pruned(iris):
     assert len({individual.weights.tobytes() for individual in population}) == 30
     charge = 0.005 * iris.total_weight
     for individual in population:
-        assert not unprofitable(individual.counts, individual.subtree_size, charge).any()
+        assert not unprofitable(
+            individual.counts, individual.subtree_size, charge, np.zeros(len(individual))
+        ).any()
 
 
 @given(populations(), st.sampled_from((0.0, 0.004, 0.02, 0.2, 1.0)))

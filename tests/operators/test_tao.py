@@ -13,18 +13,16 @@ from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import Node
 from evotree.operators.initialization.dipolar import RandomHalves, init_complete
 from evotree.operators.initialization.growth import grow
-from evotree.operators.refinement.tao import (
+from evotree.operators.refinement.tao import solve, tao, tao_sweep
+from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.linear import Linear
+from evotree.operators.splitters.oc1 import OC1
+from evotree.operators.structure.reduced import (
     care_rows,
     leaf_predictions,
     misrouted,
     reduced_problem,
-    solve,
-    tao,
-    tao_sweep,
 )
-from evotree.operators.splitters.axis import Axis
-from evotree.operators.splitters.linear import Linear
-from evotree.operators.splitters.oc1 import OC1
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams
 from tests.reference import smooth

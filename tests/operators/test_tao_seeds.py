@@ -8,14 +8,20 @@ from sklearn.datasets import load_diabetes, load_digits, load_wine
 
 from evotree.dataset import Dataset
 from evotree.engine.hyperparameters import row_losses
-from evotree.engine.pareto import ParetoFront
+from evotree.fitness.objectives import PenalizedAccuracy
 from evotree.operators.initialization.growth import grow
 from evotree.operators.initialization.seeding import init_greedy, init_seed
 from evotree.operators.initialization.tao_seeds import cut_gently, init_tao
-from evotree.operators.pruning.penalized import prune
+from evotree.operators.pruning.held_out import critical_alphas
+from evotree.operators.pruning.penalized import (
+    kept_nodes,
+    node_risk,
+    prune,
+    weakest_links,
+)
 from evotree.operators.splitters.registry import as_splitter
 from evotree.rng import make_streams
-from tests.strategies import assert_sound, datasets, seeds
+from tests.strategies import assert_sound, datasets, seeds, with_random_zeros
 
 
 @pytest.fixture(scope="module")
@@ -41,18 +47,41 @@ def test_small_cuts_end_where_one_would(dataset, seed, charge):
     tree = grow(dataset, as_splitter("axis"), criterion, max_depth=9, stream=stream)
     at_once = prune(tree.clone(), dataset, charge)[0]
     while True:
-        before = tree.clone()
+        before, size = tree.clone(), tree.subtree_size
         if not cut_gently(tree, dataset, charge):
             assert tree == before
             break
         assert_sound(tree, dataset)
         assert fitness(tree, charge) >= fitness(before, charge) - 1e-9
         if len(tree) < 0.75 * len(before):  # there is nothing in between
-            sequence = ParetoFront()
-            sequence.update([before])
-            sequence.add_prunings(dataset)
-            assert not any(len(tree) < len(one) < len(before) for one in sequence)
+            collapse_at = weakest_links(node_risk(before.counts, dataset.n_classes), size)
+            sizes = [
+                kept_nodes(size, collapse_at <= alpha)[0].size
+                for alpha in critical_alphas(collapse_at, size)
+            ]
+            assert not any(len(tree) < one < len(before) for one in sizes)
     assert fitness(tree, charge) == pytest.approx(fitness(at_once, charge), abs=1e-9)
+
+
+@given(
+    any_datasets, seeds, st.sampled_from((0.0, 0.001, 0.03)), st.sampled_from((0.001, 0.01, 0.1))
+)
+def test_small_cuts_by_nodes_and_terms_end_where_one_would(dataset, seed, charge, term_charge):
+    """A tree of equal fitness at once and gently, neither cut where nothing is left to gain."""
+    criterion = "entropy" if dataset.n_classes else "squared_error"
+    stream = make_streams(seed, 0, 1)[0]
+    tree = grow(dataset, as_splitter("linear"), criterion, max_depth=6, stream=stream)
+    tree = with_random_zeros(tree, dataset, seed)
+    evaluate = PenalizedAccuracy(charge, term_charge)
+    best = evaluate(prune(tree.clone(), dataset, charge, term_charge)[0])[0]
+    while True:
+        before = tree.clone()
+        if not cut_gently(tree, dataset, charge, term_charge):
+            break
+        assert_sound(tree, dataset)
+        assert len(tree) < len(before)
+        assert evaluate(tree)[0] >= evaluate(before)[0] - 1e-6
+    assert evaluate(tree)[0] == pytest.approx(best, abs=1e-6)
 
 
 @given(any_datasets, seeds)

@@ -35,10 +35,26 @@ def leaves_after(size, marks, k=0):
     return leaves_after(size, marks, left) + leaves_after(size, marks, right)
 
 
-def smallest_cheapest(risk, size, alpha):
-    """Return the leaves of the pruning of least risk plus alpha for each leaf, by exhaustion."""
+def splits_of(size, leaves, k=0):
+    """Return the nodes at or below k that are splits in the pruning with these leaves."""
+    if k in leaves:
+        return []
+    left, right = children_of(size, k)
+    return [k, *splits_of(size, leaves, left), *splits_of(size, leaves, right)]
+
+
+def smallest_cheapest(risk, size, alpha, price=None):
+    """Return the leaves of the pruning of least risk plus alpha for each leaf, by exhaustion.
+
+    With prices, alpha is for each unit of them that splits cost.
+    """
     every = list(prunings(size))
-    costs = [sum(risk[k] for k in leaves) + alpha * len(leaves) for leaves in every]
+    price = np.ones(len(size)) if price is None else price
+    units = [1.0 + sum(price[k] for k in splits_of(size, leaves)) for leaves in every]
+    costs = [
+        sum(risk[k] for k in leaves) + alpha * unit
+        for leaves, unit in zip(every, units, strict=True)
+    ]
     best = [leaves for leaves, cost in zip(every, costs, strict=True) if cost <= min(costs) + 1e-9]
     return min(best, key=len)
 

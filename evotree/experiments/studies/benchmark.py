@@ -189,7 +189,7 @@ def write(results: Results) -> str:
     runs, out = results.runs, results.out
     accuracy = 100.0 * mean_scores(runs, "accuracy")
     leaves, seconds = mean_scores(runs, "leaves"), mean_scores(runs, "seconds")
-    weights = mean_scores(runs, "nonzero_weights").drop(columns=FOREST, errors="ignore")
+    weights = mean_scores(runs, "terms").drop(columns=FOREST, errors="ignore")
     draw_sizes(runs, out)
     return f"""# Benchmark: single trees compared
 
@@ -244,7 +244,7 @@ The best single tree is bold.
 
 ## Weights other than 0
 
-Of all tests of a tree; a test of one feature has one.
+Terms of all splits of a tree; a split of one feature has one.
 
 {cells_table(weights, 0)}
 

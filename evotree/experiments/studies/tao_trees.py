@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from evotree.engine.pareto import ParetoFront, select
 from evotree.estimators import ObliqueTreeClassifier
 from evotree.estimators.tao import TAOClassifier
 from evotree.operators.initialization.resampling import blur
+from evotree.operators.pruning.held_out import critical_alphas
+from evotree.operators.pruning.penalized import (
+    kept_nodes,
+    node_risk,
+    prune_marked,
+    weakest_links,
+)
 from evotree.rng import make_streams
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.individual import Individual
 
 STAGE_SWEEPS, MAX_SWEEPS = 4, 14
 
@@ -109,17 +119,25 @@ def fit_recipe(recipe: Recipe, X: np.ndarray, y: np.ndarray, seed: int) -> Class
     # As along a path, where C is another the first sweep takes the new tests at any rate.
     for k, n_leaves in enumerate(recipe.leaves):
         optimize(recipe.stage_penalty, recipe.stage_C, STAGE_SWEEPS, monotone=k > 0)
-        if individual.is_leaf.sum() > n_leaves:
-            front = ParetoFront()
-            front.update([individual])
-            front.add_prunings(dataset)
-            individual.become(select(front, f"leaves<={n_leaves}"))
+        if individual.n_leaves > n_leaves:
+            cut_to(individual, dataset, n_leaves)
     if recipe.leaves:
         optimize(recipe.stage_penalty, recipe.stage_C, MAX_SWEEPS, monotone=True)
     for C in recipe.Cs:
         optimize(recipe.penalty, C, MAX_SWEEPS)
     model.tree_ = dataset.to_raw(individual.to_tree())
     return model
+
+
+def cut_to(individual: Individual, dataset: Dataset, n_leaves: int) -> None:
+    """Cut an individual to at most so many leaves, weakest links first."""
+    size = individual.subtree_size
+    collapse_at = weakest_links(node_risk(individual.counts, dataset.n_classes), size)
+    for alpha in critical_alphas(collapse_at, size):
+        marks = collapse_at <= alpha
+        if kept_nodes(size, marks)[0].size < 2 * n_leaves:
+            prune_marked(individual, dataset, marks)
+            return
 
 
 class RecipeClassifier(ClassifierMixin, BaseEstimator):

@@ -139,11 +139,11 @@ def make_groups() -> tuple[Group, ...]:
         ),
         Group(
             "Fitness",
-            "What the fitness is measured on, and what it charges for: noise on the rows, a "
-            "teacher's predictions, a price of weights.",
+            "What the fitness is measured on, and what it penalizes: noise on the rows, a "
+            "teacher's predictions, a penalty for terms.",
             _each("regularization__noise", (0.0, 0.05, 0.1, 0.2, 0.5), "noise {}")
             | {"teacher": {"regularization__teacher": ENSEMBLE}}
-            | _each("regularization__weight_penalty", (0.001, 0.01), "weight penalty {}"),
+            | _each("term_penalty", (0.0002, 0.002), "term penalty {}"),
         ),
         Group(
             "Diversity",

@@ -26,18 +26,20 @@ def init_dipolar(
     max_rows: int = 256,
     max_depth: int = 8,
     min_rows: int = 5,
+    term_penalty: float = 0.0,
+    max_width: int = 0,
 ) -> Individual:
     """Make one individual of the first population.
 
     A dipolar tree is grown on a random subsample, for speed and diversity; then its subtrees that
-    do not pay for their nodes on all rows become leaves.
+    do not pay for themselves on all rows become leaves.
 
     Parameters
     ----------
     dataset : Dataset
         Training rows.
     size_penalty : float, at least 0
-        Charge for one node.
+        Penalty for one node.
     stream : ndarray of shape (1,), uint64
         Random state.
     max_rows : int, at least 1, default=256
@@ -46,6 +48,11 @@ def init_dipolar(
         Depth of the tree before it is pruned.
     min_rows : int, default=5
         Nodes with fewer rows are leaves.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first.
+    max_width : int, at least 0, default=0
+        0 for splits on all features; otherwise the greatest number of features, of few
+        (`evotree.operators.splitters.dipole.dipole_test`).
 
     Returns
     -------
@@ -56,12 +63,12 @@ def init_dipolar(
     individual = grow_on_sample(
         dataset.take(np.sort(sample)),
         dataset,
-        Dipole(scored=False),
+        Dipole(scored=False, max_width=max_width),
         stream,
         max_depth=max_depth,
         min_samples_split=min_rows,
     )
-    return prune(individual, dataset, size_penalty)[0]
+    return prune(individual, dataset, size_penalty, term_penalty)[0]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,9 @@ from sklearn.tree._tree import Tree
 from evotree.operators.initialization.growth import grow_on_sample
 from evotree.operators.initialization.resampling import bootstrap
 from evotree.operators.initialization.tao_seeds import init_tao
+from evotree.operators.initialization.width_paths import path_trees, width_path
 from evotree.operators.pruning.penalized import prune
+from evotree.operators.splitters.bounded import bounded
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter
 from evotree.operators.structure.rebuild import checked_arrays
 from evotree.operators.structure.splice import make_individual
@@ -27,12 +29,17 @@ if TYPE_CHECKING:
 DIPOLE = "dipole"
 INITIAL = "initial"
 TAO = "tao"
-SEEDS = (TAO, *SPLITTERS)
-"""Names of what makes first trees; ``"dipole"`` makes random ones."""
+WIDTHS = "widths"
+ONE_BY_ONE = (TAO, *SPLITTERS)
+"""Names of what makes one tree at a time; ``"dipole"`` makes random ones."""
+
+SEEDS = (WIDTHS, *ONE_BY_ONE)
+"""Names of what makes first trees."""
 
 QUICK = "axis"  # the splitter of the tree that is there at once
 MAX_ROWS, MAX_DEPTH = 16_384, 10  # of a greedy seed
 PLAIN_SHARE = 0.2  # of the population, for each splitter of seeding's plain form
+PATH_SHARE = 0.8  # of the population, for paths of widths where they are named alone
 
 
 def seeding_shares(
@@ -43,9 +50,9 @@ def seeding_shares(
     Parameters
     ----------
     seeding : None, str, iterable of str or mapping of str to float
-        None seeds nothing; names of splitters, or ``"tao"``, get a fifth of the population each; a
-        mapping gives the shares. ``"dipole"`` is the random initialization, which also gets what is
-        left over.
+        None seeds nothing; names of splitters, or ``"tao"``, get a fifth of the population each,
+        ``"widths"`` alone gets four fifths; a mapping gives the shares. ``"dipole"`` is the random
+        initialization, which also gets what is left over.
 
     Returns
     -------
@@ -60,7 +67,7 @@ def seeding_shares(
     if seeding is None:
         return {DIPOLE: 1.0}
     if isinstance(seeding, str):
-        seeding = (seeding,)
+        seeding = {WIDTHS: PATH_SHARE} if seeding == WIDTHS else (seeding,)
     if not isinstance(seeding, Mapping):
         names = list(seeding)
         share = min(PLAIN_SHARE, 1.0 / max(1, len(names)))
@@ -112,6 +119,8 @@ def init_seed(
     penalty: str = "l2",
     min_rows: int = 5,
     seconds: float | None = None,
+    term_penalty: float = 0.0,
+    max_features: int | None = None,
 ) -> Individual:
     """Make one individual by another algorithm.
 
@@ -120,7 +129,7 @@ def init_seed(
     dataset : Dataset
         Training rows.
     size_penalty : float, at least 0
-        Charge for one node.
+        Penalty for one node.
     splitter : str or Splitter
         ``"tao"`` for `init_tao`; otherwise what finds the hyperplanes of a tree that is grown
         greedily (`init_greedy`).
@@ -134,16 +143,28 @@ def init_seed(
         Nodes with fewer rows are leaves.
     seconds : float, optional
         What growing and optimizing may take.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first.
+    max_features : int, at least 1, or None, default=None
+        Greatest number of terms of a split.
 
     Returns
     -------
     Individual
         Its fitness is not yet evaluated.
     """
+    limits: dict[str, Any] = {
+        "min_rows": min_rows,
+        "seconds": seconds,
+        "term_penalty": term_penalty,
+    }
     if splitter == TAO:
-        limits: dict[str, Any] = {"min_rows": min_rows, "seconds": seconds}
+        if max_features is not None:
+            limits |= {"C": C, "penalty": penalty, "max_features": max_features}
+            return width_path(dataset, size_penalty, stream, **limits)[0]
         return init_tao(dataset, size_penalty, stream, C, penalty, **limits)
-    return init_greedy(dataset, size_penalty, splitter, stream, min_rows=min_rows, seconds=seconds)
+    splitter = bounded(as_splitter(splitter), max_features)
+    return init_greedy(dataset, size_penalty, splitter, stream, **limits)
 
 
 def init_greedy(
@@ -156,11 +177,12 @@ def init_greedy(
     max_depth: int = MAX_DEPTH,
     min_rows: int = 5,
     seconds: float | None = None,
+    term_penalty: float = 0.0,
 ) -> Individual:
     """Make one individual by growing a tree greedily.
 
     The tree is grown on a bootstrap sample of the rows, to a depth that is uniform in
-    1, ..., `max_depth`, so that seeds differ; then its subtrees that do not pay for their nodes on
+    1, ..., `max_depth`, so that seeds differ; then its subtrees that do not pay for themselves on
     all rows become leaves.
 
     Parameters
@@ -168,7 +190,7 @@ def init_greedy(
     dataset : Dataset
         Training rows.
     size_penalty : float, at least 0
-        Charge for one node.
+        Penalty for one node.
     splitter : str or Splitter
         Finds the hyperplanes.
     stream : ndarray of shape (1,), uint64
@@ -183,6 +205,8 @@ def init_greedy(
         Nodes with fewer rows are leaves.
     seconds : float, optional
         When so many have passed, the nodes that are left are leaves.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first.
 
     Returns
     -------
@@ -200,11 +224,55 @@ def init_greedy(
         min_samples_split=min_rows,
         seconds=seconds,
     )
-    return prune(individual, dataset, size_penalty)[0]
+    return prune(individual, dataset, size_penalty, term_penalty)[0]
+
+
+def init_path(
+    dataset: Dataset,
+    size_penalty: float,
+    number: int,
+    stream: np.ndarray,
+    *,
+    term_penalty: float = 0.0,
+    **path: Any,
+) -> list[Individual]:
+    """Make the trees of one path of widths, pruned.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    size_penalty : float, at least 0
+        Penalty for one node.
+    number : int, at least 0
+        Number of the path (`path_trees`).
+    stream : ndarray of shape (1,), uint64
+        Random state.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first.
+    **path
+        Other parameters of `path_trees`.
+
+    Returns
+    -------
+    list of Individual
+        Their fitness is not yet evaluated.
+    """
+    path["term_penalty"] = term_penalty
+    trees = path_trees(dataset, size_penalty, number, stream, **path)
+    for tree in trees:
+        tree.origin = WIDTHS
+        prune(tree, dataset, size_penalty, term_penalty)
+    return trees
 
 
 def init_quick(
-    dataset: Dataset, size_penalty: float, stream: np.ndarray, *, min_rows: int = 5
+    dataset: Dataset,
+    size_penalty: float,
+    stream: np.ndarray,
+    *,
+    min_rows: int = 5,
+    term_penalty: float = 0.0,
 ) -> Individual:
     """Make one individual in no time: an axis-parallel tree, grown greedily on a sample and pruned.
 
@@ -218,6 +286,8 @@ def init_quick(
         Random state.
     min_rows : int, at least 2, default=5
         Nodes with fewer rows are leaves.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first.
 
     Returns
     -------
@@ -228,25 +298,35 @@ def init_quick(
     limits: dict[str, Any] = {"max_depth": MAX_DEPTH, "min_samples_split": min_rows}
     individual = grow_on_sample(sample, dataset, as_splitter(QUICK), stream, **limits)
     individual.origin = QUICK
-    return prune(individual, dataset, size_penalty)[0]
+    return prune(individual, dataset, size_penalty, term_penalty)[0]
 
 
-def init_from_tree(dataset: Dataset, size_penalty: float, tree: Any) -> Individual:
+def init_from_tree(
+    dataset: Dataset,
+    size_penalty: float,
+    tree: Any,
+    term_penalty: float = 0.0,
+    max_features: int | None = None,
+) -> Individual:
     """Make one individual of a tree that was found elsewhere.
 
     The training rows reach the leaves that they reach in the tree given, also where that is one of
     scikit-learn's, which compares rows rounded to single precision. The leaves predict what the
-    training rows that reach them say; subtrees that do not pay for their nodes become leaves.
+    training rows that reach them say; subtrees that do not pay for themselves become leaves.
 
     Parameters
     ----------
     dataset : Dataset
         Training rows.
     size_penalty : float, at least 0
-        Charge for one node.
+        Penalty for one node.
     tree : ObliqueTree, or a fitted estimator with a ``tree_``
         Over raw features; the estimator is one of this package, or one of scikit-learn's decision
         trees. Where those send missing values is not kept: rows here have none.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first.
+    max_features : int, at least 1, or None, default=None
+        Greatest number of terms of a split.
 
     Returns
     -------
@@ -256,7 +336,8 @@ def init_from_tree(dataset: Dataset, size_penalty: float, tree: Any) -> Individu
     Raises
     ------
     ValueError
-        If the tree is none of these, is not sound, or is over another number of features.
+        If the tree is none of these, is not sound, is over another number of features, or has a
+        split of more terms than allowed.
     """
     weights, thresholds, subtree_size = raw_tree(tree)
     n_features = dataset.X.shape[1]
@@ -264,10 +345,16 @@ def init_from_tree(dataset: Dataset, size_penalty: float, tree: Any) -> Individu
         raise ValueError(
             f"init holds a tree over {weights.shape[1]} features: the rows have {n_features}."
         )
+    width = int(np.count_nonzero(weights, axis=1).max())
+    if max_features is not None and width > max_features:
+        raise ValueError(
+            f"init holds a tree with a split of {width} terms: max_features_per_split allows "
+            f"{max_features}."
+        )
     raw = ObliqueTree(weights, thresholds, subtree_size, np.zeros((len(subtree_size), 1)))
     scaled = dataset.from_raw(raw)
     individual = make_individual(dataset, scaled.weights, scaled.thresholds, subtree_size)
-    return prune(individual, dataset, size_penalty)[0]
+    return prune(individual, dataset, size_penalty, term_penalty)[0]
 
 
 def raw_tree(tree: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

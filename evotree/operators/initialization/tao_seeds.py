@@ -21,6 +21,7 @@ from evotree.operators.pruning.penalized import (
     node_risk,
     prune,
     prune_marked,
+    split_prices,
     weakest_links,
 )
 from evotree.operators.refinement.refiners import NODE_ROWS, draw_linear
@@ -37,11 +38,14 @@ _KEPT = 0.75  # of the leaves, when a tree is cut
 _SWEEPS = 2  # between cuts
 _GROWN_C = 0.05  # of the classifiers that grow a tree
 _PAIRED_CLASSES = 20  # most classes whose pairs are told apart in a tree that is grown
-_WORTHLESS = 0.1  # of the charge for a node
+_WORTHLESS = 0.1  # of the penalty for a node
+_NEXT_TO_NOTHING = 1e-6  # of the penalty for a term, for a split where nodes cost nothing
 
 
-def cut_gently(individual: Individual, dataset: Dataset, size_penalty: float) -> bool:
-    """Cut weakest links that do not pay for their nodes, but not many at once.
+def cut_gently(
+    individual: Individual, dataset: Dataset, size_penalty: float, term_penalty: float = 0.0
+) -> bool:
+    """Cut weakest links that do not pay for their nodes and terms, but not many at once.
 
     Parameters
     ----------
@@ -52,7 +56,9 @@ def cut_gently(individual: Individual, dataset: Dataset, size_penalty: float) ->
     dataset : Dataset
         Training rows.
     size_penalty : float, at least 0
-        Charge for one node.
+        Penalty for one node; a link is two.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first.
 
     Returns
     -------
@@ -60,13 +66,14 @@ def cut_gently(individual: Individual, dataset: Dataset, size_penalty: float) ->
         Whether anything was cut.
     """
     risk = node_risk(individual.counts, dataset.n_classes)
-    collapse_at = weakest_links(risk, individual.subtree_size)
-    whole = 1.0 if dataset.n_classes else risk[0]
-    charge = 2.0 * size_penalty * whole  # a link is two nodes
+    first = 2.0 * size_penalty or _NEXT_TO_NOTHING * term_penalty
+    prices = split_prices(individual, 1.0, term_penalty / (first or 1.0))
+    collapse_at = weakest_links(risk, individual.subtree_size, prices)
+    limit = first * (1.0 if dataset.n_classes else risk[0])
     chosen = -1.0
     for alpha in critical_alphas(collapse_at, individual.subtree_size):
         kept = kept_nodes(individual.subtree_size, collapse_at <= alpha)[0].size
-        if alpha > charge or (chosen >= 0.0 and kept < _KEPT * len(individual)):
+        if alpha > limit or (chosen >= 0.0 and kept < _KEPT * len(individual)):
             break
         if kept < len(individual):
             chosen = alpha
@@ -85,6 +92,7 @@ def init_tao(
     max_depth: int = 12,
     min_rows: int = 5,
     seconds: float | None = None,
+    term_penalty: float = 0.0,
 ) -> Individual:
     """Make one individual by tree alternating optimization and pruning in turn.
 
@@ -96,7 +104,7 @@ def init_tao(
     dataset : Dataset
         Training rows.
     size_penalty : float, at least 0
-        Charge for one node.
+        Penalty for one node.
     stream : ndarray of shape (1,), uint64
         Random state.
     C : tuple of two floats above 0, default=(0.1, 10.0)
@@ -112,6 +120,8 @@ def init_tao(
     seconds : float, optional
         When so many have passed, no node is split and no sweep begins, and the tree is pruned as
         it is.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first.
 
     Returns
     -------
@@ -127,12 +137,14 @@ def init_tao(
     limits: dict[str, Any] = {"max_depth": max_depth, "min_samples_split": min_rows}
     individual = grow_on_sample(sample, dataset, splitter, stream, seconds=seconds, **limits)
     classifier = draw_linear(C, penalty, stream)
+    penalties = size_penalty, term_penalty
     # Trees of targets grow as far as rows allow; nearly all of their leaves are worth nothing.
-    prune(individual, dataset, 0.0 if dataset.n_classes else _WORTHLESS * size_penalty)
+    worthless = 0.0 if dataset.n_classes else _WORTHLESS
+    prune(individual, dataset, *(worthless * penalty for penalty in penalties))
     while True:
         for sweep in range(_SWEEPS):
             if time.perf_counter() >= end:
-                return prune(individual, dataset, size_penalty)[0]
+                return prune(individual, dataset, *penalties)[0]
             tao_sweep(individual, dataset, classifier, monotone=sweep > 0, max_rows=NODE_ROWS)
-        if not cut_gently(individual, dataset, size_penalty):
+        if not cut_gently(individual, dataset, *penalties):
             return individual

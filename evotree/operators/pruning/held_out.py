@@ -368,4 +368,5 @@ def prune_reduced_error(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
     ndarray of shape (n_nodes,), bool
         True where a subtree becomes a leaf.
     """
-    return cheapest(node_losses(tree, held_out)[0], tree.subtree_size, 0.0)
+    losses, _ = node_losses(tree, held_out)
+    return cheapest(losses, tree.subtree_size, 0.0, np.zeros(len(losses)))

@@ -1,8 +1,9 @@
 """Pruning: subtrees become leaves, those that do not pay for their nodes.
 
 Every rule of pruning is one question. A node has a risk as if it were a leaf, a tree has the sum of
-the risks of its leaves, and nodes have a price; which pruning is the cheapest? `cheapest` answers
-it for one price, `weakest_links` for all of them (Breiman et al. 1984, chapter 3). The risk makes
+the risks of its leaves, and nodes and terms have a price; which pruning is the cheapest?
+`cheapest` answers it for one price, `weakest_links` for all of them (Breiman et al. 1984, chapter
+3). What splits cost by their terms is in `split_prices` alone. The risk makes
 the rule: that of the training rows gives cost-complexity pruning, that of other rows, at no price,
 reduced-error pruning (`evotree.operators.pruning.held_out`).
 
@@ -38,13 +39,36 @@ _SQUARED_ERROR = int(Criterion.SQUARED_ERROR)
 _ROUNDING = 1e-13
 
 
-@kernel
-def cheapest(risk, subtree_size, node_charge):
-    """Mark the subtrees that do not pay for their nodes.
+def split_prices(tree: ObliqueTree, first: float, further: float) -> np.ndarray:
+    """Return what each split of a tree costs.
 
-    Bottom-up, a subtree is marked when the risk of its leaves and `node_charge` for each of its
-    nodes are not below those of a leaf in its place; so what remains is the cheapest of all
-    prunings, and the smallest of equals.
+    Parameters
+    ----------
+    tree : ObliqueTree
+        Read only.
+    first : float, at least 0
+        Price of a split with one term.
+    further : float, at least 0
+        Price of each term after a split's first.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,), float64
+        0 at leaves.
+    """
+    prices = np.where(tree.is_leaf, 0.0, first)
+    if further > 0.0:
+        prices += further * np.maximum((tree.weights != 0.0).sum(axis=1) - 1, 0)
+    return prices
+
+
+@kernel
+def cheapest(risk, subtree_size, node_price, split_price):
+    """Mark the subtrees that do not pay for their nodes and terms.
+
+    Bottom-up, a subtree is marked when the risk of its leaves and the prices of its nodes are not
+    below those of a leaf in its place; so what remains is the cheapest of all prunings, and the
+    smallest of equals.
 
     Parameters
     ----------
@@ -52,8 +76,10 @@ def cheapest(risk, subtree_size, node_charge):
         Risks of the nodes as leaves.
     subtree_size : ndarray of shape (n_nodes,), int32
         Sizes of subtrees.
-    node_charge : float
-        Charge for one node, in units of the risk; half of Breiman's alpha for one leaf.
+    node_price : float
+        Price of one node, in units of the risk; half of Breiman's alpha for one leaf.
+    split_price : ndarray of shape (n_nodes,)
+        What each node costs besides if it is kept as a split; at least 0.
 
     Returns
     -------
@@ -64,18 +90,18 @@ def cheapest(risk, subtree_size, node_charge):
     cost = np.empty(n)
     marks = np.zeros(n, dtype=np.bool_)
     for k in range(n - 1, -1, -1):
-        cost[k] = risk[k] + node_charge
+        cost[k] = risk[k] + node_price
         if subtree_size[k] > 1:
             left = k + 1
-            kept = cost[left] + cost[left + subtree_size[left]] + node_charge
+            kept = cost[left] + cost[left + subtree_size[left]] + node_price + split_price[k]
             marks[k] = kept >= cost[k]
             cost[k] = min(kept, cost[k])
     return marks
 
 
 @kernel
-def unprofitable(counts, subtree_size, node_charge):
-    """Mark the subtrees whose leaves do not classify enough more weight to pay for their nodes.
+def unprofitable(counts, subtree_size, node_price, split_price):
+    """Mark the subtrees whose leaves do not classify enough more weight to pay for what they cost.
 
     Parameters
     ----------
@@ -83,8 +109,10 @@ def unprofitable(counts, subtree_size, node_charge):
         Class weights.
     subtree_size : ndarray of shape (n_nodes,), int32
         Sizes of subtrees.
-    node_charge : float
-        Charge for one node, in units of weight.
+    node_price : float
+        Price of one node, in units of weight.
+    split_price : ndarray of shape (n_nodes,)
+        What each node costs besides if it is kept as a split; at least 0.
 
     Returns
     -------
@@ -100,7 +128,7 @@ def unprofitable(counts, subtree_size, node_charge):
         for c in range(1, counts.shape[1]):
             best = max(best, counts[k, c])
         risk[k] = -best
-    return cheapest(risk, subtree_size, node_charge)
+    return cheapest(risk, subtree_size, node_price, split_price)
 
 
 @kernel
@@ -182,35 +210,21 @@ def merge_heaps(a, b, alpha, child):
 
 
 @kernel
-def weakest_links(risk, subtree_size):
-    """Return the alpha from which on each node is a leaf in minimal cost-complexity pruning.
+def links_of_prices(risk, subtree_size, split_price):
+    """Return the alpha from which on each node is a leaf; see `weakest_links`.
 
-    The cheapest pruning for alpha, the charge for one leaf, collapses the nodes whose number is at
-    most alpha; these prunings are Breiman's nested sequence T(alpha), the smallest of equals
-    (Breiman et al. 1984, section 3.3). Instead of cutting the weakest link of the whole tree again
+    Instead of cutting the weakest link of the whole tree again
     and again, the nodes are visited bottom-up: the cost of the branch below a node is piecewise
     linear in alpha, with a bend where a link below is cut, and meets the cost of the node as a leaf
     once. Bends beyond that point are dropped, each once; heaps that merge hold the others. That
     takes O(n log n) for any shape of tree.
-
-    Parameters
-    ----------
-    risk : ndarray of shape (n_nodes,)
-        Risks of the nodes as leaves.
-    subtree_size : ndarray of shape (n_nodes,), int32
-        Sizes of subtrees.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,)
-        Infinity at leaves. Below 0 where even more leaves have a higher risk than the node.
     """
     n = subtree_size.shape[0]
     alpha = np.full(n, np.inf)
     child = np.full((n, 2), -1, dtype=np.int64)
     heap = np.full(n, -1, dtype=np.int64)  # of the links that are cut before their node
     fall = np.zeros(n)  # of the risk where a link is not yet cut, and
-    growth = np.zeros(n, dtype=np.int64)  # by how many leaves there are more
+    growth = np.zeros(n)  # by which price there is more
     nothing = _ROUNDING * abs(risk[0])
     for k in range(n - 1, -1, -1):
         if subtree_size[k] == 1:
@@ -218,20 +232,50 @@ def weakest_links(risk, subtree_size):
         left = k + 1
         right = left + subtree_size[left]
         top = merge_heaps(heap[left], heap[right], alpha, child)
-        branch_risk, more_leaves = risk[left] + risk[right], 1
+        branch_risk, price = risk[left] + risk[right], split_price[k]
         while True:
             gain = risk[k] - branch_risk
-            alpha[k] = gain / more_leaves if abs(gain) > nothing else 0.0
+            alpha[k] = gain / price if abs(gain) > nothing else 0.0
             if top < 0 or alpha[k] >= alpha[top]:
                 break
             branch_risk -= fall[top]
-            more_leaves += growth[top]
+            price += growth[top]
             top = merge_heaps(child[top, 0], child[top, 1], alpha, child)
         fall[k] = risk[k] - branch_risk
-        growth[k] = more_leaves
+        growth[k] = price
         child[k, 0], child[k, 1] = top, -1
         heap[k] = k
     return alpha
+
+
+def weakest_links(
+    risk: np.ndarray, subtree_size: np.ndarray, split_price: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the alpha from which on each node is a leaf in minimal cost-complexity pruning.
+
+    The cheapest pruning for alpha, the price of one leaf, collapses the nodes whose number is at
+    most alpha; these prunings are Breiman's nested sequence T(alpha), the smallest of equals
+    (Breiman et al. 1984, section 3.3). Where splits have prices of their own, a split costs as many
+    times alpha.
+
+    Parameters
+    ----------
+    risk : ndarray of shape (n_nodes,)
+        Risks of the nodes as leaves.
+    subtree_size : ndarray of shape (n_nodes,), int32
+        Sizes of subtrees.
+    split_price : ndarray of shape (n_nodes,), optional
+        Prices of the splits, above 0; those of leaves do not matter. By default all are 1: each
+        split adds a leaf.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,)
+        Infinity at leaves. Below 0 where even more leaves have a higher risk than the node.
+    """
+    prices = np.ones(len(risk)) if split_price is None else split_price
+    alphas: np.ndarray = links_of_prices(risk, subtree_size, prices)
+    return alphas
 
 
 @kernel
@@ -333,8 +377,12 @@ def prune_marked(individual: Individual, dataset: Dataset, marks: np.ndarray) ->
     return (individual,)
 
 
-def prune(individual: Individual, dataset: Dataset, size_penalty: float) -> tuple[Individual]:
-    """Choose the sizes of the subtrees by the fitness: what does not pay for its nodes is cut.
+def prune(
+    individual: Individual, dataset: Dataset, size_penalty: float, term_penalty: float = 0.0
+) -> tuple[Individual]:
+    """Choose the sizes of the subtrees by the fitness: what does not pay for itself is cut.
+
+    What is left is the fittest of all prunings, by `evotree.fitness.objectives.PenalizedAccuracy`.
 
     Parameters
     ----------
@@ -343,8 +391,10 @@ def prune(individual: Individual, dataset: Dataset, size_penalty: float) -> tupl
     dataset : Dataset
         Training rows.
     size_penalty : float, at least 0
-        Charge for one node, as a share of the total weight; of the whole squared error for
+        Penalty for one node, as a share of the total weight; of the whole squared error for
         regression.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first, in the same unit.
 
     Returns
     -------
@@ -352,9 +402,10 @@ def prune(individual: Individual, dataset: Dataset, size_penalty: float) -> tupl
         The individual; its fitness is deleted where something was cut.
     """
     counts, subtree_size = individual.counts, individual.subtree_size
+    whole = dataset.total_weight if dataset.n_classes > 0 else counts[0, 2]
+    price, prices = size_penalty * whole, split_prices(individual, 0.0, term_penalty * whole)
     if dataset.n_classes > 0:
-        marks = unprofitable(counts, subtree_size, size_penalty * dataset.total_weight)
+        marks = unprofitable(counts, subtree_size, price, prices)
     else:
-        risk = impurities(_SQUARED_ERROR, counts)
-        marks = cheapest(risk, subtree_size, size_penalty * counts[0, 2])
+        marks = cheapest(impurities(_SQUARED_ERROR, counts), subtree_size, price, prices)
     return prune_marked(individual, dataset, marks)

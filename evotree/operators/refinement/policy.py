@@ -65,7 +65,7 @@ class Refinement(Configuration):
 
     Parameters
     ----------
-    operators : str, iterable of str or mapping of str to float, default="tao"
+    operators : str, iterable of str or mapping of str to float, default="sparse"
         Names of refiners (see `make_refiner`), for equal shares or with their shares of the
         refinements, which need not add up to 1. Keys of a mapping may also be refiners.
     probability : float in [0, 1], default=0.1
@@ -84,13 +84,14 @@ class Refinement(Configuration):
         Whether the refined tree takes the individual's place; otherwise only its fitness does
         (Baldwinian), so that selection sees what a tree could become.
     C : float above 0, or tuple of two, default=(0.1, 10.0)
-        Cost of a row's loss in the linear classifiers of ``"tao"`` and ``"linear"``; of two
+        Cost of a row's loss in the linear classifiers of ``"tao"``, ``"sparse"`` and
+        ``"linear"``; of two
         numbers, each refinement draws one between them, log-uniformly.
     penalty : {"l2", "l1"}, default="l2"
         Their penalty; "l1" makes weights 0.
     """
 
-    operators: str | Iterable[str] | Mapping[str | Refiner, float] = "tao"
+    operators: str | Iterable[str] | Mapping[str | Refiner, float] = "sparse"
     probability: Annotated[float, Interval(Real, 0.0, 1.0, closed="both")] = 0.1
     target: Annotated[str, StrOptions(set(TARGETS))] = "random"
     every: Annotated[int, Interval(Integral, 1, None, closed="left")] = 1
@@ -143,7 +144,12 @@ def as_refinement(
     return Refinement(refinement)
 
 
-def make_refiners(refinement: Refinement, size_penalty: float) -> dict[str, tuple[float, Refiner]]:
+def make_refiners(
+    refinement: Refinement,
+    size_penalty: float,
+    term_penalty: float = 0.0,
+    max_features: int | None = None,
+) -> dict[str, tuple[float, Refiner]]:
     """Return share and refiner of each operator, by name.
 
     Parameters
@@ -151,7 +157,11 @@ def make_refiners(refinement: Refinement, size_penalty: float) -> dict[str, tupl
     refinement : Refinement
         Names the operators.
     size_penalty : float, at least 0
-        Charge for one node when pruning.
+        Penalty for one node when pruning.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first.
+    max_features : int, at least 1, or None, default=None
+        Greatest number of terms of a split.
 
     Returns
     -------
@@ -168,9 +178,10 @@ def make_refiners(refinement: Refinement, size_penalty: float) -> dict[str, tupl
         while name in refiners:
             n_alike += 1
             name = f"{known}{n_alike}"
+        linear = refinement.bounds(), refinement.penalty
         refiners[name] = (
             share,
-            make_refiner(operator, size_penalty, refinement.bounds(), refinement.penalty),
+            make_refiner(operator, size_penalty, *linear, term_penalty, max_features),
         )
     return refiners
 
@@ -182,6 +193,7 @@ def refine(
     refiners: Mapping[str, tuple[float, Refiner]],
     size_penalty: float,
     lamarckian: bool = True,
+    term_penalty: float = 0.0,
 ) -> tuple[Individual]:
     """Refine an individual by one of several operators; it changes unless its fitness would fall.
 
@@ -197,9 +209,11 @@ def refine(
     refiners : mapping of str to tuple of float and callable
         Share and refiner, from `make_refiners`.
     size_penalty : float, at least 0
-        Subtrees that do not pay so much for a node are pruned after the refiner.
+        Penalty for one node: subtrees that do not pay for themselves are pruned after the refiner.
     lamarckian : bool, default=True
         Whether the tree changes, or its fitness alone.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first.
 
     Returns
     -------
@@ -214,7 +228,7 @@ def refine(
             break
     trial = individual.clone()
     refiner(trial, dataset)
-    prune(trial, dataset, size_penalty)
+    prune(trial, dataset, size_penalty, term_penalty)
     set_fitness(trial, toolbox.evaluate(trial))
     gain = trial.fitness.wvalues[0] - individual.fitness.wvalues[0]
     if trial.fitness >= individual.fitness:

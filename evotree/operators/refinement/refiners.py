@@ -18,16 +18,18 @@ from evotree._jit import kernel
 from evotree.fitness.margin import centre_margin
 from evotree.fitness.partition import project_rows
 from evotree.operators.pruning.penalized import prune
-from evotree.operators.refinement.tao import (
-    leaf_predictions,
-    reduced_problem,
-    replace_tests,
-    solve,
-    tao_sweep,
-)
+from evotree.operators.refinement.tao import solve, tao_sweep
+from evotree.operators.splitters.bounded import bounded
 from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.linear_fit import LOSSES
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter
+from evotree.operators.splitters.sparse import Sparse
+from evotree.operators.structure.reduced import (
+    leaf_predictions,
+    loss_unit,
+    reduced_problem,
+    replace_tests,
+)
 from evotree.rng import below, uniform
 
 if TYPE_CHECKING:
@@ -40,6 +42,9 @@ _NEWTON_STEPS, _TOLERANCE = 5, 1e-2
 
 NODE_ROWS = 32_768
 """Most rows that a node is refined by; so many tell a hyperplane from its neighbours."""
+
+SPARSE_ROWS = 8_192
+"""Most rows that the features of a split are chosen by."""
 
 Refiner = Callable[["Individual", "Dataset"], tuple["Individual"]]
 """Changes an individual in place and returns a tuple of it."""
@@ -70,6 +75,42 @@ class TaoSweep:
 
 
 @dataclass(frozen=True)
+class SparseSweep:
+    """One sweep of tree alternating optimization that chooses the features of each split.
+
+    Half of the sweeps choose among splits of all widths at each node, the others fit the splits
+    anew on the features that they have; the best split on one feature competes in both. Loss and C
+    are drawn as by `TaoSweep`.
+
+    Parameters
+    ----------
+    C : tuple of two floats above 0
+        Bounds of the cost of a row's loss.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first, as in the fitness.
+    max_features : int, at least 1, or None, default=None
+        Greatest number of terms of a split.
+    """
+
+    C: tuple[float, float]
+    term_penalty: float = 0.0
+    max_features: int | None = None
+
+    def __call__(self, individual: Individual, dataset: Dataset) -> tuple[Individual]:
+        """Refine an individual in place."""
+        stream: Any = individual.stream
+        splitter = draw_sparse(
+            self.C,
+            stream,
+            widths="any" if uniform(stream) < 0.5 else "same",
+            max_features=self.max_features,
+            term_cost=self.term_penalty * loss_unit(dataset),
+        )
+        limits: dict[str, Any] = {"term_penalty": self.term_penalty, "max_rows": SPARSE_ROWS}
+        return tao_sweep(individual, dataset, splitter, **limits)
+
+
+@dataclass(frozen=True)
 class LinearResplit:
     """A linear classifier at one node, its loss and C drawn as by `TaoSweep`.
 
@@ -79,14 +120,23 @@ class LinearResplit:
         Bounds of the cost of a row's loss.
     penalty : {"l2", "l1"}, default="l2"
         Penalty of the weights.
+    max_features : int, at least 1, or None, default=None
+        Greatest number of terms; where there is a bound, the features are chosen as by
+        `SparseSweep`.
     """
 
     C: tuple[float, float]
     penalty: str = "l2"
+    max_features: int | None = None
 
     def __call__(self, individual: Individual, dataset: Dataset) -> tuple[Individual]:
         """Refine an individual in place."""
-        return Resplit(draw_linear(self.C, self.penalty, individual.stream))(individual, dataset)
+        stream: Any = individual.stream
+        if self.max_features is None:
+            splitter: Splitter = draw_linear(self.C, self.penalty, stream)
+        else:
+            splitter = draw_sparse(self.C, stream, max_features=self.max_features)
+        return Resplit(splitter)(individual, dataset)
 
 
 def draw_linear(C: tuple[float, float], penalty: str, stream: Any) -> Linear:
@@ -95,6 +145,13 @@ def draw_linear(C: tuple[float, float], penalty: str, stream: Any) -> Linear:
     C_drawn = low * (high / low) ** uniform(stream)
     loss = LOSSES[below(stream, len(LOSSES))]
     return Linear(loss, penalty, C=C_drawn, max_iter=_NEWTON_STEPS, tol=_TOLERANCE)
+
+
+def draw_sparse(C: tuple[float, float], stream: Any, **parameters: Any) -> Sparse:
+    """Return a sparse splitter: its loss is drawn, its C log-uniformly between two bounds."""
+    low, high = C
+    C_drawn = low * (high / low) ** uniform(stream)
+    return Sparse(loss=LOSSES[below(stream, len(LOSSES))], C=C_drawn, **parameters)
 
 
 @dataclass(frozen=True)
@@ -171,41 +228,54 @@ def centre_margins(individual: Individual, dataset: Dataset) -> tuple[Individual
 
 @dataclass(frozen=True)
 class Prune:
-    """Collapse the subtrees that do not pay for their nodes (see `prune`).
+    """Collapse the subtrees that do not pay for themselves (see `prune`).
 
     Parameters
     ----------
     size_penalty : float, at least 0
-        Charge for one node.
+        Penalty for one node.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first.
     """
 
     size_penalty: float
+    term_penalty: float = 0.0
 
     def __call__(self, individual: Individual, dataset: Dataset) -> tuple[Individual]:
         """Refine an individual in place."""
-        return prune(individual, dataset, self.size_penalty)
+        return prune(individual, dataset, self.size_penalty, self.term_penalty)
 
 
-REFINERS = ("tao", "centre", "prune", *SPLITTERS)
+REFINERS = ("tao", "sparse", "centre", "prune", *SPLITTERS)
 """Names of the refiners."""
 
 
 def make_refiner(
-    name: str | Refiner, size_penalty: float, C: tuple[float, float], penalty: str = "l2"
+    name: str | Refiner,
+    size_penalty: float,
+    C: tuple[float, float],
+    penalty: str = "l2",
+    term_penalty: float = 0.0,
+    max_features: int | None = None,
 ) -> Refiner:
     """Return the refiner of a name.
 
     Parameters
     ----------
     name : str or callable
-        ``"tao"``, ``"centre"``, ``"prune"``, the name of a splitter, which re-splits one node, or a
-        refiner.
+        ``"tao"``, ``"sparse"``, ``"centre"``, ``"prune"``, the name of a splitter, which splits one
+        node again, or a refiner.
     size_penalty : float, at least 0
-        Charge for one node when pruning.
+        Penalty for one node when pruning.
     C : tuple of two floats above 0
-        Bounds of the C of ``"tao"`` and ``"linear"``.
+        Bounds of the C of ``"tao"``, ``"sparse"`` and ``"linear"``.
     penalty : {"l2", "l1"}, default="l2"
-        Their penalty.
+        Penalty of the weights of ``"tao"`` and ``"linear"``.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first.
+    max_features : int, at least 1, or None, default=None
+        Greatest number of terms of a split. With a bound ``"tao"`` and ``"linear"`` do what
+        ``"sparse"`` does, on all nodes or on one, and splitters keep their strongest terms.
 
     Returns
     -------
@@ -217,11 +287,13 @@ def make_refiner(
     ValueError
         If there is none of that name.
     """
+    sparse = SparseSweep(C, term_penalty, max_features)
     named: dict[str, Refiner] = {
-        "tao": TaoSweep(C, penalty),
+        "tao": TaoSweep(C, penalty) if max_features is None else sparse,
+        "sparse": sparse,
         "centre": centre_margins,
-        "prune": Prune(size_penalty),
-        "linear": LinearResplit(C, penalty),
+        "prune": Prune(size_penalty, term_penalty),
+        "linear": LinearResplit(C, penalty, max_features),
     }
     if not isinstance(name, str):
         if not callable(name):
@@ -230,5 +302,5 @@ def make_refiner(
     if name in named:
         return named[name]
     if name in SPLITTERS:
-        return Resplit(as_splitter(name))
+        return Resplit(bounded(as_splitter(name), max_features))
     raise ValueError(f"refinement names {name!r}: allowed are {sorted(REFINERS)}.")

@@ -81,11 +81,46 @@ def mixed_dipole(y, order, lo, hi, stream):
 
 
 @kernel
-def dipole_test(X, y, order, lo, hi, stream, w):
+def n_used(w):
+    """Return how many weights are not 0."""
+    n = 0
+    for m in range(w.shape[0]):
+        n += w[m] != 0.0
+    return n
+
+
+@kernel
+def nth_used(w, n):
+    """Return the position of the weight, of those that are not 0, that `n` of them come before."""
+    for m in range(w.shape[0]):
+        n -= w[m] != 0.0
+        if n < 0:
+            return m
+    return -1
+
+
+@kernel
+def keep_few(w, max_width, stream):
+    """Set weights to 0, at random, until one is left, or two, or three, each half as likely."""
+    left = n_used(w)
+    width = 1
+    while width < min(left, max_width) and uniform(stream) < 0.5:
+        width += 1
+    for m in range(w.shape[0]):
+        if w[m] != 0.0:
+            if uniform(stream) * left < width:
+                width -= 1
+            else:
+                w[m] = 0.0
+            left -= 1
+
+
+@kernel
+def dipole_test(X, y, order, lo, hi, stream, w, max_width):
     """Place a hyperplane at right angles to a random mixed dipole, between its two rows.
 
     ``w = (x_i - x_j) / |x_i - x_j|`` and ``threshold = delta w @ x_i + (1 - delta) w @ x_j`` with
-    delta uniform in (0, 1).
+    delta uniform in (0, 1); in the space of all features, or of few.
 
     Parameters
     ----------
@@ -99,6 +134,9 @@ def dipole_test(X, y, order, lo, hi, stream, w):
         Random state.
     w : ndarray of shape (d,)
         Written: the unit normal vector, or 0 where the two rows coincide.
+    max_width : int
+        0 for all features. Otherwise the features are drawn among those in which the rows differ:
+        at most so many, one being the likeliest number (`keep_few`).
 
     Returns
     -------
@@ -106,9 +144,12 @@ def dipole_test(X, y, order, lo, hi, stream, w):
         The threshold.
     """
     i, j = mixed_dipole(y, order, lo, hi, stream)
-    norm = 0.0
     for m in range(X.shape[1]):
         w[m] = X[i, m] - X[j, m]
+    if max_width > 0:
+        keep_few(w, max_width, stream)
+    norm = 0.0
+    for m in range(X.shape[1]):
         norm += w[m] * w[m]
     if norm > 0.0:
         norm = 1.0 / math.sqrt(norm)
@@ -157,7 +198,7 @@ def flipping_shift(s_i, s_j, x_i, x_j, depth):
 
 
 @kernel
-def dipolar_change(X, y, order, lo, hi, stream, w, threshold):
+def dipolar_change(X, y, order, lo, hi, stream, w, threshold, is_sparse):
     """Move one weight so that a random dipole is treated better: the dipolar operator.
 
     The dipole is drawn by rejection: pairs of rows are drawn uniformly until one is an undivided
@@ -179,6 +220,8 @@ def dipolar_change(X, y, order, lo, hi, stream, w, threshold):
         Normal vector of the node; one weight is changed in place.
     threshold : float
         Threshold of the node.
+    is_sparse : bool
+        Whether weights of 0 stay 0.
 
     Returns
     -------
@@ -186,6 +229,9 @@ def dipolar_change(X, y, order, lo, hi, stream, w, threshold):
         Whether a weight was changed.
     """
     n = hi - lo
+    n_features = n_used(w) if is_sparse else w.shape[0]
+    if n_features == 0:
+        return False
     for _ in range(_PAIR_TRIALS):
         i = order[lo + below(stream, n)]
         j = order[lo + below(stream, n)]
@@ -196,7 +242,8 @@ def dipolar_change(X, y, order, lo, hi, stream, w, threshold):
         if mixed == divided:
             continue
         for _ in range(_FEATURE_TRIALS):
-            m = below(stream, w.shape[0])
+            m = below(stream, n_features)
+            m = nth_used(w, m) if is_sparse else m
             shift = flipping_shift(s_i, s_j, X[i, m], X[j, m], uniform(stream))
             if shift != 0.0 and math.isfinite(shift):
                 w[m] += shift
@@ -205,7 +252,7 @@ def dipolar_change(X, y, order, lo, hi, stream, w, threshold):
 
 
 @kernel
-def gaussian_change(stream, w, threshold, spread):
+def gaussian_change(stream, w, threshold, spread, is_sparse):
     """Add Gaussian noise to one weight or to the threshold: standard mutation.
 
     The noise of the threshold has the size of the projections' spread, and that of a weight moves
@@ -222,31 +269,34 @@ def gaussian_change(stream, w, threshold, spread):
         Threshold of the node.
     spread : ndarray of shape (d,)
         Standard deviations of the features.
+    is_sparse : bool
+        Whether weights of 0 stay 0.
 
     Returns
     -------
     float
         The threshold, changed or not.
     """
-    d = w.shape[0]
     variance = 0.0
-    for m in range(d):
+    for m in range(w.shape[0]):
         variance += (w[m] * spread[m]) ** 2
+    d = n_used(w) if is_sparse else w.shape[0]
     m = below(stream, d + 1)
     noise = normal(stream) * math.sqrt(variance) * 10.0 ** (-2.0 * uniform(stream))
     if m == d:
         return threshold + noise
+    m = nth_used(w, m) if is_sparse else m
     w[m] += noise / (math.sqrt(d) * spread[m])
     return threshold
 
 
 @kernel
-def dipole_split(node, stream, w):
+def dipole_split(node, stream, w, max_width):
     """Place a centred dipole test at a node: write the normal vector, return the threshold."""
     n = node.X.shape[0]
     order = np.arange(n).astype(np.int32)
     projection = np.empty(n)
-    threshold = dipole_test(node.X, node.y, order, 0, n, stream, w)
+    threshold = dipole_test(node.X, node.y, order, 0, n, stream, w, max_width)
     project_rows(w.reshape(1, w.shape[0]), 0, node.X, order, 0, n, projection)
     return centre_margin(projection, order, 0, n, node.y, threshold)
 
@@ -262,14 +312,17 @@ class Dipole:
     scored : bool, default=True
         Whether the split is scored and checked. Without, its score is NaN, a side may be empty, and
         the kernels of the criteria, which take seconds to compile, are not needed.
+    max_width : int, at least 0, default=0
+        0 for all features; otherwise the greatest number of features of a split (`dipole_test`).
     """
 
     scored: bool = True
+    max_width: int = 0
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
         weights = np.empty(node.X.shape[1])
-        threshold = dipole_split(node, stream, weights)
+        threshold = dipole_split(node, stream, weights, self.max_width)
         if not self.scored:
             return Split(weights, threshold, np.nan)
         score = score_hyperplane(node, weights, threshold)

@@ -15,7 +15,6 @@ from itertools import chain, combinations
 
 import numpy as np
 
-from evotree._jit import read_only
 from evotree.fitness.line_search import choose_threshold
 from evotree.fitness.node import Node, score_hyperplane
 from evotree.operators.splitters.axis import best_axis_split
@@ -187,7 +186,9 @@ class Linear:
         """Fit a classifier of two groups of rows; `theta` holds the start, then the result."""
         loss, penalty = LOSSES.index(self.loss), PENALTIES.index(self.penalty)
         costs = self.C * sample_weight
-        fit_linear(read_only(X), signs, costs, loss, penalty, self.max_iter, self.tol, theta)
+        # Kernels hand it rows that can be written; it is compiled for these alone.
+        X = X if X.flags.writeable else X.copy()
+        fit_linear(X, signs, costs, loss, penalty, self.max_iter, self.tol, theta)
 
     def _search(self, node: Node, stream: np.ndarray) -> Split | None:
         """Return the best of the classifiers' splits; None where none parts the rows."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from evotree._jit import kernel, part_kernel
 from evotree.fitness.partition import sort_rows
+from evotree.operators.splitters.dipole import n_used
 from evotree.operators.structure.nodes import (
     Nodes,
     Rows,
@@ -57,12 +58,17 @@ def draw_exchange(stream, size_a, size_b, n_features, test_probability):
 
 
 @part_kernel
-def emit_crossed(rows, target, a, source, b, cut, out, m, scratch):
-    """Write node `a` of `target`, its rows sorted, with its test crossed with `source`'s at `b`."""
+def emit_crossed(rows, target, a, source, b, cut, max_width, out, m, scratch):
+    """Write node `a` of `target`, its rows sorted, with its test crossed with `source`'s at `b`.
+
+    Where the mixture has more than `max_width` terms, that of `source` is taken over whole.
+    """
     lo, hi = np.int64(target.start[a]), np.int64(target.end[a])
     copy_test(target, a, out, m)
     for j in range(cut, source.weights.shape[1]):
         out.weights[m, j] = source.weights[b, j]
+    if n_used(out.weights[m]) > max_width:
+        copy_test(source, b, out, m)
     out.thresholds[m] = source.thresholds[b]
     return emit_below(rows, target, a, out, m, lo, hi, scratch, True)
 
@@ -85,6 +91,7 @@ def graft(
     a,
     b,
     cut,
+    max_width,
 ):
     """Return a copy of tree A whose node `a` has taken over what stands at node `b` of tree B.
 
@@ -100,6 +107,8 @@ def graft(
         The nodes.
     cut : int
         0: the subtree is taken over. Else the entries of (w, threshold) from `cut` on are.
+    max_width : int
+        Greatest number of terms of a split.
 
     Returns
     -------
@@ -118,7 +127,7 @@ def graft(
     m = copy_nodes(target, 0, a, out, 0)
     sort_rows(out.order, lo, hi)
     if cut > 0:
-        m = emit_crossed(rows, target, a, source, b, cut, out, m, scratch)
+        m = emit_crossed(rows, target, a, source, b, cut, max_width, out, m, scratch)
     else:
         m = emit(rows, source, b, out, m, lo, hi, scratch)
     m = copy_nodes(target, after, n_nodes, out, m)
@@ -126,7 +135,11 @@ def graft(
 
 
 def cx_trees(
-    first: Individual, second: Individual, dataset: Dataset, test_probability: float = 0.5
+    first: Individual,
+    second: Individual,
+    dataset: Dataset,
+    test_probability: float = 0.5,
+    max_features: int | None = None,
 ) -> tuple[Individual, Individual]:
     """Exchange tests or subtrees between two individuals (CrossoverTrees).
 
@@ -142,6 +155,9 @@ def cx_trees(
         Training rows.
     test_probability : float in [0, 1], default=0.5
         Chance of an exchange of tests.
+    max_features : int, at least 1, or None, default=None
+        Greatest number of terms of a split; where two splits crossed have more, the second one is
+        taken over whole.
 
     Returns
     -------
@@ -162,6 +178,7 @@ def cx_trees(
     )
     rows = (dataset.X, dataset.y, dataset.sample_weight)
     nodes_a, nodes_b = first.nodes(), second.nodes()
-    first.replace(graft(*rows, *nodes_a, *nodes_b[:3], a, b, cut))
-    second.replace(graft(*rows, *nodes_b, *nodes_a[:3], b, a, cut))
+    max_width = dataset.X.shape[1] if max_features is None else max_features
+    first.replace(graft(*rows, *nodes_a, *nodes_b[:3], a, b, cut, max_width))
+    second.replace(graft(*rows, *nodes_b, *nodes_a[:3], b, a, cut, max_width))
     return first, second

@@ -27,12 +27,14 @@ if TYPE_CHECKING:
 
 
 @part_kernel
-def emit_dipole_split(rows, out, m, lo, hi, scratch, stream, min_rows):
+def emit_dipole_split(rows, out, m, lo, hi, scratch, stream, min_rows, max_width):
     """Write a leaf, or a dipole test with two leaves where it makes sense; return the next one."""
     after = emit_leaf(rows, out, m, lo, hi)
     if hi - lo < min_rows or is_uniform(rows.y, out.order, lo, hi):
         return after
-    out.thresholds[m] = dipole_test(rows.X, rows.y, out.order, lo, hi, stream, out.weights[m])
+    out.thresholds[m] = dipole_test(
+        rows.X, rows.y, out.order, lo, hi, stream, out.weights[m], max_width
+    )
     mid = emit_split(rows, out, m, lo, hi, scratch, True)
     if mid == lo or mid == hi:  # the two rows of the dipole coincide
         emit_leaf(rows, out, m, lo, hi)
@@ -41,13 +43,15 @@ def emit_dipole_split(rows, out, m, lo, hi, scratch, stream, min_rows):
 
 
 @part_kernel
-def change_test(rows, spread, out, m, lo, hi, stream, dipolar_probability):
+def change_test(rows, spread, out, m, lo, hi, stream, dipolar_probability, is_sparse):
     """Change the test that stands at position `m`, by the dipolar operator or standard mutation."""
     if uniform(stream) < dipolar_probability and dipolar_change(
-        rows.X, rows.y, out.order, lo, hi, stream, out.weights[m], out.thresholds[m]
+        rows.X, rows.y, out.order, lo, hi, stream, out.weights[m], out.thresholds[m], is_sparse
     ):
         return
-    out.thresholds[m] = gaussian_change(stream, out.weights[m], out.thresholds[m], spread)
+    out.thresholds[m] = gaussian_change(
+        stream, out.weights[m], out.thresholds[m], spread, is_sparse
+    )
 
 
 @part_kernel
@@ -65,6 +69,7 @@ def emit_mutated(
     stream,
     dipolar_probability,
     min_rows,
+    max_width,
 ):
     """Route rows down the subtree of `source` at `k` as `emit` does, mutating the marked nodes.
 
@@ -94,6 +99,9 @@ def emit_mutated(
         Share of the changes of a test that the dipolar operator makes.
     min_rows : int
         A leaf with fewer rows is not split.
+    max_width : int
+        Greatest number of features of a new split, as of `dipole_test`; unless it is 0, splits that
+        change keep weights of 0.
 
     Returns
     -------
@@ -111,7 +119,7 @@ def emit_mutated(
                 m = emit(rows, source, k, out, m, lo, hi, scratch)
                 break
             if source.subtree_size[k] == 1:
-                m = emit_dipole_split(rows, out, m, lo, hi, scratch, stream, min_rows)
+                m = emit_dipole_split(rows, out, m, lo, hi, scratch, stream, min_rows, max_width)
                 break
             right = k + 1 + source.subtree_size[k + 1]
             changes = next_change[k] == k
@@ -124,7 +132,9 @@ def emit_mutated(
                 continue
             copy_test(source, k, out, m)
             if changes:
-                change_test(rows, spread, out, m, lo, hi, stream, dipolar_probability)
+                change_test(
+                    rows, spread, out, m, lo, hi, stream, dipolar_probability, max_width > 0
+                )
             if next_change[k + 1] >= after:
                 m = emit_below(rows, source, k, out, m, lo, hi, scratch, changes)
                 break
@@ -159,6 +169,7 @@ def mutate_nodes(
     probability,
     dipolar_probability,
     min_rows,
+    max_width,
 ):
     """Mutate node `first` and each later node with a probability.
 
@@ -176,7 +187,7 @@ def mutate_nodes(
         Random state.
     probability : float in [0, 1]
         Chance that a node after `first` mutates.
-    dipolar_probability, min_rows
+    dipolar_probability, min_rows, max_width
         As in `emit_mutated`.
 
     Returns
@@ -220,6 +231,7 @@ def mutate_nodes(
             stream,
             dipolar_probability,
             min_rows,
+            max_width,
         )
         copied = k + subtree_size[k]
     m = copy_nodes(source, copied, n_nodes, out, m)
@@ -232,6 +244,7 @@ def mut_nodes(
     probability: float = 0.1,
     dipolar_probability: float = 0.5,
     min_rows: int = 5,
+    max_width: int = 0,
 ) -> tuple[Individual]:
     """Mutate each node of an individual with a probability (MutateNode).
 
@@ -253,6 +266,9 @@ def mut_nodes(
         Share of the changes of a test that the dipolar operator makes.
     min_rows : int, default=5
         A leaf with fewer distinct rows is not split.
+    max_width : int, at least 0, default=0
+        0: splits look at all features, as in the paper. Otherwise new splits look at few, one being
+        the likeliest number and this the greatest, and splits that change keep weights of 0.
 
     Returns
     -------
@@ -273,6 +289,7 @@ def mut_nodes(
                 probability,
                 dipolar_probability,
                 min_rows,
+                max_width,
             )
         )
     return (individual,)

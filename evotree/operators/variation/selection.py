@@ -232,3 +232,25 @@ def replace_duplicates(
     survivors, copies = part_duplicates([*offspring, *parents])
     missing = max(0, len(offspring) - len(survivors))
     return survivors[: len(offspring)] + [copy.clone() for copy in copies[:missing]]
+
+
+def replace_best(
+    parents: Sequence[Individual], offspring: Sequence[Individual]
+) -> list[Individual]:
+    """Let the best of parents and offspring live on, each tree once.
+
+    Parameters
+    ----------
+    parents, offspring : sequence of Individual
+        As many of each, evaluated.
+
+    Returns
+    -------
+    list of Individual
+        As many as there are offspring, the best first, offspring before parents of equal fitness;
+        where there are too few different trees, clones.
+    """
+    survivors, copies = part_duplicates([*offspring, *parents])
+    survivors.sort(key=lambda one: one.fitness.wvalues, reverse=True)
+    missing = max(0, len(offspring) - len(survivors))
+    return survivors[: len(offspring)] + [copy.clone() for copy in copies[:missing]]

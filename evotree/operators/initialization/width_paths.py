@@ -1,0 +1,178 @@
+"""Seeds of every width: the trees on the way from dense splits to splits on one feature.
+
+An optimized tree loses the weakest terms of all of its splits at once, but not many; sweeps of tree
+alternating optimization let the terms and the nodes that are left take over what was lost, and
+subtrees that no longer pay are cut. This goes on until every split has one term. At each node the
+best split on one feature competes all the time. Each tree on the way is better than one whose terms
+are cut at once, or that was grown to its width.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evotree.operators.initialization.growth import grow
+from evotree.operators.initialization.tao_seeds import cut_gently, init_tao
+from evotree.operators.refinement.refiners import NODE_ROWS, draw_sparse
+from evotree.operators.refinement.tao import tao_sweep
+from evotree.operators.splitters.axis import Axis
+from evotree.operators.structure.reduced import loss_unit
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.individual import Individual
+
+
+_AXIS_PATH = 1
+_FACTORS = (0.5, 2.0)  # of the penalties
+
+
+def widest(individual: Individual) -> int:
+    """Return the greatest width of a split; 0 for a single leaf."""
+    return int(np.count_nonzero(individual.weights, axis=1).max())
+
+
+def width_path(
+    dataset: Dataset,
+    size_penalty: float,
+    stream: np.ndarray,
+    *,
+    term_penalty: float = 0.0,
+    C: tuple[float, float] = (0.3, 3.0),
+    penalty: str = "l2",
+    max_features: int | None = None,
+    min_rows: int = 5,
+    seconds: float | None = None,
+) -> list[Individual]:
+    """Return optimized trees of falling widths.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    size_penalty : float, at least 0
+        Penalty for a node.
+    stream : ndarray of shape (1,), uint64
+        Random state.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first, by which splits on one feature compete; the
+        widths fall anyway.
+    C : tuple of two floats above 0, default=(0.3, 3.0)
+        Bounds of the cost of a row's loss in the linear classifiers.
+    penalty : {"l2", "l1"}, default="l2"
+        Penalty of the weights of the tree that the path begins with.
+    max_features : int, at least 1, optional
+        Greatest width of a split of the trees that are returned.
+    min_rows : int, at least 2, default=5
+        Nodes with fewer rows are leaves of the first tree.
+    seconds : float, optional
+        When so many have passed, the path ends.
+
+    Returns
+    -------
+    list of Individual
+        The widest first; at least one. Their fitness is not yet evaluated.
+    """
+    end = math.inf if seconds is None else time.perf_counter() + seconds
+    individual = init_tao(
+        dataset, size_penalty, stream, C, penalty, min_rows=min_rows, seconds=seconds
+    )
+    limits: dict[str, Any] = {"term_penalty": term_penalty, "max_rows": NODE_ROWS}
+    term_cost = term_penalty * loss_unit(dataset)
+    fewer = draw_sparse(C, stream, widths="fewer", term_cost=term_cost)
+    same = draw_sparse(C, stream, widths="same", term_cost=term_cost)
+    bound = dataset.X.shape[1] if max_features is None else max_features
+    found = [individual.clone()] if widest(individual) <= bound else []
+    while widest(individual) > 1 and (time.perf_counter() < end or not found):
+        tao_sweep(individual, dataset, fewer, monotone=False, **limits)
+        tao_sweep(individual, dataset, same, **limits)
+        while cut_gently(individual, dataset, size_penalty):
+            tao_sweep(individual, dataset, same, **limits)
+        if widest(individual) <= bound:
+            found.append(individual.clone())
+    return found
+
+
+def path_trees(
+    dataset: Dataset,
+    size_penalty: float,
+    number: int,
+    stream: np.ndarray,
+    *,
+    term_penalty: float = 0.0,
+    min_rows: int = 5,
+    seconds: float | None = None,
+    **path: Any,
+) -> list[Individual]:
+    """Return the trees of one of several paths.
+
+    The second path is that of the axis-parallel trees that are grown on all rows. The others begin
+    with dense splits, at half and at twice the penalties, two by two, so that trees of all sizes
+    come.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    size_penalty : float, at least 0
+        Penalty for one node.
+    number : int, at least 0
+        Number of the path.
+    stream : ndarray of shape (1,), uint64
+        Random state.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first.
+    min_rows : int, at least 2, default=5
+        Nodes with fewer rows are leaves.
+    seconds : float, optional
+        What it may take.
+    **path
+        `C`, `penalty` and `max_features` of `width_path`.
+
+    Returns
+    -------
+    list of Individual
+        Not pruned; their fitness is not yet evaluated.
+    """
+    limits: dict[str, Any] = {"min_rows": min_rows, "seconds": seconds}
+    if number == _AXIS_PATH:
+        return axis_trees(dataset, stream, **limits)
+    factor = _FACTORS[number // 2 % 2]
+    limits["term_penalty"] = factor * term_penalty
+    return width_path(dataset, factor * size_penalty, stream, **limits, **path)
+
+
+def axis_trees(
+    dataset: Dataset, stream: np.ndarray, min_rows: int = 5, seconds: float | None = None
+) -> list[Individual]:
+    """Return axis-parallel trees grown on all rows, by several criteria and sizes of leaves.
+
+    They are as deep as the rows allow: the fitness prunes them.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    stream : ndarray of shape (1,), uint64
+        Random state.
+    min_rows : int, at least 2, default=5
+        Nodes with fewer rows are leaves; the smaller trees have as many rows in each leaf.
+    seconds : float, optional
+        When so many have passed, the nodes that are left are leaves.
+
+    Returns
+    -------
+    list of Individual
+        Their fitness is not yet evaluated.
+    """
+    criteria = ("gini", "entropy") if dataset.n_classes else ("squared_error",)
+    limits: dict[str, Any] = {"min_samples_split": min_rows, "seconds": seconds}
+    return [
+        grow(dataset, Axis(), criterion, min_samples_leaf=n_rows, stream=stream, **limits)
+        for criterion in criteria
+        for n_rows in (1, min_rows)
+    ]

@@ -1,0 +1,489 @@
+"""Splits on few features: which ones, with which weights, and where, for two groups of rows.
+
+The reduced problem of a node (`evotree.operators.refinement.tao`) asks for the split that costs
+least, a penalty for each term included. It is the L0 problem of a linear classifier. As in abess
+(Zhu et al. 2020, "A polynomial algorithm for best-subset selection problem", PNAS) and L0Learn
+(Hazimeh and Mazumder 2020, "Fast best subset selection", Operations Research) features leave by
+what they contribute and are swapped for those that promise more, and every support is fitted anew;
+here the widths go down from the dense classifier, since going up from one feature stops at poor
+splits, and supports are compared by what their splits cost, at the exact best threshold.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from evotree._jit import inner_kernel, kernel
+from evotree.fitness.line_search import apart, between
+from evotree.fitness.node import Node
+from evotree.fitness.sorting import SortScratch, make_sort_scratch, sort_order
+from evotree.operators.splitters.base import Split
+from evotree.operators.splitters.linear_fit import (
+    LOSSES,
+    fit_linear,
+    loss_derivatives,
+    start_at,
+)
+
+WIDTHS = ("same", "fewer", "any")
+"""Names of the ways to choose how many features a split has."""
+
+_L2 = 0
+_KEPT = 0.7  # of the terms, from one width to the next
+_FEW = 5  # terms, of which one leaves at a time
+_SWAPPED = 12  # terms of the widest split whose terms are swapped
+_ROUNDS = 3  # of swaps
+_TIE = 1e-9  # of the whole cost
+
+
+class Problem(NamedTuple):
+    """Two groups of rows that a split is to part, and how its classifiers are fitted.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d)
+        Rows.
+    goes_right : ndarray of shape (n,), int32
+        1 for rows that belong to the right, 0 for the others.
+    cost : ndarray of shape (n,)
+        What each row costs on the wrong side.
+    signs, costs : ndarray of shape (n,)
+        The same for `fit_linear`: 1 or -1, and C times the cost.
+    loss : int
+        Position in `LOSSES`.
+    max_iter : int
+        Most Newton steps of a fit.
+    tol : float
+        As of `fit_linear`.
+    term_cost : float, at least 0
+        Penalty for each term after a split's first, in the unit of the costs.
+    spread : ndarray of shape (d,)
+        Standard deviations of the features.
+    s : ndarray of shape (n,)
+        Room for projections.
+    order : ndarray of shape (n,), int32
+        Room for sorting, as `sort`.
+    sort : SortScratch
+        Room for sorting.
+    """
+
+    X: np.ndarray
+    goes_right: np.ndarray
+    cost: np.ndarray
+    signs: np.ndarray
+    costs: np.ndarray
+    loss: int
+    max_iter: int
+    tol: float
+    term_cost: float
+    spread: np.ndarray
+    s: np.ndarray
+    order: np.ndarray
+    sort: SortScratch
+
+
+@inner_kernel
+def cheapest_threshold(problem, wish):
+    """Return the threshold at which rows on the wrong sides cost least.
+
+    Parameters
+    ----------
+    problem : Problem
+        The rows; its `s` holds their projections.
+    wish : float
+        Of thresholds that cost the same, the nearest to this one is taken; where it is NaN, the one
+        in the widest gap.
+
+    Returns
+    -------
+    cost : float
+        Infinity where all projections are the same.
+    threshold : float
+        In the middle between two projections.
+    sign : float
+        -1 where the normal vector, and with it the threshold, has to be turned round.
+    """
+    s, order = problem.s, problem.order
+    goes_right, cost = problem.goes_right, problem.cost
+    n = s.shape[0]
+    sort_order(s, n, order, problem.sort)
+    wrong = total = 0.0
+    for i in range(n):
+        total += cost[i]
+        wrong += 0.0 if goes_right[i] == 1 else cost[i]
+    least, rank, threshold, sign = np.inf, np.inf, 0.0, 1.0
+    for t in range(n - 1):
+        i = order[t]
+        wrong += cost[i] if goes_right[i] == 1 else -cost[i]
+        low, high = s[i], s[order[t + 1]]
+        if not apart(low, high):
+            continue
+        here = min(wrong, total - wrong)
+        if here > least + _TIE * total:
+            continue
+        middle = between(low, high)
+        merit = low - high if math.isnan(wish) else abs(middle - wish)
+        if here < least - _TIE * total or merit < rank:
+            least, rank, threshold, sign = here, merit, middle, 1.0
+            if total - wrong < wrong:
+                threshold, sign = -between(-high, -low), -1.0
+    return least, threshold, sign
+
+
+@inner_kernel
+def try_axis(problem, best, found):
+    """Put the cheapest split on one feature into `found` if it costs less than `best`.
+
+    Parameters
+    ----------
+    problem : Problem
+        The rows.
+    best : float
+        What the split in `found` costs.
+    found : ndarray of shape (d + 1,)
+        (w, b) of the cheapest split so far, ``-b`` being its threshold.
+
+    Returns
+    -------
+    float
+        What the split in `found` costs now.
+    """
+    n, d = problem.X.shape
+    for j in range(d):
+        for i in range(n):
+            problem.s[i] = problem.X[i, j]
+        here, threshold, sign = cheapest_threshold(problem, np.nan)
+        if here < best:
+            best = here
+            found[:] = 0.0
+            found[j], found[d] = sign, -sign * threshold
+    return best
+
+
+@inner_kernel
+def try_support(problem, support, theta, best, found):
+    """Fit a classifier on some features; put its split into `found` if it costs less than `best`.
+
+    Parameters
+    ----------
+    problem : Problem
+        The rows.
+    support : ndarray of int64
+        The features.
+    theta : ndarray of shape (d + 1,)
+        Where the fit starts; overwritten with the classifier, whose weights are 0 off the support.
+    best, found
+        As of `try_axis`. The threshold is the cheapest along the normal vector, not the
+        classifier's.
+
+    Returns
+    -------
+    float
+        What the split in `found` costs now.
+    """
+    n, d = problem.X.shape
+    width = support.shape[0]
+    part, own = np.empty((n, width)), np.empty(width + 1)
+    for j in range(width):
+        own[j] = theta[support[j]]
+        for i in range(n):
+            part[i, j] = problem.X[i, support[j]]
+    own[width] = theta[d]
+    fit_linear(
+        part, problem.signs, problem.costs, problem.loss, _L2, problem.max_iter, problem.tol, own
+    )
+    theta[:] = 0.0
+    for j in range(width):
+        theta[support[j]] = own[j]
+    theta[d] = own[width]
+    for i in range(n):
+        problem.s[i] = 0.0
+        for j in range(width):
+            problem.s[i] += own[j] * part[i, j]
+    here, threshold, sign = cheapest_threshold(problem, -theta[d])
+    here += problem.term_cost * (width - 1)
+    if here < best:
+        best = here
+        for j in range(d):
+            found[j] = sign * theta[j]
+        found[d] = -sign * threshold
+    return best
+
+
+@inner_kernel
+def spreads(X):
+    """Return the standard deviation of each column."""
+    n, d = X.shape
+    mean, spread = np.zeros(d), np.zeros(d)
+    for i in range(n):
+        for j in range(d):
+            mean[j] += X[i, j] / n
+    for i in range(n):
+        for j in range(d):
+            spread[j] += (X[i, j] - mean[j]) ** 2
+    return np.sqrt(spread / n)
+
+
+@inner_kernel
+def strongest(support, theta, spread, n_kept):
+    """Return the `n_kept` features of a support with the most influence, in rising order."""
+    influence = np.empty(support.shape[0])
+    for j in range(support.shape[0]):
+        influence[j] = -abs(theta[support[j]]) * spread[support[j]]
+    kept = np.argsort(influence, kind="mergesort")[:n_kept]
+    kept.sort()
+    return support[kept]
+
+
+@inner_kernel
+def most_promising(problem, theta):
+    """Return the feature of weight 0 along which the loss falls fastest; -1 if there is none.
+
+    Slopes are those of features of standard deviation 1 and mean 0. `s` holds the projections.
+    """
+    n, d = problem.X.shape
+    margins, slopes, curvatures = np.empty(n), np.empty(n), np.empty(n)
+    for i in range(n):
+        margins[i] = problem.signs[i] * (problem.s[i] + theta[d])
+    loss_derivatives(problem.loss, margins, problem.costs, slopes, curvatures)
+    total, slope, mean = 0.0, np.zeros(d), np.zeros(d)
+    for i in range(n):
+        pull = slopes[i] * problem.signs[i]
+        total += pull
+        for j in range(d):
+            slope[j] += pull * problem.X[i, j]
+            mean[j] += problem.X[i, j] / n
+    feature, steepest = -1, 0.0
+    for j in range(d):
+        if theta[j] == 0.0 and problem.spread[j] > 0.0:
+            here = abs(slope[j] - total * mean[j]) / problem.spread[j]
+            if here > steepest:
+                feature, steepest = j, here
+    return feature
+
+
+@inner_kernel
+def swap_terms(problem, most, best, found):
+    """Add the most promising feature to a split, or put it in the place of the weakest one.
+
+    Parameters
+    ----------
+    problem : Problem
+        The rows.
+    most : int
+        Greatest number of terms.
+    best, found
+        As of `try_axis`; goes on from there for as long as something helps.
+
+    Returns
+    -------
+    float
+        What the split in `found` costs now.
+    """
+    d = problem.X.shape[1]
+    for _ in range(_ROUNDS):
+        support = np.flatnonzero(found[:d])
+        if support.shape[0] > _SWAPPED:
+            break
+        theta = found.copy()
+        before = best = try_support(problem, support, theta, best, found)
+        new = most_promising(problem, theta)
+        if new < 0:
+            break
+        start, wider = theta.copy(), np.append(support, new)
+        wider.sort()
+        if wider.shape[0] <= most:
+            best = try_support(problem, wider, theta, best, found)
+        kept = strongest(support, start, problem.spread, support.shape[0] - 1)
+        swapped = np.append(kept, new)
+        swapped.sort()
+        theta[:] = start
+        best = try_support(problem, swapped, theta, best, found)
+        if best >= before:
+            break
+    return best
+
+
+@kernel
+def next_width(width):
+    """Return how many terms stay when the weakest of so many leave."""
+    return width - 1 if width <= _FEW else np.int64(_KEPT * width)
+
+
+@kernel
+def sparse_split(
+    X,
+    goes_right,
+    cost,
+    theta,
+    loss,
+    C,
+    max_iter,
+    tol,
+    support,
+    least,
+    most,
+    term_cost,
+    axis,
+    swaps,
+):
+    """Find the cheapest split on at most some features for two groups of rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Rows.
+    goes_right : ndarray of shape (n,), int32
+        1 for rows that belong to the right, 0 for the others.
+    cost : ndarray of shape (n,)
+        What each row costs on the wrong side.
+    theta : ndarray of shape (d + 1,)
+        Where the first fit starts, (w, b); overwritten with the split, ``-b`` being its threshold.
+    loss : int
+        Position in `LOSSES`.
+    C, max_iter, tol
+        Of the classifiers, as of `fit_linear`.
+    support : ndarray of int64
+        The features that the classifier begins with, rising; then the weakest leave.
+    least, most : int, at least 1
+        The widths at which the features stop leaving, and up to which splits are compared.
+    term_cost : float, at least 0
+        Penalty for each term after a split's first, in the unit of the costs.
+    axis : bool
+        Whether the exact best split on one feature competes.
+    swaps : bool
+        Whether terms are added and swapped in the end.
+
+    Returns
+    -------
+    float
+        What the split costs, its terms included; infinity where there is none.
+    """
+    n, d = X.shape
+    signs, costs = np.empty(n), np.empty(n)
+    for i in range(n):
+        signs[i] = 1.0 if goes_right[i] == 1 else -1.0
+        costs[i] = C * cost[i]
+    problem = Problem(
+        X,
+        goes_right,
+        cost,
+        signs,
+        costs,
+        loss,
+        max_iter,
+        tol,
+        term_cost,
+        spreads(X),
+        np.empty(n),
+        np.empty(n, dtype=np.int32),
+        make_sort_scratch(n),
+    )
+    found = np.zeros(d + 1)
+    best = try_axis(problem, np.inf, found) if axis else np.inf
+    while True:
+        width = support.shape[0]
+        bound = best if width <= most else -np.inf  # nothing costs less
+        cost_now = try_support(problem, support, theta, bound, found)
+        best = cost_now if width <= most else best
+        if width <= least:
+            break
+        support = strongest(support, theta, problem.spread, max(least, next_width(width)))
+    if swaps and best < np.inf:
+        best = swap_terms(problem, most, best, found)
+    theta[:] = found
+    return best
+
+
+@dataclass(frozen=True)
+class Sparse:
+    """A linear classifier of few features, or the best split on one feature, whichever costs less.
+
+    Parameters
+    ----------
+    widths : {"same", "fewer", "any"}, default="any"
+        Which classifiers are tried: one on the features of the present split; one without the
+        weakest of them, three tenths or, of few, one; or those of all widths, from all features
+        down to one, and what swaps of single terms make of the best.
+    max_features : int, at least 1, or None, default=None
+        Greatest width of a split.
+    term_cost : float, at least 0, default=0.0
+        Penalty for each term after a split's first, in the unit of the rows' costs.
+    loss : {"svm", "logistic"}, default="logistic"
+        Loss of the classifiers.
+    C : float above 0, default=1.0
+        Cost of the loss of a row of cost 1.
+    max_iter : int, at least 1, default=20
+        Most Newton steps of a fit.
+    tol : float above 0, default=1e-3
+        A fit ends when a step promises to lower its objective by less than this share.
+    """
+
+    widths: str = "any"
+    max_features: int | None = None
+    term_cost: float = 0.0
+    loss: str = "logistic"
+    C: float = 1.0
+    max_iter: int = 20
+    tol: float = 1e-3
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("widths", WIDTHS), ("loss", LOSSES)):
+            if getattr(self, name) not in allowed:
+                listed = ", ".join(map(repr, allowed))
+                raise ValueError(f"{name}={getattr(self, name)!r}: allowed are {listed}.")
+
+    def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
+        """Find the split of a node of two classes (see `Splitter`); draws nothing."""
+        if node.n_classes != 2:
+            raise ValueError(f"the node has {node.n_classes} classes: a sparse split parts two.")
+        return self.refit(node, np.zeros(node.X.shape[1]), 0.0)
+
+    def refit(self, node: Node, weights: np.ndarray, threshold: float) -> Split | None:
+        """Find a split that sends class 1 of two classes right, starting from a hyperplane.
+
+        Parameters
+        ----------
+        node : Node
+            Rows of the classes 0 and 1; their weights are what they cost on the wrong side.
+        weights : ndarray of shape (d,)
+            Normal vector of the start.
+        threshold : float
+            Its threshold.
+
+        Returns
+        -------
+        Split or None
+            Its score is what it costs, its terms included. None where no feature parts the rows.
+        """
+        d = node.X.shape[1]
+        support = np.flatnonzero(weights)
+        if self.widths == "any" or support.size == 0:
+            support = np.arange(d)
+        most = d if self.max_features is None else min(self.max_features, d)
+        least = {"same": support.size, "fewer": max(1, next_width(support.size)), "any": 1}
+        stop = min(least[self.widths], most)
+        theta = start_at(node.X, weights, threshold)
+        score = sparse_split(
+            node.X,
+            node.y,
+            node.sample_weight,
+            theta,
+            LOSSES.index(self.loss),
+            self.C,
+            self.max_iter,
+            self.tol,
+            support,
+            stop,
+            stop if self.widths == "fewer" else most,
+            self.term_cost,
+            True,
+            self.widths == "any",
+        )
+        if score == np.inf or not np.isfinite(theta).all():
+            return None
+        return Split(theta[:-1].copy(), -float(theta[-1]), score)

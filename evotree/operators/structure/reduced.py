@@ -1,0 +1,190 @@
+"""The reduced problem of a node: where each of its rows should go, the other nodes held fixed.
+
+Given all other nodes, the best split of an internal node is that of a problem of two classes
+(Carreira-Perpiñán and Tavallali 2018, "Alternating optimization of decision trees, with application
+to learning sparse oblique trees", NeurIPS, section 3). A row that the subtrees of both children
+predict equally well does not matter. Any other, a *care row*, belongs to the child that predicts it
+better, and costs the difference of the two losses on the other side; for regression the loss is the
+squared error (Zharmagambetov and Carreira-Perpiñán 2020).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evotree._jit import inner_kernel, kernel
+from evotree.fitness.criteria import Criterion
+from evotree.fitness.node import Node
+from evotree.operators.structure.splice import partition_tree
+from evotree.rng import uniform
+from evotree.tree import project
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.individual import Individual
+
+_ERROR = int(Criterion.ERROR)
+
+
+@inner_kernel
+def predict_from(X, i, k, weights, thresholds, subtree_size, predictions):
+    """Return what the subtree at node `k` predicts for row `i`."""
+    while subtree_size[k] > 1:
+        if project(weights[k], X, i) <= thresholds[k]:
+            k += 1
+        else:
+            k += 1 + subtree_size[k + 1]
+    return predictions[k]
+
+
+@kernel
+def care_rows(X, y, sample_weight, rows, k, weights, thresholds, subtree_size, predictions):
+    """Return the reduced problem of an internal node.
+
+    Parameters
+    ----------
+    X, y, sample_weight : ndarray of shapes (n, d), (n,) and (n,)
+        All rows.
+    rows : ndarray of int32
+        The rows that reach the node.
+    k : int
+        The node.
+    weights, thresholds, subtree_size : ndarray
+        The tree.
+    predictions : ndarray of shape (n_nodes,), float64
+        What the leaves predict: class codes, or targets.
+
+    Returns
+    -------
+    care : ndarray of shape (m, d)
+        The rows that matter.
+    goes_right : ndarray of shape (m,), int32
+        1 for those that the right child predicts better, 0 for the others.
+    cost : ndarray of shape (m,)
+        What each costs on the wrong side.
+    """
+    n, d = rows.shape[0], X.shape[1]
+    chosen = np.empty(n, dtype=np.int32)
+    goes_right = np.empty(n, dtype=np.int32)
+    cost = np.empty(n)
+    m = 0
+    left = k + 1
+    right = left + subtree_size[left]
+    for t in range(n):
+        i = rows[t]
+        on_left = predict_from(X, i, left, weights, thresholds, subtree_size, predictions)
+        on_right = predict_from(X, i, right, weights, thresholds, subtree_size, predictions)
+        if isinstance(y[i], float):
+            excess = (y[i] - on_left) ** 2 - (y[i] - on_right) ** 2
+        else:
+            excess = np.float64(on_left != y[i]) - np.float64(on_right != y[i])
+        if excess != 0.0:
+            chosen[m] = i
+            goes_right[m] = excess > 0.0
+            cost[m] = sample_weight[i] * abs(excess)
+            m += 1
+    care = np.empty((m, d))
+    for t in range(m):
+        for j in range(d):
+            care[t, j] = X[chosen[t], j]
+    return care, goes_right[:m].copy(), cost[:m].copy()
+
+
+@kernel
+def misrouted(X, goes_right, cost, w, threshold):
+    """Return the cost of the rows that a test sends to the wrong side."""
+    total = 0.0
+    for i in range(X.shape[0]):
+        if (project(w, X, i) > threshold) != (goes_right[i] == 1):
+            total += cost[i]
+    return total
+
+
+def leaf_predictions(individual: Individual, n_classes: int) -> np.ndarray:
+    """Return the class code, or the mean target, that each node predicts as a leaf."""
+    if n_classes:
+        return individual.counts.argmax(axis=1).astype(np.float64)
+    return individual.counts[:, 1] / individual.counts[:, 0]
+
+
+def reduced_problem(
+    individual: Individual,
+    dataset: Dataset,
+    k: int,
+    weights: np.ndarray,
+    thresholds: np.ndarray,
+    predictions: np.ndarray,
+    stream: np.ndarray,
+    max_rows: int | None = None,
+) -> Node | None:
+    """Return the reduced problem of an internal node: its care rows, of the classes 0 and 1.
+
+    Parameters
+    ----------
+    individual : Individual
+        A tree with its partition, which says which rows reach the node.
+    dataset : Dataset
+        Its rows.
+    k : int
+        The node.
+    weights, thresholds : ndarray
+        The tests of the tree; those below `k` may differ from the individual's.
+    predictions : ndarray of shape (n_nodes,)
+        What the leaves predict (`leaf_predictions`).
+    stream : ndarray of shape (1,), uint64
+        Random state, advanced where rows are too many.
+    max_rows : int, at least 1, optional
+        Where more rows reach the node, it is the problem of so many of them, evenly spaced; their
+        costs are raised to those of all.
+
+    Returns
+    -------
+    Node or None
+        Rows of class 0 belong to the left; weights are the costs of the wrong side. None where no
+        row matters.
+    """
+    rows, each = individual.order[individual.start[k] : individual.end[k]], 1.0
+    if max_rows is not None and rows.size > max_rows:
+        each = rows.size / max_rows
+        rows = rows[((np.arange(max_rows) + uniform(stream)) * each).astype(np.int64)]
+    care, goes_right, cost = care_rows(
+        dataset.X,
+        dataset.y,
+        dataset.sample_weight,
+        rows,
+        k,
+        weights,
+        thresholds,
+        individual.subtree_size,
+        predictions,
+    )
+    return Node.of(care, goes_right, each * cost, 2, _ERROR, 1) if cost.size else None
+
+
+def loss_unit(dataset: Dataset) -> float:
+    """Return the loss of which a quality is a share: the whole weight, or the whole squared error.
+
+    The targets of a data set have mean 0.
+    """
+    if dataset.n_classes:
+        return dataset.total_weight
+    return float(dataset.sample_weight @ dataset.y**2)
+
+
+def replace_tests(
+    individual: Individual, dataset: Dataset, weights: np.ndarray, thresholds: np.ndarray
+) -> None:
+    """Give an individual other tests, and drop the parts that no row reaches."""
+    individual.replace(
+        partition_tree(
+            dataset.X,
+            dataset.y,
+            dataset.sample_weight,
+            weights,
+            thresholds,
+            individual.subtree_size,
+            dataset.n_statistics,
+        )
+    )

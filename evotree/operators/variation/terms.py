@@ -1,0 +1,205 @@
+"""Mutation of terms: which features a split uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evotree.operators.pruning.penalized import prune
+from evotree.operators.splitters.linear_fit import LOSSES, start_at
+from evotree.operators.splitters.sparse import sparse_split
+from evotree.operators.structure.reduced import (
+    leaf_predictions,
+    reduced_problem,
+    replace_tests,
+)
+from evotree.rng import as_generator, uniform
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.fitness.node import Node
+    from evotree.individual import Individual
+
+CHANGES = ("drop", "add", "swap", "halve")
+"""What happens to the features of a split."""
+
+_ROWS = 4096  # by which the weights on new features are fitted
+_LOSS = LOSSES.index("logistic")
+_MAX_ITER, _TOLERANCE = 10, 1e-2
+
+
+def strengths(node: Node) -> np.ndarray:
+    """Return how strongly each feature tells the two groups of a reduced problem apart.
+
+    Parameters
+    ----------
+    node : Node
+        The problem.
+
+    Returns
+    -------
+    ndarray of shape (d,)
+        Squares of the correlations of the features with the sides, by the rows' costs; 0 for
+        features that do not vary.
+    """
+    weight = node.sample_weight / node.sample_weight.sum()
+    side = node.y - weight @ node.y
+    mean = weight @ node.X
+    covariance = (weight * side) @ node.X
+    variance = weight @ (node.X * node.X) - mean * mean
+    least = 1e-12 * (1.0 + mean * mean)
+    return np.where(variance > least, covariance**2 / np.maximum(variance, least), 0.0)
+
+
+def changed_support(
+    support: np.ndarray, node: Node, weights: np.ndarray, bound: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Return the features of a split after one leaves, one comes, both, or the weaker half leaves.
+
+    A feature that comes is drawn evenly half of the times, and in proportion to its strength else.
+    The half that stays has the most influence.
+
+    Parameters
+    ----------
+    support : ndarray of int
+        Its features, at least one.
+    node : Node
+        The reduced problem.
+    weights : ndarray of shape (d,)
+        Weights of the split.
+    bound : int, at least 1
+        Most features that it may have.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    ndarray of int
+        Rising; at least one.
+    """
+    d, width = weights.shape[0], support.size
+    change = CHANGES[rng.integers(len(CHANGES))]
+    if change == "halve" and width > 2:
+        influence = np.abs(weights[support]) * node.X[:, support].std(axis=0)
+        support = support[np.argsort(-influence, kind="stable")[: (width + 1) // 2]]
+        return np.sort(support)
+    leaves = change in ("drop", "swap") and (width > 1 or change == "swap")
+    comes = change in ("add", "swap", "halve") and width < d
+    if leaves and (comes or width > 1):
+        support = np.delete(support, rng.integers(width))
+    if comes and support.size < bound:
+        others = np.setdiff1d(np.arange(d), support)
+        chances = None
+        if rng.uniform() < 0.5:
+            strength = strengths(node)[others]
+            chances = strength / strength.sum() if strength.sum() > 0.0 else None
+        support = np.append(support, rng.choice(others, p=chances))
+    return np.sort(support) if support.size else np.array([rng.integers(d)])
+
+
+def mut_terms(
+    individual: Individual,
+    dataset: Dataset,
+    size_penalty: float = 0.0,
+    term_penalty: float = 0.0,
+    max_features: int | None = None,
+    C: tuple[float, float] = (0.1, 10.0),
+) -> tuple[Individual]:
+    """Change which features one split uses, and fit it anew.
+
+    A split is drawn, and a feature leaves it, comes to it, or takes the place of another, or the
+    weaker half leaves (`changed_support`). The weights on the features that it then has are those
+    of a linear classifier of the reduced problem, the threshold is the one that costs least there.
+    Then subtrees that do not pay for themselves become leaves.
+
+    Parameters
+    ----------
+    individual : Individual
+        Changed in place, as DEAP's operators do; its arrays are replaced, not written. Randomness
+        comes from its stream.
+    dataset : Dataset
+        Training rows.
+    size_penalty : float, at least 0, default=0.0
+        Penalty for one node.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first.
+    max_features : int, at least 1, or None, default=None
+        Greatest number of terms of a split.
+    C : tuple of two floats above 0, default=(0.1, 10.0)
+        Bounds between which the classifier's C is drawn, log-uniformly.
+
+    Returns
+    -------
+    tuple of one Individual
+        The individual; its fitness is deleted where something changed.
+    """
+    internal = np.flatnonzero(individual.subtree_size > 1)
+    if internal.size == 0:
+        return (individual,)
+    stream: Any = individual.stream
+    rng = as_generator(stream)
+    k = int(internal[rng.integers(internal.size)])
+    weights, thresholds = individual.weights.copy(), individual.thresholds.copy()
+    predictions = leaf_predictions(individual, dataset.n_classes)
+    node = reduced_problem(individual, dataset, k, weights, thresholds, predictions, stream, _ROWS)
+    if node is None or (node.y == node.y[0]).all():
+        return (individual,)
+    d = weights.shape[1]
+    bound = d if max_features is None else min(max_features, d)
+    support = np.flatnonzero(weights[k])
+    if support.size == 0:
+        support = np.array([rng.integers(d)])
+    support = changed_support(support, node, weights[k], bound, rng)
+    theta = start_at(node.X, weights[k], float(thresholds[k]))
+    C_drawn = C[0] * (C[1] / C[0]) ** rng.uniform()
+    width = support.size
+    cost = sparse_split(
+        node.X,
+        node.y,
+        node.sample_weight,
+        theta,
+        _LOSS,
+        C_drawn,
+        _MAX_ITER,
+        _TOLERANCE,
+        support,
+        width,
+        width,
+        0.0,
+        False,
+        False,
+    )
+    if not (np.isfinite(theta).all() and cost < np.inf):
+        return (individual,)
+    weights[k], thresholds[k] = theta[:-1], -theta[-1]
+    replace_tests(individual, dataset, weights, thresholds)
+    return prune(individual, dataset, size_penalty, term_penalty)
+
+
+def mut_either(
+    individual: Individual,
+    first: Callable[[Individual], tuple[Individual]],
+    second: Callable[[Individual], tuple[Individual]],
+    probability: float,
+) -> tuple[Individual]:
+    """Mutate an individual by one of two operators.
+
+    Parameters
+    ----------
+    individual : Individual
+        Changed in place. Randomness comes from its stream.
+    first, second : callable
+        The operators.
+    probability : float in [0, 1]
+        Chance of the second.
+
+    Returns
+    -------
+    tuple of one Individual
+        The individual.
+    """
+    if probability > 0.0 and uniform(individual.stream) < probability:
+        return second(individual)
+    return first(individual)

@@ -1,0 +1,152 @@
+"""A bound on the number of terms of a split holds, whatever makes or changes a tree."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_wine
+
+from evotree import EvoTreeClassifier, ObliqueTree
+from evotree.dataset import Dataset
+from evotree.engine.config import Variation
+from evotree.engine.evolution import evolve
+from evotree.engine.toolbox import feature_bound, make_toolbox
+from evotree.fitness.criteria import Criterion
+from evotree.fitness.node import Node
+from evotree.operators.initialization.dipolar import init_dipolar
+from evotree.operators.initialization.seeding import ONE_BY_ONE, init_path, init_seed
+from evotree.operators.refinement.refiners import REFINERS
+from evotree.operators.splitters.bounded import Bounded
+from evotree.operators.splitters.linear import Linear
+from evotree.rng import make_streams
+from tests.strategies import OPERATORS, apply_operator, assert_sound, datasets, operators_for, seeds
+
+bounds = st.integers(1, 3)
+
+
+def widths(tree):
+    return np.count_nonzero(tree.weights, axis=1)
+
+
+@st.composite
+def bounded_tasks(draw, names):
+    """Draw rows of some features, a bound, trees that keep it, and an operator."""
+    task = draw(st.sampled_from(("classification", "regression")))
+    dataset, bound = draw(datasets(task=task)), draw(bounds)
+    streams = make_streams(draw(seeds), 0, 2)
+    parents = [init_dipolar(dataset, 0.0, one, max_width=bound) for one in streams]
+    assert max(widths(one).max() for one in parents) <= bound
+    return dataset, bound, parents, draw(st.sampled_from(operators_for(dataset, names)))
+
+
+@given(bounded_tasks(OPERATORS), seeds)
+def test_every_operator_keeps_the_bound(drawn, seed):
+    dataset, bound, parents, name = drawn
+    stream = make_streams(seed, 1, 1)[0]
+    for child in apply_operator(name, *parents, dataset, stream, max_features=bound):
+        assert_sound(child, dataset)
+        assert widths(child).max() <= bound
+
+
+@given(bounded_tasks(ONE_BY_ONE), seeds)
+def test_every_seed_keeps_the_bound(drawn, seed):
+    dataset, bound, _, name = drawn
+    stream = make_streams(seed, 0, 1)[0]
+    child = init_seed(dataset, 0.001, name, stream, max_features=bound)
+    assert_sound(child, dataset)
+    assert widths(child).max() <= bound
+
+
+@given(datasets(), bounds, st.integers(0, 4), seeds)
+def test_trees_of_paths_keep_the_bound(dataset, bound, number, seed):
+    stream = make_streams(seed, 0, 1)[0]
+    trees = init_path(dataset, 0.001, number, stream, term_penalty=0.001, max_features=bound)
+    assert trees
+    for tree in trees:
+        assert_sound(tree, dataset)
+        assert widths(tree).max() <= bound
+
+
+def test_without_a_bound_wide_splits_are_made():
+    """So that the tests above can fail."""
+    X, y = load_wine(return_X_y=True)
+    dataset = Dataset.from_arrays(X, y)
+    first, second = (init_dipolar(dataset, 0.0, one) for one in make_streams(0, 0, 2))
+    wide = set()
+    for name in ("mutate nodes", "mutate terms", "mate", *REFINERS):
+        for seed in range(20):
+            stream = make_streams(seed, 1, 1)[0]
+            for child in apply_operator(name, first, second, dataset, stream):
+                if widths(child).max() > 3:
+                    wide.add(name)
+    assert wide >= {"mutate nodes", "mutate terms", "mate", "tao", "sparse", "linear"}
+
+
+@pytest.mark.parametrize("bound", [1, 2, 0.2])
+def test_a_whole_search_keeps_the_bound(bound):
+    X, y = load_wine(return_X_y=True)
+    model = EvoTreeClassifier(max_features_per_split=bound, max_generations=10, random_state=0)
+    model.fit(X, y)
+    allowed = feature_bound(bound, X.shape[1])
+    for tree in [model.tree_, *model.pareto_front_, *model.hall_of_fame_]:
+        assert widths(tree).max() <= allowed
+    assert model.score(X, y) > 0.9
+
+
+def test_all_members_of_an_evolution_keep_the_bound():
+    dataset = Dataset.from_arrays(*load_wine(return_X_y=True))
+    variation = Variation(mutation_probability=0.5, crossover_probability=0.9)
+    init = {"widths": 0.3, "tao": 0.2, "oc1": 0.2}
+    toolbox = make_toolbox(
+        dataset,
+        size_penalty=0.001,
+        max_features_per_split=2,
+        init=init,
+        refinement="sparse",
+        variation=variation,
+        random_state=0,
+    )
+    run = evolve(toolbox.population(n=30), toolbox, max_generations=20)
+    assert max(widths(one).max() for one in run.population) == 2
+
+
+def test_trees_that_are_too_wide_are_refused():
+    tree = ObliqueTree(
+        weights=np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]),
+        thresholds=np.array([0.5, 0.0, 0.0]),
+        subtree_size=np.array([3, 1, 1], dtype=np.int32),
+        values=np.array([[0.5, 0.5], [1.0, 0.0], [0.0, 1.0]]),
+    )
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(size=(50, 3)), rng.integers(0, 2, 50)
+    model = EvoTreeClassifier(init=tree, max_features_per_split=2)
+    with pytest.raises(ValueError, match="3 terms: max_features_per_split allows 2"):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("given_", "n_features", "expected"),
+    [
+        (None, 9, None),
+        (1, 9, 1),
+        (9, 9, None),
+        (12, 9, None),
+        (0.5, 9, 4),
+        (0.01, 9, 1),
+        (1.0, 9, None),
+    ],
+)
+def test_a_bound_may_be_a_share_of_the_features(given_, n_features, expected):
+    assert feature_bound(given_, n_features) == expected
+
+
+def test_a_bounded_splitter_keeps_what_tells_most():
+    """Among noise the one feature that matters stays."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5)) * [1.0, 1.0, 100.0, 1.0, 1.0]
+    y = (X[:, 3] > 0.0).astype(int)
+    dataset = Dataset.from_arrays(X, y, scaling="common")
+    node = Node.of(dataset.X, dataset.y, dataset.sample_weight, 2, int(Criterion.ERROR), 1)
+    split = Bounded(Linear(), 1)(node, make_streams(0, 0, 1)[0])
+    assert np.flatnonzero(split.weights).tolist() == [3]
+    assert split.score == 0.0  # the threshold is the best for what is left
