@@ -49,11 +49,11 @@ every = pytest.mark.parametrize("name", list(quick_methods()))
 def test_trees_grow_in_complexity_from_a_single_leaf(name):
     X, y = load_wine(return_X_y=True)
     model = quick_methods()[name].fit(X, np.array(list("abc"))[y])
-    sizes = [made.complexity(tree) for tree in model.trees_]
+    sizes = [tree.complexity for tree in model.trees_]
     assert sizes[0] == 1 and sizes == sorted(sizes) == model.complexities_.tolist()
     assert sizes[-1] > 3
     chosen = [made.tree_within(model, budget) for budget in BUDGETS]
-    found = [made.complexity(tree) for tree in chosen]
+    found = [tree.complexity for tree in chosen]
     assert all(size <= budget for size, budget in zip(found, BUDGETS, strict=True))
     right = [model.n_right_[model.best_within(budget)] for budget in BUDGETS]
     assert right == sorted(right) and right[-1] == model.n_right_.max()
@@ -98,7 +98,7 @@ def test_a_pruning_is_that_of_scikit_learn():
         middles, made.prunings([tree], [(0, a) for a in middles]), strict=True
     ):
         expected = cart.set_params(ccp_alpha=alpha).fit(X, y)
-        assert pruned.n_nodes == expected.tree_.node_count == made.complexity(pruned)
+        assert pruned.n_nodes == expected.tree_.node_count == pruned.complexity
         np.testing.assert_array_equal(made.predicted_codes(pruned, fresh), expected.predict(fresh))
 
 
@@ -111,7 +111,7 @@ def test_many_large_prunings_are_thinned(monkeypatch):
     thinned = made.CartTrees().penalties(tree)
     assert len(thinned) < len(whole) and set(thinned) <= set(whole)
     before, after = (
-        [made.complexity(one) for one in made.prunings([tree], [(0, alpha) for alpha in alphas])]
+        [one.complexity for one in made.prunings([tree], [(0, alpha) for alpha in alphas])]
         for alphas in (whole, thinned)
     )
     assert after == sorted(after, reverse=True) and sum(size > 10 for size in after) == 4
@@ -145,7 +145,7 @@ def test_a_linked_tree_becomes_arrays():
     inner = (np.array([0.0, 2.0]), 1.0, "b", "c")
     nodes = {"root": (np.array([1.0, -1.0]), 0.5, "a", "inner"), "inner": inner}
     tree = made.flatten("root", nodes.get, 2).validate()
-    assert tree.subtree_size.tolist() == [5, 1, 3, 1, 1] and made.complexity(tree) == 3 + 3
+    assert tree.subtree_size.tolist() == [5, 1, 3, 1, 1] and tree.complexity == 3 + 3
     rows = np.array([[0.5, 0.0], [0.6, 0.0], [9.0, 0.6]])
     assert tree.apply(rows).tolist() == [1, 3, 4]
     counted = made.with_counts(tree, rows, np.array([1, 0, 0]), 2)
@@ -221,7 +221,7 @@ def test_the_front_is_asked_by_the_penalties_of_the_fit(
 ):
     shapes = [(0.5, 1, 0), (0.8, 2, 1), (0.9, 5, 1), (0.95, 3, 7), (0.96, 4, 8)]
     front = [member(*shape) for shape in shapes]
-    assert [made.complexity(tree) for tree in front] == [1, 3, 9, 11, 14]
+    assert [tree.complexity for tree in front] == [1, 3, 9, 11, 14]
     model = types.SimpleNamespace(
         pareto_front_=front, size_penalty_=size_penalty, term_penalty_=term_penalty
     )
@@ -400,7 +400,7 @@ def test_a_study_of_two_methods(tmp_path, monkeypatch):
         assert (runs[f"complexity_{budget}"] <= budget).all()
         total = runs[f"terms_{budget}"] + runs[f"leaves_{budget}"]
         assert (runs[f"complexity_{budget}"] == total).all()
-    assert (runs["complexity"] == runs["leaves"] + runs["nonzero_weights"]).all()
+    assert (runs["complexity"] == runs["leaves"] + runs["terms"]).all()
     assert runs["area"].between(0.5, 1.0).all()
     text = report.read_text(encoding="utf-8")
     assert "### sick\n\n```text\nEvoTree: " in text and (out / "readable_sick.png").exists()

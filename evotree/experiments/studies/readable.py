@@ -43,8 +43,6 @@ from evotree.experiments.studies.readable_trees import (
     RestartsClassifier,
     STreeTrees,
     TaoTrees,
-    complexity,
-    n_terms,
     predict_within,
     tree_within,
 )
@@ -56,8 +54,6 @@ from evotree.tables.columns import encode, fit_columns
 EVOTREE, CART, PAIRS = "EvoTree", "CART", "obliquetree"
 SEARCH, RESTARTS = "search", "restarts"
 WIDTHS: Mapping[str, int | None] = {EVOTREE: None, "EvoTree 3": 3, "EvoTree 2": 2, "EvoTree 1": 1}
-if not hasattr(EvoTreeClassifier, "max_features_per_split"):  # TEMPORARY: until the engine has it
-    WIDTHS = {EVOTREE: None}
 """The bounds on the features of a split."""
 
 METHODS = (CART, "Linear", "STree", "TAO", PAIRS, *WIDTHS, SEARCH, RESTARTS)
@@ -94,17 +90,11 @@ def make_methods() -> dict[str, ClassifierMixin]:
         "STree": STreeTrees(),
         "TAO": TaoTrees(),
         PAIRS: PairTrees(),
-        **{name: bounded(n) for name, n in WIDTHS.items()},
+        **{name: EvoTreeClassifier(max_features_per_split=n) for name, n in WIDTHS.items()},
         SEARCH: EvoTreeClassifier(time_limit=SECONDS, max_generations=1_000_000, patience=None),
         RESTARTS: RestartsClassifier(time_limit=SECONDS),
     }
     return {name: methods[name] for name in METHODS}
-
-
-def bounded(n: int | None) -> EvoTreeClassifier:
-    """Return EvoTree with at most so many features a split."""
-    parameters: dict[str, Any] = {} if n is None else {"max_features_per_split": n}
-    return EvoTreeClassifier(**parameters)
 
 
 def make_experiment() -> Experiment:
@@ -117,10 +107,7 @@ def make_experiment() -> Experiment:
         for fold in range(N_FOLDS)
     ]
     scorers: dict[str, Callable[[Any, np.ndarray, np.ndarray], float]] = {"area": area}
-    measures: dict[str, Callable[[Any], float]] = {
-        "complexity": complexity_within,
-        "terms": terms_within,
-    }
+    measures: dict[str, Callable[[Any], float]] = {}
     for budget in BUDGETS:
         scorers[f"accuracy_{budget}"] = partial(accuracy_within, budget=budget)
         measures[f"complexity_{budget}"] = partial(complexity_within, budget=budget)
@@ -150,17 +137,17 @@ def area(model: Any, X: np.ndarray, y: np.ndarray) -> float:
     return float(np.mean([accuracy_within(model, X, y, budget) for budget in AREA_BUDGETS]))
 
 
-def complexity_within(model: Any, budget: float = np.inf) -> int:
+def complexity_within(model: Any, budget: float) -> int:
     """Return the complexity of the tree that a method chooses within a budget."""
-    return complexity(tree_within(model, budget))
+    return tree_within(model, budget).complexity
 
 
-def terms_within(model: Any, budget: float = np.inf) -> int:
+def terms_within(model: Any, budget: float) -> int:
     """Return the terms of the tree that a method chooses within a budget."""
-    return n_terms(tree_within(model, budget))
+    return tree_within(model, budget).n_terms
 
 
-def leaves_within(model: Any, budget: float = np.inf) -> int:
+def leaves_within(model: Any, budget: float) -> int:
     """Return the leaves of the tree that a method chooses within a budget."""
     return tree_within(model, budget).n_leaves
 
@@ -363,7 +350,7 @@ def draw_trees(data_home: Path, out: Path) -> None:
         rows, y = X.iloc[test], data.y[test]
         facts = [
             f"{name}: {100.0 * accuracy:.1f} % of the test rows, {tree.n_leaves} leaves, "
-            f"{n_terms(tree)} terms"
+            f"{tree.n_terms} terms"
             for name, tree, accuracy in (
                 (EVOTREE, model.tree_, model.score(rows, y)),
                 (CART, cart.tree_, cart.score(rows.to_numpy(), y)),

@@ -30,6 +30,7 @@ from evotree.engine.toolbox import make_toolbox
 from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier, TAOClassifier
 from evotree.estimators.sparse_path import tao_path
 from evotree.experiments.protocols import stratified_folds
+from evotree.fitness.objectives import PenalizedAccuracy
 from evotree.individual import set_fitness
 from evotree.operators.initialization.seeding import raw_tree
 from evotree.operators.pruning.held_out import critical_alphas
@@ -46,16 +47,6 @@ COSTS = tuple(float(f"{C:.2g}") for C in np.logspace(1.0, -3.0, 17))
 
 Split = tuple[np.ndarray, float, Any, Any]
 """Weights and threshold of a node, and the nodes that rows below and above it go to."""
-
-
-def n_terms(tree: ObliqueTree) -> int:
-    """Return the number of weights other than 0."""
-    return int(np.count_nonzero(tree.weights))
-
-
-def complexity(tree: ObliqueTree) -> int:
-    """Return the number of leaves and terms."""
-    return tree.n_leaves + n_terms(tree)
 
 
 def tree_within(model: Any, budget: float = math.inf) -> ObliqueTree:
@@ -77,14 +68,8 @@ def tree_within(model: Any, budget: float = math.inf) -> ObliqueTree:
     if isinstance(model, CrossValidatedTrees):
         return model.trees_[model.best_within(budget)]
 
-    def fitness(tree: Any) -> float:
-        n_splits = tree.n_nodes - tree.n_leaves
-        penalty: float = model.size_penalty_ * tree.n_nodes
-        # TEMPORARY getattr: until the engine has it
-        term_penalty = getattr(model, "term_penalty_", 0.0)
-        return tree.quality - penalty - term_penalty * (n_terms(tree) - n_splits)
-
-    return max((tree for tree in model.pareto_front_ if complexity(tree) <= budget), key=fitness)
+    fitness = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
+    return max((tree for tree in model.pareto_front_ if tree.complexity <= budget), key=fitness)
 
 
 def predict_within(model: Any, X: np.ndarray, budget: float = math.inf) -> np.ndarray:
@@ -235,7 +220,7 @@ class CrossValidatedTrees(ClassifierMixin, BaseEstimator):
             of_fold = prunings(self.counted(X[train], codes[train], n_classes), settings)
             for at, tree in enumerate(of_fold):
                 n_right[at] += np.count_nonzero(predicted_codes(tree, X[test]) == codes[test])
-        sizes = np.array([complexity(tree) for tree in trees])
+        sizes = np.array([tree.complexity for tree in trees])
         order = np.argsort(sizes, kind="stable")
         self.trees_ = [trees[at] for at in order]
         self.complexities_, self.n_right_ = sizes[order], n_right[order]
@@ -266,7 +251,7 @@ class CrossValidatedTrees(ClassifierMixin, BaseEstimator):
         # other links, so the middle stands for it.
         penalties = np.append(np.sqrt(links[:-1] * links[1:]), np.inf)
         trees = prunings([tree], [(0, alpha) for alpha in penalties])
-        is_large = np.array([complexity(one) > 2 * BUDGETS[-1] for one in trees])
+        is_large = np.array([one.complexity > 2 * BUDGETS[-1] for one in trees])
         large = penalties[is_large]
         shares = np.linspace(0.0, 1.0, min(len(large), MAX_LARGE))
         kept = np.quantile(large, shares, method="nearest") if len(large) else large
@@ -501,7 +486,7 @@ def restarts(dataset: Dataset, config: SearchConfig, begin: float) -> Result:
     if config.time_limit is None:
         raise ValueError("time_limit=None: restarts need a number of seconds.")
     result = search(dataset, config, begin=begin)
-    regularization, size_penalty = result.plan.chosen
+    regularization, penalties = result.plan.chosen
     refinement = configuration("refinement", config.refinement)
     if refinement is not None:
         refinement = replace(refinement, C=regularization.C, penalty=regularization.penalty)
@@ -510,8 +495,9 @@ def restarts(dataset: Dataset, config: SearchConfig, begin: float) -> Result:
         seed += 1
         toolbox = make_toolbox(
             result.rows,
-            size_penalty=size_penalty,
-            weight_penalty=regularization.weight_penalty,
+            size_penalty=penalties.size,
+            term_penalty=penalties.term,
+            max_features_per_split=config.max_features_per_split,
             min_samples_split=config.min_samples_split,
             init=config.init,
             refinement=refinement,
@@ -521,7 +507,9 @@ def restarts(dataset: Dataset, config: SearchConfig, begin: float) -> Result:
         # A population takes half of the seconds that it is given.
         trees = toolbox.population(n=config.population_size, seconds=2.0 * left)
         front.update(trees)
-        for tree in trees if refinement is not None else ():
+        streams = toolbox.streams(1, len(trees))
+        for tree, stream in zip(trees, streams, strict=True) if refinement else ():
+            tree.stream = stream
             set_fitness(tree, toolbox.evaluate(tree))
             while time.perf_counter() < end and toolbox.refine(tree)[0].outcome.gain > 0.0:
                 pass
@@ -539,4 +527,5 @@ class RestartsClassifier(EvoTreeClassifier):
         dataset = self._make_dataset(X, y, sample_weight, self.scaling)
         self._keep(restarts(dataset, clone(self).set_params(max_generations=0), begin))
         self.tree_ = tree_within(self)
+        self.pareto_front_ = self.pareto_front_.choosing(self.tree_)
         return self
