@@ -66,6 +66,7 @@ def mutation_of(
             0.0,
             0.5,
             5,
+            0,
         )
 
     return mutate

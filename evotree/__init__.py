@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from evotree.individual import Individual
     from evotree.operators.refinement.policy import Refinement
     from evotree.operators.structure.rebuild import with_tree
+    from evotree.operators.structure.rounding import round_tree
     from evotree.tree import ObliqueTree
 
 __version__ = "0.1.0"
@@ -62,6 +63,7 @@ __all__ = [
     "evolve",
     "make_statistics",
     "make_toolbox",
+    "round_tree",
     "tao_path",
     "to_frame",
     "with_tree",
@@ -91,6 +93,7 @@ _HOMES = {
     "evolve": "engine.evolution",
     "make_statistics": "engine.history",
     "make_toolbox": "engine.toolbox",
+    "round_tree": "operators.structure.rounding",
     "tao_path": "estimators",
     "to_frame": "engine.history",
     "with_tree": "operators.structure.rebuild",

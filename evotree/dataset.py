@@ -366,6 +366,43 @@ class Dataset:
         keep_sides(self.X, weights, thresholds, tree.subtree_size, tree.apply(self.raw))
         return ObliqueTree(weights, thresholds, tree.subtree_size, tree.values)
 
+    def refill(self, tree: ObliqueTree) -> ObliqueTree:
+        """Return a tree over raw features with the values of the training rows that reach it.
+
+        Parameters
+        ----------
+        tree : ObliqueTree
+            A tree over raw features, of as many outputs as there are classes, or of one.
+
+        Returns
+        -------
+        ObliqueTree
+            The same splits; ``values`` and ``n_node_samples`` are new. Nodes that no training row
+            reaches are left out, and splits that have no rows on one side with them.
+        """
+        leaves = tree.apply(self.raw)
+        samples = node_weights(leaves, self.sample_weight, tree.subtree_size)
+        if self.n_classes:
+            shares: np.ndarray = self.y[:, np.newaxis] == np.arange(self.n_classes)
+        else:
+            shares = (self.target_mean + self.target_scale * self.y)[:, np.newaxis]
+        sums = np.column_stack(
+            [node_weights(leaves, self.sample_weight * one, tree.subtree_size) for one in shares.T]
+        )
+        kept = samples > 0.0
+        inner = np.flatnonzero(~tree.is_leaf)
+        kept[inner] = kept[inner + 1] & kept[inner + 1 + tree.subtree_size[inner + 1]]
+        before = np.append(0, np.cumsum(kept))
+        sizes = before[np.arange(len(tree)) + tree.subtree_size] - before[:-1]
+        return ObliqueTree(
+            tree.weights[kept],
+            tree.thresholds[kept],
+            sizes[kept].astype(np.int32),
+            sums[kept] / samples[kept, np.newaxis],
+            tree.spread,
+            samples[kept],
+        )
+
 
 def keep_sides(
     X: np.ndarray,

@@ -1,5 +1,6 @@
-"""What the tests of exported trees share: drawn trees, a small one, and damage to plain data."""
+"""What the tests of exported trees share: drawn trees, readers of printed ones, and damage."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,55 @@ def stump(weights: list[float], threshold: float = 1.0) -> ObliqueTree:
         np.array([3, 1, 1], dtype=np.int32),
         np.array([[0.5, 0.5], [1.0, 0.0], [0.002, 0.998]]),
     )
+
+
+def predict_from(text: str, row: np.ndarray, leaf: int) -> str:
+    """Follow printed rules by reading them to a leaf, and return its class."""
+    text = re.sub(r"\n(?:\|   )*\|    (?=[+-])", " ", text)  # a sum that goes on
+    lines = text.splitlines()
+
+    def holds(rule: str) -> bool:
+        sums, relation, threshold = re.fullmatch(r"(.*) (<=|>=) (\S+)", rule).groups()
+        total = 0.0
+        for sign, factor, j in re.findall(r"([+-]?) ?(?:([\d.e+-]+) \* )?x(\d+)", sums):
+            total += (-1.0 if sign == "-" else 1.0) * float(factor or 1.0) * row[int(j)]
+        return total <= float(threshold) if relation == "<=" else total >= float(threshold)
+
+    at = 0
+    while True:
+        depth, rest = lines[at].count("|   "), lines[at].partition("--- ")[2]
+        number, _, rest = rest.partition(" ")
+        if rest.startswith("class: "):
+            assert number == f"[{leaf}]"
+            return rest.split()[1]
+        at += 1
+        if not holds(rest):
+            at = lines.index("|   " * depth + "|--- else", at) + 1
+
+
+def matching(text: str, row: np.ndarray) -> list[str]:
+    """Return what the rules say whose conditions a row meets, by reading them."""
+    found = []
+    for block in text.rstrip("\n").split("\n\n"):
+        *conditions, leaf = re.sub(r"\n     ", " ", block).split("\n")
+        met = True
+        for condition in conditions:
+            if condition == "IF   anything":
+                continue
+            sums, relation, bound = re.fullmatch(r".{5}(.*) (<=|>=|<|>) (\S+)", condition).groups()
+            total = 0.0
+            for sign, factor, j in re.findall(r"([+-]?) ?(?:([\d.e+-]+) \* )?x(\d+)", sums):
+                total += (-1.0 if sign == "-" else 1.0) * float(factor or 1.0) * row[int(j)]
+            outcomes = {
+                "<=": total <= float(bound),
+                ">=": total >= float(bound),
+                "<": total < float(bound),
+                ">": total > float(bound),
+            }
+            met &= outcomes[relation]
+        if met:
+            found.append(leaf)
+    return found
 
 
 JUNK = st.sampled_from(

@@ -360,23 +360,23 @@ def test_individuals_copy_and_pickle(iris):
 
 
 @pytest.mark.parametrize("algorithm", ["penalized", "nsga2"])
-def test_the_front_holds_the_best_of_each_size(iris, algorithm):
+def test_the_front_holds_the_best_of_each_complexity(iris, algorithm):
     seen = {}
 
     def look(state):
         for individual in state.population:
-            size = len(individual)
-            seen[size] = max(seen.get(size, 0.0), individual.quality)
+            complexity = individual.n_leaves + np.count_nonzero(individual.weights)
+            seen[complexity] = max(seen.get(complexity, 0.0), individual.quality)
 
     variation = Variation(algorithm=algorithm)
     toolbox = make_toolbox(iris, refinement="tao", variation=variation, random_state=1)
     front = run(iris, toolbox, callbacks=[look]).pareto_front
     best, expected = 0.0, []
-    for size in sorted(seen):
-        if seen[size] > best:
-            best = seen[size]
-            expected.append((size, best))
-    assert [(len(member), member.quality) for member in front] == expected
+    for complexity in sorted(seen):
+        if seen[complexity] > best:
+            best = seen[complexity]
+            expected.append((complexity, best))
+    assert [(member.complexity, member.quality) for member in front] == expected
     assert len(front) > 2
 
 

@@ -1,7 +1,6 @@
 """Trees as rules and as plain data."""
 
 import json
-import re
 import tracemalloc
 from typing import Any
 
@@ -18,33 +17,9 @@ from evotree.export import (
     tree_to_dict,
 )
 from evotree.tree import ObliqueTree
-from tests.exported import assert_same, chain, mutate, stump, tame, trees
+from tests.exported import assert_same, chain, mutate, predict_from, stump, tame, trees
 
 # ---- rules ---------------------------------------------------------------------------------------
-
-
-def predict_from(text: str, row: np.ndarray, leaf: int) -> str:
-    """Follow printed rules by reading them to a leaf, and return its class."""
-    text = re.sub(r"\n(?:\|   )*\|    (?=[+-])", " ", text)  # a sum that goes on
-    lines = text.splitlines()
-
-    def holds(rule: str) -> bool:
-        sums, relation, threshold = re.fullmatch(r"(.*) (<=|>=) (\S+)", rule).groups()
-        total = 0.0
-        for sign, factor, j in re.findall(r"([+-]?) ?(?:([\d.e+-]+) \* )?x(\d)", sums):
-            total += (-1.0 if sign == "-" else 1.0) * float(factor or 1.0) * row[int(j)]
-        return total <= float(threshold) if relation == "<=" else total >= float(threshold)
-
-    at = 0
-    while True:
-        depth, rest = lines[at].count("|   "), lines[at].partition("--- ")[2]
-        number, _, rest = rest.partition(" ")
-        if rest.startswith("class: "):
-            assert number == f"[{leaf}]"
-            return rest.split()[1]
-        at += 1
-        if not holds(rest):
-            at = lines.index("|   " * depth + "|--- else", at) + 1
 
 
 @given(trees(tame, n_classes=3), st.data())
@@ -71,15 +46,15 @@ def test_terms_are_ordered_by_influence_and_zeros_left_out() -> None:
     tree = stump([0.5, 0.0, -2.0])
     names, classes = ["a", "b", "c"], ["no", "yes"]
     assert export_text(tree, names, classes) == (
-        "|--- [0] c - 0.250 * a >= -0.500\n"
+        "|--- [0] c - 0.25 * a >= -0.5\n"
         "|   |--- [1] class: no (no: 1.00)\n"
         "|--- else\n"
         "|   |--- [2] class: yes (yes: >0.99, no: <0.01)\n"
     )
     tree.spread = np.array([100.0, 9.0, 1.0])
-    assert export_text(tree, names).startswith("|--- [0] a - 4.000 * c <= 2")
+    assert export_text(tree, names).startswith("|--- [0] a - 4 * c <= 2")
     assert export_text(tree, names, max_terms=1).startswith("|--- [0] a (+1 more) <= 2")
-    assert export_text(stump([0.0, 0.0]), ["a", "b"]).startswith("|--- [0] 0 <= 1.000\n")
+    assert export_text(stump([0.0, 0.0]), ["a", "b"]).startswith("|--- [0] 0 <= 1\n")
 
 
 def test_long_sums_go_on_below_their_first_term() -> None:

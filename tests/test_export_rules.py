@@ -16,34 +16,11 @@ from evotree.cli.model_file import Model, save_model
 from evotree.export import export_graphviz, export_html, export_rules, export_text
 from evotree.tables.columns import CategoricalColumn, NumericColumn
 from evotree.tree import ObliqueTree
-from tests.exported import chain, stump, trees
+from tests.exported import chain, matching, stump, trees
 
 eighths = st.integers(-64, 64).map(lambda n: n / 8.0)
 
 # ---- rules and drawings --------------------------------------------------------------------------
-
-
-def matching(text: str, row: np.ndarray) -> list[str]:
-    """Return what the rules say whose conditions a row meets, by reading them."""
-    found = []
-    for block in text.rstrip("\n").split("\n\n"):
-        *conditions, leaf = re.sub(r"\n     ", " ", block).split("\n")
-        met = True
-        for condition in conditions:
-            sums, relation, bound = re.fullmatch(r".{5}(.*) (<=|>=|<|>) (\S+)", condition).groups()
-            total = 0.0
-            for sign, factor, j in re.findall(r"([+-]?) ?(?:([\d.e+-]+) \* )?x(\d)", sums):
-                total += (-1.0 if sign == "-" else 1.0) * float(factor or 1.0) * row[int(j)]
-            outcomes = {
-                "<=": total <= float(bound),
-                ">=": total >= float(bound),
-                "<": total < float(bound),
-                ">": total > float(bound),
-            }
-            met &= outcomes[relation]
-        if met:
-            found.append(leaf)
-    return found
 
 
 @given(trees(st.sampled_from([-2.0, -1.0, 0.0, 1.0, 2.0]), n_classes=3), st.data())
@@ -66,10 +43,10 @@ def test_rules_name_the_tightest_bounds() -> None:
     sizes = np.array([7, 1, 5, 1, 3, 1, 1], dtype=np.int32)
     tree = ObliqueTree(weights, thresholds, sizes, np.arange(7.0)[:, np.newaxis] + 0.25)
     rules = export_rules(tree, ["a", "b"]).split("\n\n")
-    assert rules[0] == "IF   a + 0.500 * b <= 0.000\nTHEN [1] value: 1.250"
-    middle = "IF   a + 0.500 * b > 0.000\nAND  a + 0.500 * b <= 1.000\nTHEN [3] value: 3.250"
+    assert rules[0] == "IF   a + 0.5 * b <= 0\nTHEN [1] value: 1.25"
+    middle = "IF   a + 0.5 * b > 0\nAND  a + 0.5 * b <= 1\nTHEN [3] value: 3.25"
     assert rules[1] == middle
-    assert rules[3] == "IF   a + 0.500 * b > 2.000\nTHEN [6] value: 6.250\n"
+    assert rules[3] == "IF   a + 0.5 * b > 2\nTHEN [6] value: 6.25\n"
     names = [f"a rather long name of a feature {j}" for j in range(12)]
     assert max(map(len, export_rules(stump([1.0] * 12), names).splitlines())) <= 100
 
@@ -93,14 +70,14 @@ def test_awkward_names_stay_inside_of_quotation_marks(names: list[str]) -> None:
 def test_drawings_have_all_nodes_and_the_most_influential_terms() -> None:
     tree = stump([0.5, 4.0, -1.0, 0.0])
     text = export_graphviz(tree, class_names=["no", "y&s"], max_terms=2)
-    assert 'label="[0]\\nx1\\n- 0.250 x2\\n(+1 more)\\n<= 0.250"' in text
+    assert 'label="[0]\\nx1\\n- 0.25 x2\\n(+1 more)\\n<= 0.25"' in text
     assert 'label="[2]\\ny&amp;s: >0.99\\nno: <0.01"' in text and text.count(" -> ") == 2
     tree.n_node_samples = np.array([12.5, 1.0, 11.5])
     assert "[0] 12.5 rows" in export_graphviz(tree) and "[1] 1 row\\n" in export_graphviz(tree)
     tree.spread = np.array([100.0, 1.0, 1.0, 1.0])
     text = export_graphviz(tree, max_terms=1)
-    assert 'label="[0] 12.5 rows\\nx0\\n(+2 more)\\n<= 2.000"' in text
-    assert 'label="[0]\\n0\\n<= 1.000"' in export_graphviz(stump([0.0]))
+    assert 'label="[0] 12.5 rows\\nx0\\n(+2 more)\\n<= 2"' in text
+    assert 'label="[0]\\n0\\n<= 1"' in export_graphviz(stump([0.0]))
 
 
 @pytest.mark.parametrize(

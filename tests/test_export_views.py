@@ -19,7 +19,7 @@ from evotree.tables.columns import NumericColumn
 from evotree.tree import ObliqueTree
 from tests.exported import tame, trees
 
-# Each reads from a view what it says of each node, a split as "x0 - 0.500 x1 <= 1.000".
+# Each reads from a view what it says of each node, a split as "x0 - 0.5 x1 <= 1".
 Reader = Callable[[ObliqueTree], dict[int, str]]
 
 

@@ -26,8 +26,10 @@ from evotree.engine.pareto import (
 )
 from evotree.fitness.objectives import FitnessQualityComplexity, PenalizedAccuracy
 from evotree.individual import FitnessMax
+from evotree.operators.initialization.seeding import init_from_tree
 from evotree.operators.pruning.penalized import prune, prune_marked
 from evotree.rng import make_streams
+from evotree.tree import ObliqueTree
 from tests.reference import pruning as naive
 from tests.strategies import any_populations, apply_operator, seeds, tasks, with_random_zeros
 
@@ -162,6 +164,26 @@ def test_prunings_are_the_best_for_their_complexity(drawn, seed, price):
             (other,) = prune_marked(individual.clone(), dataset, marks)
             assert other.quality - price * complexity_of(other) <= best + 1e-9
     assert len(full[0]) == 1
+
+
+def test_of_two_links_the_one_that_gains_less_for_its_terms_goes_first():
+    """Four rows for a leaf and three terms, against three rows for a leaf and one term."""
+    blocks = [([0, 0, 0, 0], 0, 10), ([0, 1, 0, 0], 1, 3), ([1, 0, 0, 0], 1, 10)]
+    blocks.append(([1, 1, 1, 1], 0, 4))
+    X = np.repeat([row for row, _, _ in blocks], [n for *_, n in blocks], axis=0).astype(float)
+    y = np.repeat([label for _, label, _ in blocks], [n for *_, n in blocks])
+    dataset = Dataset.from_arrays(X, y)
+    weights = np.zeros((7, 4))
+    weights[0, 0] = weights[1, 1] = 1.0
+    weights[4, 1:] = 1.0
+    thresholds = np.array([0.5, 0.5, 0.0, 0.0, 0.5, 0.0, 0.0])
+    size = np.array([7, 3, 1, 1, 3, 1, 1], dtype=np.int32)
+    tree = init_from_tree(dataset, 0.0, ObliqueTree(weights, thresholds, size, np.zeros((7, 1))))
+    front = ParetoFront()
+    front.update([tree])
+    front.add_prunings(dataset)
+    assert [one.complexity for one in front] == [1, 3, 5, 9]
+    assert [round(27 * one.quality) for one in front] == [14, 20, 23, 27]
 
 
 class Point:

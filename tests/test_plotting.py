@@ -40,7 +40,7 @@ def make_run(seed: int, n_generations: int = 12) -> tools.Logbook:
     logbook, seconds = make_logbook(), 0.0
     for gen in range(n_generations):
         seconds += rng.random()
-        fields = rng.random((3, 3)) + [[gen, 0.0, 0.0]]
+        fields = rng.random((len(CHAPTERS), 3)) + [[gen, 0.0, 0.0]]
         rows = [dict(zip(("best", "mean", "std"), row, strict=True)) for row in fields]
         chapters = dict(zip(CHAPTERS, rows, strict=True))
         nevals = int(rng.integers(0, 64))
@@ -199,11 +199,11 @@ def test_the_size_lies_below_the_other_curves(n_runs: int, ax: Axes) -> None:
 @pytest.mark.parametrize("curve", ["terms", "complexity"])
 def test_terms_and_complexity_are_drawn_as_the_size_is(curve: str, ax: Axes) -> None:
     table = to_frame(make_run(1))
-    table[f"{curve}_best"], table[f"{curve}_mean"] = table["size_best"], table["size_mean"]
     plot_learning_curve(table, curves=("quality", curve), ax=ax)
     right = size_axes(ax)
     assert right.get_ylabel() == curve and ax.get_ylabel() == "quality"
-    np.testing.assert_array_equal(line_data(right)[f"{curve} (right), best"][1], table["size_best"])
+    drawn = line_data(right)[f"{curve} (right), best"][1]
+    np.testing.assert_array_equal(drawn, table[f"{curve}_best"])
     alone = plot_learning_curve(table, curves=[curve])
     assert alone.get_ylabel() == curve and len(alone.figure.axes) == 1
 
@@ -400,7 +400,7 @@ def test_texts_of_nodes() -> None:
     ax = plot_tree(tree, class_names=["no", "yes, $5 to $9"], feature_names=list("abcde"))
     assert [text.get_text() for text in ax.texts] == [
         "[0]",
-        "b\n− 0.500 e\n− 0.250 a\n− 0.000500 d\n≥ −1.500",
+        "b\n− 0.5 e\n− 0.25 a\n− 0.0005 d\n≥ −1.5",
         "yes",
         "no",
         "[1]",
@@ -436,7 +436,7 @@ def test_a_tree_of_numbers_shows_means_and_no_bars() -> None:
     tree.values[:, 0] = np.arange(5.0)
     ax = plot_tree(SimpleNamespace(tree_=tree))
     leaves = [text.get_text() for text in bodies_of(ax) if "\n" not in text.get_text()]
-    assert leaves == [f"{k}.000" for k in np.flatnonzero(tree.is_leaf)]
+    assert leaves == [f"{k}" for k in np.flatnonzero(tree.is_leaf)]
     assert not any(isinstance(patch, Rectangle) for patch in ax.patches)
 
 

@@ -127,12 +127,12 @@ class Model:
         """
         return self.classes[self.predict_proba(frame).argmax(axis=1)]
 
-    def rules(self, decimals: int = 3) -> str:
+    def rules(self, decimals: int | None = None) -> str:
         """Return the tree as indented rules.
 
         Parameters
         ----------
-        decimals : int, default=3
+        decimals : int or None, default=None
             As for `evotree.export.export_text`.
         """
         return export_text(self.tree, self.feature_names, self.classes.tolist(), decimals)

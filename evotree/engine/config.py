@@ -19,6 +19,7 @@ from evotree.engine.islands import TOPOLOGIES
 from evotree.files import PathLike
 from evotree.operators.refinement.policy import Refinement, as_refinement
 from evotree.operators.splitters.linear_fit import PENALTIES
+from evotree.operators.structure.rounding import MOST_DIGITS
 
 ALGORITHMS = ("penalized", "nsga2")
 """Names of the ways to weigh quality against size and complexity."""
@@ -39,6 +40,7 @@ _PAIR = RisingPair(Real, 0.0, None, closed="neither")
 _WHOLE_FROM_0 = Interval(Integral, 0, None, closed="left")
 _WHOLE_FROM_1 = Interval(Integral, 1, None, closed="left")
 _WHOLE_FROM_2 = Interval(Integral, 2, None, closed="left")
+_DIGITS = Interval(Integral, 1, MOST_DIGITS, closed="both")
 
 
 @dataclass(frozen=True, repr=False)
@@ -191,6 +193,12 @@ class SearchConfig:
     time_limit: Annotated[float | None, _ABOVE_0, None] = None
     min_samples_split: Annotated[int, _WHOLE_FROM_2] = 5
     scaling: Annotated[str, StrOptions(set(SCALINGS))] = "standard"
+    precision: Annotated[
+        int | str | None,
+        Interval(Integral, 1, MOST_DIGITS, closed="both"),
+        StrOptions({AUTO}),
+        None,
+    ] = AUTO
     init: Annotated[Any, object] = "widths"
     refinement: Annotated[Any, str, "array-like", dict, Refinement, None] = "sparse"
     variation: Annotated[Variation | None, Variation, None] = None

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,6 +50,7 @@ from evotree.fitness.objectives import PenalizedAccuracy
 from evotree.individual import Individual
 from evotree.operators.initialization.seeding import TAO, WIDTHS
 from evotree.operators.pruning.penalized import prune
+from evotree.operators.structure.rounding import round_tree
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams, seed_from
 from evotree.tree import ObliqueTree
@@ -65,6 +67,7 @@ _FREE = frozenset(
         "max_generations",
         "n_jobs",
         "patience",
+        "precision",
         "random_state",
         "time_limit",
         "verbose",
@@ -141,10 +144,12 @@ class Result:
     failure: BaseException | None = None
 
     def tree(self, individual: Any) -> ObliqueTree:
-        """Return a tree over raw features, whose leaves predict by the training rows alone."""
+        """Return a tree over raw features, rounded, that predicts by the training rows alone."""
         nodes = individual.weights, individual.thresholds, individual.subtree_size
         finished = prune(make_individual(self.dataset, *nodes), self.dataset, 0.0)[0]
-        return self.dataset.to_raw(finished.to_tree())
+        precision = self.config.precision
+        tree = round_tree(self.dataset.to_raw(finished.to_tree()), self.dataset.raw, precision)
+        return self.dataset.refill(tree) if isinstance(precision, Integral) else tree
 
     def best(self) -> ObliqueTree:
         """Return the best tree, over raw features."""
@@ -155,9 +160,14 @@ class Result:
 
     def front(self) -> FittedFront:
         """Return the front and the prunings of its members, over raw features."""
-        members = [
-            FrontTree.of(self.tree(one), one.quality, one.origin) for one in self._pruned_front
-        ]
+        members: list[FrontTree] = []
+        for one in self._pruned_front:
+            tree = FrontTree.of(self.tree(one), one.quality, one.origin)
+            if members and tree == members[-1]:
+                continue  # what told them apart is worth nothing on the training rows
+            while members and members[-1].complexity >= tree.complexity:
+                members.pop()
+            members.append(tree)
         return FittedFront(members, is_regression=self.dataset.n_classes == 0)
 
     @cached_property

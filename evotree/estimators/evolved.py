@@ -49,6 +49,12 @@ _PARAMETERS = """Parameters
     scaling : {"standard", "common", "minmax"}, default="standard"
         Units in which trees evolve: standard deviations of the features, their own units, or
         [-1, 1]. The fitted tree uses raw features in any case.
+    precision : int from 1 to 17, "auto" or None, default="auto"
+        Significant digits of the numbers of each split of the fitted trees, which are scaled so
+        that their strongest term has the weight 1. ``"auto"`` takes as few as leave each training
+        row in its leaf; with a number of digits rows may change sides, and the leaves predict by
+        the rows that reach them then. None leaves splits as they were found. See
+        `evotree.round_tree`.
     init : str, dict of str to float, tree, list of these or None, default="widths"
         What the first population is made of. ``"widths"`` makes optimized trees of falling widths,
         from dense splits to splits on one feature, and axis-parallel trees; ``"tao"`` makes deep

@@ -56,6 +56,7 @@ EVOLUTION_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "max_generations": 10_000,
             "patience": 1_000,
             "scaling": "common",
+            "precision": None,
             "init": None,
             "refinement": None,
             "variation": Variation(

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from evotree.export.named import NamedTree, check_whole, named_tree, number
+from evotree.export.named import NamedTree, check_shown, named_tree, number
 
 
 def export_graphviz(
     tree: Any,
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[Any] | np.ndarray | None = None,
-    decimals: int = 3,
+    decimals: int | None = None,
     max_terms: int | None = 6,
 ) -> str:
     r"""Return a tree as a graph in DOT, the language of Graphviz.
@@ -36,7 +36,7 @@ def export_graphviz(
     class_names : sequence, optional
         One name for each class; by default those of the estimator, else 0, 1, ... A tree with one
         output and no class names is drawn with its values.
-    decimals : int, at least 0, default=3
+    decimals : int, at least 0, or None, default=None
         As for `export_text`.
     max_terms : int, at least 1, or None, default=6
         Number of terms of a split that are shown, the most influential ones; None for all.
@@ -63,13 +63,11 @@ def export_graphviz(
     ... )
     >>> for line in export_graphviz(tree, ["length", "width"]).splitlines()[5:8]:
     ...     print(line.strip())
-    0 [label="[0]\nwidth\n- 0.250 length\n>= -0.750", fillcolor="#f5f5f5"]
+    0 [label="[0]\nwidth\n- 0.25 length\n>= -0.75", fillcolor="#f5f5f5"]
     0 -> 1 [label=" yes "]
     0 -> 2 [label=" no "]
     """
-    check_whole("decimals", decimals, 0)
-    if max_terms is not None:
-        check_whole("max_terms", max_terms, 1)
+    check_shown(decimals, max_terms)
     named = named_tree(tree, feature_names, class_names)
     tree, winners = named.tree, named.winners()
     lines = [
@@ -104,7 +102,7 @@ def _escaped(name: Any) -> str:
     return text.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
 
 
-def _split(named: NamedTree, k: int, decimals: int, max_terms: int | None) -> list[str]:
+def _split(named: NamedTree, k: int, decimals: int | None, max_terms: int | None) -> list[str]:
     """Return the lines of a split, one for each term."""
     terms, relation, threshold = named.split(k)
     lines: list[str] = []
@@ -117,7 +115,7 @@ def _split(named: NamedTree, k: int, decimals: int, max_terms: int | None) -> li
     return [*(lines or ["0"]), f"{relation} {number(threshold, decimals)}"]
 
 
-def _leaf(named: NamedTree, k: int, decimals: int) -> list[str]:
+def _leaf(named: NamedTree, k: int, decimals: int | None) -> list[str]:
     """Return the lines of a leaf, one for each class that it has rows of."""
     if named.classes is None:
         return [number(float(named.tree.values[k, 0]), decimals)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from evotree.export.named import NamedTree, check_whole, named_tree, number
+from evotree.export.named import NamedTree, check_shown, named_tree, number
 from evotree.export.text import split_pieces
 
 #: Browsers nest elements no deeper than some hundred.
@@ -25,7 +25,7 @@ def export_html(
     tree: Any,
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[Any] | np.ndarray | None = None,
-    decimals: int = 3,
+    decimals: int | None = None,
     max_terms: int | None = None,
 ) -> str:
     """Return a tree as an element of HTML, without scripts.
@@ -41,7 +41,7 @@ def export_html(
         As for `export_text`.
     class_names : sequence, optional
         As for `export_text`.
-    decimals : int, at least 0, default=3
+    decimals : int, at least 0, or None, default=None
         As for `export_text`.
     max_terms : int, at least 1, or None, default=None
         As for `export_text`.
@@ -57,9 +57,7 @@ def export_html(
         If the number of names does not fit the tree, `decimals` or `max_terms` is out of its range,
         or the tree is deeper than 100 splits.
     """
-    check_whole("decimals", decimals, 0)
-    if max_terms is not None:
-        check_whole("max_terms", max_terms, 1)
+    check_shown(decimals, max_terms)
     named = named_tree(tree, feature_names, class_names)
     if named.tree.depth > MAX_DEPTH:
         raise ValueError(f"the tree has depth {named.tree.depth}: HTML nests up to {MAX_DEPTH}.")
@@ -67,7 +65,7 @@ def export_html(
     return f'<div style="{_WHOLE}">{body}</div>\n'
 
 
-def _elements(named: NamedTree, decimals: int, max_terms: int | None) -> Iterator[str]:
+def _elements(named: NamedTree, decimals: int | None, max_terms: int | None) -> Iterator[str]:
     """Yield the elements of all nodes, each branch inside of its split."""
     tree = named.tree
     waiting: list[int | str] = [0]
@@ -91,7 +89,7 @@ def _note(named: NamedTree, k: int) -> str:
     return f'<span style="{_NOTE}">[{k}]{f" {rows}" if rows else ""}</span> '
 
 
-def _leaf(named: NamedTree, k: int, decimals: int) -> str:
+def _leaf(named: NamedTree, k: int, decimals: int | None) -> str:
     """Return what a leaf predicts, after a bar of its class shares."""
     values = named.tree.values[k]
     if named.classes is None:

@@ -20,6 +20,8 @@ Label: TypeAlias = str | int | float | bool
 LINE_WIDTH = 100
 LEAST_WIDTH = 40
 
+_EXACT_DIGITS = 12  # a double that was never rounded to a decimal number nearly always has more
+
 OPPOSITES = {"<=": ">", ">=": "<"}
 
 
@@ -232,22 +234,27 @@ def _of_estimator(
     return tree, feature_names, class_names
 
 
-def number(value: float, decimals: int) -> str:
+def number(value: float, decimals: int | None) -> str:
     """Return a number as all forms for readers show it.
 
     Parameters
     ----------
     value : float
         A finite number.
-    decimals : int, at least 0
+    decimals : int, at least 0, or None
         Digits after the point; below 1 as many significant digits instead, since weights over
-        features of large units are small.
+        features of large units are small. None shows a number of at most 12 significant digits as
+        it is, such as those of rounded trees, and others with 3 decimals.
 
     Returns
     -------
     str
         The number, never -0.
     """
+    if decimals is None:
+        if float(f"{value:.{_EXACT_DIGITS}g}") == value:
+            return repr(value + 0.0).removesuffix(".0")
+        decimals = 3
     if value == 0.0 or abs(value) >= 1.0:
         return f"{value + 0.0:.{decimals}f}"
     return f"{value:#.{max(decimals, 1)}g}"
@@ -310,6 +317,25 @@ def check_length(name: str, given: Sequence[Any] | np.ndarray, n: int, things: s
     """
     if len(given) != n:
         raise ValueError(f"{name} has {len(given)} entries: the tree has {n} {things}.")
+
+
+def check_shown(decimals: Any, max_terms: Any) -> None:
+    """Check how many digits and terms of a split are to be shown.
+
+    Parameters
+    ----------
+    decimals, max_terms : object
+        Their values; None is allowed.
+
+    Raises
+    ------
+    ValueError
+        If one is another value than None and a whole number of at least 0, or of at least 1.
+    """
+    if decimals is not None:
+        check_whole("decimals", decimals, 0)
+    if max_terms is not None:
+        check_whole("max_terms", max_terms, 1)
 
 
 def check_whole(name: str, value: Any, least: int) -> None:

@@ -13,7 +13,7 @@ from evotree.export.named import (
     OPPOSITES,
     NamedTree,
     Split,
-    check_whole,
+    check_shown,
     fold,
     named_tree,
     number,
@@ -30,7 +30,7 @@ def export_text(
     tree: Any,
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[Any] | np.ndarray | None = None,
-    decimals: int = 3,
+    decimals: int | None = None,
     max_terms: int | None = None,
 ) -> str:
     """Return a tree as indented rules.
@@ -51,9 +51,11 @@ def export_text(
     class_names : sequence, optional
         One name for each class; by default those of the estimator, else 0, 1, ... A tree with one
         output and no class names is shown with its values.
-    decimals : int, at least 0, default=3
+    decimals : int, at least 0, or None, default=None
         Digits after the decimal point; numbers below 1 show as many significant digits instead,
-        since weights over features of large units are small.
+        since weights over features of large units are small. None shows numbers of at most 12
+        significant digits as they are, and others with 3 decimals: of a tree whose splits are
+        rounded (`evotree.round_tree`), what is printed is what predicts.
     max_terms : int, at least 1, or None, default=None
         Number of terms of a split that are shown, the most influential ones; None for all.
 
@@ -79,19 +81,17 @@ def export_text(
     ...     values=np.array([[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]]),
     ... )
     >>> print(export_text(tree, ["length", "width"], ["no", "yes"]), end="")
-    |--- [0] width - 0.250 * length >= -0.750
+    |--- [0] width - 0.25 * length >= -0.75
     |   |--- [1] class: no (no: 1.00)
     |--- else
     |   |--- [2] class: yes (yes: 0.75, no: 0.25)
     """
-    check_whole("decimals", decimals, 0)
-    if max_terms is not None:
-        check_whole("max_terms", max_terms, 1)
+    check_shown(decimals, max_terms)
     named = named_tree(tree, feature_names, class_names)
     return _bounded(_indented(named, decimals, max_terms))
 
 
-def _indented(named: NamedTree, decimals: int, max_terms: int | None) -> Iterator[str]:
+def _indented(named: NamedTree, decimals: int | None, max_terms: int | None) -> Iterator[str]:
     """Yield the lines of `export_text`."""
     tree = named.tree
     # Waiting places, the next one last: a node and its depth, or the "else" before a node.
@@ -133,7 +133,7 @@ def export_rules(
     tree: Any,
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[Any] | np.ndarray | None = None,
-    decimals: int = 3,
+    decimals: int | None = None,
     max_terms: int | None = None,
 ) -> str:
     """Return a tree as a list of rules, one for each leaf.
@@ -150,7 +150,7 @@ def export_rules(
         As for `export_text`.
     class_names : sequence, optional
         As for `export_text`.
-    decimals : int, at least 0, default=3
+    decimals : int, at least 0, or None, default=None
         As for `export_text`.
     max_terms : int, at least 1, or None, default=None
         As for `export_text`.
@@ -175,15 +175,13 @@ def export_rules(
     ...     values=np.array([[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]]),
     ... )
     >>> print(export_rules(tree, ["length", "width"], ["no", "yes"]), end="")
-    IF   width - 0.250 * length >= -0.750
+    IF   width - 0.25 * length >= -0.75
     THEN [1] class: no (no: 1.00)
     <BLANKLINE>
-    IF   width - 0.250 * length < -0.750
+    IF   width - 0.25 * length < -0.75
     THEN [2] class: yes (yes: 0.75, no: 0.25)
     """
-    check_whole("decimals", decimals, 0)
-    if max_terms is not None:
-        check_whole("max_terms", max_terms, 1)
+    check_shown(decimals, max_terms)
     named = named_tree(tree, feature_names, class_names)
     _check_paths(named.tree)
     return _bounded(_blocks(named, decimals, max_terms))
@@ -199,7 +197,7 @@ def _check_paths(tree: ObliqueTree) -> None:
         )
 
 
-def _blocks(named: NamedTree, decimals: int, max_terms: int | None) -> Iterator[str]:
+def _blocks(named: NamedTree, decimals: int | None, max_terms: int | None) -> Iterator[str]:
     """Yield the rules of `export_rules`, with a blank line between them."""
     tree = named.tree
     path: list[Split] = []
@@ -221,7 +219,7 @@ def _blocks(named: NamedTree, decimals: int, max_terms: int | None) -> Iterator[
 
 
 def _block(
-    named: NamedTree, path: list[Split], leaf: int, decimals: int, max_terms: int | None
+    named: NamedTree, path: list[Split], leaf: int, decimals: int | None, max_terms: int | None
 ) -> list[str]:
     """Return the rule of a leaf in lines, of each sum the tightest bound from each side."""
     tightest: dict[tuple[Any, bool], tuple[str, float]] = {}
@@ -242,7 +240,7 @@ def _block(
 
 
 def split_pieces(
-    named: NamedTree, split: Split, decimals: int, max_terms: int | None = None
+    named: NamedTree, split: Split, decimals: int | None, max_terms: int | None = None
 ) -> list[str]:
     """Return an inequality in pieces, one for each term, as names on a terminal.
 
@@ -252,8 +250,8 @@ def split_pieces(
         The tree.
     split : Split
         The inequality.
-    decimals : int, at least 0
-        Digits after the point.
+    decimals : int, at least 0, or None
+        As for `number`.
     max_terms : int, at least 1, optional
         Number of terms that are named; by default all.
 
@@ -275,7 +273,7 @@ def split_pieces(
     return pieces
 
 
-def _leaf(named: NamedTree, k: int, decimals: int) -> str:
+def _leaf(named: NamedTree, k: int, decimals: int | None) -> str:
     """Return what a leaf predicts, its rows and its class shares."""
     rows = named.rows(k)
     if named.classes is None:

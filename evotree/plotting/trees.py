@@ -18,7 +18,7 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import FancyBboxPatch, Rectangle
 from matplotlib.textpath import text_to_path
 
-from evotree.export.named import NamedTree, check_whole, named_tree, number
+from evotree.export.named import NamedTree, check_shown, check_whole, named_tree, number
 from evotree.plotting.style import (
     INK,
     PALETTE,
@@ -64,7 +64,7 @@ def plot_tree(
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[str] | None = None,
     max_terms: int = 6,
-    decimals: int = 3,
+    decimals: int | None = None,
     image_shape: tuple[int, int] | None = None,
 ) -> Axes:
     """Draw a tree: splits in boxes, leaves in the colours of their classes.
@@ -88,8 +88,8 @@ def plot_tree(
         By default those that the estimator knows, else ``x0``, ``x1``, ... and 0, 1, ...
     max_terms : int, at least 1, default=6
         Number of terms shown for each split, the most influential ones.
-    decimals : int, at least 0, default=3
-        Digits after the point; below 1 as many significant digits.
+    decimals : int, at least 0, or None, default=None
+        As for `evotree.export.export_text`.
     image_shape : tuple of two int, optional
         Height and width of the images that the rows are, line by line. The terms of each split are
         then drawn as an image, not written, above the threshold.
@@ -106,7 +106,7 @@ def plot_tree(
     """
     tree = tree_of(tree_or_classifier)
     check_whole("max_terms", max_terms, 1)
-    check_whole("decimals", decimals, 0)
+    check_shown(decimals, max_terms)
     check_axes(ax)
     if tree.n_leaves > MAX_LEAVES:
         raise ValueError(
@@ -244,7 +244,7 @@ def _draw_edge(ax: Axes, parent: Box, child: Box, answer: str, font: float) -> N
 
 
 def _split_text(
-    named: NamedTree, k: int, max_terms: int, decimals: int, is_image: bool = False
+    named: NamedTree, k: int, max_terms: int, decimals: int | None, is_image: bool = False
 ) -> str:
     """Write a split, one term a line; of one that is drawn as an image, the sum of its colours."""
     terms, relation, threshold = named.split(k)
@@ -261,7 +261,7 @@ def _split_text(
     return "\n".join([*(lines or ["0"]), end])
 
 
-def _leaf_text(named: NamedTree, k: int, decimals: int) -> str:
+def _leaf_text(named: NamedTree, k: int, decimals: int | None) -> str:
     """Write what a leaf predicts: its largest class shares, or its mean."""
     if named.classes is None:
         return _signed(float(named.tree.values[k, 0]), decimals)
@@ -274,7 +274,7 @@ def _short(name: str) -> str:
     return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 9]}…{name[-8:]}"
 
 
-def _signed(value: float, decimals: int) -> str:
+def _signed(value: float, decimals: int | None) -> str:
     """Write a number with the sign that belongs beside letters."""
     return number(value, decimals).replace("-", "−")
 

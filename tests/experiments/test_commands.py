@@ -48,7 +48,7 @@ def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
     printed = capsys.readouterr()
     assert printed.out.startswith("18 done\n") and printed.err == ""  # no bar: it is no terminal
     files = {line.removeprefix("wrote ") for line in printed.out.splitlines()[1:]}
-    against = ("accuracy_against_size", "accuracy_against_terms")
+    against = [f"accuracy_against_{name}" for name in ("size", "terms", "complexity")]
     pictures = ("critical_differences", *against, "times", "learning_curves")
     names = ("report.md", "accuracy.csv", "accuracy.tex", *(f"{name}.png" for name in pictures))
     assert files == {str(out / name) for name in names}

@@ -30,6 +30,7 @@ from evotree.estimators import GREEDY_PRESETS
 FILE = Path(__file__).with_name("trees.json")
 LIBRARIES = ("deap", "numba", "numpy", "scikit-learn", "scipy")
 FIXED = {
+    "precision": None,
     "size_penalty": 0.005,
     "population_size": 16,
     "max_generations": 12,

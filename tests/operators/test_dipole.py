@@ -45,7 +45,7 @@ def test_dipole_test_divides_a_mixed_dipole(dataset, seed):
     n, d = dataset.X.shape
     order = np.arange(n, dtype=np.int32)
     w = np.empty(d)
-    threshold = dipole_test(dataset.X, dataset.y, order, 0, n, make_streams(seed, 0, 1)[0], w)
+    threshold = dipole_test(dataset.X, dataset.y, order, 0, n, make_streams(seed, 0, 1)[0], w, 0)
     if not w.any():  # two classes at one point
         return
     assert np.linalg.norm(w) == pytest.approx(1.0)
@@ -54,6 +54,59 @@ def test_dipole_test_divides_a_mixed_dipole(dataset, seed):
     assert projection[j] - 1e-9 <= threshold <= projection[i] + 1e-9
     difference = dataset.X[i] - dataset.X[j]
     np.testing.assert_allclose(w * np.linalg.norm(difference), difference, atol=1e-9)
+
+
+@given(datasets(), st.integers(1, 6), seeds)
+def test_a_dipole_of_few_features_is_that_of_all_without_the_others(dataset, max_width, seed):
+    assume(len(np.unique(dataset.y)) > 1)
+    n, d = dataset.X.shape
+    order = np.arange(n, dtype=np.int32)
+    few, full = np.empty(d), np.empty(d)
+    for w, width in ((few, max_width), (full, 0)):
+        dipole_test(dataset.X, dataset.y, order, 0, n, make_streams(seed, 0, 1)[0], w, width)
+    used = np.flatnonzero(few)
+    assert used.size <= max_width and (used.size > 0) == full.any()
+    if used.size:
+        expected = full[used] / np.linalg.norm(full[used])
+        np.testing.assert_allclose(few[used], expected, rtol=1e-9)
+
+
+def test_few_features_are_drawn_evenly_and_one_most_often():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((2, 6)), np.array([0, 1], dtype=np.int32)
+    order, w = np.arange(2, dtype=np.int32), np.empty(6)
+    drawn = []
+    for stream in make_streams(1, 0, 6000):
+        dipole_test(X, y, order, 0, 2, stream, w, 3)
+        drawn.append(w != 0.0)
+    drawn = np.array(drawn)
+    np.testing.assert_allclose(drawn.mean(axis=0), drawn.mean(), atol=0.02)
+    shares = np.bincount(drawn.sum(axis=1), minlength=4) / len(drawn)
+    np.testing.assert_allclose(shares, [0.0, 0.5, 0.25, 0.25], atol=0.02)
+
+
+@given(datasets(), seeds, st.booleans())
+def test_sparse_changes_keep_weights_of_0(dataset, seed, dipolar):
+    rng = np.random.default_rng(seed)
+    n, d = dataset.X.shape
+    w = rng.standard_normal(d) * (rng.uniform(size=d) < 0.5)
+    changed, stream = w.copy(), make_streams(seed, 0, 1)[0]
+    if dipolar:
+        order = np.arange(n, dtype=np.int32)
+        dipolar_change(dataset.X, dataset.y, order, 0, n, stream, changed, 0.1, True)
+    else:
+        gaussian_change(stream, changed, 0.1, dataset.spread, True)
+    assert (changed[w == 0.0] == 0.0).all()
+    assert np.count_nonzero(changed != w) <= 1
+
+
+def test_sparse_changes_move_every_weight_that_is_used_and_the_threshold():
+    moves, spread = [], np.ones(4)
+    for stream in make_streams(2, 0, 3000):
+        w = np.array([1.0, 0.0, 1.0, 0.0])
+        threshold = gaussian_change(stream, w, 0.0, spread, True)
+        moves.append([*(w != [1.0, 0.0, 1.0, 0.0]), threshold != 0.0])
+    np.testing.assert_allclose(np.mean(moves, axis=0), [1 / 3, 0, 1 / 3, 0, 1 / 3], atol=0.03)
 
 
 def test_mixed_dipole_is_uniform_even_where_a_class_is_rare():
@@ -84,6 +137,7 @@ def test_dipolar_change_moves_one_weight(dataset, seed):
         make_streams(seed, 0, 1)[0],
         changed,
         threshold,
+        False,
     )
     assert np.count_nonzero(changed != w) <= 1
     if did:
@@ -99,7 +153,7 @@ def test_dipolar_change_treats_some_dipole_better():
     order = np.arange(2, dtype=np.int32)
     for stream in make_streams(1, 0, 200):
         w, threshold = np.array([1.0, 1.0]), -5.0
-        assert dipolar_change(X, y, order, 0, 2, stream, w, threshold)
+        assert dipolar_change(X, y, order, 0, 2, stream, w, threshold, False)
         sides = X @ w <= threshold
         assert sides[0] != sides[1]
 
@@ -109,7 +163,7 @@ def test_dipolar_change_gives_up_where_nothing_is_wrong():
     y = np.array([0, 1], dtype=np.int32)
     w = np.array([1.0])
     order = np.arange(2, dtype=np.int32)
-    assert not dipolar_change(X, y, order, 0, 2, make_streams(1, 0, 1)[0], w, 0.0)
+    assert not dipolar_change(X, y, order, 0, 2, make_streams(1, 0, 1)[0], w, 0.0, False)
     assert w[0] == 1.0
 
 
@@ -118,7 +172,7 @@ def test_gaussian_change_moves_all_coordinates_in_the_units_of_the_features():
     moves = []
     for stream in make_streams(2, 0, 6000):
         w = np.array([1.0, 0.01])
-        threshold = gaussian_change(stream, w, 0.0, spread)
+        threshold = gaussian_change(stream, w, 0.0, spread, False)
         moves.append([w[0] - 1.0, w[1] - 0.01, threshold])
     moves = np.array(moves)
     assert (np.count_nonzero(moves, axis=1) == 1).all()

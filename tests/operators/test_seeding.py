@@ -168,7 +168,7 @@ def test_splits_of_missing_values_send_all_rows_to_one_side():
 )
 def test_trees_that_are_none_are_refused_before_rows_go_down(wine, name, value):
     arrays = {
-        "weights": np.ones((5, 13)),
+        "weights": np.repeat([[1.0], [1.0], [0.0], [0.0], [0.0]], 13, axis=1),
         "thresholds": np.array([1000.0, 500.0, 0.0, 0.0, 0.0]),
         "subtree_size": np.array([5, 3, 1, 1, 1], dtype=np.int32),
         "values": np.zeros((5, 1)),

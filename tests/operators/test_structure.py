@@ -105,6 +105,7 @@ def test_roots_change_tests_and_roles_in_the_stated_shares(iris):
             0.0,
             0.5,
             5,
+            0,
         )
         if len(size) == 1:
             outcomes["leaf"] += 1

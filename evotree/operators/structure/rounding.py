@@ -1,0 +1,355 @@
+"""Splits in short decimal numbers, so that what a reader sees of a tree is what predicts.
+
+A split is scaled so that the weight of its strongest term is 1 or -1. Then its other weights and
+its threshold are rounded, and the rows decide how far: the nearest rows of both sides leave room
+between them, in which the threshold may stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_EVEN, Context
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evotree.tree import ObliqueTree
+
+AUTO = "auto"
+"""As few digits as leave every row in its leaf."""
+
+MOST_DIGITS = 17
+"""Significant digits that tell any two numbers of double precision apart."""
+
+# Without this bound, splits of few rows lose terms that other rows need: half a point of accuracy
+# on small data sets.
+_MOST_CHANGE = 0.03  # of the influence of a term, a share of that of the strongest
+_KEPT_ROOM = 0.5  # share of the room between the sides that rounding the weights must leave
+_THRESHOLD_ROOM = 0.25  # how far the threshold may move, in units of that room
+_EPSILON = float(np.finfo(np.float64).eps)
+_N_NEAREST = 1024  # rows on each side that are looked at first
+_BLOCK = 1024  # rows that are projected together
+_SPARSE = 8  # a split of a smaller share of the features than its inverse has them taken out
+
+
+def round_tree(tree: ObliqueTree, X: Any, precision: int | str | None = AUTO) -> ObliqueTree:
+    """Return a tree whose splits are written in numbers of few digits.
+
+    The strongest term of a split, that of the largest absolute weight times the spread of its
+    feature, gets the weight 1, or -1 where it was negative. Each number is the double nearest to a
+    short decimal number, so that ``repr`` gives that one.
+
+    With ``"auto"`` every row reaches the same leaf as before, in whatever order a sum is added up.
+    The other weights get the fewest significant digits that leave at least half the room between
+    the nearest rows on both sides of the split, and that change no term by more than 3 % of the
+    influence of the strongest. Then, from the weakest term on, a term is dropped or loses digits
+    where that still holds. The threshold is the number of the fewest digits
+    near its former place in the room. A split stays as it is where fewer than 17 digits do not
+    suffice, where all rows go one way, or where rows of both sides are so near to each other that
+    only the order of additions tells them apart.
+
+    Single precision is routed as the doubles that it stands for. So rows that were in single
+    precision in `X` too reach their leaves; rows that lose digits afterwards may not.
+
+    With a number of digits, rows may change sides. The threshold follows the weights, so that the
+    split stays where the rows are on average. A split that would send all rows one way gets more
+    digits until it parts them, or stays as it is.
+
+    Parameters
+    ----------
+    tree : ObliqueTree
+        A tree over the features of `X`.
+    X : array-like of shape (n_samples, n_features)
+        The training rows, finite.
+    precision : int from 1 to 17, "auto" or None, default="auto"
+        Number of significant digits; None returns the tree itself.
+
+    Returns
+    -------
+    ObliqueTree
+        It has the values and ``n_node_samples`` of the given tree. Where rows have changed sides,
+        `evotree.Dataset.refill` makes them new. Its ``spread`` is that of the given tree, or else
+        the standard deviations of the rows.
+
+    Raises
+    ------
+    ValueError
+        If `precision` is not as described, or the rows do not fit the tree.
+
+    Examples
+    --------
+    >>> tree = ObliqueTree(
+    ...     weights=np.array([[0.731, -0.4], [0.0, 0.0], [0.0, 0.0]]),
+    ...     thresholds=np.array([0.1234, 0.0, 0.0]),
+    ...     subtree_size=np.array([3, 1, 1], dtype=np.int32),
+    ...     values=np.array([[0.5, 0.5], [1.0, 0.0], [0.0, 1.0]]),
+    ... )
+    >>> rounded = round_tree(tree, [[0.0, 0.0], [0.5, 0.2], [1.0, 2.0], [2.0, 3.0]])
+    >>> rounded.weights[0].tolist(), rounded.thresholds[0].item()
+    ([1.0, -0.55], 0.2)
+    """
+    if precision is None:
+        return tree
+    check_precision(precision)
+    X = _checked_rows(X, tree.n_features)
+    if tree.spread is None:
+        constant = X.max(axis=0, initial=-np.inf) <= X.min(axis=0, initial=np.inf)
+        spread = np.where(constant, 0.0, X.std(axis=0) if len(X) else 0.0)
+    else:
+        spread = tree.spread
+    largest = np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0))
+    weights, thresholds = tree.weights.copy(), tree.thresholds.copy()
+    leaves = tree.apply(X)
+    reached = {0: np.arange(len(X))}
+    for k in np.flatnonzero(~tree.is_leaf).tolist():
+        rows = reached.pop(k)
+        is_left = leaves[rows] < tree.right(k)
+        split = _scaled(weights[k], float(thresholds[k]), spread, largest)
+        if split is not None:
+            if isinstance(precision, str):
+                split = _shortest(split, X, rows[is_left], rows[~is_left])
+            else:
+                split = _shortened(split, X, rows, int(precision))
+        if split is not None:
+            weights[k, :] = 0.0
+            weights[k, split.features], thresholds[k] = split.weights, split.threshold
+        if not isinstance(precision, str):
+            is_left = _goes_left(X, rows, weights[k], float(thresholds[k]))
+        reached[tree.left(k)], reached[tree.right(k)] = rows[is_left], rows[~is_left]
+    return ObliqueTree(
+        weights, thresholds, tree.subtree_size, tree.values, spread, tree.n_node_samples
+    )
+
+
+def check_precision(precision: Any) -> None:
+    """Check a number of significant digits, or the word for as few as possible.
+
+    Parameters
+    ----------
+    precision : object
+        Its value.
+
+    Raises
+    ------
+    ValueError
+        If it is neither an integer from 1 to 17 nor ``"auto"``.
+    """
+    is_digits = isinstance(precision, Integral) and 1 <= int(precision) <= MOST_DIGITS
+    if precision != AUTO and not is_digits:
+        raise ValueError(
+            f"precision={precision!r}: allowed are integers from 1 to {MOST_DIGITS}, 'auto' and "
+            "None."
+        )
+
+
+def _checked_rows(X: Any, n_features: int) -> np.ndarray:
+    rows = np.ascontiguousarray(X, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[1] != n_features:
+        raise ValueError(f"X has shape {rows.shape}: the tree has {n_features} features.")
+    if not np.isfinite(rows).all():
+        raise ValueError("X has values that are NaN or infinite.")
+    return rows
+
+
+class _Split(NamedTuple):
+    """A split of some features, the strongest first, whose weight is 1 or -1."""
+
+    features: np.ndarray
+    weights: np.ndarray
+    threshold: float
+    spread: np.ndarray
+    largest: np.ndarray  # magnitudes of the features
+
+
+def _scaled(
+    weights: np.ndarray, threshold: float, spread: np.ndarray, largest: np.ndarray
+) -> _Split | None:
+    """Return a split in the unit of its strongest term; None where numbers are too extreme."""
+    with np.errstate(over="ignore"):
+        influence = np.abs(weights) * spread
+    order = np.lexsort((-np.abs(weights), -influence))
+    features = order[weights[order] != 0.0]
+    if features.size == 0 or influence[features[0]] == 0.0:
+        return None
+    unit = abs(float(weights[features[0]]))
+    with np.errstate(over="ignore", under="ignore"):
+        scaled, threshold = weights[features] / unit, threshold / unit
+    if not np.isfinite([*scaled, threshold]).all() or not scaled.all():
+        return None
+    return _Split(features, scaled, threshold, spread[features], largest[features])
+
+
+def _decimal(value: float, digits: int, rounding: str = ROUND_HALF_EVEN) -> float:
+    """Return a number of so many significant digits near another one; 0 of 0 digits."""
+    if digits == 0:
+        return 0.0
+    return float(Context(prec=digits, rounding=rounding).create_decimal_from_float(value))
+
+
+def _rounded(split: _Split, digits: int) -> np.ndarray:
+    """Return weights of so many significant digits, of which none becomes the strongest."""
+    weights = split.weights.tolist()
+    rounded = [_decimal(weight, digits) for weight in weights]
+    for j, (before, after) in enumerate(zip(weights, rounded, strict=True)):
+        if (abs(after) * split.spread[j], abs(after)) > (split.spread[0], 1.0):
+            rounded[j] = _decimal(before, digits, ROUND_DOWN)
+    return np.array(rounded)
+
+
+def _blocks(n_rows: int) -> Iterator[slice]:
+    """Yield blocks of rows: a copy of all rows of a node takes memory."""
+    for first in range(0, n_rows, _BLOCK):
+        yield slice(first, first + _BLOCK)
+
+
+# ---- a given number of digits --------------------------------------------------------------------
+
+
+def _shortened(split: _Split, X: np.ndarray, rows: np.ndarray, digits: int) -> _Split | None:
+    """Return a split of so many digits, or more, that parts the rows; None if there is none."""
+    if rows.size == 0:
+        return None
+    mean = sum(X[rows[block]].sum(axis=0) for block in _blocks(rows.size))[split.features]
+    mean /= rows.size
+    for enough in range(digits, MOST_DIGITS + 1):
+        weights = _rounded(split, enough)
+        threshold = split.threshold + float((weights - split.weights) @ mean)
+        found = split._replace(weights=weights, threshold=_decimal(threshold, enough))
+        whole = np.zeros(X.shape[1])
+        whole[split.features] = weights
+        if 0 < np.count_nonzero(_goes_left(X, rows, whole, found.threshold)) < rows.size:
+            return found
+    return None
+
+
+def _goes_left(
+    X: np.ndarray, rows: np.ndarray, weights: np.ndarray, threshold: float
+) -> np.ndarray:
+    """Return which rows a split sends to the left, by the arithmetic that routes."""
+    nodes = np.zeros((3, weights.size))
+    nodes[0] = weights
+    sizes = np.array([3, 1, 1], dtype=np.int32)
+    stump = ObliqueTree(nodes, np.array([threshold, 0.0, 0.0]), sizes, np.zeros((3, 1)))
+    is_left = np.empty(rows.size, dtype=bool)
+    for block in _blocks(rows.size):
+        is_left[block] = stump.apply(X[rows[block]]) == 1
+    return is_left
+
+
+# ---- as few digits as possible -------------------------------------------------------------------
+
+
+def _shortest(split: _Split, X: np.ndarray, left: np.ndarray, right: np.ndarray) -> _Split | None:
+    """Return a split of few digits that leaves the rows on their sides; None if there is none.
+
+    Few rows decide: those nearest to the hyperplane. Others join them where a rounded hyperplane
+    comes too near to these.
+    """
+    if left.size == 0 or right.size == 0:
+        return None
+    sides = [_project(X, rows, split, split.weights) for rows in (left, right)]
+    low, high = _room(split, split.weights, *sides)
+    needed = _KEPT_ROOM * (high - low)
+    if not needed > 0.0:
+        return None
+    place = min(max((split.threshold - low) / (high - low), 0.0), 1.0)
+    near = np.array([], dtype=np.int64), np.array([], dtype=np.int64)
+    while True:
+        first, second = _nearest(-sides[0]), _nearest(sides[1])
+        known = near[0].size + near[1].size
+        near = np.union1d(near[0], left[first]), np.union1d(near[1], right[second])
+        if near[0].size + near[1].size == known:  # rows that only roundings tell apart
+            return None
+        weights = _fewest_digits(split, needed, *(X[rows][:, split.features] for rows in near))
+        if weights is None:
+            return None
+        sides = [_project(X, rows, split, weights) for rows in (left, right)]
+        low, high = _room(split, weights, *sides)
+        if high - low >= needed:
+            threshold = _threshold(low, high, low + place * (high - low))
+            if threshold is None:
+                return None
+            return split._replace(weights=weights, threshold=threshold)
+
+
+def _project(X: np.ndarray, rows: np.ndarray, split: _Split, weights: np.ndarray) -> np.ndarray:
+    """Return the projections of some rows."""
+    projections = np.empty(rows.size)
+    is_sparse = _SPARSE * split.features.size < X.shape[1]
+    whole = np.zeros(X.shape[1])
+    whole[split.features] = weights
+    for block in _blocks(rows.size):
+        if is_sparse:
+            projections[block] = X[np.ix_(rows[block], split.features)] @ weights
+        else:
+            projections[block] = X[rows[block]] @ whole
+    return projections
+
+
+def _room(
+    split: _Split, weights: np.ndarray, left: np.ndarray, right: np.ndarray
+) -> tuple[float, float]:
+    """Return the lowest threshold that parts projections, and the lowest that is too high.
+
+    They are as far from the projections as roundings may take these, in whatever order the products
+    are added up. A single term with a weight of 1 or -1 is not rounded.
+    """
+    n_terms = np.count_nonzero(weights)
+    rounding = (n_terms + 1) * _EPSILON if n_terms > 1 else 0.0
+    slack = rounding * float(np.abs(weights) @ split.largest)
+    return float(left.max()) + slack, float(right.min()) - slack
+
+
+def _nearest(distances: np.ndarray) -> np.ndarray:
+    """Return the positions of the smallest distances."""
+    if distances.size <= _N_NEAREST:
+        return np.arange(distances.size)
+    return np.argpartition(distances, _N_NEAREST)[:_N_NEAREST]
+
+
+def _fewest_digits(
+    split: _Split, needed: float, left: np.ndarray, right: np.ndarray
+) -> np.ndarray | None:
+    """Return weights of few digits that leave room between rows, None without any.
+
+    Roundings that change the influence of a term too much are NaN, which leave no room.
+    """
+
+    def has_room(weights: np.ndarray) -> bool:
+        low, high = _room(split, weights, left @ weights, right @ weights)
+        return high - low >= needed
+
+    shorter: list[np.ndarray] = []
+    for digits in range(MOST_DIGITS):
+        weights = _rounded(split, digits)
+        change = np.abs(weights - split.weights) * split.spread
+        weights[change > _MOST_CHANGE * split.spread[0]] = np.nan
+        if has_room(weights):
+            break
+        shorter.append(weights)
+    else:
+        return None
+    thinned, sides = weights.copy(), [left @ weights, right @ weights]
+    for j in range(weights.size - 1, 0, -1):
+        for candidate in shorter:
+            step = candidate[j] - thinned[j]
+            moved = [sides[0] + step * left[:, j], sides[1] + step * right[:, j]]
+            if moved[1].min() - moved[0].max() >= needed:
+                thinned[j], sides = candidate[j], moved
+                break
+    return thinned if has_room(thinned) else weights  # changes add up roundings
+
+
+def _threshold(low: float, high: float, target: float) -> float | None:
+    """Return the number of the fewest digits near a target, in [low, high); None without any."""
+    nearby = _THRESHOLD_ROOM * (high - low)
+    low, high = max(low, target - nearby), min(high, target + nearby)
+    if low <= 0.0 < high:
+        return 0.0
+    for digits in range(1, MOST_DIGITS + 1):
+        around = (_decimal(target, digits, rounding) for rounding in (ROUND_FLOOR, ROUND_CEILING))
+        inside = [value for value in around if low <= value < high]
+        if inside:
+            return min(inside, key=lambda value: abs(value - target))
+    return None

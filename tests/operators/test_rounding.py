@@ -1,0 +1,371 @@
+"""Splits in short decimal numbers: rows stay where they were, and what is printed predicts."""
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+
+from evotree import (
+    Checkpoint,
+    EvoTreeClassifier,
+    EvoTreeRegressor,
+    Regularization,
+    Variation,
+    round_tree,
+)
+from evotree.dataset import Dataset
+from evotree.export import export_rules, export_text
+from evotree.export.named import named_tree
+from evotree.operators.structure import rounding
+from evotree.tree import ObliqueTree
+from tests.exported import matching, predict_from, stump
+
+seeds = st.integers(0, 2**32)
+QUICK: dict[str, Any] = {
+    "size_penalty": 0.001,
+    "population_size": 12,
+    "max_generations": 4,
+    "random_state": 0,
+    "regularization": Regularization(C=1.0, penalty="l2", noise=0.1, teacher=None),
+}
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> np.ndarray:
+    """Draw rows with ties, constant columns, large offsets and odd units."""
+    rng = np.random.default_rng(draw(seeds))
+    n, d = draw(st.integers(2, 80)), draw(st.integers(1, 6))
+    columns = []
+    for _ in range(d):
+        column = rng.integers(0, draw(st.sampled_from((1, 2, 5, 1000))), n).astype(float)
+        if draw(st.booleans()):
+            column = rng.normal(size=n)
+        unit, offset = draw(st.sampled_from((1e-7, 1.0, 3e8))), draw(st.sampled_from((0, 1, 1e9)))
+        columns.append(unit * column + offset)
+    return np.column_stack(columns)
+
+
+def grown(X: np.ndarray, seed: int, depth: int = 3, known: bool = True) -> ObliqueTree:
+    """Grow a tree of random splits, some of one feature, each between two of its rows."""
+    rng = np.random.default_rng(seed)
+    weights, thresholds, sizes = [], [], []
+
+    def grow(reached: np.ndarray, depth: int) -> int:
+        at = len(sizes)
+        weights.append(np.zeros(X.shape[1]))
+        thresholds.append(0.0)
+        sizes.append(1)
+        w = rng.normal(size=X.shape[1]) / (X.std(axis=0) + 1e-9)
+        if rng.random() < 0.4:
+            w *= np.arange(w.size) == rng.integers(w.size)
+        values = np.unique(reached @ w)
+        if depth == 0 or values.size < 2:
+            return 1
+        i = rng.integers(values.size - 1)
+        weights[at], thresholds[at] = w, values[i] + rng.random() * (values[i + 1] - values[i])
+        is_left = reached @ w <= thresholds[at]
+        sizes[at] += grow(reached[is_left], depth - 1)
+        sizes[at] += grow(reached[~is_left], depth - 1)
+        return sizes[at]
+
+    grow(X, depth)
+    size = np.array(sizes, dtype=np.int32)
+    spread = X.std(axis=0) if known else None
+    values = rng.dirichlet(np.ones(3), size.size)
+    return ObliqueTree(np.array(weights), np.array(thresholds), size, values, spread).validate()
+
+
+def n_digits(value: float) -> int:
+    return len(Decimal(repr(float(value))).normalize().as_tuple().digits)
+
+
+def printed(tree: ObliqueTree, k: int) -> list[float]:
+    """Return the numbers of a split, the threshold first."""
+    return [float(tree.thresholds[k]), *tree.weights[k][tree.weights[k] != 0.0].tolist()]
+
+
+# ---- as few digits as possible -------------------------------------------------------------------
+
+
+@given(rows(), seeds, st.booleans())
+def test_every_row_stays_in_its_leaf(X: np.ndarray, seed: int, known: bool) -> None:
+    tree = grown(X, seed, known=known)
+    rounded = round_tree(tree, X).validate()
+    np.testing.assert_array_equal(rounded.apply(X), tree.apply(X))
+    assert rounded.values is tree.values
+    for k in np.flatnonzero(~tree.is_leaf):
+        kept = rounded.weights[k].tobytes() == tree.weights[k].tobytes()
+        assert kept or 1.0 in np.abs(rounded.weights[k])
+        assert (tree.weights[k][rounded.weights[k] != 0.0] != 0.0).all()
+        if not kept:
+            lead = np.lexsort((-np.abs(tree.weights[k]), -np.abs(tree.weights[k]) * rounded.spread))
+            scaled = tree.weights[k] / np.abs(tree.weights[k][lead[0]])
+            change = np.abs(rounded.weights[k] - scaled) * rounded.spread
+            assert (change <= 0.0301 * rounded.spread[lead[0]]).all()
+
+
+@given(rows(), seeds)
+def test_rows_stay_in_whatever_order_a_sum_is_added_up(X: np.ndarray, seed: int) -> None:
+    rounded = round_tree(grown(X, seed), X)
+    leaves = rounded.apply(X)
+    text, rules = export_text(rounded), export_rules(rounded)
+    rng = np.random.default_rng(seed)
+    for k in np.flatnonzero((np.abs(rounded.weights) == 1.0).any(axis=1)):
+        reached = (k < leaves) & (leaves < k + rounded.subtree_size[k])
+        order = rng.permutation(X.shape[1])
+        sums = sum(rounded.weights[k, j] * X[reached, j] for j in order)
+        is_left = leaves[reached] < rounded.right(k)
+        np.testing.assert_array_equal(sums <= rounded.thresholds[k], is_left)
+    if all(
+        n_digits(x) <= 12 for k in np.flatnonzero(~rounded.is_leaf) for x in printed(rounded, k)
+    ):
+        for row, leaf in zip(X[:20], leaves[:20], strict=True):
+            assert predict_from(text, row, leaf) == str(rounded.values[leaf].argmax())
+            assert [found.split()[1] for found in matching(rules, row)] == [f"[{leaf}]"]
+
+
+@given(rows(), seeds)
+def test_views_show_the_numbers_that_predict(X: np.ndarray, seed: int) -> None:
+    rounded = round_tree(grown(X, seed, known=False), X)
+    named = named_tree(rounded, None, None)
+    for k in np.flatnonzero((np.abs(rounded.weights) == 1.0).any(axis=1)):
+        terms, relation, threshold = named.split(int(k))
+        sign = 1.0 if relation == "<=" else -1.0
+        assert terms[0][0] == 1.0 and threshold == sign * rounded.thresholds[k]
+        assert {j: sign * weight for weight, j in terms} == dict(
+            (j, weight) for weight, j in named.terms(int(k))
+        )
+
+
+@given(rows(), seeds, st.integers(-30, 30))
+def test_the_length_of_a_normal_vector_does_not_matter(
+    X: np.ndarray, seed: int, exponent: int
+) -> None:
+    tree = grown(X, seed)
+    factor = 2.0**exponent
+    longer = ObliqueTree(
+        factor * tree.weights, factor * tree.thresholds, tree.subtree_size, tree.values, tree.spread
+    )
+    one, other = round_tree(tree, X), round_tree(longer, X)
+    kept = ~(np.abs(one.weights) == 1.0).any(axis=1)
+    np.testing.assert_array_equal(one.weights[~kept], other.weights[~kept])
+    np.testing.assert_array_equal(one.thresholds[~kept], other.thresholds[~kept])
+
+
+def test_numbers_have_as_few_digits_as_the_rows_allow() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    w = np.array([0.8, -0.35, 0.0004])
+    X = X[np.abs(X @ w - 0.1) > 0.02]
+    rounded = round_tree(stump((1.7 * w).tolist(), 0.17), X)
+    np.testing.assert_array_equal(rounded.weights[0], [1.0, -0.44, 0.0])
+    assert n_digits(rounded.thresholds[0]) <= 2
+    # One digit would take rows to the other side, or leave them too little room.
+    sides = X @ w <= 0.1
+    coarse = X @ [1.0, -0.4, 0.0]
+    fine = X @ rounded.weights[0]
+    room = [p[~sides].min() - p[sides].max() for p in (X @ w / 0.8, fine, coarse)]
+    assert room[2] < 0.5 * room[0] <= room[1]
+
+
+@pytest.mark.parametrize("n_nearest", [1, 30, 10_000])
+def test_rows_that_are_not_looked_at_first_keep_their_room(
+    monkeypatch: pytest.MonkeyPatch, n_nearest: int
+) -> None:
+    monkeypatch.setattr(rounding, "_N_NEAREST", n_nearest)
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(5000, 8))
+    w = rng.normal(size=8)
+    tree = stump(w.tolist(), 0.2)
+    rounded = round_tree(tree, X)
+    assert 1.0 in np.abs(rounded.weights[0])
+    is_left = X @ w <= 0.2
+    room = [
+        (X[~is_left] @ weights).min() - (X[is_left] @ weights).max()
+        for weights in (w / np.abs(w).max(), rounded.weights[0])
+    ]
+    assert room[1] >= 0.49 * room[0]
+    assert max(map(n_digits, printed(rounded, 0))) <= 6
+
+
+def test_a_threshold_keeps_its_place_between_the_rows() -> None:
+    X = np.array([[0.0], [1.9], [3.0], [7.0]])
+    assert round_tree(stump([1.0], 2.4512), X).thresholds[0] == 2.5
+    assert round_tree(stump([1.0], 2.8), X).thresholds[0] in (2.7, 2.8, 2.9)
+    assert round_tree(stump([-0.2], -0.4912), X).thresholds[0] == -2.5
+    assert round_tree(stump([2.0], 0.1), X - 2.0).thresholds[0] == 0.0
+    far = round_tree(stump([2.0], 2e9 + 4.9), X + 1e9)
+    assert 1e9 + 1.9 <= far.thresholds[0] < 1e9 + 3.0 and n_digits(far.thresholds[0]) <= 11
+
+
+def test_what_cannot_be_rounded_stays() -> None:
+    X = np.array([[0.0, 1.0], [1.0, 0.0]])
+    for tree in (
+        stump([0.3, 0.7], 9.0),  # all rows go left
+        stump([0.0, 0.0], 1.0),
+        stump([1e-300, 1e300], 1.0),
+    ):
+        rounded = round_tree(tree, X)
+        np.testing.assert_array_equal(rounded.weights, tree.weights)
+        np.testing.assert_array_equal(rounded.thresholds, tree.thresholds)
+    neighbours = np.array([[0.1, 0.3], [np.nextafter(0.1, 1.0), 0.3]])
+    tree = stump([1.0, 1.0 / 3.0], 0.2)
+    leaves = tree.apply(neighbours)
+    np.testing.assert_array_equal(round_tree(tree, neighbours).apply(neighbours), leaves)
+    assert round_tree(tree, X, None) is tree
+
+
+# ---- a given number of digits --------------------------------------------------------------------
+
+
+@given(rows(), seeds, st.integers(1, 17))
+def test_every_rounded_split_parts_its_rows(X: np.ndarray, seed: int, precision: int) -> None:
+    tree = grown(X, seed)
+    rounded = round_tree(tree, X, precision).validate()
+    reached = rounded.decision_path(X).toarray().sum(axis=0)
+    for k in np.flatnonzero(~tree.is_leaf):
+        is_changed = rounded.weights[k].tobytes() != tree.weights[k].tobytes()
+        if is_changed:
+            assert 1.0 in np.abs(rounded.weights[k])
+            assert 0 < reached[rounded.left(k)] < reached[k]
+
+
+@pytest.mark.parametrize("precision", range(1, 7))
+def test_numbers_have_the_digits_that_are_asked_for(precision: int) -> None:
+    rng = np.random.default_rng(precision)
+    X = rng.normal(size=(200, 4)) * [1.0, 30.0, 1e-4, 2.0] + [0.0, 100.0, 0.0, 5.0]
+    w = rng.normal(size=4) / X.std(axis=0)
+    rounded = round_tree(stump(w.tolist(), float(np.median(X @ w))), X, precision)
+    exact = w / np.abs(w[np.abs(rounded.weights[0]) == 1.0])
+    assert max(map(n_digits, printed(rounded, 0))) <= precision
+    np.testing.assert_allclose(rounded.weights[0], exact, rtol=1.01 * 10.0 ** (1 - precision))
+    if precision >= 3:
+        assert abs(np.mean(X @ rounded.weights[0] <= rounded.thresholds[0]) - 0.5) < 0.02
+
+
+def test_a_split_gets_more_digits_until_it_parts_the_rows() -> None:
+    X = np.array([[1990.0, 0.1], [2010.0, 0.2], [2011.0, 0.4]])
+    assert round_tree(stump([1.0, 0.0], 2010.6), X, 1).thresholds[0] == 2000.0
+    assert round_tree(stump([1.0, 0.0], 2010.6), X[1:], 1).thresholds[0] in (2010.0, 2010.6)
+
+
+@pytest.mark.parametrize("precision", [0, 18, 2.0, "all"])
+def test_bad_precisions_are_named(precision: Any) -> None:
+    with pytest.raises(ValueError, match="precision"):
+        round_tree(stump([1.0, 2.0]), np.eye(2), precision)
+    with pytest.raises(ValueError, match="precision"):
+        EvoTreeClassifier(precision=precision).fit(np.eye(2), [0, 1])
+
+
+def test_rows_that_do_not_fit_are_named() -> None:
+    with pytest.raises(ValueError, match="the tree has 2 features"):
+        round_tree(stump([1.0, 2.0]), np.eye(3))
+    with pytest.raises(ValueError, match="NaN"):
+        round_tree(stump([1.0, 2.0]), [[np.nan, 1.0]])
+
+
+# ---- estimators ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "load"),
+    [
+        (EvoTreeClassifier(**QUICK), load_wine),
+        (EvoTreeClassifier(**QUICK, class_weight="balanced"), load_breast_cancer),
+        (EvoTreeClassifier(**QUICK, variation=Variation(algorithm="nsga2")), load_iris),
+        (EvoTreeRegressor(**QUICK), load_diabetes),
+    ],
+    ids=["wine", "weighted", "nsga2", "diabetes"],
+)
+def test_training_rows_are_predicted_as_before(model: Any, load: Any) -> None:
+    X, y = load(return_X_y=True)
+    found = {}
+    for precision in ("auto", None):
+        fitted = model.set_params(precision=precision).fit(X, y)
+        found[precision] = [fitted.tree_, *fitted.pareto_front_, *fitted.hall_of_fame_]
+    assert any(not tree.is_leaf.all() for tree in found["auto"])
+    for rounded, tree in zip(found["auto"], found[None], strict=True):
+        np.testing.assert_array_equal(rounded.apply(X), tree.apply(X))
+        np.testing.assert_array_equal(rounded.values, tree.values)
+        np.testing.assert_array_equal(rounded.n_node_samples, tree.n_node_samples)
+        inner = ~tree.is_leaf
+        assert (np.abs(rounded.weights[inner]) == 1.0).any(axis=1).all()
+        digits = [
+            sum(n_digits(x) for k in np.flatnonzero(inner) for x in printed(one, k))
+            for one in (rounded, tree)
+        ]
+        assert 3 * digits[0] <= digits[1]
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_leaves_predict_by_the_rows_that_reach_them(task: str) -> None:
+    X, y = (load_wine if task == "classification" else load_diabetes)(return_X_y=True)
+    weight = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
+    kind = EvoTreeClassifier if task == "classification" else EvoTreeRegressor
+    model = kind(**QUICK, precision=1).fit(X, y, sample_weight=weight)
+    path = model.tree_.decision_path(X).toarray().astype(bool)
+    for k in range(model.tree_.n_nodes):
+        reached = path[:, k]
+        assert model.tree_.n_node_samples[k] == pytest.approx(weight[reached].sum())
+        targets = np.eye(3)[y] if task == "classification" else y[:, np.newaxis]
+        expected = np.average(targets[reached], axis=0, weights=weight[reached])
+        np.testing.assert_allclose(model.tree_.values[k], expected, atol=1e-12)
+
+
+def test_a_run_goes_on_with_another_precision(tmp_path: Path) -> None:
+    """Rounding comes last: the run itself has the numbers that it found."""
+    X, y = load_wine(return_X_y=True)
+    path = tmp_path / "run.npz"
+    whole = EvoTreeClassifier(**QUICK).fit(X, y)
+    first = EvoTreeClassifier(**QUICK, checkpoint=path, precision=1)
+    first.set_params(max_generations=2).fit(X, y)
+    rest = EvoTreeClassifier(**QUICK, checkpoint=Checkpoint(path, resume=True)).fit(X, y)
+    assert rest.tree_ == whole.tree_ and rest.n_generations_ == 4
+    warm = EvoTreeClassifier(**QUICK, warm_start=True, precision=1)
+    warm.set_params(max_generations=2).fit(X, y)
+    warm.set_params(max_generations=4, precision="auto").fit(X, y)
+    assert warm.tree_ == whole.tree_ and warm.n_generations_ == 4
+
+
+@given(rows(), seeds)
+def test_nodes_that_no_row_reaches_are_left_out(X: np.ndarray, seed: int) -> None:
+    tree = grown(X, seed)
+    labels = tree.values.argmax(axis=1)[tree.apply(X)]
+    few = Dataset.in_raw_units(X[: 1 + len(X) // 4], labels[: 1 + len(X) // 4], np.arange(3))
+    left = few.refill(tree).validate()
+    path = left.decision_path(few.raw).toarray()
+    assert path.any(axis=0).all()
+    np.testing.assert_array_equal(left.n_node_samples, path.sum(axis=0))
+    np.testing.assert_array_equal(
+        np.unique(left.apply(few.raw), return_inverse=True)[1],
+        np.unique(tree.apply(few.raw), return_inverse=True)[1],
+    )
+    counts = path.T @ np.eye(3)[few.y]
+    np.testing.assert_allclose(left.values, counts / counts.sum(axis=1, keepdims=True))
+
+
+def test_rows_of_single_precision_are_routed_as_they_were_at_fit() -> None:
+    X, y = load_wine(return_X_y=True)
+    single = X.astype(np.float32)
+    model = EvoTreeClassifier(**QUICK).fit(single, y)
+    leaves = model.set_params(precision=None).fit(single, y).apply(single)
+    model.set_params(precision="auto").fit(single, y)
+    np.testing.assert_array_equal(model.apply(single), leaves)
+    np.testing.assert_array_equal(model.apply(single.astype(np.float64)), leaves)
+
+
+@pytest.mark.parametrize("load", [load_wine, load_breast_cancer, load_iris])
+def test_a_reader_of_the_printed_tree_predicts_as_it_does(load: Any) -> None:
+    X, y = load(return_X_y=True)
+    train = np.arange(len(y)) % 3 > 0
+    model = EvoTreeClassifier(**QUICK).fit(X[train], y[train])
+    text, rules = export_text(model), export_rules(model)
+    for row, leaf, label in zip(X, model.apply(X), model.predict(X), strict=True):
+        assert predict_from(text, row, leaf) == str(label)
+        (rule,) = matching(rules, row)
+        assert rule.split()[1:4] == [f"[{leaf}]", "class:", str(label)]
