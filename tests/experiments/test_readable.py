@@ -293,6 +293,7 @@ def fake_runs(accuracies, n_folds=5):
                 row[f"complexity_{budget}"] = budget - 1
                 row[f"terms_{budget}"], row[f"leaves_{budget}"] = budget // 2, budget // 2
             row |= {"accuracy": values["best"] + 0.01 * (fold - 2), "train_accuracy": 0.99}
+            row |= {"fitness": 0.6 + 0.1 * (method == "search")}
             row |= {"area": 0.7, "complexity": 100 + len(method), "terms": 80, "leaves": 20}
             rows.append(row)
     return pd.DataFrame(rows)
@@ -342,6 +343,7 @@ def test_search_beside_restarts():
     runs = fake_runs({("iris", "search"): HIGH, ("iris", "restarts"): LOW})
     lines = readable.worth_table(runs).splitlines()
     assert lines[2] == "| accuracy at 10 | 1 | 70.00 | 60.00 | +10.00 (1 / 0 / 0) |"
+    assert lines[-1] == "| its fitness | 1 | 70.00 | 60.00 | +10.00 (1 / 0 / 0) |"
     assert readable.worth_table(runs[runs["method"] == "search"]) == "Not run yet."
 
 
@@ -402,6 +404,8 @@ def test_a_study_of_two_methods(tmp_path, monkeypatch):
         assert (runs[f"complexity_{budget}"] == total).all()
     assert (runs["complexity"] == runs["leaves"] + runs["terms"]).all()
     assert runs["area"].between(0.5, 1.0).all()
+    is_evolved = runs["method"] == "EvoTree"
+    assert (runs["fitness"].notna() == is_evolved).all() and (runs["fitness"][is_evolved] < 1).all()
     text = report.read_text(encoding="utf-8")
     assert "### sick\n\n```text\nEvoTree: " in text and (out / "readable_sick.png").exists()
     kept = out / "readable_wdbc.txt"

@@ -38,6 +38,7 @@ from evotree.experiments.studies.oc1 import FILES, OC1Protocol
 from evotree.experiments.studies.readable_trees import (
     BUDGETS,
     CartTrees,
+    CrossValidatedTrees,
     LinearTrees,
     PairTrees,
     RestartsClassifier,
@@ -48,6 +49,7 @@ from evotree.experiments.studies.readable_trees import (
 )
 from evotree.experiments.studies.study import Results, Study
 from evotree.export.text import export_text
+from evotree.fitness.objectives import PenalizedAccuracy
 from evotree.plotting import plot_tree
 from evotree.tables.columns import encode, fit_columns
 
@@ -107,7 +109,7 @@ def make_experiment() -> Experiment:
         for fold in range(N_FOLDS)
     ]
     scorers: dict[str, Callable[[Any, np.ndarray, np.ndarray], float]] = {"area": area}
-    measures: dict[str, Callable[[Any], float]] = {}
+    measures: dict[str, Callable[[Any], float | None]] = {"fitness": fitness_of_best}
     for budget in BUDGETS:
         scorers[f"accuracy_{budget}"] = partial(accuracy_within, budget=budget)
         measures[f"complexity_{budget}"] = partial(complexity_within, budget=budget)
@@ -145,6 +147,14 @@ def complexity_within(model: Any, budget: float) -> int:
 def terms_within(model: Any, budget: float) -> int:
     """Return the terms of the tree that a method chooses within a budget."""
     return tree_within(model, budget).n_terms
+
+
+def fitness_of_best(model: Any) -> float | None:
+    """Return the fitness of the best tree of a front, at the penalties of the fit."""
+    if isinstance(model, CrossValidatedTrees):
+        return None
+    best: Any = tree_within(model)
+    return PenalizedAccuracy(model.size_penalty_, model.term_penalty_)(best)[0]
 
 
 def leaves_within(model: Any, budget: float) -> int:
@@ -278,13 +288,13 @@ the {len(old)} of these that the benchmark has. More than {LARGE_LOSS:g} point b
 def worth_table(runs: pd.DataFrame) -> str:
     """Return the search beside the restarts, on the data sets of both, in Markdown."""
     columns = {f"accuracy at {budget}": f"accuracy_{budget}" for budget in WORTH_BUDGETS}
-    columns |= {"area": "area", "best": "accuracy", "best, training rows": "train_accuracy"}
+    columns |= {"area": "area", "accuracy of the best": "accuracy", "its fitness": "fitness"}
     rows = []
     for title, column in columns.items():
-        means = 100.0 * complete_means(runs, column)
-        if not {SEARCH, RESTARTS} <= set(means):
+        if not {SEARCH, RESTARTS} <= set(runs["method"]):
             return "Not run yet."
-        both = means[[SEARCH, RESTARTS]].dropna()
+        means = 100.0 * complete_means(runs, column)
+        both = means.reindex(columns=[SEARCH, RESTARTS]).dropna()
         row = {"figure": title, "data sets": str(len(both))}
         row |= {name: f"{both[name].mean():.2f}" for name in both}
         row["search - restarts"] = paired(both[SEARCH] - both[RESTARTS])
@@ -375,6 +385,21 @@ def printed_trees(out: Path) -> str:
 # ---- report --------------------------------------------------------------------------------------
 
 
+def methods_text() -> str:
+    """Return what the methods are."""
+    return f"""Methods: EvoTree is `EvoTreeClassifier` as it comes, and with at most 1, 2 and 3
+features a split; it chooses in its front, by the penalties of the fit. CART is scikit-learn's tree
+and its prunings by cost-complexity, among which {CartTrees().n_folds} folds of the training rows
+choose (each pruning judged by the middle of its range of penalties): its *best* is tuned CART. In
+the same way are chosen: TAO, the L1 paths of `TAOClassifier` from trees of depth
+{_listed(TaoTrees().depths)}, with C from {max(TaoTrees().Cs):g} to {min(TaoTrees().Cs):g}; Linear,
+`ObliqueTreeClassifier("linear")` with C of {_listed(LinearTrees().Cs)}, and its prunings; STree,
+the package of that name, version 1.4.2, with C of {_listed(STreeTrees().Cs)}, on features scaled to
+[-1, 1], and its prunings; obliquetree, the package of that name, version 1.1.1, with splits on two
+features, and its prunings. Of these, Linear has {LinearTrees().n_folds} folds, the others
+{TaoTrees().n_folds}."""
+
+
 def write(results: Results) -> str:
     """Return the report, and draw its picture."""
     runs, out = results.runs, results.out
@@ -393,17 +418,7 @@ sets and {len(DATASETS) - len(BENCHMARK)} more. Accuracy is the share of test ro
 in percent; figures are means over the data sets of which a method has all {N_FOLDS} folds. Seconds
 are those of a fit on one thread, the choice of settings included.
 
-Methods: EvoTree is `EvoTreeClassifier` as it comes, and with at most 1, 2 and 3 features a split;
-it chooses in its front, by the penalties of the fit. CART is scikit-learn's tree and its prunings
-by cost-complexity, among which {CartTrees().n_folds} folds of the training rows choose (each
-pruning judged by the middle of its range of penalties): its *best* is tuned CART. In the same way
-are chosen: TAO, the L1 paths of `TAOClassifier` from trees of depth
-{_listed(TaoTrees().depths)}, with C from {max(TaoTrees().Cs):g} to {min(TaoTrees().Cs):g}; Linear,
-`ObliqueTreeClassifier("linear")` with C of {_listed(LinearTrees().Cs)}, and its prunings; STree,
-the package of that name, version 1.4.2, with C of {_listed(STreeTrees().Cs)}, on features scaled to
-[-1, 1], and its prunings; obliquetree, the package of that name, version 1.1.1, with splits on two
-features, and its prunings. Of these, Linear has {LinearTrees().n_folds} folds, the others
-{TaoTrees().n_folds}.
+{methods_text()}
 
 ## Accuracy against complexity
 
@@ -437,7 +452,8 @@ The trees that are chosen without a budget, beside tuned CART, on the data sets 
 
 *search* is `EvoTreeClassifier` for {SECONDS:g} seconds; *restarts* has the same seconds, the same
 choice of hyperparameters, the same first trees from ever new random numbers and the same
-refinements, but no selection, mutation and crossover.
+refinements, but no selection, mutation and crossover. *Fitness* is that of the training rows, which
+both maximize, times 100.
 
 {worth_table(runs)}
 
