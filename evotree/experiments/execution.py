@@ -19,6 +19,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.datasets import load_iris
@@ -50,7 +51,7 @@ class Fit(NamedTuple):
         Not fitted.
     protocol : Protocol
         How rows are split.
-    metrics, measures, curve, warm_up : tuple of str, mapping, callable or None, bool
+    metrics, scorers, measures, curve, warm_up : tuple of str, mappings, callable or None, bool
         What is measured, as in `Experiment`.
     data_home : Path or None
         Folder of the data sets.
@@ -60,6 +61,7 @@ class Fit(NamedTuple):
     method: BaseEstimator
     protocol: Protocol
     metrics: tuple[str, ...]
+    scorers: Mapping[str, Callable[[Any, np.ndarray, np.ndarray], float]]
     measures: Mapping[str, Callable[[Any], float | None]]
     curve: Callable[[Any], pd.DataFrame | None] | None
     warm_up: bool
@@ -126,6 +128,8 @@ def do_fit(fit: Fit) -> tuple[dict[str, Any], pd.DataFrame | None]:
             known = metric.startswith("train_")
             rows = (parts.X_train, parts.y_train) if known else (parts.X_test, parts.y_test)
             row[metric] = float(get_scorer(metric.removeprefix("train_"))(method, *rows))
+        for name, scorer in fit.scorers.items():
+            row[name] = float(scorer(method, parts.X_test, parts.y_test))
         row["score_seconds"] = time.perf_counter() - begin
     row |= {name: measure(method) for name, measure in fit.measures.items()}
     scores = ", ".join(f"{metric} {row[metric]:.4f}" for metric in fit.metrics)
@@ -218,6 +222,7 @@ def run_experiment(
             experiment.methods[task.method],
             experiment.protocol,
             tuple(experiment.metrics),
+            experiment.scorers,
             experiment.measures,
             experiment.curve,
             experiment.warm_up,

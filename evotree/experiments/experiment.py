@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.metrics import get_scorer_names
@@ -62,6 +63,9 @@ class Experiment:
     metrics : sequence of str, default=("accuracy",)
         Names of scikit-learn's scorers, measured on the rows not fitted; ``"train_"`` before a name
         measures it on the others.
+    scorers : mapping of str to callable, optional
+        More metrics by name: ``scorer(model, X, y) -> float`` on the rows not fitted. Functions of
+        a module, so that workers find them.
     plan : sequence of Task, optional
         The fits, where they are not all combinations of data sets, methods, folds and seeds.
     measures : mapping of str to callable, optional
@@ -86,6 +90,9 @@ class Experiment:
     protocol: Protocol = field(default_factory=Protocol)
     seeds: Sequence[int] = (0,)
     metrics: Sequence[str] = ("accuracy",)
+    scorers: Mapping[str, Callable[[Any, np.ndarray, np.ndarray], float]] = field(
+        default_factory=dict
+    )
     plan: Sequence[Task] | None = None
     measures: Mapping[str, Callable[[Any], float | None]] = field(default_factory=dict)
     curve: Callable[[Any], pd.DataFrame | None] | None = learning_curve
@@ -175,7 +182,8 @@ class Experiment:
         """Return the columns of a row."""
         ours = ("seconds", "score_seconds", "peak_memory_mb")
         notes = ("error", "settings", "versions", "revision", "finished")
-        return (*KEY, "status", *self.metrics, *SIZES, *self.measures, *ours, *notes)
+        scores = (*self.metrics, *self.scorers)
+        return (*KEY, "status", *scores, *SIZES, *self.measures, *ours, *notes)
 
 
 def describe(method: BaseEstimator) -> dict[str, str]:

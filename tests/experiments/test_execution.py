@@ -228,6 +228,22 @@ def last_row(model):
     return None if curve is None else curve.tail(1)
 
 
+def test_scorers_see_the_rows_not_fitted(home, tmp_path):
+    scorers = {"right": share_right, "rows": number_of_rows}
+    made = experiment(methods={"CART": TREE}, scorers=scorers)
+    runs = run_experiment(made, tmp_path, home)
+    np.testing.assert_allclose(runs["right"], runs["accuracy"])
+    assert runs["rows"].tolist() == [75, 75, 89, 89]
+
+
+def share_right(model, X, y):
+    return np.mean(model.predict(X) == y)
+
+
+def number_of_rows(model, X, y):
+    return len(X)
+
+
 def test_compilation_is_not_in_the_seconds_of_what_is_warm(home, tmp_path):
     """Each worker fits each method to small problems once, before it takes the time."""
     made = experiment(methods={"Odd": Odd("note", str(tmp_path / "fits"))}, warm_up=True)

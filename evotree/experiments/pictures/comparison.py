@@ -137,6 +137,43 @@ def plot_accuracy_against_size(
     return ax
 
 
+def plot_accuracy_at_budgets(
+    x: pd.DataFrame, y: pd.DataFrame, *, xlabel: str, ax: Axes | None = None
+) -> Axes:
+    """Draw the accuracy that each method reaches at growing complexities.
+
+    Parameters
+    ----------
+    x : DataFrame of shape (n_methods, n_trees)
+        Complexities, above 0, the last column being that of the method's own choice.
+    y : DataFrame of shape (n_methods, n_trees)
+        Accuracies.
+    xlabel : str
+        Label of the logarithmic axis.
+    ax : matplotlib Axes, optional
+        Where to draw; new ones by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
+    """
+    ax = axes_or_new(ax, (7.0, 4.8))
+    for i, method in enumerate(x.index):
+        style = point_style(i)
+        xs, ys = x.loc[method].to_numpy(), y.loc[method].to_numpy()
+        ax.plot(xs[:-1], ys[:-1], ms=5, label=method, **style | {"ls": "-"})
+        ax.plot(xs[-2:], ys[-2:], lw=0.9, color=style["color"], ls=":")
+        ax.plot(xs[-1], ys[-1], ms=9, **style)
+    _use_log_scale(ax, pd.Series(x.to_numpy().ravel()))
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel("mean accuracy")
+    ax.grid(alpha=0.25, linewidth=0.6)
+    ax.set_axisbelow(True)
+    legend_below(ax, n_columns=min(5, len(x)))
+    return ax
+
+
 def plot_times(runs: pd.DataFrame, seconds: str = "seconds", *, ax: Axes | None = None) -> Axes:
     """Draw the mean time of a fit for each data set and method, the fastest data set at the top.
 

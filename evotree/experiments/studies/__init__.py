@@ -1,4 +1,4 @@
-"""The studies: each paper's tables and figures run anew, the benchmark, and the defaults' worth.
+"""The studies: papers' tables and figures run anew, the benchmark, readable trees, the defaults.
 
 Each module is one study and holds it as ``STUDY``; ``evotree experiment study NAME`` runs it.
 """
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from evotree.experiments.studies.study import Study
 
-STUDIES = ("benchmark", "cedt", "gea_odt", "oc1", "tao", "variants", "wodt")
+STUDIES = ("benchmark", "cedt", "gea_odt", "oc1", "readable", "tao", "variants", "wodt")
 """Names of the studies."""
 
 
