@@ -127,8 +127,9 @@ def candidates(config: SearchConfig, n_rows: int) -> list[Regularization]:
 def penalties_to_try(config: SearchConfig, n_rows: int) -> list[Penalties]:
     """Return the penalties among which cross-validation chooses.
 
-    Where it chooses both, those for nodes are multiples of log(n) / n, as those of BIC are, of the log-likelihood (Schwarz
-    1978): n rows tell about so small a difference. Those for terms are multiples of these.
+    Where it chooses both, those for nodes are multiples of log(n) / n, as that of BIC is of the
+    log-likelihood (Schwarz 1978): n rows tell about so small a difference. Those for terms are
+    multiples of these.
 
     Parameters
     ----------

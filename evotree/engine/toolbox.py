@@ -255,10 +255,10 @@ def feature_bound(max_features: float | None, n_features: int) -> int | None:
     return int(max_features) if max_features < n_features else None
 
 
-def dipole_width(max_features: int | None, sparse: bool, n_features: int) -> int:
+def dipole_width(max_features: int | None, variation: Variation, n_features: int) -> int:
     """Return the greatest number of features of a split on a dipole; 0 where it looks at all."""
     if max_features is None:
-        return n_features if sparse else 0
+        return n_features if variation.sparse_dipoles else 0
     return max_features
 
 
@@ -322,46 +322,27 @@ def make_toolbox(
         If `init`, `refinement` or `random_state` is not as described.
     """
     variation = Variation() if variation is None else variation
-    max_features = feature_bound(max_features_per_split, dataset.X.shape[1])
-    is_nsga2 = variation.algorithm == "nsga2"
     refinement = as_refinement(refinement)
-    linear = refinement or Refinement()
     shares, trees = split_init(init)
+    bounds: dict[str, Any] = {
+        "term_penalty": term_penalty,
+        "max_features": feature_bound(max_features_per_split, dataset.X.shape[1]),
+    }
+    split: dict[str, Any] = {
+        "min_rows": min_samples_split,
+        "max_width": dipole_width(bounds["max_features"], variation, dataset.X.shape[1]),
+    }
+    linear = refinement or Refinement()
     toolbox = base.Toolbox()
     toolbox.register("streams", make_streams, seed_from(random_state))
-    max_width = dipole_width(max_features, variation.sparse_dipoles, dataset.X.shape[1])
-    penalized = {"min_rows": min_samples_split, "term_penalty": term_penalty}
-    toolbox.register(
-        "individual", init_dipolar, dataset, size_penalty, max_width=max_width, **penalized
-    )
-    bounds: dict[str, Any] = {"term_penalty": term_penalty, "max_features": max_features}
-    grown = {"min_rows": min_samples_split, **bounds}
-    toolbox.register(
-        "seed",
-        init_seed,
-        dataset,
-        size_penalty,
-        C=linear.bounds(),
-        penalty=linear.penalty,
-        **grown,
-    )
-    toolbox.register(
-        "path",
-        init_path,
-        dataset,
-        size_penalty,
-        C=linear.bounds(),
-        penalty=linear.penalty,
-        **grown,
-    )
-    toolbox.register("quick", init_quick, dataset, size_penalty, **penalized)
+    register_first_trees(toolbox, dataset, size_penalty, bounds, split, linear)
     toolbox.register(
         "population",
         init_population,
         toolbox,
         shares=shares,
         initial=[init_from_tree(dataset, size_penalty, tree, **bounds) for tree in trees],
-        fitness=FitnessQualityComplexity if is_nsga2 else None,
+        fitness=FitnessQualityComplexity if variation.algorithm == "nsga2" else None,
         worth=PenalizedAccuracy(size_penalty, term_penalty),
     )
     toolbox.register("clone", Individual.clone)
@@ -370,46 +351,71 @@ def make_toolbox(
         cx_trees,
         dataset=dataset,
         test_probability=variation.split_crossover_probability,
-        max_features=max_features,
+        max_features=bounds["max_features"],
     )
     nodes = partial(
         mut_nodes,
         dataset=dataset,
         probability=variation.mutation_probability,
         dipolar_probability=variation.dipolar_probability,
-        min_rows=min_samples_split,
-        max_width=max_width,
+        **split,
     )
-    terms = partial(
-        mut_terms, dataset=dataset, size_penalty=size_penalty, C=linear.bounds(), **bounds
-    )
+    terms = partial(mut_terms, dataset=dataset, size_penalty=size_penalty, **bounds)
     toolbox.register(
         "mutate",
         mut_either,
         first=nodes,
-        second=terms,
+        second=partial(terms, C=linear.bounds()),
         probability=variation.term_mutation_probability,
     )
-    if is_nsga2:
-        toolbox.register("select", sel_crowded)
-        toolbox.register("replace", replace_nsga2)
-        toolbox.register("evaluate", QualityAndComplexity())
-    else:
-        toolbox.register(
-            "select",
-            sel_proportional,
-            pressure=variation.selection_pressure,
-            max_origin_share=variation.max_origin_share,
-        )
-        toolbox.register("evaluate", PenalizedAccuracy(size_penalty, term_penalty))
-        if variation.survival == "best":
-            toolbox.register("replace", replace_best)
-        elif not variation.keep_duplicates:
-            toolbox.register("replace", replace_duplicates)
+    register_survival(toolbox, variation, PenalizedAccuracy(size_penalty, term_penalty))
     toolbox.register("map", map)
     if refinement is not None:
         register_refinement(toolbox, dataset, refinement, size_penalty, **bounds)
     return toolbox
+
+
+def register_first_trees(
+    toolbox: base.Toolbox,
+    dataset: Dataset,
+    size_penalty: float,
+    bounds: Mapping[str, Any],
+    split: Mapping[str, Any],
+    linear: Refinement,
+) -> None:
+    """Let a population begin with random trees, with those of other algorithms, and with paths."""
+    min_rows, term_penalty = split["min_rows"], bounds["term_penalty"]
+    common = {"min_rows": min_rows, "C": linear.bounds(), "penalty": linear.penalty, **bounds}
+    toolbox.register(
+        "individual", init_dipolar, dataset, size_penalty, term_penalty=term_penalty, **split
+    )
+    toolbox.register("seed", init_seed, dataset, size_penalty, **common)
+    toolbox.register("path", init_path, dataset, size_penalty, **common)
+    toolbox.register(
+        "quick", init_quick, dataset, size_penalty, min_rows=min_rows, term_penalty=term_penalty
+    )
+
+
+def register_survival(
+    toolbox: base.Toolbox, variation: Variation, fitness: PenalizedAccuracy
+) -> None:
+    """Say what individuals are worth, who breeds, and who lives on."""
+    if variation.algorithm == "nsga2":
+        toolbox.register("select", sel_crowded)
+        toolbox.register("replace", replace_nsga2)
+        toolbox.register("evaluate", QualityAndComplexity())
+        return
+    toolbox.register(
+        "select",
+        sel_proportional,
+        pressure=variation.selection_pressure,
+        max_origin_share=variation.max_origin_share,
+    )
+    toolbox.register("evaluate", fitness)
+    if variation.survival == "best":
+        toolbox.register("replace", replace_best)
+    elif not variation.keep_duplicates:
+        toolbox.register("replace", replace_duplicates)
 
 
 def register_refinement(

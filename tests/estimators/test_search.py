@@ -44,7 +44,7 @@ def test_the_estimator_is_the_search(model, changed):
     assert result.best() == fitted.tree_
     np.testing.assert_array_equal(result.best().values, fitted.tree_.values)
     assert list(result.front()) == list(fitted.pareto_front_)
-    chosen = fitted.regularization_, fitted.size_penalty_, fitted.term_penalty_
+    chosen = fitted.regularization_, (fitted.size_penalty_, fitted.term_penalty_)
     assert result.plan.chosen == chosen
     assert result.run.generation == fitted.n_generations_ and result.failure is None
 
