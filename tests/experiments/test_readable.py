@@ -334,7 +334,7 @@ def test_differences_are_paired_over_data_sets():
     assert line == f"| CART | {both} | {both} | {both} | {tied} | {tied} | {best} |"
     (line,) = readable.bounds_table(runs).splitlines()[2:]
     assert line.startswith(f"| EvoTree | 2 | 75.00 | 77.50 | {best} | 107.0 | 104.0 | 20.0 |")
-    section = readable.default_section(runs)
+    section = readable.unbounded_section(runs)
     assert "More than 1 point below tuned CART:\niris." in section
     assert section.splitlines()[6].startswith("| iris | -5.0 |")
 

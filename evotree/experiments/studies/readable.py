@@ -84,6 +84,11 @@ LARGE_LOSS = 1.0  # points below CART, of which the report speaks
 # ---- runs ----------------------------------------------------------------------------------------
 
 
+def make_readable(**parameters: Any) -> EvoTreeClassifier:
+    """Return the preset that the study is about."""
+    return EvoTreeClassifier.from_preset("readable", **parameters)
+
+
 def make_methods() -> dict[str, ClassifierMixin]:
     """Return the methods of the study by name."""
     methods = {
@@ -92,9 +97,9 @@ def make_methods() -> dict[str, ClassifierMixin]:
         "STree": STreeTrees(),
         "TAO": TaoTrees(),
         PAIRS: PairTrees(),
-        **{name: EvoTreeClassifier(max_features_per_split=n) for name, n in WIDTHS.items()},
-        SEARCH: EvoTreeClassifier(time_limit=SECONDS, max_generations=1_000_000, patience=None),
-        RESTARTS: RestartsClassifier(time_limit=SECONDS),
+        **{name: make_readable(max_features_per_split=n) for name, n in WIDTHS.items()},
+        SEARCH: make_readable(time_limit=SECONDS, max_generations=1_000_000, patience=None),
+        RESTARTS: RestartsClassifier.from_preset("readable", time_limit=SECONDS),
     }
     return {name: methods[name] for name in METHODS}
 
@@ -261,8 +266,8 @@ def _of(method: str) -> str:
     return " of CART" if method == CART else ""
 
 
-def default_section(runs: pd.DataFrame) -> str:
-    """Return accuracy and complexity of the default beside tuned CART, the worst data set first."""
+def unbounded_section(runs: pd.DataFrame) -> str:
+    """Return accuracy and complexity of EvoTree beside tuned CART, the worst data set first."""
     accuracy = 100.0 * complete_means(runs, "accuracy")
     if not {EVOTREE, CART} <= set(accuracy):
         return "Not run yet."
@@ -355,7 +360,7 @@ def draw_trees(data_home: Path, out: Path) -> None:
         columns = fit_columns(data.X.iloc[train])
         names = [name for column in columns for name in column.feature_names]
         X = pd.DataFrame(encode(columns, data.X), columns=names)
-        model = EvoTreeClassifier(random_state=0).fit(X.iloc[train], data.y[train])
+        model = make_readable(random_state=0).fit(X.iloc[train], data.y[train])
         cart = CartTrees().fit(X.iloc[train].to_numpy(), data.y[train])
         rows, y = X.iloc[test], data.y[test]
         facts = [
@@ -387,8 +392,8 @@ def printed_trees(out: Path) -> str:
 
 def methods_text() -> str:
     """Return what the methods are."""
-    return f"""Methods: EvoTree is `EvoTreeClassifier` as it comes, and with at most 1, 2 and 3
-features a split; it chooses in its front, by the penalties of the fit. CART is scikit-learn's tree
+    return f"""Methods: EvoTree is `EvoTreeClassifier.from_preset("readable")`, without a bound and with
+at most 1, 2 and 3 features a split; it chooses in its front, by the penalties of the fit. CART is scikit-learn's tree
 and its prunings by cost-complexity, among which {CartTrees().n_folds} folds of the training rows
 choose (each pruning judged by the middle of its range of penalties): its *best* is tuned CART. In
 the same way are chosen: TAO, the L1 paths of `TAOClassifier` from trees of depth
@@ -444,13 +449,13 @@ The trees that are chosen without a budget, beside tuned CART, on the data sets 
 
 {bounds_table(runs)}
 
-## The default
+## Without a bound
 
-{default_section(runs)}
+{unbounded_section(runs)}
 
 ## What evolution is worth
 
-*search* is `EvoTreeClassifier` for {SECONDS:g} seconds; *restarts* has the same seconds, the same
+*search* is EvoTree for {SECONDS:g} seconds; *restarts* has the same seconds, the same
 choice of hyperparameters, the same first trees from ever new random numbers and the same
 refinements, but no selection, mutation and crossover. *Fitness* is that of the training rows, which
 both maximize, times 100.
@@ -459,7 +464,7 @@ both maximize, times 100.
 
 ## Trees
 
-The default's trees of the first fold's training rows.
+EvoTree's trees of the first fold's training rows.
 
 {printed_trees(out)}
 
