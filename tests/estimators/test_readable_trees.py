@@ -1,0 +1,92 @@
+"""The preset for trees of few terms, and the parameters that it sets."""
+
+import re
+from copy import deepcopy
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.model_selection import train_test_split
+from sklearn.tree import DecisionTreeClassifier
+
+from evotree import EvoTreeClassifier, EvoTreeRegressor
+from evotree.export import export_text
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    return train_test_split(X, y, random_state=0, stratify=y)
+
+
+@pytest.fixture(scope="module")
+def readable(cancer):
+    X, _, y, _ = cancer
+    return EvoTreeClassifier.from_preset("readable", random_state=0).fit(X, y)
+
+
+def test_a_reader_finds_few_terms_and_no_less_accuracy_than_an_axis_parallel_tree(cancer, readable):
+    X, X_test, y, y_test = cancer
+    cart = DecisionTreeClassifier(ccp_alpha=0.005, random_state=0).fit(X, y)
+    assert readable.tree_.complexity <= 25
+    assert readable.score(X_test, y_test) >= cart.score(X_test, y_test)
+    shown = re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", export_text(readable))
+    assert np.mean([len(number.strip("-").replace(".", "")) for number in shown]) < 5
+
+
+def test_both_penalties_are_chosen_relative_to_the_rows(cancer, readable):
+    n_rows = len(cancer[0])
+    unit = np.log(n_rows) / n_rows
+    assert 0.01 * unit < readable.size_penalty_ < unit
+    assert readable.term_penalty_ / readable.size_penalty_ in (1.0, 0.25)
+    assert readable.regularization_.noise in (0.0, 0.1) and readable.regularization_.teacher is None
+
+
+def test_the_front_has_trees_for_readers_of_any_patience(readable):
+    complexity = [tree.complexity for tree in readable.pareto_front_]
+    quality = [tree.quality for tree in readable.pareto_front_]
+    assert complexity[0] == 1 and len(complexity) >= 5
+    assert complexity == sorted(complexity) and quality == sorted(quality)
+    for bound in (3, 5, 8):
+        chosen = deepcopy(readable).select_tree(f"complexity<={bound}").tree_
+        fitting = [one for one in readable.pareto_front_ if one.complexity <= bound]
+        assert chosen == fitting[-1] and chosen.n_terms + chosen.n_leaves <= bound
+
+
+def test_axis_parallel_trees_are_evolved():
+    X, y = load_iris(return_X_y=True)
+    parameters = {"max_features_per_split": 1, "random_state": 0}
+    model = EvoTreeClassifier.from_preset("readable", **parameters).fit(X, y)
+    assert (np.count_nonzero(model.tree_.weights, axis=1) <= 1).all()
+    assert model.tree_.complexity == model.tree_.n_nodes
+    assert model.score(X, y) > 0.94
+
+
+def test_the_same_seed_gives_the_same_tree_for_any_number_of_workers():
+    X, y = load_iris(return_X_y=True)
+    one, two, islands = (
+        EvoTreeClassifier.from_preset("readable", random_state=3, **how).fit(X, y)
+        for how in ({"n_jobs": 1}, {"n_jobs": 2}, {"islands": 2, "max_generations": 5})
+    )
+    assert one.tree_ == two.tree_ and one.n_generations_ == two.n_generations_
+    assert islands.score(X, y) > 0.9
+
+
+def test_targets_too():
+    X, y = load_diabetes(return_X_y=True)
+    model = EvoTreeRegressor(
+        term_penalty="auto",
+        init="widths",
+        refinement="sparse",
+        precision="auto",
+        max_generations=10,
+        random_state=0,
+    ).fit(X, y)
+    assert model.score(X, y) > 0.4 and model.tree_.complexity < 40
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, 0.0, "all", True])
+def test_bounds_that_are_none_are_named(wrong):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="max_features_per_split"):
+        EvoTreeClassifier(max_features_per_split=wrong).fit(X, y)

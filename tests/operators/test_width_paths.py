@@ -1,0 +1,104 @@
+"""Paths of widths: from dense splits down to splits on one feature."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+
+from evotree import with_tree
+from evotree.dataset import Dataset
+from evotree.engine.toolbox import best_of_paths, make_toolbox
+from evotree.fitness.objectives import PenalizedAccuracy
+from evotree.operators.initialization.width_paths import axis_trees, path_trees, widest, width_path
+from evotree.operators.pruning.penalized import prune
+from evotree.operators.variation.selection import distinct
+from evotree.rng import make_streams
+from tests.strategies import assert_sound
+
+
+@pytest.fixture(scope="module", params=["wine", "breast cancer", "diabetes"])
+def dataset(request):
+    load = {"wine": load_wine, "breast cancer": load_breast_cancer, "diabetes": load_diabetes}
+    X, y = load[request.param](return_X_y=True)
+    task = "regression" if request.param == "diabetes" else "classification"
+    return Dataset.from_arrays(X, y, task=task)
+
+
+def test_a_path_goes_from_the_dense_tree_down_to_one_feature(dataset):
+    path = width_path(dataset, 0.002, make_streams(0, 0, 1)[0], term_penalty=0.001)
+    widths = [widest(tree) for tree in path]
+    assert widths[0] == dataset.X.shape[1] and widths[-1] <= 1
+    assert widths == sorted(widths, reverse=True)
+    for tree in path:
+        assert_sound(tree, dataset)
+
+
+def test_trees_on_the_way_are_better_than_one_that_is_cut_at_once(dataset):
+    """The least wide trees are compared with the dense one whose weakest terms are set to 0."""
+    gains = []
+    for stream in make_streams(1, 0, 3):
+        path = width_path(dataset, 0.001, stream, term_penalty=0.0005)
+        for tree in path[1:]:
+            weights = path[0].weights.copy()
+            width = widest(tree)
+            for w in weights:
+                w[np.argsort(-np.abs(w) * dataset.spread, kind="stable")[width:]] = 0.0
+            cut = with_tree(path[0], dataset, weights, path[0].thresholds, path[0].subtree_size)
+            gains.append(tree.quality - cut.quality)
+    assert np.mean(gains) > 0.02
+
+
+def test_a_bound_leaves_the_trees_that_keep_it(dataset):
+    stream = make_streams(0, 0, 1)[0]
+    path = width_path(dataset, 0.002, stream.copy(), term_penalty=0.001)
+    bounded = width_path(dataset, 0.002, stream, term_penalty=0.001, max_features=3)
+    assert bounded == [tree for tree in path if widest(tree) <= 3]
+
+
+def test_a_path_that_has_no_time_returns_one_tree(dataset):
+    path = width_path(dataset, 0.002, make_streams(0, 0, 1)[0], max_features=2, seconds=0.0)
+    assert len(path) == 1 and widest(path[0]) <= 2
+
+
+def test_axis_trees_look_at_one_feature_and_fit_well(dataset):
+    trees = axis_trees(dataset, make_streams(0, 0, 1)[0])
+    assert all(widest(tree) == 1 for tree in trees)
+    assert max(tree.quality for tree in trees) > 0.85
+    assert path_trees(dataset, 0.0, 1, make_streams(0, 0, 1)[0]) == trees
+
+
+def test_the_best_of_paths_are_the_fittest_and_those_that_nothing_dominates(dataset):
+    trees = [
+        prune(tree, dataset, 0.001, 0.0005)[0]
+        for number in range(3)
+        for tree in path_trees(dataset, 0.002, number, make_streams(number, 0, 1)[0])
+    ]
+    worth = PenalizedAccuracy(0.001, 0.0005)
+    n = 8
+    found = best_of_paths(trees, n, worth)
+    assert len(found) == n and all(distinct(found))
+    ranked = [tree for tree, new in zip(trees, distinct(trees), strict=True) if new]
+    ranked.sort(key=worth, reverse=True)
+    assert [worth(one) for one in found[: n // 2]] == [worth(one) for one in ranked[: n // 2]]
+
+    def is_dominated(tree):
+        return any(
+            one.quality >= tree.quality and one.complexity <= tree.complexity
+            for one in ranked
+            if one != tree
+        )
+
+    left_out = [tree for tree in ranked if tree not in found]
+    if any(is_dominated(tree) for tree in found[n // 2 :]):
+        assert all(is_dominated(tree) for tree in left_out)
+
+
+def test_a_population_of_paths_holds_many_widths_and_random_trees(dataset):
+    toolbox = make_toolbox(
+        dataset, size_penalty=0.001, term_penalty=0.0003, init="widths", random_state=0
+    )
+    population = toolbox.population(n=40)
+    origins = [one.origin for one in population]
+    assert len(population) == 40 and origins.count("widths") >= 24
+    assert set(origins) == {"widths", "dipole"}
+    assert len({widest(one) for one in population if one.origin == "widths"}) >= 3
+    assert population == toolbox.population(n=40)
