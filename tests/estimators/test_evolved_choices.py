@@ -195,7 +195,7 @@ def test_the_preset_is_the_papers_loop_on_the_rows_alone(kind, load):
     given = {"max_generations": 30, "patience": 20}
     model = kind.from_preset("gea_odt", random_state=5, **given).fit(X, y)
     settings = dict(EVOLUTION_PRESETS["gea_odt"]) | given
-    assert settings.pop("refinement") is None and settings.pop("precision") is None
+    assert settings.pop("refinement") is None and model.precision is None
     alone = settings.pop("regularization")
     assert (alone.noise, alone.teacher, model.term_penalty_) == (0.0, None, 0.0)
     task = "classification" if kind is EvoTreeClassifier else "regression"

@@ -162,8 +162,8 @@ def interrupted(model):
 
 
 def test_an_interrupt_while_choosing_takes_the_first_candidate(monkeypatch):
-    pressing, calls = press_at(3, hyperparameters.init_tao)
-    monkeypatch.setattr(hyperparameters, "init_tao", pressing)
+    pressing, calls = press_at(3, hyperparameters.init_seed)
+    monkeypatch.setattr(hyperparameters, "init_seed", pressing)
     kept = interrupted(EvoTreeClassifier(**BRIEF | AUTO))
     assert kept.n_generations_ == 0 and len(calls) <= 8  # those of one candidate
     first = candidates(SearchConfig(**AUTO), 150)[0]

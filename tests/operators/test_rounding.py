@@ -321,10 +321,11 @@ def test_a_run_goes_on_with_another_precision(tmp_path: Path) -> None:
     """Rounding comes last: the run itself has the numbers that it found."""
     X, y = load_wine(return_X_y=True)
     path = tmp_path / "run.npz"
-    whole = EvoTreeClassifier(**QUICK).fit(X, y)
+    whole = EvoTreeClassifier(**QUICK, precision="auto").fit(X, y)
     first = EvoTreeClassifier(**QUICK, checkpoint=path, precision=1)
     first.set_params(max_generations=2).fit(X, y)
-    rest = EvoTreeClassifier(**QUICK, checkpoint=Checkpoint(path, resume=True)).fit(X, y)
+    rest = EvoTreeClassifier(**QUICK, checkpoint=Checkpoint(path, resume=True), precision="auto")
+    rest.fit(X, y)
     assert rest.tree_ == whole.tree_ and rest.n_generations_ == 4
     warm = EvoTreeClassifier(**QUICK, warm_start=True, precision=1)
     warm.set_params(max_generations=2).fit(X, y)
