@@ -211,6 +211,9 @@ class FrontTree(ObliqueTree):
         member.__setstate__((tree.__getstate__(), quality, origin))
         return member
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.of(super().__deepcopy__(memo), self.quality, self.origin)
+
     def __getstate__(self) -> Any:
         return super().__getstate__(), self.quality, self.origin
 

@@ -212,11 +212,12 @@ def init_population(
     kinds = list(origins)
     for at in slots[len(best) :]:
         kinds[at] = DIPOLE
+    late = slots[len(best) :] if is_late() else []  # else the paths are short
     left = [at for at, kind in enumerate(kinds) if kind != WIDTHS]
     others = toolbox.map(make, [kinds[at] for at in left], [streams[at] for at in left])
     ready = dict(zip(slots, best, strict=False)) | dict(zip(left, others, strict=True))
     made = [ready[at] for at in range(len(origins))]
-    late = [at for at, origin in enumerate(origins) if made[at].origin != origin]
+    late += [at for at in left if made[at].origin != kinds[at]]
     if late:
         made[late[-1]] = toolbox.quick(streams[late[-1]])
         if len(late) == n - len(members) - origins.count(DIPOLE) and not hurry():

@@ -391,7 +391,7 @@ def test_a_study_of_two_methods(tmp_path, monkeypatch):
     monkeypatch.setattr(
         readable, "make_methods", lambda: make_methods() | quick_methods() | {"EvoTree": quick}
     )
-    monkeypatch.setattr(readable, "EvoTreeClassifier", lambda **_: quick)
+    monkeypatch.setattr(readable, "make_readable", lambda **_: quick)
     out = tmp_path / "out"
     some = {"datasets": ["wine"], "methods": ["CART", "EvoTree"]}
     runs, report = run_study(readable.STUDY, tmp_path, out, **some)

@@ -392,17 +392,17 @@ def printed_trees(out: Path) -> str:
 
 def methods_text() -> str:
     """Return what the methods are."""
-    return f"""Methods: EvoTree is `EvoTreeClassifier.from_preset("readable")`, without a bound and
-with at most 1, 2 and 3 features a split; it chooses in its front, by the penalties of the fit. CART
-is scikit-learn's tree and its prunings by cost-complexity, among which {CartTrees().n_folds} folds
-of the training rows choose (each pruning judged by the middle of its range of penalties): its
-*best* is tuned CART. In the same way are chosen: TAO, the L1 paths of `TAOClassifier` from trees of depth
-{_listed(TaoTrees().depths)}, with C from {max(TaoTrees().Cs):g} to {min(TaoTrees().Cs):g}; Linear,
-`ObliqueTreeClassifier("linear")` with C of {_listed(LinearTrees().Cs)}, and its prunings; STree,
-the package of that name, version 1.4.2, with C of {_listed(STreeTrees().Cs)}, on features scaled to
-[-1, 1], and its prunings; obliquetree, the package of that name, version 1.1.1, with splits on two
-features, and its prunings. Of these, Linear has {LinearTrees().n_folds} folds, the others
-{TaoTrees().n_folds}."""
+    return f"""Methods: EvoTree is `EvoTreeClassifier.from_preset("readable")`, without a bound
+and with at most 1, 2 and 3 features a split; it chooses in its front, by the penalties of the
+fit. CART is scikit-learn's tree and its prunings by cost-complexity, among which
+{CartTrees().n_folds} folds of the training rows choose (each pruning judged by the middle of its
+range of penalties): its *best* is tuned CART. In the same way are chosen: TAO, the L1 paths of
+`TAOClassifier` from trees of depth {_listed(TaoTrees().depths)}, with C from
+{max(TaoTrees().Cs):g} to {min(TaoTrees().Cs):g}; Linear, `ObliqueTreeClassifier("linear")` with C
+of {_listed(LinearTrees().Cs)}, and its prunings; STree, the package of that name, version 1.4.2,
+with C of {_listed(STreeTrees().Cs)}, on features scaled to [-1, 1], and its prunings;
+obliquetree, the package of that name, version 1.1.1, with splits on two features, and its
+prunings. Of these, Linear has {LinearTrees().n_folds} folds, the others {TaoTrees().n_folds}."""
 
 
 def write(results: Results) -> str:

@@ -87,10 +87,10 @@ def changed_support(
         return np.sort(support)
     leaves = change in ("drop", "swap") and (width > 1 or change == "swap")
     comes = change in ("add", "swap", "halve") and width < d
+    others = np.setdiff1d(np.arange(d), support)
     if leaves and (comes or width > 1):
         support = np.delete(support, rng.integers(width))
     if comes and support.size < bound:
-        others = np.setdiff1d(np.arange(d), support)
         chances = None
         if rng.uniform() < 0.5:
             strength = strengths(node)[others]
