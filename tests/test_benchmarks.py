@@ -19,6 +19,7 @@ from benchmarks import (
     memory,
     million,
     samples,
+    sparse,
     start,
     workers,
 )
@@ -27,6 +28,7 @@ from benchmarks.inputs import balanced_tree, make_rows
 from benchmarks.measure import Table, by_turns, show, stopwatch
 from benchmarks.plain import PlainIndividual, make_plain_toolbox, plain_copies
 from evotree import Dataset, ObliqueTree, evolve, make_toolbox
+from evotree.operators.splitters.sparse import WIDTHS
 from evotree.operators.structure.splice import make_individual
 
 SIZE_PENALTY = 0.003
@@ -95,6 +97,13 @@ def test_a_fit_is_profiled() -> None:
 def test_linear_fits_are_measured() -> None:
     """The quick run has a row for each loss and penalty."""
     check(linear_fit.run(quick=True), 4)
+
+
+def test_splits_on_few_features_are_measured() -> None:
+    """The quick run has a row for one node, with all ways to choose the width."""
+    table = sparse.run(quick=True)
+    check(table, 1)
+    assert {f"{widths} / dense" for widths in WIDTHS} <= set(table.rows[0])
 
 
 def test_workers_are_measured() -> None:
