@@ -421,7 +421,8 @@ complexity; *best* is its choice among all.
 The protocol and the folds are those of [the benchmark](benchmark.md), on its {len(BENCHMARK)} data
 sets and {len(DATASETS) - len(BENCHMARK)} more. Accuracy is the share of test rows classified right,
 in percent; figures are means over the data sets of which a method has all {N_FOLDS} folds. Seconds
-are those of a fit on one thread, the choice of settings included.
+are those of a fit on one thread, the choice of settings included, on a machine that did other work
+at the same time.
 
 {methods_text()}
 
