@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.compose import ColumnTransformer
-from sklearn.datasets import load_diabetes, load_iris
+from sklearn.datasets import load_iris
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import (
     GridSearchCV,
@@ -20,7 +20,6 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from evotree.engine import teachers
 from tests.quick_models import (
     assert_same,
     every,
@@ -276,24 +275,3 @@ def test_weights_are_routed(model):
             deaf.fit(X, y, sample_weight=weight)
         with pytest.raises(ValueError, match="not explicitly set as requested"):
             make_pipeline(scaler, clone(model)).fit(X, y, sample_weight=weight)
-
-
-@pytest.mark.parametrize("classification", [True, False])
-def test_the_default_teacher_is_weighted_where_metadata_are_routed(classification, monkeypatch):
-    monkeypatch.setattr(teachers, "_TREES", 10)
-    monkeypatch.setattr(teachers, "_BAGS", 3)
-    X, y = load_iris(return_X_y=True) if classification else load_diabetes(return_X_y=True)
-    X, y = X[::3], y[::3]
-    weight = weights_for(y) + 0.5
-    teacher = teachers.make_teacher(classification)
-    seeds = {name: 0 for name in teacher.get_params() if name.endswith("random_state")}
-    teacher.set_params(**seeds)
-    expected = clone(teacher).fit(X, y, sample_weight=weight)
-    with config_context(enable_metadata_routing=True):
-        routed = clone(teacher).fit(X, y, sample_weight=weight)
-    plain = clone(teacher).fit(X, y)
-    np.testing.assert_array_equal(routed.predict(X), expected.predict(X))
-    trees = [
-        [bag.tree_ for bag in one.estimators_[1].estimators_] for one in (routed, expected, plain)
-    ]
-    assert trees[0] == trees[1] != trees[2]

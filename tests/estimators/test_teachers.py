@@ -19,7 +19,6 @@ from tests.quick_models import FIXED, REGRESSORS, brief, rows_for
 @pytest.fixture(autouse=True)
 def _small_ensembles(monkeypatch):
     monkeypatch.setattr(teachers, "_TREES", 20)
-    monkeypatch.setattr(teachers, "_BAGS", 3)
 
 
 @pytest.mark.parametrize("teacher", [KNeighborsClassifier(5), LogisticRegression(), "ensemble"])

@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_diabetes, load_iris
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     IsolationForest,
     VotingClassifier,
 )
+from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -261,6 +262,61 @@ def test_predictions_of_a_teacher_are_checked(make, message, task):
         return
     with pytest.raises(ValueError, match=f"teacher=Says.*{message}"):
         teach(dataset, Says(make), 5, 0.0, stream())
+
+
+class Believes(Recorder):
+    """A teacher whose probabilities are made by a function of the rows."""
+
+    def __init__(self, make=len, random_state=None):
+        super().__init__(random_state=random_state)
+        self.make = make
+
+    def predict_proba(self, X):
+        return self.make(X)
+
+
+def test_a_row_counts_as_much_as_the_teacher_is_sure_of_it():
+    """Accuracies then differ as those do that the teacher expects, by one factor for all."""
+    X, y = load_breast_cancer(return_X_y=True)
+    dataset = Dataset.from_arrays(X, y, np.random.default_rng(0).uniform(0.5, 2.0, len(y)))
+    teacher = LogisticRegression(C=0.01)
+    taught = teach(dataset, teacher, 400, 0.3, stream())
+    model = clone(teacher).fit(dataset.X, dataset.y, sample_weight=dataset.sample_weight)
+    p = model.predict_proba(taught.X)
+    weight = np.full(len(taught.y), dataset.total_weight / 400)
+    weight[: len(y)] = dataset.sample_weight
+    assert taught.total_weight == pytest.approx(weight.sum())
+    rng = np.random.default_rng(1)
+    ratios = []
+    for _ in range(20):
+        one, other = rng.integers(0, 2, (2, len(weight)))
+        difference = (one == taught.y) * 1.0 - (other == taught.y)
+        expected = p[np.arange(len(p)), one] - p[np.arange(len(p)), other]
+        ratios.append((taught.sample_weight @ difference) / (weight @ expected))
+    np.testing.assert_allclose(ratios, ratios[0], rtol=0.01)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda X: np.full((len(X), 2), np.nan), "outside"),
+        (lambda X: np.full((len(X), 2), -0.5), "outside"),
+        (lambda X: np.full((len(X), 3), 7.0), "outside"),
+        (lambda X: np.full((len(X) - 1, 2), 0.5), "shape"),
+        (lambda X: np.full(len(X), 0.5), "shape"),
+        (lambda X: np.zeros((len(X), 0)), "shape"),
+    ],
+)
+def test_probabilities_of_a_teacher_are_checked(make, message):
+    with pytest.raises(ValueError, match=f"teacher=Believes.*{message}"):
+        teach(iris(), Believes(make), 5, 0.0, stream())
+
+
+def test_where_a_teacher_is_undecided_everywhere_all_rows_count():
+    undecided = Believes(lambda X: np.full((len(X), 2), 0.5))
+    expected = teach(iris(), Recorder(), 50, 0.1, stream()).sample_weight
+    found = teach(iris(), undecided, 50, 0.1, stream()).sample_weight
+    np.testing.assert_allclose(found, expected)
 
 
 def test_clusters_and_outliers_teach_nothing():

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _NEIGHBOURS = 6
 _MOST_REPEATS = 100
+_LEAST_MARGIN = 0.001  # no row is without weight
+_ROUNDING = 1e-6
 
 
 def draw_noise(
@@ -117,8 +119,31 @@ def _check_predictions(found: Any, teacher: Any, dataset: Dataset, n_rows: int) 
     return labels.astype(dataset.y.dtype)
 
 
+def _margins(model: Any, teacher: Any, X: np.ndarray) -> np.ndarray:
+    """Return by how much a teacher's first class is likelier than its second, at least a little."""
+    if not hasattr(model, "predict_proba"):
+        return np.ones(X.shape[0])
+    found = np.asarray(model.predict_proba(X), dtype=np.float64)
+    if found.ndim != 2 or found.shape[0] != X.shape[0] or found.shape[1] == 0:
+        raise ValueError(
+            f"teacher={teacher!r} predicts probabilities of shape {found.shape}: allowed is "
+            f"({X.shape[0]}, n_classes)."
+        )
+    if not ((found >= 0.0) & (found <= 1.0 + _ROUNDING)).all():
+        raise ValueError(f"teacher={teacher!r} predicts probabilities outside [0, 1].")
+    if found.shape[1] == 1:
+        return np.ones(X.shape[0])
+    first_two = np.sort(found, axis=1)[:, -2:]
+    return np.maximum(first_two[:, 1] - first_two[:, 0], _LEAST_MARGIN)
+
+
 def teach(dataset: Dataset, teacher: Any, n_rows: int, noise: float, stream: np.ndarray) -> Dataset:
     """Return a data set whose labels are those of a teacher, on the training rows and between them.
+
+    Where the teacher has probabilities, a row counts by the margin between its two likeliest
+    classes. Of two classes, the accuracy there then differs from the accuracy that the teacher
+    expects by a constant factor and a constant, so that a row on which it is undecided decides
+    nothing.
 
     Parameters
     ----------
@@ -128,7 +153,8 @@ def teach(dataset: Dataset, teacher: Any, n_rows: int, noise: float, stream: np.
         A classifier, or a regressor, of scikit-learn's interface; cloned, given a random state
         where it has one, and fitted (`fit_weighted`) to the rows in the units of the data set.
     n_rows : int, at least 1
-        How many rows are drawn (`interpolate`); together they weigh as much as the training rows.
+        How many rows are drawn (`interpolate`); together they weigh as much as the training rows,
+        before the margins.
     noise : float, at least 0
         Their noise.
     stream : ndarray of shape (1,), uint64
@@ -142,8 +168,8 @@ def teach(dataset: Dataset, teacher: Any, n_rows: int, noise: float, stream: np.
     Raises
     ------
     ValueError
-        If the teacher predicts anything but one label, or target, for each row; or the data set has
-        extra columns, which rows between the training rows lack.
+        If the teacher predicts anything but one label, or target, for each row, or probabilities
+        that are none; or the data set has extra columns, which rows between the training rows lack.
     """
     if dataset.extras:
         raise ValueError(
@@ -164,6 +190,9 @@ def teach(dataset: Dataset, teacher: Any, n_rows: int, noise: float, stream: np.
     share = dataset.total_weight / n_rows
     labels = _check_predictions(model.predict(X), teacher, dataset, X.shape[0])
     weight = np.concatenate([dataset.sample_weight, np.full(n_rows, share)])
+    if dataset.n_classes:
+        counted = weight * _margins(model, teacher, X)
+        weight = counted * (weight.sum() / counted.sum())
     return with_rows(dataset, X, labels, weight)
 
 
