@@ -27,7 +27,7 @@ def make_node(X, goes_right, cost):
 def problems(draw):
     """Draw two groups of rows: ties, constant columns, costs of any size."""
     rng = np.random.default_rng(draw(seeds))
-    n, d = draw(st.integers(2, 40)), draw(st.integers(1, 6))
+    n, d = draw(st.integers(2, 150)), draw(st.integers(1, 6))
     grid = draw(st.sampled_from((2, 5, 1000)))
     X = rng.integers(0, grid, (n, d)).astype(float)
     if draw(st.booleans()):

@@ -38,6 +38,8 @@ _FEW = 5  # terms, of which one leaves at a time
 _SWAPPED = 12  # terms of the widest split whose terms are swapped
 _ROUNDS = 3  # of swaps
 _TIE = 1e-9  # of the whole cost
+_FLAT = 1e-300  # a feature of less width has no bins
+_BINS = 32  # of a feature, by which features are left out that promise too little
 
 
 class Problem(NamedTuple):
@@ -135,8 +137,60 @@ def cheapest_threshold(problem, wish):
 
 
 @inner_kernel
+def least_costs(problem):
+    """Return what splits on each feature cost at least; infinity for features of one value.
+
+    The rows of a feature lie in bins of equal widths. What a threshold between two bins costs is
+    known. Wherever it lies in a bin, the rows of the bins before are on the one side, those of the
+    bins after on the other; there is no such threshold where all rows in the bin have one value.
+    """
+    X, goes_right, cost = problem.X, problem.goes_right, problem.cost
+    n, d = X.shape
+    low, high = X[0].copy(), X[0].copy()
+    for i in range(n):
+        for j in range(d):
+            low[j] = min(low[j], X[i, j])
+            high[j] = max(high[j], X[i, j])
+    scale = np.zeros(d)
+    for j in range(d):
+        if _FLAT < high[j] - low[j] < np.inf:
+            scale[j] = (_BINS - 1) / (high[j] - low[j])
+    in_bin, value = np.zeros((d, _BINS, 2)), np.empty((d, _BINS))
+    is_mixed = np.zeros((d, _BINS), dtype=np.bool_)
+    total = np.zeros(2)
+    for i in range(n):
+        side = 1 if goes_right[i] == 1 else 0
+        total[side] += cost[i]
+        for j in range(d):
+            if scale[j] > 0.0:
+                k = int((X[i, j] - low[j]) * scale[j])
+                in_bin[j, k, side] += cost[i]
+                if in_bin[j, k, 0] + in_bin[j, k, 1] == cost[i]:
+                    value[j, k] = X[i, j]
+                elif value[j, k] != X[i, j]:
+                    is_mixed[j, k] = True
+    least = np.empty(d)
+    for j in range(d):
+        least[j] = np.inf if scale[j] > 0.0 or high[j] == low[j] else 0.0
+        if scale[j] == 0.0:
+            continue
+        before, after = np.zeros(2), total.copy()
+        for k in range(_BINS):
+            after[0] -= in_bin[j, k, 0]
+            after[1] -= in_bin[j, k, 1]
+            if is_mixed[j, k]:
+                least[j] = min(least[j], before[1] + after[0], before[0] + after[1])
+            before[0] += in_bin[j, k, 0]
+            before[1] += in_bin[j, k, 1]
+            if k < _BINS - 1:
+                least[j] = min(least[j], before[1] + after[0], before[0] + after[1])
+        least[j] -= _TIE * (total[0] + total[1])
+    return least
+
+
+@inner_kernel
 def try_axis(problem, best, found):
-    """Put the cheapest split on one feature into `found` if it costs less than `best`.
+    """Put the cheapest split on one feature into `found` if it costs no more than `best`.
 
     Parameters
     ----------
@@ -153,12 +207,15 @@ def try_axis(problem, best, found):
         What the split in `found` costs now.
     """
     n, d = problem.X.shape
+    least, own = least_costs(problem), np.inf
     for j in range(d):
+        if least[j] > min(own, best):
+            continue
         for i in range(n):
             problem.s[i] = problem.X[i, j]
         here, threshold, sign = cheapest_threshold(problem, np.nan)
-        if here < best:
-            best = here
+        if here < own and here <= best:
+            own = best = here
             found[:] = 0.0
             found[j], found[d] = sign, -sign * threshold
     return best
@@ -231,12 +288,53 @@ def spreads(X):
 @inner_kernel
 def strongest(support, theta, spread, n_kept):
     """Return the `n_kept` features of a support with the most influence, in rising order."""
-    influence = np.empty(support.shape[0])
-    for j in range(support.shape[0]):
-        influence[j] = -abs(theta[support[j]]) * spread[support[j]]
-    kept = np.argsort(influence, kind="mergesort")[:n_kept]
-    kept.sort()
-    return support[kept]
+    width = support.shape[0]
+    influence = np.empty(width)
+    for j in range(width):
+        here = abs(theta[support[j]]) * spread[support[j]]
+        influence[j] = here if here < np.inf else 0.0
+    for _ in range(width - n_kept):
+        weakest = 0
+        for j in range(1, width):
+            if influence[j] <= influence[weakest]:
+                weakest = j
+        influence[weakest] = np.inf
+    kept, n = np.empty(n_kept, dtype=np.int64), 0
+    for j in range(width):
+        if influence[j] < np.inf:
+            kept[n] = support[j]
+            n += 1
+    return kept
+
+
+@inner_kernel
+def put(source, target):
+    """Write one vector over another."""
+    for j in range(source.shape[0]):
+        target[j] = source[j]
+
+
+@inner_kernel
+def used_features(weights):
+    """Return the features whose weights are not 0, in rising order."""
+    used, n = np.empty(weights.shape[0], dtype=np.int64), 0
+    for j in range(weights.shape[0]):
+        if weights[j] != 0.0:
+            used[n] = j
+            n += 1
+    return used[:n]
+
+
+@inner_kernel
+def with_feature(support, feature):
+    """Return a support and a feature that it lacks, in rising order."""
+    wider, before = np.empty(support.shape[0] + 1, dtype=np.int64), 0
+    for n in range(support.shape[0]):
+        if support[n] < feature:
+            before += 1
+        wider[n + (support[n] > feature)] = support[n]
+    wider[before] = feature
+    return wider
 
 
 @inner_kernel
@@ -286,7 +384,7 @@ def swap_terms(problem, most, best, found):
     """
     d = problem.X.shape[1]
     for _ in range(_ROUNDS):
-        support = np.flatnonzero(found[:d])
+        support = used_features(found[:d])
         if support.shape[0] > _SWAPPED:
             break
         theta = found.copy()
@@ -294,14 +392,12 @@ def swap_terms(problem, most, best, found):
         new = most_promising(problem, theta)
         if new < 0:
             break
-        start, wider = theta.copy(), np.append(support, new)
-        wider.sort()
+        start, wider = theta.copy(), with_feature(support, new)
         if wider.shape[0] <= most:
             best = try_support(problem, wider, theta, best, found)
         kept = strongest(support, start, problem.spread, support.shape[0] - 1)
-        swapped = np.append(kept, new)
-        swapped.sort()
-        theta[:] = start
+        swapped = with_feature(kept, new)
+        put(start, theta)
         best = try_support(problem, swapped, theta, best, found)
         if best >= before:
             break
@@ -383,8 +479,7 @@ def sparse_split(
         np.empty(n, dtype=np.int32),
         make_sort_scratch(n),
     )
-    found = np.zeros(d + 1)
-    best = try_axis(problem, np.inf, found) if axis else np.inf
+    found, best = np.zeros(d + 1), np.inf
     while True:
         width = support.shape[0]
         bound = best if width <= most else -np.inf  # nothing costs less
@@ -393,9 +488,11 @@ def sparse_split(
         if width <= least:
             break
         support = strongest(support, theta, problem.spread, max(least, next_width(width)))
+    if axis:
+        best = try_axis(problem, best, found)
     if swaps and best < np.inf:
         best = swap_terms(problem, most, best, found)
-    theta[:] = found
+    put(found, theta)
     return best
 
 
