@@ -160,9 +160,12 @@ class Result:
 
     def front(self) -> FittedFront:
         """Return the front and the prunings of its members, over raw features."""
+        found = list(self._pruned_front)
+        with thread_map(self.config.n_jobs, self.dataset.X.shape[0]) as mapper:
+            trees = list(mapper(self.tree, found))
         members: list[FrontTree] = []
-        for one in self._pruned_front:
-            tree = FrontTree.of(self.tree(one), one.quality, one.origin)
+        for one, rounded in zip(found, trees, strict=True):
+            tree = FrontTree.of(rounded, one.quality, one.origin)
             if members and tree == members[-1]:
                 continue  # what told them apart is worth nothing on the training rows
             while members and members[-1].complexity >= tree.complexity:

@@ -157,6 +157,18 @@ def test_the_length_of_a_normal_vector_does_not_matter(
     np.testing.assert_array_equal(one.thresholds[~kept], other.thresholds[~kept])
 
 
+@given(seeds)
+def test_projections_are_those_of_numpy(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((int(rng.integers(1, 30)), int(rng.integers(1, 9))))
+    rows = np.flatnonzero(rng.random(len(X)) < 0.7)
+    features = rng.permutation(X.shape[1])[: int(rng.integers(1, 9))]
+    weights = rng.standard_normal(len(features))
+    expected = X[np.ix_(rows, features)] @ weights
+    found = rounding.project(X, rows, features, weights)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
 def test_numbers_have_as_few_digits_as_the_rows_allow() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3))

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evotree._jit import kernel
 from evotree.tree import ObliqueTree
 
 AUTO = "auto"
@@ -30,7 +31,6 @@ _THRESHOLD_ROOM = 0.25  # how far the threshold may move, in units of that room
 _EPSILON = float(np.finfo(np.float64).eps)
 _N_NEAREST = 1024  # rows on each side that are looked at first
 _BLOCK = 1024  # rows that are projected together
-_SPARSE = 8  # a split of a smaller share of the features than its inverse has them taken out
 
 
 def round_tree(tree: ObliqueTree, X: Any, precision: int | str | None = AUTO) -> ObliqueTree:
@@ -248,7 +248,7 @@ def _shortest(split: _Split, X: np.ndarray, left: np.ndarray, right: np.ndarray)
     """
     if left.size == 0 or right.size == 0:
         return None
-    sides = [_project(X, rows, split, split.weights) for rows in (left, right)]
+    sides = [project(X, rows, split.features, split.weights) for rows in (left, right)]
     low, high = _room(split, split.weights, *sides)
     needed = _KEPT_ROOM * (high - low)
     if not needed > 0.0:
@@ -264,7 +264,7 @@ def _shortest(split: _Split, X: np.ndarray, left: np.ndarray, right: np.ndarray)
         weights = _fewest_digits(split, needed, *(X[rows][:, split.features] for rows in near))
         if weights is None:
             return None
-        sides = [_project(X, rows, split, weights) for rows in (left, right)]
+        sides = [project(X, rows, split.features, weights) for rows in (left, right)]
         low, high = _room(split, weights, *sides)
         if high - low >= needed:
             threshold = _threshold(low, high, low + place * (high - low))
@@ -273,17 +273,32 @@ def _shortest(split: _Split, X: np.ndarray, left: np.ndarray, right: np.ndarray)
             return split._replace(weights=weights, threshold=threshold)
 
 
-def _project(X: np.ndarray, rows: np.ndarray, split: _Split, weights: np.ndarray) -> np.ndarray:
-    """Return the projections of some rows."""
-    projections = np.empty(rows.size)
-    is_sparse = _SPARSE * split.features.size < X.shape[1]
-    whole = np.zeros(X.shape[1])
-    whole[split.features] = weights
-    for block in _blocks(rows.size):
-        if is_sparse:
-            projections[block] = X[np.ix_(rows[block], split.features)] @ weights
-        else:
-            projections[block] = X[rows[block]] @ whole
+@kernel
+def project(X, rows, features, weights):
+    """Return the projections of some rows on a few features.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        All rows.
+    rows : ndarray of int64
+        Numbers of rows.
+    features : ndarray of int64
+        Numbers of features.
+    weights : ndarray of float64
+        Their weights.
+
+    Returns
+    -------
+    ndarray of float64
+        One for each of the rows.
+    """
+    projections = np.empty(rows.shape[0])
+    for i in range(rows.shape[0]):
+        total = 0.0
+        for j in range(features.shape[0]):
+            total += weights[j] * X[rows[i], features[j]]
+        projections[i] = total
     return projections
 
 
