@@ -209,6 +209,27 @@ def test_a_node_that_would_cost_more_keeps_its_test_and_others_change():
         assert (individual.weights[0] == tree[0][0]).all() == monotone
 
 
+@pytest.mark.parametrize("max_nodes", [1, 3, 10, 1000])
+def test_no_more_nodes_are_fitted_than_asked_for(max_nodes):
+    X, y = load_breast_cancer(return_X_y=True)
+    dataset, tree = grown(X[:, :2], y, max_depth=8)
+    assert len(tree) // 2 > 20
+    fitted, drawn = [], set()
+
+    def note(node, stream):
+        fitted.append(node.X.shape[0])
+        return Axis()(node, stream)
+
+    for seed in range(5):
+        individual = tree.clone()
+        individual.stream = stream(seed)
+        fitted.clear()
+        tao_sweep(individual, dataset, note, max_nodes=max_nodes)
+        assert len(fitted) <= max_nodes and individual.quality >= tree.quality
+        drawn.add(tuple(fitted))
+    assert (len(drawn) > 1) == (max_nodes <= 10)  # others each time, where not all
+
+
 def test_nodes_without_weights_lose_a_child():
     """So strong a penalty makes all weights 0; all rows go to the side that costs less."""
     rng = np.random.default_rng(0)

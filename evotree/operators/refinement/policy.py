@@ -85,8 +85,7 @@ class Refinement(Configuration):
         (Baldwinian), so that selection sees what a tree could become.
     C : float above 0, or tuple of two, default=(0.1, 10.0)
         Cost of a row's loss in the linear classifiers of ``"tao"``, ``"sparse"`` and
-        ``"linear"``; of two
-        numbers, each refinement draws one between them, log-uniformly.
+        ``"linear"``; of two numbers, each refinement draws one between them, log-uniformly.
     penalty : {"l2", "l1"}, default="l2"
         Their penalty; "l1" makes weights 0.
     """

@@ -46,6 +46,8 @@ NODE_ROWS = 32_768
 SPARSE_ROWS = 8_192
 """Most rows that the features of a split are chosen by."""
 
+_SWEPT = 16  # splits whose features are chosen in one sweep
+
 Refiner = Callable[["Individual", "Dataset"], tuple["Individual"]]
 """Changes an individual in place and returns a tuple of it."""
 
@@ -78,9 +80,9 @@ class TaoSweep:
 class SparseSweep:
     """One sweep of tree alternating optimization that chooses the features of each split.
 
-    Half of the sweeps choose among splits of all widths at each node, the others fit the splits
-    anew on the features that they have; the best split on one feature competes in both. Loss and C
-    are drawn as by `TaoSweep`.
+    It takes 16 splits at most, drawn among those of a larger tree. Half of the sweeps choose among
+    splits of all widths at each node, the others fit the splits anew on the features that they
+    have; the best split on one feature competes in both. Loss and C are drawn as by `TaoSweep`.
 
     Parameters
     ----------
@@ -106,8 +108,14 @@ class SparseSweep:
             max_features=self.max_features,
             term_cost=self.term_penalty * loss_unit(dataset),
         )
-        limits: dict[str, Any] = {"term_penalty": self.term_penalty, "max_rows": SPARSE_ROWS}
-        return tao_sweep(individual, dataset, splitter, **limits)
+        return tao_sweep(
+            individual,
+            dataset,
+            splitter,
+            term_penalty=self.term_penalty,
+            max_rows=SPARSE_ROWS,
+            max_nodes=_SWEPT,
+        )
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from evotree.operators.structure.reduced import (
     reduced_problem,
     replace_tests,
 )
-from evotree.rng import make_streams, next_uint64
+from evotree.rng import as_generator, make_streams, next_uint64
 from evotree.tree import node_depths
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ def tao_sweep(
     monotone: bool = True,
     term_penalty: float = 0.0,
     max_rows: int | None = None,
+    max_nodes: int | None = None,
     map: Callable[..., Iterable[Any]] = map,
 ) -> tuple[Individual]:
     """Fit every internal node of an individual anew, from the deepest level to the root.
@@ -115,6 +116,8 @@ def tao_sweep(
         the rows and for its terms is what does not rise.
     max_rows : int, at least 1, optional
         Most rows that a node is fitted to (`reduced_problem`).
+    max_nodes : int, at least 1, optional
+        Most nodes that are fitted; where there are more, so many are drawn.
     map : callable, default=map
         Maps over the nodes of one level; that of an executor runs them in threads.
 
@@ -145,6 +148,10 @@ def tao_sweep(
         return found
 
     depths = np.where(size == 1, -1, node_depths(size))
+    if max_nodes is not None and len(size) // 2 > max_nodes:
+        stream: Any = individual.stream
+        drawn = as_generator(stream).permutation(np.flatnonzero(size > 1))
+        depths[drawn[max_nodes:]] = -1
     changed = False
     for depth in range(depths.max(), -1, -1):
         nodes = np.flatnonzero(depths == depth)
