@@ -414,7 +414,8 @@ def register_survival(
     )
     toolbox.register("evaluate", fitness)
     if variation.survival == "best":
-        toolbox.register("replace", replace_best)
+        penalties = {"size_penalty": fitness.size_penalty, "term_penalty": fitness.term_penalty}
+        toolbox.register("replace", replace_best, **penalties)
     elif not variation.keep_duplicates:
         toolbox.register("replace", replace_duplicates)
 

@@ -10,6 +10,7 @@ from evotree.dataset import Dataset
 from evotree.engine.config import Variation
 from evotree.engine.evolution import evolve
 from evotree.engine.toolbox import make_toolbox
+from evotree.fitness.objectives import PenalizedAccuracy
 from evotree.fitness.scaling import linear_scaling
 from evotree.operators.variation.selection import (
     distinct,
@@ -112,7 +113,11 @@ def test_parents_take_the_places_of_duplicates(drawn, seed):
 def test_a_generation_of_different_trees():
     dataset = Dataset.from_arrays(*load_iris(return_X_y=True))
     for keep_duplicates in (False, True):
-        variation = Variation(keep_duplicates=keep_duplicates, survival="generational")
+        variation = Variation(
+            keep_duplicates=keep_duplicates,
+            survival="generational",
+            term_mutation_probability=0.0,
+        )
         toolbox = make_toolbox(dataset, variation=variation, random_state=0)
         run = evolve(toolbox.population(n=20), toolbox, max_generations=30)
         assert all(distinct(run.population)) is not keep_duplicates
@@ -126,10 +131,32 @@ def test_the_best_of_parents_and_offspring_live_on():
         parents = [one.clone() for one in run.population]
         run = evolve(run, toolbox, max_generations=run.generation + 1)
         assert all(distinct(run.population))
-        # No parent that is not among the survivors is fitter than any of these.
-        worst = min(one.fitness for one in run.population)
+        # No parent that is not among the survivors is fitter than those in half of the places.
+        kept = sorted((one.fitness for one in run.population), reverse=True)
         lost = [one for one in parents if one not in run.population]
-        assert all(one.fitness <= worst for one in lost)
+        assert all(one.fitness <= kept[9] for one in lost)
+
+
+@given(any_populations, st.sampled_from((0.0, 0.001, 0.1)), st.sampled_from((0.0, 0.01)))
+def test_trees_of_less_complexity_live_on_beside_the_fittest(drawn, size_penalty, term_penalty):
+    _, individuals = drawn
+    evaluate = PenalizedAccuracy(size_penalty, term_penalty)
+    for one in individuals:
+        one.fitness.values = evaluate(one)
+    half = len(individuals) // 2
+    if half == 0:
+        return
+    parents, offspring = individuals[:half], individuals[half : 2 * half]
+    survivors = replace_best(parents, offspring, size_penalty, term_penalty)
+    assert len(survivors) == half
+    fitness = [one.fitness for one in survivors]
+    assert fitness == sorted(fitness, reverse=True)
+    assert fitness[0] == max(one.fitness for one in individuals[: 2 * half])
+    if half >= 4:  # one place for each multiple of the penalties
+        for factor in (3.0, 10.0, 30.0):
+            dear = PenalizedAccuracy(factor * size_penalty, factor * term_penalty)
+            best = max(dear(one) for one in individuals[: 2 * half])
+            assert max(dear(one) for one in survivors)[0] == pytest.approx(best[0])
 
 
 @given(any_populations)

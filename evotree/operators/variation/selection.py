@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,9 @@ from evotree.rng import below, uniform
 
 if TYPE_CHECKING:
     from evotree.individual import Individual
+
+# By how much nodes and terms are penalized for the places of a share of the population.
+_NICHES = ((1.0, 0.5), (3.0, 0.2), (10.0, 0.15), (30.0, 0.15))
 
 # A smaller part of all chances is a 0 but for rounding, not to be scaled up.
 _ROUNDING = 1e-12
@@ -235,14 +239,25 @@ def replace_duplicates(
 
 
 def replace_best(
-    parents: Sequence[Individual], offspring: Sequence[Individual]
+    parents: Sequence[Individual],
+    offspring: Sequence[Individual],
+    size_penalty: float = 0.0,
+    term_penalty: float = 0.0,
 ) -> list[Individual]:
     """Let the best of parents and offspring live on, each tree once.
+
+    Half of the places go to the fittest, the others in turn to those that would be the fittest of
+    the rest if nodes and terms were penalized 3, 10 and 30 times as much. So trees of less
+    complexity live on beside the fittest, and become parents of better ones.
 
     Parameters
     ----------
     parents, offspring : sequence of Individual
         As many of each, evaluated.
+    size_penalty : float, at least 0, default=0.0
+        Penalty for a node.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first.
 
     Returns
     -------
@@ -250,7 +265,21 @@ def replace_best(
         As many as there are offspring, the best first, offspring before parents of equal fitness;
         where there are too few different trees, clones.
     """
-    survivors, copies = part_duplicates([*offspring, *parents])
+
+    def fitness(one: Individual, factor: float) -> tuple[float, ...]:
+        penalty = size_penalty * len(one) + term_penalty * (one.n_terms - len(one) // 2)
+        first, *others = one.fitness.wvalues
+        return first - (factor - 1.0) * penalty, *others
+
+    n = len(offspring)
+    survivors: list[Individual] = []
+    rest, copies = part_duplicates([*offspring, *parents])
+    for factor, share in _NICHES:
+        rest.sort(key=partial(fitness, factor=factor), reverse=True)
+        n_places = min(max(1, round(share * n)), n - len(survivors))
+        survivors += rest[:n_places]
+        rest = rest[n_places:]
+    survivors += rest[: n - len(survivors)]
     survivors.sort(key=lambda one: one.fitness.wvalues, reverse=True)
-    missing = max(0, len(offspring) - len(survivors))
-    return survivors[: len(offspring)] + [copy.clone() for copy in copies[:missing]]
+    missing = n - len(survivors)
+    return survivors + [copy.clone() for copy in copies[:missing]]
