@@ -18,7 +18,8 @@ BEFORE = {"vehicle": 29.3, "sonar": 34.5, "digits": 57.0, "segment": 19.6}
 
 KINDS = {
     "linear fits %": ("linear_fit.py",),
-    "reduced problems %": ("tao.py",),
+    "splits of few features %": ("sparse.py",),
+    "reduced problems %": ("tao.py", "reduced.py"),
     "axis splits %": ("axis.py",),
     "routing %": ("splice.py", "partition.py", "growth.py"),
     "variation %": ("mutation.py", "crossover.py", "dipole.py"),

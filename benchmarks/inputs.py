@@ -8,10 +8,17 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from evotree.dataset import Dataset
+from evotree.engine.config import Variation
 from evotree.experiments.datasets import load
 from evotree.tables.columns import encode, fit_columns
 
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+PLAIN = Variation(term_mutation_probability=0.0, sparse_dipoles=False, survival="generational")
+"""The operators of the published algorithm, which look at all features; no duplicates."""
+
+DENSE = {"term_penalty": 0.0, "precision": None, "variation": PLAIN}
+"""Parameters of fits by these."""
 
 
 def balanced_tree(X: np.ndarray, depth: int, rng: np.random.Generator) -> Arrays:

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from benchmarks.inputs import make_rows
+from benchmarks.inputs import DENSE, make_rows
 from benchmarks.measure import Cell, Table, by_turns, stopwatch
 from evotree import EvoTreeClassifier, Islands, Regularization
 
@@ -37,6 +37,8 @@ class Fits:
             size_penalty=0.001,
             regularization=Regularization(C=1.0, penalty="l2", noise=0.0, teacher=None),
             init=None,
+            refinement="tao",
+            **DENSE,
             patience=None,
             max_generations=generations,
             islands=Islands(N_ISLANDS, executor=executor),

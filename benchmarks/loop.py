@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from deap import base
 
-from benchmarks.inputs import make_rows, real_dataset
+from benchmarks.inputs import PLAIN, make_rows, real_dataset
 from benchmarks.measure import Cell, Rounds, Table, by_turns, stopwatch
 from benchmarks.plain import make_plain_toolbox, plain_copies
 from evotree import Dataset, Individual, evolve, make_toolbox
@@ -109,7 +109,7 @@ def settle(
     nearest = np.inf
     for _ in range(n_steps):
         penalty = float(np.sqrt(low * high))
-        toolbox = make_toolbox(dataset, size_penalty=penalty, random_state=0)
+        toolbox = make_toolbox(dataset, size_penalty=penalty, variation=PLAIN, random_state=0)
         first = toolbox.population(n=POPULATION)
         population = evolve(first, toolbox, max_generations=shape.warm_up).population
         records: dict[str, float] = {}

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.inputs import make_rows
+from benchmarks.inputs import DENSE, make_rows
 from benchmarks.measure import Cell, Table
 from evotree import EvoTreeClassifier, Regularization
 from evotree.experiments.measures import PeakMemory
@@ -53,6 +53,7 @@ def measure(n_rows: int, n_features: int, population_size: int, n_threads: int) 
         population_size=population_size,
         init=None,
         refinement=None,
+        **DENSE,
         random_state=0,
         n_jobs=n_threads,
     )

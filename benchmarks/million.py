@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from deap import base
 
-from benchmarks.inputs import make_rows
+from benchmarks.inputs import PLAIN, make_rows
 from benchmarks.loop import POPULATION, block
 from benchmarks.measure import Table, by_turns, stopwatch
 from evotree import Dataset, Individual, evolve, make_toolbox
@@ -36,7 +36,7 @@ NOTES = (
 
 def warm_up(dataset: Dataset, generations: int) -> tuple[list[Individual], base.Toolbox]:
     """Return a population after some generations, and its toolbox."""
-    toolbox = make_toolbox(dataset, size_penalty=SIZE_PENALTY, random_state=0)
+    toolbox = make_toolbox(dataset, size_penalty=SIZE_PENALTY, variation=PLAIN, random_state=0)
     run = evolve(toolbox.population(n=POPULATION), toolbox, max_generations=generations)
     return run.population, toolbox
 
@@ -47,7 +47,7 @@ def in_single_precision(
     """Return the population on float32 rows, and its toolbox."""
     single = replace(dataset, X=dataset.X.astype(np.float32))
     single.freeze()
-    toolbox = make_toolbox(single, size_penalty=SIZE_PENALTY, random_state=0)
+    toolbox = make_toolbox(single, size_penalty=SIZE_PENALTY, variation=PLAIN, random_state=0)
     members = [
         make_individual(single, one.weights, one.thresholds, one.subtree_size) for one in population
     ]
@@ -68,7 +68,7 @@ def run(quick: bool = False) -> Table:
         return partial(block, members, box, generations, records[name])
 
     with ThreadPoolExecutor(2) as threads:
-        spread = make_toolbox(dataset, size_penalty=SIZE_PENALTY, random_state=0)
+        spread = make_toolbox(dataset, size_penalty=SIZE_PENALTY, variation=PLAIN, random_state=0)
         spread.register("map", threads.map)
         rounds = by_turns(
             {

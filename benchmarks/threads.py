@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from benchmarks.inputs import make_rows
+from benchmarks.inputs import DENSE, make_rows
 from benchmarks.measure import Cell, Table, by_turns
 from evotree import EvoTreeClassifier, Regularization
 
@@ -30,6 +30,7 @@ class Fits:
         self.estimator = EvoTreeClassifier(
             regularization=Regularization(C=1.0, penalty="l2", noise=0.0, teacher=None),
             init=None,
+            **DENSE,
             refinement=None,
             max_generations=generations,
             size_penalty=1e-4,

@@ -23,6 +23,7 @@ from evotree import (
 FIXED = Regularization(C=1.0, penalty="l2", noise=0.1, teacher=None)
 BRIEF = {
     "size_penalty": 0.005,
+    "term_penalty": 0.0005,
     "regularization": FIXED,
     "population_size": 12,
     "max_generations": 4,

@@ -101,7 +101,7 @@ def test_fit_predict_and_show(run: Run, iris: pd.DataFrame, iris_csv: Path) -> N
     np.testing.assert_allclose(training["balanced_accuracy"], training["test_accuracy"])
     np.testing.assert_allclose(np.mean(training["recall"]), training["test_accuracy"])
     assert f"chosen     size_penalty {training['hyperparameters']['size_penalty']}, " in out
-    assert "term_penalty 0, C (" in out
+    assert f"term_penalty {training['hyperparameters']['term_penalty']}, C (" in out
     tree = load_model("model.json").tree
     assert f"{tree.n_leaves} leaves, depth {tree.depth}, {tree.n_terms} terms, " in out
     assert f"complexity {tree.complexity}\n" in out

@@ -57,7 +57,7 @@ X, _ = load_iris(return_X_y=True)
 EvoTreeRegressor(random_state=0).fit(X[:, :3], X[:, 3])
 """,
 }
-MOST_KERNELS = 115
+MOST_KERNELS = 130
 
 
 def python(code, **environment):

@@ -57,10 +57,10 @@ class Variation(Configuration):
         Share of the mutations of a split that the dipolar operator makes; the others add noise.
     split_crossover_probability : float in [0, 1], default=0.5
         Share of the crossovers that exchange splits; the others exchange subtrees.
-    term_mutation_probability : float in [0, 1], default=0.0
+    term_mutation_probability : float in [0, 1], default=0.5
         Share of the offspring in which the features of one split change, and the split is fitted
         anew, instead of the mutation of nodes.
-    sparse_dipoles : bool, default=False
+    sparse_dipoles : bool, default=True
         Whether new splits on dipoles look at few features, one being the likeliest number, and
         splits that mutate keep weights of 0. Otherwise they look at all features, as in the paper.
     selection_pressure : float above 1, default=2.0
@@ -70,9 +70,10 @@ class Variation(Configuration):
     keep_duplicates : bool, default=False
         Whether equal trees may stand in one generation of generational survival, as in the paper.
         Otherwise parents replace them.
-    survival : {"best", "generational"}, default="generational"
-        Who lives on: the best of parents and offspring, each tree once; or the offspring and the
-        best parent, as in the paper. NSGA-II has its own rule.
+    survival : {"best", "generational"}, default="best"
+        Who lives on: the best of parents and offspring, each tree once, half of them by the fitness
+        and half where nodes and terms are penalized 3, 10 and 30 times as much; or the offspring
+        and the best parent, as in the paper. NSGA-II has its own rule.
     algorithm : {"penalized", "nsga2"}, default="penalized"
         Whether the fitness penalizes nodes and terms, or NSGA-II evolves the whole front of quality
         against complexity, from which the penalties then choose.
@@ -82,12 +83,12 @@ class Variation(Configuration):
     crossover_probability: Annotated[float, _SHARE] = 0.2
     dipolar_probability: Annotated[float, _SHARE] = 0.5
     split_crossover_probability: Annotated[float, _SHARE] = 0.5
-    term_mutation_probability: Annotated[float, _SHARE] = 0.0
-    sparse_dipoles: Annotated[bool, "boolean"] = False
+    term_mutation_probability: Annotated[float, _SHARE] = 0.5
+    sparse_dipoles: Annotated[bool, "boolean"] = True
     selection_pressure: Annotated[float, Interval(Real, 1.0, None, closed="neither")] = 2.0
     max_origin_share: Annotated[float, Interval(Real, 0.0, 1.0, closed="right")] = 1.0
     keep_duplicates: Annotated[bool, "boolean"] = False
-    survival: Annotated[str, StrOptions(set(SURVIVAL))] = "generational"
+    survival: Annotated[str, StrOptions(set(SURVIVAL))] = "best"
     algorithm: Annotated[str, StrOptions(set(ALGORITHMS))] = "penalized"
 
 
@@ -110,8 +111,8 @@ class Regularization(Configuration):
         rows. 0 measures it on the rows alone, as in the paper.
     teacher : None, "ensemble", "auto" or estimator, default="auto"
         A model whose predictions, on the training rows and on rows drawn between them, the tree
-        learns: ``"ensemble"`` is `evotree.engine.teachers.make_teacher`. A fitted model wrapped
-        by `sklearn.frozen.FrozenEstimator` is used as it is.
+        learns; rows count by the margins of its probabilities, if it has any. ``"ensemble"`` is a
+        random forest. A fitted model wrapped by `sklearn.frozen.FrozenEstimator` is used as it is.
     """
 
     C: Annotated[float | tuple[float, float] | str, _ABOVE_0, _PAIR, StrOptions({AUTO})] = AUTO
@@ -183,7 +184,7 @@ class SearchConfig:
     """
 
     size_penalty: Annotated[float | str, _FROM_0, StrOptions({AUTO})] = AUTO
-    term_penalty: Annotated[float | str, _FROM_0, StrOptions({AUTO})] = 0.0
+    term_penalty: Annotated[float | str, _FROM_0, StrOptions({AUTO})] = AUTO
     max_features_per_split: Annotated[
         float | None, None, Interval(RealNotInt, 0.0, 1.0, closed="right"), _WHOLE_FROM_1
     ] = None
@@ -198,9 +199,9 @@ class SearchConfig:
         Interval(Integral, 1, MOST_DIGITS, closed="both"),
         StrOptions({AUTO}),
         None,
-    ] = None
-    init: Annotated[Any, object] = "tao"
-    refinement: Annotated[Any, str, "array-like", dict, Refinement, None] = "tao"
+    ] = AUTO
+    init: Annotated[Any, object] = "widths"
+    refinement: Annotated[Any, str, "array-like", dict, Refinement, None] = "sparse"
     variation: Annotated[Variation | None, Variation, None] = None
     regularization: Annotated[Regularization | None, Regularization, None] = None
     max_samples: Annotated[

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evotree.individual import Individual
 
 _CLOSE = 2.0  # standard errors of the difference between candidates that stay in the race
-_HELD_OUT_ROWS = 1500  # held out in all, if that takes no more than five folds
+_HELD_OUT_ROWS = 2000  # held out in all, if that takes no more than five folds
 _FOLDS = 5
 _STANDARD_ERRORS = 1.0
 _SEEDS_EACH = 2  # optimized trees for each of the penalties that are tried
@@ -40,30 +40,20 @@ _LEAST_RESAMPLED = 3000  # rows that a fitness is measured on, if they are resam
 _COPIES = 4  # of each row, at most
 _MOST_TAUGHT = 1000  # more rows than that leave few gaps between them
 
-SIZE_PENALTIES = (0.005, 0.002, 0.001, 0.0005)
-"""Penalties for a node that are tried where that for terms is given."""
-
 SIZE_MULTIPLES = (0.8, 0.4, 0.2, 0.1, 0.05, 0.025)
-"""Penalties for a node that are tried with those for terms, in units of log(n) / n for n rows."""
+"""Penalties for a node that are tried, in units of log(n) / n for n rows."""
 
-TERM_MULTIPLES = (1.0, 0.25)
+TERM_MULTIPLES = (1.0, 0.25, 0.05)
 """Penalties for a term that are tried with each, in units of the penalty for a node."""
 
 CANDIDATES = (
-    Regularization((0.3, 3.0), "l2", 0.1, None),
+    Regularization((0.3, 3.0), "l2", 0.0, ENSEMBLE),
     Regularization((0.03, 0.3), "l2", 0.2, None),
-    Regularization((3.0, 30.0), "l2", 0.05, None),
-    Regularization((0.3, 3.0), "l1", 0.1, None),
-    Regularization((0.03, 0.3), "l1", 0.0, None),
-    Regularization((0.3, 3.0), "l2", 0.1, ENSEMBLE),
-)
-"""The regularizations that ``"auto"`` stands for."""
-
-SPARSE_CANDIDATES = (
     Regularization((0.3, 3.0), "l2", 0.1, None),
     Regularization((0.3, 3.0), "l2", 0.0, None),
 )
-"""Those where the penalty for terms is chosen with them, which regularizes splits by itself."""
+"""The regularizations that ``"auto"`` stands for, those that smooth the fitness most first: it
+tells trees apart that are all perfect on the training rows."""
 
 
 class Penalties(NamedTuple):
@@ -115,7 +105,7 @@ def candidates(config: SearchConfig, n_rows: int) -> list[Regularization]:
     if config.refinement is None:  # nothing is fitted that they could regularize
         given = {"C": 1.0, "penalty": "l2"} | given
     found = []
-    for candidate in SPARSE_CANDIDATES if is_auto(config.term_penalty) else CANDIDATES:
+    for candidate in CANDIDATES:
         if candidate.teacher is not None and n_rows > _MOST_TAUGHT:
             continue
         one = replace(candidate, **given)
@@ -127,9 +117,8 @@ def candidates(config: SearchConfig, n_rows: int) -> list[Regularization]:
 def penalties_to_try(config: SearchConfig, n_rows: int) -> list[Penalties]:
     """Return the penalties among which cross-validation chooses.
 
-    Where it chooses both, those for nodes are multiples of log(n) / n, as that of BIC is of the
-    log-likelihood (Schwarz 1978): n rows tell about so small a difference. Those for terms are
-    multiples of these.
+    Those for nodes are multiples of log(n) / n, as that of BIC is of the log-likelihood (Schwarz
+    1978): n rows tell about so small a difference. Those for terms are multiples of these.
 
     Parameters
     ----------
@@ -143,14 +132,13 @@ def penalties_to_try(config: SearchConfig, n_rows: int) -> list[Penalties]:
     list of Penalties
         Each once, falling; as many for any number of rows.
     """
-    sizes = list(SIZE_PENALTIES)
-    if not is_auto(config.size_penalty):
-        sizes = [float(config.size_penalty)]
-    if not is_auto(config.term_penalty):
-        return [Penalties(size, float(config.term_penalty)) for size in sizes]
     if is_auto(config.size_penalty):
         unit = math.log(n_rows + 1.0) / n_rows
         sizes = [multiple * unit for multiple in SIZE_MULTIPLES]
+    else:
+        sizes = [float(config.size_penalty)]
+    if not is_auto(config.term_penalty):
+        return [Penalties(size, float(config.term_penalty)) for size in sizes]
     multiples = TERM_MULTIPLES if sizes[0] > 0.0 else TERM_MULTIPLES[:1]
     return [Penalties(size, multiple * size) for size in sizes for multiple in multiples]
 
@@ -393,10 +381,10 @@ def cross_validate(
 
     Each candidate is searched once on the rows of the other folds. For all penalties it yields some
     trees, whose losses on the held-out fold are averaged, so that chance decides less. These losses
-    are compared row by row. The candidate with the smallest loss at its best penalties wins, with
-    the highest penalty for nodes that no smaller one beats by more than some standard errors of the
-    difference, or, where those for terms differ too, with the penalties of the least complex trees:
-    a larger tree has to earn its nodes and terms. Candidates that fall behind
+    are compared row by row. The first candidate wins that no later one beats by more than some
+    standard errors of the difference, each at its best penalties; with it, the highest penalty for
+    nodes that no smaller one beats so, or, where those for terms differ too, the penalties of the
+    least complex trees: a larger tree has to earn its nodes and terms. Candidates that fall behind
     are not searched on the remaining folds (`race`).
 
     Parameters
@@ -407,7 +395,7 @@ def cross_validate(
         ``search(rows, candidate, penalties)`` makes trees on some rows and returns at least one for
         each of the penalties.
     candidates : sequence
-        What the search may be given; the first of equals wins.
+        What the search may be given, what is preferred first.
     stream : ndarray of shape (1,), uint64
         Random state, advanced.
     penalties : callable
@@ -418,7 +406,7 @@ def cross_validate(
     max_folds : int, at least 1, default=5
         Only so many of the folds are held out in turn.
     standard_errors : float, at least 0, default=1.0
-        By how many standard errors more complex trees have to be better.
+        By how many standard errors later candidates and more complex trees have to be better.
     time_limit : float or None, default=None
         No search starts after this many seconds, except the first; a later fold that is not
         complete then does not count.
@@ -461,7 +449,9 @@ def cross_validate(
         racing = race([losses[i] for i in racing], racing, weights)
         if len(racing) == len(for_all) == 1:
             break
-    best = racing[0]
+    racing.sort()
+    at_best = np.array([losses[i][np.argmin(losses[i] @ weights)] for i in racing])
+    best = racing[worth_it(at_best, weights, standard_errors)]
     # Penalties that differ for nodes alone are in order as they are.
     is_ordered = len({getattr(one, "term", None) for one in for_all}) == 1
     order = np.arange(len(for_all)) if is_ordered else np.argsort(complexity[best], kind="stable")

@@ -27,12 +27,11 @@ _PARAMETERS = """Parameters
     ----------
     size_penalty : float, at least 0, or "auto", default="auto"
         Penalty for a node in the fitness, the papers' alpha. Smaller values give larger trees.
-        ``"auto"`` takes the penalty of the smallest trees that no larger ones clearly beat on
+        ``"auto"`` takes the penalties of the least complex trees that no others clearly beat on
         held-out rows.
-    term_penalty : float, at least 0, or "auto", default=0.0
+    term_penalty : float, at least 0, or "auto", default="auto"
         Penalty in the fitness for each term after a split's first. Larger values give splits of
-        fewer features. ``"auto"`` chooses it together with `size_penalty`, so that a smaller
-        complexity wins.
+        fewer features. ``"auto"`` chooses it together with `size_penalty`.
     max_features_per_split : int, float in (0, 1] or None, default=None
         Greatest number of features of a split, or share of all features; None for any. 1 gives
         axis-parallel trees, 2 splits that a plane shows.
@@ -50,13 +49,13 @@ _PARAMETERS = """Parameters
     scaling : {"standard", "common", "minmax"}, default="standard"
         Units in which trees evolve: standard deviations of the features, their own units, or
         [-1, 1]. The fitted tree uses raw features in any case.
-    precision : int from 1 to 17, "auto" or None, default=None
+    precision : int from 1 to 17, "auto" or None, default="auto"
         Significant digits of the numbers of each split of the fitted trees, which are scaled so
         that their strongest term has the weight 1. ``"auto"`` takes as few as leave each training
         row in its leaf; with a number of digits rows may change sides, and the leaves predict by
         the rows that reach them then. None leaves splits as they were found. See
         `evotree.round_tree`.
-    init : str, dict of str to float, tree, list of these or None, default="tao"
+    init : str, dict of str to float, tree, list of these or None, default="widths"
         What the first population is made of. ``"widths"`` makes optimized trees of falling widths,
         from dense splits to splits on one feature, and axis-parallel trees; ``"tao"`` makes deep
         trees that are optimized and pruned in turn; the name of a splitter grows trees greedily.
@@ -65,7 +64,7 @@ _PARAMETERS = """Parameters
         as they are: `ObliqueTree`, fitted estimators of this package, scikit-learn's fitted
         decision trees (in searches wrapped by `sklearn.frozen.FrozenEstimator`, since clones are
         not fitted).
-    refinement : str, list, dict of str to float, Refinement or None, default="tao"
+    refinement : str, list, dict of str to float, Refinement or None, default="sparse"
         What refines some of the offspring: ``"sparse"``, one sweep of tree alternating optimization
         that chooses the features of each split; ``"tao"``, one sweep on all features;
         the name of a splitter, which splits one node again; ``"centre"`` moves thresholds to the
@@ -143,7 +142,7 @@ class EvolvedTree(SearchConfig, TreeEstimator):
         ----------
         name : str
             A key of `evotree.estimators.EVOLUTION_PRESETS`: ``"gea_odt"``, the published
-            algorithm; ``"readable"``, a search for trees of few terms and short numbers.
+            algorithm.
         **parameters
             Parameters that differ from the preset.
 

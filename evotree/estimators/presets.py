@@ -51,23 +51,21 @@ EVOLUTION_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "gea_odt": {
             "size_penalty": 0.005,
+            "term_penalty": 0.0,
+            "precision": None,
             "population_size": 64,
             "max_generations": 10_000,
             "patience": 1_000,
             "scaling": "common",
             "init": None,
             "refinement": None,
-            "variation": Variation(keep_duplicates=True),
-            "regularization": Regularization(C=1.0, penalty="l2", noise=0.0, teacher=None),
-        },
-        "readable": {
-            "term_penalty": "auto",
-            "precision": "auto",
-            "init": "widths",
-            "refinement": "sparse",
             "variation": Variation(
-                term_mutation_probability=0.5, sparse_dipoles=True, survival="best"
+                term_mutation_probability=0.0,
+                sparse_dipoles=False,
+                survival="generational",
+                keep_duplicates=True,
             ),
+            "regularization": Regularization(C=1.0, penalty="l2", noise=0.0, teacher=None),
         },
     }
 )

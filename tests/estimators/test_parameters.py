@@ -237,7 +237,7 @@ def test_parameters_of_groups_are_reached_by_name(kind):
     assert other.variation == Variation(mutation_probability=0.3)
     assert other.islands == Islands(3, every=5)
     assert other.checkpoint == Checkpoint("run.npz")
-    assert other.refinement == Refinement("tao", probability=0.4)
+    assert other.refinement == Refinement("sparse", probability=0.4)
     assert other.regularization == BRIEF["regularization"].set_params(noise=0.0)
     assert model.get_params() == brief(kind).get_params()  # what the two shared is as it was
     assert other.set_params(islands=2, islands__every=7).islands == Islands(2, every=7)

@@ -1,4 +1,4 @@
-"""The preset for trees of few terms, and the parameters that it sets."""
+"""Trees of few terms, which a reader can check."""
 
 import re
 from copy import deepcopy
@@ -10,6 +10,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor
+from evotree.engine.hyperparameters import CANDIDATES, TERM_MULTIPLES
 from evotree.export import export_text
 
 
@@ -22,7 +23,7 @@ def cancer():
 @pytest.fixture(scope="module")
 def readable(cancer):
     X, _, y, _ = cancer
-    return EvoTreeClassifier.from_preset("readable", random_state=0).fit(X, y)
+    return EvoTreeClassifier(random_state=0).fit(X, y)
 
 
 def test_a_reader_finds_few_terms_and_no_less_accuracy_than_an_axis_parallel_tree(cancer, readable):
@@ -38,8 +39,8 @@ def test_both_penalties_are_chosen_relative_to_the_rows(cancer, readable):
     n_rows = len(cancer[0])
     unit = np.log(n_rows) / n_rows
     assert 0.01 * unit < readable.size_penalty_ < unit
-    assert readable.term_penalty_ / readable.size_penalty_ in (1.0, 0.25)
-    assert readable.regularization_.noise in (0.0, 0.1) and readable.regularization_.teacher is None
+    assert readable.term_penalty_ / readable.size_penalty_ in TERM_MULTIPLES
+    assert readable.regularization_ in CANDIDATES
 
 
 def test_the_front_has_trees_for_readers_of_any_patience(readable):
@@ -56,7 +57,7 @@ def test_the_front_has_trees_for_readers_of_any_patience(readable):
 def test_axis_parallel_trees_are_evolved():
     X, y = load_iris(return_X_y=True)
     parameters = {"max_features_per_split": 1, "random_state": 0}
-    model = EvoTreeClassifier.from_preset("readable", **parameters).fit(X, y)
+    model = EvoTreeClassifier(**parameters).fit(X, y)
     assert (np.count_nonzero(model.tree_.weights, axis=1) <= 1).all()
     assert model.tree_.complexity == model.tree_.n_nodes
     assert model.score(X, y) > 0.94
@@ -65,7 +66,7 @@ def test_axis_parallel_trees_are_evolved():
 def test_the_same_seed_gives_the_same_tree_for_any_number_of_workers():
     X, y = load_iris(return_X_y=True)
     one, two, islands = (
-        EvoTreeClassifier.from_preset("readable", random_state=3, **how).fit(X, y)
+        EvoTreeClassifier(random_state=3, **how).fit(X, y)
         for how in ({"n_jobs": 1}, {"n_jobs": 2}, {"islands": 2, "max_generations": 5})
     )
     assert one.tree_ == two.tree_ and one.n_generations_ == two.n_generations_
@@ -74,14 +75,7 @@ def test_the_same_seed_gives_the_same_tree_for_any_number_of_workers():
 
 def test_targets_too():
     X, y = load_diabetes(return_X_y=True)
-    model = EvoTreeRegressor(
-        term_penalty="auto",
-        init="widths",
-        refinement="sparse",
-        precision="auto",
-        max_generations=10,
-        random_state=0,
-    ).fit(X, y)
+    model = EvoTreeRegressor(max_generations=10, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.4 and model.tree_.complexity < 40
 
 

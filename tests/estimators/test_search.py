@@ -18,7 +18,7 @@ from evotree import (
 )
 from evotree.engine import hyperparameters
 from evotree.engine import toolbox as toolbox_module
-from evotree.engine.hyperparameters import candidates
+from evotree.engine.hyperparameters import candidates, penalties_to_try
 from tests.quick_models import BRIEF, FIXED, brief, every_evolved, interrupts_raise, rows_for
 
 AUTO = {"size_penalty": "auto", "regularization": Regularization(teacher=None)}
@@ -162,12 +162,14 @@ def interrupted(model):
 
 
 def test_an_interrupt_while_choosing_takes_the_first_candidate(monkeypatch):
-    pressing, calls = press_at(3, hyperparameters.init_seed)
-    monkeypatch.setattr(hyperparameters, "init_seed", pressing)
+    pressing, calls = press_at(2, hyperparameters.path_trees)
+    monkeypatch.setattr(hyperparameters, "path_trees", pressing)
     kept = interrupted(EvoTreeClassifier(**BRIEF | AUTO))
-    assert kept.n_generations_ == 0 and len(calls) <= 8  # those of one candidate
-    first = candidates(SearchConfig(**AUTO), 150)[0]
-    assert (kept.regularization_, kept.size_penalty_) == (first, 0.005)
+    assert kept.n_generations_ == 0 and len(calls) <= 5  # those of one candidate
+    first, penalties = (
+        make(SearchConfig(**AUTO), 149)[0] for make in (candidates, penalties_to_try)
+    )
+    assert (kept.regularization_, kept.size_penalty_) == (first, penalties.size)
     assert kept.score(*load_iris(return_X_y=True)) > 0.6
 
 

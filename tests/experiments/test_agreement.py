@@ -96,7 +96,7 @@ def test_every_figure_of_ours_has_a_published_one(name):
 
 
 def test_the_report_holds_all_studies_of_a_folder(tmp_path):
-    for name in ("wodt_runs.csv", "cedt_runs.csv", "variants_runs.csv"):
+    for name in ("wodt_runs.csv", "cedt_runs.csv", "benchmark_runs.csv"):
         (tmp_path / name).write_bytes((RESULTS / name).read_bytes())
     report = agreement.write_agreement(tmp_path).read_text(encoding="utf-8")
     figures = pd.read_csv(tmp_path / "published.csv")

@@ -336,7 +336,9 @@ def test_differences_are_paired_over_data_sets():
     assert line.startswith(f"| EvoTree | 2 | 75.00 | 77.50 | {best} | 107.0 | 104.0 | 20.0 |")
     section = readable.unbounded_section(runs)
     assert "More than 1 point below tuned CART:\niris." in section
-    assert section.splitlines()[6].startswith("| iris | -5.0 |")
+    assert "chosen on 1 of the data sets,\nwhere the difference to tuned CART is +0.00" in section
+    assert "on the others\nit is -5.00 (0 / 0 / 1)." in section
+    assert section.splitlines()[8].startswith("| iris | -5.0 |")
 
 
 def test_search_beside_restarts():
@@ -391,7 +393,7 @@ def test_a_study_of_two_methods(tmp_path, monkeypatch):
     monkeypatch.setattr(
         readable, "make_methods", lambda: make_methods() | quick_methods() | {"EvoTree": quick}
     )
-    monkeypatch.setattr(readable, "make_readable", lambda **_: quick)
+    monkeypatch.setattr(readable, "EvoTreeClassifier", lambda **_: quick)
     out = tmp_path / "out"
     some = {"datasets": ["wine"], "methods": ["CART", "EvoTree"]}
     runs, report = run_study(readable.STUDY, tmp_path, out, **some)

@@ -32,6 +32,7 @@ LIBRARIES = ("deap", "numba", "numpy", "scikit-learn", "scipy")
 FIXED = {
     "precision": None,
     "size_penalty": 0.005,
+    "term_penalty": 0.0005,
     "population_size": 16,
     "max_generations": 12,
     "random_state": 0,

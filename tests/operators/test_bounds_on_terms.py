@@ -86,7 +86,7 @@ def test_without_a_bound_wide_splits_are_made():
 def test_a_whole_search_keeps_the_bound(bound):
     X, y = load_wine(return_X_y=True)
     parameters = {"max_features_per_split": bound, "max_generations": 10, "random_state": 0}
-    model = EvoTreeClassifier.from_preset("readable", **parameters).fit(X, y)
+    model = EvoTreeClassifier(**parameters).fit(X, y)
     allowed = feature_bound(bound, X.shape[1])
     for tree in [model.tree_, *model.pareto_front_, *model.hall_of_fame_]:
         assert widths(tree).max() <= allowed

@@ -17,7 +17,7 @@ from evotree.experiments.studies.benchmark import CHOSEN_ON
 from evotree.operators.refinement.policy import Refinement, as_refinement
 
 DEFAULT = "default"
-REFINERS = ("tao", "linear", "oc1", "cross_entropy", "wodt", "centre", "prune")
+REFINERS = ("sparse", "tao", "linear", "oc1", "cross_entropy", "wodt", "centre", "prune")
 TEN = (*CHOSEN_ON, "wine")
 """The data sets of the ablation; on wine nothing is chosen."""
 SMALL = tuple(name for name in CHOSEN_ON if name not in ("dna", "satimage"))
@@ -27,6 +27,12 @@ PARTS: Mapping[str, dict[str, Any]] = {
     "without refinement": {"refinement": None},
     "no evolution": {"max_generations": 0},
     "greedy seeds": {"init": ("linear", "axis")},
+    "dense seeds": {"init": "tao"},
+    "no mutation of terms": {"variation__term_mutation_probability": 0.0},
+    "dense dipoles": {"variation__sparse_dipoles": False},
+    "generational survival": {"variation__survival": "generational"},
+    "no penalty for terms": {"term_penalty": 0.0},
+    "no rounding": {"precision": None},
     "no teacher": {"regularization__teacher": None},
     "no noise, no teacher": {"regularization__noise": 0.0, "regularization__teacher": None},
 }
@@ -114,7 +120,8 @@ def make_groups() -> tuple[Group, ...]:
         Group(
             "Parts",
             "The default without one of its parts: the refinement of offspring; the evolution, "
-            "which leaves the best seed; the optimization of the seeds; the teacher; any rows but "
+            "which leaves the best seed; the optimization of the seeds, or their falling widths; "
+            "what makes splits of few terms; the rounding of numbers; the teacher; any rows but "
             "those of the data.",
             PARTS,
             TEN,
