@@ -8,8 +8,11 @@ from evotree import with_tree
 from evotree.dataset import Dataset
 from evotree.engine.toolbox import best_of_paths, make_toolbox
 from evotree.fitness.objectives import PenalizedAccuracy
+from evotree.operators.initialization import width_paths
 from evotree.operators.initialization.width_paths import axis_trees, path_trees, widest, width_path
 from evotree.operators.pruning.penalized import prune
+from evotree.operators.refinement.tao import tao_sweep
+from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation.selection import distinct
 from evotree.rng import make_streams
 from tests.strategies import assert_sound
@@ -57,6 +60,31 @@ def test_a_bound_leaves_the_trees_that_keep_it(dataset):
 def test_a_path_that_has_no_time_returns_one_tree(dataset):
     path = width_path(dataset, 0.002, make_streams(0, 0, 1)[0], max_features=2, seconds=0.0)
     assert len(path) == 1 and widest(path[0]) <= 2
+
+
+def test_a_path_ends_where_a_split_matters_to_no_row(monkeypatch):
+    """Both sides of the root part the rows alike, so that no sweep changes the root."""
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    X[:, 0] = np.sign(X[:, 0])
+    rows = Dataset.from_arrays(X, X[:, 0] > 0.0)
+    weights = np.zeros((7, 3))
+    weights[0], weights[1], weights[4] = (0.3, 2.0, 1.0), (1.0, 0.0, 0.0), (1.0, 0.0, 0.0)
+    size = np.array([7, 3, 1, 1, 3, 1, 1], dtype=np.int32)
+    wide = make_individual(rows, weights, np.zeros(7), size)
+    wide.stream = make_streams(1, 0, 1)[0]
+    sweeps = []
+
+    def sweep(*args, **kwargs):
+        sweeps.append(args)
+        assert len(sweeps) < 100
+        return tao_sweep(*args, **kwargs)
+
+    monkeypatch.setattr(width_paths, "init_tao", lambda *args, **kwargs: wide.clone())
+    monkeypatch.setattr(width_paths, "tao_sweep", sweep)
+    for bound in (None, 1):
+        path = width_path(rows, 0.0, make_streams(0, 0, 1)[0], max_features=bound)
+        assert widest(path[-1]) <= 1 and path[-1].quality == 1.0
+        assert_sound(path[-1], rows)
 
 
 def test_axis_trees_look_at_one_feature_and_fit_well(dataset):

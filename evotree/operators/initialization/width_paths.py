@@ -20,7 +20,7 @@ from evotree.operators.initialization.tao_seeds import cut_gently, init_tao
 from evotree.operators.refinement.refiners import NODE_ROWS, draw_sparse
 from evotree.operators.refinement.tao import tao_sweep
 from evotree.operators.splitters.axis import Axis
-from evotree.operators.structure.reduced import loss_unit
+from evotree.operators.structure.reduced import loss_unit, replace_tests
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
@@ -34,6 +34,17 @@ _FACTORS = (0.5, 2.0)  # of the penalties
 def widest(individual: Individual) -> int:
     """Return the greatest width of a split; 0 for a single leaf."""
     return int(np.count_nonzero(individual.weights, axis=1).max())
+
+
+def keep_strongest_terms(individual: Individual, dataset: Dataset) -> None:
+    """Leave one term to each split: that of the largest |weight| times the feature's spread.
+
+    A sweep leaves a node as it is where both of its sides predict the same for all of its rows.
+    """
+    influence = np.abs(individual.weights) * dataset.spread
+    others = np.arange(dataset.X.shape[1]) != influence.argmax(axis=1)[:, None]
+    weights = np.where(others, 0.0, individual.weights)
+    replace_tests(individual, dataset, weights, individual.thresholds)
 
 
 def width_path(
@@ -88,10 +99,13 @@ def width_path(
     bound = dataset.X.shape[1] if max_features is None else max_features
     found = [individual.clone()] if widest(individual) <= bound else []
     while widest(individual) > 1 and (time.perf_counter() < end or not found):
+        n_terms = individual.n_terms
         tao_sweep(individual, dataset, fewer, monotone=False, **limits)
         tao_sweep(individual, dataset, same, **limits)
         while cut_gently(individual, dataset, size_penalty):
             tao_sweep(individual, dataset, same, **limits)
+        if individual.n_terms >= n_terms:
+            keep_strongest_terms(individual, dataset)
         if widest(individual) <= bound:
             found.append(individual.clone())
     return found
