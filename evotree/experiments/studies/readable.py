@@ -32,6 +32,7 @@ from evotree.experiments.pictures import save_picture
 from evotree.experiments.pictures.comparison import plot_accuracy_at_budgets
 from evotree.experiments.protocols import Task, stratified_folds
 from evotree.experiments.rows import read_rows
+from evotree.experiments.studies.benchmark import CHOSEN_ON as BENCHMARK_CHOSEN_ON
 from evotree.experiments.studies.benchmark import DATASETS as BENCHMARK
 from evotree.experiments.studies.benchmark import N_FOLDS, TIE
 from evotree.experiments.studies.oc1 import FILES, OC1Protocol
@@ -71,11 +72,8 @@ _LARGE = ("waveform21", "satimage", "nursery", "avila", "dna", "pendigits", "dry
 _SLOW = (*_LARGE, "usps")
 DATASETS = (*_TINY, *_SMALL, *_MIDDLE, *_SLOW)
 
-CHOSEN_ON = (
-    *(name for name in (*_TINY, *_SMALL) if name not in ("iris", "climate-crashes", "car")),
-    *("segment", "digits", "waveform21", "satimage"),
-)
-"""The data sets on which the defaults of `EvoTreeClassifier` were chosen."""
+CHOSEN_ON = (*BENCHMARK_CHOSEN_ON, "blood-transfusion")
+"""The data sets on which any of the defaults of `EvoTreeClassifier` was chosen."""
 
 AREA_BUDGETS = tuple(round(float(b), 1) for b in np.geomspace(BUDGETS[0], BUDGETS[-1], 9))
 """The mean of the accuracies at these budgets is the area under a method's front."""

@@ -13,15 +13,14 @@ from evotree.engine.config import ENSEMBLE, Regularization
 from evotree.engine.hyperparameters import CANDIDATES
 from evotree.estimators import EvoTreeClassifier
 from evotree.experiments.experiment import checksum, describe
-from evotree.experiments.studies.benchmark import CHOSEN_ON
 from evotree.operators.refinement.policy import Refinement, as_refinement
 
 DEFAULT = "default"
 REFINERS = ("sparse", "tao", "linear", "oc1", "cross_entropy", "wodt", "centre", "prune")
-TEN = (*CHOSEN_ON, "wine")
-"""The data sets of the ablation; on wine nothing is chosen."""
-SMALL = tuple(name for name in CHOSEN_ON if name not in ("dna", "satimage"))
-"""The data sets of the other comparisons."""
+SMALL = ("iris", "glass", "heart", "ionosphere", "wdbc", "vehicle", "segment")
+"""The data sets of the comparisons."""
+TEN = (*SMALL, "dna", "satimage", "wine")
+"""The data sets of the ablation."""
 
 PARTS: Mapping[str, dict[str, Any]] = {
     "without refinement": {"refinement": None},

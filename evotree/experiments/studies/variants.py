@@ -17,7 +17,6 @@ from evotree.experiments.markdown import markdown_table
 from evotree.experiments.protocols import Task
 from evotree.experiments.studies.study import Results, Study, StudyProtocol
 from evotree.experiments.studies.variant_groups import (
-    CHOSEN_ON,
     DEFAULT,
     TEN,
     Group,
@@ -144,8 +143,8 @@ points, with its standard error over the paired folds; *best fitness* is the hig
 be compared only where the fitness is the same. Seconds are those of a fit on one thread. A cell is
 empty until all its folds are run.
 
-The defaults were chosen on {len(CHOSEN_ON)} data sets ({", ".join(CHOSEN_ON)}) and no others; wine
-is added where only the worth of a part is shown. The default has {default_text()}.
+The parts are compared on {len(TEN)} data sets ({", ".join(TEN)}), all else on the smaller ones.
+The default has {default_text()}.
 
 {sections}
 """
