@@ -61,7 +61,7 @@ WIDTHS: Mapping[str, int | None] = {EVOTREE: None, "EvoTree 3": 3, "EvoTree 2": 
 
 METHODS = (CART, "Linear", "STree", "TAO", PAIRS, *WIDTHS, SEARCH, RESTARTS)
 
-SECONDS = 20.0
+SECONDS = 10.0
 """Of a fit of the search, and of one of the restarts."""
 
 # The small data sets come first, so that all methods have them early.
