@@ -11,6 +11,7 @@ from evotree.dataset import Dataset
 from evotree.engine import hyperparameters as tuning
 from evotree.engine.config import SearchConfig
 from evotree.engine.hyperparameters import (
+    LEAST_PENALTY,
     SIZE_MULTIPLES,
     TERM_MULTIPLES,
     Penalties,
@@ -193,13 +194,19 @@ def test_losses_of_several_trees_are_averaged():
 def test_penalties_fall_and_are_relative_to_the_rows(n_rows):
     config = SearchConfig(term_penalty="auto")
     found = penalties_to_try(config, n_rows)
-    assert len(found) == len(SIZE_MULTIPLES) * len(TERM_MULTIPLES) == len(set(found))
+    assert len(found) == len(SIZE_MULTIPLES) * len(TERM_MULTIPLES)
     sizes = [one.size for one in found]
     assert sizes == sorted(sizes, reverse=True)
-    assert all(one.term in [multiple * one.size for multiple in TERM_MULTIPLES] for one in found)
-    assert found[0].size == pytest.approx(SIZE_MULTIPLES[0] * np.log(n_rows) / n_rows, rel=0.6)
+    terms = [multiple * size for size in sizes for multiple in TERM_MULTIPLES]
+    assert all(one.term in terms or one.term == LEAST_PENALTY for one in found)
+    assert min(min(one) for one in found) >= LEAST_PENALTY
+    expected = max(LEAST_PENALTY, SIZE_MULTIPLES[0] * np.log(n_rows) / n_rows)
+    assert found[0].size == pytest.approx(expected, rel=0.6)
     fewer = penalties_to_try(config, 2 * n_rows)
-    assert all(there.size < here.size for here, there in zip(found, fewer, strict=True))
+    assert all(
+        there.size < here.size or there.size == LEAST_PENALTY
+        for here, there in zip(found, fewer, strict=True)
+    )
 
 
 @pytest.mark.parametrize(

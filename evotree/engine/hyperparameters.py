@@ -46,6 +46,9 @@ SIZE_MULTIPLES = (0.8, 0.4, 0.2, 0.1, 0.05, 0.025)
 TERM_MULTIPLES = (1.0, 0.25, 0.05)
 """Penalties for a term that are tried with each, in units of the penalty for a node."""
 
+LEAST_PENALTY = 1e-4
+"""No smaller penalty is tried, however many the rows: who reads a node or a term gains by it."""
+
 CANDIDATES = (
     Regularization((0.3, 3.0), "l2", 0.0, ENSEMBLE),
     Regularization((0.03, 0.3), "l2", 0.2, None),
@@ -118,7 +121,8 @@ def penalties_to_try(config: SearchConfig, n_rows: int) -> list[Penalties]:
     """Return the penalties among which cross-validation chooses.
 
     Those for nodes are multiples of log(n) / n, as that of BIC is of the log-likelihood (Schwarz
-    1978): n rows tell about so small a difference. Those for terms are multiples of these.
+    1978): n rows tell about so small a difference. Those for terms are multiples of these. None is
+    below `LEAST_PENALTY`, unless it is given.
 
     Parameters
     ----------
@@ -130,17 +134,19 @@ def penalties_to_try(config: SearchConfig, n_rows: int) -> list[Penalties]:
     Returns
     -------
     list of Penalties
-        Each once, falling; as many for any number of rows.
+        Falling; as many for any number of rows.
     """
     if is_auto(config.size_penalty):
-        unit = math.log(n_rows + 1.0) / n_rows
-        sizes = [multiple * unit for multiple in SIZE_MULTIPLES]
+        unit, least = math.log(n_rows + 1.0) / n_rows, LEAST_PENALTY
+        sizes = [max(least, multiple * unit) for multiple in SIZE_MULTIPLES]
     else:
-        sizes = [float(config.size_penalty)]
+        sizes, least = [float(config.size_penalty)], 0.0
     if not is_auto(config.term_penalty):
         return [Penalties(size, float(config.term_penalty)) for size in sizes]
     multiples = TERM_MULTIPLES if sizes[0] > 0.0 else TERM_MULTIPLES[:1]
-    return [Penalties(size, multiple * size) for size in sizes for multiple in multiples]
+    return [
+        Penalties(size, max(least, multiple * size)) for size in sizes for multiple in multiples
+    ]
 
 
 def resample(dataset: Dataset, regularization: Regularization, stream: np.ndarray) -> Dataset:
