@@ -318,8 +318,8 @@ def test_means_are_of_whole_data_sets():
 def test_differences_are_paired_over_data_sets():
     runs = fake_runs(
         {
-            ("iris", "CART"): LOW,
-            ("iris", "EvoTree"): HIGH,
+            ("usps", "CART"): LOW,
+            ("usps", "EvoTree"): HIGH,
             ("wine", "CART"): HIGH,
             ("wine", "EvoTree"): HIGH,
             ("pima", "CART"): LOW,
@@ -335,10 +335,10 @@ def test_differences_are_paired_over_data_sets():
     (line,) = readable.bounds_table(runs).splitlines()[2:]
     assert line.startswith(f"| EvoTree | 2 | 75.00 | 77.50 | {best} | 107.0 | 104.0 | 20.0 |")
     section = readable.unbounded_section(runs)
-    assert "More than 1 point below tuned CART:\niris." in section
+    assert "More than 1 point below tuned CART:\nusps." in section
     assert "chosen on 1 of the data sets,\nwhere the difference to tuned CART is +0.00" in section
     assert "on the others\nit is -5.00 (0 / 0 / 1)." in section
-    assert section.splitlines()[8].startswith("| iris | -5.0 |")
+    assert section.splitlines()[8].startswith("| usps | -5.0 |")
 
 
 def test_search_beside_restarts():
