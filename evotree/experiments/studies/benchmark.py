@@ -198,7 +198,8 @@ from the rows in `benchmark_runs.csv`: {results.planned} fits.
 Stratified {N_FOLDS}-fold cross-validation, once, the same folds for all systems. Missing values are
 replaced by the mean of the training rows, categories made columns of 0 and 1. Accuracy is the share
 of test rows classified correctly, in percent; all figures are means over folds; seconds are those
-of a fit on one thread. A cell is empty until all its folds are run.
+of a fit on one thread, EvoTree's on a machine that did other work at the same time. A cell is empty
+until all its folds are run.
 
 Systems: EvoTree is `EvoTreeClassifier` as it comes, GEA-ODT its preset of that name; TAO is
 `TAOClassifier`; Linear is `ObliqueTreeClassifier("linear")` and {", ".join(GREEDY_PRESETS)} are its
