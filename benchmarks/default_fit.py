@@ -13,8 +13,6 @@ from benchmarks.measure import Cell, Table
 from evotree import EvoTreeClassifier, Regularization
 
 NAMES = ("vehicle", "sonar", "digits", "segment", "satimage")
-BEFORE = {"vehicle": 29.3, "sonar": 34.5, "digits": 57.0, "segment": 19.6}
-"""Seconds when settings were compared by evolutions of greedy seeds, measured once."""
 
 KINDS = {
     "linear fits %": ("linear_fit.py",),
@@ -32,8 +30,6 @@ NOTES = (
     "rest; all in seconds. Kinds of work are shares of the whole, by the time inside of the "
     "functions of their files; what is left is Python between them. The profile itself costs some "
     "of the time.",
-    "*Before* is a constant: the mean over five folds on the same machine, busy with other work, "
-    "when settings were compared by evolutions of greedily grown seeds.",
 )
 
 QUICK = Regularization(C=1.0, penalty="l2", teacher=None)
@@ -78,6 +74,5 @@ def run(quick: bool = False, data_home: Path | None = None) -> Table:
             X, y = X[:200], y[:200]
         row: dict[str, Cell] = {"data": name, "rows x features": f"{len(X):,} x {X.shape[1]}"}
         row |= profile_fit(X, y, **({"regularization": QUICK} if quick else {}))
-        row["before"] = None if quick else BEFORE.get(name)
         rows.append(row)
     return Table("fit", "where the seconds of a default fit go", rows, NOTES)

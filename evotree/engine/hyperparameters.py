@@ -47,7 +47,7 @@ TERM_MULTIPLES = (1.0, 0.25, 0.05)
 """Penalties for a term that are tried with each, in units of the penalty for a node."""
 
 LEAST_PENALTY = 1e-4
-"""No smaller penalty is tried, however many the rows: who reads a node or a term gains by it."""
+"""No smaller penalty is tried, however many the rows: trees stay small enough to be read."""
 
 CANDIDATES = (
     Regularization((0.3, 3.0), "l2", 0.0, ENSEMBLE),
@@ -134,7 +134,7 @@ def penalties_to_try(config: SearchConfig, n_rows: int) -> list[Penalties]:
     Returns
     -------
     list of Penalties
-        Falling; as many for any number of rows.
+        Those for nodes fall; as many for any number of rows, so that some may be equal.
     """
     if is_auto(config.size_penalty):
         unit, least = math.log(n_rows + 1.0) / n_rows, LEAST_PENALTY
@@ -226,7 +226,8 @@ def choose(
         resampled = resample(rows, candidate, resampling.copy())
         trees = first_trees(resampled, candidate, tried, each)
         step()
-        return [best_prunings(trees, resampled, *one) for one in tried]
+        best = {one: best_prunings(trees, resampled, *one) for one in set(tried)}
+        return [best[one] for one in tried]
 
     return Chosen(
         *cross_validate(
