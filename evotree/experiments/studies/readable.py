@@ -55,11 +55,13 @@ from evotree.plotting import plot_tree
 from evotree.tables.columns import encode, fit_columns
 
 EVOTREE, CART, PAIRS = "EvoTree", "CART", "obliquetree"
-SEARCH, RESTARTS = "search", "restarts"
+SEARCH, RESTARTS, SEEDS = "search", "restarts", "seeds"
+WORTH = (SEARCH, RESTARTS, SEEDS)
+"""The methods that show what evolution is worth."""
 WIDTHS: Mapping[str, int | None] = {EVOTREE: None, "EvoTree 3": 3, "EvoTree 2": 2, "EvoTree 1": 1}
 """The bounds on the features of a split."""
 
-METHODS = (CART, "Linear", "STree", "TAO", PAIRS, *WIDTHS, SEARCH, RESTARTS)
+METHODS = (CART, "Linear", "STree", "TAO", PAIRS, *WIDTHS, *WORTH)
 
 SECONDS = 10.0
 """Of a fit of the search, and of one of the restarts."""
@@ -99,6 +101,7 @@ def make_methods() -> dict[str, ClassifierMixin]:
         **{name: EvoTreeClassifier(max_features_per_split=n) for name, n in WIDTHS.items()},
         SEARCH: EvoTreeClassifier(time_limit=SECONDS, max_generations=1_000_000, patience=None),
         RESTARTS: RestartsClassifier(time_limit=SECONDS),
+        SEEDS: EvoTreeClassifier(time_limit=SECONDS, max_generations=0),
     }
     return {name: methods[name] for name in METHODS}
 
@@ -293,25 +296,37 @@ it is {paired(difference[~is_chosen]) or "unknown"}.
 
 
 def worth_table(runs: pd.DataFrame) -> str:
-    """Return the search beside the restarts, on the data sets of both, in Markdown."""
+    """Return the search beside the restarts and its first trees, in Markdown.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Rows of the fits.
+
+    Returns
+    -------
+    str
+        The table, over the data sets that all three have.
+    """
+    if not set(WORTH) <= set(runs["method"]):
+        return "Not run yet."
     columns = {f"accuracy at {budget}": f"accuracy_{budget}" for budget in WORTH_BUDGETS}
-    columns |= {"area": "area", "accuracy of the best": "accuracy", "its fitness": "fitness"}
+    columns |= {"area": "area", "accuracy of the best": "accuracy"}
+    columns |= {"its accuracy on training rows": "train_accuracy", "its fitness": "fitness"}
     rows = []
     for title, column in columns.items():
-        if not {SEARCH, RESTARTS} <= set(runs["method"]):
-            return "Not run yet."
-        means = 100.0 * complete_means(runs, column)
-        both = means.reindex(columns=[SEARCH, RESTARTS]).dropna()
-        row = {"figure": title, "data sets": str(len(both))}
-        row |= {name: f"{both[name].mean():.2f}" for name in both}
-        row["search - restarts"] = paired(both[SEARCH] - both[RESTARTS])
+        means = (100.0 * complete_means(runs, column)).reindex(columns=WORTH).dropna()
+        row = {"figure": title, "data sets": str(len(means))}
+        row |= {name: f"{means[name].mean():.2f}" for name in WORTH}
+        for other in (RESTARTS, SEEDS):
+            row[f"{SEARCH} - {other}"] = paired(means[SEARCH] - means[other])
         rows.append(row)
     return markdown_table(pd.DataFrame(rows))
 
 
 def cells(runs: pd.DataFrame, column: str) -> str:
     """Return the mean accuracies of a column, data set by method, the best bold, in Markdown."""
-    means = (100.0 * complete_means(runs, column)).drop(columns=[SEARCH, RESTARTS], errors="ignore")
+    means = (100.0 * complete_means(runs, column)).drop(columns=[*WORTH], errors="ignore")
     rows = []
     for dataset, row in means.round(1).iterrows():
         texts = {name: "" if np.isnan(value) else f"{value:.1f}" for name, value in row.items()}
@@ -329,7 +344,7 @@ def draw_fronts(runs: pd.DataFrame, out: Path) -> str:
     Of the data sets that all methods drawn have; methods without any whole data set are left out.
     """
     means, best = accuracies(runs), complete_means(runs, "complexity")
-    methods = [name for name in best if name not in (SEARCH, RESTARTS)]
+    methods = [name for name in best if name not in WORTH]
     common = best[methods].dropna().index
     if not len(common):
         return "No data set has been run with all methods yet."
@@ -460,8 +475,8 @@ The trees that are chosen without a budget, beside tuned CART, on the data sets 
 
 *search* is EvoTree for {SECONDS:g} seconds; *restarts* has the same seconds, the same
 choice of hyperparameters, the same first trees from ever new random numbers and the same
-refinements, but no selection, mutation and crossover. *Fitness* is that of the training rows, which
-both maximize, times 100.
+refinements, but no selection, mutation and crossover; *seeds* are the first trees of the search
+alone. *Fitness* is what all maximize, on the rows that it is measured on, times 100.
 
 {worth_table(runs)}
 
