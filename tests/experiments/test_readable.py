@@ -341,12 +341,15 @@ def test_differences_are_paired_over_data_sets():
     assert section.splitlines()[8].startswith("| usps | -5.0 |")
 
 
-def test_search_beside_restarts():
-    runs = fake_runs({("iris", "search"): HIGH, ("iris", "restarts"): LOW})
+def test_search_beside_restarts_and_first_trees():
+    kinds = {("iris", "search"): HIGH, ("iris", "restarts"): LOW, ("iris", "seeds"): HIGH}
+    runs = fake_runs(kinds | {("wine", "search"): LOW, ("wine", "seeds"): LOW})
     lines = readable.worth_table(runs).splitlines()
-    assert lines[2] == "| accuracy at 10 | 1 | 70.00 | 60.00 | +10.00 (1 / 0 / 0) |"
-    assert lines[-1] == "| its fitness | 1 | 70.00 | 60.00 | +10.00 (1 / 0 / 0) |"
-    assert readable.worth_table(runs[runs["method"] == "search"]) == "Not run yet."
+    differences = "+10.00 (1 / 0 / 0) | +0.00 (0 / 1 / 0) |"
+    assert lines[2] == f"| accuracy at 10 | 1 | 70.00 | 60.00 | 70.00 | {differences}"
+    differences = "+10.00 (1 / 0 / 0) | +10.00 (1 / 0 / 0) |"
+    assert lines[-1] == f"| its fitness | 1 | 70.00 | 60.00 | 60.00 | {differences}"
+    assert readable.worth_table(runs[runs["method"] != "seeds"]) == "Not run yet."
 
 
 @pytest.mark.parametrize(
@@ -362,7 +365,7 @@ def test_the_report_is_written_from_the_rows_of_a_part(methods, tmp_path):
     n_planned = 30 * 5 * len(readable.METHODS)
     assert f"{len(rows)} of {n_planned:,} planned fits" in report
     assert "### heart\n\n```text\nif x1 <= 3\n```" in report and "### sick" not in report
-    n_common = 2 if methods[-1] == "restarts" else 1
+    n_common = 2 if methods[-1] in readable.WORTH else 1
     assert f"Means over the {n_common} data sets" in report
     assert (tmp_path / "readable_fronts.png").stat().st_size > 5000
 
