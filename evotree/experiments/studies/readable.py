@@ -425,6 +425,7 @@ prunings. Of these, Linear has {LinearTrees().n_folds} folds, the others {TaoTre
 def write(results: Results) -> str:
     """Return the report, and draw its picture."""
     runs, out = results.runs, results.out
+    compared = runs[~runs["method"].isin(WORTH)]
     return f"""# Readable trees: accuracy at every complexity
 
 Written by `evotree experiment study readable --data-home DIR --out docs/results --jobs 2`,
@@ -450,16 +451,16 @@ at the same time.
 Each method over its own data sets; *area* is the mean accuracy at {len(AREA_BUDGETS)} budgets from
 {BUDGETS[0]} to {BUDGETS[-1]}, even on a logarithmic scale:
 
-{budgets_table(runs)}
+{budgets_table(compared)}
 
 Differences to CART in points on the data sets of both, with their standard errors, and data sets
 won / tied / lost; a difference below {TIE:g} points is a tie:
 
-{against_table(runs, CART)}
+{against_table(compared, CART)}
 
 EvoTree less each other method, in the same way:
 
-{against_table(runs, EVOTREE, reverse=True)}
+{against_table(compared, EVOTREE, reverse=True)}
 
 ## Bounds on the features of a split
 
