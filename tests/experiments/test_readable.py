@@ -365,6 +365,7 @@ def test_the_report_is_written_from_the_rows_of_a_part(methods, tmp_path):
     n_planned = 30 * 5 * len(readable.METHODS)
     assert f"{len(rows)} of {n_planned:,} planned fits" in report
     assert "### heart\n\n```text\nif x1 <= 3\n```" in report and "### sick" not in report
+    assert not any(f"\n| {method} |" in report for method in readable.WORTH)
     n_common = 2 if methods[-1] in readable.WORTH else 1
     assert f"Means over the {n_common} data sets" in report
     assert (tmp_path / "readable_fronts.png").stat().st_size > 5000

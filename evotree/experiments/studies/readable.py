@@ -64,7 +64,7 @@ WIDTHS: Mapping[str, int | None] = {EVOTREE: None, "EvoTree 3": 3, "EvoTree 2": 
 METHODS = (CART, "Linear", "STree", "TAO", PAIRS, *WIDTHS, *WORTH)
 
 SECONDS = 10.0
-"""Of a fit of the search, and of one of the restarts."""
+"""Of a fit of each of `WORTH`, at most."""
 
 # The small data sets come first, so that all methods have them early.
 _TINY = ("iris", "wine", "heart", "glass", "sonar", "bupa", "ionosphere", "balance-scale")
@@ -296,18 +296,7 @@ it is {paired(difference[~is_chosen]) or "unknown"}.
 
 
 def worth_table(runs: pd.DataFrame) -> str:
-    """Return the search beside the restarts and its first trees, in Markdown.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        Rows of the fits.
-
-    Returns
-    -------
-    str
-        The table, over the data sets that all three have.
-    """
+    """Return the search beside restarts and first trees, on the data sets of all, in Markdown."""
     if not set(WORTH) <= set(runs["method"]):
         return "Not run yet."
     columns = {f"accuracy at {budget}": f"accuracy_{budget}" for budget in WORTH_BUDGETS}
@@ -326,7 +315,7 @@ def worth_table(runs: pd.DataFrame) -> str:
 
 def cells(runs: pd.DataFrame, column: str) -> str:
     """Return the mean accuracies of a column, data set by method, the best bold, in Markdown."""
-    means = (100.0 * complete_means(runs, column)).drop(columns=[*WORTH], errors="ignore")
+    means = 100.0 * complete_means(runs, column)
     rows = []
     for dataset, row in means.round(1).iterrows():
         texts = {name: "" if np.isnan(value) else f"{value:.1f}" for name, value in row.items()}
@@ -344,17 +333,16 @@ def draw_fronts(runs: pd.DataFrame, out: Path) -> str:
     Of the data sets that all methods drawn have; methods without any whole data set are left out.
     """
     means, best = accuracies(runs), complete_means(runs, "complexity")
-    methods = [name for name in best if name not in WORTH]
-    common = best[methods].dropna().index
+    common = best.dropna().index
     if not len(common):
         return "No data set has been run with all methods yet."
     x = pd.DataFrame(
         {str(b): complete_means(runs, f"complexity_{b}").loc[common].mean() for b in BUDGETS}
         | {"best": best.loc[common].mean()}
-    ).loc[methods]
+    )
     y = pd.DataFrame({title: table.loc[common].mean() for title, table in means.items()})
     of = f"mean of {len(common)} of {len(DATASETS)} data sets"
-    ax = plot_accuracy_at_budgets(x, y.loc[methods], xlabel=f"complexity ({of})")
+    ax = plot_accuracy_at_budgets(x, y, xlabel=f"complexity ({of})")
     save_picture(ax, out / "readable_fronts.png")
     return (
         f"Means over the {len(common)} data sets that all methods drawn have. A line joins the "
@@ -446,7 +434,7 @@ at the same time.
 
 ## Accuracy against complexity
 
-{draw_fronts(runs, out)}
+{draw_fronts(compared, out)}
 
 Each method over its own data sets; *area* is the mean accuracy at {len(AREA_BUDGETS)} budgets from
 {BUDGETS[0]} to {BUDGETS[-1]}, even on a logarithmic scale:
@@ -477,8 +465,8 @@ The trees that are chosen without a budget, beside tuned CART, on the data sets 
 *search* is EvoTree for {SECONDS:g} seconds; *restarts* has the same seconds, the same first
 trees from ever new random numbers and the same refinements, but no selection, mutation and
 crossover; *seeds* are the first trees of the search alone. Each chooses hyperparameters in at most
-half of the seconds, so that on large data sets the choices may differ. *Fitness* is what all
-maximize, on the rows that it is measured on, times 100.
+half of the seconds, so that the choices may differ. *Fitness* is what all maximize, on the rows
+that it is measured on, times 100.
 
 {worth_table(runs)}
 
@@ -492,11 +480,11 @@ EvoTree's trees of the first fold's training rows.
 
 The best method is bold.
 
-{cells(runs, "accuracy_20")}
+{cells(compared, "accuracy_20")}
 
 ## Accuracy of the best
 
-{cells(runs, "accuracy")}
+{cells(compared, "accuracy")}
 """
 
 
