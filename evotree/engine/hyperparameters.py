@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 
-from evotree.engine.config import ENSEMBLE, Regularization, SearchConfig, configuration, is_auto
+from evotree.engine.config import Regularization, SearchConfig, configuration, is_auto
 from evotree.engine.parallel import thread_map
 from evotree.engine.teachers import FrozenTeacher, make_teacher
 from evotree.engine.toolbox import feature_bound, split_init
@@ -30,15 +30,16 @@ if TYPE_CHECKING:
     from evotree.dataset import Dataset
     from evotree.individual import Individual
 
-_CLOSE = 2.0  # standard errors of the difference between candidates that stay in the race
-_HELD_OUT_ROWS = 2000  # held out in all, if that takes no more than five folds
+_HELD_OUT_ROWS = 1000  # held out in all, if that takes no more than five folds
+_RIVAL_ROWS = 400  # held out, by which a regularization is chosen
 _FOLDS = 5
 _STANDARD_ERRORS = 1.0
+_JUDGED = 3  # trees, whose losses are averaged
+_KEPT_TREES = 5  # of each fold, that join the first population
 _SEEDS_EACH = 2  # optimized trees for each of the penalties that are tried
-_PATHS = 5  # of widths
+_PATHS = 3  # of widths
 _LEAST_RESAMPLED = 3000  # rows that a fitness is measured on, if they are resampled
 _COPIES = 4  # of each row, at most
-_MOST_TAUGHT = 1000  # more rows than that leave few gaps between them
 
 SIZE_MULTIPLES = (0.8, 0.4, 0.2, 0.1, 0.05, 0.025)
 """Penalties for a node that are tried, in units of log(n) / n for n rows."""
@@ -50,13 +51,11 @@ LEAST_PENALTY = 1e-4
 """No smaller penalty is tried, however many the rows: trees stay small enough to be read."""
 
 CANDIDATES = (
-    Regularization((0.3, 3.0), "l2", 0.0, ENSEMBLE),
-    Regularization((0.03, 0.3), "l2", 0.2, None),
     Regularization((0.3, 3.0), "l2", 0.1, None),
     Regularization((0.3, 3.0), "l2", 0.0, None),
 )
-"""The regularizations that ``"auto"`` stands for, those that smooth the fitness most first: it
-tells trees apart that are all perfect on the training rows."""
+"""The regularizations that ``"auto"`` stands for, the one that smooths the fitness first: it tells
+trees apart that are all perfect on the training rows."""
 
 
 class Penalties(NamedTuple):
@@ -89,15 +88,13 @@ class Chosen(NamedTuple):
     penalties: Penalties
 
 
-def candidates(config: SearchConfig, n_rows: int) -> list[Regularization]:
+def candidates(config: SearchConfig) -> list[Regularization]:
     """Return the regularizations among which cross-validation chooses.
 
     Parameters
     ----------
     config : SearchConfig
         Its regularization keeps what is not ``"auto"``.
-    n_rows : int
-        Number of training rows. Many rows leave no gaps, so that no teacher is tried.
 
     Returns
     -------
@@ -107,14 +104,7 @@ def candidates(config: SearchConfig, n_rows: int) -> list[Regularization]:
     given = configuration("regularization", config.regularization).given()
     if config.refinement is None:  # nothing is fitted that they could regularize
         given = {"C": 1.0, "penalty": "l2"} | given
-    found = []
-    for candidate in CANDIDATES:
-        if candidate.teacher is not None and n_rows > _MOST_TAUGHT:
-            continue
-        one = replace(candidate, **given)
-        if one not in found:
-            found.append(one)
-    return found
+    return list(dict.fromkeys(replace(one, **given) for one in CANDIDATES))
 
 
 def penalties_to_try(config: SearchConfig, n_rows: int) -> list[Penalties]:
@@ -176,7 +166,7 @@ def resample(dataset: Dataset, regularization: Regularization, stream: np.ndarra
             teacher = FrozenTeacher(teacher, dataset)
         return teach(dataset, teacher, max(_LEAST_RESAMPLED, n_rows), noise, stream)
     if noise > 0.0:
-        n_copies = min(_COPIES, max(1, round(_LEAST_RESAMPLED / n_rows)))
+        n_copies = min(_COPIES, round(_LEAST_RESAMPLED / n_rows))
         return blur(dataset, noise, n_copies, stream)
     return dataset
 
@@ -189,7 +179,7 @@ def choose(
     first_trees: Callable[
         [Dataset, Regularization, Sequence[Penalties], float | None], list[Individual]
     ],
-) -> Chosen:
+) -> tuple[Chosen, list[Individual]]:
     """Choose the regularization and the penalties by cross-validation.
 
     Parameters
@@ -197,23 +187,25 @@ def choose(
     dataset : Dataset
         Training rows.
     config : SearchConfig
-        What is given, and how much time there is: choosing takes half of it at most.
+        What is given, how much time there is, of which choosing takes half at most, and how many
+        threads search.
     streams : sequence of two ndarray of shape (1,), uint64
         Random states of the folds and of resampled rows.
     step : callable
-        Called after each candidate; what it raises ends the choice.
+        Called before each search; what it raises ends the choice.
     first_trees : callable
         ``first_trees(rows, candidate, penalties, seconds)`` makes the trees that show what a
         candidate is worth at all penalties (`seeds_of_all_sizes`).
 
     Returns
     -------
-    Chosen
+    chosen : Chosen
         The first candidate where there is nothing to choose.
+    trees : list of Individual
+        The best trees of each fold at what is chosen, over the rows that they were found on.
     """
-    n_rows = dataset.X.shape[0]
-    n_folds = min(_FOLDS, max(1, round(_HELD_OUT_ROWS * _FOLDS / n_rows)))
-    found, penalties = candidates(config, n_rows), partial(penalties_to_try, config)
+    n_folds = min(_FOLDS, math.ceil(_HELD_OUT_ROWS * _FOLDS / dataset.X.shape[0]))
+    found, penalties = candidates(config), partial(penalties_to_try, config)
     folds, resampling = streams
     half = each = None
     if config.time_limit is not None:
@@ -223,14 +215,14 @@ def choose(
     def search(
         rows: Dataset, candidate: Regularization, tried: Sequence[Penalties]
     ) -> list[list[Individual]]:
+        step()
         resampled = resample(rows, candidate, resampling.copy())
         trees = first_trees(resampled, candidate, tried, each)
-        step()
-        best = {one: best_prunings(trees, resampled, *one) for one in set(tried)}
+        best = {one: best_prunings(trees, resampled, *one, _KEPT_TREES) for one in set(tried)}
         return [best[one] for one in tried]
 
-    return Chosen(
-        *cross_validate(
+    with thread_map(config.n_jobs, dataset.X.shape) as mapper:
+        candidate, chosen, trees = cross_validate(
             dataset,
             search,
             found,
@@ -240,8 +232,9 @@ def choose(
             max_folds=n_folds,
             standard_errors=_STANDARD_ERRORS,
             time_limit=half,
+            map=mapper,
         )
-    )
+    return Chosen(candidate, chosen), trees
 
 
 def seeds_of_all_sizes(
@@ -296,8 +289,7 @@ def seeds_of_all_sizes(
             return path_trees(dataset, middle.size, one, stream, **path)
         return [init_seed(dataset, one.size, TAO, stream, seconds=left, **limits)]
 
-    with thread_map(config.n_jobs, dataset.X.shape[0]) as mapper:
-        return [tree for trees in mapper(make, told, streams) for tree in trees]
+    return [tree for trees in map(make, told, streams) for tree in trees]
 
 
 def make_folds(dataset: Dataset, n_folds: int, stream: np.ndarray) -> np.ndarray:
@@ -372,6 +364,32 @@ def best_prunings(
     return different[:n_best]
 
 
+class Found(NamedTuple):
+    """What cross-validation found.
+
+    Attributes
+    ----------
+    candidate : object
+        One of the candidates.
+    penalties : object
+        One of the penalties for all rows; the first where the rows are too few to hold any out.
+    trees : list of Individual
+        The trees of the candidate at these penalties, of all folds.
+    """
+
+    candidate: Any
+    penalties: Any
+    trees: list[Individual]
+
+
+class _Searched(NamedTuple):
+    """What the search of a candidate on the rows of all folds but one yielded, by penalties."""
+
+    trees: list[Sequence[Individual]]
+    losses: np.ndarray  # of the rows held out
+    complexity: np.ndarray
+
+
 def cross_validate(
     dataset: Dataset,
     search: Callable[[Dataset, Any, Sequence[Any]], Iterable[Sequence[Individual]]],
@@ -383,16 +401,17 @@ def cross_validate(
     max_folds: int = 5,
     standard_errors: float = 1.0,
     time_limit: float | None = None,
-) -> tuple[Any, Any]:
+    map: Callable[..., Iterable[Any]] = map,
+) -> Found:
     """Choose a candidate for a search and its penalties by cross-validation.
 
-    Each candidate is searched once on the rows of the other folds. For all penalties it yields some
-    trees, whose losses on the held-out fold are averaged, so that chance decides less. These losses
-    are compared row by row. The first candidate wins that no later one beats by more than some
-    standard errors of the difference, each at its best penalties; with it, the highest penalty for
-    nodes that no smaller one beats so, or, where those for terms differ too, the penalties of the
-    least complex trees: a larger tree has to earn its nodes and terms. Candidates that fall behind
-    are not searched on the remaining folds (`race`).
+    Each candidate is searched on the rows of the other folds, until 400 rows were held out; the
+    one that wins there is searched on the remaining folds, too. For all penalties a search yields
+    some trees, whose losses on the held-out fold are averaged, so that chance decides less. These
+    losses are compared row by row. The first candidate wins that no later one beats by more than
+    some standard errors of the difference, each at its best penalties; with it, the highest penalty
+    for nodes that no smaller one beats so, or, where those for terms differ too, the penalties of
+    the least complex trees: a larger tree has to earn its nodes and terms.
 
     Parameters
     ----------
@@ -400,7 +419,7 @@ def cross_validate(
         Training rows.
     search : callable
         ``search(rows, candidate, penalties)`` makes trees on some rows and returns at least one for
-        each of the penalties.
+        each of the penalties, the best first.
     candidates : sequence
         What the search may be given, what is preferred first.
     stream : ndarray of shape (1,), uint64
@@ -417,87 +436,83 @@ def cross_validate(
     time_limit : float or None, default=None
         No search starts after this many seconds, except the first; a later fold that is not
         complete then does not count.
+    map : callable, default=map
+        Maps over searches; that of an executor runs them in threads.
 
     Returns
     -------
-    candidate : object
-        One of the candidates.
-    penalties : object
-        One of the penalties for all rows; the first where the rows are too few to hold any out.
+    Found
+        What is chosen, and its trees.
     """
-    n_folds, for_all = min(n_folds, dataset.X.shape[0]), penalties(dataset.X.shape[0])
+    n_rows = dataset.X.shape[0]
+    n_folds, for_all = min(n_folds, n_rows), penalties(n_rows)
     if n_folds < 2 or len(candidates) == len(for_all) == 1:
-        return candidates[0], for_all[0]
+        return Found(candidates[0], for_all[0], [])
     folds = make_folds(dataset, n_folds, stream)
-    losses: list[np.ndarray] = [np.empty((len(for_all), 0)) for _ in candidates]
-    complexity = np.zeros((len(candidates), len(for_all)))
-    weights = np.empty(0)
-    racing = list(range(len(candidates)))
-    begin, limit = time.perf_counter(), np.inf if time_limit is None else time_limit
-    for fold in range(min(n_folds, max_folds)):
-        held_out, others = dataset.take(folds == fold), dataset.take(folds != fold)
-        tried = penalties(others.X.shape[0])
-        means: dict[int, np.ndarray] = {}
-        for i in racing:
-            is_first = fold == 0 and not means
-            if not is_first and time.perf_counter() - begin >= limit:
-                break
-            found = list(search(others, candidates[i], tried))
-            complexity[i] += [np.mean([one.complexity for one in trees]) for trees in found]
-            means[i] = np.array(
-                [np.mean([row_losses(one, held_out) for one in trees], axis=0) for trees in found]
-            )
-        if len(means) < len(racing) and fold > 0:
-            break
-        racing = list(means)
-        weights = np.append(weights, held_out.sample_weight)
-        for i in racing:
-            losses[i] = np.concatenate([losses[i], means[i]], axis=1)
-        racing = race([losses[i] for i in racing], racing, weights)
-        if len(racing) == len(for_all) == 1:
-            break
-    racing.sort()
-    at_best = np.array([losses[i][np.argmin(losses[i] @ weights)] for i in racing])
-    best = racing[worth_it(at_best, weights, standard_errors)]
+    end = math.inf if time_limit is None else time.perf_counter() + time_limit
+    held_out = [dataset.take(folds == fold) for fold in range(min(n_folds, max_folds))]
+
+    def searched(told: tuple[int, int]) -> _Searched | None:
+        fold, i = told
+        if told != (0, 0) and time.perf_counter() >= end:
+            return None
+        others = dataset.take(folds != fold)
+        trees = list(search(others, candidates[i], penalties(others.X.shape[0])))
+        judged = [some[:_JUDGED] for some in trees]
+        losses = [
+            np.mean([row_losses(one, held_out[fold]) for one in some], axis=0) for some in judged
+        ]
+        complexity = [np.mean([one.complexity for one in some]) for some in judged]
+        return _Searched(trees, np.array(losses), np.array(complexity))
+
+    def search_folds(which: range, rivals: Sequence[int]) -> dict[tuple[int, int], _Searched]:
+        told = [(fold, i) for fold in which for i in rivals]
+        found = zip(told, map(searched, told), strict=True)
+        return {one: made for one, made in found if made is not None}
+
+    n_rival = min(len(held_out), math.ceil(_RIVAL_ROWS * n_folds / n_rows))
+    if len(candidates) == 1:
+        n_rival = 1
+    found = search_folds(range(n_rival), range(len(candidates)))
+    standing = [i for i in range(len(candidates)) if (0, i) in found]
+    complete = 0
+    while all((complete, i) in found for i in standing):
+        complete += 1
+    weights = np.concatenate([part.sample_weight for part in held_out[:complete]])
+    losses = [
+        np.concatenate([found[fold, i].losses for fold in range(complete)], axis=1)
+        for i in standing
+    ]
+    at_best = np.array([one[np.argmin(one @ weights)] for one in losses])
+    best = standing[worth_it(at_best, weights, standard_errors)]
+    if len(for_all) > 1 and complete == n_rival:
+        found |= search_folds(range(n_rival, len(held_out)), [best])
+    done = [fold for fold in range(len(held_out)) if (fold, best) in found]
+    if complete < n_rival:
+        done = done[:complete]
+    at = _least_complex(
+        [found[fold, best] for fold in done],
+        for_all,
+        np.concatenate([held_out[fold].sample_weight for fold in done]),
+        standard_errors,
+    )
+    trees = [tree for fold in done for tree in found[fold, best].trees[at]]
+    return Found(candidates[best], for_all[at], trees)
+
+
+def _least_complex(
+    found: Sequence[_Searched],
+    penalties: Sequence[Any],
+    weights: np.ndarray,
+    standard_errors: float,
+) -> int:
+    """Return the first penalties, by falling size or rising complexity, that no others beat."""
+    losses = np.concatenate([one.losses for one in found], axis=1)
+    complexity = np.sum([one.complexity for one in found], axis=0)
     # Penalties that differ for nodes alone are in order as they are.
-    is_ordered = len({getattr(one, "term", None) for one in for_all}) == 1
-    order = np.arange(len(for_all)) if is_ordered else np.argsort(complexity[best], kind="stable")
-    first = worth_it(losses[best][order], weights, standard_errors)
-    return candidates[best], for_all[order[first]]
-
-
-def race(losses: Sequence[np.ndarray], candidates: Sequence[int], weights: np.ndarray) -> list[int]:
-    """Return the candidates that may still be the best, the best so far first.
-
-    Each is judged at its best penalty. Those that lose to the best so far by more than two standard
-    errors of the difference are out (Maron and Moore 1994, "Hoeffding races", NeurIPS, with the
-    normal approximation in place of the bound).
-
-    Parameters
-    ----------
-    losses : sequence of ndarray of shape (n_penalties, n_rows)
-        Losses of the rows, for each candidate.
-    candidates : sequence of int
-        Numbers of the candidates.
-    weights : ndarray of shape (n_rows,)
-        Weights of the rows.
-
-    Returns
-    -------
-    list of int
-        Numbers from `candidates`, by rising loss, those of equals rising.
-    """
-    total = weights.sum()
-    at_best = [rows[np.argmin(rows @ weights)] for rows in losses]
-    order = sorted(range(len(candidates)), key=lambda i: (at_best[i] @ weights, candidates[i]))
-    standing = []
-    for i in order:
-        difference = at_best[i] - at_best[order[0]]
-        mean = difference @ weights / total
-        variance = max(0.0, difference**2 @ weights / total - mean**2)
-        if mean <= _CLOSE * np.sqrt(variance / total):
-            standing.append(candidates[i])
-    return standing
+    is_ordered = len({getattr(one, "term", None) for one in penalties}) == 1
+    order = np.arange(len(penalties)) if is_ordered else np.argsort(complexity, kind="stable")
+    return int(order[worth_it(losses[order], weights, standard_errors)])
 
 
 def worth_it(losses: np.ndarray, weights: np.ndarray, standard_errors: float) -> int:

@@ -10,17 +10,17 @@ from typing import Any
 
 from joblib import effective_n_jobs
 
-# With fewer rows, a task takes less time than the threads spend waiting for the GIL.
-_MIN_ROWS_FOR_THREADS = 10_000
+# With fewer numbers, a task takes less time than the threads spend waiting for the GIL.
+_LEAST_NUMBERS = 80_000
 
 
 @contextmanager
 def thread_map(
-    n_jobs: int | None, n_rows: float = math.inf
+    n_jobs: int | None, shape: tuple[int, int]
 ) -> Iterator[Callable[..., Iterable[Any]]]:
-    """Yield a map over threads; the built-in one for a single thread or few rows."""
+    """Yield a map over threads; the built-in one for a single thread, or rows of few numbers."""
     n_threads = effective_n_jobs(n_jobs)
-    if n_threads == 1 or n_rows < _MIN_ROWS_FOR_THREADS:
+    if n_threads == 1 or math.prod(shape) < _LEAST_NUMBERS:
         yield map
         return
     with ThreadPoolExecutor(n_threads) as executor:

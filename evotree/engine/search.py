@@ -161,7 +161,7 @@ class Result:
     def front(self) -> FittedFront:
         """Return the front and the prunings of its members, over raw features."""
         found = list(self._pruned_front)
-        with thread_map(self.config.n_jobs, self.dataset.X.shape[0]) as mapper:
+        with thread_map(self.config.n_jobs, self.dataset.X.shape) as mapper:
             trees = list(mapper(self.tree, found))
         members: list[FrontTree] = []
         for one, rounded in zip(found, trees, strict=True):
@@ -246,6 +246,7 @@ class _Search:
         self.refinement = configuration("refinement", config.refinement)
         self.shares, _ = split_init(config.init)
         self.end = math.inf if config.time_limit is None else begin + config.time_limit
+        self.found: list[Individual] = []  # by the choice of hyperparameters
         self.progress = Progress(config.verbose)
         self.interrupted: Callable[[], bool] = bool
         if self.checkpoint is not None:
@@ -278,7 +279,7 @@ class _Search:
         first_trees = partial(seeds_of_all_sizes, self.config, seed)
         with self.progress.phase("choosing hyperparameters"):
             try:
-                chosen = choose(
+                chosen, self.found = choose(
                     rows,
                     self.config,
                     make_streams(seed, _OWN_STREAMS, 2),
@@ -286,7 +287,7 @@ class _Search:
                     first_trees if of_seeds else partial(self.evolve_candidate, seed),
                 )
             except KeyboardInterrupt:
-                first = candidates(self.config, rows.X.shape[0])[0]
+                first = candidates(self.config)[0]
                 chosen = Chosen(first, penalties_to_try(self.config, rows.X.shape[0])[0])
         return Plan(seed, chosen), 0, None
 
@@ -325,10 +326,9 @@ class _Search:
         n_generations = -(-self.config.max_generations // _GENERATIONS_SHARE)
         plan = Plan(seed, Chosen(candidate, penalties[-1]))
         toolbox = self.make_toolbox(rows, plan, seed, begins=True)
-        with thread_map(self.config.n_jobs, rows.X.shape[0]) as toolbox.map:
-            first = toolbox.population(n=self.config.population_size, seconds=seconds)
-            limits = {**self.limits(), "max_generations": n_generations, "time_limit": seconds}
-            return evolve(first, toolbox, **limits).population
+        first = toolbox.population(n=self.config.population_size, seconds=seconds)
+        limits = {**self.limits(), "max_generations": n_generations, "time_limit": seconds}
+        return evolve(first, toolbox, **limits).population
 
     # ---- the evolution ---------------------------------------------------------------------------
 
@@ -418,7 +418,7 @@ class _Search:
                     **limits,
                 )
         (toolbox,) = toolboxes
-        with thread_map(config.n_jobs, rows.X.shape[0]) as toolbox.map:
+        with thread_map(config.n_jobs, rows.X.shape) as toolbox.map:
             if islands is not None:
                 (run,) = islands
                 if moves:
@@ -457,6 +457,7 @@ class _Search:
             max_features_per_split=self.config.max_features_per_split,
             min_samples_split=self.config.min_samples_split,
             init=self.config.init if begins else None,
+            found=self.found if begins else (),
             refinement=refinement,
             variation=self.variation,
             random_state=seed,

@@ -28,6 +28,7 @@ from evotree.operators.initialization.seeding import (
     DIPOLE,
     INITIAL,
     WIDTHS,
+    adopt,
     init_from_tree,
     init_path,
     init_quick,
@@ -57,6 +58,7 @@ from evotree.tree import ObliqueTree
 
 _WORTH = PenalizedAccuracy()
 _SEEDS_OF_A_PATH = 8  # places in the population that one path is followed for
+_PATHS_BESIDE = 3  # the trees that the choice of hyperparameters found
 
 
 def split_init(init: Any) -> tuple[dict[str, float], list[Any]]:
@@ -134,6 +136,7 @@ def init_population(
     n: int,
     shares: Mapping[str, float] = MappingProxyType({DIPOLE: 1.0}),
     initial: Sequence[Individual] = (),
+    found: Sequence[Individual] = (),
     fitness: type[base.Fitness] | None = None,
     worth: Callable[[Individual], tuple[float]] = _WORTH,
     seconds: float | None = None,
@@ -153,6 +156,9 @@ def init_population(
         (`evotree.operators.initialization.seeding.seeding_shares`).
     initial : sequence of Individual
         Individuals that come first, in place of as many others.
+    found : sequence of Individual
+        Individuals that compete with the trees of paths of widths for their places. Where there are
+        any, three paths at most are followed.
     fitness : type, optional
         Kind of their fitness, if they are not to keep the one they are made with.
     worth : callable, default=PenalizedAccuracy()
@@ -207,8 +213,10 @@ def init_population(
     streams = toolbox.streams(0, n)[len(members) :]
     slots = [at for at, origin in enumerate(origins) if origin == WIDTHS]
     n_paths = min(len(slots), 1 + -(-len(slots) // _SEEDS_OF_A_PATH))
+    n_paths = min(n_paths, _PATHS_BESIDE) if found else n_paths
     paths = list(toolbox.map(follow, range(n_paths), [streams[at] for at in slots[:n_paths]]))
-    best = best_of_paths([tree for path in paths for tree in path], len(slots), worth)
+    of_widths = [*found, *(tree for path in paths for tree in path)]
+    best = best_of_paths(of_widths, len(slots), worth)
     kinds = list(origins)
     for at in slots[len(best) :]:
         kinds[at] = DIPOLE
@@ -271,6 +279,7 @@ def make_toolbox(
     max_features_per_split: float | None = None,
     min_samples_split: int = 5,
     init: Any = None,
+    found: Sequence[Individual] = (),
     refinement: None | str | Iterable[str] | Mapping[Any, float] | Refinement = None,
     variation: Variation | None = None,
     random_state: Any = None,
@@ -304,6 +313,9 @@ def make_toolbox(
         A leaf with fewer distinct rows is not split.
     init : str, mapping of str to float, tree, iterable of these or None, default=None
         What the first population is made of (`split_init`); the rest is random, ``"dipole"``.
+    found : sequence of Individual, default=()
+        Trees in the units of the data set, found on some of its rows, that compete for the places
+        of ``"widths"``.
     refinement : None, str, iterable of str, mapping of str to float or Refinement, default=None
         What refines some of the offspring: names of refiners, with or without their shares, or a
         `Refinement`, which also says which offspring and when.
@@ -343,6 +355,7 @@ def make_toolbox(
         toolbox,
         shares=shares,
         initial=[init_from_tree(dataset, size_penalty, tree, **bounds) for tree in trees],
+        found=[adopt(one, dataset, size_penalty, term_penalty) for one in found],
         fitness=FitnessQualityComplexity if variation.algorithm == "nsga2" else None,
         worth=PenalizedAccuracy(size_penalty, term_penalty),
     )

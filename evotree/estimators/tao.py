@@ -130,7 +130,7 @@ class AlternatingTree(TreeEstimator):
     def _optimize(self, individual: Individual, dataset: Dataset, monotone: bool = True) -> int:
         """Optimize a tree in place and return the number of sweeps."""
         n_iter = 0
-        with thread_map(self.n_jobs) as mapper:
+        with thread_map(self.n_jobs, dataset.X.shape) as mapper:
             for done in tao_sweeps(
                 individual,
                 dataset,

@@ -197,7 +197,7 @@ def teach(dataset: Dataset, teacher: Any, n_rows: int, noise: float, stream: np.
 
 
 def blur(dataset: Dataset, noise: float, n_copies: int, stream: np.ndarray) -> Dataset:
-    """Return a data set with noisy copies of its rows.
+    """Return a data set with noisy copies of its rows, or with noise in place of copies.
 
     The quality of a tree there is that on the training rows, smoothed: a row near a hyperplane is
     on its side in some of its copies alone. For models that are smooth themselves training with
@@ -210,8 +210,9 @@ def blur(dataset: Dataset, noise: float, n_copies: int, stream: np.ndarray) -> D
         Training rows.
     noise : float, at least 0
         Standard deviation of the normal noise, in units of the features' standard deviations.
-    n_copies : int, at least 1
-        Noisy copies of each row; they and the row share its weight.
+    n_copies : int, at least 0
+        Noisy copies of each row; they and the row share its weight. 0 puts the noise on the rows
+        themselves: where these are many, neighbours blur what one row says.
     stream : ndarray of shape (1,), uint64
         Random state, advanced.
 
@@ -221,13 +222,14 @@ def blur(dataset: Dataset, noise: float, n_copies: int, stream: np.ndarray) -> D
         In the units of `dataset`.
     """
     rng = as_generator(stream)
-    copies = dataset.X + draw_noise(dataset, noise, (n_copies, dataset.X.shape[0]), rng)
-    X = np.concatenate([dataset.X[None], copies]).reshape(-1, dataset.X.shape[1])
-    weight = dataset.sample_weight / (n_copies + 1)
-    extras = {name: np.tile(column, n_copies + 1) for name, column in dataset.extras.items()}
-    return with_rows(
-        dataset, X, np.tile(dataset.y, n_copies + 1), np.tile(weight, n_copies + 1), extras
-    )
+    n_rows, n_features = dataset.X.shape
+    noisy = dataset.X + draw_noise(dataset, noise, (max(1, n_copies), n_rows), rng)
+    parts = [noisy] if n_copies == 0 else [dataset.X[None], noisy]
+    X = np.concatenate(parts).reshape(-1, n_features)
+    n_times = n_copies + 1
+    y, weight = np.tile(dataset.y, n_times), np.tile(dataset.sample_weight / n_times, n_times)
+    extras = {name: np.tile(column, n_times) for name, column in dataset.extras.items()}
+    return with_rows(dataset, X, y, weight, extras)
 
 
 def with_rows(

@@ -357,6 +357,34 @@ def init_from_tree(
     return prune(individual, dataset, size_penalty, term_penalty)[0]
 
 
+def adopt(
+    individual: Individual, dataset: Dataset, size_penalty: float, term_penalty: float = 0.0
+) -> Individual:
+    """Make one individual of a tree that was found on other rows in the same units.
+
+    Parameters
+    ----------
+    individual : Individual
+        The tree; read only.
+    dataset : Dataset
+        Training rows.
+    size_penalty : float, at least 0
+        Penalty for one node.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for each term after a split's first.
+
+    Returns
+    -------
+    Individual
+        Without the parts that no row reaches and the subtrees that do not pay for themselves. Its
+        fitness is not yet evaluated.
+    """
+    nodes = individual.weights, individual.thresholds, individual.subtree_size
+    adopted = make_individual(dataset, *nodes)
+    adopted.origin = individual.origin or WIDTHS
+    return prune(adopted, dataset, size_penalty, term_penalty)[0]
+
+
 def raw_tree(tree: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the arrays of a tree that users hand in, in prefix order and checked.
 

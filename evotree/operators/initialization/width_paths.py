@@ -17,7 +17,7 @@ import numpy as np
 
 from evotree.operators.initialization.growth import grow
 from evotree.operators.initialization.tao_seeds import cut_gently, init_tao
-from evotree.operators.refinement.refiners import NODE_ROWS, draw_sparse
+from evotree.operators.refinement.refiners import SPARSE_ROWS, draw_sparse
 from evotree.operators.refinement.tao import tao_sweep
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.structure.reduced import loss_unit, replace_tests
@@ -92,7 +92,7 @@ def width_path(
     individual = init_tao(
         dataset, size_penalty, stream, C, penalty, min_rows=min_rows, seconds=seconds
     )
-    limits: dict[str, Any] = {"term_penalty": term_penalty, "max_rows": NODE_ROWS}
+    limits: dict[str, Any] = {"term_penalty": term_penalty, "max_rows": SPARSE_ROWS}
     term_cost = term_penalty * loss_unit(dataset)
     fewer = draw_sparse(C, stream, widths="fewer", term_cost=term_cost)
     same = draw_sparse(C, stream, widths="same", term_cost=term_cost)
@@ -163,7 +163,7 @@ def path_trees(
 def axis_trees(
     dataset: Dataset, stream: np.ndarray, min_rows: int = 5, seconds: float | None = None
 ) -> list[Individual]:
-    """Return axis-parallel trees grown on all rows, by several criteria and sizes of leaves.
+    """Return axis-parallel trees grown on all rows, one for each of the usual criteria.
 
     They are as deep as the rows allow: the fitness prunes them.
 
@@ -174,7 +174,7 @@ def axis_trees(
     stream : ndarray of shape (1,), uint64
         Random state.
     min_rows : int, at least 2, default=5
-        Nodes with fewer rows are leaves; the smaller trees have as many rows in each leaf.
+        Nodes with fewer rows are leaves; each leaf has as many.
     seconds : float, optional
         When so many have passed, the nodes that are left are leaves.
 
@@ -184,9 +184,5 @@ def axis_trees(
         Their fitness is not yet evaluated.
     """
     criteria = ("gini", "entropy") if dataset.n_classes else ("squared_error",)
-    limits: dict[str, Any] = {"min_samples_split": min_rows, "seconds": seconds}
-    return [
-        grow(dataset, Axis(), criterion, min_samples_leaf=n_rows, stream=stream, **limits)
-        for criterion in criteria
-        for n_rows in (1, min_rows)
-    ]
+    limits: dict[str, Any] = {"min_samples_leaf": min_rows, "seconds": seconds}
+    return [grow(dataset, Axis(), criterion, stream=stream, **limits) for criterion in criteria]

@@ -43,10 +43,11 @@ _NEWTON_STEPS, _TOLERANCE = 5, 1e-2
 NODE_ROWS = 32_768
 """Most rows that a node is refined by; so many tell a hyperplane from its neighbours."""
 
-SPARSE_ROWS = 8_192
+SPARSE_ROWS = 4_096
 """Most rows that the features of a split are chosen by."""
 
-_SWEPT = 16  # splits whose features are chosen in one sweep
+_SWEPT = 256  # splits whose features are chosen in one sweep
+_ANY_SHARE = 0.25  # of the sweeps, that choose among splits of all widths
 
 Refiner = Callable[["Individual", "Dataset"], tuple["Individual"]]
 """Changes an individual in place and returns a tuple of it."""
@@ -80,9 +81,10 @@ class TaoSweep:
 class SparseSweep:
     """One sweep of tree alternating optimization that chooses the features of each split.
 
-    It takes 16 splits at most, drawn among those of a larger tree. Half of the sweeps choose among
-    splits of all widths at each node, the others fit the splits anew on the features that they
-    have; the best split on one feature competes in both. Loss and C are drawn as by `TaoSweep`.
+    It takes 256 splits at most, drawn among those of a larger tree. A quarter of the sweeps choose
+    among splits of all widths at each node, the others fit the splits anew on the features that
+    they have; the best split on one feature competes in both. Loss and C are drawn as by
+    `TaoSweep`.
 
     Parameters
     ----------
@@ -104,7 +106,7 @@ class SparseSweep:
         splitter = draw_sparse(
             self.C,
             stream,
-            widths="any" if uniform(stream) < 0.5 else "same",
+            widths="any" if uniform(stream) < _ANY_SHARE else "same",
             max_features=self.max_features,
             term_cost=self.term_penalty * loss_unit(dataset),
         )

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evotree._jit import inner_kernel, kernel
+from evotree._jit import inner_kernel, kernel, read_only
 from evotree.fitness.line_search import apart, between
 from evotree.fitness.node import Node
 from evotree.fitness.sorting import SortScratch, make_sort_scratch, sort_order
@@ -40,6 +40,7 @@ _ROUNDS = 3  # of swaps
 _TIE = 1e-9  # of the whole cost
 _FLAT = 1e-300  # a feature of less width has no bins
 _BINS = 32  # of a feature, by which features are left out that promise too little
+_LOOKED_AT = 48  # features of many, among which a split is searched
 
 
 class Problem(NamedTuple):
@@ -207,15 +208,20 @@ def try_axis(problem, best, found):
         What the split in `found` costs now.
     """
     n, d = problem.X.shape
-    least, own = least_costs(problem), np.inf
-    for j in range(d):
-        if least[j] > min(own, best):
-            continue
+    least, chosen = least_costs(problem), -1
+    for _ in range(d):
+        j = 0  # the most promising of those not yet looked at, the first of equals
+        for k in range(1, d):
+            if least[k] < least[j]:
+                j = k
+        if least[j] == np.inf or least[j] > best:
+            break
+        least[j] = np.inf
         for i in range(n):
             problem.s[i] = problem.X[i, j]
         here, threshold, sign = cheapest_threshold(problem, np.nan)
-        if here < own and here <= best:
-            own = best = here
+        if here < best or (here == best < np.inf and (chosen < 0 or j < chosen)):
+            best, chosen = here, j
             found[:] = 0.0
             found[j], found[d] = sign, -sign * threshold
     return best
@@ -496,9 +502,42 @@ def sparse_split(
     return best
 
 
+def screened(node: Node, weights: np.ndarray, n_kept: int) -> np.ndarray:
+    """Return the features among which a split is searched where there are many.
+
+    The present terms come first, by their influence, then the features that tell the two groups
+    apart best by themselves (Fan and Lv 2008, "Sure independence screening for ultrahigh
+    dimensional feature space", JRSS B, section 2).
+
+    Parameters
+    ----------
+    node : Node
+        Rows of the classes 0 and 1; their weights are what they cost on the wrong side.
+    weights : ndarray of shape (d,)
+        Normal vector of the present split.
+    n_kept : int, at least 1
+        How many.
+
+    Returns
+    -------
+    ndarray of shape (min(n_kept, d),), int64
+        Features, rising.
+    """
+    cost, spread = node.sample_weight, node.X.std(axis=0)
+    pull = cost * (node.y - cost @ node.y / cost.sum())
+    # Not by BLAS, whose sums depend on the number of its threads.
+    slope = np.abs(np.einsum("i,ij->j", pull, node.X))
+    slope = np.divide(slope, spread, out=np.zeros_like(slope), where=spread > 0.0)
+    order = np.lexsort((-slope, -np.abs(weights) * spread))
+    return np.sort(order[:n_kept])
+
+
 @dataclass(frozen=True)
 class Sparse:
     """A linear classifier of few features, or the best split on one feature, whichever costs less.
+
+    Of more than 48 features it looks at 48, the present ones and those that part the rows best by
+    themselves (`screened`); where a split keeps its terms, at all of these.
 
     Parameters
     ----------
@@ -559,6 +598,16 @@ class Sparse:
         """
         d = node.X.shape[1]
         support = np.flatnonzero(weights)
+        n_kept = _LOOKED_AT if self.widths == "any" else max(_LOOKED_AT, support.size)
+        if d > n_kept:
+            among = screened(node, weights, n_kept)
+            X = read_only(np.ascontiguousarray(node.X[:, among]))
+            split = self.refit(node._replace(X=X), weights[among], threshold)
+            if split is None:
+                return None
+            found = np.zeros(d)
+            found[among] = split.weights
+            return split._replace(weights=found)
         if self.widths == "any" or support.size == 0:
             support = np.arange(d)
         most = d if self.max_features is None else min(self.max_features, d)
