@@ -1,5 +1,7 @@
 """Settings by cross-validation: folds, the comparison of losses, and what is chosen."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,7 +21,6 @@ from evotree.engine.hyperparameters import (
     cross_validate,
     make_folds,
     penalties_to_try,
-    race,
     row_losses,
     worth_it,
 )
@@ -241,7 +242,7 @@ def test_the_least_complex_trees_within_a_standard_error_are_chosen():
             return [[one] for one in trees]
 
         tried = [Penalties(0.1, 0.1), Penalties(0.1, 0.0)]
-        _, found = choose(dataset, search, [0], stream(), size_penalties=tried)
+        _, found, _ = choose(dataset, search, [0], stream(), size_penalties=tried)
         assert trees[tried.index(found)] is axis
 
 
@@ -264,7 +265,7 @@ def prune_greedy(rows, setting, size_penalties):
 
 def test_large_trees_are_charged_little_where_they_are_better():
     """A board of 144 fields needs hundreds of nodes, each worth less than 0.005 of the rows."""
-    _, penalty = choose(chessboard(6000, 12), prune_greedy, [20], stream())
+    _, penalty, _ = choose(chessboard(6000, 12), prune_greedy, [20], stream())
     assert penalty < 0.002
 
 
@@ -282,15 +283,15 @@ def test_nodes_are_dear_where_one_test_says_all():
     for seed in range(3):
         X = np.random.default_rng(seed).random((500, 3))
         dataset = Dataset.from_arrays(X, X[:, 1] > 0.4)
-        _, penalty = choose(dataset, prune_greedy, [20], stream(seed))
+        _, penalty, _ = choose(dataset, prune_greedy, [20], stream(seed))
         assert penalty == SIZE_PENALTIES[0]
 
 
 def test_the_setting_of_the_least_loss_is_chosen():
     dataset = chessboard(600, 2)
-    setting, _ = choose(dataset, prune_greedy, [1, 8, 0, 9], stream())
+    setting, *_ = choose(dataset, prune_greedy, [1, 8, 0, 9], stream())
     assert setting == 8  # as good as 9, and before it
-    setting, penalty = choose(dataset, prune_greedy, [1, 8], stream(), size_penalties=[0.25])
+    setting, penalty, _ = choose(dataset, prune_greedy, [1, 8], stream(), size_penalties=[0.25])
     assert (setting, penalty) == (1, 0.25)  # a tree that small is a leaf in either
 
 
@@ -302,7 +303,7 @@ def test_searches_see_the_other_folds_and_all_charges():
         seen.append((rows.X, setting, size_penalties))
         return prune_greedy(rows, setting, size_penalties)
 
-    choose(dataset, search, [7, 8], stream(), n_folds=4, max_folds=3)  # equally good
+    choose(dataset, search, [7, 8], stream(), n_folds=4, max_folds=3)  # all compete
     assert [call[1:] for call in seen] == [(7, SIZE_PENALTIES), (8, SIZE_PENALTIES)] * 3
     folds = make_folds(dataset, 4, stream())
     for fold in range(3):
@@ -310,8 +311,8 @@ def test_searches_see_the_other_folds_and_all_charges():
             np.testing.assert_array_equal(X, dataset.X[folds != fold])
 
 
-def test_settings_that_fall_behind_are_searched_no_more():
-    dataset = chessboard(400, 2)
+def test_the_winner_alone_is_searched_once_400_rows_were_held_out():
+    dataset = chessboard(1000, 2)
     seen = []
 
     def search(rows, setting, size_penalties):
@@ -319,25 +320,34 @@ def test_settings_that_fall_behind_are_searched_no_more():
         return prune_greedy(rows, setting, size_penalties)
 
     assert choose(dataset, search, [0, 8, 1], stream())[0] == 8
-    assert seen == [0, 8, 1, 8, 8, 8, 8]
+    assert seen == [0, 8, 1, 0, 8, 1, 8, 8, 8]
     seen.clear()
     choose(dataset, search, [0, 8, 1], stream(), size_penalties=[0.001])
-    assert seen == [0, 8, 1]  # nothing is left to choose
+    assert seen == [0, 8, 1, 0, 8, 1]  # nothing is left to choose
 
 
-def test_the_race():
-    good, fair, bad = (losses_of(n) for n in (10, 14, 60))
-    ones = np.ones(100)
-    # 14 is two standard errors worse than 10.
-    assert race([bad, good, fair], [4, 7, 9], ones) == [7]
-    near = good[:, ::-1].copy()  # as many wrong, but others
-    assert race([near, bad, good], [5, 2, 3], ones) == [3, 5]
-    assert race([np.vstack([bad, good])], [6], ones) == [6]
-    worse = near.copy()
-    worse[0, 0] = 1.0
-    assert race([worse, good], [0, 1], ones) == [1, 0]
-    # Each stands by its best charge.
-    assert race([np.vstack([bad, good]), np.vstack([fair, bad])], [0, 1], ones) == [0]
+def test_the_trees_of_all_folds_are_those_of_what_is_chosen():
+    dataset = chessboard(600, 2, noise=0.3)
+    made = {}
+
+    def search(rows, setting, size_penalties):
+        trees = prune_greedy(rows, setting, size_penalties)
+        made.setdefault(setting, []).append(trees)
+        return trees
+
+    setting, penalty, trees = choose(dataset, search, [1, 8], stream())
+    at = SIZE_PENALTIES.index(penalty)
+    expected = [tree for fold in made[setting] for tree in fold[at]]
+    assert [id(one) for one in trees] == [id(one) for one in expected]
+    assert len(made[setting]) == 5
+
+
+def test_threads_choose_the_same():
+    dataset = chessboard(800, 4, noise=0.2)
+    alone = choose(dataset, prune_greedy, [3, 20], stream(5))
+    with ThreadPoolExecutor(3) as threads:
+        together = choose(dataset, prune_greedy, [3, 20], stream(5), map=threads.map)
+    assert together == alone and len(alone.trees) >= 5
 
 
 def test_nothing_is_searched_where_nothing_is_to_choose():
@@ -345,14 +355,14 @@ def test_nothing_is_searched_where_nothing_is_to_choose():
         raise AssertionError("searched")
 
     one = Dataset.from_arrays([[1.0]], [0])
-    assert choose(one, search, ["a", "b"], stream()) == ("a", SIZE_PENALTIES[0])
+    assert choose(one, search, ["a", "b"], stream()) == ("a", SIZE_PENALTIES[0], [])
     only = choose(chessboard(50, 2), search, ["a"], stream(), size_penalties=[0.5])
-    assert only == ("a", 0.5)
+    assert only == ("a", 0.5, [])
 
 
 def test_two_rows_are_enough():
     dataset = Dataset.from_arrays([[0.0], [1.0]], [0, 1])
-    assert choose(dataset, prune_greedy, [3], stream()) == (3, SIZE_PENALTIES[0])
+    assert choose(dataset, prune_greedy, [3], stream())[:2] == (3, SIZE_PENALTIES[0])
 
 
 def test_the_same_stream_chooses_the_same():
@@ -364,10 +374,10 @@ def test_the_same_stream_chooses_the_same():
 
 @pytest.mark.parametrize(
     ("time_limit", "n_searches", "chosen"),
-    [(0.5, 1, 0), (1.5, 2, 8), (2.5, 3, 8), (3.5, 4, 8), (4.5, 5, 8), (100.0, 11, 8)],
+    [(0.5, 1, 0), (1.5, 2, 8), (2.5, 3, 8), (3.5, 4, 8), (6.5, 7, 8), (100.0, 9, 8)],
 )
 def test_no_search_begins_when_the_time_is_up(monkeypatch, time_limit, n_searches, chosen):
-    """A search takes a second here; of three settings two stay in the race for all five folds."""
+    """A search takes a second here; three settings compete for two folds, one goes on for three."""
     now = [0.0]
     seen = []
 
@@ -377,6 +387,6 @@ def test_no_search_begins_when_the_time_is_up(monkeypatch, time_limit, n_searche
         return prune_greedy(rows, setting, size_penalties)
 
     monkeypatch.setattr(tuning.time, "perf_counter", lambda: now[0])
-    dataset = chessboard(400, 2)
+    dataset = chessboard(1000, 2)
     found = choose(dataset, search, [0, 8, 9], stream(), time_limit=time_limit)
     assert (found[0], len(seen)) == (chosen, n_searches)

@@ -142,13 +142,15 @@ class Result:
     config: SearchConfig
     seconds: dict[str, float] = field(default_factory=dict)
     failure: BaseException | None = None
+    _rounded: dict[bytes, Any] = field(default_factory=dict, repr=False)
 
     def tree(self, individual: Any) -> ObliqueTree:
         """Return a tree over raw features, rounded, that predicts by the training rows alone."""
         nodes = individual.weights, individual.thresholds, individual.subtree_size
         finished = prune(make_individual(self.dataset, *nodes), self.dataset, 0.0)[0]
         precision = self.config.precision
-        tree = round_tree(self.dataset.to_raw(finished.to_tree()), self.dataset.raw, precision)
+        raw = self.dataset.to_raw(finished.to_tree())
+        tree = round_tree(raw, self.dataset.raw, precision, self._rounded)
         return self.dataset.refill(tree) if isinstance(precision, Integral) else tree
 
     def best(self) -> ObliqueTree:

@@ -126,8 +126,7 @@ def test_choosing_stops_at_the_limit(monkeypatch):
 
     monkeypatch.setattr(hyperparameters, "cross_validate", counted)
     model = EvoTreeClassifier(**BRIEF | AUTO | {"time_limit": 1e-9})
-    with pytest.warns(RuntimeWarning, match="time_limit"):
-        model.fit(*load_wine(return_X_y=True))
+    model.fit(*load_wine(return_X_y=True))
     assert len(seen) == 1 and model.score(*load_wine(return_X_y=True)) > 0.6
 
 
@@ -166,9 +165,8 @@ def test_an_interrupt_while_choosing_takes_the_first_candidate(monkeypatch):
     monkeypatch.setattr(hyperparameters, "path_trees", pressing)
     kept = interrupted(EvoTreeClassifier(**BRIEF | AUTO))
     assert kept.n_generations_ == 0 and len(calls) <= 5  # those of one candidate
-    first, penalties = (
-        make(SearchConfig(**AUTO), 149)[0] for make in (candidates, penalties_to_try)
-    )
+    config = SearchConfig(**AUTO)
+    first, penalties = candidates(config)[0], penalties_to_try(config, 149)[0]
     assert (kept.regularization_, kept.size_penalty_) == (first, penalties.size)
     assert kept.score(*load_iris(return_X_y=True)) > 0.6
 

@@ -12,7 +12,14 @@ from sklearn.datasets import load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES, fit_linear, start_at
+from evotree._jit import kernel
+from evotree.operators.splitters.linear_fit import (
+    LOSSES,
+    PENALTIES,
+    exact_step,
+    fit_linear,
+    start_at,
+)
 from tests.reference import smooth
 from tests.reference.linear import objective, violation
 from tests.strategies import seeds
@@ -76,6 +83,33 @@ def test_fits_meet_the_conditions_of_a_minimum(case, model):
     theta, value, _ = fit(*case, *model)
     assert value == pytest.approx(objective(theta, *case, *model), rel=1e-9)
     assert violation(theta, *case, *model) < 1e-4
+
+
+@kernel
+def step_of(X, curvatures, grad, direction):
+    """Call the inner kernel."""
+    return exact_step(X, curvatures, grad, direction)
+
+
+@given(groups_of_rows(), seeds)
+def test_an_exact_step_minimizes_the_quadratic_model(case, seed):
+    X, _, curvatures = case
+    rng = np.random.default_rng(seed)
+    grad, found = rng.standard_normal(X.shape[1] + 1), np.zeros(X.shape[1] + 1)
+    rows = np.column_stack([X, np.ones(len(X))])
+    matrix = rows.T * curvatures @ rows + np.diag([1.0] * X.shape[1] + [1e-12])
+    assert step_of(X, curvatures, grad, found)
+    scale = np.abs(matrix) @ np.abs(found) + np.abs(grad)
+    assert (np.abs(matrix @ found + grad) <= 1e-8 * scale).all()
+
+
+def test_a_singular_model_is_told():
+    """Rows so far from 0 that their feature is the constant, to working precision."""
+    X, found = 1e9 + np.arange(6.0)[:, None], np.zeros(2)
+    assert not step_of(X, np.ones(6), np.ones(2), found)
+    near, _, _ = fit(X - 1e9, np.repeat([-1.0, 1.0], 3), np.ones(6), "logistic", "l2")
+    far, _, _ = fit(X, np.repeat([-1.0, 1.0], 3), np.ones(6), "logistic", "l2")
+    assert far[0] == pytest.approx(near[0], rel=1e-3)
 
 
 @given(groups_of_rows(), st.sampled_from(MODELS), st.integers(0, 5), seeds)

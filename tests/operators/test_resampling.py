@@ -131,6 +131,18 @@ def test_blurred_copies_share_weights_and_targets(dataset, n_copies, noise, seed
     assert_same_rows(blurred, blur(dataset, noise, n_copies, stream(seed)))
 
 
+@given(any_datasets, st.sampled_from((0.0, 0.1, 2.0)), seeds)
+def test_noise_takes_the_place_of_copies(dataset, noise, seed):
+    blurred = blur(dataset, noise, 0, stream(seed))
+    assert_well_formed(blurred, dataset)
+    np.testing.assert_array_equal(blurred.y, dataset.y)
+    np.testing.assert_array_equal(blurred.sample_weight, dataset.sample_weight)
+    first_copy = blur(dataset, noise, 1, stream(seed)).X[dataset.X.shape[0] :]
+    np.testing.assert_array_equal(blurred.X, first_copy)
+    if noise == 0.0:
+        np.testing.assert_array_equal(blurred.X, dataset.X)
+
+
 def test_copies_differ():
     dataset = iris()
     blurred = blur(dataset, 0.1, 3, stream())

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import Node
-from evotree.operators.splitters.sparse import WIDTHS, Sparse
+from evotree.operators.splitters.sparse import WIDTHS, Sparse, screened
 from tests.reference import sparse as naive
 from tests.strategies import seeds
 
@@ -119,6 +119,38 @@ def test_a_feature_that_is_missing_is_swapped_in():
     assert set(np.flatnonzero(best.weights)) == {0, 1}
     same = Sparse("same", max_features=2, C=100.0).refit(node, np.eye(6)[0] + np.eye(6)[4], 0.0)
     assert cost_of(best, X, goes_right, np.ones(300)) < cost_of(same, X, goes_right, np.ones(300))
+
+
+@given(problems(), st.integers(1, 7))
+def test_the_present_features_and_those_that_part_the_rows_best_are_looked_at(problem, n_kept):
+    X, goes_right, cost, start = problem
+    found = screened(make_node(X, goes_right, cost), start, n_kept)
+    assert found.size == min(n_kept, X.shape[1]) and (np.diff(found) > 0).all()
+    influence = np.abs(start) * X.std(axis=0)
+    total = cost.sum()
+    means, shares = cost @ X / total, cost @ goes_right / total
+    together = np.abs((cost * goes_right) @ X / total - means * shares)
+    spread = X.std(axis=0)
+    parts = np.where(spread > 0.0, together / np.where(spread > 0.0, spread, 1.0), 0.0)
+    out = np.setdiff1d(np.arange(X.shape[1]), found)
+    for j in found:
+        for k in out:
+            assert influence[j] > 0.0 or influence[k] == 0.0
+            assert influence[j] > 0.0 or parts[j] >= parts[k] - 1e-9
+
+
+def test_few_of_many_features_are_found_and_the_present_ones_kept():
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((600, 90))
+    goes_right = X[:, 7] - X[:, 80] > 0.0
+    node = make_node(X, goes_right, np.ones(600))
+    split = Sparse(term_cost=6.0, C=100.0).refit(node, np.zeros(90), 0.0)
+    assert set(np.flatnonzero(split.weights)) == {7, 80}
+    start = rng.standard_normal(90)
+    same = Sparse("same").refit(node, start, 0.0)
+    assert width(same) == 90 and same.score == pytest.approx(
+        cost_of(same, X, goes_right, np.ones(600)), abs=1e-9
+    )
 
 
 def test_equal_thresholds_are_settled_in_the_widest_gap():

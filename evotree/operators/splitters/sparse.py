@@ -279,15 +279,15 @@ def try_support(problem, support, theta, best, found):
 
 @inner_kernel
 def spreads(X):
-    """Return the standard deviation of each column."""
+    """Return the standard deviation of each column, exactly 0 for one of equal numbers."""
     n, d = X.shape
     mean, spread = np.zeros(d), np.zeros(d)
     for i in range(n):
         for j in range(d):
-            mean[j] += X[i, j] / n
+            mean[j] += (X[i, j] - X[0, j]) / n
     for i in range(n):
         for j in range(d):
-            spread[j] += (X[i, j] - mean[j]) ** 2
+            spread[j] += (X[i, j] - X[0, j] - mean[j]) ** 2
     return np.sqrt(spread / n)
 
 
@@ -502,6 +502,24 @@ def sparse_split(
     return best
 
 
+@kernel
+def separations(X, goes_right, cost):
+    """Return the features' standard deviations, and how well each by itself parts two groups."""
+    n, d = X.shape
+    total = right = 0.0
+    for i in range(n):
+        total += cost[i]
+        right += cost[i] if goes_right[i] == 1 else 0.0
+    spread, slope = spreads(X), np.zeros(d)
+    for i in range(n):
+        pull = cost[i] * ((1.0 if goes_right[i] == 1 else 0.0) - right / total)
+        for j in range(d):
+            slope[j] += pull * (X[i, j] - X[0, j])
+    for j in range(d):
+        slope[j] = abs(slope[j]) / spread[j] if spread[j] > 0.0 else 0.0
+    return spread, slope
+
+
 def screened(node: Node, weights: np.ndarray, n_kept: int) -> np.ndarray:
     """Return the features among which a split is searched where there are many.
 
@@ -523,11 +541,7 @@ def screened(node: Node, weights: np.ndarray, n_kept: int) -> np.ndarray:
     ndarray of shape (min(n_kept, d),), int64
         Features, rising.
     """
-    cost, spread = node.sample_weight, node.X.std(axis=0)
-    pull = cost * (node.y - cost @ node.y / cost.sum())
-    # Not by BLAS, whose sums depend on the number of its threads.
-    slope = np.abs(np.einsum("i,ij->j", pull, node.X))
-    slope = np.divide(slope, spread, out=np.zeros_like(slope), where=spread > 0.0)
+    spread, slope = separations(node.X, node.y, node.sample_weight)
     order = np.lexsort((-slope, -np.abs(weights) * spread))
     return np.sort(order[:n_kept])
 
@@ -601,7 +615,7 @@ class Sparse:
         n_kept = _LOOKED_AT if self.widths == "any" else max(_LOOKED_AT, support.size)
         if d > n_kept:
             among = screened(node, weights, n_kept)
-            X = read_only(np.ascontiguousarray(node.X[:, among]))
+            X = read_only(np.take(node.X, among, axis=1))
             split = self.refit(node._replace(X=X), weights[among], threshold)
             if split is None:
                 return None

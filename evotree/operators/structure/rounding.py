@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_EVEN, Context
+from hashlib import blake2b
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -33,7 +34,12 @@ _N_NEAREST = 1024  # rows on each side that are looked at first
 _BLOCK = 1024  # rows that are projected together
 
 
-def round_tree(tree: ObliqueTree, X: Any, precision: int | str | None = AUTO) -> ObliqueTree:
+def round_tree(
+    tree: ObliqueTree,
+    X: Any,
+    precision: int | str | None = AUTO,
+    known: dict[bytes, Any] | None = None,
+) -> ObliqueTree:
     """Return a tree whose splits are written in numbers of few digits.
 
     The strongest term of a split, that of the largest absolute weight times the spread of its
@@ -64,6 +70,9 @@ def round_tree(tree: ObliqueTree, X: Any, precision: int | str | None = AUTO) ->
         The training rows, finite.
     precision : int from 1 to 17, "auto" or None, default="auto"
         Number of significant digits; None returns the tree itself.
+    known : dict, optional
+        Filled with what ``"auto"`` makes of splits, and looked up: trees over the same rows that
+        have parts in common, as prunings of one tree have, are rounded in less time.
 
     Returns
     -------
@@ -108,7 +117,7 @@ def round_tree(tree: ObliqueTree, X: Any, precision: int | str | None = AUTO) ->
         split = _scaled(weights[k], float(thresholds[k]), spread, largest)
         if split is not None:
             if isinstance(precision, str):
-                split = _shortest(split, X, rows[is_left], rows[~is_left])
+                split = _shortest_known(known, split, X, rows[is_left], rows[~is_left])
             else:
                 split = _shortened(split, X, rows, int(precision))
         if split is not None:
@@ -271,6 +280,26 @@ def _shortest(split: _Split, X: np.ndarray, left: np.ndarray, right: np.ndarray)
             if threshold is None:
                 return None
             return split._replace(weights=weights, threshold=threshold)
+
+
+def _shortest_known(
+    known: dict[bytes, Any] | None,
+    split: _Split,
+    X: np.ndarray,
+    left: np.ndarray,
+    right: np.ndarray,
+) -> _Split | None:
+    """Return the short form of a split, from what is known if it is."""
+    if known is None:
+        return _shortest(split, X, left, right)
+    key = blake2b(digest_size=16)
+    for part in (split.features, split.weights, np.array(split.threshold), left, right):
+        key.update(part)
+        key.update(part.size.to_bytes(8, "little"))
+    if key.digest() not in known:
+        known[key.digest()] = _shortest(split, X, left, right)
+    found: _Split | None = known[key.digest()]
+    return found
 
 
 @kernel
