@@ -157,6 +157,28 @@ def test_the_length_of_a_normal_vector_does_not_matter(
     np.testing.assert_array_equal(one.thresholds[~kept], other.thresholds[~kept])
 
 
+def test_parts_that_trees_share_are_rounded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    tree = grown(X, 3, depth=4)
+    calls = []
+
+    def counted(*arguments: Any) -> Any:
+        calls.append(arguments)
+        return shortest(*arguments)
+
+    shortest = rounding._shortest
+    monkeypatch.setattr(rounding, "_shortest", counted)
+    known: dict[bytes, Any] = {}
+    first = round_tree(tree, X, known=known)
+    n_splits = len(calls)
+    assert n_splits > 3 and round_tree(tree, X, known=known) == first and len(calls) == n_splits
+    assert round_tree(tree, X) == first
+    moved = ObliqueTree(
+        tree.weights, tree.thresholds + 0.3, tree.subtree_size, tree.values, tree.spread
+    )
+    assert round_tree(moved, X, known=known) == round_tree(moved, X)
+
+
 @given(seeds)
 def test_projections_are_those_of_numpy(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -71,8 +71,8 @@ def round_tree(
     precision : int from 1 to 17, "auto" or None, default="auto"
         Number of significant digits; None returns the tree itself.
     known : dict, optional
-        Filled with what ``"auto"`` makes of splits, and looked up: trees over the same rows that
-        have parts in common, as prunings of one tree have, are rounded in less time.
+        Filled with what ``"auto"`` makes of splits, and looked up: trees that have parts in
+        common, as prunings of one tree have, are rounded in less time. One for each `X`.
 
     Returns
     -------
