@@ -1,21 +1,22 @@
-"""The study of single trees: systems, their sizes, runs, and the report of partial runs."""
+"""The benchmark: its methods, their sizes, runs, and the report of partial runs."""
 
-import sys
 import types
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
-from sklearn.model_selection import StratifiedKFold
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import ParameterSampler, StratifiedKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from evotree.estimators import GREEDY_PRESETS, EvoTreeClassifier
+from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier
 from evotree.experiments.execution import seed_method
 from evotree.experiments.measures import tree_sizes
-from evotree.experiments.studies import benchmark, systems
+from evotree.experiments.studies import benchmark, suites, systems
 from evotree.experiments.studies.study import run_study, write_report
 
 
@@ -49,21 +50,15 @@ def fitted(name, X, y, random_state=0):
 # ---- systems -------------------------------------------------------------------------------------
 
 
-def test_the_two_halves_part_the_data_sets():
-    both = benchmark.CHOSEN_ON + benchmark.CONFIRMED_ON
-    assert sorted(both) == sorted(benchmark.DATASETS) and len(set(both)) == 21
+def test_the_suites_are_whole():
+    assert len(set(suites.THIRTY)) == len(suites.THIRTY) == 30
+    assert len(set(suites.BENCHMARK)) == len(suites.BENCHMARK) == 34
 
 
-def test_every_preset_is_a_system():
+def test_the_defaults_are_run_as_they_come():
     made = systems.make_systems()
-    assert tuple(made) == benchmark.SYSTEMS and set(GREEDY_PRESETS) < set(made)
+    assert tuple(made) == systems.SYSTEMS
     assert made["EvoTree"].get_params() == EvoTreeClassifier().get_params()
-
-
-def test_a_missing_package_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "stree", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install stree==1\.4\.2"):
-        fitted("STree", *load_iris(return_X_y=True))
 
 
 def test_cart_is_pruned_as_an_exhaustive_search_says():
@@ -99,6 +94,44 @@ def test_a_long_path_is_thinned(monkeypatch):
     assert len(alphas) == 3 and alphas[0] == path[-1] and alphas[-1] == 0.0
 
 
+def test_logistic_regression_has_the_best_cost():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(120, 20)) * np.geomspace(0.01, 100.0, 20)
+    y = np.where(X[:, 0] * 100 + rng.normal(size=120) > 0, "yes", "no")
+    folds = list(StratifiedKFold(5, shuffle=True, random_state=1).split(X, y))
+    scores = []
+    for C in systems.COSTS:
+        model = make_pipeline(StandardScaler(), LogisticRegression(C=C, max_iter=1000))
+        scores.append(np.mean([model.fit(X[a], y[a]).score(X[b], y[b]) for a, b in folds]))
+    assert scores[-1] < max(scores) > scores[0]
+    found = fitted("Logistic", X, y, 1)
+    chosen = found.best_estimator_[-1].C
+    assert chosen == systems.COSTS[int(np.argmax(scores))]
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=chosen, max_iter=1000)).fit(X, y)
+    np.testing.assert_array_equal(found.predict(X), model.predict(X))
+    np.testing.assert_allclose(found.predict_proba(X), model.predict_proba(X))
+
+
+def test_the_tuned_forest_has_the_best_draw(monkeypatch):
+    monkeypatch.setattr(systems, "N_TREES", 30)
+    monkeypatch.setattr(systems, "N_TRIAL_TREES", 20)
+    monkeypatch.setattr(systems, "N_DRAWS", 4)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 5))
+    y = np.where(X[:, 0] + X[:, 1] + rng.normal(size=100) > 0, "yes", "no")
+    draws = list(ParameterSampler(systems.FOREST_SPACE, 4, random_state=7))
+    scores = []
+    for settings in draws:
+        trial = RandomForestClassifier(20, oob_score=True, random_state=7, **settings).fit(X, y)
+        scores.append(trial.oob_score_)
+    assert len(set(scores)) > 1
+    expected = RandomForestClassifier(30, random_state=7, **draws[int(np.argmax(scores))])
+    found = fitted("Tuned forest", X, y, 7)
+    np.testing.assert_allclose(found.predict_proba(X), expected.fit(X, y).predict_proba(X))
+    assert set(found.predict(X)) == {"no", "yes"}
+    assert tree_sizes(found)["leaves"] == sum(t.get_n_leaves() for t in expected.estimators_)
+
+
 # ---- sizes ---------------------------------------------------------------------------------------
 
 
@@ -117,7 +150,7 @@ def test_sizes_of_trees_and_forests(monkeypatch):
     found = tree_sizes(oblique)
     assert found["nodes"] == 2 * found["leaves"] - 1 == len(oblique.tree_)
     assert found["terms"] == 4 * (found["leaves"] - 1)
-    axis = tree_sizes(fitted("APDT", X, y))
+    axis = tree_sizes(ObliqueTreeClassifier.from_preset("APDT").fit(X, y))
     assert axis["terms"] == axis["leaves"] - 1 and axis["complexity"] == axis["nodes"]
     for model, sizes in ((cart, tree_sizes(cart)), (forest, tree_sizes(forest))):
         assert sizes["complexity"] == sizes["nodes"], model
@@ -169,104 +202,151 @@ def test_stree_itself():
 # ---- report --------------------------------------------------------------------------------------
 
 
-def test_a_cell_without_all_its_folds_is_empty():
+def test_means_are_of_whole_data_sets():
     runs = fake_runs({("wine", "CART"): 0.9, ("iris", "CART"): 0.8, ("iris", "OC1"): 0.7})
-    runs = pd.concat([runs, fake_runs({("wine", "OC1"): 0.9, ("wine", "DT"): 0.9}, n_folds=4)])
-    means = benchmark.mean_scores(runs, "accuracy")
-    assert list(means.index) == ["iris", "wine"] and list(means) == ["OC1", "CART"]
-    np.testing.assert_allclose(means, [[0.7, 0.8], [np.nan, 0.9]])
+    runs = pd.concat([runs, fake_runs({("wine", "OC1"): 0.9, ("wine", "WODT"): 0.9}, n_folds=4)])
+    means = benchmark.figure(runs, "accuracy")
+    assert list(means.index) == ["iris", "wine"] and list(means) == ["OC1", "WODT", "CART"]
+    expected = [[70.0, np.nan, 80.0], [np.nan, np.nan, 90.0]]
+    np.testing.assert_allclose(means, expected)
+    assert benchmark.figure(runs, "AUC").isna().all(axis=None)
+    one_is_missing = runs.assign(auc=np.where(runs["fold"] == 3, np.nan, 0.5))
+    assert benchmark.figure(one_is_missing, "AUC").isna().all(axis=None)
 
 
-def test_the_best_benchmark_are_bold():
-    means = pd.DataFrame({"A": [81.04, np.nan], "B": [80.96, 70.0], "Forest": [99.0, 70.0]})
-    rows = benchmark.cells_table(means, 1, bold=True).splitlines()[2:]
-    assert rows == ["| 0 | **81.0** | **81.0** | 99.0 |", "| 1 |  | **70.0** | 70.0 |"]
-
-
-@pytest.fixture
-def chosen_on_two(monkeypatch):
-    """Let the defaults be chosen on iris and glass."""
-    chosen = ("iris", "glass")
-    others = tuple(name for name in benchmark.DATASETS if name not in chosen)
-    halves = {"all": benchmark.DATASETS, "chosen on": chosen, "confirmed on": others}
-    monkeypatch.setattr(benchmark, "HALVES", halves)
-
-
-def test_summary_is_over_the_data_sets_of_each_system(chosen_on_two):
-    runs = fake_runs(
-        {
-            ("iris", "CART"): 0.9,
-            ("glass", "CART"): 0.7,
-            ("wine", "CART"): 0.5,
-            ("wine", "OC1"): 0.6,
-        }
-    )
-    accuracy, leaves, seconds = (
-        benchmark.mean_scores(runs, name) for name in ("accuracy", "leaves", "seconds")
-    )
-    rows = benchmark.summary_table(100 * accuracy, leaves, seconds).splitlines()[2:]
-    assert rows == [
-        "| OC1 | 1 (0 + 1) | 60.00 |  | 60.00 | 5.0 |  | 5.0 | 0.50 |  | 0.50 |",
-        "| CART | 3 (2 + 1) | 70.00 | 80.00 | 50.00 | 5.0 | 5.0 | 5.0 | 0.50 | 0.50 | 0.50 |",
-    ]
-
-
-def test_wins_ties_and_losses(chosen_on_two):
+def test_the_best_of_the_judged_are_bold():
     means = pd.DataFrame(
-        {"EvoTree": [90.0, 80.0, 70.0, 50.04, 60.0], "CART": [88.0, 80.04, 75.0, 50.0, np.nan]},
-        index=["iris", "wine", "pima", "sonar", "usps"],
+        {"A": [81.04, np.nan], "B": [80.96, 70.0], "Forest": [99.0, 70.0], "none": np.nan}
     )
-    assert benchmark.duels_table(means).splitlines()[2:] == [
-        "| CART | 1 / 2 / 1 | -0.75 | 1 / 0 / 0 | +2.00 | 0 / 2 / 1 | -1.67 |"
+    rows = benchmark.cells_table(means, 1, bold=("A", "B", "C")).splitlines()
+    assert rows[0] == "| data set | A | B | Forest |"
+    assert rows[2:] == ["| 0 | **81.0** | **81.0** | 99.0 |", "| 1 | - | **70.0** | 70.0 |"]
+
+
+def test_means_are_over_the_data_sets_of_all_methods_with_nearly_all():
+    names = [f"d{k}" for k in range(20)]
+    accuracy = pd.DataFrame(
+        {"whole": 90.0, "one lacks": 80.0, "two lack": 70.0, "three lack": 60.0}, index=names
+    )
+    accuracy.loc["d0", "one lacks"] = accuracy.loc[["d1", "d2"], "two lack"] = np.nan
+    accuracy.loc[["d1", "d3", "d4"], "three lack"] = np.nan
+    both = benchmark.compared(accuracy)
+    assert list(both) == ["whole", "one lacks", "two lack"]
+    assert list(both.index) == names[3:] and both.notna().all(axis=None)
+    assert benchmark.left_out_text(accuracy) == "three lack (17)"
+    assert benchmark.left_out_text(accuracy[["whole"]]) == "none"
+
+
+def test_the_summary_shows_what_was_not_measured():
+    runs = fake_runs(
+        {(dataset, system): 0.9 for dataset in ("iris", "glass") for system in ("OC1", "CART")}
+    )
+    is_known = (runs["method"] == "CART") | (runs["dataset"] == "iris")
+    runs = runs.assign(auc=np.where(is_known, 0.75, np.nan), score_seconds=0.01)
+    rows = benchmark.summary_table(runs).splitlines()[2:]
+    tree = "| 5.0 | 1,004.0 | - | 0.50 | 0.01 |"
+    assert rows == [
+        f"| OC1 | 90.00 | - | - | - {tree}",
+        f"| CART | 90.00 | - | 75.00 | - {tree}",
     ]
-    assert "not been run yet" in benchmark.duels_table(means[["CART"]])
 
 
-def test_ranks_are_of_systems_run_on_all_data_sets(monkeypatch):
-    monkeypatch.setattr(benchmark, "DATASETS", ("iris", "wine", "pima"))
+def test_duels_are_paired_over_the_data_sets_of_both():
+    accuracies = {
+        ("iris", "EvoTree"): 0.90,
+        ("iris", "CART"): 0.88,
+        ("wine", "EvoTree"): 0.80,
+        ("wine", "CART"): 0.8004,
+        ("sick", "EvoTree"): 0.70,
+        ("sick", "CART"): 0.76,
+        ("usps", "EvoTree"): 0.60,
+    }
+    runs = fake_runs(accuracies)
+    d = np.array([2.0, -0.04, -6.0])
+    error = d.std(ddof=1) / np.sqrt(3)
+    (row,) = benchmark.duels_table(runs).splitlines()[2:]
+    cell = f"{d.mean():+.2f} ± {error:.2f} (1 / 1 / 1)"
+    assert row == f"| CART | 3 | {cell} | - | - | -6.00 (0 / 0 / 1) |"
+    assert "not been run yet" in benchmark.duels_table(runs[runs["method"] == "CART"])
+
+
+def test_the_floor_is_the_better_of_cart_and_logistic_regression():
+    accuracy = pd.DataFrame(
+        {
+            "EvoTree": [90.0, 80.0, 70.0, 60.0],
+            "CART": [95.0, 70.0, 60.0, 10.0],
+            "Logistic": [80.0, 81.0, 65.0, np.nan],
+        },
+        index=["iris", "wine", "pima", "usps"],
+    )
+    section = benchmark.floors_section(accuracy)
+    assert "below the floor: iris (-5.0). Mean" in section
+    assert "(1 / 0 / 2).\n" in section
+    assert section.splitlines()[-3:] == [
+        "| iris | -5.0 | 90.0 | 95.0 | 80.0 |",
+        "| wine | -1.0 | 80.0 | 70.0 | 81.0 |",
+        "| pima | +5.0 | 70.0 | 60.0 | 65.0 |",
+    ]
+    assert benchmark.floors_section(accuracy[["EvoTree", "CART"]]) == "Not run yet."
+
+
+def test_ranks_are_of_the_methods_that_are_compared():
     means = pd.DataFrame(
         {"EvoTree": [90.0, 80.0, 70.0], "OC1": [80.0, 80.0, 60.0], "CART": [70.0, 60.0, 50.0]},
         index=["iris", "wine", "pima"],
-    ).assign(STree=[99.0, 99.0, np.nan])
+    )
     table = benchmark.ranks_table(benchmark.rank_systems(means))
     first, second, third = table.splitlines()[2:5]
     assert first == "| EvoTree | 1.17 |  |"
     assert second.startswith("| OC1 | 1.83 |") and third.startswith("| CART | 3.00 |")
-    assert "STree" not in table and "Friedman's χ² is" in table
+    assert "Friedman's χ² is" in table
     assert benchmark.rank_systems(means[["OC1", "CART"]]) is None
-    others = means.drop(columns="EvoTree").assign(DT=1.0)
+    assert benchmark.rank_systems(means[:2]) is None
+    others = means.drop(columns="EvoTree").assign(WODT=1.0)
     assert "against" not in benchmark.ranks_table(benchmark.rank_systems(others))
 
 
 def test_the_report_is_written_from_the_rows_alone(tmp_path):
     accuracies = {
         (dataset, system): 0.5 + 0.01 * k + 0.1 * (system == "EvoTree")
-        for dataset in benchmark.DATASETS
-        for k, system in enumerate(("EvoTree", "CART", "Forest", "Linear"))
+        for dataset in benchmark.BENCHMARK
+        for k, system in enumerate(("EvoTree", "CART", "Forest", "Linear", "Logistic"))
     }
     del accuracies["usps", "Linear"]
     fake_runs(accuracies).to_csv(tmp_path / "benchmark_runs.csv", index=False)
     report = write_report(benchmark.STUDY, tmp_path).read_text(encoding="utf-8")
-    n_planned = len(benchmark.SYSTEMS) * 21 * 5
-    assert f"415 of {n_planned:,} planned fits" in report
-    assert "| EvoTree | 21 (18 + 3) | 60.00 |" in report
-    assert "| CART | 21 / 0 / 0 | +9.00 | 18 / 0 / 0 |" in report
-    assert "| Linear | 20 (18 + 2) |" in report and "| EvoTree | 1.00 |" in report
-    _, weights = report.split("## Weights other than 0")
-    assert "| data set | EvoTree | Linear | CART |\n" in weights.split("## Seconds")[0]
-    assert "| usps | 1,004 |  | 1,004 |" in weights
+    n_planned = len(systems.SYSTEMS) * 34 * 5
+    assert f"845 of {n_planned:,} planned fits" in report
+    assert "Means over the 33 data sets" in report and "their data sets: none." in report
+    assert "| EvoTree | 60.00 | - |" in report and "| Linear | 53.00 | - |" in report
+    duel = "| CART | 34 | +9.00 ± 0.00 (34 / 0 / 0) | - | - | +9.00 ± 0.00 (4 / 0 / 0) |"
+    assert duel in report and "| Linear | 33 |" in report
+    assert "below the floor: none." in report and "| EvoTree | 1.00 |" in report
+    terms = report.split("## Terms")[1].split("## Seconds")[0]
+    assert "| data set | EvoTree | Linear | CART |\n" in terms
+    assert "| usps | 1,004 | - | 1,004 |" in terms
+    for picture in ("benchmark_ranks.png", "benchmark_sizes.png"):
+        assert (tmp_path / picture).stat().st_size > 5000
 
 
 # ---- a real run ----------------------------------------------------------------------------------
 
 
-def test_two_systems_on_one_data_set(tmp_path):
+def test_four_methods_on_one_data_set(tmp_path):
     X, y = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica"])[y]
     pd.DataFrame(X).add_prefix("x").assign(target=names).to_csv(tmp_path / "iris.csv", index=False)
     out = tmp_path / "out"
-    some = {"datasets": ["iris"], "methods": ["Linear", "CART"]}
-    runs, report = run_study(benchmark.STUDY, tmp_path, out, **some)
-    assert runs.fold.tolist() == [0, 1, 2, 3, 4] * 2
-    assert (runs.accuracy > 0.8).all() and (runs.nodes == 2 * runs.leaves - 1).all()
-    assert "| Linear | 1 (1 + 0) |" in report.read_text(encoding="utf-8")
+    names = ["Linear", "CART", "Logistic", "HistGB"]
+    runs, report = run_study(benchmark.STUDY, tmp_path, out, datasets=["iris"], methods=names)
+    assert runs["method"].value_counts().to_dict() == dict.fromkeys(names, 5)
+    assert (runs["status"] == "done").all() and (runs["accuracy"] > 0.8).all()
+    # The folds of iris are balanced.
+    np.testing.assert_allclose(runs["balanced_accuracy"], runs["accuracy"])
+    assert runs["auc"].between(0.85, 1.0).all() and runs["log_loss"].between(0.0, 1.5).all()
+    is_tree = runs["method"].isin(systems.TREES)
+    assert (runs["nodes"][is_tree] == 2 * runs["leaves"][is_tree] - 1).all()
+    assert runs.loc[~is_tree, ["leaves", "terms", "complexity"]].isna().all(axis=None)
+    lines = report.read_text(encoding="utf-8").splitlines()
+    (line,) = [line for line in lines if line.startswith("| Logistic | ")][:1]
+    assert line.split(" | ")[5:8] == ["-", "-", "-"] and "-" not in line.split(" | ")[1:5]

@@ -6,7 +6,7 @@ from sklearn.datasets import load_iris
 
 from evotree.configuration import check_parameters
 from evotree.estimators import EvoTreeClassifier
-from evotree.experiments.studies import benchmark, variant_groups, variants
+from evotree.experiments.studies import suites, variant_groups, variants
 from evotree.experiments.studies.study import run_study, write_report
 from evotree.operators.refinement.policy import Refinement, as_refinement
 
@@ -41,7 +41,7 @@ def test_the_groups_hold_what_was_asked_for():
     groups = {group.title: group for group in variants.make_groups()}
     assert len(groups["Parts"].datasets) == 10
     for group in groups.values():
-        assert set(group.datasets) <= set(benchmark.CHOSEN_ON)
+        assert set(group.datasets) <= set(suites.CHOSEN_ON)
     assert len(groups["Refinement"].variants) == 1 + 2 * len(variant_groups.REFINERS)
     assert "NSGA-II" in groups["Diversity"].variants
 

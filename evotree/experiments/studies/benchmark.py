@@ -1,13 +1,17 @@
-"""The benchmark: EvoTree beside greedy trees, other packages' trees and a forest."""
+"""The benchmark: EvoTree beside other single trees, a linear and an additive model, and ensembles.
+
+Each figure is a mean over folds. Means over data sets are taken where all methods that were run on
+nearly all data sets have one.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from evotree.estimators import GREEDY_PRESETS
 from evotree.experiments.experiment import Experiment
 from evotree.experiments.markdown import markdown_table
 from evotree.experiments.pictures import save_picture
@@ -15,47 +19,66 @@ from evotree.experiments.pictures.comparison import (
     plot_accuracy_against_size,
     plot_critical_differences,
 )
+from evotree.experiments.probabilities import LEAST, auc, clipped_log_loss
 from evotree.experiments.protocols import Task
 from evotree.experiments.rank_tests import FriedmanTest, friedman
+from evotree.experiments.studies.means import TIE, fold_means, paired
 from evotree.experiments.studies.oc1 import FILES, OC1Protocol
+from evotree.experiments.studies.peers import BOOSTING_FOLDS, N_DRAWS, VERSIONS
+from evotree.experiments.studies.readable_trees import PairTrees
 from evotree.experiments.studies.study import Results, Study
+from evotree.experiments.studies.suites import BENCHMARK, CHOSEN_ON, N_FOLDS, NEVER_CHOSEN_ON
 from evotree.experiments.studies.systems import (
+    CART,
+    COSTS,
     EVOTREE,
     FOREST,
+    GREEDY,
+    LOGISTIC,
     MAX_ALPHAS,
     N_TREES,
+    N_TRIAL_TREES,
     SYSTEMS,
+    TREES,
+    TUNING_FOLDS,
     make_systems,
 )
 
-N_FOLDS = 5
-TIE = 0.1
-"""Mean accuracies that differ by fewer points are a tie."""
+NEARLY_ALL = 0.9
+"""The share of the data sets that a method must have to be in the means."""
+DEEP = 1.0
+"""Points below the floor, of which the report speaks."""
+MISSING = "-"
 
-# The small data sets come first.
-_TINY = ("iris", "wine", "sonar", "glass", "heart", "bupa", "ionosphere")
-_SMALL = ("wdbc", "balance-scale", "breast-w", "pima", "vehicle", "digits", "segment")
-_LARGE = ("page-blocks", "waveform21", "dna", "satimage", "pendigits", "letter", "usps")
-DATASETS = (*_TINY, *_SMALL, *_LARGE)
-CONFIRMED_ON = ("page-blocks", "pendigits", "usps")
-CHOSEN_ON = tuple(name for name in DATASETS if name not in CONFIRMED_ON)
-"""The data sets on which any of the defaults of `EvoTreeClassifier` was chosen."""
-HALVES = {"all": DATASETS, "chosen on": CHOSEN_ON, "confirmed on": CONFIRMED_ON}
+FIGURES = {
+    "accuracy": ("accuracy", 100.0, 2),
+    "balanced accuracy": ("balanced_accuracy", 100.0, 2),
+    "AUC": ("auc", 100.0, 2),
+    "log loss": ("log_loss", 1.0, 3),
+    "leaves": ("leaves", 1.0, 1),
+    "terms": ("terms", 1.0, 1),
+    "complexity": ("complexity", 1.0, 1),
+    "seconds": ("seconds", 1.0, 2),
+    "seconds of the scores": ("score_seconds", 1.0, 2),
+}
+"""The columns of the summary: what they are called in the rows, their unit, and their decimals."""
+SHARES = ("accuracy", "balanced accuracy", "AUC")
 
 
 def make_experiment() -> Experiment:
-    """Return the fits of the study, system by system."""
+    """Return the fits of the study, method by method."""
     systems = make_systems()
     return Experiment(
         "benchmark",
-        DATASETS,
+        BENCHMARK,
         systems,
         OC1Protocol(N_FOLDS, files={"digits": FILES["digits"]}),
-        metrics=("accuracy", "train_accuracy"),
+        metrics=("accuracy", "train_accuracy", "balanced_accuracy"),
+        scorers={"auc": auc, "log_loss": clipped_log_loss},
         plan=[
             Task(dataset, system, fold, 0)
             for system in systems
-            for dataset in DATASETS
+            for dataset in BENCHMARK
             for fold in range(N_FOLDS)
         ],
         curve=None,
@@ -63,89 +86,141 @@ def make_experiment() -> Experiment:
     )
 
 
-# ---- report --------------------------------------------------------------------------------------
+# ---- figures -------------------------------------------------------------------------------------
 
 
-def mean_scores(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Return means over folds, data set by system; NaN where folds are missing."""
-    groups = runs.groupby(["dataset", "method"])[metric]
-    means = groups.mean()[groups.size() == N_FOLDS].unstack()
-    datasets = [name for name in DATASETS if name in means.index]
-    return means.loc[datasets, [system for system in SYSTEMS if system in means]]
+def figure(runs: pd.DataFrame, title: str) -> pd.DataFrame:
+    """Return one of `FIGURES`, data set by method; NaN where a fold is missing."""
+    column, unit, _ = FIGURES[title]
+    return unit * fold_means(runs, column, BENCHMARK, SYSTEMS)
 
 
-def cells_table(means: pd.DataFrame, decimals: int, bold: bool = False) -> str:
-    """Return `mean_scores` as a table in Markdown, the best single tree bold where asked for."""
-    rows = []
-    for dataset, row in means.round(decimals).iterrows():
-        best = row.drop(FOREST, errors="ignore").max() if bold else None
-        cells = {"data set": str(dataset)}
-        for system, value in row.items():
-            text = "" if np.isnan(value) else f"{value:,.{decimals}f}"
-            cells[str(system)] = f"**{text}**" if value == best and system != FOREST else text
-        rows.append(cells)
-    return markdown_table(pd.DataFrame(rows))
-
-
-def summary_table(accuracy: pd.DataFrame, leaves: pd.DataFrame, seconds: pd.DataFrame) -> str:
-    """Return means over the data sets of each system, all and half by half, in Markdown."""
-    rows = []
-    for system in accuracy:
-        done = accuracy.index[accuracy[system].notna()]
-        halves = {half: done.intersection(names, sort=False) for half, names in HALVES.items()}
-        counts = [len(names) for names in halves.values()]
-        row = {"system": system, "data sets": f"{counts[0]} ({counts[1]} + {counts[2]})"}
-        columns = (("accuracy", accuracy, 2), ("leaves", leaves, 1), ("seconds", seconds, 2))
-        for title, means, decimals in columns:
-            for half, names in halves.items():
-                mean = means.loc[names, system].mean()
-                row[f"{title}, {half}"] = f"{mean:,.{decimals}f}" if len(names) else ""
-        rows.append(row)
-    return markdown_table(pd.DataFrame(rows))
-
-
-def duels_table(accuracy: pd.DataFrame) -> str:
-    """Return how often EvoTree wins, ties and loses against each system, in Markdown."""
-    if EVOTREE not in accuracy:
-        return "EvoTree has not been run yet."
-    rows = []
-    for rival in accuracy.columns.drop(EVOTREE):
-        differences = (accuracy[EVOTREE] - accuracy[rival]).dropna()
-        row = {"system": rival}
-        for half, names in HALVES.items():
-            d = differences[differences.index.isin(names)]
-            wins, losses = int((d >= TIE).sum()), int((d <= -TIE).sum())
-            row[half] = f"{wins} / {len(d) - wins - losses} / {losses}"
-            row[f"difference, {half}"] = f"{d.mean():+.2f}" if len(d) else ""
-        rows.append(row)
-    return markdown_table(pd.DataFrame(rows))
-
-
-def rank_systems(accuracy: pd.DataFrame) -> FriedmanTest | None:
-    """Compare the systems that were run on all data sets by their ranks.
+def compared(accuracy: pd.DataFrame) -> pd.DataFrame:
+    """Return the accuracies that can be compared: those of data sets which all methods have.
 
     Parameters
     ----------
     accuracy : DataFrame
-        From `mean_scores`.
+        Data set by method, NaN where a method was not run.
+
+    Returns
+    -------
+    DataFrame
+        Without the methods that have fewer than `NEARLY_ALL` of the data sets of the one that has
+        most, and without the data sets that another method lacks.
+    """
+    counts = accuracy.notna().sum()
+    return accuracy.loc[:, counts >= NEARLY_ALL * counts.max()].dropna()
+
+
+# ---- tables --------------------------------------------------------------------------------------
+
+
+def shown(value: float, decimals: int) -> str:
+    """Return a number as text, `MISSING` where there is none."""
+    return MISSING if np.isnan(value) else f"{value:,.{decimals}f}"
+
+
+def summary_table(runs: pd.DataFrame) -> str:
+    """Return the means over the data sets that can be compared, in Markdown."""
+    both = compared(figure(runs, "accuracy"))
+    tables = {title: figure(runs, title).loc[both.index] for title in FIGURES}
+    rows = []
+    for system in both:
+        row = {"method": str(system)}
+        for title, table in tables.items():
+            row[title] = shown(table[system].mean(skipna=False), FIGURES[title][-1])
+        rows.append(row)
+    return markdown_table(pd.DataFrame(rows))
+
+
+def left_out_text(accuracy: pd.DataFrame) -> str:
+    """Return which methods are not in the means, and on how many data sets they were run."""
+    counts = accuracy.notna().sum()
+    missing = counts.drop(compared(accuracy).columns)
+    return ", ".join(f"{name} ({n})" for name, n in missing.items()) or "none"
+
+
+def duels_table(runs: pd.DataFrame) -> str:
+    """Return EvoTree less each other method, on the data sets of both, in Markdown."""
+    tables = {title: figure(runs, title) for title in SHARES}
+    accuracy = tables["accuracy"]
+    if EVOTREE not in accuracy:
+        return "EvoTree has not been run yet."
+    tables[f"accuracy on the {len(NEVER_CHOSEN_ON)} others"] = accuracy[
+        accuracy.index.isin(NEVER_CHOSEN_ON)
+    ]
+    rows = []
+    for rival in accuracy.columns.drop(EVOTREE):
+        n_both = int(accuracy[[EVOTREE, rival]].notna().all(axis=1).sum())
+        row = {"method": str(rival), "data sets": str(n_both)}
+        for title, table in tables.items():
+            row[title] = paired(table[EVOTREE] - table[rival]) or MISSING
+        rows.append(row)
+    return markdown_table(pd.DataFrame(rows))
+
+
+def floors_section(accuracy: pd.DataFrame) -> str:
+    """Return EvoTree less the better of tuned CART and logistic regression, in Markdown."""
+    if not {EVOTREE, CART, LOGISTIC} <= set(accuracy):
+        return "Not run yet."
+    table = accuracy[[EVOTREE, CART, LOGISTIC]].dropna()
+    floor = table[[CART, LOGISTIC]].max(axis=1)
+    difference = (table[EVOTREE] - floor).sort_values(kind="stable")
+    rows = [
+        {"data set": str(name), "difference": f"{difference[name]:+.1f}"}
+        | {system: f"{value:.1f}" for system, value in table.loc[name].items()}
+        for name in difference.index
+    ]
+    deep = [f"{name} ({value:+.1f})" for name, value in difference.items() if value < -DEEP]
+    return f"""More than {DEEP:g} point below the floor: {", ".join(deep) or "none"}. Mean
+difference, and data sets won / tied / lost: {paired(difference)}.
+
+{markdown_table(pd.DataFrame(rows)) if rows else ""}"""
+
+
+def cells_table(means: pd.DataFrame, decimals: int, bold: Iterable[str] = ()) -> str:
+    """Return a figure of data sets and methods in Markdown, the best of some methods bold.
+
+    Methods without any value are left out.
+    """
+    means = means.dropna(axis=1, how="all").round(decimals)
+    judged = [name for name in bold if name in means]
+    rows = []
+    for dataset, row in means.iterrows():
+        cells = {"data set": str(dataset)}
+        for system, value in row.items():
+            text = shown(value, decimals)
+            is_best = system in judged and value == row[judged].max()
+            cells[str(system)] = f"**{text}**" if is_best else text
+        rows.append(cells)
+    return markdown_table(pd.DataFrame(rows)) if means.size else "Not run yet."
+
+
+def rank_systems(accuracy: pd.DataFrame) -> FriedmanTest | None:
+    """Compare methods by their ranks.
+
+    Parameters
+    ----------
+    accuracy : DataFrame
+        From `compared`.
 
     Returns
     -------
     FriedmanTest or None
-        None where there are fewer than three such systems.
+        None where there are fewer than three methods or data sets.
     """
-    complete = accuracy.reindex(DATASETS).dropna(axis=1)
-    if complete.shape[1] < 3:
+    if min(accuracy.shape) < 3:
         return None
-    scores = complete.rename_axis(index="dataset", columns="method").stack().rename("accuracy")
+    scores = accuracy.rename_axis(index="dataset", columns="method").stack().rename("accuracy")
     return friedman(scores.reset_index(), "accuracy", post_hoc="holm")
 
 
 def ranks_table(test: FriedmanTest) -> str:
-    """Return the mean ranks of systems in Markdown."""
+    """Return the mean ranks of methods in Markdown."""
     rows = []
     for system, rank in test.mean_ranks.sort_values().items():
-        row = {"system": str(system), "mean rank": f"{rank:.2f}"}
+        row = {"method": str(system), "mean rank": f"{rank:.2f}"}
         if EVOTREE in test.mean_ranks:
             p = test.adjusted.loc[EVOTREE, system]
             row["p, against EvoTree"] = "" if system == EVOTREE else f"{p:.2g}"
@@ -156,107 +231,140 @@ def ranks_table(test: FriedmanTest) -> str:
     )
 
 
+# ---- report --------------------------------------------------------------------------------------
+
+
 def ranks_section(accuracy: pd.DataFrame, out: Path) -> str:
     """Draw the ranks into the folder `out`, and return the table and the picture in Markdown."""
     test = rank_systems(accuracy)
     if test is None:
-        return "Fewer than three systems have been run on all data sets."
+        return "There are fewer than three methods or data sets to compare."
     save_picture(plot_critical_differences(test), out / "benchmark_ranks.png")
     return f"""{ranks_table(test)}
 
-A bar joins systems that cannot be told apart:
+A bar joins methods that cannot be told apart:
 
-![Mean ranks of the systems](benchmark_ranks.png)"""
-
-
-def draw_sizes(runs: pd.DataFrame, out: Path) -> None:
-    """Draw the single trees' accuracies against their leaves, of those run on all data sets."""
-    counts = runs.groupby("method").size()
-    complete = counts.index[counts == len(DATASETS) * N_FOLDS].drop(FOREST, errors="ignore")
-    chosen = runs[runs["method"].isin(complete)]
-    if len(complete):
-        save_picture(plot_accuracy_against_size(chosen), out / "benchmark_sizes.png")
+![Mean ranks of the methods](benchmark_ranks.png)"""
 
 
-_SIZES_PICTURE = """Mean accuracy against mean leaves, of the single trees run on all data sets:
+def sizes_section(runs: pd.DataFrame, accuracy: pd.DataFrame, out: Path) -> str:
+    """Draw accuracies of single trees against their leaves, and return the picture in Markdown."""
+    chosen = runs[
+        runs["method"].isin([name for name in accuracy if name in TREES])
+        & runs["dataset"].isin(accuracy.index)
+    ]
+    if chosen.empty:
+        return ""
+    save_picture(plot_accuracy_against_size(chosen), out / "benchmark_sizes.png")
+    return """Mean accuracy against mean leaves, of the single trees in the means:
 
 ![Accuracy against leaves](benchmark_sizes.png)"""
+
+
+def methods_text() -> str:
+    """Return what the methods are."""
+    return f"""One tree: EvoTree is `EvoTreeClassifier` as it comes, GEA-ODT its preset of that
+name; TAO is `TAOClassifier`; Linear is `ObliqueTreeClassifier("linear")` and {", ".join(GREEDY)}
+are its presets; CART is scikit-learn's tree, pruned by the cost-complexity that {TUNING_FOLDS}
+folds of the training rows find best among at most {MAX_ALPHAS}; obliquetree is the tree of that
+package, version {VERSIONS["obliquetree"]}, with splits on two features, pruned by
+{PairTrees().n_folds} folds; STree is the package of that name, version {VERSIONS["stree"]}, on
+features scaled to [-1, 1]. The package treeple is missing: its version 0.10.3 cannot be imported
+with scikit-learn 1.9.
+
+Other models: {LOGISTIC} is scikit-learn's logistic regression on standardized features, with C of
+{", ".join(f"{C:g}" for C in COSTS)} chosen by {TUNING_FOLDS} folds; EBM is the explainable boosting
+machine of the package interpret-core, version {VERSIONS["interpret-core"]}, as it comes, but for
+more than two classes without pairs of features, as the package advises; {FOREST} is scikit-learn's
+random forest of {N_TREES} trees, otherwise as it comes; Tuned forest has the best of {N_DRAWS}
+random draws of features a split, rows a leaf and depth, judged by the rows out of the bags of
+{N_TRIAL_TREES} trees; HistGB is scikit-learn's histogram gradient boosting and XGBoost that
+package, version {VERSIONS["xgboost"]}, both as they come; Tuned XGBoost has the best of {N_DRAWS}
+random draws of seven settings, by {BOOSTING_FOLDS} folds. Seconds hold the choice of settings."""
 
 
 def write(results: Results) -> str:
     """Return the report, and draw its pictures."""
     runs, out = results.runs, results.out
-    accuracy = 100.0 * mean_scores(runs, "accuracy")
-    leaves, seconds = mean_scores(runs, "leaves"), mean_scores(runs, "seconds")
-    weights = mean_scores(runs, "terms").drop(columns=FOREST, errors="ignore")
-    draw_sizes(runs, out)
-    return f"""# Benchmark: single trees compared
+    accuracy = figure(runs, "accuracy")
+    both = compared(accuracy)
+    sizes = {name: figure(runs, name).filter(items=TREES) for name in ("leaves", "terms")}
+    return f"""# Benchmark: one tree beside other models
 
 Written by `evotree experiment study benchmark --data-home DIR --out docs/results --jobs 2`,
 from the rows in `benchmark_runs.csv`: {results.planned} fits.
 
-Stratified {N_FOLDS}-fold cross-validation, once, the same folds for all systems. Missing values are
-replaced by the mean of the training rows, categories made columns of 0 and 1. Accuracy is the share
-of test rows classified correctly, in percent; all figures are means over folds; seconds are those
-of a fit on one thread, EvoTree's on a machine that did other work at the same time. A cell is empty
-until all its folds are run.
+Stratified {N_FOLDS}-fold cross-validation, once, the same folds for all methods. Missing values are
+replaced by the mean of the training rows, categories made columns of 0 and 1. All figures are means
+over folds of test rows: accuracy, balanced accuracy (the mean recall of the classes) and AUC (each
+class against the others, weighted by its rows) are in percent; log loss is in nats, and
+probabilities below {LEAST:g} count as {LEAST:g} in it. The terms of a tree are the weights of its
+splits other than 0; its complexity is its leaves and terms. Those of a forest are of all its trees.
+Seconds are those of a fit on one thread, on a machine that did other work at the same time.
+"{MISSING}" stands for what was not measured.
 
-Systems: EvoTree is `EvoTreeClassifier` as it comes, GEA-ODT its preset of that name; TAO is
-`TAOClassifier`; Linear is `ObliqueTreeClassifier("linear")` and {", ".join(GREEDY_PRESETS)} are its
-presets; CART is scikit-learn's tree, pruned by the cost-complexity that five folds of the training
-rows find best among at most {MAX_ALPHAS} (its seconds hold the search); STree is the package of
-that name, version 1.4.2, on features scaled to [-1, 1]; Forest is scikit-learn's of {N_TREES}
-trees, which is no single tree and shows what is left to gain.
+{methods_text()}
 
-The defaults of `EvoTreeClassifier` were chosen on {len(CHOSEN_ON)} data sets
-({", ".join(CHOSEN_ON)}) and confirmed on the {len(CONFIRMED_ON)} others.
+The defaults of `EvoTreeClassifier` were chosen on {len(CHOSEN_ON)} of the data sets, or judged by
+them; the {len(NEVER_CHOSEN_ON)} others are {", ".join(NEVER_CHOSEN_ON)}.
 
 ## Summary
 
-Means over the data sets on which a system was run: their number, chosen on + confirmed on.
+Means over the {len(both)} data sets that all methods of the table have. Left out, with the
+number of their data sets: {left_out_text(accuracy)}.
 
-{summary_table(accuracy, leaves, seconds)}
+{summary_table(runs)}
 
-## EvoTree against each
+## EvoTree less each other method
 
-Wins / ties / losses of EvoTree, and the mean difference of accuracy in points, on the data sets of
-both; a difference below {TIE:g} points is a tie.
+Mean differences in points with their standard errors, and data sets won / tied / lost, on the data
+sets of both; a difference below {TIE:g} points is a tie.
 
-{duels_table(accuracy)}
+{duels_table(runs)}
+
+## Floors
+
+EvoTree less the better of tuned CART and logistic regression, in points of accuracy, the worst data
+set first.
+
+{floors_section(accuracy)}
 
 ## Ranks
 
-Rank 1 is the best accuracy; ties share the mean of their ranks. Systems run on all data sets:
+Rank 1 is the best accuracy; ties share the mean of their ranks. The methods and the data sets are
+those of the summary:
 
-{ranks_section(accuracy, out)}
+{ranks_section(both, out)}
 
 ## Accuracy
 
-{_SIZES_PICTURE if (out / "benchmark_sizes.png").exists() else ""}
+{sizes_section(runs, both, out)}
 
 The best single tree is bold.
 
-{cells_table(accuracy, 1, bold=True)}
+{cells_table(accuracy, 1, bold=TREES)}
+
+## AUC
+
+{cells_table(figure(runs, "AUC"), 1, bold=TREES)}
 
 ## Leaves
 
-{cells_table(leaves, 1)}
+{cells_table(sizes["leaves"], 1)}
 
-## Weights other than 0
+## Terms
 
-Terms of all splits of a tree; a split of one feature has one.
-
-{cells_table(weights, 0)}
+{cells_table(sizes["terms"], 0)}
 
 ## Seconds
 
-{cells_table(seconds, 2)}
+{cells_table(figure(runs, "seconds"), 2)}
 """
 
 
 STUDY = Study(
     "benchmark",
-    "our trees, scikit-learn's and other packages' on 21 data sets",
+    f"{len(SYSTEMS)} methods, one tree and others, on {len(BENCHMARK)} data sets",
     make_experiment,
     write,
 )

@@ -32,10 +32,9 @@ from evotree.experiments.pictures import save_picture
 from evotree.experiments.pictures.comparison import plot_accuracy_at_budgets
 from evotree.experiments.protocols import Task, stratified_folds
 from evotree.experiments.rows import read_rows
-from evotree.experiments.studies.benchmark import CHOSEN_ON as BENCHMARK_CHOSEN_ON
-from evotree.experiments.studies.benchmark import DATASETS as BENCHMARK
-from evotree.experiments.studies.benchmark import N_FOLDS, TIE
+from evotree.experiments.studies.means import TIE, fold_means, paired
 from evotree.experiments.studies.oc1 import FILES, OC1Protocol
+from evotree.experiments.studies.peers import VERSIONS
 from evotree.experiments.studies.readable_trees import (
     BUDGETS,
     CartTrees,
@@ -49,6 +48,7 @@ from evotree.experiments.studies.readable_trees import (
     tree_within,
 )
 from evotree.experiments.studies.study import Results, Study
+from evotree.experiments.studies.suites import N_FOLDS, SLOW, THIRTY
 from evotree.export.text import export_text
 from evotree.fitness.objectives import PenalizedAccuracy
 from evotree.plotting import plot_tree
@@ -65,17 +65,6 @@ METHODS = (CART, "Linear", "STree", "TAO", PAIRS, *WIDTHS, *WORTH)
 
 SECONDS = 10.0
 """Of a fit of each of `WORTH`, at most."""
-
-# The small data sets come first, so that all methods have them early.
-_TINY = ("iris", "wine", "heart", "glass", "sonar", "bupa", "ionosphere", "balance-scale")
-_SMALL = ("wdbc", "breast-w", "blood-transfusion", "pima", "climate-crashes", "vehicle", "car")
-_MIDDLE = ("cardiotocography-10", "segment", "digits", "page-blocks", "wall-following", "thyroid")
-_LARGE = ("waveform21", "satimage", "nursery", "avila", "dna", "pendigits", "dry-bean", "letter")
-_SLOW = (*_LARGE, "usps")
-DATASETS = (*_TINY, *_SMALL, *_MIDDLE, *_SLOW)
-
-CHOSEN_ON = (*BENCHMARK_CHOSEN_ON, "blood-transfusion")
-"""The data sets on which any of the defaults of `EvoTreeClassifier` was chosen."""
 
 AREA_BUDGETS = tuple(round(float(b), 1) for b in np.geomspace(BUDGETS[0], BUDGETS[-1], 9))
 """The mean of the accuracies at these budgets is the area under a method's front."""
@@ -111,7 +100,7 @@ def make_experiment() -> Experiment:
     methods = make_methods()
     plan = [
         Task(dataset, method, fold, 0)
-        for dataset in DATASETS
+        for dataset in THIRTY
         for method in methods
         for fold in range(N_FOLDS)
     ]
@@ -124,13 +113,13 @@ def make_experiment() -> Experiment:
         measures[f"leaves_{budget}"] = partial(leaves_within, budget=budget)
     return Experiment(
         "readable",
-        DATASETS,
+        THIRTY,
         methods,
         OC1Protocol(N_FOLDS, files={"digits": FILES["digits"]}),
         metrics=("accuracy", "train_accuracy"),
         scorers=scorers,
         measures=measures,
-        plan=sorted(plan, key=lambda task: task.method == PAIRS and task.dataset in _SLOW),
+        plan=sorted(plan, key=lambda task: task.method == PAIRS and task.dataset in SLOW),
         curve=None,
         warm_up=True,
     )
@@ -174,26 +163,13 @@ def leaves_within(model: Any, budget: float) -> int:
 
 def complete_means(runs: pd.DataFrame, column: str) -> pd.DataFrame:
     """Return means over folds, data set by method; NaN where folds are missing."""
-    groups = runs.groupby(["dataset", "method"])[column]
-    means = groups.mean()[groups.size() == N_FOLDS].unstack()
-    methods = [name for name in METHODS if name in means]
-    return means.loc[[name for name in DATASETS if name in means.index], methods]
+    return fold_means(runs, column, THIRTY, METHODS)
 
 
 def accuracies(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return mean accuracies in percent, data set by method, at each budget and of the best."""
     columns = {str(budget): f"accuracy_{budget}" for budget in BUDGETS} | {"best": "accuracy"}
     return {title: 100.0 * complete_means(runs, column) for title, column in columns.items()}
-
-
-def paired(differences: pd.Series) -> str:
-    """Return mean and standard error of differences in points, and wins, ties and losses."""
-    d = differences.dropna()
-    if d.empty:
-        return ""
-    wins, losses = int((d >= TIE).sum()), int((d <= -TIE).sum())
-    error = f" ± {d.std() / np.sqrt(len(d)):.2f}" if len(d) > 1 else ""
-    return f"{d.mean():+.2f}{error} ({wins} / {len(d) - wins - losses} / {losses})"
 
 
 # ---- tables --------------------------------------------------------------------------------------
@@ -283,14 +259,10 @@ def unbounded_section(runs: pd.DataFrame) -> str:
             row[f"complexity, {method}"] = f"{sizes.loc[dataset, method]:,.1f}"
         rows.append(row)
     known = sizes[EVOTREE].dropna()
-    old = known[known.index.isin(BENCHMARK)]
     worse = [str(name) for name in difference.index if difference[name] < -LARGE_LOSS]
-    is_chosen = difference.index.isin(CHOSEN_ON)
-    return f"""Mean complexity: {known.mean():,.1f} on {len(known)} data sets, {old.mean():,.1f} on
-the {len(old)} of these that the benchmark has. More than {LARGE_LOSS:g} point below tuned CART:
-{", ".join(worse) or "none"}. The defaults were chosen on {int(is_chosen.sum())} of the data sets,
-where the difference to tuned CART is {paired(difference[is_chosen]) or "unknown"}; on the others
-it is {paired(difference[~is_chosen]) or "unknown"}.
+    return f"""Mean complexity: {known.mean():,.1f} on {len(known)} data sets. Difference to tuned
+CART: {paired(difference)}. More than {LARGE_LOSS:g} point below it:
+{", ".join(worse) or "none"}.
 
 {markdown_table(pd.DataFrame(rows))}"""
 
@@ -341,7 +313,7 @@ def draw_fronts(runs: pd.DataFrame, out: Path) -> str:
         | {"best": best.loc[common].mean()}
     )
     y = pd.DataFrame({title: table.loc[common].mean() for title, table in means.items()})
-    of = f"mean of {len(common)} of {len(DATASETS)} data sets"
+    of = f"mean of {len(common)} of {len(THIRTY)} data sets"
     ax = plot_accuracy_at_budgets(x, y, xlabel=f"complexity ({of})")
     save_picture(ax, out / "readable_fronts.png")
     return (
@@ -404,10 +376,11 @@ fit. CART is scikit-learn's tree and its prunings by cost-complexity, among whic
 range of penalties): its *best* is tuned CART. In the same way are chosen: TAO, the L1 paths of
 `TAOClassifier` from trees of depth {_listed(TaoTrees().depths)}, with C from
 {max(TaoTrees().Cs):g} to {min(TaoTrees().Cs):g}; Linear, `ObliqueTreeClassifier("linear")` with C
-of {_listed(LinearTrees().Cs)}, and its prunings; STree, the package of that name, version 1.4.2,
-with C of {_listed(STreeTrees().Cs)}, on features scaled to [-1, 1], and its prunings;
-obliquetree, the package of that name, version 1.1.1, with splits on two features, and its
-prunings. Of these, Linear has {LinearTrees().n_folds} folds, the others {TaoTrees().n_folds}."""
+of {_listed(LinearTrees().Cs)}, and its prunings; STree, the package of that name, version
+{VERSIONS["stree"]}, with C of {_listed(STreeTrees().Cs)}, on features scaled to [-1, 1], and its
+prunings; obliquetree, the package of that name, version {VERSIONS["obliquetree"]}, with splits on
+two features, and its prunings. Of these, Linear has {LinearTrees().n_folds} folds, the others
+{TaoTrees().n_folds}."""
 
 
 def write(results: Results) -> str:
@@ -424,11 +397,11 @@ other than 0; that of an axis-parallel tree is its number of nodes. At a budget 
 the tree that it finds best itself, without the test rows, among its trees of at most that
 complexity; *best* is its choice among all.
 
-The protocol and the folds are those of [the benchmark](benchmark.md), on its {len(BENCHMARK)} data
-sets and {len(DATASETS) - len(BENCHMARK)} more. Accuracy is the share of test rows classified right,
-in percent; figures are means over the data sets of which a method has all {N_FOLDS} folds. Seconds
-are those of a fit on one thread, the choice of settings included, on a machine that did other work
-at the same time.
+The protocol and the folds are those of [the benchmark](benchmark.md), on {len(THIRTY)} of its data
+sets. The defaults of `EvoTreeClassifier` were chosen on them or judged by them. Accuracy is the
+share of test rows classified right, in percent; figures are means over the data sets of which a
+method has all {N_FOLDS} folds. Seconds are those of a fit on one thread, the choice of settings
+included, on a machine that did other work at the same time.
 
 {methods_text()}
 

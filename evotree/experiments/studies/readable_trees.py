@@ -14,7 +14,6 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from evotree.engine.toolbox import make_toolbox
 from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier, TAOClassifier
 from evotree.estimators.sparse_path import tao_path
 from evotree.experiments.protocols import stratified_folds
+from evotree.experiments.studies.peers import import_peer
 from evotree.fitness.objectives import PenalizedAccuracy
 from evotree.individual import set_fitness
 from evotree.operators.initialization.seeding import raw_tree
@@ -152,16 +152,6 @@ def with_counts(tree: ObliqueTree, X: np.ndarray, codes: np.ndarray, n_classes: 
     return ObliqueTree(tree.weights, tree.thresholds, tree.subtree_size, shares, None, total)
 
 
-def import_peer(package: str, version: str) -> Any:
-    """Return another package, or raise a ModuleNotFoundError that says how to install it."""
-    try:
-        return import_module(package)
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"{package} is not installed; pip install {package}=={version} installs it."
-        ) from error
-
-
 # ---- trees among which folds choose --------------------------------------------------------------
 
 
@@ -234,6 +224,11 @@ class CrossValidatedTrees(ClassifierMixin, BaseEstimator):
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Predict the classes of rows."""
         return predict_within(self, X)
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        """Predict the shares of the classes among the training rows of each row's leaf."""
+        shares: np.ndarray = self.tree_.values[self.tree_.apply(X)]
+        return shares
 
     def counted(self, X: np.ndarray, codes: np.ndarray, n_classes: int) -> list[ObliqueTree]:
         """Grow trees with counts; a single leaf where there is but one class."""
@@ -397,7 +392,7 @@ class STreeTrees(CrossValidatedTrees):
 
     def grow(self, X: np.ndarray, codes: np.ndarray) -> list[ObliqueTree]:
         """Grow a tree for each C."""
-        stree = import_peer("stree", "1.4.2")
+        stree = import_peer("stree")
         scaler = MinMaxScaler((-1.0, 1.0)).fit(X)
         rows = scaler.transform(X)
 
@@ -433,7 +428,7 @@ class PairTrees(CrossValidatedTrees):
 
     def grow(self, X: np.ndarray, codes: np.ndarray) -> list[ObliqueTree]:
         """Grow the tree until its leaves are pure."""
-        package = import_peer("obliquetree", "1.1.1")
+        package = import_peer("obliquetree")
         model = package.Classifier(n_pair=2, random_state=int(self.random_state))
         return [read_obliquetree(model.fit(X, codes), X.shape[1])]
 

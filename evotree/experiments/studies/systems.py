@@ -1,102 +1,120 @@
-"""The systems of the benchmark: their methods.
+"""The methods of the benchmark.
 
 References
 ----------
 Breiman L., Friedman J. H., Olshen R. A., Stone C. J. (1984). Classification and Regression Trees.
 Wadsworth.
-
-Montañana R., Gámez J. A., Puerta J. M. (2021). STree: a single multi-class oblique decision tree
-based on support vector machines. Lecture Notes in Computer Science 12882, 54-64.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.model_selection import GridSearchCV
+from scipy.stats import randint, uniform
+from sklearn.base import ClassifierMixin
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, ParameterSampler
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from evotree.estimators import (
-    GREEDY_PRESETS,
-    EvoTreeClassifier,
-    ObliqueTreeClassifier,
-    TAOClassifier,
-)
+from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier, TAOClassifier
 from evotree.experiments.protocols import stratified_folds
+from evotree.experiments.studies.peers import (
+    N_DRAWS,
+    BoostingMachine,
+    ScaledSTree,
+    TunedXGBoost,
+    Wrapper,
+    XGBoost,
+)
+from evotree.experiments.studies.readable_trees import PairTrees
 
-EVOTREE, FOREST = "EvoTree", "Forest"
-SYSTEMS = (EVOTREE, "TAO", "GEA-ODT", *GREEDY_PRESETS, "Linear", "CART", "STree", FOREST)
+EVOTREE, CART, LOGISTIC, FOREST = "EvoTree", "CART", "Logistic", "Forest"
+GREEDY = ("CEDT", "OC1", "WODT")
+"""Presets of `ObliqueTreeClassifier`."""
+TREES = (EVOTREE, "TAO", "GEA-ODT", "Linear", *GREEDY, CART, "obliquetree", "STree")
+"""The methods whose model is one tree."""
+SYSTEMS = (*TREES, LOGISTIC, "EBM", FOREST, "Tuned forest", "HistGB", "XGBoost", "Tuned XGBoost")
+
 N_TREES = 500
-PRUNING_FOLDS = 5
+N_TRIAL_TREES = 100
+"""Trees of the forests that a draw of settings is judged by."""
+TUNING_FOLDS = 5
 MAX_ALPHAS = 30
+COSTS = tuple(float(C) for C in np.logspace(-3.0, 3.0, 7))
+"""Values of C of the logistic regression."""
+FOREST_SPACE: Mapping[str, Any] = {
+    "max_features": uniform(0.05, 0.95),
+    "min_samples_leaf": randint(1, 11),
+    "max_depth": [None, *range(4, 25, 2)],
+}
+"""The distributions that settings of a forest are drawn from; features are a share of all."""
 
 
-class PrunedTree(ClassifierMixin, BaseEstimator):
+class PrunedTree(Wrapper):
     """CART, pruned by the cost-complexity that folds find best; of equal ones the largest.
+
+    One of at most `MAX_ALPHAS` penalties of its path is chosen.
 
     Parameters
     ----------
     random_state : int, default=0
         Seed of the tree and of the folds.
-
-    Attributes
-    ----------
-    best_estimator_ : DecisionTreeClassifier
-        Fitted on all rows, with one of at most `MAX_ALPHAS` penalties of its path.
     """
 
-    def __init__(self, random_state: int = 0) -> None:
-        self.random_state = random_state
-
-    def fit(self, X: np.ndarray, y: np.ndarray) -> PrunedTree:
+    def find(self, X: np.ndarray, codes: np.ndarray) -> Any:
         """Choose the penalty and fit on all rows."""
         tree = DecisionTreeClassifier(random_state=self.random_state)
-        path = np.unique(np.maximum(tree.cost_complexity_pruning_path(X, y).ccp_alphas, 0.0))
+        path = np.unique(np.maximum(tree.cost_complexity_pruning_path(X, codes).ccp_alphas, 0.0))
         shares = np.linspace(0.0, 1.0, min(len(path), MAX_ALPHAS))
         alphas = np.quantile(path, shares, method="nearest")[::-1]
-        folds = stratified_folds(y, PRUNING_FOLDS, self.random_state)
+        folds = stratified_folds(codes, TUNING_FOLDS, self.random_state)
         # The search keeps the first of equal penalties: the smallest tree.
-        search = GridSearchCV(tree, {"ccp_alpha": alphas}, cv=folds).fit(X, y)
-        self.best_estimator_, self.classes_ = search.best_estimator_, search.classes_
-        return self
-
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """Predict the classes of rows."""
-        return self.best_estimator_.predict(X)
+        return GridSearchCV(tree, {"ccp_alpha": alphas}, cv=folds).fit(X, codes).best_estimator_
 
 
-class ScaledSTree(ClassifierMixin, BaseEstimator):
-    """The tree of the package STree, on features scaled to [-1, 1].
+class TunedLogistic(Wrapper):
+    """Logistic regression on standardized features, with the best of `COSTS` by folds.
 
     Parameters
     ----------
     random_state : int, default=0
-        Seed.
+        Seed of the folds.
     """
 
-    def __init__(self, random_state: int = 0) -> None:
-        self.random_state = random_state
+    def find(self, X: np.ndarray, codes: np.ndarray) -> Any:
+        """Choose C by accuracy, of equal values the least, and fit on all rows."""
+        model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+        folds = stratified_folds(codes, TUNING_FOLDS, self.random_state)
+        grid = {"logisticregression__C": COSTS}
+        return GridSearchCV(model, grid, cv=folds).fit(X, codes).best_estimator_
 
-    def fit(self, X: np.ndarray, y: np.ndarray) -> ScaledSTree:
-        """Scale and fit; raise a ModuleNotFoundError where the package is not installed."""
-        try:
-            stree = import_module("stree").Stree(random_state=self.random_state)
-        except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(
-                "STree is not installed; pip install stree==1.4.2 installs it."
-            ) from error
-        self.best_estimator_ = make_pipeline(MinMaxScaler((-1.0, 1.0)), stree).fit(X, y)
-        self.classes_ = np.unique(y)
-        return self
 
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """Predict the classes of rows."""
-        return self.best_estimator_.predict(X)
+class TunedForest(Wrapper):
+    """A random forest with the best of `N_DRAWS` draws of settings, by rows out of the bags.
+
+    Parameters
+    ----------
+    random_state : int, default=0
+        Seed of the draws and of the forests.
+    """
+
+    def find(self, X: np.ndarray, codes: np.ndarray) -> Any:
+        """Choose settings by the accuracy of small forests and fit a large one."""
+
+        def forest(n_trees: int, **settings: Any) -> RandomForestClassifier:
+            made = RandomForestClassifier(n_trees, random_state=self.random_state)
+            return made.set_params(**settings).fit(X, codes)
+
+        def accuracy(settings: Mapping[str, Any]) -> float:
+            return float(forest(N_TRIAL_TREES, oob_score=True, **settings).oob_score_)
+
+        draws = ParameterSampler(FOREST_SPACE, N_DRAWS, random_state=self.random_state)
+        return forest(N_TREES, **max(draws, key=accuracy))
 
 
 def make_systems() -> dict[str, ClassifierMixin]:
@@ -105,10 +123,17 @@ def make_systems() -> dict[str, ClassifierMixin]:
         EVOTREE: EvoTreeClassifier(),
         "TAO": TAOClassifier(),
         "GEA-ODT": EvoTreeClassifier.from_preset("gea_odt"),
-        **{name: ObliqueTreeClassifier.from_preset(name) for name in GREEDY_PRESETS},
         "Linear": ObliqueTreeClassifier("linear"),
-        "CART": PrunedTree(),
+        **{name: ObliqueTreeClassifier.from_preset(name) for name in GREEDY},
+        CART: PrunedTree(),
+        "obliquetree": PairTrees(),
         "STree": ScaledSTree(),
+        LOGISTIC: TunedLogistic(),
+        "EBM": BoostingMachine(),
         FOREST: RandomForestClassifier(N_TREES),
+        "Tuned forest": TunedForest(),
+        "HistGB": HistGradientBoostingClassifier(),
+        "XGBoost": XGBoost(),
+        "Tuned XGBoost": TunedXGBoost(),
     }
     return {name: systems[name] for name in SYSTEMS}

@@ -1,0 +1,62 @@
+"""Scores of predicted probabilities, for experiments: each is ``score(model, X, y) -> float``.
+
+A class that the model was not fitted to has the probability 0. A model without probabilities has no
+score, which is NaN.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+LEAST = 1e-3
+"""Smaller probabilities count as this one in the log loss; those of trees are often 0."""
+
+
+def probabilities(model: Any, X: np.ndarray, classes: np.ndarray) -> np.ndarray | None:
+    """Return the probabilities of some classes.
+
+    Parameters
+    ----------
+    model : classifier
+        Fitted.
+    X : ndarray of shape (n_samples, n_features)
+        Rows.
+    classes : ndarray of shape (n_classes,)
+        Labels, which the model need not know.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_classes) or None
+        None where the model has no ``predict_proba``.
+    """
+    if not hasattr(model, "predict_proba"):
+        return None
+    predicted = np.asarray(model.predict_proba(X))
+    column = {label: at for at, label in enumerate(model.classes_)}
+    absent = np.zeros(len(predicted))
+    return np.column_stack(
+        [predicted[:, column[c]] if c in column else absent for c in classes.tolist()]
+    )
+
+
+def auc(model: Any, X: np.ndarray, y: np.ndarray) -> float:
+    """Return the area under the ROC curve: each class against the others, weighted by its rows."""
+    classes, counts = np.unique(y, return_counts=True)
+    predicted = probabilities(model, X, classes)
+    if predicted is None or len(classes) < 2:
+        return float("nan")
+    areas = [roc_auc_score(y == c, predicted[:, at]) for at, c in enumerate(classes)]
+    return float(np.average(areas, weights=counts))
+
+
+def clipped_log_loss(model: Any, X: np.ndarray, y: np.ndarray) -> float:
+    """Return the mean of -log of the probabilities of the rows' classes, at least `LEAST` each."""
+    classes, codes = np.unique(y, return_inverse=True)
+    predicted = probabilities(model, X, classes)
+    if predicted is None:
+        return float("nan")
+    of_class = predicted[np.arange(len(y)), codes]
+    return float(-np.log(np.maximum(of_class, LEAST)).mean())
