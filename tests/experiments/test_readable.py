@@ -352,6 +352,22 @@ def test_search_beside_restarts_and_first_trees():
     assert readable.worth_table(runs[runs["method"] != "seeds"]) == "Not run yet."
 
 
+def test_gaps_are_sorted_and_of_the_data_sets_that_all_three_have():
+    runs = fake_runs({(name, one): LOW for name in ("iris", "wine") for one in readable.WORTH})
+    at = runs.set_index(["dataset", "method"]).index
+    # Search is 10 points fitter than the first trees on both, and 4 better on wine.
+    runs.loc[at == ("wine", "search"), "accuracy"] += 0.04
+    runs.loc[at == ("wine", "restarts"), "fitness"] -= 0.02
+    runs = pd.concat([runs, fake_runs({("glass", "search"): HIGH, ("glass", "seeds"): LOW})])
+    text = readable.gaps_section(runs)
+    assert "on\n2 of 2 data sets, and the accuracy with it on\n1 of these." in text
+    assert text.splitlines()[-2:] == [
+        "| iris | +10.00 | +10.00 | +0.00 | +0.00 | +0.00 |",
+        "| wine | +6.00 | +10.00 | -2.00 | +4.00 | +0.00 |",
+    ]
+    assert readable.gaps_section(runs[runs["method"] != "restarts"]) == "Not run yet."
+
+
 @pytest.mark.parametrize(
     "methods", [readable.METHODS, ("CART",), ("EvoTree", "restarts"), ("STree", "CART", "EvoTree")]
 )
