@@ -171,9 +171,11 @@ def test_categories_and_missing_values(run: Run, iris: pd.DataFrame) -> None:
     assert "left out, the same in all rows: empty, same" in err
     model = load_model("m.json")
     assert model.classes.tolist() == [1, 2]
-    # One feature for two colours, the rarer one, and one for the cells that are missing.
-    names = ("petal_length", "petal_width", "colour=white", "colour=missing")
-    assert model.feature_names == names
+    # One feature for two colours, the rarer one, and one for each column's missing cells.
+    assert model.feature_names == (
+        *("petal_length", "petal_width", "petal_width is missing"),
+        *("colour is white", "colour is missing"),
+    )
     frame.assign(colour="green", empty="text", number=None).to_csv("later.csv", index=False)
     status, out, err = run("predict", "m.json", "later.csv")
     assert (status, err) == (0, "")
