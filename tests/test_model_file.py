@@ -32,7 +32,7 @@ def make_model(classes: list[Any] | None = None) -> Model:
     return Model(
         target="species",
         classes=np.array(classes or ["ja", "nö"], dtype=None if classes else object),
-        columns=(NumericColumn("size", 0.1 + 0.2), CategoricalColumn("b", ("x", "y"))),
+        columns=(NumericColumn("size", 0.1 + 0.2, True), CategoricalColumn("b", ("x",))),
         tree=stump([1.0 / 3.0, 0.0, -2.0]),
         training={
             "rows": 10,
@@ -143,7 +143,7 @@ SIZE = {"name": "size", "fill": 0.0, "indicator": False}
     [
         ("format", "gguf", "not a model"),
         ("version", VERSION + 1, "the evotree that made it"),
-        ("version", 1, "fit the model anew"),
+        ("version", VERSION - 1, "fit the model anew"),
         ("target", 3, "target"),
         ("classes", ["a", 1], "classes"),
         ("classes", ["a", "a"], "twice"),

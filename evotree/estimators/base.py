@@ -39,7 +39,8 @@ class TreeEstimator(RowEncoder):
         ndarray of shape (n_samples,), int32
             Leaves.
         """
-        return self.tree_.apply(self.encode(X))
+        rows = self.encode(X)
+        return self.tree_.apply(rows)
 
     def decision_path(self, X: Any) -> csr_matrix:
         """Return the nodes that each row passes, from the root to its leaf.
@@ -54,7 +55,8 @@ class TreeEstimator(RowEncoder):
         scipy.sparse.csr_matrix of shape (n_samples, n_nodes)
             1 where a row passes a node; nodes are positions in the arrays of `tree_`.
         """
-        return self.tree_.decision_path(self.encode(X))
+        rows = self.encode(X)
+        return self.tree_.decision_path(rows)
 
     def get_depth(self) -> int:
         """Return the depth of the tree."""

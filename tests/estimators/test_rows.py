@@ -28,7 +28,6 @@ from tests.quick_models import (
     brief,
     every,
     every_evolved,
-    name_of,
     outputs,
     weights_for,
 )
@@ -77,7 +76,7 @@ def test_rows_may_be_encoded_outside(model):
     assert fitted.n_features_in_ == 5 and fitted.feature_names_in_.tolist() == [*X]
     rows = encode(fitted.columns_, X)
     assert np.isfinite(rows).all()
-    plain = clone(model).fit(pd.DataFrame(rows, columns=list(NAMES)), y)
+    plain = clone(model).fit(rows, y)
     assert plain.tree_ == fitted.tree_ and fitted.get_n_leaves() > 2
     np.testing.assert_array_equal(outputs(plain, rows), outputs(fitted, X))
     np.testing.assert_array_equal(fitted.encode(X), rows)
@@ -220,8 +219,6 @@ def test_what_cannot_be_encoded_is_named(model):
         fitted.predict(X.assign(size=-np.inf))
     with pytest.raises(ValueError, match=r"should match|unseen at fit"):
         fitted.predict(X.rename(columns={"sex": "kind"}))
-    with pytest.raises(ValueError, match=f"X has 4 features, but {name_of(model)} is expecting 5"):
-        fitted.predict(X.to_numpy()[:, :4])
     with pytest.raises(ValueError, match=re.escape("X has shape (0, 5)")):
         fitted.predict(X.iloc[:0])
 
