@@ -1,5 +1,7 @@
 """How columns of tables become features."""
 
+import random
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,7 @@ from evotree.tables.columns import (
     CategoricalColumn,
     NumericColumn,
     encode,
+    feature_names,
     fit_columns,
     text_of,
 )
@@ -30,25 +33,63 @@ TRAINING = pd.DataFrame(
 
 
 def names_of(frame: pd.DataFrame) -> list[str]:
-    return [name for column in fit_columns(frame) for name in column.feature_names]
+    return list(feature_names(fit_columns(frame)))
 
 
 def test_the_order_of_columns_is_kept_and_features_are_named() -> None:
-    colours = ["colour=blue", "colour=green", "colour=red"]
-    expected = ["size", "count", "nothing", *colours, "code=x", "code=missing", "flag"]
-    assert names_of(TRAINING) == expected
+    numbers = ["size", "size is missing", "count", "nothing"]
+    levels = ["colour is blue", "colour is green", "colour is red", "code is x", "code is missing"]
+    assert names_of(TRAINING) == [*numbers, *levels, "flag"]
     features = encode(fit_columns(TRAINING), TRAINING)
     assert features.dtype == np.float64 and features.flags.c_contiguous
-    np.testing.assert_array_equal(features[:, 3:6], [[0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
-    np.testing.assert_array_equal(features[:, 6:], [[0, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]])
+    np.testing.assert_array_equal(features[:, 1], [0, 1, 0, 0])
+    np.testing.assert_array_equal(features[:, 4:7], [[0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    np.testing.assert_array_equal(features[:, 7:], [[0, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]])
 
 
-def test_numbers_are_filled_as_scikit_learn_fills_them() -> None:
-    numeric = TRAINING[["size", "count", "nothing"]]
-    later = pd.DataFrame({"count": [7.5, None], "size": [None, -0.0], "nothing": [1.0, None]})
-    imputer = SimpleImputer(keep_empty_features=True).fit(numeric)
-    for frame in (numeric, later[list(numeric)].astype(float)):
-        np.testing.assert_allclose(encode(fit_columns(numeric), frame), imputer.transform(frame))
+cells = st.lists(
+    st.tuples(*[st.none() | st.floats(-1e9, 1e9)] * 3, st.integers(0, 3)), min_size=1, max_size=9
+).filter(lambda rows: any(weight for *_, weight in rows))
+
+
+def table_of(rows: list[tuple[float | None, ...]]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["a", "b", "c"], dtype=np.float64)
+
+
+@given(training=cells, later=cells)
+def test_numbers_are_filled_as_scikit_learn_fills_them(
+    training: list[tuple[float | None, ...]], later: list[tuple[float | None, ...]]
+) -> None:
+    frame, others = (table_of([row[:3] for row in rows]) for rows in (training, later))
+    imputer = SimpleImputer(strategy="median", keep_empty_features=True).fit(frame)
+    columns = fit_columns(frame)
+    for rows in (frame, others):
+        features = pd.DataFrame(encode(columns, rows), columns=list(feature_names(columns)))
+        np.testing.assert_allclose(features[list("abc")], imputer.transform(rows))
+        for name in "abc":
+            told = features.get(f"{name} is missing")
+            assert (told is not None) == (0 < frame[name].isna().sum() < len(frame))
+            assert told is None or (told == rows[name].isna()).all()
+
+
+@given(rows=cells, order=st.randoms())
+def test_a_weight_is_a_number_of_rows(
+    rows: list[tuple[float | None, ...]], order: random.Random
+) -> None:
+    order.shuffle(rows)
+    frame = table_of([row[:3] for row in rows])
+    frame["d"] = pd.Series(["a" if (row[0] or 0.0) > 0.0 else "b" for row in rows], dtype=object)
+    weight = np.array([row[3] for row in rows], dtype=np.float64)
+    repeated = frame.loc[np.repeat(frame.index, weight.astype(int))]
+    try:
+        expected = fit_columns(repeated)
+    except ValueError as error:
+        expected = str(error)
+    for factor in (1.0, 0.5):
+        try:
+            assert fit_columns(frame, sample_weight=factor * weight) == expected
+        except ValueError as error:
+            assert str(error) == expected
 
 
 levels = st.sampled_from(["a", "b", "c", "missing"]) | st.none()
@@ -66,18 +107,37 @@ def test_levels_are_told_apart_by_as_few_features_as_it_takes(
     n_features = len(known) - (len(known - {MISSING}) <= 2)
     assert features.shape[1] == n_features
     assert len({tuple(row) for row in features}) == len(known)
+    assert ("a is missing" in feature_names(columns)) == (MISSING in known and len(known) > 1)
     rows = {level or MISSING: tuple(row) for level, row in zip(training, features, strict=True)}
     again = encode(columns, pd.DataFrame({"a": pd.Series(later, dtype=object), "b": 0.0}))[:, :-1]
     for level, row in zip(later, again, strict=True):
         assert tuple(row) == rows.get(level or MISSING, (0.0,) * n_features)
 
 
+@given(st.lists(levels, min_size=2, max_size=9), st.permutations(["a", "b", "c", "missing", "z"]))
+def test_the_codes_of_levels_do_not_matter(cells: list[str | None], order: list[str]) -> None:
+    plain = pd.DataFrame({"a": pd.Series(cells, dtype=object), "b": 0.0})
+    coded = plain.assign(a=pd.Categorical(cells, categories=order))
+    assert fit_columns(coded) == fit_columns(plain)
+    np.testing.assert_array_equal(
+        encode(fit_columns(plain), coded), encode(fit_columns(coded), plain)
+    )
+
+
 def test_the_most_frequent_of_two_levels_makes_no_feature() -> None:
-    assert names_of(pd.DataFrame({"sex": ["F", "M", "F"]})) == ["sex=M"]
-    assert names_of(pd.DataFrame({"sex": ["F", "M", "M"]})) == ["sex=F"]
-    assert names_of(pd.DataFrame({"sex": ["F", "M", "M", None]})) == ["sex=F", "sex=missing"]
-    assert names_of(pd.DataFrame({"ill": ["no", "yes"]})) == ["ill=yes"]
-    assert names_of(pd.DataFrame({"ill": [None, "yes", None]})) == ["ill=yes"]
+    assert names_of(pd.DataFrame({"sex": ["F", "M", "F"]})) == ["sex is M"]
+    assert names_of(pd.DataFrame({"sex": ["F", "M", "M"]})) == ["sex is F"]
+    assert names_of(pd.DataFrame({"sex": ["F", "M", "M", None]})) == ["sex is F", "sex is missing"]
+    assert names_of(pd.DataFrame({"ill": ["no", "yes"]})) == ["ill is yes"]
+    assert names_of(pd.DataFrame({"ill": [None, "yes", None]})) == ["ill is missing"]
+
+
+def test_categories_are_the_columns_that_are_said_to_be() -> None:
+    frame = pd.DataFrame({"a": [1, 2, 3], "b": [0.5, 1.0, 1.0]})
+    assert feature_names(fit_columns(frame, [True, False])) == ("a is 1", "a is 2", "a is 3", "b")
+    assert feature_names(fit_columns(frame, [False, True])) == ("a", "b is 0.5")
+    with pytest.raises(ValueError, match="'a': 'x' in data row 1 is no number"):
+        fit_columns(pd.DataFrame({"a": ["x", "y"]}), [False])
 
 
 def test_later_rows_change_nothing() -> None:
@@ -100,9 +160,9 @@ def test_a_code_is_known_by_how_it_is_written() -> None:
     ]
 
 
-def test_huge_numbers_have_a_mean() -> None:
+def test_huge_numbers_have_a_median() -> None:
     frame = pd.DataFrame({"a": [1.5e308, 1.7e308, np.nan]})
-    np.testing.assert_allclose(encode(fit_columns(frame), frame)[2], 1.6e308)
+    np.testing.assert_allclose(encode(fit_columns(frame), frame)[2], [1.6e308, 1.0])
 
 
 @pytest.mark.parametrize("cell", ["1" * 400, "-" + "1" * 400, "1e999", 10**400, np.inf, "-inf"])
@@ -132,7 +192,6 @@ def test_encode_names_what_is_wrong(frame: pd.DataFrame, named: str) -> None:
         (np.zeros((2, 2)), "ndarray"),
         (pd.DataFrame(index=[0, 1]), "no column"),
         (pd.DataFrame({"a": ["x", "x"]}), "no column"),
-        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "of one name: a"),
         (pd.DataFrame({"a": [1.0, np.inf]}), "'a': inf in data row 2"),
     ],
 )

@@ -171,13 +171,29 @@ def test_categories_and_missing_values(run: Run, iris: pd.DataFrame) -> None:
     assert "left out, the same in all rows: empty, same" in err
     model = load_model("m.json")
     assert model.classes.tolist() == [1, 2]
-    # One feature for two colours, the rarer one, and one for the cells that are missing.
-    names = ("petal_length", "petal_width", "colour=white", "colour=missing")
-    assert model.feature_names == names
+    # One feature for two colours, the rarer one, and one for each column's missing cells.
+    assert model.feature_names == (
+        *("petal_length", "petal_width", "petal_width is missing"),
+        *("colour is white", "colour is missing"),
+    )
+    _, _, err = run("predict", "m.json", "mixed.csv.gz")
+    assert err.startswith(f"accuracy {model.training['accuracy']:.4f} ")
     frame.assign(colour="green", empty="text", number=None).to_csv("later.csv", index=False)
     status, out, err = run("predict", "m.json", "later.csv")
     assert (status, err) == (0, "")
     assert set(out.split()) == {"prediction", "1", "2"}
+
+
+def test_what_is_missing_tells_rows_apart(run: Run) -> None:
+    rows = np.arange(120)
+    frame = pd.DataFrame({"number": np.where(rows % 3, 1.0, np.nan), "other": rows})
+    frame["word"] = np.where(rows % 2, "a", "")
+    frame["kind"] = 2 * (rows % 3 == 0) + rows % 2
+    frame.to_csv("a.csv", index=False)
+    status, out, err = run("fit", "a.csv", "--target", "kind", "--out", "m.json", *QUICK)
+    assert status == 0 and "left out" not in err
+    assert "number is missing " in out and "word is missing " in out
+    assert run("predict", "m.json", "a.csv")[2] == "accuracy 1.0000 (120 of 120 rows)\n"
 
 
 def test_other_forms_of_tables(run: Run) -> None:
@@ -441,7 +457,7 @@ def test_bad_models(run: Run, iris_csv: Path, model_json: Path, command: str) ->
     for damaged, named in (
         (content[: len(content) // 2], "cut off"),
         (b'{"name": "package.json"}', "not a model"),
-        (content.replace(b'"version": 2', b'"version": 99', 1), "99 of the format"),
+        (content.replace(b'"version": 3', b'"version": 99', 1), "99 of the format"),
         (iris_csv.read_bytes(), "not JSON"),
     ):
         model_json.write_bytes(damaged)

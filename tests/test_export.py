@@ -70,7 +70,7 @@ def test_rules_take_the_names_of_a_classifier() -> None:
     class Fitted:
         tree_ = stump([1.0, 2.0])
         classes_ = np.array(["a", "b"])
-        feature_names_in_ = np.array(["u", "v"], dtype=object)
+        feature_names_ = np.array(["u", "v"], dtype=object)
 
     assert export_text(Fitted()) == export_text(stump([1.0, 2.0]), ["u", "v"], ["a", "b"])
     assert "w + " in export_text(Fitted(), feature_names=["u", "w"])

@@ -16,6 +16,7 @@ from evotree import (
     TAORegressor,
 )
 from evotree.export import register_onnx, to_onnx
+from evotree.tables.columns import NumericColumn, feature_names
 from evotree.tree import ObliqueTree
 
 skl2onnx = pytest.importorskip("skl2onnx")
@@ -62,6 +63,8 @@ def rows() -> np.ndarray:
 def fitted(tree: ObliqueTree, model: Any) -> Any:
     """Give an estimator a tree as if it had been fitted."""
     model.tree_, model.n_features_in_ = tree, tree.n_features
+    model.columns_ = tuple(NumericColumn(f"x{j}", 0.0) for j in range(tree.n_features))
+    model.feature_names_ = feature_names(model.columns_)
     if tree.values.shape[1] > 1:
         model.classes_ = np.arange(tree.values.shape[1])
     return model

@@ -102,11 +102,11 @@ def test_bad_arguments_are_named(export: Any, arguments: dict[str, Any], named: 
 def model(tmp_path: Path) -> Model:
     """Return a model of a numeric and a categorical column, and write its file."""
     columns = (
-        NumericColumn("the size", 2.5),
+        NumericColumn("the size", 2.5, indicator=True),
         CategoricalColumn("colour", ("blue", "it's", "missing")),
     )
     tree = ObliqueTree(
-        np.array([[1.0, -2.0, 0.0, 3.0], [0.0] * 4, [0.0, 0.0, 1.0, 0.0], [0.0] * 4, [0.0] * 4]),
+        np.array([[1.0, 1.5, -2.0, 0.0, 3.0], [0.0] * 5, [0, 0, 0, 1.0, 0], [0.0] * 5, [0.0] * 5]),
         np.array([2.0, 0.0, 0.5, 0.0, 0.0]),
         np.array([5, 1, 3, 1, 1], dtype=np.int32),
         np.array([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0], [0.0, 0.5, 0.5], [0, 1.0, 0], [0, 0, 1.0]]),
@@ -127,10 +127,11 @@ def test_command_exports_every_form(
         assert main(["export", str(tmp_path / "model.json"), "--to", form, "--out", out]) == 0
         assert Path(out).read_text("utf-8") == texts[form]
         assert capsys.readouterr().out == ""
-    assert "class: c's" in texts["rules"] and "colour=blue" in texts["dot"]
+    assert "class: c's" in texts["rules"] and "colour is blue" in texts["dot"]
     note = "1 where 'colour' is 'missing' or missing; else 0"
-    assert f"# x[3] is {note}" in texts["python"] and f"// x[3] is {note}" in texts["c"]
+    assert f"# x[4] is {note}" in texts["python"] and f"// x[4] is {note}" in texts["c"]
     assert "x[0] is 'the size', or 2.5 where that is missing" in texts["python"]
+    assert "x[1] is 1 where 'the size' is missing; else 0" in texts["python"]
 
     assert main(["export", str(tmp_path / "model.json"), "--to", "cobol"]) == 2
     assert "'cobol'" in capsys.readouterr().err

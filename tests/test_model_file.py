@@ -32,7 +32,7 @@ def make_model(classes: list[Any] | None = None) -> Model:
     return Model(
         target="species",
         classes=np.array(classes or ["ja", "nö"], dtype=None if classes else object),
-        columns=(NumericColumn("size", 0.1 + 0.2), CategoricalColumn("b", ("x", "y"))),
+        columns=(NumericColumn("size", 0.1 + 0.2, True), CategoricalColumn("b", ("x",))),
         tree=stump([1.0 / 3.0, 0.0, -2.0]),
         training={
             "rows": 10,
@@ -135,12 +135,15 @@ def test_devices_and_folders_are_not_replaced(tmp_path: Path) -> None:
         save_model(tmp_path / "no" / "m.json", make_model())
 
 
+SIZE = {"name": "size", "fill": 0.0, "indicator": False}
+
+
 @pytest.mark.parametrize(
     ("entry", "value", "named"),
     [
         ("format", "gguf", "not a model"),
         ("version", VERSION + 1, "the evotree that made it"),
-        ("version", 1, "fit the model anew"),
+        ("version", VERSION - 1, "fit the model anew"),
         ("target", 3, "target"),
         ("classes", ["a", 1], "classes"),
         ("classes", ["a", "a"], "twice"),
@@ -148,14 +151,15 @@ def test_devices_and_folders_are_not_replaced(tmp_path: Path) -> None:
         ("classes", [2**64, 1], "64 bits"),
         ("classes", [0.5, float("inf")], "not finite"),
         ("columns", [], "columns"),
-        ("columns", [{"name": "size", "mean": "0"}], "mean"),
-        ("columns", [{"name": "size", "mean": float("nan")}], "mean"),
-        ("columns", [{"name": "size"}], "mean"),
-        ("columns", [{"mean": 0.0}], "name"),
-        ("columns", [{"name": "size", "mean": 0.0}] * 3, "same name"),
-        ("columns", [{"name": "size", "mean": 0.0}], "3 features"),
+        ("columns", [{**SIZE, "fill": "0"}], "fill"),
+        ("columns", [{**SIZE, "fill": float("nan")}], "fill"),
+        ("columns", [{**SIZE, "indicator": 1}], "indicator"),
+        ("columns", [{"name": "size", "fill": 0.0}], "indicator"),
+        ("columns", [{"fill": 0.0, "indicator": False}], "name"),
+        ("columns", [SIZE] * 3, "same name"),
+        ("columns", [SIZE], "the columns make 1"),
         ("columns", [{"name": "b", "levels": [1]}], "levels"),
-        ("columns", [{"name": "b", "levels": []}], "levels"),
+        ("columns", [{"name": "b", "levels": []}], "the columns make 0"),
         ("columns", [{"name": "b", "levels": ["x", "x"]}], "levels"),
         ("training", {"accuracy": "all"}, "training"),
         ("training", [], "training"),

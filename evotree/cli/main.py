@@ -323,18 +323,12 @@ def _draw(
     with_tree: bool,
 ) -> None:
     """Draw what there is to see of a run, and name the files."""
-    from evotree.tables.columns import encode
-
     plotting = _plotting()
     names = model.feature_names
     axes = {"learning-curve.png": plotting.plot_learning_curve(classifier)}
     if len(names) == 2:
         axes["decision-regions.png"] = plotting.plot_decision_regions(
-            classifier,
-            encode(model.columns, X),
-            y,
-            feature_names=names,
-            class_names=model.labels,
+            classifier, X, y, class_names=model.labels
         )
     if with_tree:
         axes["tree.png"] = plotting.plot_tree(

@@ -20,14 +20,21 @@ import pandas as pd
 from evotree import __version__
 from evotree.export import export_text, tree_from_dict, tree_to_dict
 from evotree.files import PathLike, write_whole
-from evotree.tables.columns import CategoricalColumn, Column, NumericColumn, encode, text_of
+from evotree.tables.columns import (
+    CategoricalColumn,
+    Column,
+    NumericColumn,
+    encode,
+    feature_names,
+    text_of,
+)
 from evotree.tables.readers import reading
 from evotree.tree import ObliqueTree
 
 __all__ = ["Model", "load_model", "save_model"]
 
 FORMAT = "evotree model"
-VERSION = 2
+VERSION = 3
 STOP_REASONS = {
     "max_generations": "all generations done",
     "patience": "no better tree for long",
@@ -84,8 +91,8 @@ class Model:
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """Names of the tree's features: numeric columns, and ``column=level``."""
-        return tuple(name for column in self.columns for name in column.feature_names)
+        """Names of the tree's features, such as ``size``, ``size is missing``, ``sex is f``."""
+        return feature_names(self.columns)
 
     @property
     def labels(self) -> list[str]:
@@ -190,7 +197,7 @@ def save_model(path: PathLike, model: Model) -> None:
         Naming the path and why it cannot be written.
     """
     columns = [
-        {"name": column.name, "mean": column.mean}
+        {"name": column.name, "fill": column.fill, "indicator": column.indicator}
         if isinstance(column, NumericColumn)
         else {"name": column.name, "levels": list(column.levels)}
         for column in model.columns
@@ -300,18 +307,19 @@ def _columns_from(columns: Any) -> tuple[Column, ...]:
         name = column.get("name") if isinstance(column, dict) else None
         if not isinstance(name, str):
             raise ValueError(f"columns[{at}] is not an object with a name")
-        mean, levels = column.get("mean"), column.get("levels")
-        if type(mean) in (int, float) and math.isfinite(mean):
-            made.append(NumericColumn(name, float(mean)))
+        fill, indicator, levels = map(column.get, ("fill", "indicator", "levels"))
+        if type(fill) in (int, float) and math.isfinite(fill) and isinstance(indicator, bool):
+            made.append(NumericColumn(name, float(fill), indicator))
         elif (
             isinstance(levels, list)
             and all(isinstance(level, str) for level in levels)
-            and 0 < len(levels) == len(set(levels))
+            and len(levels) == len(set(levels))
         ):
             made.append(CategoricalColumn(name, tuple(levels)))
         else:
             raise ValueError(
-                f"column {name!r} has neither a finite mean nor a list of levels, distinct texts"
+                f"column {name!r} has neither a finite fill and an indicator, true or false, nor a "
+                "list of levels, distinct texts"
             )
     if len({column.name for column in made}) < len(made):
         raise ValueError("two columns have the same name")

@@ -124,8 +124,7 @@ def constant_columns(X: pd.DataFrame) -> list[str]:
     Parameters
     ----------
     X : DataFrame of shape (n_rows, n_features)
-        The training rows. A missing number counts as the mean, a missing category as one of its
-        own.
+        The training rows. Missing cells are a value of their own.
 
     Returns
     -------
@@ -137,13 +136,7 @@ def constant_columns(X: pd.DataFrame) -> list[str]:
     ValueError
         If all columns are.
     """
-    numbers = X.select_dtypes(["number", "bool"])
-    varies = (numbers.max() > numbers.min()).to_dict()
-    constant = [
-        name
-        for name in X.columns
-        if not (varies[name] if name in varies else X[name].nunique(dropna=False) > 1)
-    ]
+    constant = [name for name in X.columns if X[name].nunique(dropna=False) <= 1]
     if len(constant) == X.shape[1]:
         raise ValueError("every column but the target has the same value in all rows")
     return constant

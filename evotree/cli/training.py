@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from evotree.cli.model_file import Model
 from evotree.estimators import EvoTreeClassifier
-from evotree.tables.columns import encode, fit_columns, text_of
+from evotree.tables.columns import text_of
 
 __all__ = ["class_weights", "train"]
 
@@ -29,7 +30,7 @@ def train(
     Parameters
     ----------
     X : DataFrame of shape (n_rows, n_columns)
-        The training rows.
+        The training rows; columns that are neither numbers nor truth values are categories.
     y : ndarray of shape (n_rows,)
         Their classes.
     target : str
@@ -51,24 +52,23 @@ def train(
     KeyboardInterrupt
         If it comes before the first tree; a later one ends the evolution.
     """
-    columns = fit_columns(X)
-    matrix = encode(columns, X)
-    classifier = EvoTreeClassifier(**parameters)
+    is_text = [not is_numeric_dtype(dtype) for dtype in X.dtypes]
+    classifier = EvoTreeClassifier(**parameters, categorical_features=is_text)
     try:
-        classifier.fit(matrix, y)
+        classifier.fit(X, y)
     except KeyboardInterrupt:
         if not hasattr(classifier, "tree_"):
             raise
     training: dict[str, Any] = {
         "rows": len(y),
-        "accuracy": float((classifier.predict(matrix) == y).mean()),
+        "accuracy": float((classifier.predict(X) == y).mean()),
         "base_rate": float((y == _most_frequent(y)).mean()),
         "hyperparameters": _chosen(classifier),
         "generations": classifier.n_generations_,
         "stop_reason": classifier.stop_reason_,
         "seconds": {name: round(seconds, 3) for name, seconds in classifier.seconds_.items()},
     }
-    model = Model(target, classifier.classes_, columns, classifier.tree_, training)
+    model = Model(target, classifier.classes_, classifier.columns_, classifier.tree_, training)
     if test is not None:
         training.update(_test_figures(model, _most_frequent(y), *test))
     return model, classifier

@@ -113,7 +113,8 @@ class Regularization(Configuration):
         A model whose predictions, on the training rows and on rows drawn between them, the tree
         learns; rows count by the margins of its probabilities, if it has any. ``"ensemble"`` is a
         random forest, ``"auto"`` none. A fitted model wrapped by `sklearn.frozen.FrozenEstimator`
-        is used as it is.
+        is used as it is; it reads encoded rows, where the training rows have missing values or
+        categories.
     """
 
     C: Annotated[float | tuple[float, float] | str, _ABOVE_0, _PAIR, StrOptions({AUTO})] = AUTO

@@ -62,6 +62,7 @@ _GENERATIONS_SHARE = 3  # a candidate evolves for a third of the generations
 _FREE = frozenset(
     {
         "callbacks",
+        "categorical_features",
         "checkpoint",
         "init",
         "max_generations",

@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from evotree.dataset import Dataset
+from evotree.estimators.rows import RowEncoder
 from evotree.tree import ObliqueTree
 
 
-class TreeEstimator(BaseEstimator):
-    """An estimator whose model is one oblique tree, ``tree_``, over raw features."""
+class TreeEstimator(RowEncoder):
+    """An estimator whose model is one oblique tree, ``tree_``, over encoded rows in raw units."""
 
     tree_: ObliqueTree
 
@@ -38,7 +39,7 @@ class TreeEstimator(BaseEstimator):
         ndarray of shape (n_samples,), int32
             Leaves.
         """
-        rows = self._checked_rows(X)
+        rows = self.encode(X)
         return self.tree_.apply(rows)
 
     def decision_path(self, X: Any) -> csr_matrix:
@@ -54,15 +55,8 @@ class TreeEstimator(BaseEstimator):
         scipy.sparse.csr_matrix of shape (n_samples, n_nodes)
             1 where a row passes a node; nodes are positions in the arrays of `tree_`.
         """
-        rows = self._checked_rows(X)
+        rows = self.encode(X)
         return self.tree_.decision_path(rows)
-
-    def _checked_rows(self, X: Any) -> np.ndarray:
-        """Return rows to route; single precision as it is, since a copy would cost more."""
-        check_is_fitted(self)
-        dtype = [np.float64, np.float32]
-        rows: np.ndarray = validate_data(self, X, dtype=dtype, order="C", reset=False)
-        return rows
 
     def get_depth(self) -> int:
         """Return the depth of the tree."""
@@ -82,9 +76,11 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
     classes_: np.ndarray
 
     def _make_dataset(self, X: Any, y: Any, sample_weight: Any, scaling: str) -> Dataset:
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        table, y = self._read_training_rows(X, y)
         check_classification_targets(y)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = _check_sample_weight(
+            sample_weight, table, dtype=np.float64, ensure_non_negative=True
+        )
         if self.class_weight is not None:
             weight = weight * class_weight_of_rows(self.class_weight, y, weight)
             if not weight.any():
@@ -92,7 +88,8 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
                     f"class_weight={self.class_weight!r}: allowed are weights that leave some row "
                     "a weight above 0."
                 )
-        dataset = Dataset.from_arrays(X, y, weight, feature_names(self), scaling)
+        rows = self._fit_encoder(table, weight)
+        dataset = Dataset.from_arrays(rows, y, weight, self.feature_names_, scaling)
         self.classes_ = dataset.classes
         return dataset
 
@@ -149,9 +146,12 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
     """A regressor whose model is one oblique tree with a mean in each leaf."""
 
     def _make_dataset(self, X: Any, y: Any, sample_weight: Any, scaling: str) -> Dataset:
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        return Dataset.from_arrays(X, y, weight, feature_names(self), scaling, task="regression")
+        table, y = self._read_training_rows(X, y, y_numeric=True)
+        weight = _check_sample_weight(
+            sample_weight, table, dtype=np.float64, ensure_non_negative=True
+        )
+        rows = self._fit_encoder(table, weight)
+        return Dataset.from_arrays(rows, y, weight, self.feature_names_, scaling, "regression")
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the mean target of the leaf that each row reaches.
@@ -203,12 +203,6 @@ def class_weight_of_rows(class_weight: Any, y: np.ndarray, weight: np.ndarray) -
     if not np.isfinite(factors).all() or factors.min() < 0.0:
         raise ValueError(f"class_weight={class_weight!r}: allowed are finite weights, at least 0.")
     return factors
-
-
-def feature_names(estimator: TreeEstimator) -> tuple[str, ...] | None:
-    """Return the feature names that an estimator saw, or None where its rows had none."""
-    names = getattr(estimator, "feature_names_in_", None)
-    return None if names is None else tuple(names)
 
 
 def preset(presets: Mapping[str, Mapping[str, Any]], name: str) -> Mapping[str, Any]:

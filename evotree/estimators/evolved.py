@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Self, TypeVar
 
 import numpy as np
+from sklearn.utils import check_X_y
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from evotree.configuration import Configuration, check_parameters
 from evotree.dataset import Dataset
@@ -95,16 +96,27 @@ _PARAMETERS = """Parameters
     callbacks : list of callable or None, default=None
         Each is called with the `evotree.Evolution` after every generation, or migration of islands;
         one that returns True stops the search. If one fails, `fit` raises its exception, and the
-        estimator is fitted with what was found until then. Clones share them."""
+        estimator is fitted with what was found until then. Clones share them.
+    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
+        Which columns are categories: a mask, positions or names; ``"from_dtype"`` for those whose
+        dtype is `category` in pandas, `Categorical` or `Enum` in polars; None for none. Each level
+        makes a feature of 0 and 1, two levels make one; at `predict` levels that are not known are
+        0 throughout."""
 
 _ATTRIBUTES = """Attributes
     ----------
     tree_ : ObliqueTree
-        The tree, over raw features.
+        The tree, over features in their own units.
+    columns_ : tuple of NumericColumn or CategoricalColumn
+        How the columns of `X` become features (`evotree.tables.columns`): what stands for a missing
+        number, and the levels of categories.
+    feature_names_ : tuple of str
+        Names of the features that the trees read, such as ``size``, ``size is missing``,
+        ``colour is red``.
     n_features_in_ : int
-        Number of features seen during `fit`.
+        Number of columns seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, where `X` has names.
+        Names of the columns, where `X` has names.
     history_ : deap.tools.Logbook
         One record for each generation: evaluations, diversity, seconds; in its chapters best, mean
         and standard deviation of fitness, quality, size (nodes), terms and complexity; and in
@@ -129,7 +141,7 @@ _ATTRIBUTES = """Attributes
         Seconds of each phase: compiling, choosing hyperparameters, evolving."""
 
 
-class EvolvedTree(SearchConfig, TreeEstimator):
+class EvolvedTree(TreeEstimator, SearchConfig):
     """An estimator whose tree is found by evolving a population of whole trees."""
 
     pareto_front_: FittedFront
@@ -167,7 +179,8 @@ class EvolvedTree(SearchConfig, TreeEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training rows, finite.
+            Training rows, which may have missing values. A missing number becomes the median of its
+            column; a further feature says where it was missing.
         y : array-like of shape (n_samples,)
             Class labels, or targets.
         sample_weight : array-like of shape (n_samples,), optional
@@ -292,9 +305,9 @@ class EvolvedTree(SearchConfig, TreeEstimator):
 
     def _held_out(self, X: Any, y: Any) -> Dataset:
         """Return held-out rows in raw units, their labels as codes."""
-        X, y = validate_data(self, X, y, dtype=np.float64, reset=False)
+        rows, y = check_X_y(self.encode(X), y, dtype=np.float64, estimator=self)
         classes = getattr(self, "classes_", None)
-        return Dataset.in_raw_units(X, y, classes)
+        return Dataset.in_raw_units(rows, y, classes)
 
     # ---- parameters ------------------------------------------------------------------------------
 

@@ -77,8 +77,8 @@ class GreedyTree(TreeEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training rows, finite. Missing values are imputed before, for example by the mean as in
-            OC1: ``make_pipeline(SimpleImputer(), ObliqueTreeClassifier())``.
+            Training rows, which may have missing values, encoded as by `EvoTreeClassifier`. OC1
+            imputes means: ``make_pipeline(SimpleImputer(), ObliqueTreeClassifier())``.
         y : array-like of shape (n_samples,)
             Class labels, or targets.
         sample_weight : array-like of shape (n_samples,), optional
@@ -199,6 +199,8 @@ class ObliqueTreeClassifier(TreeClassifier, GreedyTree):
         Units in which splitters see the features; a fitted tree is over raw features.
     random_state : int, RandomState, Generator or None, default=None
         Source of all random draws.
+    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
+        Which columns are categories, as for `EvoTreeClassifier`.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as scikit-learn means them; ``"balanced"`` counts rows by weight.
 
@@ -208,10 +210,12 @@ class ObliqueTreeClassifier(TreeClassifier, GreedyTree):
         The tree, over features in their own units; its values are class shares.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
+    columns_, feature_names_ : tuple
+        How the columns of `X` become features, and the names of these.
     n_features_in_ : int
-        Number of features seen during `fit`.
+        Number of columns seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, where `X` had names.
+        Names of the columns, where `X` had names.
 
     References
     ----------
@@ -274,15 +278,19 @@ class ObliqueTreeRegressor(TreeRegressor, GreedyTree):
         Units in which splitters see the features; a fitted tree is over raw features.
     random_state : int, RandomState, Generator or None, default=None
         Source of all random draws.
+    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
+        Which columns are categories, as for `EvoTreeClassifier`.
 
     Attributes
     ----------
     tree_ : ObliqueTree
         The tree, over features in their own units; its values are means, or medians.
+    columns_, feature_names_ : tuple
+        How the columns of `X` become features, and the names of these.
     n_features_in_ : int
-        Number of features seen during `fit`.
+        Number of columns seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, where `X` had names.
+        Names of the columns, where `X` had names.
 
     Examples
     --------

@@ -67,7 +67,7 @@ class AlternatingTree(TreeEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training rows, finite.
+            Training rows, which may have missing values, encoded as by `EvoTreeClassifier`.
         y : array-like of shape (n_samples,)
             Class labels, or targets.
         sample_weight : array-like of shape (n_samples,), optional
@@ -193,6 +193,8 @@ class TAOClassifier(TreeClassifier, AlternatingTree):
         Number of threads that fit the nodes of one level; -1 means all cores.
     random_state : int, RandomState, Generator or None, default=None
         Source of all random draws. The same number gives the same tree for any `n_jobs`.
+    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
+        Which columns are categories, as for `EvoTreeClassifier`.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as scikit-learn means them; ``"balanced"`` counts rows by weight.
 
@@ -204,10 +206,12 @@ class TAOClassifier(TreeClassifier, AlternatingTree):
         Sweeps done.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
+    columns_, feature_names_ : tuple
+        How the columns of `X` become features, and the names of these.
     n_features_in_ : int
-        Number of features seen during `fit`.
+        Number of columns seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, where `X` had names.
+        Names of the columns, where `X` had names.
 
     References
     ----------
@@ -267,6 +271,8 @@ class TAORegressor(TreeRegressor, AlternatingTree):
         Number of threads that fit the nodes of one level; -1 means all cores.
     random_state : int, RandomState, Generator or None, default=None
         Source of all random draws. The same number gives the same tree for any `n_jobs`.
+    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
+        Which columns are categories, as for `EvoTreeClassifier`.
 
     Attributes
     ----------
@@ -274,10 +280,12 @@ class TAORegressor(TreeRegressor, AlternatingTree):
         The tree, over features in their own units; its values are means.
     n_iter_ : int
         Sweeps done.
+    columns_, feature_names_ : tuple
+        How the columns of `X` become features, and the names of these.
     n_features_in_ : int
-        Number of features seen during `fit`.
+        Number of columns seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, where `X` had names.
+        Names of the columns, where `X` had names.
 
     References
     ----------

@@ -165,7 +165,7 @@ def take_rows(X: pd.DataFrame, y: np.ndarray, train: np.ndarray, test: np.ndarra
     y : ndarray of shape (n_samples,)
         Labels.
     train : ndarray of int
-        Positions of the training rows; means and categories are those of these rows alone.
+        Positions of the training rows; medians and levels are those of these rows alone.
     test : ndarray of int
         Positions of the test rows.
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from evotree.tables.columns import Column
 from evotree.tree import ObliqueTree
 
 Label: TypeAlias = str | int | float | bool
@@ -57,12 +58,15 @@ class NamedTree:
         One name for each class, as given; None where the leaves hold numbers.
     spread : ndarray of shape (n_features,)
         Standard deviation of each feature, 1 where it is not known.
+    columns : tuple of NumericColumn or CategoricalColumn, or None
+        How the features are made of the columns of a table, where that is known.
     """
 
     tree: ObliqueTree
     features: tuple[str, ...]
     classes: tuple[Any, ...] | None
     spread: np.ndarray
+    columns: tuple[Column, ...] | None = None
 
     def terms(self, k: int) -> list[tuple[float, int]]:
         """Return the weights of node `k` that are not 0 with their features, in order."""
@@ -196,7 +200,10 @@ def named_tree(
     ValueError
         If there is no tree, it is not sound, or the number of names does not fit it.
     """
+    columns = None
     if not isinstance(tree, ObliqueTree):
+        # Names that are given are names of encoded features.
+        columns = getattr(tree, "columns_", None) if feature_names is None else None
         tree, feature_names, class_names = _of_estimator(tree, feature_names, class_names)
     tree.validate()
     n_features, n_outputs = tree.n_features, tree.values.shape[1]
@@ -212,6 +219,7 @@ def named_tree(
         tuple(str(name) for name in feature_names),
         None if class_names is None else tuple(class_names),
         np.ones(n_features) if tree.spread is None else tree.spread,
+        columns,
     )
 
 
@@ -228,7 +236,7 @@ def _of_estimator(
             "estimator that has one as tree_."
         )
     if feature_names is None:
-        feature_names = getattr(estimator, "feature_names_in_", None)
+        feature_names = getattr(estimator, "feature_names_", None)
     if class_names is None:
         class_names = getattr(estimator, "classes_", None)
     return tree, feature_names, class_names

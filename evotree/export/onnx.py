@@ -26,6 +26,9 @@ def register_onnx() -> None:
     ``zipmap``, ``nocl`` and ``output_class_labels`` of all classifiers there; ONNX has maps of
     shares (``zipmap``) in single precision only.
 
+    The converted part reads encoded rows: where an estimator was fitted to missing values or
+    categories, those that its ``encode`` returns.
+
     Splits are computed in double precision, whatever the input is, so that the leaf is that of
     ``predict`` on rows of the same precision; save where a row lies on a hyperplane to within
     rounding errors, since the products of a node are added in another order (`export_python`).
@@ -71,7 +74,8 @@ def register_onnx() -> None:
 def to_onnx(model: Any, target_opset: int | None = None) -> Any:
     """Return a fitted estimator as an ONNX model in double precision.
 
-    Its input is ``X``, rows of shape (n_samples, n_features). The outputs of a classifier are
+    Its input is ``X``, encoded rows of shape (n_samples, n_features), as ``model.encode`` returns
+    them: it neither fills in what is missing nor knows categories. The outputs of a classifier are
     ``label`` of shape (n_samples,), strings or 64-bit whole numbers, and ``probabilities`` of shape
     (n_samples, n_classes); that of a regressor is ``variable`` of shape (n_samples, 1). Precision
     and limits are those of `register_onnx`, which serves pipelines and single precision.

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from evotree.export.named import LEAST_WIDTH, LINE_WIDTH, NamedTree, clauses, fold, named_tree
+from evotree.tables.columns import MISSING, Column, NumericColumn
 
 # Of C11; those with an underscore and a capital letter are no names either.
 _C_KEYWORD = re.compile(
@@ -32,13 +33,15 @@ def export_python(
     """Return a tree as a Python function that needs nothing, no import either.
 
     The function takes one row, a sequence of floats in the order of the features, and returns what
-    ``predict`` returns for it: the label of a class, or a number. Numbers of single precision are
-    to be made Python's own first (``row.tolist()``), else NumPy reckons in single precision.
+    ``predict`` returns for it: the label of a class, or a number. The features of an estimator are
+    those that its ``encode`` returns; comments say how they are made of its columns. Numbers of
+    single precision are to be made Python's own first (``row.tolist()``), else NumPy reckons in
+    single precision.
 
     ``predict`` may add the products of a node in another order, as the processor does it fastest.
     So a row may go another way where it lies on a hyperplane to within the rounding errors of that
     sum, about its number of terms times 1e-16 of their absolute sum; nowhere else. Missing values
-    (NaN) go to the right, unlike in ``predict``, which refuses them.
+    (NaN), which encoded rows do not have, go to the right.
 
     Parameters
     ----------
@@ -87,7 +90,7 @@ def export_python(
     return python_source(named_tree(tree, feature_names, class_names), name)
 
 
-def python_source(named: NamedTree, name: str, notes: Sequence[str] | None = None) -> str:
+def python_source(named: NamedTree, name: str) -> str:
     """Return the code of `export_python`.
 
     Parameters
@@ -96,8 +99,6 @@ def python_source(named: NamedTree, name: str, notes: Sequence[str] | None = Non
         The tree.
     name : str
         Name of the function.
-    notes : sequence of str, optional
-        What to say of each feature, on one line; by default its name.
 
     Returns
     -------
@@ -112,7 +113,7 @@ def python_source(named: NamedTree, name: str, notes: Sequence[str] | None = Non
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
         raise ValueError(f"name={name!r}: allowed is the name of a function in Python.")
     outputs = [repr(output) for output in named.outputs()]
-    lines = [f"def {name}(x):", *(f"    # {note}" for note in _notes(named, "floats", notes))]
+    lines = [f"def {name}(x):", *(f"    # {note}" for note in _notes(named, "floats"))]
     for k, level, left_first in clauses(named.tree):
         indent = "    " * (level + 1)
         if named.tree.subtree_size[k] == 1:
@@ -194,7 +195,7 @@ def export_c(
     return c_source(named_tree(tree, feature_names, class_names), name)
 
 
-def c_source(named: NamedTree, name: str, notes: Sequence[str] | None = None) -> str:
+def c_source(named: NamedTree, name: str) -> str:
     """Return the code of `export_c`.
 
     Parameters
@@ -203,8 +204,6 @@ def c_source(named: NamedTree, name: str, notes: Sequence[str] | None = None) ->
         The tree.
     name : str
         Name of the function.
-    notes : sequence of str, optional
-        What to say of each feature, on one line; by default its name.
 
     Returns
     -------
@@ -231,7 +230,7 @@ def c_source(named: NamedTree, name: str, notes: Sequence[str] | None = None) ->
         lines += [f"const char *const {name}_classes[{len(labels)}] = {{", *labels, "};", ""]
     kind = "double" if named.classes is None else "int"
     lines += [f"{kind} {name}(const double *x)", "{"]
-    lines += [f"    // {note}" for note in _notes(named, "doubles", notes)]
+    lines += [f"    // {note}" for note in _notes(named, "doubles")]
     if any(line.lstrip().startswith("s = ") for line in body):
         lines.append("    double s;")
     if not (tree.weights != 0.0).any():
@@ -257,12 +256,26 @@ def _c_body(named: NamedTree) -> Iterator[str]:
         open_splits += 1
 
 
-def _notes(named: NamedTree, numbers: str, notes: Sequence[str] | None) -> list[str]:
+def _notes(named: NamedTree, numbers: str) -> list[str]:
     """Return what a row is, and what each number of it that the tree reads is."""
-    about = [repr(feature) for feature in named.features] if notes is None else notes
+    about = [repr(feature) for feature in named.features]
+    if named.columns is not None:
+        about = [note for column in named.columns for note in _encoding(column)]
     return [
         f"x holds {len(named.features)} {numbers}:",
         *(f"x[{j}] is {about[j]}" for j in named.used_features()),
+    ]
+
+
+def _encoding(column: Column) -> list[str]:
+    """Say of each feature of a column how it is made."""
+    name = repr(column.name)
+    if isinstance(column, NumericColumn):
+        notes = [f"{name}, or {column.fill!r} where that is missing"]
+        return [*notes, f"1 where {name} is missing; else 0"] if column.indicator else notes
+    missing = {MISSING: " or missing"}
+    return [
+        f"1 where {name} is {level!r}{missing.get(level, '')}; else 0" for level in column.levels
     ]
 
 

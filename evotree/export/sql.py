@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from evotree.export.named import LINE_WIDTH, Label, NamedTree, clauses, fold, named_tree
+from evotree.tables.columns import MISSING, Column, NumericColumn
 
 
 def export_sql(
@@ -22,9 +23,11 @@ def export_sql(
 ) -> str:
     """Return a tree as an expression over the columns of a table.
 
-    It goes where SQL takes an expression: ``SELECT CASE ... END AS prediction FROM flowers``. A row
-    in which a column that the tree reads is NULL has the prediction NULL. Columns hold numbers, or
-    texts that SQLite reads as numbers.
+    It goes where SQL takes an expression: ``SELECT CASE ... END AS prediction FROM flowers``. That
+    of an estimator reads the columns that it was fitted to and encodes them itself, where missing
+    is NULL, not an empty text; categories are compared as text. That of a tree, or with names that
+    are given, reads a column for each feature, and has the prediction NULL for a row in which one
+    that the tree reads is NULL. Numbers may be texts that SQLite reads as numbers.
 
     Written in standard SQL and tested with SQLite. Names are in double quotation marks, numbers
     have an exponent, which makes them floating-point ones. In text a backslash is itself (MySQL:
@@ -44,8 +47,8 @@ def export_sql(
         Name of the table, to be written before each column. Without it SQLite takes the name of a
         column that does not exist for a text, and says nothing.
     feature_names : sequence of str, optional
-        Names of the columns, one for each feature, all different; by default those of the
-        estimator, else ``x0``, ``x1``, ...
+        Names of columns that hold the features, one for each, all different; by default the columns
+        of the estimator are encoded, and those of a tree are ``x0``, ``x1``, ...
     class_names : sequence, optional
         One label for each class: strings, finite numbers or truth values; by default those of the
         estimator, else 0, 1, ... The expression of a tree with one output and no class names has
@@ -80,12 +83,7 @@ def export_sql(
         ELSE 'yes'
     END
     """
-    named = named_tree(tree, feature_names, class_names)
-    if len(set(named.features)) < len(named.features):
-        twice = next(name for name in named.features if named.features.count(name) > 1)
-        raise ValueError(f"feature_names has {twice!r} twice: columns have names of their own.")
-    columns = [sql_name(name, table) for name in named.features]
-    return sql_expression(named, columns, [columns[j] for j in named.used_features()])
+    return sql_expression(named_tree(tree, feature_names, class_names), table)
 
 
 def sql_name(name: str, table: str | None = None) -> str:
@@ -157,7 +155,7 @@ def sql_number(value: float) -> str:
     return text if "e" in text else text + "e0"
 
 
-def sql_expression(named: NamedTree, operands: Sequence[str], needed: Sequence[str]) -> str:
+def sql_expression(named: NamedTree, table: str | None = None) -> str:
     """Return the expression of `export_sql`.
 
     A branch names only the splits that lead to smaller subtrees: whoever is in a smaller one has
@@ -168,10 +166,8 @@ def sql_expression(named: NamedTree, operands: Sequence[str], needed: Sequence[s
     ----------
     named : NamedTree
         The tree.
-    operands : sequence of str
-        An expression for each feature.
-    needed : sequence of str
-        Expressions for which NULL means that there is no prediction.
+    table : str, optional
+        Name of the table.
 
     Returns
     -------
@@ -181,8 +177,19 @@ def sql_expression(named: NamedTree, operands: Sequence[str], needed: Sequence[s
     Raises
     ------
     ValueError
-        If a label is of a kind that SQL cannot hold.
+        If two columns have one name, or a name or label is of a kind that SQL cannot hold.
     """
+    names = list(named.features)
+    if named.columns is not None:
+        names = [column.name for column in named.columns]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"feature_names has {twice!r} twice: columns have names of their own.")
+    operands = [sql_name(name, table) for name in names]
+    needed = [operands[j] for j in named.used_features()] if named.columns is None else []
+    if named.columns is not None:
+        pairs = zip(named.columns, operands, strict=True)
+        operands = [operand for column, name in pairs for operand in _encoded(column, name)]
     outputs = [_literal(output) for output in named.outputs()]
     branches: list[str] = []
     if needed:
@@ -201,6 +208,20 @@ def sql_expression(named: NamedTree, operands: Sequence[str], needed: Sequence[s
         else:
             return outputs[k] + "\n"
     return "CASE\n" + "".join(branches) + "END\n"
+
+
+def _encoded(column: Column, name: str) -> list[str]:
+    """Return an expression for each feature that is made of a column."""
+    indicator = f"CASE WHEN {name} IS NULL THEN 1.0e0 ELSE 0.0e0 END"
+    if isinstance(column, NumericColumn):
+        filled = f"COALESCE({name}, {sql_number(column.fill)})"
+        return [filled, indicator] if column.indicator else [filled]
+    operands: list[str] = []
+    for level in column.levels:
+        # COALESCE would be shorter, but take the column's type from the comparison.
+        missing = f" OR {name} IS NULL" if level == MISSING else ""
+        operands.append(f"CASE WHEN {name} = {sql_text(level)}{missing} THEN 1.0e0 ELSE 0.0e0 END")
+    return operands
 
 
 def _branch(splits: list[list[str]], output: str) -> str:

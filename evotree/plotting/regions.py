@@ -45,9 +45,9 @@ def plot_decision_regions(
     Parameters
     ----------
     tree_or_classifier : ObliqueTree or fitted classifier with ``tree_`` and ``classes_``
-        The tree, over the features as they are in `X`.
+        The tree, over the features as they are in `X`, or as the classifier encodes them.
     X : array-like of shape (n_samples, 2)
-        Points, finite; they also set the limits.
+        Points, finite; they also set the limits. A classifier encodes them.
     y : array-like of shape (n_samples,)
         Labels. Those of a tree alone are sorted to its classes if there are as many, and are else
         positions of its classes.
@@ -78,7 +78,7 @@ def plot_decision_regions(
     if resolution < 2:
         raise ValueError(f"resolution={resolution!r}: allowed are whole numbers from 2.")
     points, codes, labels = _check_points(tree_or_classifier, tree, X, y)
-    known = getattr(tree_or_classifier, "feature_names_in_", getattr(X, "columns", None))
+    known = getattr(tree_or_classifier, "feature_names_", getattr(X, "columns", None))
     features = names_or_known("feature_names", feature_names, known, 2, prefix="x")
     classes = names_or_known("class_names", class_names, labels, len(labels))
     colors = class_colors(len(labels))
@@ -122,7 +122,8 @@ def _check_points(
     source: Any, tree: ObliqueTree, X: Any, y: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the points, their class codes and the labels of all classes."""
-    points, given = np.asarray(X, dtype=np.float64), np.asarray(y)
+    encode = getattr(source, "encode", np.asarray)
+    points, given = np.asarray(encode(X), dtype=np.float64), np.asarray(y)
     if points.ndim != 2 or points.shape[1] != 2 or points.shape[0] == 0:
         raise ValueError(f"X has shape {points.shape}: allowed is (n_samples, 2).")
     if not np.isfinite(points).all():

@@ -113,7 +113,7 @@ def plot_tree(
             f"the tree has {tree.n_leaves} leaves: a picture shows up to {MAX_LEAVES}."
         )
     image = _image_size(image_shape, tree.n_features)
-    known = getattr(tree_or_classifier, "feature_names_in_", None)
+    known = getattr(tree_or_classifier, "feature_names_", None)
     features = names_or_known("feature_names", feature_names, known, tree.n_features, prefix="x")
     labels = getattr(tree_or_classifier, "classes_", None)
     n_outputs = tree.values.shape[1]

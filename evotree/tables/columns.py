@@ -1,7 +1,8 @@
 """How the columns of a table become features, and the same columns of a later table the same ones.
 
-A column of numbers is one feature, its missing cells being the mean. Of another column every level
-is a feature of 0 and 1, and so are its missing cells, where there are some; two levels make one
+A column of numbers is one feature, its missing cells being the median; where some cells are missing
+when it is fitted, a second feature of 0 and 1 says which. Of a column of categories every level is
+a feature of 0 and 1, and so are its missing cells, where there are some; two levels make one
 feature. Levels are compared by how they are written: a column of codes reads as text where one row
 has a letter in it, and as numbers where none has.
 """
@@ -23,6 +24,8 @@ __all__ = [
     "Column",
     "NumericColumn",
     "encode",
+    "encode_in_order",
+    "feature_names",
     "fit_columns",
     "numbers_of",
     "quoted",
@@ -37,28 +40,31 @@ _SHOWN = 100
 
 @dataclass(frozen=True)
 class NumericColumn:
-    """A column of numbers, which is one feature.
+    """A column of numbers: a feature, and a second one where it was fitted to missing cells.
 
     Attributes
     ----------
     name : str
         Name of the column.
-    mean : float
+    fill : float
         Stands for a missing number.
+    indicator : bool
+        Whether there is a second feature, which is 1 in the rows whose cell is missing.
     """
 
     name: str
-    mean: float
+    fill: float
+    indicator: bool = False
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features that the column makes."""
-        return (self.name,)
+        return (self.name, f"{self.name} is {MISSING}") if self.indicator else (self.name,)
 
 
 @dataclass(frozen=True)
 class CategoricalColumn:
-    """A column of levels, each of which is a feature that is 1 in the rows of that level.
+    """A column of levels, some of which are features that are 1 in the rows of that level.
 
     Attributes
     ----------
@@ -75,7 +81,7 @@ class CategoricalColumn:
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features that the column makes."""
-        return tuple(f"{self.name}={level}" for level in self.levels)
+        return tuple(f"{self.name} is {level}" for level in self.levels)
 
 
 Column: TypeAlias = NumericColumn | CategoricalColumn
@@ -101,53 +107,122 @@ def numbers_of(series: pd.Series) -> pd.Series:
     return pd.to_numeric(texts, errors="coerce").astype(np.float64)
 
 
-def fit_columns(frame: pd.DataFrame) -> tuple[Column, ...]:
+def feature_names(columns: Sequence[Column]) -> tuple[str, ...]:
+    """Return the names of the features that columns make, in order."""
+    return tuple(name for column in columns for name in column.feature_names)
+
+
+def fit_columns(
+    frame: pd.DataFrame,
+    categorical: Sequence[bool] | np.ndarray | None = None,
+    sample_weight: np.ndarray | None = None,
+) -> tuple[Column, ...]:
     """Return how the columns of a table become features.
 
-    Fit them on training rows only, so that means and levels know nothing of the test rows.
+    Fit them on training rows only, so that medians and levels know nothing of the test rows.
 
     Parameters
     ----------
     frame : DataFrame of shape (n_rows, n_columns)
-        Columns of numbers or truth values are numeric, all others categorical.
+        The training rows.
+    categorical : sequence of bool of length n_columns, optional
+        Which columns are categories; by default all but those of numbers or truth values.
+    sample_weight : ndarray of shape (n_rows,), optional
+        Weights of the rows, at least 0; one of weight 2 counts as two rows, one of weight 0 as
+        none.
 
     Returns
     -------
     tuple of NumericColumn or CategoricalColumn
-        In the order of the table, without categorical columns of one level. Where a column has at
-        most two levels besides missing cells, the most frequent one makes no feature.
+        One for each column, in the order of the table. Where a column of categories has at most two
+        levels besides missing cells, the most frequent one makes no feature.
 
     Raises
     ------
     ValueError
-        If `frame` is no DataFrame, has two columns of one name or infinite numbers, or no column
-        that makes a feature.
+        If `frame` is no DataFrame, has text or infinity where numbers belong, or no column that
+        makes a feature.
 
     Examples
     --------
     >>> table = pd.DataFrame({"size": [1.0, None, 3.0], "sex": ["m", "f", "m"]})
     >>> columns = fit_columns(table)
+    >>> feature_names(columns)
+    ('size', 'size is missing', 'sex is f')
     >>> encode(columns, table)
-    array([[1., 0.],
-           [2., 1.],
-           [3., 0.]])
+    array([[1., 0., 0.],
+           [2., 1., 1.],
+           [3., 0., 0.]])
     """
     if not isinstance(frame, pd.DataFrame):
         raise ValueError(f"frame is a {type(frame).__name__}: allowed is a pandas DataFrame.")
-    if not frame.columns.is_unique:
-        repeated = sorted(set(map(str, frame.columns[frame.columns.duplicated()])))
-        raise ValueError(f"frame has columns of one name: {', '.join(repeated)}.")
-    numeric = [is_numeric_dtype(dtype) for dtype in frame.dtypes]
-    means = iter(_means(_numbers(frame, frame.columns[numeric])))
+    if sample_weight is not None and not sample_weight.all():
+        there = sample_weight > 0.0
+        frame, sample_weight = frame[there], sample_weight[there]
+    if categorical is None:
+        categorical = [not is_numeric_dtype(dtype) for dtype in frame.dtypes]
+    is_number = ~np.asarray(categorical, dtype=bool)
+    numeric = frame if is_number.all() else frame.loc[:, is_number]  # a part is a copy
+    numbers = iter(_numbers(numeric).T)
     columns: list[Column] = []
-    for name, is_number in zip(frame.columns, numeric, strict=True):
-        if is_number:
-            columns.append(NumericColumn(str(name), float(next(means))))
-        elif levels := _shown_levels(frame[name]):
-            columns.append(CategoricalColumn(str(name), levels))
-    if not columns:
+    for j, name in enumerate(map(str, frame.columns)):
+        if is_number[j]:
+            columns.append(_numeric(name, next(numbers), sample_weight))
+        else:
+            columns.append(_categorical(name, frame.iloc[:, j], sample_weight))
+    if not feature_names(columns):
         raise ValueError("no column of the table makes a feature: each has one level.")
     return tuple(columns)
+
+
+def _numeric(name: str, numbers: np.ndarray, weight: np.ndarray | None) -> NumericColumn:
+    """Return a column of numbers, whose missing cells are told apart if there are others."""
+    is_known = ~np.isnan(numbers)
+    known = numbers[is_known]
+    if not known.size:
+        return NumericColumn(name, 0.0)
+    fill = _median(known, None if weight is None else weight[is_known])
+    return NumericColumn(name, fill, known.size < numbers.size)
+
+
+def _median(values: np.ndarray, weight: np.ndarray | None) -> float:
+    """Return the median, a weight of two being the same as a value given twice."""
+    if weight is None or (weight == weight[0]).all():
+        middle = [(len(values) - 1) // 2, len(values) // 2]
+        low, high = np.partition(values, middle)[middle].tolist()
+    else:
+        # Sorted by both, so that rounding does not depend on the order of the rows.
+        order = np.lexsort((weight, values))
+        below = np.cumsum(weight[order])
+        half = 0.5 * below[-1]
+        at = [np.searchsorted(below, half, side) for side in ("left", "right")]
+        low, high = values[order[at]].tolist()
+    # The sum of two huge numbers overflows, that of their halves does not.
+    return low if low == high else 0.5 * low + 0.5 * high
+
+
+def _categorical(name: str, cells: pd.Series, weight: np.ndarray | None) -> CategoricalColumn:
+    """Return a column of categories and its levels that are features, the missing cells last."""
+    places, levels = _levels(cells)
+    counts = np.bincount(places, weight)
+    known = [level for level in levels if level != MISSING]
+    shown = list(known)
+    if 0 < len(known) <= 2:
+        shown.remove(max(known, key=lambda level: counts[levels.index(level)]))
+    if known and MISSING in levels:
+        shown.append(MISSING)
+    return CategoricalColumn(name, tuple(shown))
+
+
+def _levels(cells: pd.Series) -> tuple[np.ndarray, list[str]]:
+    """Return the place of each cell's level among those there are, and these, as written."""
+    codes, known = pd.factorize(cells)
+    texts = [*map(text_of, known)]
+    # The code of missing cells is -1, the place of the last level.
+    texts += [MISSING] if (codes < 0).any() else []
+    levels = sorted(set(texts))
+    place = {level: at for at, level in enumerate(levels)}
+    return np.array([place[text] for text in texts], dtype=np.intp)[codes], levels
 
 
 def encode(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarray:
@@ -183,63 +258,71 @@ def encode(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarray:
     for column in columns if repeated else ():
         if column.name in repeated:
             raise ValueError(f"the data have the column {column.name!r} more than once.")
-    parts = []
+    return encode_in_order(columns, frame[[column.name for column in columns]])
+
+
+def encode_in_order(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarray:
+    """Return the features that columns make of a table of just these, in their order.
+
+    Parameters
+    ----------
+    columns : sequence of NumericColumn or CategoricalColumn
+        At least one.
+    frame : DataFrame of shape (n_rows, n_columns)
+        A column for each of them, of any name.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_features), float64, C-contiguous
+        Finite numbers.
+
+    Raises
+    ------
+    ValueError
+        If columns hold text or infinity where numbers belong.
+    """
+    parts: list[np.ndarray] = []
+    at = 0
     for is_number, group in groupby(columns, lambda column: isinstance(column, NumericColumn)):
         run: list[Any] = list(group)
+        cells, at = frame.iloc[:, at : at + len(run)], at + len(run)
         if is_number:
-            numbers = _numbers(frame, [column.name for column in run])
-            parts.append(np.where(np.isnan(numbers), [column.mean for column in run], numbers))
-        else:
-            parts += [
-                (_levels(frame[column.name])[:, np.newaxis] == np.array(column.levels, object))
-                for column in run
-            ]
-    return np.ascontiguousarray(np.hstack(parts), dtype=np.float64)
+            parts.append(_filled(run, _numbers(cells)))
+            continue
+        for j, column in enumerate(run):
+            places, levels = _levels(cells.iloc[:, j])
+            is_level = [[level == shown for shown in column.levels] for level in levels]
+            parts.append(np.reshape(is_level, (len(levels), len(column.levels)))[places])
+    features = parts[0] if len(parts) == 1 else np.hstack(parts)
+    return np.ascontiguousarray(features, dtype=np.float64)
 
 
-def _numbers(frame: pd.DataFrame, names: Sequence[str] | pd.Index) -> np.ndarray:
+def _filled(columns: Sequence[NumericColumn], numbers: np.ndarray) -> np.ndarray:
+    """Return the features of columns of numbers."""
+    missing = np.isnan(numbers)
+    if missing.any():
+        numbers = np.where(missing, [column.fill for column in columns], numbers)
+    told = [j for j, column in enumerate(columns) if column.indicator]
+    return np.insert(numbers, np.add(told, 1), missing[:, told], axis=1) if told else numbers
+
+
+def _numbers(block: pd.DataFrame) -> np.ndarray:
     """Return columns of numbers, NaN where they are missing, and refuse text and infinity."""
-    block = frame[list(names)]
     if block.shape[1] == 0:
-        return np.empty((len(frame), 0))
+        return np.empty(block.shape)
     try:
         numbers = block.to_numpy(dtype=np.float64, na_value=np.nan)
     except (ValueError, TypeError, OverflowError):
-        numbers = np.column_stack([numbers_of(block[name]) for name in names])
-    bad = ~np.isfinite(numbers) & block.notna().to_numpy()
+        numbers = np.column_stack([numbers_of(block.iloc[:, j]) for j in range(block.shape[1])])
+    bad = ~np.isfinite(numbers)
+    if bad.any():
+        bad &= block.notna().to_numpy()
     if bad.any():
         column = int(bad.any(axis=0).argmax())
         row = int(bad[:, column].argmax())
         what = "no number" if np.isnan(numbers[row, column]) else "not a finite number"
         raise ValueError(
-            f"column {str(names[column])!r}: {quoted(block.iloc[row, column])} in data row "
-            f"{row + 1} is {what}; a missing value is an empty cell."
+            f"column {str(block.columns[column])!r}: {quoted(block.iloc[row, column])} in data row "
+            f"{row + 1} is {what}; a missing value is an empty cell, or NaN."
         )
     return numbers
-
-
-def _means(numbers: np.ndarray) -> np.ndarray:
-    """Return the means of columns, 0 where all is missing."""
-    known = ~np.isnan(numbers)
-    n_known = np.maximum(known.sum(axis=0), 1)
-    filled = np.where(known, numbers, 0.0)
-    with np.errstate(over="ignore"):
-        means = filled.sum(axis=0) / n_known
-    # Numbers that overflow in the sum do not, divided first.
-    return means if np.isfinite(means).all() else (filled / n_known).sum(axis=0)
-
-
-def _levels(series: pd.Series) -> np.ndarray:
-    """Return the level of each cell, as it is written."""
-    codes, known = pd.factorize(series)
-    # The code of missing cells is -1, the place of the last level.
-    return np.array([*map(text_of, known), MISSING], dtype=object)[codes]
-
-
-def _shown_levels(series: pd.Series) -> tuple[str, ...]:
-    """Return the levels of a column that are features, the missing cells last."""
-    levels, counts = np.unique(_levels(series), return_counts=True)
-    shown = sorted(levels, key=lambda level: (level == MISSING, level))
-    if len(set(shown) - {MISSING}) <= 2:
-        shown.remove(levels[counts.argmax()])
-    return tuple(shown)

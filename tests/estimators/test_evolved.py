@@ -201,9 +201,8 @@ def test_awkward_data():
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        ([[np.nan, 1.0], [2.0, 3.0]], "NaN"),
         ([[np.inf, 1.0], [2.0, 3.0]], "infinity"),
-        ([["a", 1.0], ["b", 3.0]], "could not convert string to float"),
+        ([["a", 1.0], ["b", 3.0]], "X has 'a' in the column 'x0': allowed are numbers"),
         ([1.0, 2.0], "2D array"),
         (np.empty((0, 2)), "minimum of 1 is required"),
     ],

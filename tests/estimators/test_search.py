@@ -39,6 +39,7 @@ def test_the_estimator_is_the_search(model, changed):
     fitted = clone(model).set_params(**changed).fit(X, y)
     parameters = fitted.get_params(deep=False)
     task = "classification" if parameters.pop("class_weight", 0) is None else "regression"
+    parameters.pop("categorical_features")
     dataset = Dataset.from_arrays(X, y, scaling=parameters["scaling"], task=task)
     result = search(dataset, SearchConfig(**parameters))
     assert result.best() == fitted.tree_

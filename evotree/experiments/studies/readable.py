@@ -52,7 +52,7 @@ from evotree.experiments.studies.suites import N_FOLDS, SLOW, THIRTY
 from evotree.export.text import export_text
 from evotree.fitness.objectives import PenalizedAccuracy
 from evotree.plotting import plot_tree
-from evotree.tables.columns import encode, fit_columns
+from evotree.tables.columns import encode, feature_names, fit_columns
 
 EVOTREE, CART, PAIRS = "EvoTree", "CART", "obliquetree"
 SEARCH, RESTARTS, SEEDS = "search", "restarts", "seeds"
@@ -358,8 +358,7 @@ def draw_trees(data_home: Path, out: Path) -> None:
         data = protocol.load(dataset, data_home)
         train, test = stratified_folds(data.y, N_FOLDS, 0)[0]
         columns = fit_columns(data.X.iloc[train])
-        names = [name for column in columns for name in column.feature_names]
-        X = pd.DataFrame(encode(columns, data.X), columns=names)
+        X = pd.DataFrame(encode(columns, data.X), columns=list(feature_names(columns)))
         model = EvoTreeClassifier(random_state=0).fit(X.iloc[train], data.y[train])
         cart = CartTrees().fit(X.iloc[train].to_numpy(), data.y[train])
         rows, y = X.iloc[test], data.y[test]

@@ -1,0 +1,193 @@
+"""What comes from outside becomes rows of numbers: checks, missing values and categories.
+
+In: whatever users hand to ``fit`` and ``predict``: arrays, lists, frames of pandas and polars. Out:
+encoded rows, which are finite; the engine and its kernels see no others. How columns become
+features is the business of `evotree.tables.columns`.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import _check_y, check_is_fitted, validate_data
+
+from evotree.tables.columns import (
+    CategoricalColumn,
+    Column,
+    encode_in_order,
+    feature_names,
+    fit_columns,
+    numbers_of,
+    quoted,
+)
+
+FROM_DTYPE = "from_dtype"
+"""The word for: columns of a dtype of categories are categories."""
+
+
+@dataclass(eq=False, repr=False)
+class RowEncoder(BaseEstimator):
+    """An estimator whose rows may have missing values and categories."""
+
+    _: KW_ONLY
+    categorical_features: Annotated[Any, "array-like", StrOptions({FROM_DTYPE}), None] = FROM_DTYPE
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags: missing values are allowed."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def encode(self, X: Any) -> np.ndarray:
+        """Return the features that the trees read.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_)
+            Rows; they may have missing values.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), C-contiguous
+            Finite numbers, in the order of `feature_names_`. In single precision only where `X` is
+            and has nothing to encode: to route such rows a copy would cost more.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the rows are not as those of the fit, or hold text or infinity where numbers belong.
+        """
+        check_is_fitted(self)
+        columns = self.columns_
+        is_categorical = np.array([isinstance(one, CategoricalColumn) for one in columns])
+        if is_categorical.any() or _is_frame(X):
+            table = _as_table(X)
+            validate_data(self, X, skip_check_array=True, reset=False)
+        else:
+            dtype = [np.float64, np.float32]
+            numbers: np.ndarray = _as_numbers(self, X, dtype=dtype, order="C", reset=False)
+            has_indicators = len(self.feature_names_) > len(columns)
+            if not has_indicators and not _has_nan(numbers):
+                return numbers
+            table = pd.DataFrame(numbers, copy=False)
+        table = table.set_axis([one.name for one in columns], axis=1)
+        _refuse_text(table, is_categorical)
+        return encode_in_order(columns, table)
+
+    def _read_training_rows(
+        self, X: Any, y: Any, y_numeric: bool = False
+    ) -> tuple[pd.DataFrame, np.ndarray]:
+        """Return training rows as a table with names, and their checked labels or targets."""
+        given = self.categorical_features
+        if _is_frame(X) or not (given is None or isinstance(given, str)):
+            table = _as_table(X)
+            validate_data(self, X, y, skip_check_array=True)
+            y = _check_y(y, y_numeric=y_numeric, estimator=self)
+            check_consistent_length(X, y)
+        else:
+            numbers, y = _as_numbers(self, X, y=y, dtype=np.float64, y_numeric=y_numeric)
+            table = pd.DataFrame(numbers, copy=False)
+        unnamed = [f"x{j}" for j in range(table.shape[1])]
+        return table.set_axis(list(getattr(self, "feature_names_in_", unnamed)), axis=1), y
+
+    def _fit_encoder(self, table: pd.DataFrame, weight: np.ndarray) -> np.ndarray:
+        """Learn how columns become features, and return those of the training rows."""
+        is_categorical = _categorical_mask(table, self.categorical_features)
+        _refuse_text(table, is_categorical)
+        # Rows without any weight are refused where data sets are made.
+        counted = weight if weight.any() else None
+        self.columns_: tuple[Column, ...] = fit_columns(table, is_categorical, counted)
+        self.feature_names_ = feature_names(self.columns_)
+        return encode_in_order(self.columns_, table)
+
+
+def _is_frame(X: Any) -> bool:
+    """Return whether rows are a frame of pandas or polars; nobody has one who did not import it."""
+    polars = sys.modules.get("polars")
+    return isinstance(X, pd.DataFrame) or (polars is not None and isinstance(X, polars.DataFrame))
+
+
+def _as_table(X: Any) -> pd.DataFrame:
+    """Return rows as a frame of pandas whose columns keep their types."""
+    if not _is_frame(X):
+        # The array of a list of numbers and texts would hold texts only.
+        kept = None if isinstance(X, np.ndarray) else object
+        return pd.DataFrame(check_array(X, dtype=kept, ensure_all_finite=False), copy=False)
+    if 0 in X.shape:
+        raise ValueError(f"X has shape {X.shape}: allowed are 2 dimensions, both at least 1.")
+    if isinstance(X, pd.DataFrame):
+        return X
+    columns = {}
+    for name, dtype in X.schema.items():
+        is_category = type(dtype).__name__ in ("Categorical", "Enum")
+        columns[name] = pd.Series(X[name].to_numpy(), dtype="category" if is_category else None)
+    return pd.DataFrame(columns)
+
+
+def _as_numbers(estimator: RowEncoder, X: Any, **checks: Any) -> Any:
+    """Check rows that are no frame, whose columns all hold numbers; missing ones are NaN."""
+    if isinstance(X, np.ndarray) and X.dtype == object:
+        X = np.where(pd.isna(X), np.nan, X)
+    try:
+        return validate_data(estimator, X, ensure_all_finite="allow-nan", **checks)
+    except ValueError as error:
+        if "could not convert" in str(error):
+            cells = pd.DataFrame(np.asarray(X, dtype=object))
+            _refuse_text(cells.add_prefix("x"), np.zeros(cells.shape[1], dtype=bool))
+        raise
+
+
+def _has_nan(numbers: np.ndarray) -> bool:
+    """Return whether there may be a NaN among finite numbers, which their sum would be too."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isnan(numbers.sum()))
+
+
+def _categorical_mask(table: pd.DataFrame, given: Any) -> np.ndarray:
+    """Return which columns are categories, as `categorical_features` says."""
+    n_features = table.shape[1]
+    if given is None:
+        return np.zeros(n_features, dtype=bool)
+    if isinstance(given, str):
+        return np.array([isinstance(dtype, pd.CategoricalDtype) for dtype in table.dtypes])
+    chosen = np.asarray(given)
+    kind = chosen.dtype.kind
+    if kind == "b" and chosen.shape == (n_features,):
+        return chosen
+    allowed: Any = range(n_features) if kind in "iu" else table.columns.tolist()
+    if chosen.ndim != 1 or kind == "b" or any(one not in allowed for one in chosen.tolist()):
+        raise ValueError(
+            f"categorical_features={given!r}: allowed are None, {FROM_DTYPE!r}, a mask of "
+            f"{n_features} truth values, positions from 0 to {n_features - 1}, and the names of "
+            "columns."
+        )
+    wanted = set(chosen.tolist())
+    return np.array([one in wanted for one in (range(n_features) if kind in "iu" else allowed)])
+
+
+def _refuse_text(table: pd.DataFrame, is_categorical: np.ndarray) -> None:
+    """Raise for a column that holds other things than numbers and is not declared categorical."""
+    for j, dtype in enumerate(table.dtypes):
+        if is_categorical[j] or is_numeric_dtype(dtype):
+            continue
+        column = table.iloc[:, j].dropna()
+        try:
+            # Times would become numbers of nanoseconds.
+            strange = column if dtype.kind in "mM" else column[:0]
+            column.to_numpy(dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            strange = column[numbers_of(column).isna()]
+        if len(strange):
+            raise ValueError(
+                f"X has {quoted(strange.iloc[0])} in the column {table.columns[j]!r}: allowed are "
+                "numbers. A column of categories has the dtype 'category', or is named by "
+                "categorical_features."
+            )

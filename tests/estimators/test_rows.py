@@ -1,0 +1,343 @@
+"""What all estimators make of missing values and categories."""
+
+import pickle
+import re
+import sqlite3
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone, is_classifier
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.inspection import permutation_importance
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.tree import DecisionTreeClassifier
+
+from evotree import EvoTreeClassifier, ObliqueTreeClassifier, Regularization, tao_path
+from evotree.export import export_python, export_sql, export_text
+from evotree.plotting import plot_decision_regions, plot_tree
+from evotree.tables.columns import encode
+from tests.quick_models import (
+    CLASSIFIERS,
+    assert_same,
+    assert_same_fit,
+    brief,
+    every,
+    every_evolved,
+    outputs,
+    weights_for,
+)
+
+NAMES = (
+    *("size", "size is missing", "count"),
+    *("colour is blue", "colour is green", "colour is red", "colour is missing"),
+    *("sex is m", "extra"),
+)
+
+
+def mixed(n=150):
+    """Return a frame of numbers, whole numbers and categories with missing values, and classes."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "size": np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n)),
+            "count": pd.array(rng.integers(0, 5, n), dtype="Int64"),
+            "colour": pd.Categorical(rng.choice(["red", "green", "blue", None], n)),
+            "sex": pd.Categorical(rng.choice(["f", "m"], n, p=[0.6, 0.4])),
+            "extra": rng.normal(size=n),
+        }
+    )
+    y = 2 * (frame["colour"] == "red") + (frame["size"].isna() | (frame["extra"] > 0.8))
+    return frame, y.to_numpy()
+
+
+def targets_for(model, y):
+    return y if is_classifier(model) else y + 0.5 * (y == 2)
+
+
+def as_polars(frame):
+    columns = {name: frame[name].astype(object).where(frame[name].notna(), None) for name in frame}
+    kinds = {"colour": pl.Categorical, "sex": pl.Enum(["f", "m"])}
+    return pl.DataFrame(
+        {name: pl.Series([*cells], dtype=kinds.get(name)) for name, cells in columns.items()}
+    )
+
+
+@every
+def test_rows_may_be_encoded_outside(model):
+    X, y = mixed()
+    y = targets_for(model, y)
+    fitted = clone(model).fit(X, y)
+    assert fitted.feature_names_ == NAMES and fitted.tree_.n_features == len(NAMES)
+    assert fitted.n_features_in_ == 5 and fitted.feature_names_in_.tolist() == [*X]
+    rows = encode(fitted.columns_, X)
+    assert np.isfinite(rows).all()
+    plain = clone(model).fit(rows, y)
+    assert plain.tree_ == fitted.tree_ and fitted.get_n_leaves() > 2
+    np.testing.assert_array_equal(outputs(plain, rows), outputs(fitted, X))
+    np.testing.assert_array_equal(fitted.encode(X), rows)
+    np.testing.assert_array_equal(fitted.apply(X), fitted.tree_.apply(rows))
+    assert fitted.score(X, y) == plain.score(rows, y)
+    assert fitted.decision_path(X).shape == (len(y), fitted.tree_.n_nodes)
+
+
+@every
+def test_where_rows_come_from_changes_nothing(model):
+    X, y = mixed()
+    y = targets_for(model, y)
+    fitted = clone(model).fit(X, y)
+    objects = X.astype(object)
+    none = objects.where(objects.notna(), None)
+    for rows, declared in (
+        (as_polars(X), "from_dtype"),
+        (none, ["colour", "sex"]),
+        (objects, [False, False, True, True, False]),
+        (none.to_numpy(), [2, 3]),
+        (objects.to_numpy(), [2, 3]),
+        (none.to_numpy().tolist(), np.array([2, 3])),
+        (X.assign(count=X["count"].astype(np.int8)), "from_dtype"),
+        (X.set_axis([10 * j for j in range(len(y))]), "from_dtype"),
+    ):
+        other = clone(model).set_params(categorical_features=declared).fit(rows, y)
+        assert other.tree_ == fitted.tree_
+        np.testing.assert_array_equal(outputs(other, rows), outputs(fitted, X))
+
+
+@every
+def test_codes_of_levels_do_not_matter(model):
+    X, y = mixed()
+    y = targets_for(model, y)
+    fitted = clone(model).fit(X, y)
+    order = ["unused", "red", "blue", "green"]
+    other = X.assign(colour=X["colour"].cat.set_categories(order))
+    assert_same(clone(model).fit(other, y), fitted, X)
+    # Numbers as levels, in an array of numbers.
+    codes = np.column_stack([X["colour"].cat.codes, X["extra"]])
+    coded = clone(model).set_params(categorical_features=[0])
+    others = codes.copy()
+    others[:, 0] = np.array([3.0, 5.5, 700.0, 2.0])[X["colour"].cat.codes]
+    np.testing.assert_array_equal(
+        outputs(clone(coded).fit(codes, y), codes), outputs(coded.fit(others, y), others)
+    )
+
+
+@every
+def test_missing_values_that_are_new_are_filled(model):
+    X, y = mixed()
+    y = targets_for(model, y)
+    fitted = clone(model).fit(X, y)
+    later = X.copy()
+    later["extra"], later["count"], later["sex"] = np.nan, pd.NA, None
+    filled = later.assign(extra=X["extra"].median(), count=int(X["count"].median()), sex="f")
+    np.testing.assert_array_equal(outputs(fitted, later), outputs(fitted, filled))
+    unknown = X.assign(colour="violet")
+    assert not fitted.encode(unknown)[:, 3:7].any()
+    assert np.isfinite(outputs(fitted, unknown)).all()
+    numbers = X[["extra"]].to_numpy()
+    plain = clone(model).fit(numbers, y)
+    assert plain.feature_names_ == ("x0",)
+    gap = np.full((2, 1), np.nan)
+    median = np.full((2, 1), np.median(numbers))
+    np.testing.assert_array_equal(outputs(plain, gap), outputs(plain, median))
+    for single in (numbers.astype(np.float32), gap.astype(np.float32)):
+        assert np.isfinite(plain.encode(single)).all()
+    # What has nothing to encode is not copied.
+    assert np.shares_memory(plain.encode(numbers), numbers)
+
+
+@every
+def test_columns_without_any_value(model):
+    X, y = mixed()
+    y = targets_for(model, y)
+    more = X[["extra"]].assign(nothing=np.nan, never=pd.Categorical([None] * len(y)))
+    fitted = clone(model).fit(more, y)
+    assert fitted.feature_names_ == ("extra", "nothing") and fitted.get_n_leaves() > 1
+    later = more.assign(nothing=7.0, never="now")
+    np.testing.assert_array_equal(outputs(fitted, more), outputs(fitted, later))
+    empty = clone(model).fit(np.full((len(y), 2), np.nan), y)
+    assert empty.get_n_leaves() == 1
+
+
+@every
+def test_weights_count_for_medians_and_levels(model):
+    X, y = mixed()
+    y = targets_for(model, y)
+    weight = weights_for(y)
+    weight[X["size"].isna()] = 0.0
+    weighted = clone(model).fit(X, y, weight)
+    assert "size is missing" not in weighted.feature_names_
+    repeated = np.repeat(np.arange(len(y)), weight.astype(int))
+    assert_same(weighted, clone(model).fit(X.iloc[repeated], y[repeated]), X)
+
+
+@every
+def test_copies_searches_and_validation(model):
+    X, y = mixed()
+    y = targets_for(model, y)
+    fitted = clone(model).fit(X, y)
+    for protocol in (2, 5):
+        copy = pickle.loads(pickle.dumps(fitted, protocol))
+        assert_same(copy, fitted, X)
+        assert copy.columns_ == fitted.columns_
+    assert not hasattr(clone(fitted), "columns_")
+    assert cross_val_score(model, X, y, cv=3, error_score="raise").mean() > 0.3
+    grid = {"categorical_features": ["from_dtype", ["colour", "sex", "count"]]}
+    GridSearchCV(clone(model), grid, cv=2, error_score="raise").fit(X, y)
+    matters = permutation_importance(fitted, X, y, n_repeats=2, random_state=0).importances_mean
+    assert matters[2] == matters.max() > 0.1
+
+
+@every
+def test_what_cannot_be_encoded_is_named(model):
+    X, y = mixed()
+    y = targets_for(model, y)
+    cell = "X has 'red' in the column 'colour': allowed are numbers. A column of categories has "
+    for rows in (X.assign(colour="red"), as_polars(X.assign(colour="red")).cast({"colour": str})):
+        with pytest.raises(ValueError, match=cell):
+            clone(model).fit(rows, y)
+    with pytest.raises(ValueError, match=r"in the column 'colour': .* named by categorical_f"):
+        clone(model).set_params(categorical_features=None).fit(X, y)
+    with pytest.raises(ValueError, match="X has 'red' in the column 'x1'"):
+        clone(model).fit([[1.0, "red"]] * len(y), y)
+    with pytest.raises(ValueError, match="X has 2020-01-01 00:00:00 in the column 'extra'"):
+        clone(model).fit(X.assign(extra=pd.Timestamp(2020, 1, 1)), y)
+    with pytest.raises(ValueError, match=r"'extra': inf in data row 3 is not a finite number"):
+        clone(model).fit(X.assign(extra=[0.0, 1.0] + [np.inf] * (len(y) - 2)), y)
+    with pytest.raises(ValueError, match="infinity"):
+        clone(model).fit(np.full((len(y), 1), np.inf), y)
+    with pytest.raises(ValueError, match=r"no column .* makes a feature"):
+        clone(model).fit(X[["sex"]].assign(sex=pd.Categorical(["m"] * len(y))), y)
+    fitted = clone(model).fit(X, y)
+    for rows in (X.assign(extra="much"), X.assign(extra=["0.5", "much"] + ["1"] * (len(y) - 2))):
+        with pytest.raises(ValueError, match="X has 'much' in the column 'extra'"):
+            fitted.predict(rows)
+    with pytest.raises(ValueError, match="'size': -inf in data row 1"):
+        fitted.predict(X.assign(size=-np.inf))
+    with pytest.raises(ValueError, match=r"should match|unseen at fit"):
+        fitted.predict(X.rename(columns={"sex": "kind"}))
+    with pytest.raises(ValueError, match=re.escape("X has shape (0, 5)")):
+        fitted.predict(X.iloc[:0])
+
+
+@pytest.mark.parametrize("given", [[5], [-1], ["size", "weight"], [True], [[0]], [0.5], "dtype", 3])
+def test_wrong_categorical_features_are_named(given):
+    X, y = mixed()
+    with pytest.raises(ValueError, match="categorical_features"):
+        ObliqueTreeClassifier(categorical_features=given).fit(X, y)
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(
+        st.tuples(
+            st.none() | st.integers(-3, 3),
+            st.none() | st.sampled_from("abc"),
+            st.booleans(),
+            st.integers(0, 1),
+        ),
+        min_size=2,
+        max_size=12,
+    )
+)
+def test_any_mixed_rows_are_told_apart_where_they_differ(rows):
+    frame = pd.DataFrame(rows, columns=["a", "b", "c", "y"]).astype({"b": "category"})
+    X, y = frame[["a", "b", "c"]].astype({"a": float}), frame["y"]
+    model = ObliqueTreeClassifier("axis").fit(X, y)
+    keys = [*map(repr, X.itertuples(index=False))]
+    best = frame.groupby(keys)["y"].agg(lambda ys: ys.value_counts().max()).sum() / len(y)
+    # A missing number is told from the median by its indicator.
+    np.testing.assert_allclose(model.score(X, y), best)
+
+
+# ---- the estimators of evolved trees -------------------------------------------------------------
+
+
+@every_evolved
+def test_the_front_reads_encoded_rows(model):
+    X, y = mixed()
+    y = targets_for(model, y)
+    fitted = clone(model).set_params(size_penalty=0.0, term_penalty=0.0).fit(X, y)
+    rows = fitted.encode(X)
+    for at, tree in enumerate(fitted.pareto_front_):
+        np.testing.assert_array_equal(fitted.apply(X, tree=at), tree.apply(rows))
+    best = max(fitted.pareto_front_, key=lambda tree: tree.quality)
+    chosen = fitted.select_tree("validation", X, y)
+    assert chosen.score(X, y) >= 0.99 * best.quality
+    assert_same(fitted.select_tree("1se", X, y), fitted.select_tree("1se", X, y), X)
+
+
+@every_evolved
+def test_searches_on_mixed_rows_continue(model, tmp_path):
+    X, y = mixed()
+    y = targets_for(model, y)
+    whole = clone(model).set_params(max_samples=0.5, patience=None).fit(X, y)
+    path = tmp_path / "run.npz"
+    cut = clone(whole).set_params(checkpoint=path, max_generations=4).fit(X, y)
+    # The rows are the same, whichever way their categories are declared.
+    cut.set_params(checkpoint__resume=True, categorical_features=["colour", "sex"])
+    assert_same_fit(cut.fit(X.astype({"colour": object, "sex": object}), y), whole)
+    other = cut.set_params(categorical_features=["colour", "sex", "count"])
+    with pytest.raises(ValueError, match="other rows"):
+        other.fit(X, y)
+    warm = clone(model).set_params(warm_start=True, max_generations=2).fit(X, y)
+    warm.set_params(max_generations=4).fit(X, y)
+    assert_same_fit(warm, clone(model).fit(X, y))
+
+
+def test_trees_and_teachers_from_elsewhere_read_encoded_rows():
+    X, y = mixed()
+    first = ObliqueTreeClassifier("axis", max_depth=3).fit(X, y)
+    rows = first.encode(X)
+    cart = DecisionTreeClassifier(max_depth=3, random_state=0).fit(rows, y)
+    boosted = HistGradientBoostingClassifier(max_iter=5, random_state=0).fit(rows, y)
+    teacher = Regularization(C=1.0, penalty="l2", noise=0.0, teacher=FrozenEstimator(boosted))
+    for init in ([first, cart], [first.tree_, "axis"]):
+        model = brief(init=init, max_generations=2, regularization=teacher).fit(X, y)
+        assert model.score(X, y) > 0.9
+    for init in (first, cart):
+        assert clone(CLASSIFIERS[2]).set_params(init=init).fit(X, y).score(X, y) > 0.9
+    with pytest.raises(ValueError, match="a tree over 9 features; the rows have 1"):
+        clone(CLASSIFIERS[2]).set_params(init=first).fit(X[["extra"]], y)
+    path = tao_path(X, y, Cs=(1.0, 0.1), X_test=X, y_test=y)
+    assert path.table["test_score"].tolist() == path.table["train_score"].tolist()
+
+
+# ---- exports and pictures ------------------------------------------------------------------------
+
+
+def test_exports_name_and_encode_the_columns():
+    X, y = mixed()
+    labels = np.array(["none", "some", "much", "most"])[y]
+    model = ObliqueTreeClassifier("axis").fit(X, labels)
+    text = export_text(model)
+    for name in ("colour is red", "size is missing", "extra"):
+        assert name in text
+    assert any("colour is red" in said.get_text() for said in plot_tree(model).texts)
+    scope = {}
+    code = export_python(model)
+    exec(code, scope)
+    assert "1 where 'colour' is 'red'; else 0" in code
+    found = [scope["predict"](row) for row in model.encode(X).tolist()]
+    assert found == model.predict(X).tolist()
+    # The database reads the raw columns, what is missing included.
+    later = X.assign(extra=X["extra"].where(X.index % 5 > 0), colour=X["colour"].astype(object))
+    later.loc[::7, "colour"] = "violet"
+    with sqlite3.connect(":memory:") as base:
+        later.astype(object).where(later.notna(), None).to_sql("things", base, index=False)
+        sql = f"SELECT {export_sql(model, 'things')} FROM things ORDER BY rowid"
+        found = [label for (label,) in base.execute(sql)]
+    base.close()
+    assert found == model.predict(later).tolist() and len({*found}) == 4
+
+
+def test_regions_are_drawn_over_encoded_rows():
+    X, y = mixed()
+    model = EvoTreeClassifier(**brief().get_params(deep=False)).fit(X[["sex", "extra"]], y)
+    ax = plot_decision_regions(model, X[["sex", "extra"]], y)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("sex is m", "extra")
+    drawn = np.vstack([points.get_offsets() for points in ax.collections[: len(set(y))]])
+    assert sorted(map(tuple, drawn)) == sorted(map(tuple, model.encode(X[["sex", "extra"]])))
