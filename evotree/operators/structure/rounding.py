@@ -294,7 +294,7 @@ def _shortest_known(
         return _shortest(split, X, left, right)
     key = blake2b(digest_size=16)
     for part in (split.features, split.weights, np.array(split.threshold), left, right):
-        key.update(part)
+        key.update(part.tobytes())
         key.update(part.size.to_bytes(8, "little"))
     if key.digest() not in known:
         known[key.digest()] = _shortest(split, X, left, right)
