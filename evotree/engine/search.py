@@ -50,7 +50,7 @@ from evotree.fitness.objectives import PenalizedAccuracy
 from evotree.individual import Individual
 from evotree.operators.initialization.seeding import TAO, WIDTHS
 from evotree.operators.pruning.penalized import prune
-from evotree.operators.structure.rounding import round_tree
+from evotree.operators.structure.rounding import Rounder
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams, seed_from
 from evotree.tree import ObliqueTree
@@ -143,16 +143,19 @@ class Result:
     config: SearchConfig
     seconds: dict[str, float] = field(default_factory=dict)
     failure: BaseException | None = None
-    _rounded: dict[bytes, Any] = field(default_factory=dict, repr=False)
 
     def tree(self, individual: Any) -> ObliqueTree:
         """Return a tree over raw features, rounded, that predicts by the training rows alone."""
         nodes = individual.weights, individual.thresholds, individual.subtree_size
         finished = prune(make_individual(self.dataset, *nodes), self.dataset, 0.0)[0]
+        tree = self._round(self.dataset.to_raw(finished.to_tree()))
+        return self.dataset.refill(tree) if isinstance(self.config.precision, Integral) else tree
+
+    @cached_property
+    def _round(self) -> Callable[[ObliqueTree], ObliqueTree]:
+        """Round a tree, as the configuration says."""
         precision = self.config.precision
-        raw = self.dataset.to_raw(finished.to_tree())
-        tree = round_tree(raw, self.dataset.raw, precision, self._rounded)
-        return self.dataset.refill(tree) if isinstance(precision, Integral) else tree
+        return (lambda tree: tree) if precision is None else Rounder(self.dataset.raw, precision)
 
     def best(self) -> ObliqueTree:
         """Return the best tree, over raw features."""

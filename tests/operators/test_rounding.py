@@ -168,15 +168,15 @@ def test_parts_that_trees_share_are_rounded_once(monkeypatch: pytest.MonkeyPatch
 
     shortest = rounding._shortest
     monkeypatch.setattr(rounding, "_shortest", counted)
-    known: dict[bytes, Any] = {}
-    first = round_tree(tree, X, known=known)
+    rounder = rounding.Rounder(X)
+    first = rounder(tree)
     n_splits = len(calls)
-    assert n_splits > 3 and round_tree(tree, X, known=known) == first and len(calls) == n_splits
+    assert n_splits > 3 and rounder(tree) == first and len(calls) == n_splits
     assert round_tree(tree, X) == first
     moved = ObliqueTree(
         tree.weights, tree.thresholds + 0.3, tree.subtree_size, tree.values, tree.spread
     )
-    assert round_tree(moved, X, known=known) == round_tree(moved, X)
+    assert rounder(moved) == round_tree(moved, X)
 
 
 @given(seeds)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_EVEN, Context
+from functools import cached_property
 from hashlib import blake2b
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -38,7 +39,6 @@ def round_tree(
     tree: ObliqueTree,
     X: Any,
     precision: int | str | None = AUTO,
-    known: dict[bytes, Any] | None = None,
 ) -> ObliqueTree:
     """Return a tree whose splits are written in numbers of few digits.
 
@@ -70,9 +70,6 @@ def round_tree(
         The training rows, finite.
     precision : int from 1 to 17, "auto" or None, default="auto"
         Number of significant digits; None returns the tree itself.
-    known : dict, optional
-        Filled with what ``"auto"`` makes of splits, and looked up: trees that have parts in
-        common, as prunings of one tree have, are rounded in less time. One for each `X`.
 
     Returns
     -------
@@ -98,37 +95,83 @@ def round_tree(
     >>> rounded.weights[0].tolist(), rounded.thresholds[0].item()
     ([1.0, -0.55], 0.2)
     """
-    if precision is None:
-        return tree
-    check_precision(precision)
-    X = _checked_rows(X, tree.n_features)
-    if tree.spread is None:
+    return tree if precision is None else Rounder(X, precision)(tree)
+
+
+class Rounder:
+    """Rounds trees over the same rows; parts that several share are rounded once.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The training rows, finite.
+    precision : int from 1 to 17 or "auto", default="auto"
+        As of `round_tree`.
+
+    Raises
+    ------
+    ValueError
+        If `precision` is not as described, or the rows are not finite.
+    """
+
+    def __init__(self, X: Any, precision: int | str = AUTO) -> None:
+        check_precision(precision)
+        self.precision = precision
+        self.X = np.ascontiguousarray(X, dtype=np.float64)
+        if not np.isfinite(self.X).all():
+            raise ValueError("X has values that are NaN or infinite.")
+        self._known: dict[bytes, _Split | None] = {}
+
+    @cached_property
+    def _largest(self) -> np.ndarray:
+        """The magnitudes of the features."""
+        return np.maximum(self.X.max(axis=0, initial=0.0), -self.X.min(axis=0, initial=0.0))
+
+    @cached_property
+    def _spread(self) -> np.ndarray:
+        """The standard deviations of the features."""
+        X = self.X
         constant = X.max(axis=0, initial=-np.inf) <= X.min(axis=0, initial=np.inf)
-        spread = np.where(constant, 0.0, X.std(axis=0) if len(X) else 0.0)
-    else:
-        spread = tree.spread
-    largest = np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0))
-    weights, thresholds = tree.weights.copy(), tree.thresholds.copy()
-    leaves = tree.apply(X)
-    reached = {0: np.arange(len(X))}
-    for k in np.flatnonzero(~tree.is_leaf).tolist():
-        rows = reached.pop(k)
-        is_left = leaves[rows] < tree.right(k)
-        split = _scaled(weights[k], float(thresholds[k]), spread, largest)
-        if split is not None:
-            if isinstance(precision, str):
-                split = _shortest_known(known, split, X, rows[is_left], rows[~is_left])
-            else:
-                split = _shortened(split, X, rows, int(precision))
-        if split is not None:
-            weights[k, :] = 0.0
-            weights[k, split.features], thresholds[k] = split.weights, split.threshold
-        if not isinstance(precision, str):
-            is_left = _goes_left(X, rows, weights[k], float(thresholds[k]))
-        reached[tree.left(k)], reached[tree.right(k)] = rows[is_left], rows[~is_left]
-    return ObliqueTree(
-        weights, thresholds, tree.subtree_size, tree.values, spread, tree.n_node_samples
-    )
+        return np.where(constant, 0.0, X.std(axis=0) if len(X) else 0.0)
+
+    def __call__(self, tree: ObliqueTree) -> ObliqueTree:
+        """Return a tree whose splits are written in numbers of few digits (`round_tree`)."""
+        X, precision = self.X, self.precision
+        if X.ndim != 2 or X.shape[1] != tree.n_features:
+            raise ValueError(f"X has shape {X.shape}: the tree has {tree.n_features} features.")
+        spread = self._spread if tree.spread is None else tree.spread
+        weights, thresholds = tree.weights.copy(), tree.thresholds.copy()
+        leaves = tree.apply(X)
+        reached = {0: np.arange(len(X))}
+        for k in np.flatnonzero(~tree.is_leaf).tolist():
+            rows = reached.pop(k)
+            is_left = leaves[rows] < tree.right(k)
+            split = _scaled(weights[k], float(thresholds[k]), spread, self._largest)
+            if split is not None:
+                if isinstance(precision, str):
+                    split = self._shortest(split, rows[is_left], rows[~is_left])
+                else:
+                    split = _shortened(split, X, rows, int(precision))
+            if split is not None:
+                weights[k, :] = 0.0
+                weights[k, split.features], thresholds[k] = split.weights, split.threshold
+            if not isinstance(precision, str):
+                is_left = _goes_left(X, rows, weights[k], float(thresholds[k]))
+            reached[tree.left(k)], reached[tree.right(k)] = rows[is_left], rows[~is_left]
+        return ObliqueTree(
+            weights, thresholds, tree.subtree_size, tree.values, spread, tree.n_node_samples
+        )
+
+    def _shortest(self, split: _Split, left: np.ndarray, right: np.ndarray) -> _Split | None:
+        """Return the short form of a split that parts these rows, found now or before."""
+        key = blake2b(digest_size=16)
+        for part in (split.features, split.weights, split.spread, left, right):
+            key.update(part.tobytes() + part.size.to_bytes(8, "little"))
+        key.update(np.float64(split.threshold).tobytes())
+        found = key.digest()
+        if found not in self._known:
+            self._known[found] = _shortest(split, self.X, left, right)
+        return self._known[found]
 
 
 def check_precision(precision: Any) -> None:
@@ -150,15 +193,6 @@ def check_precision(precision: Any) -> None:
             f"precision={precision!r}: allowed are integers from 1 to {MOST_DIGITS}, 'auto' and "
             "None."
         )
-
-
-def _checked_rows(X: Any, n_features: int) -> np.ndarray:
-    rows = np.ascontiguousarray(X, dtype=np.float64)
-    if rows.ndim != 2 or rows.shape[1] != n_features:
-        raise ValueError(f"X has shape {rows.shape}: the tree has {n_features} features.")
-    if not np.isfinite(rows).all():
-        raise ValueError("X has values that are NaN or infinite.")
-    return rows
 
 
 class _Split(NamedTuple):
@@ -280,26 +314,6 @@ def _shortest(split: _Split, X: np.ndarray, left: np.ndarray, right: np.ndarray)
             if threshold is None:
                 return None
             return split._replace(weights=weights, threshold=threshold)
-
-
-def _shortest_known(
-    known: dict[bytes, Any] | None,
-    split: _Split,
-    X: np.ndarray,
-    left: np.ndarray,
-    right: np.ndarray,
-) -> _Split | None:
-    """Return the short form of a split, from what is known if it is."""
-    if known is None:
-        return _shortest(split, X, left, right)
-    key = blake2b(digest_size=16)
-    for part in (split.features, split.weights, np.array(split.threshold), left, right):
-        key.update(part.tobytes())
-        key.update(part.size.to_bytes(8, "little"))
-    if key.digest() not in known:
-        known[key.digest()] = _shortest(split, X, left, right)
-    found: _Split | None = known[key.digest()]
-    return found
 
 
 @kernel
