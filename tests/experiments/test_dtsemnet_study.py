@@ -102,28 +102,34 @@ def test_published_figures_are_whole():
 
 def test_ours_beside_theirs():
     theirs = dtsemnet.published_table()
-    equal = theirs.loc["car", "DTSemNet"] / 100.0
+    name = "climate-crashes"
+    equal = theirs.loc[name, "DTSemNet"] / 100.0
     runs = fake_runs(
         {
-            ("car", "EvoTree"): [equal - 0.01, equal + 0.01],
+            (name, "EvoTree"): [equal - 0.01, equal, equal + 0.01],
             ("mnist", "EvoTree"): [theirs.loc["mnist", "DTSemNet"] / 100.0 - 0.02],
-            ("car", "TAO"): [equal + 0.02],
+            (name, "TAO"): [equal + 0.02],
         }
     )
     both = dtsemnet.beside(runs[runs["method"] == "EvoTree"])
-    assert both["gain"].to_dict() == pytest.approx({"car": 0.0, "mnist": -2.0})
-    ratios = {"car": 9 / theirs.loc["car", "leaves"], "mnist": 9 / theirs.loc["mnist", "leaves"]}
+    assert both["gain"].to_dict() == pytest.approx({name: 0.0, "mnist": -2.0})
+    ratios = {name: 9 / theirs.loc[name, "leaves"], "mnist": 9 / theirs.loc["mnist", "leaves"]}
     assert both["ratio"].to_dict() == pytest.approx(ratios)
     rows = dtsemnet.summary_table(runs).splitlines()[2:]
-    mean = np.sqrt(ratios["car"] * ratios["mnist"])
+    mean = np.sqrt(ratios[name] * ratios["mnist"])
     assert rows == [
         f"| EvoTree | 1 of 2 | -1.00 | {mean:.2f} |",
-        f"| TAO | 1 of 1 | +2.00 | {ratios['car']:.2f} |",
+        f"| TAO | 1 of 1 | +2.00 | {ratios[name]:.2f} |",
     ]
     lines = dtsemnet.figures_table(runs).splitlines()
-    car = lines[2].split(" | ")
-    assert car[0] == "| car" and car[1] == f"{100 * equal:.1f}" and lines[3].startswith("| mnist")
-    assert car[6:9] == [f"{100 * equal:.1f} ± 1.4", "9.0", "2"] and car[12:] == ["", "", " |"]
+    cells = lines[2].split(" | ")
+    assert (
+        cells[0] == f"| {name}"
+        and cells[1] == f"{100 * equal:.1f}"
+        and lines[3].startswith("| mnist")
+    )
+    ours = [f"{100 * equal:.1f} ± 1.0", "9.0", f"{100 * equal + 2:.1f}", "9.0", "", ""]
+    assert cells[6:] == [*ours, "3 / 1 / 0 |"]
 
 
 def test_the_report_is_written_from_the_rows_alone(tmp_path):

@@ -90,7 +90,9 @@ def test_the_best_draw_is_chosen_though_a_fold_lacks_a_class(xgboost, monkeypatc
         scores.append(np.mean([tree.fit(X[a], y[a]).score(X[b], y[b]) for a, b in folds]))
     assert len(set(scores)) > 1
     model = peers.TunedXGBoost(random_state=4).fit(X, y)
-    assert model.best_estimator_.settings["max_depth"] == depths[int(np.argmax(scores))]
+    chosen = model.best_estimator_
+    assert chosen.settings["max_depth"] == depths[int(np.argmax(scores))]
+    assert chosen.random_state == 4
     assert model.predict_proba(X).shape == (120, 3) and set(model.predict(X)) <= set(y)
 
 
