@@ -63,6 +63,15 @@ class GrowingSample:
     def __len__(self) -> int:
         return len(self.sizes)
 
+    def generations(self, at: int, n_generations: int) -> int:
+        """Return when a run of so many generations leaves a sample.
+
+        Each sample has half the generations of the one before: it has up to `GROWTH` times as many
+        rows, and what trees it needs is mostly known.
+        """
+        last = len(self.sizes)
+        return round(n_generations * (1.0 - 0.5 ** (at + 1)) / (1.0 - 0.5**last))
+
     def __getitem__(self, at: int) -> Dataset:
         """Return a sample; the last is the data set itself."""
         size = self.sizes[at]

@@ -341,7 +341,7 @@ class _Search:
     def evolve_samples(
         self, plan: Plan, stage: int, islands: list[Evolution] | None
     ) -> tuple[Evolution, Dataset, BaseException | None]:
-        """Evolve on samples that grow, each for a share of the generations and of the time.
+        """Evolve on samples that grow, each for fewer generations and the same share of the time.
 
         Returns the run on all rows, the rows that the fitness is measured on, and what a callback
         raised.
@@ -355,7 +355,7 @@ class _Search:
             if self.end < math.inf:
                 seconds = (self.end - time.perf_counter()) / (last - stage + 1)
                 seconds += max((island.seconds for island in islands or ()), default=0.0)
-            n_generations = self.config.max_generations * (stage + 1) // (last + 1)
+            n_generations = self.sample.generations(stage, self.config.max_generations)
             callbacks = (self.progress.show, writer, *(self.config.callbacks or ()))
             try:
                 run = self.evolve(

@@ -77,8 +77,8 @@ _PARAMETERS = """Parameters
         How strongly hyperplanes are regularized; by default cross-validation chooses.
     max_samples : int, float in (0, 1] or None, default=None
         For large data: the evolution starts on a stratified subsample of this size, or share, which
-        grows at most fourfold per step to all rows. Each sample has an equal share of the
-        generations and of the time; hyperparameters are chosen on the first.
+        grows at most fourfold per step to all rows. Each sample has half the generations of the one
+        before, and an equal share of the time; hyperparameters are chosen on the first.
     islands : int, Islands or None, default=None
         Number of populations that evolve apart and exchange their best, or an `Islands`.
     checkpoint : path-like, Checkpoint or None, default=None

@@ -132,7 +132,7 @@ def test_single_precision_is_routed_as_its_double():
 @pytest.mark.parametrize("kind", [EvoTreeClassifier, EvoTreeRegressor])
 def test_threads_do_not_change_the_tree(kind, monkeypatch):
     """Also where trees are refined, rows are blurred, and the penalty is chosen."""
-    monkeypatch.setattr(parallel, "_MIN_ROWS_FOR_THREADS", 0)
+    monkeypatch.setattr(parallel, "_LEAST_NUMBERS", 0)
     X, y = make_classification(300, 6, n_informative=4, n_classes=3, random_state=0)
     y = y if kind is EvoTreeClassifier else X[:, 0] * X[:, 1] + 0.1 * y
     one, two = (

@@ -29,10 +29,10 @@ def sizes_seen(kind=EvoTreeClassifier, **changed):
 
 
 @pytest.mark.parametrize("kind", [EvoTreeClassifier, EvoTreeRegressor])
-def test_each_sample_has_its_share_of_the_generations(kind):
-    fit, seen = sizes_seen(kind, max_generations=16)
-    assert seen == [50] * 5 + [131] * 4 + [343] * 4 + [900] * 4
-    assert fit.n_generations_ == 16 and fit.history_.select("gen") == list(range(17))
+def test_each_sample_has_half_the_generations_of_the_one_before(kind):
+    fit, seen = sizes_seen(kind, max_generations=15)
+    assert seen == [50] * (1 + 8) + [131] * 4 + [343] * 2 + [900]
+    assert fit.n_generations_ == 15 and fit.history_.select("gen") == list(range(16))
 
 
 def test_all_rows_at_once_are_no_sample():
@@ -124,11 +124,11 @@ def test_an_interrupt_between_two_samples_loses_nothing(monkeypatch):
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(searching, "move", press)
-    kept = quick(**ON_SAMPLES | {"max_generations": 16})
+    kept = quick(**ON_SAMPLES | {"max_generations": 15})
     with interrupts_raise(), pytest.raises(KeyboardInterrupt):
         kept.fit(X, Y)
-    assert (kept.stop_reason_, kept.n_generations_) == ("interrupt", 8)
-    assert pressed == [4, 8, 8]
+    assert (kept.stop_reason_, kept.n_generations_) == ("interrupt", 12)
+    assert pressed == [8, 12, 12]
 
 
 @pytest.mark.slow
