@@ -26,48 +26,13 @@ if TYPE_CHECKING:
     from evotree.individual import Individual
 
 _ERROR = int(Criterion.ERROR)
-_FEW_OF = 4  # a split on at most this part of the features is projected term by term
 
 
 @inner_kernel
-def few_terms(weights, subtree_size, top):
-    """Return the terms of the splits from a node down: how many each has, and of which features.
-
-    The number is -1 where a split has so many that a product with all features is quicker.
-    """
-    n, d = subtree_size[top], weights.shape[1]
-    most = d // _FEW_OF
-    n_terms, features = np.zeros(n, dtype=np.int64), np.empty((n, most), dtype=np.int64)
-    for k in range(n):
-        if subtree_size[top + k] > 1:
-            for j in range(d):
-                if weights[top + k, j] != 0.0:
-                    if n_terms[k] == most:
-                        n_terms[k] = -1
-                        break
-                    features[k, n_terms[k]] = j
-                    n_terms[k] += 1
-    return n_terms, features
-
-
-@inner_kernel
-def project_terms(w, X, i, features, n_terms):
-    """Return ``w @ X[i]``, of which only some features count; of all where `n_terms` is -1."""
-    if n_terms < 0:
-        return project(w, X, i)
-    total = 0.0
-    for t in range(n_terms):
-        j = features[t]
-        total += w[j] * X[i, j]
-    return total
-
-
-@inner_kernel
-def predict_from(X, i, k, weights, thresholds, subtree_size, predictions, top, n_terms, features):
-    """Return what the subtree at node `k` predicts for row `i`, by the terms from `top` down."""
+def predict_from(X, i, k, weights, thresholds, subtree_size, predictions):
+    """Return what the subtree at node `k` predicts for row `i`."""
     while subtree_size[k] > 1:
-        at = k - top
-        if project_terms(weights[k], X, i, features[at], n_terms[at]) <= thresholds[k]:
+        if project(weights[k], X, i) <= thresholds[k]:
             k += 1
         else:
             k += 1 + subtree_size[k + 1]
@@ -107,12 +72,10 @@ def care_rows(X, y, sample_weight, rows, k, weights, thresholds, subtree_size, p
     m = 0
     left = k + 1
     right = left + subtree_size[left]
-    n_terms, features = few_terms(weights, subtree_size, k)
-    tree = weights, thresholds, subtree_size, predictions, k, n_terms, features
     for t in range(n):
         i = rows[t]
-        on_left = predict_from(X, i, left, *tree)
-        on_right = predict_from(X, i, right, *tree)
+        on_left = predict_from(X, i, left, weights, thresholds, subtree_size, predictions)
+        on_right = predict_from(X, i, right, weights, thresholds, subtree_size, predictions)
         if isinstance(y[i], float):
             excess = (y[i] - on_left) ** 2 - (y[i] - on_right) ** 2
         else:
