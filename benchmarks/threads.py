@@ -16,9 +16,9 @@ QUICK_SIZES = {500: 3, 10_000: 2}
 NOTES = (
     "`fit` with `n_jobs=2` against `n_jobs=1`, by turns, without seeds and refinement; *fit* is "
     "the whole call, with validation, sorting of the rows and the first population; *loop* is the "
-    "evolution alone, as the logbook's clock has it. Below 80,000 numbers the estimator keeps to one "
-    "thread. *Equal* says that both trees are the same, bit for bit. The target is a lower limit "
-    "of *loop*.",
+    "evolution alone, as the logbook's clock has it. Below 80,000 numbers the estimator keeps to "
+    "one thread. *Equal* says that both trees are the same, bit for bit. The target is a lower "
+    "limit of *loop*.",
 )
 
 
