@@ -470,9 +470,9 @@ def cross_validate(
         found = zip(told, map(searched, told), strict=True)
         return {one: made for one, made in found if made is not None}
 
-    n_rival = min(len(held_out), math.ceil(_RIVAL_ROWS * n_folds / n_rows))
-    if len(candidates) == 1:
-        n_rival = 1
+    n_rival = len(held_out)
+    if len(candidates) > 1:
+        n_rival = min(n_rival, math.ceil(_RIVAL_ROWS * n_folds / n_rows))
     found = search_folds(range(n_rival), range(len(candidates)))
     standing = [i for i in range(len(candidates)) if (0, i) in found]
     complete = 0

@@ -285,7 +285,7 @@ class _Search:
         first_trees = partial(seeds_of_all_sizes, self.config, seed)
         with self.progress.phase("choosing hyperparameters"):
             try:
-                chosen, self.found = choose(
+                chosen, found = choose(
                     rows,
                     self.config,
                     make_streams(seed, _OWN_STREAMS, 2),
@@ -295,6 +295,8 @@ class _Search:
             except KeyboardInterrupt:
                 first = candidates(self.config)[0]
                 chosen = Chosen(first, penalties_to_try(self.config, rows.X.shape[0])[0])
+            else:
+                self.found = found if WIDTHS in self.shares else []  # no other trees give way
         return Plan(seed, chosen), 0, None
 
     def step(self) -> None:

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 
-from evotree import with_tree
 from evotree.dataset import Dataset
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import Node
@@ -77,30 +76,6 @@ def test_care_rows_are_those_that_matter(population):
             assert misrouted(care, goes_right, cost, w, t) == pytest.approx(
                 naive.misrouted(care, wanted, cost, w, t)
             )
-
-
-@given(seeds, st.integers(8, 40), st.integers(1, 12))
-def test_care_rows_are_the_same_by_few_terms_of_many_features(seed, n_features, most_terms):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((150, n_features))
-    dataset, individual = grown(X, rng.integers(0, 3, 150), max_depth=4, seed=seed % 1000)
-    weights = individual.weights.copy()
-    for k in np.flatnonzero(individual.subtree_size > 1):
-        others = rng.choice(n_features, rng.integers(0, min(most_terms, n_features)), replace=False)
-        weights[k, others] += 0.1 * rng.standard_normal(others.size)
-    individual = with_tree(
-        individual, dataset, weights, individual.thresholds, individual.subtree_size
-    )
-    predictions = leaf_predictions(individual, dataset.n_classes)
-    for k in np.flatnonzero(individual.subtree_size > 1):
-        rows = rows_of(individual, k)
-        tree = individual.weights, individual.thresholds, individual.subtree_size
-        care, goes_right, _ = care_rows(
-            dataset.X, dataset.y, dataset.sample_weight, rows, k, *tree, predictions
-        )
-        chosen, wanted, _ = naive.reduced_problem(individual, dataset, rows, k, predictions)
-        np.testing.assert_array_equal(care, dataset.X[chosen])
-        np.testing.assert_array_equal(goes_right == 1, wanted)
 
 
 @settings(max_examples=150)

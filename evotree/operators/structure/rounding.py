@@ -35,11 +35,7 @@ _N_NEAREST = 1024  # rows on each side that are looked at first
 _BLOCK = 1024  # rows that are projected together
 
 
-def round_tree(
-    tree: ObliqueTree,
-    X: Any,
-    precision: int | str | None = AUTO,
-) -> ObliqueTree:
+def round_tree(tree: ObliqueTree, X: Any, precision: int | str | None = AUTO) -> ObliqueTree:
     """Return a tree whose splits are written in numbers of few digits.
 
     The strongest term of a split, that of the largest absolute weight times the spread of its
@@ -166,7 +162,8 @@ class Rounder:
         """Return the short form of a split that parts these rows, found now or before."""
         key = blake2b(digest_size=16)
         for part in (split.features, split.weights, split.spread, left, right):
-            key.update(part.tobytes() + part.size.to_bytes(8, "little"))
+            key.update(part.data)
+            key.update(part.size.to_bytes(8, "little"))
         key.update(np.float64(split.threshold).tobytes())
         found = key.digest()
         if found not in self._known:
