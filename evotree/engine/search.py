@@ -296,7 +296,7 @@ class _Search:
                 first = candidates(self.config)[0]
                 chosen = Chosen(first, penalties_to_try(self.config, rows.X.shape[0])[0])
             else:
-                self.found = found if WIDTHS in self.shares else []  # no other trees give way
+                self.found = found if WIDTHS in self.shares else []  # they take the places of paths
         return Plan(seed, chosen), 0, None
 
     def step(self) -> None:
