@@ -311,7 +311,10 @@ def _numbers(block: pd.DataFrame) -> np.ndarray:
     if block.shape[1] == 0:
         return np.empty(block.shape)
     try:
-        numbers = block.to_numpy(dtype=np.float64, na_value=np.nan)
+        # Where NaN needs no word for it, the user's own array is not copied.
+        is_plain = all(isinstance(dtype, np.dtype) for dtype in block.dtypes)
+        absent = {} if is_plain else {"na_value": np.nan}
+        numbers = block.to_numpy(dtype=np.float64, **absent)
     except (ValueError, TypeError, OverflowError):
         numbers = np.column_stack([numbers_of(block.iloc[:, j]) for j in range(block.shape[1])])
     bad = ~np.isfinite(numbers)
