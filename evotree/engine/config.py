@@ -96,37 +96,29 @@ class Variation(Configuration):
 class Regularization(Configuration):
     """How strongly the hyperplanes of trees are regularized.
 
-    Cross-validation chooses what is ``"auto"``, among `evotree.engine.hyperparameters.CANDIDATES`.
-
     Parameters
     ----------
-    C : float above 0, tuple of two, or "auto", default="auto"
+    C : float above 0 or tuple of two, default=(0.3, 3.0)
         Inverse strength of the penalty of the linear classifiers that refine trees, as in
         scikit-learn. Of two numbers, each refinement draws one between them, log-uniformly.
-    penalty : {"l2", "l1", "auto"}, default="auto"
+    penalty : {"l2", "l1"}, default="l2"
         Penalty of their weights; ``"l1"`` makes hyperplanes sparse.
     noise : float, at least 0, or "auto", default="auto"
         Standard deviation of the normal noise of copies of the rows on which the fitness is also
         measured, in units of the features' standard deviations. It keeps hyperplanes away from
-        rows. 0 measures it on the rows alone, as in the paper.
-    teacher : None, "ensemble", "auto" or estimator, default="auto"
+        rows. 0 measures it on the rows alone, as in the paper. Cross-validation chooses
+        ``"auto"``, among `evotree.engine.hyperparameters.NOISES`.
+    teacher : None, "ensemble" or estimator, default=None
         A model whose predictions, on the training rows and on rows drawn between them, the tree
         learns; rows count by the margins of its probabilities, if it has any. ``"ensemble"`` is a
-        random forest, ``"auto"`` none. A fitted model wrapped by `sklearn.frozen.FrozenEstimator`
-        is used as it is; it reads encoded rows, where the training rows have missing values or
-        categories.
+        random forest. A fitted model wrapped by `sklearn.frozen.FrozenEstimator` is used as it is;
+        it reads encoded rows, where the training rows have missing values or categories.
     """
 
-    C: Annotated[float | tuple[float, float] | str, _ABOVE_0, _PAIR, StrOptions({AUTO})] = AUTO
-    penalty: Annotated[str, StrOptions({AUTO, *PENALTIES})] = AUTO
+    C: Annotated[float | tuple[float, float], _ABOVE_0, _PAIR] = (0.3, 3.0)
+    penalty: Annotated[str, StrOptions(set(PENALTIES))] = "l2"
     noise: Annotated[float | str, _FROM_0, StrOptions({AUTO})] = AUTO
-    teacher: Annotated[Any, HasMethods(["fit", "predict"]), StrOptions({AUTO, ENSEMBLE}), None] = (
-        AUTO
-    )
-
-    def given(self) -> dict[str, Any]:
-        """Return the parameters that cross-validation does not choose, by name."""
-        return {name: value for name, value in self.get_params().items() if not is_auto(value)}
+    teacher: Annotated[Any, HasMethods(["fit", "predict"]), StrOptions({ENSEMBLE}), None] = None
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,4 +1,4 @@
-"""Hyperparameters chosen by cross-validation: the regularization, and the penalty for a node."""
+"""Hyperparameters chosen by cross-validation: the noise, and the penalties for nodes and terms."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 _HELD_OUT_ROWS = 1000  # held out in all, if that takes no more than five folds
 _RIVAL_ROWS = 400  # held out, by which a regularization is chosen
 _FOLDS = 5
-_STANDARD_ERRORS = 1.0
+_STANDARD_ERRORS = 0.5
 _JUDGED = 3  # trees, whose losses are averaged
 _KEPT_TREES = 5  # of each fold, that join the first population
 _SEEDS_EACH = 2  # optimized trees for each of the penalties that are tried
-_PATHS = 3  # of widths
+_PATHS = 4  # of widths, axis-parallel and linear trees among them
 _LEAST_RESAMPLED = 3000  # rows that a fitness is measured on, if they are resampled
 _COPIES = 4  # of each row, at most
 
@@ -50,12 +50,9 @@ TERM_MULTIPLES = (1.0, 0.25, 0.05)
 LEAST_PENALTY = 1e-4
 """No smaller penalty is tried, however many the rows: trees stay small enough to be read."""
 
-CANDIDATES = (
-    Regularization((0.3, 3.0), "l2", 0.1, None),
-    Regularization((0.3, 3.0), "l2", 0.0, None),
-)
-"""The regularizations that ``"auto"`` stands for, the one that smooths the fitness first: it tells
-trees apart that are all perfect on the training rows."""
+NOISES = (0.1, 0.0)
+"""The noise that ``"auto"`` stands for. Noise comes first: the fitness that it smooths tells trees
+apart that are all perfect on the training rows."""
 
 
 class Penalties(NamedTuple):
@@ -94,17 +91,15 @@ def candidates(config: SearchConfig) -> list[Regularization]:
     Parameters
     ----------
     config : SearchConfig
-        Its regularization keeps what is not ``"auto"``.
+        Says whether its noise is to be chosen.
 
     Returns
     -------
     list of Regularization
-        Each once.
+        What is preferred first.
     """
-    given = configuration("regularization", config.regularization).given()
-    if config.refinement is None:  # nothing is fitted that they could regularize
-        given = {"C": 1.0, "penalty": "l2"} | given
-    return list(dict.fromkeys(replace(one, **given) for one in CANDIDATES))
+    given = configuration("regularization", config.regularization)
+    return [replace(given, noise=noise) for noise in NOISES] if is_auto(given.noise) else [given]
 
 
 def penalties_to_try(config: SearchConfig, n_rows: int) -> list[Penalties]:
@@ -180,7 +175,7 @@ def choose(
         [Dataset, Regularization, Sequence[Penalties], float | None], list[Individual]
     ],
 ) -> tuple[Chosen, list[Individual]]:
-    """Choose the regularization and the penalties by cross-validation.
+    """Choose the noise and the penalties by cross-validation.
 
     Parameters
     ----------
@@ -200,17 +195,17 @@ def choose(
     Returns
     -------
     chosen : Chosen
-        The first candidate where there is nothing to choose.
+        The first candidates where there is nothing to choose.
     trees : list of Individual
         The best trees of each fold at what is chosen, over the rows that they were found on.
     """
     n_folds = min(_FOLDS, math.ceil(_HELD_OUT_ROWS * _FOLDS / dataset.X.shape[0]))
-    found, penalties = candidates(config), partial(penalties_to_try, config)
+    rivals = candidates(config)
     folds, resampling = streams
     half = each = None
     if config.time_limit is not None:
         half = 0.5 * config.time_limit
-        each = half / (n_folds * len(found))
+        each = half / (n_folds * len(rivals))
 
     def search(
         rows: Dataset, candidate: Regularization, tried: Sequence[Penalties]
@@ -222,19 +217,19 @@ def choose(
         return [best[one] for one in tried]
 
     with thread_map(config.n_jobs, dataset.X.shape) as mapper:
-        candidate, chosen, trees = cross_validate(
+        found = cross_validate(
             dataset,
             search,
-            found,
+            rivals,
             folds,
-            penalties=penalties,
+            penalties=partial(penalties_to_try, config),
             n_folds=_FOLDS,
             max_folds=n_folds,
             standard_errors=_STANDARD_ERRORS,
             time_limit=half,
             map=mapper,
         )
-    return Chosen(candidate, chosen), trees
+    return Chosen(found.candidate, found.penalties), found.trees
 
 
 def seeds_of_all_sizes(
@@ -267,7 +262,6 @@ def seeds_of_all_sizes(
     list of Individual
         Trees of paths of widths, if the search begins with these, else optimized trees.
     """
-    assert not isinstance(candidate.C, str)
     end = math.inf if seconds is None else time.perf_counter() + seconds
     limits: dict[str, Any] = {
         "C": Refinement(C=candidate.C).bounds(),

@@ -58,7 +58,7 @@ from evotree.tree import ObliqueTree
 
 _WORTH = PenalizedAccuracy()
 _SEEDS_OF_A_PATH = 8  # places in the population that one path is followed for
-_PATHS_BESIDE = 3  # the trees that the choice of hyperparameters found
+_PATHS_BESIDE = 4  # the trees that the choice of hyperparameters found
 
 
 def split_init(init: Any) -> tuple[dict[str, float], list[Any]]:
@@ -158,7 +158,7 @@ def init_population(
         Individuals that come first, in place of as many others.
     found : sequence of Individual
         Individuals that compete with the trees of paths of widths for their places. Where there are
-        any, three paths at most are followed.
+        any, four paths at most are followed.
     fitness : type, optional
         Kind of their fitness, if they are not to keep the one they are made with.
     worth : callable, default=PenalizedAccuracy()

@@ -21,7 +21,7 @@ from evotree.engine import toolbox as toolbox_module
 from evotree.engine.hyperparameters import candidates, penalties_to_try
 from tests.quick_models import BRIEF, FIXED, brief, every_evolved, interrupts_raise, rows_for
 
-AUTO = {"size_penalty": "auto", "regularization": Regularization(teacher=None)}
+AUTO = {"size_penalty": "auto", "regularization": Regularization()}
 KINDS_OF_RUNS = pytest.mark.parametrize(
     "changed",
     [{}, {"islands": Islands(2, every=2)}, {"variation__algorithm": "nsga2"}],

@@ -90,7 +90,7 @@ def test_scikit_learn_checks(estimator, check):
 # What is chosen, is chosen among all candidates but those with a teacher, which takes most time.
 AUTO = BRIEF | {
     "size_penalty": "auto",
-    "regularization": Regularization(teacher=None),
+    "regularization": Regularization(),
     "max_generations": 2,
 }
 

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evotree.operators.initialization.growth import grow
+from evotree.operators.initialization.growth import grow, grow_on_sample
 from evotree.operators.initialization.tao_seeds import cut_gently, init_tao
 from evotree.operators.refinement.refiners import SPARSE_ROWS, draw_sparse
 from evotree.operators.refinement.tao import tao_sweep
 from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.linear import Linear
 from evotree.operators.structure.reduced import loss_unit, replace_tests
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from evotree.individual import Individual
 
 
-_AXIS_PATH = 1
+_AXIS_PATH, _LINEAR_PATH = 1, 2
 _FACTORS = (0.5, 2.0)  # of the penalties
 
 
@@ -120,13 +121,15 @@ def path_trees(
     term_penalty: float = 0.0,
     min_rows: int = 5,
     seconds: float | None = None,
-    **path: Any,
+    C: tuple[float, float] = (0.3, 3.0),
+    max_features: int | None = None,
+    penalty: str = "l2",
 ) -> list[Individual]:
     """Return the trees of one of several paths.
 
-    The second path is that of the axis-parallel trees that are grown on all rows. The others begin
-    with dense splits, at half and at twice the penalties, two by two, so that trees of all sizes
-    come.
+    The second path is that of the axis-parallel trees that are grown on all rows, the third that of
+    the trees of logistic regressions, where splits may have all features. The others begin with
+    dense splits, at half or at twice the penalties, so that trees of all sizes come.
 
     Parameters
     ----------
@@ -144,8 +147,12 @@ def path_trees(
         Nodes with fewer rows are leaves.
     seconds : float, optional
         What it may take.
-    **path
-        `C`, `penalty` and `max_features` of `width_path`.
+    C : tuple of two floats above 0, default=(0.3, 3.0)
+        Bounds of the cost of a row's loss in the linear classifiers.
+    max_features : int, at least 1, optional
+        Greatest width of a split.
+    penalty : {"l2", "l1"}, default="l2"
+        Penalty of the weights of the trees that paths begin with.
 
     Returns
     -------
@@ -155,6 +162,9 @@ def path_trees(
     limits: dict[str, Any] = {"min_rows": min_rows, "seconds": seconds}
     if number == _AXIS_PATH:
         return axis_trees(dataset, stream, **limits)
+    path: dict[str, Any] = {"C": C, "max_features": max_features, "penalty": penalty}
+    if number == _LINEAR_PATH and (max_features is None or max_features >= dataset.X.shape[1]):
+        return linear_trees(dataset, stream, C, **limits)
     factor = _FACTORS[number // 2 % 2]
     limits["term_penalty"] = factor * term_penalty
     return width_path(dataset, factor * size_penalty, stream, **limits, **path)
@@ -186,3 +196,45 @@ def axis_trees(
     criteria = ("gini", "entropy") if dataset.n_classes else ("squared_error",)
     limits: dict[str, Any] = {"min_samples_leaf": min_rows, "seconds": seconds}
     return [grow(dataset, Axis(), criterion, stream=stream, **limits) for criterion in criteria]
+
+
+def linear_trees(
+    dataset: Dataset,
+    stream: np.ndarray,
+    C: tuple[float, float] = (0.3, 3.0),
+    min_rows: int = 5,
+    seconds: float | None = None,
+) -> list[Individual]:
+    """Return trees grown by logistic regressions of one class against the others.
+
+    For two classes the first split is the logistic regression itself. Where rows are few, such a
+    tree is often better on other rows than any that fits the training rows more closely. Of many
+    rows 4,096 are read, evenly spaced.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    stream : ndarray of shape (1,), uint64
+        Random state.
+    C : tuple of two floats above 0, default=(0.3, 3.0)
+        Costs of a row's loss: one tree for each.
+    min_rows : int, at least 2, default=5
+        Nodes with fewer rows are leaves, and so are those with less than an eighth of the rows that
+        a class has in the mean.
+    seconds : float, optional
+        When so many have passed, the nodes that are left are leaves.
+
+    Returns
+    -------
+    list of Individual
+        Their fitness is not yet evaluated.
+    """
+    criterion = "gini" if dataset.n_classes else "squared_error"
+    n_rows = dataset.X.shape[0]
+    n_read = min(n_rows, SPARSE_ROWS)
+    sample = dataset.take(np.arange(n_read) * n_rows // n_read)
+    least = max(min_rows, n_read // (8 * max(2, dataset.n_classes)))
+    limits: dict[str, Any] = {"min_samples_split": least, "seconds": seconds}
+    splitters = [Linear(loss="logistic", C=cost, groups="one_vs_rest") for cost in dict.fromkeys(C)]
+    return [grow_on_sample(sample, dataset, one, stream, criterion, **limits) for one in splitters]
