@@ -58,8 +58,9 @@ _PARAMETERS = """Parameters
         `evotree.round_tree`.
     init : str, dict of str to float, tree, list of these or None, default="widths"
         What the first population is made of. ``"widths"`` makes optimized trees of falling widths,
-        from dense splits to splits on one feature, and axis-parallel trees; ``"tao"`` makes deep
-        trees that are optimized and pruned in turn; the name of a splitter grows trees greedily.
+        from dense splits to splits on one feature, axis-parallel trees and trees of logistic
+        regressions; ``"tao"`` makes deep trees that are optimized and pruned in turn; the name of a
+        splitter grows trees greedily.
         ``("tao", "oc1")`` gives each a fifth of the population, ``{"wodt": 0.2}`` sets the shares,
         ``"widths"`` alone has four fifths; the rest is random. Trees join
         as they are: `ObliqueTree`, fitted estimators of this package, scikit-learn's fitted
@@ -74,7 +75,7 @@ _PARAMETERS = """Parameters
     variation : Variation or None, default=None
         How offspring are bred and selected; None takes the defaults.
     regularization : Regularization or None, default=None
-        How strongly hyperplanes are regularized; by default cross-validation chooses.
+        How strongly hyperplanes are regularized; by default cross-validation chooses the noise.
     max_samples : int, float in (0, 1] or None, default=None
         For large data: the evolution starts on a stratified subsample of this size, or share, which
         grows at most fourfold per step to all rows. Each sample has half the generations of the one
