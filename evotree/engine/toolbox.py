@@ -212,7 +212,7 @@ def init_population(
     origins = slot_origins(n - len(members), shares)
     streams = toolbox.streams(0, n)[len(members) :]
     slots = [at for at, origin in enumerate(origins) if origin == WIDTHS]
-    n_paths = min(len(slots), 1 + -(-len(slots) // _SEEDS_OF_A_PATH))
+    n_paths = min(len(slots), 2 + -(-len(slots) // _SEEDS_OF_A_PATH))
     n_paths = min(n_paths, _PATHS_BESIDE) if found else n_paths
     paths = list(toolbox.map(follow, range(n_paths), [streams[at] for at in slots[:n_paths]]))
     of_widths = [*found, *(tree for path in paths for tree in path)]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.linear_model import LogisticRegression
 
 from evotree import with_tree
 from evotree.dataset import Dataset
@@ -10,7 +11,13 @@ from evotree.engine.toolbox import best_of_paths, make_toolbox
 from evotree.fitness.objectives import PenalizedAccuracy
 from evotree.operators.initialization import width_paths
 from evotree.operators.initialization.seeding import adopt
-from evotree.operators.initialization.width_paths import axis_trees, path_trees, widest, width_path
+from evotree.operators.initialization.width_paths import (
+    axis_trees,
+    linear_trees,
+    path_trees,
+    widest,
+    width_path,
+)
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.tao import tao_sweep
 from evotree.operators.structure.splice import make_individual
@@ -95,10 +102,50 @@ def test_axis_trees_look_at_one_feature_and_fit_well(dataset):
     assert path_trees(dataset, 0.0, 1, make_streams(0, 0, 1)[0]) == trees
 
 
+def test_linear_trees_begin_with_logistic_regressions():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4)) * (1.0, 2.0, 5.0, 0.1)
+    rows = Dataset.from_arrays(X, X @ (1.0, -1.0, 0.2, 3.0) + rng.normal(size=300) > 0.5)
+    costs = 0.01, 3.0
+    trees = linear_trees(rows, make_streams(0, 0, 1)[0], costs)
+    for tree, cost in zip(trees, costs, strict=True):
+        assert_sound(tree, rows)
+        logistic = LogisticRegression(C=cost, tol=1e-8, max_iter=1000).fit(rows.X, 1 - rows.y)
+        expected = np.append(logistic.coef_[0], -logistic.intercept_)
+        found = np.append(tree.weights[0], tree.thresholds[0])
+        length = np.linalg.norm(expected[:-1]) / np.linalg.norm(found[:-1])
+        np.testing.assert_allclose(length * found, expected, atol=1e-2 * abs(expected).max())
+    assert path_trees(rows, 0.0, 2, make_streams(0, 0, 1)[0], C=costs) == trees
+
+
+def test_linear_trees_keep_no_bound_of_width(dataset):
+    """A path of widths, which keeps it, takes their place."""
+    stream = make_streams(0, 0, 1)[0]
+    dense = path_trees(dataset, 0.002, 2, stream.copy(), max_features=dataset.X.shape[1])
+    assert dense == linear_trees(dataset, stream.copy())
+    assert max(widest(tree) for tree in dense) == dataset.X.shape[1]
+    bounded = path_trees(dataset, 0.002, 2, stream.copy(), max_features=2)
+    assert bounded and all(widest(tree) <= 2 for tree in bounded)
+
+
+def test_linear_trees_of_many_rows_read_evenly_spaced_ones():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2 * 4096, 3))
+    labels = X.sum(axis=1) + rng.normal(size=len(X)) > 0.0
+    every = Dataset.from_arrays(X, labels)
+    changed = np.where(np.arange(len(X)) % 2 == 0, every.y, 1 - every.y)
+    some = Dataset.from_arrays(every.raw, changed)
+    np.testing.assert_array_equal(some.X, every.X)
+    trees = [linear_trees(rows, make_streams(0, 0, 1)[0]) for rows in (every, some)]
+    for one, other in zip(*trees, strict=True):
+        np.testing.assert_array_equal(one.weights, other.weights)
+        assert one.quality > 0.7 and abs(other.quality - 0.5) < 0.05
+
+
 def test_the_best_of_paths_are_the_fittest_and_those_that_nothing_dominates(dataset):
     trees = [
         prune(tree, dataset, 0.001, 0.0005)[0]
-        for number in range(3)
+        for number in range(4)
         for tree in path_trees(dataset, 0.002, number, make_streams(number, 0, 1)[0])
     ]
     worth = PenalizedAccuracy(0.001, 0.0005)
@@ -147,7 +194,7 @@ def test_found_trees_join_the_population_pruned_for_its_rows(dataset):
 
     toolbox.register("path", path)
     population = toolbox.population(n=40)
-    assert numbers == [0, 1, 2]
+    assert numbers == [0, 1, 2, 3]
     for one in population:
         assert_sound(one, dataset)
     adopted = [adopt(one, dataset, 0.001, 0.0003) for one in found]
