@@ -205,7 +205,8 @@ def choose(
     half = each = None
     if config.time_limit is not None:
         half = 0.5 * config.time_limit
-        each = half / (n_folds * len(rivals))
+        n_rival = rival_folds(dataset.X.shape[0], _FOLDS, n_folds, len(rivals))
+        each = half / (n_rival * len(rivals) + n_folds - n_rival)
 
     def search(
         rows: Dataset, candidate: Regularization, tried: Sequence[Penalties]
@@ -284,6 +285,13 @@ def seeds_of_all_sizes(
         return [init_seed(dataset, one.size, TAO, stream, seconds=left, **limits)]
 
     return [tree for trees in map(make, told, streams) for tree in trees]
+
+
+def rival_folds(n_rows: int, n_folds: int, max_folds: int, n_candidates: int) -> int:
+    """Return the number of folds on which all candidates compete: until 400 rows were held out."""
+    if n_candidates == 1:
+        return max_folds
+    return min(max_folds, math.ceil(_RIVAL_ROWS * n_folds / n_rows))
 
 
 def make_folds(dataset: Dataset, n_folds: int, stream: np.ndarray) -> np.ndarray:
@@ -464,9 +472,7 @@ def cross_validate(
         found = zip(told, map(searched, told), strict=True)
         return {one: made for one, made in found if made is not None}
 
-    n_rival = len(held_out)
-    if len(candidates) > 1:
-        n_rival = min(n_rival, math.ceil(_RIVAL_ROWS * n_folds / n_rows))
+    n_rival = rival_folds(n_rows, n_folds, len(held_out), len(candidates))
     found = search_folds(range(n_rival), range(len(candidates)))
     standing = [i for i in range(len(candidates)) if (0, i) in found]
     complete = 0
