@@ -32,7 +32,7 @@ NOTES = (
     "of the time.",
 )
 
-QUICK = Regularization(C=1.0, penalty="l2", teacher=None)
+QUICK = Regularization(C=1.0)
 
 
 def profile_fit(X: Any, y: Any, **parameters: Any) -> dict[str, Cell]:

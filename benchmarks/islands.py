@@ -35,7 +35,7 @@ class Fits:
         self.X, self.y = X, y
         self.estimator = EvoTreeClassifier(
             size_penalty=0.001,
-            regularization=Regularization(C=1.0, penalty="l2", noise=0.0, teacher=None),
+            regularization=Regularization(C=1.0, noise=0.0),
             init=None,
             refinement="tao",
             **DENSE,

@@ -49,7 +49,7 @@ def measure(n_rows: int, n_features: int, population_size: int, n_threads: int) 
     """Fit once in this process; return the memory that it took and the size of the front."""
     estimator = EvoTreeClassifier(
         size_penalty=0.0003,
-        regularization=Regularization(C=1.0, penalty="l2", noise=0.0, teacher=None),
+        regularization=Regularization(C=1.0, noise=0.0),
         population_size=population_size,
         init=None,
         refinement=None,

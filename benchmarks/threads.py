@@ -28,7 +28,7 @@ class Fits:
     def __init__(self, X: np.ndarray, y: np.ndarray, generations: int, n_jobs: int) -> None:
         self.X, self.y = X, y
         self.estimator = EvoTreeClassifier(
-            regularization=Regularization(C=1.0, penalty="l2", noise=0.0, teacher=None),
+            regularization=Regularization(C=1.0, noise=0.0),
             init=None,
             **DENSE,
             refinement=None,

@@ -20,7 +20,7 @@ from evotree import (
 )
 
 # Nothing is left for cross-validation to choose, and no teacher is made.
-FIXED = Regularization(C=1.0, penalty="l2", noise=0.1, teacher=None)
+FIXED = Regularization(C=1.0, noise=0.1)
 BRIEF = {
     "size_penalty": 0.005,
     "term_penalty": 0.0005,

@@ -42,7 +42,7 @@ def estimators(task: str) -> list[Any]:
     if task == "regression":
         evolved, greedy, tao = EvoTreeRegressor, ObliqueTreeRegressor, TAORegressor
     short: dict[str, Any] = {"max_generations": 3, "random_state": 0}
-    plain = Regularization(C=1.0, penalty="l1", noise=0.0, teacher=None)
+    plain = Regularization(C=1.0, penalty="l1", noise=0.0)
     return [
         evolved(random_state=0),
         evolved(variation=Variation(algorithm="nsga2"), regularization=plain, **short),

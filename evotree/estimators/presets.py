@@ -65,7 +65,7 @@ EVOLUTION_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
                 survival="generational",
                 keep_duplicates=True,
             ),
-            "regularization": Regularization(C=1.0, penalty="l2", noise=0.0, teacher=None),
+            "regularization": Regularization(C=1.0, noise=0.0),
         },
     }
 )

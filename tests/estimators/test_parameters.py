@@ -36,7 +36,7 @@ KINDS = [EvoTreeClassifier, EvoTreeRegressor]
 NAMES = {kind.__name__: kind for kind in (*KINDS, *CONFIGURATIONS.values(), LogisticRegression)}
 GROUPS = [
     Variation(0.3, selection_pressure=3.0, algorithm="nsga2"),
-    Regularization((0.3, 3.0), "l1", noise=0.0, teacher=None),
+    Regularization((0.3, 3.0), "l1", noise=0.0),
     Regularization(teacher=LogisticRegression(C=2.0)),
     Islands(4, every=3, topology="complete"),
     Checkpoint("run.npz", every=2, resume=True),

@@ -70,7 +70,7 @@ def home(tmp_path_factory):
 
 
 def experiment(**changed):
-    plain = Regularization(C=1.0, penalty="l2", noise=0.0, teacher=None)
+    plain = Regularization(C=1.0, noise=0.0)
     quick = EvoTreeClassifier(max_generations=5, regularization=plain, size_penalty=0.01)
     methods = {"CART": TREE, "EvoTree": quick}
     given = {"name": "try", "datasets": ["iris", "wine"], "methods": methods}

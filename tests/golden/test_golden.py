@@ -36,7 +36,7 @@ FIXED = {
     "population_size": 16,
     "max_generations": 12,
     "random_state": 0,
-    "regularization": Regularization(C=1.0, penalty="l2", noise=0.1, teacher=None),
+    "regularization": Regularization(C=1.0, noise=0.1),
 }
 RUNS = {
     **{
