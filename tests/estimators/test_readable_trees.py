@@ -10,7 +10,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor
-from evotree.engine.hyperparameters import CANDIDATES, TERM_MULTIPLES
+from evotree.engine.hyperparameters import NOISES, TERM_MULTIPLES
 from evotree.export import export_text
 
 
@@ -40,7 +40,7 @@ def test_both_penalties_are_chosen_relative_to_the_rows(cancer, readable):
     unit = np.log(n_rows) / n_rows
     assert 0.01 * unit < readable.size_penalty_ < unit
     assert readable.term_penalty_ / readable.size_penalty_ in TERM_MULTIPLES
-    assert readable.regularization_ in CANDIDATES
+    assert readable.regularization_.noise in NOISES
 
 
 def test_the_front_has_trees_for_readers_of_any_patience(readable):
