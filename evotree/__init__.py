@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         TAORegressor,
         tao_path,
     )
-    from evotree.fitness.objectives import PenalizedAccuracy
+    from evotree.fitness.penalties import PenalizedAccuracy
     from evotree.individual import Individual
     from evotree.operators.refinement.policy import Refinement
     from evotree.operators.structure.rebuild import with_tree
@@ -85,7 +85,7 @@ _HOMES = {
     "ObliqueTreeClassifier": "estimators",
     "ObliqueTreeRegressor": "estimators",
     "ParetoFront": "engine.pareto",
-    "PenalizedAccuracy": "fitness.objectives",
+    "PenalizedAccuracy": "fitness.penalties",
     "Refinement": "operators.refinement.policy",
     "TAOClassifier": "estimators",
     "TAOPath": "estimators",

@@ -53,6 +53,9 @@ class Dataset:
         The affine map of the targets to raw units; 0 and 1 for classes.
     extras : dict of str to ndarray of shape (n_rows,)
         Columns that are no features, such as a group or a cost, in the order of the rows.
+    objective : Objective or None
+        What trees are evolved for (`evotree.fitness.objectives`); None for the accuracy, or the
+        squared error.
     """
 
     X: np.ndarray
@@ -67,6 +70,7 @@ class Dataset:
     target_mean: float = 0.0
     target_scale: float = 1.0
     extras: dict[str, np.ndarray] = field(default_factory=dict)
+    objective: Any = None
 
     @classmethod
     def from_arrays(
@@ -228,6 +232,11 @@ class Dataset:
             digest.update(json.dumps(names).encode())
         return digest.hexdigest()
 
+    @cached_property
+    def judge(self) -> Any:
+        """The objective on these rows, or None."""
+        return None if self.objective is None else self.objective.bind(self)
+
     @property
     def n_classes(self) -> int:
         """Number of classes; 0 for regression."""
@@ -272,6 +281,10 @@ class Dataset:
         )
         part.freeze()
         return part
+
+    def evolved_for(self, objective: Any) -> Dataset:
+        """Return the same rows with an objective (`evotree.fitness.objectives.as_objective`)."""
+        return replace(self, objective=objective)
 
     def like(self, X: np.ndarray, y: np.ndarray) -> Dataset:
         """Return a data set of other raw rows, in the same units and with the same classes.

@@ -143,6 +143,9 @@ class Individual(ObliqueTree):
         population: the name of a splitter, or ``"initial"``.
     outcome : Outcome or None
         What a refinement did to it in this generation; a clone has none.
+    objective : Objective or None
+        What it is evolved for (`evotree.fitness.objectives`); None for the accuracy, or the squared
+        error.
     """
 
     __slots__ = (
@@ -151,6 +154,7 @@ class Individual(ObliqueTree):
         "counts",
         "end",
         "fitness",
+        "objective",
         "order",
         "origin",
         "outcome",
@@ -163,6 +167,7 @@ class Individual(ObliqueTree):
         self.stream: np.ndarray | None = None
         self.origin = "unknown"
         self.outcome: Outcome | None = None
+        self.objective: Any = None
         self._take(nodes)
 
     def _take(self, nodes: Iterable[np.ndarray]) -> None:
@@ -237,10 +242,25 @@ class Individual(ObliqueTree):
 
     @property
     def quality(self) -> float:
-        """Re-classification quality: the share of the training weight that is classified right."""
+        """Re-classification quality: the share of the training weight that is classified right.
+
+        Or what the objective says.
+        """
+        if self._quality is None and self.objective is not None:
+            self._quality = self.objective.quality(self)
         if self._quality is None:
             self._quality = leaf_accuracy(self.counts, self.subtree_size)
         return self._quality
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Position of the class that each node predicts, of shape (n_nodes,)."""
+        labels: np.ndarray
+        if self.objective is not None:
+            labels = self.objective.labels(self)
+        else:
+            labels = self.counts.argmax(axis=1)
+        return labels
 
     @property
     def n_terms(self) -> int:
@@ -281,6 +301,7 @@ class Individual(ObliqueTree):
         copy.stream = self.stream
         copy.origin = self.origin
         copy.outcome = None
+        copy.objective = self.objective
         copy._quality = self._quality
         copy._n_terms = self._n_terms
         kind: Any = type(self.fitness)
@@ -292,15 +313,23 @@ class Individual(ObliqueTree):
         return self.clone()
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return (*self.nodes(), self.fitness, self.stream, self.origin, self.outcome)
+        return (
+            *self.nodes(),
+            self.fitness,
+            self.stream,
+            self.origin,
+            self.outcome,
+            self.objective,
+        )
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        *nodes, fitness, stream, origin, outcome = state
+        *nodes, fitness, stream, origin, outcome, objective = state
         self.__init__(nodes)  # type: ignore[misc]
         self.fitness = fitness
         self.stream = stream
         self.origin = origin
         self.outcome = outcome
+        self.objective = objective
 
 
 class RegressionIndividual(Individual):
@@ -314,7 +343,13 @@ class RegressionIndividual(Individual):
 
     @property
     def values(self) -> np.ndarray:  # type: ignore[override]
-        """Mean targets of the nodes, of shape (n_nodes, 1), in the units of the data set."""
+        """Mean targets of the nodes, of shape (n_nodes, 1), in the units of the data set.
+
+        Or what the objective says that they predict.
+        """
+        if self.objective is not None:
+            predictions: np.ndarray = self.objective.table(self)
+            return predictions
         return self.counts[:, 1:2] / self.counts[:, :1]
 
     @property
@@ -324,7 +359,12 @@ class RegressionIndividual(Individual):
 
     @property
     def quality(self) -> float:
-        """Share of the targets' variance that is explained: 1 less the relative squared error."""
+        """Share of the targets' variance that is explained: 1 less the relative squared error.
+
+        Or what the objective says.
+        """
+        if self._quality is None and self.objective is not None:
+            self._quality = self.objective.quality(self)
         if self._quality is None:
             self._quality = explained_variance(self.counts, self.subtree_size)
         return self._quality

@@ -7,7 +7,7 @@ subtree of k is the slice ``[k, k + subtree_size[k])``. A row x goes left at nod
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -103,6 +103,14 @@ def node_weights(
     return weights
 
 
+class CountedTree(NamedTuple):
+    """What an objective reads of a tree: two of its arrays, and the class weights of its nodes."""
+
+    weights: np.ndarray
+    subtree_size: np.ndarray
+    counts: np.ndarray
+
+
 class ObliqueTree:
     """A binary tree with a hyperplane in each internal node and a vector of values in each node.
 
@@ -123,9 +131,20 @@ class ObliqueTree:
         The influence of a term is its absolute weight times the spread of its feature.
     n_node_samples : ndarray of shape (n_nodes,), float64, optional
         Training rows that reach each node; a row of weight 2 counts as two.
+    labels : ndarray of shape (n_nodes,), int64, optional
+        Position of the class that each node predicts, where it need not be the one with the highest
+        share.
     """
 
-    __slots__ = ("n_node_samples", "spread", "subtree_size", "thresholds", "values", "weights")
+    __slots__ = (
+        "_labels",
+        "n_node_samples",
+        "spread",
+        "subtree_size",
+        "thresholds",
+        "values",
+        "weights",
+    )
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(
@@ -136,6 +155,7 @@ class ObliqueTree:
         values: np.ndarray,
         spread: np.ndarray | None = None,
         n_node_samples: np.ndarray | None = None,
+        labels: np.ndarray | None = None,
     ) -> None:
         self.weights = weights
         self.thresholds = thresholds
@@ -143,6 +163,7 @@ class ObliqueTree:
         self.values = values
         self.spread = spread
         self.n_node_samples = n_node_samples
+        self._labels = labels
 
     def __len__(self) -> int:
         return self.subtree_size.shape[0]
@@ -216,6 +237,42 @@ class ObliqueTree:
     def is_leaf(self) -> np.ndarray:
         """Boolean mask of shape (n_nodes,)."""
         return self.subtree_size == 1
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Position of the class that each node predicts, of shape (n_nodes,)."""
+        if self._labels is not None:
+            return self._labels
+        labels: np.ndarray = self.values.argmax(axis=1)
+        return labels
+
+    def counted(self) -> CountedTree:
+        """Return the tree with the class weights of its nodes."""
+        samples = np.ones(len(self)) if self.n_node_samples is None else self.n_node_samples
+        return CountedTree(self.weights, self.subtree_size, self.values * samples[:, np.newaxis])
+
+    def labelled(self, labels: np.ndarray) -> ObliqueTree:
+        """Return the same tree whose nodes predict other classes, by position."""
+        return ObliqueTree(
+            self.weights,
+            self.thresholds,
+            self.subtree_size,
+            self.values,
+            self.spread,
+            self.n_node_samples,
+            labels,
+        )
+
+    def predicting(self, values: np.ndarray) -> ObliqueTree:
+        """Return the same tree whose nodes predict other values, of shape (n_nodes, n_outputs)."""
+        return ObliqueTree(
+            self.weights,
+            self.thresholds,
+            self.subtree_size,
+            values,
+            self.spread,
+            self.n_node_samples,
+        )
 
     def left(self, k: int) -> int:
         """Return the left child of internal node `k`."""
@@ -296,6 +353,11 @@ class ObliqueTree:
                 raise ValueError(f"{name} has shape {array.shape}: allowed is ({n},).")
             if not np.isfinite(array).all() or array.min(initial=0.0) < 0.0:
                 raise ValueError(f"{name} has values that are negative or not finite.")
+        if self._labels is not None:
+            n_outputs = self.values.shape[1]
+            wrong = self._labels.shape != (self.n_nodes,) or self._labels.dtype.kind not in "iu"
+            if wrong or self._labels.min() < 0 or self._labels.max() >= n_outputs:
+                raise ValueError(f"labels: allowed are {self.n_nodes} integers below {n_outputs}.")
         return self
 
     def __getstate__(self) -> tuple[Any, ...]:
@@ -306,6 +368,7 @@ class ObliqueTree:
             self.values,
             self.spread,
             self.n_node_samples,
+            self._labels,
         )
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:

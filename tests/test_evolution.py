@@ -30,7 +30,7 @@ from evotree import (
 from evotree._jit import compile_seconds
 from evotree.engine.evolution import CallbackError
 from evotree.engine.pareto import ParetoFront
-from evotree.fitness.objectives import FitnessQualityComplexity
+from evotree.fitness.penalties import FitnessQualityComplexity
 from evotree.individual import FitnessMax, set_fitness
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.pruning.penalized import prune

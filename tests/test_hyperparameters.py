@@ -24,7 +24,7 @@ from evotree.engine.hyperparameters import (
     row_losses,
     worth_it,
 )
-from evotree.fitness.objectives import PenalizedAccuracy
+from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.initialization.growth import grow
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.axis import Axis

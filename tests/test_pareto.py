@@ -24,7 +24,7 @@ from evotree.engine.pareto import (
     held_out_quality,
     select,
 )
-from evotree.fitness.objectives import FitnessQualityComplexity, PenalizedAccuracy
+from evotree.fitness.penalties import FitnessQualityComplexity, PenalizedAccuracy
 from evotree.individual import FitnessMax
 from evotree.operators.initialization.seeding import init_from_tree
 from evotree.operators.pruning.penalized import prune, prune_marked

@@ -24,7 +24,7 @@ from evotree.engine.evolution import Evolution
 from evotree.engine.history import CHAPTERS, ORIGIN, REFINEMENT, make_logbook
 from evotree.engine.islands import Archipelago
 from evotree.files import PathLike, check_writable, write_whole
-from evotree.fitness.objectives import FitnessQualityComplexity
+from evotree.fitness.penalties import FitnessQualityComplexity
 from evotree.individual import FitnessMax, Individual, Outcome, set_fitness
 from evotree.operators.refinement.policy import Spent
 from evotree.operators.structure.rebuild import checked_arrays

@@ -17,6 +17,7 @@ from evotree.dataset import SCALINGS
 from evotree.engine.evolution import Callback
 from evotree.engine.islands import TOPOLOGIES
 from evotree.files import PathLike
+from evotree.fitness.objectives import Objective
 from evotree.operators.refinement.policy import Refinement, as_refinement
 from evotree.operators.splitters.linear_fit import PENALTIES
 from evotree.operators.structure.rounding import MOST_DIGITS
@@ -177,6 +178,7 @@ class SearchConfig:
     `evotree.EvoTreeClassifier` documents them.
     """
 
+    objective: Annotated[Any, str, callable, Objective, None] = None
     size_penalty: Annotated[float | str, _FROM_0, StrOptions({AUTO})] = AUTO
     term_penalty: Annotated[float | str, _FROM_0, StrOptions({AUTO})] = AUTO
     max_features_per_split: Annotated[

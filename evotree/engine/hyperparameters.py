@@ -16,13 +16,13 @@ from evotree.engine.config import Regularization, SearchConfig, configuration, i
 from evotree.engine.parallel import thread_map
 from evotree.engine.teachers import FrozenTeacher, make_teacher
 from evotree.engine.toolbox import feature_bound, split_init
-from evotree.fitness.objectives import PenalizedAccuracy
+from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.initialization.resampling import blur, teach
 from evotree.operators.initialization.seeding import TAO, WIDTHS, init_seed
 from evotree.operators.initialization.width_paths import path_trees
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.policy import Refinement
-from evotree.operators.structure.reduced import leaf_predictions
+from evotree.operators.structure.reduced import row_losses
 from evotree.operators.variation.selection import distinct
 from evotree.rng import as_generator, make_streams
 
@@ -324,14 +324,6 @@ def make_folds(dataset: Dataset, n_folds: int, stream: np.ndarray) -> np.ndarray
     return folds
 
 
-def row_losses(individual: Individual, held_out: Dataset) -> np.ndarray:
-    """Return the loss of each row held out: 0 or 1 for classes, the squared error for targets."""
-    predicted = leaf_predictions(individual, held_out.n_classes)[individual.apply(held_out.X)]
-    if held_out.n_classes:
-        return (predicted != held_out.y).astype(np.float64)
-    return (predicted - held_out.y) ** 2
-
-
 def best_prunings(
     individuals: Iterable[Individual],
     dataset: Dataset,
@@ -461,8 +453,10 @@ def cross_validate(
         others = dataset.take(folds != fold)
         trees = list(search(others, candidates[i], penalties(others.X.shape[0])))
         judged = [some[:_JUDGED] for some in trees]
+        reference = judged[len(judged) // 2][0]
         losses = [
-            np.mean([row_losses(one, held_out[fold]) for one in some], axis=0) for some in judged
+            np.mean([row_losses(one, held_out[fold], reference) for one in some], axis=0)
+            for some in judged
         ]
         complexity = [np.mean([one.complexity for one in some]) for some in judged]
         return _Searched(trees, np.array(losses), np.array(complexity))

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from deap import tools
 
-from evotree.fitness.objectives import FitnessQualityComplexity, PenalizedAccuracy
+from evotree.fitness.penalties import FitnessQualityComplexity, PenalizedAccuracy
 from evotree.operators.pruning.held_out import (
     choose_tree,
     critical_alphas,
@@ -27,8 +27,8 @@ from evotree.operators.pruning.held_out import (
 )
 from evotree.operators.pruning.penalized import (
     kept_nodes,
-    node_risk,
     prune_marked,
+    risk_of_leaves,
     split_prices,
     weakest_links,
 )
@@ -167,16 +167,16 @@ class ParetoFront(tools.ParetoFront):
         for member in list(self.items):
             if _has_own_objectives(member):
                 continue
-            size, risk = member.subtree_size, node_risk(member.counts, dataset.n_classes)
+            size, (risk, whole) = member.subtree_size, risk_of_leaves(member, dataset.n_classes)
             prices = split_prices(member, 2.0, 1.0)  # what a split adds: a leaf and its terms
-            whole = 1.0 if dataset.n_classes else risk[0] or 1.0
             collapse_at = weakest_links(risk, size, prices)
             for alpha in critical_alphas(collapse_at, size):
                 kept, kept_size = kept_nodes(size, collapse_at <= alpha)
                 quality = 1.0 - risk[kept[kept_size == 1]].sum() / whole
                 complexity = 1.0 + prices[kept[kept_size > 1]].sum()
                 # Most prunings are no better than a member, and to make one takes all rows.
-                if self._lets_in(quality - _ROUNDING, complexity):
+                # Where the objective is no sum of risks, this is no more than a guess.
+                if member.objective is not None or self._lets_in(quality - _ROUNDING, complexity):
                     self.update(prune_marked(member.clone(), dataset, collapse_at <= alpha))
 
     def to_frame(self, held_out: Dataset | None = None) -> pd.DataFrame:

@@ -46,7 +46,7 @@ from evotree.engine.sampling import GrowingSample, move
 from evotree.engine.toolbox import make_toolbox, split_init
 from evotree.engine.warmup import compiling_beside
 from evotree.files import PathLike, check_writable
-from evotree.fitness.objectives import PenalizedAccuracy
+from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.individual import Individual
 from evotree.operators.initialization.seeding import TAO, WIDTHS
 from evotree.operators.pruning.penalized import prune
@@ -149,7 +149,10 @@ class Result:
         nodes = individual.weights, individual.thresholds, individual.subtree_size
         finished = prune(make_individual(self.dataset, *nodes), self.dataset, 0.0)[0]
         tree = self._round(self.dataset.to_raw(finished.to_tree()))
-        return self.dataset.refill(tree) if isinstance(self.config.precision, Integral) else tree
+        if isinstance(self.config.precision, Integral):
+            tree = self.dataset.refill(tree)
+        judge = self.dataset.judge
+        return tree if judge is None else judge.finish(tree, self.dataset)
 
     @cached_property
     def _round(self) -> Callable[[ObliqueTree], ObliqueTree]:

@@ -17,7 +17,7 @@ from sklearn.tree import BaseDecisionTree
 
 from evotree.dataset import Dataset
 from evotree.engine.config import Variation
-from evotree.fitness.objectives import (
+from evotree.fitness.penalties import (
     FitnessQualityComplexity,
     PenalizedAccuracy,
     QualityAndComplexity,

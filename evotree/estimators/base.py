@@ -75,7 +75,14 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
     class_weight: Any
     classes_: np.ndarray
 
-    def _make_dataset(self, X: Any, y: Any, sample_weight: Any, scaling: str) -> Dataset:
+    def _make_dataset(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        scaling: str,
+        extras: Mapping[str, Any] | None = None,
+    ) -> Dataset:
         table, y = self._read_training_rows(X, y)
         check_classification_targets(y)
         weight = _check_sample_weight(
@@ -89,12 +96,14 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
                     "a weight above 0."
                 )
         rows = self._fit_encoder(table, weight)
-        dataset = Dataset.from_arrays(rows, y, weight, self.feature_names_, scaling)
+        dataset = Dataset.from_arrays(rows, y, weight, self.feature_names_, scaling, extras=extras)
         self.classes_ = dataset.classes
         return dataset
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the class of each row, the most frequent one of the leaf that it reaches.
+        """Return the class of each row, that of the leaf that it reaches.
+
+        It is the most frequent one there, or the one that is best for the objective.
 
         Parameters
         ----------
@@ -107,7 +116,7 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
             Class labels.
         """
         leaves = self.apply(X)
-        return self.classes_[self.tree_.values.argmax(axis=1)][leaves]
+        return self.classes_[self.tree_.labels][leaves]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the class shares of the leaf that each row reaches.
@@ -145,13 +154,22 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
 class TreeRegressor(RegressorMixin, TreeEstimator):
     """A regressor whose model is one oblique tree with a mean in each leaf."""
 
-    def _make_dataset(self, X: Any, y: Any, sample_weight: Any, scaling: str) -> Dataset:
+    def _make_dataset(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        scaling: str,
+        extras: Mapping[str, Any] | None = None,
+    ) -> Dataset:
         table, y = self._read_training_rows(X, y, y_numeric=True)
         weight = _check_sample_weight(
             sample_weight, table, dtype=np.float64, ensure_non_negative=True
         )
         rows = self._fit_encoder(table, weight)
-        return Dataset.from_arrays(rows, y, weight, self.feature_names_, scaling, "regression")
+        return Dataset.from_arrays(
+            rows, y, weight, self.feature_names_, scaling, "regression", extras
+        )
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the mean target of the leaf that each row reaches.

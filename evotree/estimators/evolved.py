@@ -6,11 +6,12 @@ import time
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
+from numbers import Real
 from typing import Annotated, Any, Self, TypeVar
 
 import numpy as np
 from sklearn.utils import check_X_y
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from evotree.configuration import Configuration, check_parameters
@@ -20,12 +21,23 @@ from evotree.engine.pareto import FittedFront, select
 from evotree.engine.search import Continuation, Result, search
 from evotree.estimators.base import TreeClassifier, TreeEstimator, TreeRegressor, preset
 from evotree.estimators.presets import EVOLUTION_PRESETS
+from evotree.fitness.costs import FeatureCosts
+from evotree.fitness.objectives import ExpectedCost, Objective, as_objective, check_costs
+from evotree.tables.columns import column_of_feature
 from evotree.tree import ObliqueTree
 
 _Kind = TypeVar("_Kind", bound=type)
 
 _PARAMETERS = """Parameters
     ----------
+    objective : str, callable or None, default=None
+        What trees are evolved for. For classes ``"accuracy"``, the default,
+        ``"balanced_accuracy"``, ``"f1"``, ``"f1_macro"``, ``"mcc"``, ``"log_loss"``, ``"brier"``,
+        ``"roc_auc"`` and ``"cost"``; for targets ``"squared_error"``, the default,
+        ``"absolute_error"``, ``"quantile"`` and ``"poisson"``. Leaves predict what is best for it.
+        For classes also ``function(counts)``, of the class weights of the leaves, an array of shape
+        (n_leaves, n_classes), or ``function(counts, leaves)``, where `leaves` also knows the rows
+        (`evotree.fitness.objectives.Leaves`); it returns a number, the greater the better.
     size_penalty : float, at least 0, or "auto", default="auto"
         Penalty for a node in the fitness, the papers' alpha. Smaller values give larger trees.
         ``"auto"`` takes the penalties of the least complex trees that no others clearly beat on
@@ -134,6 +146,8 @@ _ATTRIBUTES = """Attributes
         The penalty for each term after a split's first.
     regularization_ : Regularization
         The regularization, given or chosen.
+    objective_ : Objective or None
+        What the tree was evolved for; None for the accuracy, and for the squared error.
     n_generations_ : int
         Number of generations bred.
     stop_reason_ : str
@@ -171,7 +185,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         """
         return cls(**{**preset(EVOLUTION_PRESETS, name), **parameters})
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, sensitive: Any = None) -> Self:
         """Evolve a tree.
 
         Ctrl-C raises KeyboardInterrupt once the present generation is over; the estimator is then
@@ -186,6 +200,8 @@ class EvolvedTree(TreeEstimator, SearchConfig):
             Class labels, or targets.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows; a row of weight 2 counts as two rows.
+        sensitive : array-like of shape (n_samples,), optional
+            A column that is no feature, for a callable objective: ``leaves.extras["sensitive"]``.
 
         Returns
         -------
@@ -199,7 +215,9 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         """
         begin = time.perf_counter()
         check_parameters(self)
-        dataset = self._make_dataset(X, y, sample_weight, self.scaling)
+        extras = {} if sensitive is None else {"sensitive": sensitive}
+        dataset = self._make_dataset(X, y, sample_weight, self.scaling, extras)
+        dataset = dataset.evolved_for(self._objective(dataset))
         continues: Continuation | None = getattr(self, "_last", None) if self.warm_start else None
         result = search(dataset, self, continues=continues, begin=begin)
         self._keep(result)
@@ -213,6 +231,10 @@ class EvolvedTree(TreeEstimator, SearchConfig):
             raise KeyboardInterrupt
         return self
 
+    def _objective(self, dataset: Dataset) -> Objective | None:
+        """Return what trees are evolved for."""
+        raise NotImplementedError
+
     def _keep(self, result: Result) -> None:
         """Set the fitted attributes: trees and records, no rows."""
         run, chosen = result.run, result.plan.chosen
@@ -225,6 +247,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         self.stop_reason_ = run.stop_reason
         self.seconds_ = result.seconds
         self.tree_ = result.best()
+        self.objective_ = result.dataset.objective
         self.pareto_front_ = front.choosing(self.tree_)
 
     def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
@@ -308,7 +331,8 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         """Return held-out rows in raw units, their labels as codes."""
         rows, y = check_X_y(self.encode(X), y, dtype=np.float64, estimator=self)
         classes = getattr(self, "classes_", None)
-        return Dataset.in_raw_units(rows, y, classes)
+        held_out = Dataset.in_raw_units(rows, y, classes)
+        return held_out.evolved_for(self.objective_)
 
     # ---- parameters ------------------------------------------------------------------------------
 
@@ -397,6 +421,13 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
     <PARAMETERS>
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as in scikit-learn; ``"balanced"`` counts rows by their weights.
+    cost_matrix : array-like of shape (n_classes, n_classes) or None, default=None
+        ``cost_matrix[a][b]`` is what it costs to predict the b-th class for a row of the a-th, the
+        classes being sorted. Trees are then evolved for the least expected cost.
+    feature_costs : array-like of shape (n_columns,), dict or None, default=None
+        What it costs to know a column, in the unit of `cost_matrix`: numbers of at least 0, or a
+        dict by names or positions. A column is paid for once on the way to a leaf. A tuple of
+        columns as a key is a group, which costs its number once for all of them.
 
     <ATTRIBUTES>
     classes_ : ndarray of shape (n_classes,)
@@ -420,6 +451,72 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
     class_weight: Annotated[
         Mapping[Any, float] | str | None, dict, StrOptions({"balanced"}), None
     ] = None
+    cost_matrix: Annotated[Any, "array-like", None] = None
+    feature_costs: Annotated[Any, "array-like", dict, None] = None
+
+    def _objective(self, dataset: Dataset) -> Objective | None:
+        """Return what trees are evolved for."""
+        features = None
+        if self.feature_costs is not None:
+            names = [column.name for column in self.columns_]
+            features = FeatureCosts.of(self.feature_costs, names, column_of_feature(self.columns_))
+        costs = {"cost_matrix": self.cost_matrix, "features": features}
+        with_costs = any(one is not None for one in costs.values())
+        named = self.objective or ("cost" if with_costs else "accuracy")
+        if with_costs and named != "cost":
+            raise ValueError(
+                f"objective={named!r}: cost_matrix and feature_costs are for 'cost', and for None, "
+                "which then means it."
+            )
+        return as_objective(named, dataset, **costs)
+
+    def expected_costs(self) -> np.ndarray:
+        """Return what a row that reaches each node of `tree_` costs, as a leaf, in the mean.
+
+        Returns
+        -------
+        ndarray of shape (n_nodes,)
+            The expected cost of its label, by the shares of the training rows, and the cost of the
+            features on the way.
+        """
+        check_is_fitted(self)
+        costs, spent = self._costs(self.tree_)
+        return (self.tree_.values * costs.T[self.tree_.labels]).sum(axis=1) + spent
+
+    def cost_score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the mean cost of the predictions of some rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Their weights.
+
+        Returns
+        -------
+        float
+            Of errors by `cost_matrix`, 1 for each where there is none, and of the features that the
+            tree asks for by `feature_costs`. The lower, the better.
+        """
+        leaves, y = self.apply(X), np.asarray(y)
+        unknown = np.setdiff1d(y, self.classes_)
+        if unknown.size:
+            raise ValueError(
+                f"y has the label {unknown.tolist()[0]!r}: allowed are {self.classes_.tolist()}."
+            )
+        costs, spent = self._costs(self.tree_)
+        true = np.searchsorted(self.classes_, y)
+        paid = costs[true, self.tree_.labels[leaves]] + spent[leaves]
+        return float(np.average(paid, weights=sample_weight))
+
+    def _costs(self, tree: ObliqueTree) -> tuple[np.ndarray, np.ndarray]:
+        """Return what errors cost, and what the features on the way to each node do."""
+        given = self.objective_ if isinstance(self.objective_, ExpectedCost) else ExpectedCost()
+        spent = np.zeros(len(tree)) if given.features is None else given.features.of_paths(tree)
+        return np.array(check_costs(given.costs, self.classes_)), spent
 
     def predict(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
         """Return the class of each row, the most frequent one of the leaf that it reaches.
@@ -476,6 +573,8 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     than those of two rows drawn from the same node.
 
     <PARAMETERS>
+    quantile : float in (0, 1), default=0.5
+        The quantile that leaves predict where the objective is ``"quantile"``.
 
     <ATTRIBUTES>
 
@@ -493,6 +592,12 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     >>> tree.score(X, y) > 0.3
     True
     """
+
+    quantile: Annotated[float, Interval(Real, 0.0, 1.0, closed="neither")] = 0.5
+
+    def _objective(self, dataset: Dataset) -> Objective | None:
+        """Return what trees are evolved for."""
+        return as_objective(self.objective or "squared_error", dataset, level=self.quantile)
 
     def predict(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
         """Return the mean target of the leaf that each row reaches.

@@ -112,7 +112,7 @@ class NamedTree:
         values = self.tree.values[k]
         order = [int(c) for c in np.argsort(-values, kind="stable") if values[c] > 0.0]
         others = order[most - 1 :] if len(order) > most else []
-        shown = order[: len(order) - len(others)] or [int(values.argmax())]
+        shown = order[: len(order) - len(others)] or [int(self.tree.labels[k])]
         shares = [(str(self.classes[c]), share_text(float(values[c]))) for c in shown]
         if others:
             shares.append(("others", share_text(float(values[others].sum()))))
@@ -124,7 +124,7 @@ class NamedTree:
 
     def winners(self) -> list[int]:
         """Return the class of each node, the first one of the largest value."""
-        return [int(c) for c in self.tree.values.argmax(axis=1)]
+        return [int(c) for c in self.tree.labels]
 
     def outputs(self) -> list[Label]:
         """Return what each node predicts: its class as a plain label, or its number.

@@ -149,7 +149,7 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     model, graph = operator.raw_operator, _Graph(scope, container)
     tree = model.tree_
     classes = import_module("skl2onnx.common.utils_classifier").get_label_classes(scope, model)
-    winners = tree.values[tree.is_leaf].argmax(axis=1)
+    winners = tree.labels[tree.is_leaf]
     leaf = _reached_leaf(graph, operator.inputs[0].full_name, tree)
     labels = graph.constant("labels", _onnx_labels(classes)[winners])
     graph.node("Gather", [labels, leaf], operator.outputs[0].full_name, axis=0)

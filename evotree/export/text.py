@@ -280,5 +280,5 @@ def _leaf(named: NamedTree, k: int, decimals: int | None) -> str:
         value = number(float(named.tree.values[k, 0]), decimals)
         return f"[{k}] value: {value}" + (f" ({rows})" if rows else "")
     shares = ", ".join(f"{printable(name)}: {share}" for name, share in named.shares(k))
-    winner = printable(named.classes[named.tree.values[k].argmax()])
+    winner = printable(named.classes[named.tree.labels[k]])
     return f"[{k}] class: {winner} ({f'{rows}; ' if rows else ''}{shares})"

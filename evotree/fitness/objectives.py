@@ -1,56 +1,586 @@
-"""Objectives: what an individual is worth."""
+"""Objectives: what trees are evolved for.
+
+An objective says what the leaves of a tree predict, what the tree is worth, and what it costs where
+a row reaches one leaf and not another. The last is all that refinement and pruning ask. All of it
+follows from what the leaves hold; quantiles and users' own objectives also look at the rows.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from deap import base
+import numpy as np
+
+from evotree.fitness.leaves import (
+    F1,
+    MCC,
+    cheapest_labels,
+    quality_of_losses,
+    rank_losses,
+    score_labels,
+)
+from evotree.fitness.targets import PINBALL, POISSON, SQUARED, leaf_quantiles, node_target_losses
 
 if TYPE_CHECKING:
-    from evotree.individual import Individual
+    from evotree.dataset import Dataset
+    from evotree.fitness.costs import FeatureCosts
+    from evotree.tree import ObliqueTree
+
+Leafed = Any
+"""An individual or a `CountedTree`: with ``counts``, ``subtree_size`` and ``weights``."""
+
+
+class Objective:
+    """What trees are evolved for; the greater the quality, the better."""
+
+    loss_code = SQUARED
+    """How `evotree.fitness.targets.target_loss` compares a target with a prediction."""
+
+    def bind(self, dataset: Dataset) -> Self:
+        """Return the objective on the rows of a data set; the same where it needs none."""
+        return self
+
+    def quality(self, tree: Leafed) -> float:
+        """Return the quality of a tree."""
+        raise NotImplementedError
+
+    def table(self, tree: Leafed) -> np.ndarray:
+        """Return what refinement asks: a loss table, or what each node predicts, one column."""
+        raise NotImplementedError
+
+    def held_out_table(self, tree: Leafed, mass: np.ndarray, reference: Leafed) -> np.ndarray:
+        """Return the table by which rows held out are judged.
+
+        Parameters
+        ----------
+        tree : Individual or CountedTree
+            The tree, with the counts of its training rows.
+        mass : ndarray of shape (n_nodes, n_statistics)
+            The counts of the rows held out.
+        reference : Individual or CountedTree
+            The tree at which a score that is no sum over rows is made linear, the same for all
+            trees that are compared.
+
+        Returns
+        -------
+        ndarray
+            As `table` returns it.
+        """
+        return self.table(tree)
+
+    def risk(self, tree: Leafed) -> np.ndarray:
+        """Return what each node takes from the quality if it is a leaf, of shape (n_nodes,)."""
+        raise NotImplementedError
+
+    def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
+        """Return a fitted tree, over raw features, with what its leaves predict."""
+        raise NotImplementedError
+
+
+class ClassObjective(Objective):
+    """An objective of classifiers."""
+
+    def labels(self, tree: Leafed) -> np.ndarray:
+        """Return the class that each node predicts as a leaf, of shape (n_nodes,)."""
+        labels: np.ndarray = tree.counts.argmax(axis=1)
+        return labels
+
+    def class_weights(self, totals: np.ndarray) -> np.ndarray | None:
+        """Return what errors on each class count when trees are grown; None where alike."""
+        return None
+
+    def risk(self, tree: Leafed) -> np.ndarray:
+        """Return what each node takes from the quality if it is a leaf, of shape (n_nodes,)."""
+        risk: np.ndarray = (tree.counts * self.table(tree)).sum(axis=1) / tree.counts[0].sum()
+        return risk
+
+    def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
+        """Return a fitted tree, over raw features, with what its leaves predict."""
+        return tree.labelled(self.labels(tree.counted()))
 
 
 @dataclass(frozen=True)
-class PenalizedAccuracy:
-    """Re-classification quality less a penalty for each node (GEA-ODT's fitness function).
-
-    ``fitness = quality - size_penalty * n_nodes``, by default. Any callable with the same signature
-    can take its place.
+class ExpectedCost(ClassObjective):
+    """Labels whose errors cost the least: accuracy, balanced accuracy, and given costs.
 
     Parameters
     ----------
-    size_penalty : float, at least 0, default=0.005
-        Penalty for one node, the papers' alpha.
-    term_penalty : float, at least 0, default=0.0
-        Penalty for each term after a split's first. Axis-parallel splits pay none.
+    kind : {"accuracy", "balanced_accuracy", "cost"}
+        All errors count alike; those on a class count by one over its weight; or by `costs`, and
+        the quality is the share of the costs saved of those of the best single label.
+    costs : tuple of tuple of float, optional
+        ``costs[a][b]`` is what it costs to predict class b where class a is true.
+    features : FeatureCosts, optional
+        What it costs to know the features on the way to a leaf.
     """
 
-    size_penalty: float = 0.005
-    term_penalty: float = 0.0
+    kind: str = "accuracy"
+    costs: tuple[tuple[float, ...], ...] | None = None
+    features: FeatureCosts | None = None
 
-    def __call__(self, individual: Individual) -> tuple[float]:
-        """Return the fitness values of an individual, as DEAP's ``evaluate`` does."""
-        fitness = individual.quality - self.size_penalty * len(individual)
-        if self.term_penalty:
-            n_splits = len(individual) // 2
-            fitness -= self.term_penalty * (individual.n_terms - n_splits)
-        return (fitness,)
+    def cost_matrix(self, totals: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the costs of a unit of weight by class and label, and what 1 of quality costs."""
+        if self.costs is not None:
+            costs = np.array(self.costs)
+            unit = float((totals @ costs).min() / totals.sum())
+            return costs, unit or 1.0
+        costs = 1.0 - np.eye(len(totals))
+        if self.kind == "balanced_accuracy":
+            present = totals > 0.0
+            share = np.where(present, totals, 1.0) * present.sum() / totals.sum()
+            costs = np.where(present, 1.0 / share, 0.0)[:, np.newaxis] * costs
+        return costs, 1.0
+
+    def labels(self, tree: Leafed) -> np.ndarray:
+        """Return the class that costs the least at each node, of shape (n_nodes,)."""
+        labels: np.ndarray = cheapest_labels(tree.counts, self.cost_matrix(tree.counts[0])[0])
+        return labels
+
+    def class_weights(self, totals: np.ndarray) -> np.ndarray | None:
+        """Return the mean cost of an error on each class, in units of their mean."""
+        if self.kind == "accuracy":
+            return None
+        mean = self.cost_matrix(totals)[0].sum(axis=1)
+        return np.maximum(mean / mean.mean(), 1e-3) if mean.any() else None
+
+    def table(self, tree: Leafed) -> np.ndarray:
+        """Return the loss table, of shape (n_nodes, n_classes)."""
+        costs, unit = self.cost_matrix(tree.counts[0])
+        table = costs.T[self.labels(tree)] / unit
+        if self.features is not None:
+            table += self.features.of_paths(tree)[:, np.newaxis] / unit
+        return table
+
+    def quality(self, tree: Leafed) -> float:
+        """Return the accuracy, the balanced accuracy, or the share of the costs that is saved."""
+        return float(quality_of_losses(tree.counts, tree.subtree_size, self.table(tree)))
 
 
-class FitnessQualityComplexity(base.Fitness):
-    """Two objectives: the quality, to be maximized, and the complexity, to be minimized.
+@dataclass(frozen=True)
+class ConfusionScore(ClassObjective):
+    """A score of the confusion matrix: F1, its mean over classes, or Matthews' correlation.
 
-    Of two fitnesses the one of higher quality is greater, of equal quality that of less complexity.
+    The labels of the leaves are those with the highest score.
+
+    Parameters
+    ----------
+    measure : int
+        `evotree.fitness.leaves.F1` or `MCC`.
+    positive : int, default=-1
+        The class of F1; -1 for the mean over the classes.
     """
 
-    weights = (1.0, -1.0)
-    __hash__ = base.Fitness.__hash__
+    measure: int
+    positive: int = -1
+
+    def _score(self, tree: Leafed) -> tuple[np.ndarray, np.ndarray, float]:
+        labels, costs, score = score_labels(
+            tree.counts, tree.subtree_size, self.measure, self.positive
+        )
+        return labels, costs, score
+
+    def labels(self, tree: Leafed) -> np.ndarray:
+        """Return the labels with the highest score, of shape (n_nodes,)."""
+        return self._score(tree)[0]
+
+    def table(self, tree: Leafed) -> np.ndarray:
+        """Return the loss table of the linear approximation, of shape (n_nodes, n_classes)."""
+        labels, costs, _ = self._score(tree)
+        return costs.T[labels]
+
+    def held_out_table(self, tree: Leafed, mass: np.ndarray, reference: Leafed) -> np.ndarray:
+        """Return the table of a tree, where errors cost what they cost in another one."""
+        return self._score(reference)[1].T[self.labels(tree)]
+
+    def quality(self, tree: Leafed) -> float:
+        """Return the score."""
+        return float(self._score(tree)[2])
 
 
-class QualityAndComplexity:
-    """Quality and complexity as objectives of their own, for `FitnessQualityComplexity`."""
+@dataclass(frozen=True)
+class RankingScore(ClassObjective):
+    """The area under the ROC curve, the shares of the leaves being the ranking."""
 
-    def __call__(self, individual: Individual) -> tuple[float, float]:
-        """Return the two values of an individual, as DEAP's ``evaluate`` does."""
-        return individual.quality, float(individual.complexity)
+    def table(self, tree: Leafed) -> np.ndarray:
+        """Return the loss table, of shape (n_nodes, n_classes)."""
+        table: np.ndarray = rank_losses(tree.counts, tree.counts, tree.subtree_size)[0]
+        return table
+
+    def held_out_table(self, tree: Leafed, mass: np.ndarray, reference: Leafed) -> np.ndarray:
+        """Return the loss table of rows held out, ranked among themselves."""
+        table: np.ndarray = rank_losses(tree.counts, mass, tree.subtree_size)[0]
+        return table
+
+    def quality(self, tree: Leafed) -> float:
+        """Return the area; of several classes the mean area of one against the others."""
+        return float(rank_losses(tree.counts, tree.counts, tree.subtree_size)[1])
+
+
+@dataclass(frozen=True)
+class ProbabilityScore(ClassObjective):
+    """A proper score of the leaves' class shares: the logarithmic loss, or Brier's.
+
+    The quality is the share of the root's loss that the tree saves, scikit-learn's D². The shares
+    are those of the leaf's rows and of one row more, which has the shares of all rows.
+
+    Parameters
+    ----------
+    kind : {"log_loss", "brier"}
+        The loss.
+    """
+
+    kind: str
+
+    def table(self, tree: Leafed) -> np.ndarray:
+        """Return the loss table, of shape (n_nodes, n_classes)."""
+        totals = tree.counts[0]
+        prior = totals / totals.sum()
+        weight = tree.counts.sum(axis=1, keepdims=True)
+        shares = (tree.counts + prior) / (weight + 1.0)
+        if self.kind == "log_loss":
+            losses = -np.log(np.maximum(shares, 1e-300))
+            whole = -float(prior @ np.log(np.maximum(prior, 1e-300)))
+        else:
+            losses = 1.0 - 2.0 * shares + (shares**2).sum(axis=1, keepdims=True)
+            whole = 1.0 - float(prior @ prior)
+        return losses / (whole or 1.0)
+
+    def quality(self, tree: Leafed) -> float:
+        """Return the share of the root's loss that is saved."""
+        return float(quality_of_losses(tree.counts, tree.subtree_size, self.table(tree)))
+
+
+class Leaves(NamedTuple):
+    """What an objective of the user's own may ask for besides the counts of the leaves.
+
+    Attributes
+    ----------
+    leaf : ndarray of shape (n_rows,), int
+        The leaf of each row, as a position in the counts.
+    y : ndarray of shape (n_rows,)
+        Class codes, positions in `classes`; or targets, in their own units.
+    sample_weight : ndarray of shape (n_rows,)
+        Weights of the rows.
+    classes : ndarray of shape (n_classes,)
+        Class labels.
+    extras : dict of str to ndarray of shape (n_rows,)
+        Columns that are no features, such as ``"sensitive"``.
+    """
+
+    leaf: np.ndarray
+    y: np.ndarray
+    sample_weight: np.ndarray
+    classes: np.ndarray
+    extras: Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class OwnObjective(ClassObjective):
+    """A callable of the user's own; refinement and pruning go by the accuracy.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(counts)``, the class weights of the leaves, of shape (n_leaves, n_classes), or
+        ``function(counts, leaves)``, with `Leaves`. It returns a finite number, the greater the
+        better, or a tuple of several for NSGA-II.
+    rows : Dataset, optional
+        What it is bound to.
+    """
+
+    function: Callable[..., Any]
+    rows: Any = None
+
+    def bind(self, dataset: Dataset) -> Self:
+        """Return the objective on the rows of a data set."""
+        return replace(self, rows=dataset)
+
+    def scores(self, tree: Leafed) -> tuple[float, ...]:
+        """Return what the callable returns, as a tuple.
+
+        Raises
+        ------
+        ValueError
+            If it is no finite number, or no tuple of these.
+        """
+        is_leaf = tree.subtree_size == 1
+        given = [tree.counts[is_leaf]]
+        if self.asks_for_rows:
+            given.append(self._leaves(tree, is_leaf))
+        found = self.function(*given)
+        scores = found if isinstance(found, tuple) else (found,)
+        if not scores or not all(_is_finite(one) for one in scores):
+            name = getattr(self.function, "__name__", repr(self.function))
+            raise ValueError(
+                f"objective={name} returned {found!r}: allowed are a finite number, and tuples of "
+                "these."
+            )
+        return tuple(float(one) for one in scores)
+
+    @property
+    def asks_for_rows(self) -> bool:
+        """Whether the callable takes `Leaves`."""
+        parameters = inspect.signature(self.function).parameters.values()
+        places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        needed = [one for one in parameters if one.kind in places and one.default is one.empty]
+        return len(needed) > 1
+
+    def _leaves(self, tree: Leafed, is_leaf: np.ndarray) -> Leaves:
+        rows = self.rows
+        leaf = np.empty(rows.y.shape[0], dtype=np.int64)
+        for place, k in enumerate(np.flatnonzero(is_leaf)):
+            leaf[tree.order[tree.start[k] : tree.end[k]]] = place
+        y = rows.y if rows.n_classes else rows.target_mean + rows.target_scale * rows.y
+        return Leaves(leaf, y, rows.sample_weight, rows.classes, rows.extras)
+
+    def table(self, tree: Leafed) -> np.ndarray:
+        """Return the loss table of the accuracy, of shape (n_nodes, n_classes)."""
+        return ExpectedCost().table(tree)
+
+    def quality(self, tree: Leafed) -> float:
+        """Return the first number that the callable returns."""
+        return self.scores(tree)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class TargetObjective(Objective):
+    """A loss of targets: the leaves predict what has the least.
+
+    The quality is the share of the root's loss that the tree saves, scikit-learn's D².
+
+    Parameters
+    ----------
+    loss_code : int
+        `evotree.fitness.targets.PINBALL` or `POISSON`.
+    level : float in (0, 1), default=0.5
+        The quantile that is predicted.
+    rows : Dataset, optional
+        What it is bound to.
+    """
+
+    loss_code: int = PINBALL
+    level: float = 0.5
+    rows: Any = None
+
+    def bind(self, dataset: Dataset) -> Self:
+        """Return the objective on the rows of a data set."""
+        return replace(self, rows=dataset)
+
+    @property
+    def origin(self) -> float:
+        """Where the raw targets have their 0, in the units of the data set."""
+        return -self.rows.target_mean / self.rows.target_scale
+
+    @property
+    def whole_loss(self) -> float:
+        """Loss of the rows where all have one prediction, the best."""
+        n_rows = self.rows.y.shape[0]
+        order, ends = np.arange(n_rows, dtype=np.int32), np.array([0, n_rows], dtype=np.int32)
+        y, weight = self.rows.y, self.rows.sample_weight
+        best = np.zeros(1)  # the mean
+        if self.loss_code == PINBALL:
+            best = leaf_quantiles(order, ends[:1], ends[1:], y, weight, self.level)
+        rule = self.loss_code, self.level, self.origin
+        return float(node_target_losses(order, ends[:1], ends[1:], y, weight, best, *rule)[0])
+
+    def predictions(self, tree: Leafed) -> np.ndarray:
+        """Return the quantile, or the mean, of the targets of each node, of shape (n_nodes,)."""
+        if self.loss_code == POISSON:
+            means: np.ndarray = tree.counts[:, 1] / tree.counts[:, 0]
+            return means
+        found: np.ndarray = leaf_quantiles(
+            tree.order, tree.start, tree.end, self.rows.y, self.rows.sample_weight, self.level
+        )
+        return found
+
+    def node_losses(self, tree: Leafed) -> np.ndarray:
+        """Return the loss of the rows of each node if it is a leaf, of shape (n_nodes,)."""
+        losses: np.ndarray = node_target_losses(
+            tree.order,
+            tree.start,
+            tree.end,
+            self.rows.y,
+            self.rows.sample_weight,
+            self.predictions(tree),
+            self.loss_code,
+            self.level,
+            self.origin,
+        )
+        return losses
+
+    def table(self, tree: Leafed) -> np.ndarray:
+        """Return what each node predicts, of shape (n_nodes, 1)."""
+        return self.predictions(tree)[:, np.newaxis]
+
+    def risk(self, tree: Leafed) -> np.ndarray:
+        """Return what each node takes from the quality if it is a leaf, of shape (n_nodes,)."""
+        losses = self.node_losses(tree)
+        return losses / (losses[0] or 1.0)
+
+    def quality(self, tree: Leafed) -> float:
+        """Return the share of the root's loss that is saved."""
+        return 1.0 - float(self.risk(tree)[tree.subtree_size == 1].sum())
+
+    def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
+        """Return a fitted tree, over raw features, with what its leaves predict."""
+        if self.loss_code == POISSON:
+            return tree
+        leaves = tree.apply(dataset.raw)
+        order = np.argsort(leaves, kind="stable").astype(np.int32)
+        start = np.searchsorted(leaves[order], np.arange(len(tree))).astype(np.int32)
+        last = np.arange(len(tree)) + tree.subtree_size
+        end = np.searchsorted(leaves[order], last).astype(np.int32)
+        found = leaf_quantiles(order, start, end, dataset.y, dataset.sample_weight, self.level)
+        return tree.predicting(dataset.target_mean + dataset.target_scale * found[:, np.newaxis])
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, Real) and math.isfinite(value)
+
+
+CLASS_OBJECTIVES = (
+    "accuracy",
+    "balanced_accuracy",
+    "f1",
+    "f1_macro",
+    "mcc",
+    "log_loss",
+    "brier",
+    "roc_auc",
+    "cost",
+)
+"""Names of the objectives of classifiers."""
+
+TARGET_OBJECTIVES = ("squared_error", "absolute_error", "quantile", "poisson")
+"""Names of the objectives of regressors."""
+
+
+def as_objective(
+    objective: str | Callable[..., Any] | Objective,
+    dataset: Dataset,
+    *,
+    cost_matrix: Any = None,
+    features: FeatureCosts | None = None,
+    level: float = 0.5,
+) -> Objective | None:
+    """Return the objective of a name or of a callable.
+
+    Parameters
+    ----------
+    objective : str, callable or Objective
+        A name of `CLASS_OBJECTIVES` or `TARGET_OBJECTIVES`, a function of the leaves' counts, or an
+        objective.
+    dataset : Dataset
+        Training rows: their classes or targets.
+    cost_matrix : array-like of shape (n_classes, n_classes), optional
+        What it costs to predict the class of the column where that of the row is true.
+    features : FeatureCosts, optional
+        What features cost.
+    level : float in (0, 1), default=0.5
+        The quantile of ``"quantile"``.
+
+    Returns
+    -------
+    Objective or None
+        None for the accuracy and the squared error, which need none.
+
+    Raises
+    ------
+    ValueError
+        If there is none of the name for the task, costs are not as described, or targets are
+        negative where ``"poisson"`` counts them.
+    """
+    if isinstance(objective, Objective):
+        return objective
+    if callable(objective):
+        if not dataset.n_classes:
+            raise ValueError(
+                f"objective={objective!r}: allowed are {', '.join(map(repr, TARGET_OBJECTIVES))}; "
+                "callables are for classes."
+            )
+        return OwnObjective(objective)
+    allowed = CLASS_OBJECTIVES if dataset.n_classes else TARGET_OBJECTIVES
+    if objective not in allowed:
+        raise ValueError(
+            f"objective={objective!r}: allowed are {', '.join(map(repr, allowed))}"
+            f"{', and callables' if dataset.n_classes else ''}."
+        )
+    if objective == "cost":
+        return ExpectedCost("cost", check_costs(cost_matrix, dataset.classes), features)
+    if objective in ("accuracy", "squared_error"):
+        return None
+    if objective == "balanced_accuracy":
+        return ExpectedCost("balanced_accuracy")
+    if objective == "f1" and dataset.n_classes > 2:
+        raise ValueError(
+            f"objective='f1': y has {dataset.n_classes} classes; 'f1_macro' is the mean over them."
+        )
+    if objective == "poisson":
+        _check_counts(dataset)
+    named: dict[str, Objective] = {
+        "f1": ConfusionScore(F1, min(1, dataset.n_classes - 1)),
+        "f1_macro": ConfusionScore(F1),
+        "mcc": ConfusionScore(MCC),
+        "roc_auc": RankingScore(),
+        "log_loss": ProbabilityScore("log_loss"),
+        "brier": ProbabilityScore("brier"),
+        "absolute_error": TargetObjective(),
+        "quantile": TargetObjective(level=level),
+        "poisson": TargetObjective(POISSON),
+    }
+    return named[objective]
+
+
+def check_costs(cost_matrix: Any, classes: np.ndarray) -> tuple[tuple[float, ...], ...]:
+    """Return a matrix of costs; that of None costs 1 for each error.
+
+    Parameters
+    ----------
+    cost_matrix : array-like of shape (n_classes, n_classes) or None
+        ``cost_matrix[a][b]`` is what it costs to predict class b where class a is true; the
+        classes are sorted.
+    classes : ndarray of shape (n_classes,)
+        Class labels.
+
+    Returns
+    -------
+    tuple of tuple of float
+        The costs.
+
+    Raises
+    ------
+    ValueError
+        If the shape is another, or costs are negative or not finite, or no error costs anything.
+    """
+    n = len(classes)
+    if cost_matrix is None:
+        costs = 1.0 - np.eye(n)
+    else:
+        try:
+            costs = np.asarray(cost_matrix, dtype=np.float64)
+        except (TypeError, ValueError):
+            costs = np.empty(0)
+    if costs.shape != (n, n):
+        raise ValueError(
+            f"cost_matrix={cost_matrix!r}: allowed are {n} rows of {n} numbers, a row for each of "
+            f"the classes {classes.tolist()}."
+        )
+    if not np.isfinite(costs).all() or costs.min(initial=0.0) < 0.0:
+        raise ValueError(f"cost_matrix={cost_matrix!r}: allowed are finite costs of at least 0.")
+    if n > 1 and not (costs - np.diag(np.diag(costs))).any():
+        raise ValueError(f"cost_matrix={cost_matrix!r}: at least one error has to cost something.")
+    return tuple(map(tuple, costs.tolist()))
+
+
+def _check_counts(dataset: Dataset) -> None:
+    raw = dataset.target_mean + dataset.target_scale * dataset.y
+    if raw.min() < -1e-9 * max(1.0, abs(raw).max()) or not raw.any():
+        raise ValueError(
+            f"objective='poisson': y has targets from {raw.min():g} to {raw.max():g}; allowed are "
+            "numbers of at least 0, one above 0."
+        )

@@ -23,6 +23,7 @@ __all__ = [
     "CategoricalColumn",
     "Column",
     "NumericColumn",
+    "column_of_feature",
     "encode",
     "encode_in_order",
     "feature_names",
@@ -110,6 +111,11 @@ def numbers_of(series: pd.Series) -> pd.Series:
 def feature_names(columns: Sequence[Column]) -> tuple[str, ...]:
     """Return the names of the features that columns make, in order."""
     return tuple(name for column in columns for name in column.feature_names)
+
+
+def column_of_feature(columns: Sequence[Column]) -> list[int]:
+    """Return the position of the column that makes each feature, in order."""
+    return [at for at, column in enumerate(columns) for _ in column.feature_names]
 
 
 def fit_columns(

@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, to_frame
 from evotree.engine import parallel
-from evotree.fitness.objectives import PenalizedAccuracy
+from evotree.fitness.penalties import PenalizedAccuracy
 from tests.quick_models import FIXED, brief, every_evolved, rows_for
 
 STILL = FIXED.set_params(noise=0.0)  # the fitness is measured on the rows alone

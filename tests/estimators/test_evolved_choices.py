@@ -23,7 +23,7 @@ from evotree import (
 )
 from evotree.engine.hyperparameters import NOISES, SIZE_MULTIPLES
 from evotree.estimators import EVOLUTION_PRESETS
-from evotree.fitness.objectives import PenalizedAccuracy
+from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.pruning.penalized import prune
 from tests.quick_models import FIXED, brief
 

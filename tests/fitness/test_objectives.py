@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evotree.fitness.objectives import (
+from evotree.fitness.penalties import (
     FitnessQualityComplexity,
     PenalizedAccuracy,
     QualityAndComplexity,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from evotree import Dataset, evolve, make_toolbox
-from evotree.fitness.objectives import FitnessQualityComplexity, QualityAndComplexity
+from evotree.fitness.penalties import FitnessQualityComplexity, QualityAndComplexity
 from evotree.operators.variation.nsga import replace_nsga2, sel_crowded, sel_nsga2, standing_of
 from evotree.operators.variation.selection import distinct, limit_origins, sel_proportional
 from evotree.rng import make_streams

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from evotree import Dataset, Variation, evolve, make_toolbox, to_frame
-from evotree.fitness.objectives import (
+from evotree.fitness.penalties import (
     FitnessQualityComplexity,
     PenalizedAccuracy,
     QualityAndComplexity,

@@ -23,7 +23,7 @@ from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.linear_fit import LOSSES
 from evotree.operators.splitters.oc1 import OC1
 from evotree.operators.splitters.registry import SPLITTERS
-from evotree.operators.structure.reduced import leaf_predictions, reduced_problem
+from evotree.operators.structure.reduced import leaf_table, reduced_problem
 from evotree.rng import make_streams
 from tests.strategies import any_populations, assert_sound, seeds
 
@@ -159,7 +159,7 @@ def test_a_resplit_meets_every_node_that_matters():
         clone = tree.clone()
         clone.stream = make_streams(seed, 0, 1)[0]
         Resplit(splitter)(clone, dataset)
-    predictions = leaf_predictions(tree, dataset.n_classes)
+    predictions = leaf_table(tree, dataset.n_classes)
     problems = [
         reduced_problem(
             tree, dataset, k, tree.weights, tree.thresholds, predictions, make_streams(0, 0, 1)[0]

@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTre
 
 from evotree import EvoTreeClassifier, ObliqueTreeClassifier, evolve, make_toolbox, to_frame
 from evotree.dataset import Dataset
-from evotree.fitness.objectives import PenalizedAccuracy
+from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.initialization.resampling import bootstrap
 from evotree.operators.initialization.seeding import (

@@ -19,7 +19,8 @@ from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.oc1 import OC1
 from evotree.operators.structure.reduced import (
     care_rows,
-    leaf_predictions,
+    leaf_table,
+    loss_of_targets,
     misrouted,
     reduced_problem,
 )
@@ -61,14 +62,14 @@ def rows_of(individual, k):
 def test_care_rows_are_those_that_matter(population):
     dataset, individuals = population
     for individual in individuals:
-        predictions = leaf_predictions(individual, dataset.n_classes)
+        table = leaf_table(individual, dataset.n_classes)
         for k in np.flatnonzero(individual.subtree_size > 1):
             rows = rows_of(individual, k)
             tree = individual.weights, individual.thresholds, individual.subtree_size
             care, goes_right, cost = care_rows(
-                dataset.X, dataset.y, dataset.sample_weight, rows, k, *tree, predictions
+                dataset.X, dataset.y, dataset.sample_weight, rows, k, *tree, table, *loss_of_targets(dataset)
             )
-            chosen, wanted, costs = naive.reduced_problem(individual, dataset, rows, k, predictions)
+            chosen, wanted, costs = naive.reduced_problem(individual, dataset, rows, k, table)
             np.testing.assert_array_equal(care, dataset.X[chosen])
             np.testing.assert_array_equal(goes_right == 1, wanted)
             np.testing.assert_allclose(cost, costs)
@@ -313,8 +314,8 @@ def test_a_part_of_the_rows_stands_for_all(drawn, max_rows, seed):
     internal = np.flatnonzero(individual.subtree_size > 1)
     if internal.size == 0:
         return
-    predictions = leaf_predictions(individual, dataset.n_classes)
-    tests = individual.weights, individual.thresholds, predictions
+    table = leaf_table(individual, dataset.n_classes)
+    tests = individual.weights, individual.thresholds, table
     for k in internal:
         stream = make_streams(seed, 0, 1)[0]
         whole = reduced_problem(individual, dataset, k, *tests, stream)

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes, load_digits, load_wine
 
 from evotree.dataset import Dataset
-from evotree.engine.hyperparameters import row_losses
-from evotree.fitness.objectives import PenalizedAccuracy
+from evotree.operators.structure.reduced import row_losses
+from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.initialization.growth import grow
 from evotree.operators.initialization.seeding import init_greedy, init_seed
 from evotree.operators.initialization.tao_seeds import cut_gently, init_tao

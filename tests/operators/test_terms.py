@@ -8,7 +8,7 @@ from sklearn.datasets import load_wine
 
 from evotree.dataset import Dataset
 from evotree.operators.initialization.dipolar import init_dipolar
-from evotree.operators.structure.reduced import leaf_predictions, reduced_problem
+from evotree.operators.structure.reduced import leaf_table, reduced_problem
 from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation.terms import changed_support, mut_either, mut_terms, strengths
 from evotree.rng import as_generator, make_streams
@@ -22,7 +22,7 @@ def wine():
 
 
 def problem_of(individual, dataset, k):
-    predictions = leaf_predictions(individual, dataset.n_classes)
+    predictions = leaf_table(individual, dataset.n_classes)
     stream = make_streams(0, 0, 1)[0]
     arrays = individual.weights, individual.thresholds
     return reduced_problem(individual, dataset, k, *arrays, predictions, stream)

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from evotree import with_tree
 from evotree.dataset import Dataset
 from evotree.engine.toolbox import best_of_paths, make_toolbox
-from evotree.fitness.objectives import PenalizedAccuracy
+from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.initialization import width_paths
 from evotree.operators.initialization.seeding import adopt
 from evotree.operators.initialization.width_paths import (

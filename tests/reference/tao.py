@@ -16,19 +16,19 @@ def predict(tree, X, i, k, predictions):
     return predict(tree, X, i, tree.left(k) if goes_left else tree.right(k), predictions)
 
 
-def reduced_problem(tree, dataset, rows, k, predictions):
+def reduced_problem(tree, dataset, rows, k, table):
     """Return the care rows of a node: their positions, whether they go right, and their costs."""
     chosen, goes_right, cost = [], [], []
     for i in rows:
         y = dataset.y[i]
         found = [
-            predict(tree, dataset.X, i, child, predictions)
+            predict(tree, dataset.X, i, child, table)
             for child in (tree.left(k), tree.right(k))
         ]
         if dataset.n_classes:
-            left, right = (float(p != y) for p in found)
+            left, right = (p[y] for p in found)
         else:
-            left, right = ((y - p) ** 2 for p in found)
+            left, right = ((y - p[0]) ** 2 for p in found)
         if left != right:
             chosen.append(i)
             goes_right.append(left > right)

@@ -50,7 +50,7 @@ from evotree.experiments.studies.readable_trees import (
 from evotree.experiments.studies.study import Results, Study
 from evotree.experiments.studies.suites import N_FOLDS, SLOW, THIRTY
 from evotree.export.text import export_text
-from evotree.fitness.objectives import PenalizedAccuracy
+from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.plotting import plot_tree
 from evotree.tables.columns import encode, feature_names, fit_columns
 

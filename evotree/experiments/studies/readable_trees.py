@@ -30,7 +30,7 @@ from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier, TAOClas
 from evotree.estimators.sparse_path import tao_path
 from evotree.experiments.protocols import stratified_folds
 from evotree.experiments.studies.peers import import_peer
-from evotree.fitness.objectives import PenalizedAccuracy
+from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.individual import set_fitness
 from evotree.operators.initialization.seeding import raw_tree
 from evotree.operators.pruning.held_out import critical_alphas
@@ -515,7 +515,9 @@ def restarts(dataset: Dataset, config: SearchConfig, begin: float) -> Result:
 class RestartsClassifier(EvoTreeClassifier):
     """`EvoTreeClassifier` with `restarts` in the place of evolution."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RestartsClassifier:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, sensitive: Any = None
+    ) -> RestartsClassifier:
         """Search for `time_limit` seconds; parameters are as for `EvoTreeClassifier`."""
         begin = time.perf_counter()
         check_parameters(self)

@@ -98,8 +98,8 @@ def grow(
         The tree over ``dataset.X`` with its partition; its fitness is not evaluated.
     """
     code = int(Criterion[criterion.upper()])  # members of an enumeration cost numba 90 us a call
-    X, y, sample_weight = dataset.X, dataset.y, dataset.sample_weight
-    n = X.shape[0]
+    X, y, sample_weight = dataset.X, dataset.y, weights_to_grow_by(dataset)
+    n, total_weight = X.shape[0], sample_weight.sum()
     order = np.arange(n, dtype=np.int32)
     weights, thresholds, is_split = [], [], []
     leaf_weights = np.zeros(X.shape[1])
@@ -125,20 +125,35 @@ def grow(
         if split is None:
             continue
         if min_impurity_decrease > 0.0:
-            share = node.sample_weight.sum() / dataset.total_weight
+            share = node.sample_weight.sum() / total_weight
             if share * (score_undivided(node) - split.score) < min_impurity_decrease:
                 continue
         mid = part_rows(X, order, lo, hi, split.weights, split.threshold)
         if min(mid - lo, hi - mid) < min_samples_leaf:
             continue
         left, right = sample_weight[order[lo:mid]].sum(), sample_weight[order[mid:hi]].sum()
-        if min(left, right) < min_weight_fraction_leaf * dataset.total_weight:
+        if min(left, right) < min_weight_fraction_leaf * total_weight:
             continue
         weights[-1], thresholds[-1], is_split[-1] = split.weights, split.threshold, True
         pending += [(mid, hi, depth + 1), (lo, mid, depth + 1)]
     return make_individual(
         dataset, np.array(weights), np.array(thresholds), subtree_sizes(is_split)
     )
+
+
+def weights_to_grow_by(dataset: Dataset) -> np.ndarray:
+    """Return the weights of the rows, by what errors on their classes cost.
+
+    Breiman et al. (1984, section 4.4): altered priors stand for the costs that criteria have no
+    room for.
+    """
+    if dataset.n_classes == 0 or dataset.objective is None:
+        return dataset.sample_weight
+    totals = np.bincount(dataset.y, dataset.sample_weight, minlength=dataset.n_classes)
+    weights = dataset.objective.class_weights(totals)
+    grown: np.ndarray = dataset.sample_weight * (1.0 if weights is None else weights[dataset.y])
+    grown.flags.writeable = False
+    return grown
 
 
 def grow_on_sample(

@@ -18,9 +18,9 @@ from evotree.operators.initialization.resampling import bootstrap
 from evotree.operators.pruning.held_out import critical_alphas
 from evotree.operators.pruning.penalized import (
     kept_nodes,
-    node_risk,
     prune,
     prune_marked,
+    risk_of_leaves,
     split_prices,
     weakest_links,
 )
@@ -65,11 +65,11 @@ def cut_gently(
     bool
         Whether anything was cut.
     """
-    risk = node_risk(individual.counts, dataset.n_classes)
+    risk, unit = risk_of_leaves(individual, dataset.n_classes)
     first = 2.0 * size_penalty or _NEXT_TO_NOTHING * term_penalty
     prices = split_prices(individual, 1.0, term_penalty / (first or 1.0))
     collapse_at = weakest_links(risk, individual.subtree_size, prices)
-    limit = first * (1.0 if dataset.n_classes else risk[0])
+    limit = first * unit
     chosen = -1.0
     for alpha in critical_alphas(collapse_at, individual.subtree_size):
         kept = kept_nodes(individual.subtree_size, collapse_at <= alpha)[0].size

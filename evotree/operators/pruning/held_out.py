@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evotree._jit import kernel
+from evotree.fitness.targets import target_loss
 from evotree.operators.pruning.penalized import cheapest, node_risk, weakest_links
+from evotree.operators.structure.reduced import class_masses, loss_of_targets
 from evotree.rng import as_generator
 from evotree.tree import ObliqueTree, project
 
@@ -138,21 +140,29 @@ def cost_complexity_path(
 
 @kernel
 def add_losses(
-    X, y, sample_weight, weights, thresholds, subtree_size, prediction, losses, square_losses
+    X,
+    y,
+    sample_weight,
+    weights,
+    thresholds,
+    subtree_size,
+    table,
+    loss,
+    level,
+    origin,
+    losses,
+    square_losses,
 ):
-    """Add the loss of each row, and its square, at every node on the row's way; see `node_losses`.
-
-    The loss is 0 or 1 for classes, the squared error for targets, floating-point numbers.
-    """
+    """Add the loss of each row, and its square, at every node on its way; see `node_losses`."""
     for i in range(X.shape[0]):
         k = 0
         while True:
             if isinstance(y[i], float):
-                loss = (y[i] - prediction[k]) * (y[i] - prediction[k])
+                lost = target_loss(y[i], table[k, 0], loss, level, origin)
             else:
-                loss = np.float64(y[i] != prediction[k])
-            losses[k] += sample_weight[i] * loss
-            square_losses[k] += sample_weight[i] * loss * loss
+                lost = table[k, y[i]]
+            losses[k] += sample_weight[i] * lost
+            square_losses[k] += sample_weight[i] * lost * lost
             if subtree_size[k] == 1:
                 break
             if project(weights[k], X, i) <= thresholds[k]:
@@ -170,17 +180,24 @@ def node_losses(tree: ObliqueTree, held_out: Dataset) -> tuple[np.ndarray, np.nd
         In the units of the rows; its nodes predict the first of the classes with the highest value,
         or the value.
     held_out : Dataset
-        Rows that the tree was not grown on.
+        Rows that the tree was not grown on. Losses are those of its objective.
 
     Returns
     -------
     losses : ndarray of shape (n_nodes,)
-        Weighted sums of the misclassified rows, or of the squared errors.
+        Weighted sums of the losses: by default of the misclassified rows, or of the squared errors.
     square_losses : ndarray of shape (n_nodes,)
         Weighted sums of the squares of these losses.
     """
-    values = tree.values
-    prediction = values.argmax(axis=1) if held_out.n_classes > 0 else values[:, 0].copy()
+    if held_out.n_classes == 0:
+        table = tree.values
+    elif held_out.judge is not None:
+        counted, leaves = tree.counted(), tree.apply(held_out.X)
+        mass = class_masses(leaves, held_out, tree.subtree_size)
+        table = held_out.judge.held_out_table(counted, mass, counted)
+    else:
+        table = np.ones(tree.values.shape)
+        table[np.arange(len(tree)), tree.values.argmax(axis=1)] = 0.0
     losses, square_losses = np.zeros(len(tree)), np.zeros(len(tree))
     add_losses(
         held_out.X,
@@ -189,7 +206,8 @@ def node_losses(tree: ObliqueTree, held_out: Dataset) -> tuple[np.ndarray, np.nd
         tree.weights,
         tree.thresholds,
         tree.subtree_size,
-        prediction,
+        np.ascontiguousarray(table),
+        *loss_of_targets(held_out),
         losses,
         square_losses,
     )

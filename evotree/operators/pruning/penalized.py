@@ -155,6 +155,29 @@ def impurities(criterion, counts):
     return risk
 
 
+def risk_of_leaves(individual: Individual, n_classes: int) -> tuple[np.ndarray, float]:
+    """Return what each node loses if it is a leaf, by the objective of a tree.
+
+    Parameters
+    ----------
+    individual : Individual
+        The tree.
+    n_classes : int
+        Number of classes; 0 for regression.
+
+    Returns
+    -------
+    risk : ndarray of shape (n_nodes,)
+        `node_risk`, or the risk of the objective.
+    unit : float
+        The risk that is one unit of quality.
+    """
+    if individual.objective is not None:
+        return individual.objective.risk(individual), 1.0
+    risk = node_risk(individual.counts, n_classes)
+    return risk, 1.0 if n_classes else risk[0] or 1.0
+
+
 def node_risk(counts: np.ndarray, n_classes: int, criterion: str | None = None) -> np.ndarray:
     """Return the risk R(t) of every node as if it were a leaf, as a share of the whole weight.
 
@@ -317,7 +340,8 @@ def prune_tree(tree: ObliqueTree, marks: np.ndarray) -> ObliqueTree:
     weights[size == 1] = 0.0
     thresholds[size == 1] = 0.0
     samples = None if tree.n_node_samples is None else tree.n_node_samples[kept]
-    return ObliqueTree(weights, thresholds, size, tree.values[kept], tree.spread, samples)
+    labels = None if tree._labels is None else tree._labels[kept]
+    return ObliqueTree(weights, thresholds, size, tree.values[kept], tree.spread, samples, labels)
 
 
 @kernel
@@ -382,7 +406,7 @@ def prune(
 ) -> tuple[Individual]:
     """Choose the sizes of the subtrees by the fitness: what does not pay for itself is cut.
 
-    What is left is the fittest of all prunings, by `evotree.fitness.objectives.PenalizedAccuracy`.
+    What is left is the fittest of all prunings, by `evotree.fitness.penalties.PenalizedAccuracy`.
 
     Parameters
     ----------
@@ -402,6 +426,10 @@ def prune(
         The individual; its fitness is deleted where something was cut.
     """
     counts, subtree_size = individual.counts, individual.subtree_size
+    if individual.objective is not None:
+        prices = split_prices(individual, 0.0, term_penalty)
+        risk = individual.objective.risk(individual)
+        return prune_marked(individual, dataset, cheapest(risk, subtree_size, size_penalty, prices))
     whole = dataset.total_weight if dataset.n_classes > 0 else counts[0, 2]
     price, prices = size_penalty * whole, split_prices(individual, 0.0, term_penalty * whole)
     if dataset.n_classes > 0:

@@ -25,7 +25,7 @@ from evotree.operators.splitters.linear_fit import LOSSES
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter
 from evotree.operators.splitters.sparse import Sparse
 from evotree.operators.structure.reduced import (
-    leaf_predictions,
+    leaf_table,
     loss_unit,
     reduced_problem,
     replace_tests,
@@ -182,11 +182,11 @@ class Resplit:
         if internal.size == 0:
             return (individual,)
         k = int(internal[below(individual.stream, internal.size)])
-        predictions = leaf_predictions(individual, dataset.n_classes)
+        table = leaf_table(individual, dataset.n_classes)
         weights, thresholds, size = individual.nodes()[:3]
         stream: Any = individual.stream
         node = reduced_problem(
-            individual, dataset, k, weights, thresholds, predictions, stream, NODE_ROWS
+            individual, dataset, k, weights, thresholds, table, stream, NODE_ROWS
         )
         if node is None:
             return (individual,)

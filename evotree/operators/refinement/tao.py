@@ -15,7 +15,7 @@ import numpy as np
 
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.structure.reduced import (
-    leaf_predictions,
+    leaf_table,
     loss_unit,
     misrouted,
     reduced_problem,
@@ -129,13 +129,13 @@ def tao_sweep(
     """
     weights, thresholds = individual.weights.copy(), individual.thresholds.copy()
     size = individual.subtree_size
-    predictions = leaf_predictions(individual, dataset.n_classes)
+    table = leaf_table(individual, dataset.n_classes)
     streams = make_streams(int(next_uint64(individual.stream)), 0, len(individual))
     term_cost = term_penalty * loss_unit(dataset)
 
     def fit(k: int) -> Test | None:
         node = reduced_problem(
-            individual, dataset, k, weights, thresholds, predictions, streams[k], max_rows
+            individual, dataset, k, weights, thresholds, table, streams[k], max_rows
         )
         if node is None:
             return None

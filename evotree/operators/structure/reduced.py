@@ -4,8 +4,9 @@ Given all other nodes, the best split of an internal node is that of a problem o
 (Carreira-Perpiñán and Tavallali 2018, "Alternating optimization of decision trees, with application
 to learning sparse oblique trees", NeurIPS, section 3). A row that the subtrees of both children
 predict equally well does not matter. Any other, a *care row*, belongs to the child that predicts it
-better, and costs the difference of the two losses on the other side; for regression the loss is the
-squared error (Zharmagambetov and Carreira-Perpiñán 2020).
+better, and costs the difference of the two losses on the other side. The loss is that of the
+objective: by default 1 for a wrong class, and the squared error (Zharmagambetov and
+Carreira-Perpiñán 2020).
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ import numpy as np
 from evotree._jit import inner_kernel, kernel
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import Node
+from evotree.fitness.targets import SQUARED, losses_of_targets, target_loss
 from evotree.operators.structure.splice import partition_tree
 from evotree.rng import uniform
-from evotree.tree import project
+from evotree.tree import node_weights, project
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
@@ -29,18 +31,20 @@ _ERROR = int(Criterion.ERROR)
 
 
 @inner_kernel
-def predict_from(X, i, k, weights, thresholds, subtree_size, predictions):
-    """Return what the subtree at node `k` predicts for row `i`."""
+def leaf_from(X, i, k, weights, thresholds, subtree_size):
+    """Return the leaf of the subtree at node `k` that row `i` reaches."""
     while subtree_size[k] > 1:
         if project(weights[k], X, i) <= thresholds[k]:
             k += 1
         else:
             k += 1 + subtree_size[k + 1]
-    return predictions[k]
+    return k
 
 
 @kernel
-def care_rows(X, y, sample_weight, rows, k, weights, thresholds, subtree_size, predictions):
+def care_rows(
+    X, y, sample_weight, rows, k, weights, thresholds, subtree_size, table, loss, level, origin
+):
     """Return the reduced problem of an internal node.
 
     Parameters
@@ -53,8 +57,11 @@ def care_rows(X, y, sample_weight, rows, k, weights, thresholds, subtree_size, p
         The node.
     weights, thresholds, subtree_size : ndarray
         The tree.
-    predictions : ndarray of shape (n_nodes,), float64
-        What the leaves predict: class codes, or targets.
+    table : ndarray of shape (n_nodes, n_classes), or (n_nodes, 1) for targets
+        From `leaf_table`.
+    loss : int
+    level, origin : float
+        For targets their loss (`evotree.fitness.targets.target_loss`).
 
     Returns
     -------
@@ -74,12 +81,13 @@ def care_rows(X, y, sample_weight, rows, k, weights, thresholds, subtree_size, p
     right = left + subtree_size[left]
     for t in range(n):
         i = rows[t]
-        on_left = predict_from(X, i, left, weights, thresholds, subtree_size, predictions)
-        on_right = predict_from(X, i, right, weights, thresholds, subtree_size, predictions)
+        on_left = leaf_from(X, i, left, weights, thresholds, subtree_size)
+        on_right = leaf_from(X, i, right, weights, thresholds, subtree_size)
         if isinstance(y[i], float):
-            excess = (y[i] - on_left) ** 2 - (y[i] - on_right) ** 2
+            excess = target_loss(y[i], table[on_left, 0], loss, level, origin)
+            excess -= target_loss(y[i], table[on_right, 0], loss, level, origin)
         else:
-            excess = np.float64(on_left != y[i]) - np.float64(on_right != y[i])
+            excess = table[on_left, y[i]] - table[on_right, y[i]]
         if excess != 0.0:
             chosen[m] = i
             goes_right[m] = excess > 0.0
@@ -102,11 +110,78 @@ def misrouted(X, goes_right, cost, w, threshold):
     return total
 
 
-def leaf_predictions(individual: Individual, n_classes: int) -> np.ndarray:
-    """Return the class code, or the mean target, that each node predicts as a leaf."""
-    if n_classes:
-        return individual.counts.argmax(axis=1).astype(np.float64)
-    return individual.counts[:, 1] / individual.counts[:, 0]
+def leaf_table(individual: Individual, n_classes: int) -> np.ndarray:
+    """Return what rows lose at the leaves of a tree.
+
+    Parameters
+    ----------
+    individual : Individual
+        The tree and its objective.
+    n_classes : int
+        Number of classes; 0 for regression.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes, n_classes), or (n_nodes, 1) for regression
+        What a unit of weight of each class loses where a node is a leaf, in units of the quality of
+        all rows; for regression what each node predicts.
+    """
+    if individual.objective is not None:
+        return np.ascontiguousarray(individual.objective.table(individual))
+    if n_classes == 0:
+        return (individual.counts[:, 1] / individual.counts[:, 0])[:, np.newaxis]
+    table = np.ones(individual.counts.shape)
+    table[np.arange(len(individual)), individual.counts.argmax(axis=1)] = 0.0
+    return table
+
+
+def loss_of_targets(dataset: Dataset) -> tuple[int, float, float]:
+    """Return the loss of the targets, its level and origin, as `target_loss` takes them."""
+    judge = dataset.judge
+    if judge is None or dataset.n_classes:
+        return SQUARED, 0.5, 0.0
+    return judge.loss_code, judge.level, judge.origin
+
+
+def class_masses(leaves: np.ndarray, dataset: Dataset, subtree_size: np.ndarray) -> np.ndarray:
+    """Return the class weights of the rows that reach each node, of shape (n_nodes, n_classes)."""
+    columns = [
+        node_weights(leaves, dataset.sample_weight * (dataset.y == c), subtree_size)
+        for c in range(dataset.n_classes)
+    ]
+    return np.column_stack(columns)
+
+
+def row_losses(
+    individual: Individual, held_out: Dataset, reference: Individual | None = None
+) -> np.ndarray:
+    """Return the loss of each row held out, by the objective of the tree.
+
+    Parameters
+    ----------
+    individual : Individual
+        The tree, with the rows that it was found on.
+    held_out : Dataset
+        Other rows in the same units.
+    reference : Individual, optional
+        The tree at which a score that is no sum over rows is made linear, the same for all trees
+        that are compared; by default the tree itself.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        By default 0 or 1 for classes, the squared error for targets.
+    """
+    leaves = individual.apply(held_out.X)
+    if individual.objective is None or not held_out.n_classes:
+        table = leaf_table(individual, held_out.n_classes)
+    else:
+        mass = class_masses(leaves, held_out, individual.subtree_size)
+        table = individual.objective.held_out_table(individual, mass, reference or individual)
+    if held_out.n_classes:
+        losses: np.ndarray = table[leaves, held_out.y]
+        return losses
+    return losses_of_targets(held_out.y, table[leaves, 0], *loss_of_targets(held_out))
 
 
 def reduced_problem(
@@ -115,7 +190,7 @@ def reduced_problem(
     k: int,
     weights: np.ndarray,
     thresholds: np.ndarray,
-    predictions: np.ndarray,
+    table: np.ndarray,
     stream: np.ndarray,
     max_rows: int | None = None,
 ) -> Node | None:
@@ -131,8 +206,8 @@ def reduced_problem(
         The node.
     weights, thresholds : ndarray
         The tests of the tree; those below `k` may differ from the individual's.
-    predictions : ndarray of shape (n_nodes,)
-        What the leaves predict (`leaf_predictions`).
+    table : ndarray of shape (n_nodes, n_classes), or (n_nodes, 1) for regression
+        From `leaf_table`.
     stream : ndarray of shape (1,), uint64
         Random state, advanced where rows are too many.
     max_rows : int, at least 1, optional
@@ -158,18 +233,21 @@ def reduced_problem(
         weights,
         thresholds,
         individual.subtree_size,
-        predictions,
+        table,
+        *loss_of_targets(dataset),
     )
     return Node.of(care, goes_right, each * cost, 2, _ERROR, 1) if cost.size else None
 
 
 def loss_unit(dataset: Dataset) -> float:
-    """Return the loss of which a quality is a share: the whole weight, or the whole squared error.
+    """Return the loss of which a quality is a share: the whole weight, or that of the root.
 
     The targets of a data set have mean 0.
     """
     if dataset.n_classes:
         return dataset.total_weight
+    if dataset.judge is not None:
+        return float(dataset.judge.whole_loss)
     return float(dataset.sample_weight @ dataset.y**2)
 
 

@@ -155,7 +155,13 @@ class Rounder:
                 is_left = _goes_left(X, rows, weights[k], float(thresholds[k]))
             reached[tree.left(k)], reached[tree.right(k)] = rows[is_left], rows[~is_left]
         return ObliqueTree(
-            weights, thresholds, tree.subtree_size, tree.values, spread, tree.n_node_samples
+            weights,
+            thresholds,
+            tree.subtree_size,
+            tree.values,
+            spread,
+            tree.n_node_samples,
+            tree._labels,
         )
 
     def _shortest(self, split: _Split, left: np.ndarray, right: np.ndarray) -> _Split | None:

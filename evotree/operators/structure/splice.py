@@ -363,7 +363,7 @@ def make_individual(
         Without the parts that no training row reaches.
     """
     kind = Individual if dataset.n_classes else RegressionIndividual
-    return kind(
+    individual = kind(
         partition_tree(
             dataset.X,
             dataset.y,
@@ -374,3 +374,5 @@ def make_individual(
             dataset.n_statistics,
         )
     )
+    individual.objective = dataset.judge
+    return individual

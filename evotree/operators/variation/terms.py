@@ -11,7 +11,7 @@ from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.linear_fit import LOSSES, start_at
 from evotree.operators.splitters.sparse import sparse_split
 from evotree.operators.structure.reduced import (
-    leaf_predictions,
+    leaf_table,
     reduced_problem,
     replace_tests,
 )
@@ -142,8 +142,8 @@ def mut_terms(
     rng = as_generator(stream)
     k = int(internal[rng.integers(internal.size)])
     weights, thresholds = individual.weights.copy(), individual.thresholds.copy()
-    predictions = leaf_predictions(individual, dataset.n_classes)
-    node = reduced_problem(individual, dataset, k, weights, thresholds, predictions, stream, _ROWS)
+    table = leaf_table(individual, dataset.n_classes)
+    node = reduced_problem(individual, dataset, k, weights, thresholds, table, stream, _ROWS)
     if node is None or (node.y == node.y[0]).all():
         return (individual,)
     d = weights.shape[1]

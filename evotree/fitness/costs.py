@@ -1,0 +1,140 @@
+"""What it costs to know the features that a tree asks for on the way to a leaf.
+
+A column is paid for once on a path, and so is what a group of columns costs together, such as the
+blood sample of some analyses (Turney 1995, "Cost-sensitive classification: empirical evaluation of
+a hybrid genetic decision tree induction algorithm", JAIR 2, section 2).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from evotree._jit import kernel
+
+
+@kernel
+def path_prices(weights, subtree_size, is_part, prices):
+    """Return what the features of the splits above each node cost, each item once.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_nodes, n_features)
+        Normal vectors; a split asks for the features whose weights are not 0.
+    subtree_size : ndarray of shape (n_nodes,), int32
+        Sizes of subtrees.
+    is_part : ndarray of shape (n_features, n_items), bool
+        Which items each feature needs.
+    prices : ndarray of shape (n_items,)
+        What they cost.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,)
+        0 at the root.
+    """
+    n_nodes, n_items = subtree_size.shape[0], prices.shape[0]
+    paid = np.zeros((n_nodes, n_items), dtype=np.bool_)
+    spent = np.zeros(n_nodes)
+    for k in range(n_nodes):
+        for item in range(n_items):
+            if paid[k, item]:
+                spent[k] += prices[item]
+        if subtree_size[k] > 1:
+            left = k + 1
+            right = left + subtree_size[left]
+            for item in range(n_items):
+                needed = paid[k, item]
+                for j in range(weights.shape[1]):
+                    needed |= is_part[j, item] and weights[k, j] != 0.0
+                paid[left, item] = paid[right, item] = needed
+    return spent
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureCosts:
+    """Prices of the columns that features come from, and of groups of columns.
+
+    Parameters
+    ----------
+    is_part : ndarray of shape (n_features, n_items), bool
+        Which items, columns and groups of columns, each feature needs.
+    prices : ndarray of shape (n_items,)
+        What each item costs, at least 0.
+    """
+
+    is_part: np.ndarray
+    prices: np.ndarray
+
+    @classmethod
+    def of(
+        cls, feature_costs: Any, names: Sequence[str], column_of_feature: Sequence[int]
+    ) -> FeatureCosts:
+        """Return the prices that users give.
+
+        Parameters
+        ----------
+        feature_costs : array-like of shape (n_columns,) or mapping
+            A number of at least 0 for each column; or by the name or the position of a column,
+            others being free. A tuple of names or positions is a group, which costs its number
+            once, besides what each of its columns costs.
+        names : sequence of str
+            Names of the columns.
+        column_of_feature : sequence of int
+            The column that each feature comes from.
+
+        Returns
+        -------
+        FeatureCosts
+            Of the features.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column, or a cost is negative or not finite.
+        """
+        if isinstance(feature_costs, Mapping):
+            given = list(feature_costs.items())
+        else:
+            prices = np.asarray(feature_costs, dtype=object)
+            if prices.shape != (len(names),):
+                raise ValueError(
+                    f"feature_costs has shape {prices.shape}: allowed are {len(names)} numbers, "
+                    "one for each column of X, and mappings."
+                )
+            given = list(enumerate(prices.tolist()))
+        items, costs = [], []
+        for key, cost in given:
+            if not isinstance(cost, Real) or not math.isfinite(cost) or cost < 0.0:
+                raise ValueError(
+                    f"feature_costs[{key!r}]={cost!r}: allowed are finite numbers of at least 0."
+                )
+            members = key if isinstance(key, tuple) else (key,)
+            items.append({_position(one, names) for one in members})
+            costs.append(float(cost))
+        columns = np.asarray(column_of_feature, dtype=np.int64)
+        is_part = np.array([[c in item for item in items] for c in columns.tolist()], dtype=bool)
+        return cls(is_part.reshape(len(columns), len(items)), np.array(costs))
+
+    def of_paths(self, tree: Any) -> np.ndarray:
+        """Return what the features on the way to each node cost, of shape (n_nodes,)."""
+        spent: np.ndarray = path_prices(tree.weights, tree.subtree_size, self.is_part, self.prices)
+        return spent
+
+
+def _position(column: Any, names: Sequence[str]) -> int:
+    """Return the position of a column that is given by name or position."""
+    is_position = isinstance(column, Integral) and not isinstance(column, bool)
+    if is_position and int(column) in range(len(names)):
+        return int(column)
+    if column not in names:
+        raise ValueError(
+            f"feature_costs names {column!r}: allowed are positions from 0 to {len(names) - 1} and "
+            f"the columns {list(names)}."
+        )
+    return list(names).index(column)

@@ -1,0 +1,298 @@
+"""What the leaves of a tree are worth: labels, losses and scores computed from their counts.
+
+Kernels on the class weights of the nodes, ``counts (n_nodes, n_classes)``. A *loss table* says what
+a unit of weight of each class loses where each node is a leaf, in units of the quality: the quality
+of a tree falls by the losses of its rows, divided by the weight of all rows. Scores that are no
+sums over rows, such as F1, have the table of their linear approximation (Parambath, Usunier and
+Grandvalet 2014, "Optimizing F-measures by cost-sensitive classification", NeurIPS).
+"""
+
+import math
+
+import numpy as np
+
+from evotree._jit import inner_kernel, kernel
+
+F1, MCC = 0, 1
+"""Codes of the scores of a confusion matrix."""
+
+_STEP = 1e-6  # of the weight, by which a confusion matrix is changed to differentiate a score
+_MOST_PASSES = 8
+
+
+@kernel
+def cheapest_labels(counts, costs):
+    """Return the label of each node that costs the least, the first of equals.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_nodes, n_classes)
+        Class weights.
+    costs : ndarray of shape (n_classes, n_classes)
+        ``costs[a, b]`` is what a unit of weight of class a costs where b is predicted.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,), int64
+        Class codes.
+    """
+    n_nodes, n_classes = counts.shape
+    labels = np.zeros(n_nodes, dtype=np.int64)
+    for k in range(n_nodes):
+        least = np.inf
+        for b in range(n_classes):
+            cost = 0.0
+            for a in range(n_classes):
+                cost += counts[k, a] * costs[a, b]
+            if cost < least:
+                least, labels[k] = cost, b
+    return labels
+
+
+@inner_kernel
+def score_confusion(confusion, measure, positive):
+    """Return F1, of one class or the mean of all, or Matthews' correlation coefficient.
+
+    Parameters
+    ----------
+    confusion : ndarray of shape (n_classes, n_classes)
+        Weights by class and label.
+    measure : int
+        `F1` or `MCC`.
+    positive : int
+        The class of F1; -1 for the mean over all classes.
+
+    Returns
+    -------
+    float
+        As scikit-learn defines it; 0 where that is 0 / 0.
+    """
+    n = confusion.shape[0]
+    right = total = by_chance = squares_true = squares_predicted = mean = 0.0
+    for c in range(n):
+        true = predicted = 0.0
+        for b in range(n):
+            true += confusion[c, b]
+            predicted += confusion[b, c]
+        right += confusion[c, c]
+        total += true
+        by_chance += true * predicted
+        squares_true += true * true
+        squares_predicted += predicted * predicted
+        if true + predicted > 0.0 and (positive < 0 or positive == c):
+            mean += 2.0 * confusion[c, c] / (true + predicted)
+    if measure == F1:
+        return mean if positive >= 0 else mean / n
+    spread = (total * total - squares_true) * (total * total - squares_predicted)
+    return (right * total - by_chance) / math.sqrt(spread) if spread > 0.0 else 0.0
+
+
+@inner_kernel
+def fill_confusion(counts, subtree_size, labels, confusion):
+    """Write the weights of the leaves by class and label."""
+    confusion[:] = 0.0
+    for k in range(subtree_size.shape[0]):
+        if subtree_size[k] == 1:
+            for c in range(counts.shape[1]):
+                confusion[c, labels[k]] += counts[k, c]
+
+
+@inner_kernel
+def label_by_threshold(counts, subtree_size, measure, positive, labels):
+    """Label the leaves of two classes by the threshold of their shares with the highest score.
+
+    For such scores the best labels are those of a threshold: F1 and the correlation rise with the
+    true positives, and fall with the false ones.
+    """
+    n = subtree_size.shape[0]
+    confusion = np.zeros((2, 2))
+    leaves = np.empty(n, dtype=np.int64)
+    shares = np.empty(n)
+    n_leaves = 0
+    for k in range(n):
+        if subtree_size[k] == 1:
+            leaves[n_leaves] = k
+            shares[n_leaves] = -counts[k, 1] / (counts[k, 0] + counts[k, 1])
+            n_leaves += 1
+            confusion[0, 0] += counts[k, 0]
+            confusion[1, 0] += counts[k, 1]
+    order = np.argsort(shares[:n_leaves])
+    best, n_positive = score_confusion(confusion, measure, positive), 0
+    for at in range(n_leaves):
+        k = leaves[order[at]]
+        for c in range(2):
+            confusion[c, 0] -= counts[k, c]
+            confusion[c, 1] += counts[k, c]
+        is_end = at + 1 == n_leaves or shares[order[at + 1]] != shares[order[at]]
+        score = score_confusion(confusion, measure, positive)
+        if is_end and score > best:
+            best, n_positive = score, at + 1
+    for at in range(n_leaves):
+        labels[leaves[order[at]]] = at < n_positive
+
+
+@inner_kernel
+def label_in_turn(counts, subtree_size, measure, positive, labels):
+    """Label leaves of many classes one after the other, until no other label raises the score."""
+    n_classes = counts.shape[1]
+    confusion = np.zeros((n_classes, n_classes))
+    for k in range(subtree_size.shape[0]):
+        labels[k] = counts[k].argmax()
+    fill_confusion(counts, subtree_size, labels, confusion)
+    best = score_confusion(confusion, measure, positive)
+    for _ in range(_MOST_PASSES):
+        before = best
+        for k in range(subtree_size.shape[0]):
+            if subtree_size[k] > 1:
+                continue
+            present = labels[k]
+            for b in range(n_classes):
+                if counts[k, b] == 0.0:
+                    continue
+                for c in range(n_classes):
+                    confusion[c, labels[k]] -= counts[k, c]
+                    confusion[c, b] += counts[k, c]
+                score = score_confusion(confusion, measure, positive)
+                for c in range(n_classes):
+                    confusion[c, b] -= counts[k, c]
+                    confusion[c, labels[k]] += counts[k, c]
+                if score > best:
+                    best, present = score, b
+            for c in range(n_classes):
+                confusion[c, labels[k]] -= counts[k, c]
+                confusion[c, present] += counts[k, c]
+            labels[k] = present
+        if best <= before:
+            break
+
+
+@kernel
+def score_labels(counts, subtree_size, measure, positive):
+    """Return the labels of the leaves with the highest score, what errors cost, and the score.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_nodes, n_classes)
+        Class weights.
+    subtree_size : ndarray of shape (n_nodes,), int32
+        1 at leaves.
+    measure, positive : int
+        As for `score_confusion`.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_nodes,), int64
+        Class codes. The best for two classes; for more no leaf alone can be labelled better. Those
+        of splits are what costs the least.
+    costs : ndarray of shape (n_classes, n_classes)
+        ``costs[a, b]``: by how much the score falls for a unit of weight of class a, as a share of
+        the whole, for which b is predicted, at least 0.
+    score : float
+        At most 1.
+    """
+    n_classes = counts.shape[1]
+    labels = np.zeros(counts.shape[0], dtype=np.int64)
+    if n_classes == 2:
+        label_by_threshold(counts, subtree_size, measure, positive, labels)
+    else:
+        label_in_turn(counts, subtree_size, measure, positive, labels)
+    confusion, costs = np.zeros((n_classes, n_classes)), np.zeros((n_classes, n_classes))
+    fill_confusion(counts, subtree_size, labels, confusion)
+    score, weight, largest = score_confusion(confusion, measure, positive), counts[0].sum(), 0.0
+    for a in range(n_classes):
+        for b in range(n_classes):
+            if a != b:
+                confusion[a, a] -= _STEP * weight
+                confusion[a, b] += _STEP * weight
+                changed = score_confusion(confusion, measure, positive)
+                confusion[a, a] += _STEP * weight
+                confusion[a, b] -= _STEP * weight
+                costs[a, b] = max(0.0, (score - changed) / _STEP)
+                largest = max(largest, costs[a, b])
+    # Where only one label is predicted a score may say nothing of errors: classes count alike.
+    if labels.min() == labels.max() or not 0.0 < largest < 1.0 / math.sqrt(_STEP):
+        for a in range(n_classes):
+            for b in range(n_classes):
+                total = max(counts[0, a], _STEP * weight)
+                costs[a, b] = 0.0 if a == b else weight / (n_classes * total)
+    best = cheapest_labels(counts, costs)
+    for k in range(counts.shape[0]):
+        if subtree_size[k] > 1:
+            labels[k] = best[k]
+    return labels, costs, score
+
+
+@kernel
+def rank_losses(counts, mass, subtree_size):
+    """Return the loss table of the area under the ROC curve, and the area.
+
+    The leaves rank the rows by the share of a class; the area of this class against the others is
+    the chance that a row of it ranks above one of the others, half of those in one leaf. Of several
+    classes it is the mean over classes, as scikit-learn's ``multi_class="ovr"``.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_nodes, n_classes)
+        Class weights whose shares rank the nodes.
+    mass : ndarray of shape (n_nodes, n_classes)
+        Class weights of the rows that are ranked: the same, or those of rows held out.
+    subtree_size : ndarray of shape (n_nodes,), int32
+        1 at leaves.
+
+    Returns
+    -------
+    losses : ndarray of shape (n_nodes, n_classes)
+        Loss table; those of splits are of a leaf with their shares among the present leaves.
+    area : float
+        In [0, 1]; 1 where there is but one class.
+    """
+    n, n_classes = counts.shape
+    losses = np.zeros((n, n_classes))
+    share, order = np.empty(n), np.empty(n, dtype=np.int64)
+    total, n_ranked, area = mass[0].sum(), 0, 0.0
+    for c in range(1 if n_classes == 2 else 0, n_classes):
+        positives = mass[0, c]
+        negatives = total - positives
+        if positives <= 0.0 or negatives <= 0.0:
+            continue
+        n_ranked += 1
+        for k in range(n):
+            share[k] = counts[k, c] / counts[k].sum()
+        order[:] = np.argsort(-share)
+        positives_above = negatives_above = 0.0
+        at = 0
+        while at < n:
+            end, here, others = at, 0.0, 0.0
+            while end < n and share[order[end]] == share[order[at]]:
+                k = order[end]
+                if subtree_size[k] == 1:
+                    here += mass[k, c]
+                    others += mass[k].sum() - mass[k, c]
+                end += 1
+            of_positive = (negatives_above + 0.5 * others) / negatives
+            of_negative = (positives - positives_above - 0.5 * here) / positives
+            area += (1.0 - of_positive) * here / positives
+            for e in range(at, end):
+                for a in range(n_classes):
+                    if a == c:
+                        losses[order[e], a] += 0.5 * of_positive * total / positives
+                    else:
+                        losses[order[e], a] += 0.5 * of_negative * total / negatives
+            positives_above += here
+            negatives_above += others
+            at = end
+    if n_ranked == 0:
+        return losses, 1.0
+    return losses / n_ranked, area / n_ranked
+
+
+@kernel
+def quality_of_losses(counts, subtree_size, losses):
+    """Return 1 less the mean loss of the rows, by a loss table."""
+    lost = total = 0.0
+    for k in range(subtree_size.shape[0]):
+        if subtree_size[k] == 1:
+            for c in range(counts.shape[1]):
+                total += counts[k, c]
+                lost += counts[k, c] * losses[k, c]
+    return 1.0 - lost / total
