@@ -67,7 +67,14 @@ def test_care_rows_are_those_that_matter(population):
             rows = rows_of(individual, k)
             tree = individual.weights, individual.thresholds, individual.subtree_size
             care, goes_right, cost = care_rows(
-                dataset.X, dataset.y, dataset.sample_weight, rows, k, *tree, table, *loss_of_targets(dataset)
+                dataset.X,
+                dataset.y,
+                dataset.sample_weight,
+                rows,
+                k,
+                *tree,
+                table,
+                *loss_of_targets(dataset),
             )
             chosen, wanted, costs = naive.reduced_problem(individual, dataset, rows, k, table)
             np.testing.assert_array_equal(care, dataset.X[chosen])

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes, load_digits, load_wine
 
 from evotree.dataset import Dataset
-from evotree.operators.structure.reduced import row_losses
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.initialization.growth import grow
 from evotree.operators.initialization.seeding import init_greedy, init_seed
@@ -20,6 +19,7 @@ from evotree.operators.pruning.penalized import (
     weakest_links,
 )
 from evotree.operators.splitters.registry import as_splitter
+from evotree.operators.structure.reduced import row_losses
 from evotree.rng import make_streams
 from tests.strategies import assert_sound, datasets, seeds, with_random_zeros
 

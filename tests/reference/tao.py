@@ -22,8 +22,7 @@ def reduced_problem(tree, dataset, rows, k, table):
     for i in rows:
         y = dataset.y[i]
         found = [
-            predict(tree, dataset.X, i, child, table)
-            for child in (tree.left(k), tree.right(k))
+            predict(tree, dataset.X, i, child, table) for child in (tree.left(k), tree.right(k))
         ]
         if dataset.n_classes:
             left, right = (p[y] for p in found)
