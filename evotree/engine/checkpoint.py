@@ -24,7 +24,7 @@ from evotree.engine.evolution import Evolution
 from evotree.engine.history import CHAPTERS, ORIGIN, REFINEMENT, make_logbook
 from evotree.engine.islands import Archipelago
 from evotree.files import PathLike, check_writable, write_whole
-from evotree.fitness.penalties import FitnessQualityComplexity
+from evotree.fitness.penalties import FITNESS_OF_SCORES
 from evotree.individual import FitnessMax, Individual, Outcome, set_fitness
 from evotree.operators.refinement.policy import Spent
 from evotree.operators.structure.rebuild import checked_arrays
@@ -36,7 +36,7 @@ ARRAYS = {"weights": np.float64, "thresholds": np.float64, "subtree_size": np.in
 """The arrays of trees, and their types."""
 
 KINDS: Mapping[str, type[base.Fitness]] = {
-    kind.__name__: kind for kind in (FitnessMax, FitnessQualityComplexity)
+    kind.__name__: kind for kind in (FitnessMax, *FITNESS_OF_SCORES.values())
 }
 """Kinds of fitness that can be kept."""
 

@@ -190,6 +190,13 @@ def _has_own_objectives(individual: Any) -> bool:
     return len(fitness.weights) > 1 and not isinstance(fitness, FitnessQualityComplexity)
 
 
+def own_scores(member: Any) -> tuple[float, ...]:
+    """Return the values of a member's several objectives other than quality and complexity."""
+    if isinstance(member, FrontTree):
+        return member.scores
+    return tuple(member.fitness.values) if _has_own_objectives(member) else ()
+
+
 class FrontTree(ObliqueTree):
     """A member of the front of a fitted estimator: a tree over raw features.
 
@@ -199,26 +206,31 @@ class FrontTree(ObliqueTree):
         Accuracy on the rows that the fitness was measured on, or R².
     origin : str
         What made the first individual that it descends from.
+    scores : tuple of float
+        What a callable objective returned, where that is several numbers.
     """
 
     quality: float
     origin: str
+    scores: tuple[float, ...]
 
     @classmethod
-    def of(cls, tree: ObliqueTree, quality: float, origin: str) -> Self:
+    def of(
+        cls, tree: ObliqueTree, quality: float, origin: str, scores: tuple[float, ...] = ()
+    ) -> Self:
         """Return a tree as a member of a front; the arrays are shared."""
         member = cls.__new__(cls)
-        member.__setstate__((tree.__getstate__(), quality, origin))
+        member.__setstate__((tree.__getstate__(), quality, origin, scores))
         return member
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.of(super().__deepcopy__(memo), self.quality, self.origin)
+        return self.of(super().__deepcopy__(memo), self.quality, self.origin, self.scores)
 
     def __getstate__(self) -> Any:
-        return super().__getstate__(), self.quality, self.origin
+        return super().__getstate__(), self.quality, self.origin, self.scores
 
     def __setstate__(self, state: Any) -> None:
-        tree, self.quality, self.origin = state
+        tree, self.quality, self.origin, self.scores = state
         super().__setstate__(tree)
 
 
@@ -307,9 +319,8 @@ def front_table(members: Sequence[Any], held_out: Dataset | None = None) -> pd.D
         at = table.columns.get_loc("origin")
         table.insert(at, "held_out_quality", quality)
         table.insert(at + 1, "held_out_se", standard_error)
-    if members and hasattr(members[0], "fitness") and _has_own_objectives(members[0]):
-        for at, values in enumerate(zip(*(one.fitness.values for one in members), strict=True)):
-            table[f"objective_{at}"] = values
+    for at, values in enumerate(zip(*map(own_scores, members), strict=True)):
+        table[f"objective_{at}"] = values
     return table
 
 

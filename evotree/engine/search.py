@@ -40,7 +40,7 @@ from evotree.engine.hyperparameters import (
 from evotree.engine.interrupt import interrupt_as_flag
 from evotree.engine.islands import Archipelago, evolve_islands, island_seeds
 from evotree.engine.parallel import island_executor, thread_map
-from evotree.engine.pareto import FittedFront, FrontTree, ParetoFront
+from evotree.engine.pareto import FittedFront, FrontTree, ParetoFront, own_scores
 from evotree.engine.progress import Progress
 from evotree.engine.sampling import GrowingSample, move
 from evotree.engine.toolbox import make_toolbox, split_init
@@ -174,12 +174,16 @@ class Result:
             trees = list(mapper(self.tree, found))
         members: list[FrontTree] = []
         for one, rounded in zip(found, trees, strict=True):
-            tree = FrontTree.of(rounded, one.quality, one.origin)
+            tree = FrontTree.of(rounded, one.quality, one.origin, own_scores(one))
+            if tree.scores:
+                members.append(tree)
+                continue
             if members and tree == members[-1]:
                 continue  # what told them apart is worth nothing on the training rows
             while members and members[-1].complexity >= tree.complexity:
                 members.pop()
             members.append(tree)
+        members.sort(key=lambda tree: tree.complexity)
         return FittedFront(members, is_regression=self.dataset.n_classes == 0)
 
     @cached_property

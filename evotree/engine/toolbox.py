@@ -18,9 +18,10 @@ from sklearn.tree import BaseDecisionTree
 from evotree.dataset import Dataset
 from evotree.engine.config import Variation
 from evotree.fitness.penalties import (
-    FitnessQualityComplexity,
+    FITNESS_OF_SCORES,
     PenalizedAccuracy,
     QualityAndComplexity,
+    ScoresAndComplexity,
 )
 from evotree.individual import Individual
 from evotree.operators.initialization.dipolar import init_dipolar
@@ -43,6 +44,7 @@ from evotree.operators.refinement.policy import (
     make_refiners,
     refine,
 )
+from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation.crossover import cx_trees
 from evotree.operators.variation.mutation import mut_nodes
 from evotree.operators.variation.nsga import replace_nsga2, sel_crowded
@@ -356,7 +358,9 @@ def make_toolbox(
         shares=shares,
         initial=[init_from_tree(dataset, size_penalty, tree, **bounds) for tree in trees],
         found=[adopt(one, dataset, size_penalty, term_penalty) for one in found],
-        fitness=FitnessQualityComplexity if variation.algorithm == "nsga2" else None,
+        fitness=FITNESS_OF_SCORES[count_scores(dataset)]
+        if variation.algorithm == "nsga2"
+        else None,
         worth=PenalizedAccuracy(size_penalty, term_penalty),
     )
     toolbox.register("clone", Individual.clone)
@@ -382,7 +386,7 @@ def make_toolbox(
         second=partial(terms, C=linear.bounds()),
         probability=variation.term_mutation_probability,
     )
-    register_survival(toolbox, variation, PenalizedAccuracy(size_penalty, term_penalty))
+    register_survival(toolbox, dataset, variation, PenalizedAccuracy(size_penalty, term_penalty))
     toolbox.register("map", map)
     if refinement is not None:
         register_refinement(toolbox, dataset, refinement, size_penalty, **bounds)
@@ -410,14 +414,36 @@ def register_first_trees(
     )
 
 
+def kind_of_fitness(dataset: Dataset, variation: Variation) -> type[base.Fitness] | None:
+    """Return the kind of fitness that individuals are given; None for that of one value.
+
+    Raises
+    ------
+    ValueError
+        If the objective has more scores than NSGA-II has a fitness for.
+    """
+    if variation.algorithm != "nsga2":
+        return None
+    if dataset.judge is None:
+        return FITNESS_OF_SCORES[1]
+    leaf = np.zeros((1, dataset.X.shape[1])), np.zeros(1), np.ones(1, dtype=np.int32)
+    n_scores = len(dataset.judge.scores(make_individual(dataset, *leaf)))
+    if n_scores not in FITNESS_OF_SCORES:
+        raise ValueError(
+            f"objective returned {n_scores} numbers: allowed are up to {max(FITNESS_OF_SCORES)}."
+        )
+    return FITNESS_OF_SCORES[n_scores]
+
+
 def register_survival(
-    toolbox: base.Toolbox, variation: Variation, fitness: PenalizedAccuracy
+    toolbox: base.Toolbox, dataset: Dataset, variation: Variation, fitness: PenalizedAccuracy
 ) -> None:
     """Say what individuals are worth, who breeds, and who lives on."""
     if variation.algorithm == "nsga2":
         toolbox.register("select", sel_crowded)
         toolbox.register("replace", replace_nsga2)
-        toolbox.register("evaluate", QualityAndComplexity())
+        is_plain = kind_of_fitness(dataset, variation) is FITNESS_OF_SCORES[1]
+        toolbox.register("evaluate", QualityAndComplexity() if is_plain else ScoresAndComplexity())
         return
     toolbox.register(
         "select",

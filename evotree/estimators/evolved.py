@@ -10,20 +10,24 @@ from numbers import Real
 from typing import Annotated, Any, Self, TypeVar
 
 import numpy as np
+from sklearn.base import RegressorMixin
 from sklearn.utils import check_X_y
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from evotree.configuration import Configuration, check_parameters
 from evotree.dataset import Dataset
-from evotree.engine.config import CONFIGURATIONS, SearchConfig, configuration
+from evotree.engine.config import CONFIGURATIONS, SearchConfig, configuration, is_auto
+from evotree.engine.evolution import Evolution
+from evotree.engine.hyperparameters import Chosen, Penalties
 from evotree.engine.pareto import FittedFront, select
-from evotree.engine.search import Continuation, Result, search
+from evotree.engine.search import Continuation, Plan, Result, search
 from evotree.estimators.base import TreeClassifier, TreeEstimator, TreeRegressor, preset
 from evotree.estimators.presets import EVOLUTION_PRESETS
 from evotree.fitness.costs import FeatureCosts
 from evotree.fitness.objectives import ExpectedCost, Objective, as_objective, check_costs
-from evotree.tables.columns import column_of_feature
+from evotree.rng import seed_from
+from evotree.tables.columns import NumericColumn, column_of_feature
 from evotree.tree import ObliqueTree
 
 _Kind = TypeVar("_Kind", bound=type)
@@ -184,6 +188,54 @@ class EvolvedTree(TreeEstimator, SearchConfig):
             If there is no such preset.
         """
         return cls(**{**preset(EVOLUTION_PRESETS, name), **parameters})
+
+    @classmethod
+    def from_run(cls, run: Evolution, dataset: Dataset, **parameters: Any) -> Self:
+        """Make a fitted estimator of a run of the toolbox.
+
+        Parameters
+        ----------
+        run : Evolution
+            What `evotree.evolve`, or `evotree.evolve_islands`, returned or continues.
+        dataset : Dataset
+            The rows that it evolved on.
+        **parameters
+            Parameters of the estimator, such as the penalties that the toolbox had.
+
+        Returns
+        -------
+        estimator
+            Fitted; its tree is the best of the run.
+
+        Raises
+        ------
+        ValueError
+            If the run is of another number of features, or of the other task.
+        """
+        estimator = cls(**parameters)
+        check_parameters(estimator)
+        best = run.best
+        is_regressor = isinstance(estimator, RegressorMixin)
+        n_features = dataset.X.shape[1]
+        if best.n_features != n_features or is_regressor == (dataset.n_classes > 0):
+            raise ValueError(
+                f"run has trees over {best.n_features} features, for "
+                f"{'classes' if dataset.n_classes else 'targets'}: {cls.__name__} takes those over "
+                f"{n_features} features of the data set, for "
+                f"{'targets' if is_regressor else 'classes'}."
+            )
+        means = map(float, np.average(dataset.raw, axis=0, weights=dataset.sample_weight))
+        names = dataset.feature_names
+        estimator.columns_ = tuple(map(NumericColumn, names, means))
+        estimator.feature_names_, estimator.n_features_in_ = names, n_features
+        if dataset.n_classes:
+            estimator.classes_ = dataset.classes
+        given = (estimator.size_penalty, estimator.term_penalty)
+        penalties = Penalties(*(0.0 if is_auto(one) else float(one) for one in given))
+        regularization = configuration("regularization", estimator.regularization)
+        plan = Plan(seed_from(estimator.random_state), Chosen(regularization, penalties))
+        estimator._keep(Result(run, dataset, dataset, plan, estimator))
+        return estimator
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, sensitive: Any = None) -> Self:
         """Evolve a tree.

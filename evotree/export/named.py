@@ -60,6 +60,8 @@ class NamedTree:
         Standard deviation of each feature, 1 where it is not known.
     columns : tuple of NumericColumn or CategoricalColumn, or None
         How the features are made of the columns of a table, where that is known.
+    costs : ndarray of shape (n_nodes,) or None
+        What a row costs at each node as a leaf, where the tree was evolved for costs.
     """
 
     tree: ObliqueTree
@@ -67,6 +69,7 @@ class NamedTree:
     classes: tuple[Any, ...] | None
     spread: np.ndarray
     columns: tuple[Column, ...] | None = None
+    costs: np.ndarray | None = None
 
     def terms(self, k: int) -> list[tuple[float, int]]:
         """Return the weights of node `k` that are not 0 with their features, in order."""
@@ -200,10 +203,12 @@ def named_tree(
     ValueError
         If there is no tree, it is not sound, or the number of names does not fit it.
     """
-    columns = None
+    columns = costs = None
     if not isinstance(tree, ObliqueTree):
         # Names that are given are names of encoded features.
         columns = getattr(tree, "columns_", None) if feature_names is None else None
+        if _has_costs(tree):
+            costs = tree.expected_costs()
         tree, feature_names, class_names = _of_estimator(tree, feature_names, class_names)
     tree.validate()
     n_features, n_outputs = tree.n_features, tree.values.shape[1]
@@ -220,7 +225,13 @@ def named_tree(
         None if class_names is None else tuple(class_names),
         np.ones(n_features) if tree.spread is None else tree.spread,
         columns,
+        costs,
     )
+
+
+def _has_costs(estimator: Any) -> bool:
+    """Return whether the tree of an estimator was evolved for the least cost."""
+    return getattr(getattr(estimator, "objective_", None), "kind", None) == "cost"
 
 
 def _of_estimator(

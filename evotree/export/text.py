@@ -281,4 +281,5 @@ def _leaf(named: NamedTree, k: int, decimals: int | None) -> str:
         return f"[{k}] value: {value}" + (f" ({rows})" if rows else "")
     shares = ", ".join(f"{printable(name)}: {share}" for name, share in named.shares(k))
     winner = printable(named.classes[named.tree.labels[k]])
-    return f"[{k}] class: {winner} ({f'{rows}; ' if rows else ''}{shares})"
+    cost = "" if named.costs is None else f"; costs {number(float(named.costs[k]), 2)}"
+    return f"[{k}] class: {winner} ({f'{rows}; ' if rows else ''}{shares}{cost})"

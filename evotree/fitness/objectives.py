@@ -49,6 +49,10 @@ class Objective:
         """Return the quality of a tree."""
         raise NotImplementedError
 
+    def scores(self, tree: Leafed) -> tuple[float, ...]:
+        """Return what NSGA-II maximizes besides the complexity, which it minimizes."""
+        return (self.quality(tree),)
+
     def table(self, tree: Leafed) -> np.ndarray:
         """Return what refinement asks: a loss table, or what each node predicts, one column."""
         raise NotImplementedError

@@ -48,6 +48,32 @@ class FitnessQualityComplexity(base.Fitness):
     __hash__ = base.Fitness.__hash__
 
 
+class FitnessTwoScores(base.Fitness):
+    """Two scores, to be maximized, and the complexity, to be minimized."""
+
+    weights = (1.0, 1.0, -1.0)
+    __hash__ = base.Fitness.__hash__
+
+
+class FitnessThreeScores(base.Fitness):
+    """Three scores, to be maximized, and the complexity, to be minimized."""
+
+    weights = (1.0, 1.0, 1.0, -1.0)
+    __hash__ = base.Fitness.__hash__
+
+
+FITNESS_OF_SCORES = {1: FitnessQualityComplexity, 2: FitnessTwoScores, 3: FitnessThreeScores}
+"""Kinds of fitness for NSGA-II, by the number of scores."""
+
+
+class ScoresAndComplexity:
+    """The scores of a callable objective, and the complexity."""
+
+    def __call__(self, individual: Individual) -> tuple[float, ...]:
+        """Return the values of an individual, as DEAP's ``evaluate`` does."""
+        return (*individual.objective.scores(individual), float(individual.complexity))
+
+
 class QualityAndComplexity:
     """Quality and complexity as objectives of their own, for `FitnessQualityComplexity`."""
 
