@@ -89,7 +89,9 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
                     "a weight above 0."
                 )
         rows = self._fit_encoder(table, weight)
-        dataset = Dataset.from_arrays(rows, y, weight, self.feature_names_, scaling)
+        dataset = Dataset.from_arrays(
+            rows, y, weight, self.feature_names_, scaling, columns=self._columns_of_features()
+        )
         self.classes_ = dataset.classes
         return dataset
 
@@ -151,7 +153,10 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
             sample_weight, table, dtype=np.float64, ensure_non_negative=True
         )
         rows = self._fit_encoder(table, weight)
-        return Dataset.from_arrays(rows, y, weight, self.feature_names_, scaling, "regression")
+        columns = self._columns_of_features()
+        return Dataset.from_arrays(
+            rows, y, weight, self.feature_names_, scaling, "regression", columns=columns
+        )
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the mean target of the leaf that each row reaches.
