@@ -49,6 +49,9 @@ class Dataset:
         Standard deviations of the columns of `X`; 1 for a constant one.
     raw : ndarray of shape (n_rows, n_features)
         The same rows in raw units.
+    multiplicity : ndarray of shape (n_rows,), int64
+        How many training rows each row stands for, whatever their weights; 0 for a row that is
+        none, such as a copy with noise.
     target_mean, target_scale : float
         The affine map of the targets to raw units; 0 and 1 for classes.
     extras : dict of str to ndarray of shape (n_rows,)
@@ -56,6 +59,9 @@ class Dataset:
     objective : Objective or None
         What trees are evolved for (`evotree.fitness.objectives`); None for the accuracy, or the
         squared error.
+    columns : tuple of tuple of str and int
+        Name of each column of the table that the features were made of, and how many features it
+        makes; empty where every feature is a column.
     """
 
     X: np.ndarray
@@ -67,10 +73,12 @@ class Dataset:
     scale: np.ndarray
     spread: np.ndarray
     raw: np.ndarray
+    multiplicity: np.ndarray
     target_mean: float = 0.0
     target_scale: float = 1.0
     extras: dict[str, np.ndarray] = field(default_factory=dict)
     objective: Any = None
+    columns: tuple[tuple[str, int], ...] = ()
 
     @classmethod
     def from_arrays(
@@ -82,6 +90,7 @@ class Dataset:
         scaling: str = "standard",
         task: str = "classification",
         extras: Mapping[str, Any] | None = None,
+        columns: tuple[tuple[str, int], ...] = (),
     ) -> Dataset:
         """Make a data set of raw rows.
 
@@ -103,6 +112,9 @@ class Dataset:
             What `y` holds.
         extras : mapping of str to array-like of shape (n_samples,), optional
             Columns that are no features, for an ``evaluate`` that reads them from the data set.
+        columns : tuple of tuple of str and int, optional
+            Names of the columns of a table, and how many features each of them makes, in order; by
+            default every feature is a column.
 
         Returns
         -------
@@ -119,7 +131,7 @@ class Dataset:
             raise ValueError(f"scaling={scaling!r}: allowed are {', '.join(map(repr, SCALINGS))}.")
         if task not in ("classification", "regression"):
             raise ValueError(f"task={task!r}: allowed are 'classification' and 'regression'.")
-        columns = getattr(X, "columns", None)
+        header = getattr(X, "columns", None)
         X = np.ascontiguousarray(X, dtype=np.float64)
         codes: np.ndarray
         if task == "classification":
@@ -131,7 +143,7 @@ class Dataset:
         if codes.shape != (X.shape[0],):
             raise ValueError(f"y has shape {codes.shape}: one label for each of {X.shape[0]} rows.")
         if feature_names is None:
-            named = [f"x{j}" for j in range(X.shape[1])] if columns is None else columns
+            named = [f"x{j}" for j in range(X.shape[1])] if header is None else header
             feature_names = tuple(map(str, named))
         if len(feature_names) != X.shape[1]:
             raise ValueError(
@@ -142,7 +154,7 @@ class Dataset:
             raise ValueError("X has values that are NaN or infinite: impute or drop them first.")
         weight = _check_weight(sample_weight, X.shape[0])
         columns_apart = _check_extras(extras or {}, X.shape[0])
-        X, codes, weight, columns_apart = _canonical_rows(X, codes, weight, columns_apart)
+        X, codes, weight, columns_apart, times = _canonical_rows(X, codes, weight, columns_apart)
         _check_magnitudes(X, lambda j: f"X, in the column {feature_names[j]!r},")
         mean, deviation = _location_and_scale(X, weight)
         scale = deviation
@@ -171,9 +183,11 @@ class Dataset:
             scale=scale,
             spread=deviation / scale,
             raw=X,
+            multiplicity=times,
             target_mean=target_mean,
             target_scale=target_scale,
             extras=columns_apart,
+            columns=tuple(columns),
         )
         dataset.freeze()
         return dataset
@@ -213,6 +227,7 @@ class Dataset:
             scale=ones,
             spread=ones,
             raw=np.empty((0, n_features)),
+            multiplicity=np.empty(0, dtype=np.int64),
         )
         return empty.like(X, y)
 
@@ -248,6 +263,12 @@ class Dataset:
         return self.n_classes or 3
 
     @property
+    def column_of(self) -> np.ndarray:
+        """Position of the column that each feature was made of, of shape (n_features,), rising."""
+        n_made = [n for _, n in self.columns] or [1] * self.X.shape[1]
+        return np.repeat(np.arange(len(n_made)), n_made)
+
+    @property
     def total_weight(self) -> float:
         """Sum of the weights of all rows."""
         return float(self.sample_weight.sum())
@@ -277,6 +298,7 @@ class Dataset:
             y=self.y[rows],
             sample_weight=weight,
             raw=self.raw[rows],
+            multiplicity=self.multiplicity[rows],
             extras={name: column[rows] for name, column in self.extras.items()},
         )
         part.freeze()
@@ -317,8 +339,15 @@ class Dataset:
         else:
             codes = (_check_targets(y) - self.target_mean) / self.target_scale
         rows = np.ascontiguousarray((X - self.mean) / self.scale)
-        ones = np.ones(len(X))
-        other = replace(self, X=rows, y=codes, sample_weight=ones, raw=np.array(X), extras={})
+        other = replace(
+            self,
+            X=rows,
+            y=codes,
+            sample_weight=np.ones(len(X)),
+            raw=np.array(X),
+            multiplicity=np.ones(len(X), dtype=np.int64),
+            extras={},
+        )
         other.freeze()
         return other
 
@@ -551,8 +580,8 @@ def _check_magnitudes(columns: np.ndarray, name: Callable[[int], str]) -> None:
 
 def _canonical_rows(
     X: np.ndarray, codes: np.ndarray, weight: np.ndarray, extras: dict[str, np.ndarray]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    """Return the distinct rows with weight, sorted, and their summed weights."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray], np.ndarray]:
+    """Return the distinct rows with weight, sorted, their summed weights, and how many each was."""
     if not weight.all():
         kept = weight > 0.0
         X, codes, weight = X[kept], codes[kept], weight[kept]
@@ -566,7 +595,8 @@ def _canonical_rows(
     rows = X[kept]
     rows += 0.0  # equal rows may differ in the sign of a zero
     extras = {name: column[kept] for name, column in extras.items()}
-    return rows, codes[kept], np.add.reduceat(weight[order], first), extras
+    times = np.diff(first, append=order.size)
+    return rows, codes[kept], np.add.reduceat(weight[order], first), extras, times
 
 
 def _sorted_order(keys: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -209,7 +209,7 @@ def test_arrays_are_read_only_also_in_other_processes():
     for one in (dataset, pickle.loads(pickle.dumps(dataset)), copy.deepcopy(dataset)):
         arrays = [*vars(one).values(), *one.extras.values()]
         arrays = [array for array in arrays if isinstance(array, np.ndarray)]
-        assert len(arrays) == 9 and not any(array.flags.writeable for array in arrays)
+        assert len(arrays) == 10 and not any(array.flags.writeable for array in arrays)
         with pytest.raises(ValueError, match="read-only"):
             one.X[0, 0] = 1.0
 

@@ -18,6 +18,7 @@ from evotree.engine.evolution import Callback
 from evotree.engine.islands import TOPOLOGIES
 from evotree.files import PathLike
 from evotree.fitness.objectives import Objective
+from evotree.operators.constraints.interactions import WORDS
 from evotree.operators.refinement.policy import Refinement, as_refinement
 from evotree.operators.splitters.linear_fit import PENALTIES
 from evotree.operators.structure.rounding import MOST_DIGITS
@@ -184,6 +185,13 @@ class SearchConfig:
     max_features_per_split: Annotated[
         float | None, None, Interval(RealNotInt, 0.0, 1.0, closed="right"), _WHOLE_FROM_1
     ] = None
+    max_depth: Annotated[int | None, _WHOLE_FROM_1, None] = None
+    max_leaf_nodes: Annotated[int | None, _WHOLE_FROM_2, None] = None
+    min_samples_leaf: Annotated[
+        float, Interval(RealNotInt, 0.0, 0.5, closed="right"), _WHOLE_FROM_1
+    ] = 1
+    max_terms: Annotated[int | None, _WHOLE_FROM_0, None] = None
+    interaction_cst: Annotated[Any, list, tuple, StrOptions(set(WORDS)), None] = None
     population_size: Annotated[int, _WHOLE_FROM_2] = 64
     max_generations: Annotated[int, _WHOLE_FROM_0] = 50
     patience: Annotated[int | None, _WHOLE_FROM_1, None] = 20

@@ -17,6 +17,7 @@ from evotree.engine.parallel import thread_map
 from evotree.engine.teachers import FrozenTeacher, make_teacher
 from evotree.engine.toolbox import feature_bound, split_init
 from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.operators.constraints.base import Constraint, repair
 from evotree.operators.initialization.resampling import blur, teach
 from evotree.operators.initialization.seeding import TAO, WIDTHS, init_seed
 from evotree.operators.initialization.width_paths import path_trees
@@ -236,6 +237,7 @@ def choose(
 def seeds_of_all_sizes(
     config: SearchConfig,
     seed: int,
+    constraints: Sequence[Constraint],
     dataset: Dataset,
     candidate: Regularization,
     penalties: Sequence[Penalties],
@@ -249,6 +251,8 @@ def seeds_of_all_sizes(
         Says of which kind they are.
     seed : int
         Seed of the trees.
+    constraints : sequence of Constraint
+        What the trees keep.
     dataset : Dataset
         The rows.
     candidate : Regularization
@@ -268,7 +272,10 @@ def seeds_of_all_sizes(
         "C": Refinement(C=candidate.C).bounds(),
         "penalty": candidate.penalty,
         "min_rows": config.min_samples_split,
-        "max_features": feature_bound(config.max_features_per_split, dataset.X.shape[1]),
+        "max_depth": config.max_depth,
+        "max_features": feature_bound(
+            config.max_features_per_split, dataset.X.shape[1], constraints
+        ),
     }
     follows = WIDTHS in split_init(config.init)[0]
     middle = penalties[len(penalties) // 2]
@@ -284,7 +291,8 @@ def seeds_of_all_sizes(
             return path_trees(dataset, middle.size, one, stream, **path)
         return [init_seed(dataset, one.size, TAO, stream, seconds=left, **limits)]
 
-    return [tree for trees in map(make, told, streams) for tree in trees]
+    found = [tree for trees in map(make, told, streams) for tree in trees]
+    return [repair(tree, dataset, constraints) for tree in found]
 
 
 def rival_folds(n_rows: int, n_folds: int, max_folds: int, n_candidates: int) -> int:

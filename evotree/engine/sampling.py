@@ -156,11 +156,13 @@ def move(run: Evolution, dataset: Dataset, toolbox: base.Toolbox) -> None:
     dataset : Dataset
         The rows, more or fewer than before, in the same units and with the same classes.
     toolbox : deap.base.Toolbox
-        Its ``map`` and ``evaluate`` are used.
+        Its ``map`` and ``evaluate`` are used, and its ``repair``, if it has one.
     """
     members, front = [*run.population, *run.hall_of_fame], list(run.pareto_front)
     different = {id(one.weights): one for one in (*members, *front)}
     remade = list(toolbox.map(partial(_remake, dataset), different.values()))
+    if hasattr(toolbox, "repair"):
+        remade = list(toolbox.map(toolbox.repair, remade))
     # Samples of the same number of rows may differ: what tells them apart is where rows go.
     if all(map(_same_partition, different.values(), remade)):
         return

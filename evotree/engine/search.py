@@ -20,6 +20,7 @@ from deap import base
 
 from evotree.configuration import Configuration, check_parameters
 from evotree.dataset import Dataset
+from evotree.engine.bounds import keep_for_rows, make_constraints
 from evotree.engine.checkpoint import (
     CheckpointWriter,
     fingerprint,
@@ -48,8 +49,10 @@ from evotree.engine.warmup import compiling_beside
 from evotree.files import PathLike, check_writable
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.individual import Individual
+from evotree.operators.constraints.base import Constraint, keeps_all, repair
 from evotree.operators.initialization.seeding import TAO, WIDTHS
 from evotree.operators.pruning.penalized import prune
+from evotree.operators.structure.rebuild import in_place_of
 from evotree.operators.structure.rounding import Rounder
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams, seed_from
@@ -147,12 +150,19 @@ class Result:
     def tree(self, individual: Any) -> ObliqueTree:
         """Return a tree over raw features, rounded, that predicts by the training rows alone."""
         nodes = individual.weights, individual.thresholds, individual.subtree_size
-        finished = prune(make_individual(self.dataset, *nodes), self.dataset, 0.0)[0]
+        finished = repair(make_individual(self.dataset, *nodes), self.dataset, self.constraints)
+        prune(finished, self.dataset, 0.0)
         tree = self._round(self.dataset.to_raw(finished.to_tree()))
         if isinstance(self.config.precision, Integral):
             tree = self.dataset.refill(tree)
+        tree = keep_for_rows(tree, self.dataset, self.constraints)
         judge = self.dataset.judge
         return tree if judge is None else judge.finish(tree, self.dataset)
+
+    @cached_property
+    def constraints(self) -> list[Constraint]:
+        """What all trees keep."""
+        return make_constraints(self.config, self.dataset)
 
     @cached_property
     def _round(self) -> Callable[[ObliqueTree], ObliqueTree]:
@@ -191,7 +201,26 @@ class Result:
         """The front and the prunings of its members; that of the run, which may go on, stays."""
         front = deepcopy(self.run.pareto_front)
         front.add_prunings(self.rows)
+        broken = [one for one in front if not self._keeps(one)]
+        if broken:
+            kept = [one for one in front if self._keeps(one)]
+            front.clear()
+            front.update([*kept, *map(self._repaired, broken)])
         return front
+
+    def _keeps(self, individual: Individual) -> bool:
+        """Return whether a tree keeps all constraints on the training rows."""
+        if not self.constraints:
+            return True
+        nodes = individual.weights, individual.thresholds, individual.subtree_size
+        return keeps_all(make_individual(self.dataset, *nodes), self.dataset, self.constraints)
+
+    def _repaired(self, individual: Individual) -> Individual:
+        """Return a tree that keeps all constraints on the training rows, and what it is worth."""
+        nodes = individual.weights, individual.thresholds, individual.subtree_size
+        kept = repair(make_individual(self.dataset, *nodes), self.dataset, self.constraints)
+        nodes = kept.weights, kept.thresholds, kept.subtree_size
+        return in_place_of(individual, make_individual(self.rows, *nodes))
 
     def continuation(self) -> Continuation:
         """Return what a later search needs to continue the run."""
@@ -259,6 +288,7 @@ class _Search:
         self.refinement = configuration("refinement", config.refinement)
         self.shares, _ = split_init(config.init)
         self.end = math.inf if config.time_limit is None else begin + config.time_limit
+        self.constraints = make_constraints(config, dataset)
         self.found: list[Individual] = []  # by the choice of hyperparameters
         self.progress = Progress(config.verbose)
         self.interrupted: Callable[[], bool] = bool
@@ -289,7 +319,7 @@ class _Search:
         self.sample = self.make_sample(seed)
         rows = self.sample[0]
         of_seeds = self.shares.keys() & {TAO, WIDTHS}
-        first_trees = partial(seeds_of_all_sizes, self.config, seed)
+        first_trees = partial(seeds_of_all_sizes, self.config, seed, self.constraints)
         with self.progress.phase("choosing hyperparameters"):
             try:
                 chosen, found = choose(
@@ -475,6 +505,8 @@ class _Search:
             found=self.found if begins else (),
             refinement=refinement,
             variation=self.variation,
+            constraints=self.constraints,
+            max_depth=self.config.max_depth,
             random_state=seed,
         )
 
@@ -519,6 +551,8 @@ def _text(value: Any) -> str:
         return f"{type(value).__name__}({', '.join(parts)})"
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_text(k)}: {_text(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, set | frozenset):
+        return "{" + ", ".join(sorted(map(_text, value))) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_text, value)) + "]"
     if callable(value) and hasattr(value, "__qualname__"):

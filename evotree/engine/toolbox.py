@@ -24,6 +24,7 @@ from evotree.fitness.penalties import (
     ScoresAndComplexity,
 )
 from evotree.individual import Individual
+from evotree.operators.constraints.base import Constraint, repair, repaired
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.initialization.seeding import (
     DIPOLE,
@@ -244,7 +245,9 @@ def init_population(
     return members
 
 
-def feature_bound(max_features: float | None, n_features: int) -> int | None:
+def feature_bound(
+    max_features: float | None, n_features: int, constraints: Sequence[Constraint] = ()
+) -> int | None:
     """Return the greatest number of terms that a bound, or a share of the features, stands for.
 
     Parameters
@@ -253,6 +256,8 @@ def feature_bound(max_features: float | None, n_features: int) -> int | None:
         As ``max_features_per_split``.
     n_features : int
         Number of features.
+    constraints : sequence of Constraint, default=()
+        They may allow fewer.
 
     Returns
     -------
@@ -260,10 +265,12 @@ def feature_bound(max_features: float | None, n_features: int) -> int | None:
         At least 1 and below `n_features`; None where any number is allowed.
     """
     if max_features is None:
-        return None
-    if isinstance(max_features, Real) and not isinstance(max_features, Integral):
+        max_features = n_features
+    elif isinstance(max_features, Real) and not isinstance(max_features, Integral):
         max_features = max(1, int(max_features * n_features))
-    return int(max_features) if max_features < n_features else None
+    widths = [one.max_width for one in constraints if one.max_width is not None]
+    bound = min(int(max_features), *widths) if widths else int(max_features)
+    return bound if bound < n_features else None
 
 
 def dipole_width(max_features: int | None, variation: Variation, n_features: int) -> int:
@@ -284,6 +291,8 @@ def make_toolbox(
     found: Sequence[Individual] = (),
     refinement: None | str | Iterable[str] | Mapping[Any, float] | Refinement = None,
     variation: Variation | None = None,
+    constraints: Sequence[Constraint] = (),
+    max_depth: int | None = None,
     random_state: Any = None,
 ) -> base.Toolbox:
     """Return the toolbox of the global evolution of oblique trees on a data set.
@@ -296,8 +305,9 @@ def make_toolbox(
     ``population(n)`` and ``streams(generation, n)``; unless duplicates are kept,
     ``replace(parents, offspring) -> list``; and with a refinement
     ``refine(individual) -> (individual,)`` and ``choose(offspring, generation, spent) -> list``,
-    the offspring to be refined. An operator draws random numbers from the stream of its first
-    individual, ``individual.stream`` (`evotree.rng.as_generator` makes a NumPy generator of it).
+    the offspring to be refined; with constraints ``repair(individual) -> individual``. An operator
+    draws random numbers from the stream of its first individual, ``individual.stream``
+    (`evotree.rng.as_generator` makes a NumPy generator of it).
 
     Parameters
     ----------
@@ -323,6 +333,11 @@ def make_toolbox(
         `Refinement`, which also says which offspring and when.
     variation : Variation, optional
         How offspring are bred and selected.
+    constraints : sequence of Constraint, default=()
+        What all trees that the toolbox makes keep (`evotree.operators.constraints`).
+    max_depth : int, at least 1, or None, default=None
+        Depth to which other algorithms grow first trees. That no tree is deeper is for one of the
+        constraints.
     random_state : None, int, RandomState or Generator, default=None
         Source of the seed that all streams are made from.
 
@@ -341,8 +356,9 @@ def make_toolbox(
     shares, trees = split_init(init)
     bounds: dict[str, Any] = {
         "term_penalty": term_penalty,
-        "max_features": feature_bound(max_features_per_split, dataset.X.shape[1]),
+        "max_features": feature_bound(max_features_per_split, dataset.X.shape[1], constraints),
     }
+    given = {**bounds, "max_features": feature_bound(max_features_per_split, dataset.X.shape[1])}
     split: dict[str, Any] = {
         "min_rows": min_samples_split,
         "max_width": dipole_width(bounds["max_features"], variation, dataset.X.shape[1]),
@@ -350,17 +366,17 @@ def make_toolbox(
     linear = refinement or Refinement()
     toolbox = base.Toolbox()
     toolbox.register("streams", make_streams, seed_from(random_state))
-    register_first_trees(toolbox, dataset, size_penalty, bounds, split, linear)
+    register_first_trees(toolbox, dataset, size_penalty, bounds, split, linear, max_depth)
+    initial = [init_from_tree(dataset, size_penalty, tree, **given) for tree in trees]
+    adopted = [adopt(one, dataset, size_penalty, term_penalty) for one in found]
     toolbox.register(
         "population",
         init_population,
         toolbox,
         shares=shares,
-        initial=[init_from_tree(dataset, size_penalty, tree, **bounds) for tree in trees],
-        found=[adopt(one, dataset, size_penalty, term_penalty) for one in found],
-        fitness=FITNESS_OF_SCORES[count_scores(dataset)]
-        if variation.algorithm == "nsga2"
-        else None,
+        initial=initial,
+        found=adopted,
+        fitness=kind_of_fitness(dataset, variation),
         worth=PenalizedAccuracy(size_penalty, term_penalty),
     )
     toolbox.register("clone", Individual.clone)
@@ -390,6 +406,10 @@ def make_toolbox(
     toolbox.register("map", map)
     if refinement is not None:
         register_refinement(toolbox, dataset, refinement, size_penalty, **bounds)
+    if constraints:
+        register_constraints(toolbox, dataset, constraints)
+        for one in (*initial, *adopted):
+            toolbox.repair(one)
     return toolbox
 
 
@@ -400,10 +420,12 @@ def register_first_trees(
     bounds: Mapping[str, Any],
     split: Mapping[str, Any],
     linear: Refinement,
+    max_depth: int | None,
 ) -> None:
     """Let a population begin with random trees, with those of other algorithms, and with paths."""
     min_rows, term_penalty = split["min_rows"], bounds["term_penalty"]
     common = {"min_rows": min_rows, "C": linear.bounds(), "penalty": linear.penalty, **bounds}
+    common["max_depth"] = max_depth
     toolbox.register(
         "individual", init_dipolar, dataset, size_penalty, term_penalty=term_penalty, **split
     )
@@ -479,3 +501,22 @@ def register_refinement(
         term_penalty=term_penalty,
         lamarckian=refinement.lamarckian,
     )
+
+
+def register_constraints(
+    toolbox: base.Toolbox, dataset: Dataset, constraints: Sequence[Constraint]
+) -> None:
+    """Let every role that makes or changes individuals repair them.
+
+    Refinements are repaired before they are evaluated, so that they are worth what they seem.
+    """
+    toolbox.register("repair", repair, dataset=dataset, constraints=tuple(constraints))
+    repairing = {"repair": toolbox.repair}
+    for role in ("individual", "seed", "path", "quick", "mate", "mutate"):
+        toolbox.register(role, repaired, operator=getattr(toolbox, role), **repairing)
+    if hasattr(toolbox, "refine"):
+        refiners = {
+            name: (share, partial(repaired, operator=refiner, **repairing))
+            for name, (share, refiner) in toolbox.refine.keywords["refiners"].items()
+        }
+        toolbox.register("refine", toolbox.refine, refiners=refiners)

@@ -96,7 +96,15 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
                     "a weight above 0."
                 )
         rows = self._fit_encoder(table, weight)
-        dataset = Dataset.from_arrays(rows, y, weight, self.feature_names_, scaling, extras=extras)
+        dataset = Dataset.from_arrays(
+            rows,
+            y,
+            weight,
+            self.feature_names_,
+            scaling,
+            extras=extras,
+            columns=self._columns_of_features(),
+        )
         self.classes_ = dataset.classes
         return dataset
 
@@ -167,8 +175,9 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
             sample_weight, table, dtype=np.float64, ensure_non_negative=True
         )
         rows = self._fit_encoder(table, weight)
+        columns = self._columns_of_features()
         return Dataset.from_arrays(
-            rows, y, weight, self.feature_names_, scaling, "regression", extras
+            rows, y, weight, self.feature_names_, scaling, "regression", extras, columns
         )
 
     def predict(self, X: Any) -> np.ndarray:

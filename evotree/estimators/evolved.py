@@ -52,6 +52,20 @@ _PARAMETERS = """Parameters
     max_features_per_split : int, float in (0, 1] or None, default=None
         Greatest number of features of a split, or share of all features; None for any. 1 gives
         axis-parallel trees, 2 splits that a plane shows.
+    max_depth : int, at least 1, or None, default=None
+        Greatest depth of a tree; None for any.
+    max_leaf_nodes : int, at least 2, or None, default=None
+        Greatest number of leaves; None for any.
+    min_samples_leaf : int, at least 1, or float in (0, 0.5], default=1
+        Least number of training rows in a leaf, or share of all, whatever their weights; rows of
+        weight 0 do not count, copies with noise neither.
+    max_terms : int, at least 0, or None, default=None
+        Greatest number of terms of all splits together; None for any.
+    interaction_cst : "no_interactions", "pairwise", list of sets or None, default=None
+        Which columns may share a split: one alone, any two, or those of one of these sets, given by
+        positions or names of columns; those of no set form another one, as in scikit-learn's
+        `HistGradientBoostingClassifier`. All features of a column belong to its sets. Unlike there,
+        different splits of one path may be of different sets.
     population_size : int, at least 2, default=64
         Number of trees that evolve, on each island.
     max_generations : int, at least 0, default=50
@@ -81,7 +95,7 @@ _PARAMETERS = """Parameters
         ``"widths"`` alone has four fifths; the rest is random. Trees join
         as they are: `ObliqueTree`, fitted estimators of this package, scikit-learn's fitted
         decision trees (in searches wrapped by `sklearn.frozen.FrozenEstimator`, since clones are
-        not fitted).
+        not fitted); those that break a bound on trees, or `interaction_cst`, are repaired.
     refinement : str, list, dict of str to float, Refinement or None, default="sparse"
         What refines some of the offspring: ``"sparse"``, one sweep of tree alternating optimization
         that chooses the features of each split; ``"tao"``, one sweep on all features;

@@ -108,6 +108,10 @@ class RowEncoder(BaseEstimator):
         self.feature_names_ = feature_names(self.columns_)
         return encode_in_order(self.columns_, table)
 
+    def _columns_of_features(self) -> tuple[tuple[str, int], ...]:
+        """Return the names of the columns, and how many features each of them makes."""
+        return tuple((one.name, len(one.feature_names)) for one in self.columns_)
+
 
 def _is_frame(X: Any) -> bool:
     """Return whether rows are a frame of pandas or polars; nobody has one who did not import it."""

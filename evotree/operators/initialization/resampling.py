@@ -239,15 +239,20 @@ def with_rows(
     weight: np.ndarray,
     extras: dict[str, np.ndarray] | None = None,
 ) -> Dataset:
-    """Return a data set of other rows in the same units and with the same classes."""
+    """Return a data set of other rows in the same units and with the same classes.
+
+    The first of them are the training rows, or these with noise.
+    """
     rows = empty_rows(*X.shape)
     rows[:] = X
+    n_added = X.shape[0] - dataset.X.shape[0]
     other = replace(
         dataset,
         X=rows,
         y=y,
         sample_weight=weight,
         raw=X * dataset.scale + dataset.mean,
+        multiplicity=np.pad(dataset.multiplicity, (0, n_added)),
         extras=extras or {},
     )
     other.freeze()

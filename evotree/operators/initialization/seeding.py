@@ -11,7 +11,7 @@ from sklearn.tree._tree import Tree
 
 from evotree.operators.initialization.growth import grow_on_sample
 from evotree.operators.initialization.resampling import bootstrap
-from evotree.operators.initialization.tao_seeds import init_tao
+from evotree.operators.initialization.tao_seeds import TAO_DEPTH, init_tao
 from evotree.operators.initialization.width_paths import path_trees, width_path
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.bounded import bounded
@@ -121,6 +121,7 @@ def init_seed(
     seconds: float | None = None,
     term_penalty: float = 0.0,
     max_features: int | None = None,
+    max_depth: int | None = None,
 ) -> Individual:
     """Make one individual by another algorithm.
 
@@ -147,12 +148,15 @@ def init_seed(
         Penalty for each term after a split's first.
     max_features : int, at least 1, or None, default=None
         Greatest number of terms of a split.
+    max_depth : int, at least 1, or None, default=None
+        Greatest depth to which trees are grown, if it is below the usual one.
 
     Returns
     -------
     Individual
         Its fitness is not yet evaluated.
     """
+    depth = math.inf if max_depth is None else max_depth
     limits: dict[str, Any] = {
         "min_rows": min_rows,
         "seconds": seconds,
@@ -161,8 +165,11 @@ def init_seed(
     if splitter == TAO:
         if max_features is not None:
             limits |= {"C": C, "penalty": penalty, "max_features": max_features}
+            limits["max_depth"] = max_depth
             return width_path(dataset, size_penalty, stream, **limits)[0]
+        limits["max_depth"] = min(TAO_DEPTH, depth)
         return init_tao(dataset, size_penalty, stream, C, penalty, **limits)
+    limits["max_depth"] = min(MAX_DEPTH, depth)
     splitter = bounded(as_splitter(splitter), max_features)
     return init_greedy(dataset, size_penalty, splitter, stream, **limits)
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from evotree.dataset import Dataset
     from evotree.individual import Individual
 
+TAO_DEPTH = 12  # to which a tree is grown
 _KEPT = 0.75  # of the leaves, when a tree is cut
 _SWEEPS = 2  # between cuts
 _GROWN_C = 0.05  # of the classifiers that grow a tree
@@ -89,7 +90,7 @@ def init_tao(
     C: tuple[float, float] = (0.1, 10.0),
     penalty: str = "l2",
     max_rows: int = 16_384,
-    max_depth: int = 12,
+    max_depth: int = TAO_DEPTH,
     min_rows: int = 5,
     seconds: float | None = None,
     term_penalty: float = 0.0,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evotree.operators.initialization.growth import grow, grow_on_sample
-from evotree.operators.initialization.tao_seeds import cut_gently, init_tao
+from evotree.operators.initialization.tao_seeds import TAO_DEPTH, cut_gently, init_tao
 from evotree.operators.refinement.refiners import SPARSE_ROWS, draw_sparse
 from evotree.operators.refinement.tao import tao_sweep
 from evotree.operators.splitters.axis import Axis
@@ -57,6 +57,7 @@ def width_path(
     C: tuple[float, float] = (0.3, 3.0),
     penalty: str = "l2",
     max_features: int | None = None,
+    max_depth: int | None = None,
     min_rows: int = 5,
     seconds: float | None = None,
 ) -> list[Individual]:
@@ -79,6 +80,8 @@ def width_path(
         Penalty of the weights of the tree that the path begins with.
     max_features : int, at least 1, optional
         Greatest width of a split of the trees that are returned.
+    max_depth : int, at least 1, optional
+        Depth to which the first tree is grown, if it is below the usual one.
     min_rows : int, at least 2, default=5
         Nodes with fewer rows are leaves of the first tree.
     seconds : float, optional
@@ -90,10 +93,11 @@ def width_path(
         The widest first; at least one. Their fitness is not yet evaluated.
     """
     end = math.inf if seconds is None else time.perf_counter() + seconds
-    individual = init_tao(
-        dataset, size_penalty, stream, C, penalty, min_rows=min_rows, seconds=seconds
-    )
-    limits: dict[str, Any] = {"term_penalty": term_penalty, "max_rows": SPARSE_ROWS}
+    limits: dict[str, Any] = {"min_rows": min_rows, "seconds": seconds}
+    if max_depth is not None:
+        limits["max_depth"] = min(TAO_DEPTH, max_depth)
+    individual = init_tao(dataset, size_penalty, stream, C, penalty, **limits)
+    limits = {"term_penalty": term_penalty, "max_rows": SPARSE_ROWS}
     term_cost = term_penalty * loss_unit(dataset)
     fewer = draw_sparse(C, stream, widths="fewer", term_cost=term_cost)
     same = draw_sparse(C, stream, widths="same", term_cost=term_cost)
@@ -123,6 +127,7 @@ def path_trees(
     seconds: float | None = None,
     C: tuple[float, float] = (0.3, 3.0),
     max_features: int | None = None,
+    max_depth: int | None = None,
     penalty: str = "l2",
 ) -> list[Individual]:
     """Return the trees of one of several paths.
@@ -151,6 +156,8 @@ def path_trees(
         Bounds of the cost of a row's loss in the linear classifiers.
     max_features : int, at least 1, optional
         Greatest width of a split.
+    max_depth : int, at least 1, optional
+        Greatest depth to which trees are grown, if it is below the usual one.
     penalty : {"l2", "l1"}, default="l2"
         Penalty of the weights of the trees that paths begin with.
 
@@ -159,7 +166,7 @@ def path_trees(
     list of Individual
         Not pruned; their fitness is not yet evaluated.
     """
-    limits: dict[str, Any] = {"min_rows": min_rows, "seconds": seconds}
+    limits: dict[str, Any] = {"min_rows": min_rows, "seconds": seconds, "max_depth": max_depth}
     if number == _AXIS_PATH:
         return axis_trees(dataset, stream, **limits)
     path: dict[str, Any] = {"C": C, "max_features": max_features, "penalty": penalty}
@@ -171,7 +178,11 @@ def path_trees(
 
 
 def axis_trees(
-    dataset: Dataset, stream: np.ndarray, min_rows: int = 5, seconds: float | None = None
+    dataset: Dataset,
+    stream: np.ndarray,
+    min_rows: int = 5,
+    seconds: float | None = None,
+    max_depth: int | None = None,
 ) -> list[Individual]:
     """Return axis-parallel trees grown on all rows, one for each of the usual criteria.
 
@@ -187,6 +198,8 @@ def axis_trees(
         Nodes with fewer rows are leaves; each leaf has as many.
     seconds : float, optional
         When so many have passed, the nodes that are left are leaves.
+    max_depth : int, at least 1, optional
+        Nodes at this depth are leaves.
 
     Returns
     -------
@@ -194,7 +207,11 @@ def axis_trees(
         Their fitness is not yet evaluated.
     """
     criteria = ("gini", "entropy") if dataset.n_classes else ("squared_error",)
-    limits: dict[str, Any] = {"min_samples_leaf": min_rows, "seconds": seconds}
+    limits: dict[str, Any] = {
+        "min_samples_leaf": min_rows,
+        "seconds": seconds,
+        "max_depth": max_depth,
+    }
     return [grow(dataset, Axis(), criterion, stream=stream, **limits) for criterion in criteria]
 
 
@@ -204,6 +221,7 @@ def linear_trees(
     C: tuple[float, float] = (0.3, 3.0),
     min_rows: int = 5,
     seconds: float | None = None,
+    max_depth: int | None = None,
 ) -> list[Individual]:
     """Return trees grown by logistic regressions of one class against the others.
 
@@ -224,6 +242,8 @@ def linear_trees(
         a class has in the mean.
     seconds : float, optional
         When so many have passed, the nodes that are left are leaves.
+    max_depth : int, at least 1, optional
+        Nodes at this depth are leaves.
 
     Returns
     -------
@@ -235,6 +255,10 @@ def linear_trees(
     n_read = min(n_rows, SPARSE_ROWS)
     sample = dataset.take(np.arange(n_read) * n_rows // n_read)
     least = max(min_rows, n_read // (8 * max(2, dataset.n_classes)))
-    limits: dict[str, Any] = {"min_samples_split": least, "seconds": seconds}
+    limits: dict[str, Any] = {
+        "min_samples_split": least,
+        "seconds": seconds,
+        "max_depth": max_depth,
+    }
     splitters = [Linear(loss="logistic", C=cost, groups="one_vs_rest") for cost in dict.fromkeys(C)]
     return [grow_on_sample(sample, dataset, one, stream, criterion, **limits) for one in splitters]

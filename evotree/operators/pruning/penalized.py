@@ -301,6 +301,66 @@ def weakest_links(
     return alphas
 
 
+def affordable(
+    risk: np.ndarray, subtree_size: np.ndarray, split_cost: np.ndarray, budget: int
+) -> np.ndarray:
+    """Mark the subtrees that become leaves in the best pruning whose splits cost no more than that.
+
+    `weakest_links` knows the best prunings for all prices, but of some sizes none is the best for
+    any price. Here each node knows the least risk below it for each part of the budget.
+
+    Parameters
+    ----------
+    risk : ndarray of shape (n_nodes,)
+        Risks of the nodes as leaves.
+    subtree_size : ndarray of shape (n_nodes,), int32
+        Sizes of subtrees.
+    split_cost : ndarray of shape (n_nodes,), int64
+        What each node costs if it is kept as a split, at least 0; those of leaves do not matter.
+    budget : int, at least 0
+        What the splits may cost together.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,), bool
+        True where a subtree becomes a leaf; of equals, the pruning is the smallest.
+    """
+    least: list[np.ndarray] = [risk[k : k + 1] for k in range(len(risk))]
+    for k in range(len(risk) - 1, -1, -1):
+        left, cost = k + 1, int(split_cost[k])
+        if subtree_size[k] == 1 or cost > budget:
+            continue
+        both = _least_sums(least[left], least[left + subtree_size[left]], budget - cost)
+        kept = np.append(np.full(cost, np.inf), both)
+        least[k] = np.minimum(kept, risk[k])
+    marks = np.zeros(len(risk), dtype=bool)
+    pending = [(0, budget)]
+    while pending:
+        k, left_over = pending.pop()
+        best = least[k][min(left_over, len(least[k]) - 1)]
+        marks[k] = subtree_size[k] > 1 and best >= risk[k]
+        if marks[k] or subtree_size[k] == 1:
+            continue
+        left, spendable = k + 1, left_over - int(split_cost[k])
+        right = left + int(subtree_size[left])
+        on_left = np.arange(min(spendable, len(least[left]) - 1) + 1)
+        on_right = np.minimum(spendable - on_left, len(least[right]) - 1)
+        at = int((least[left][on_left] + least[right][on_right]).argmin())
+        pending += [(left, at), (right, spendable - at)]
+    return marks
+
+
+def _least_sums(one: np.ndarray, other: np.ndarray, budget: int) -> np.ndarray:
+    """Return the least sums of two falling arrays at positions of each sum, up to a budget."""
+    if len(one) > len(other):
+        one, other = other, one
+    found = np.full(min(budget, len(one) + len(other) - 2) + 1, np.inf)
+    for at in range(min(len(one), len(found))):
+        part = other[: len(found) - at]
+        np.minimum(found[at : at + len(part)], one[at] + part, out=found[at : at + len(part)])
+    return np.minimum.accumulate(found)
+
+
 @kernel
 def kept_nodes(subtree_size, marks):
     """Return the nodes that a pruning keeps, in order, and the sizes of their subtrees after it."""

@@ -1,0 +1,106 @@
+"""The constraints that a configuration asks for, and how finished trees keep them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Integral
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evotree.operators.constraints.base import Constraint, keeps_all, repair
+from evotree.operators.constraints.interactions import as_interactions
+from evotree.operators.constraints.limits import Limits
+from evotree.operators.structure.splice import make_individual
+from evotree.tree import ObliqueTree, node_weights
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.engine.config import SearchConfig
+    from evotree.individual import Individual
+
+
+def make_constraints(config: SearchConfig, dataset: Dataset) -> list[Constraint]:
+    """Return what all trees of a search keep.
+
+    Parameters
+    ----------
+    config : SearchConfig
+        Its bounds and interactions.
+    dataset : Dataset
+        All training rows.
+
+    Returns
+    -------
+    list of Constraint
+        Those that move rows before those that prune; empty where trees are free.
+
+    Raises
+    ------
+    ValueError
+        If interactions are not as described.
+    """
+    n_rows, least = int(dataset.multiplicity.sum()), config.min_samples_leaf
+    if not isinstance(least, Integral):
+        least = math.ceil(least * n_rows)  # as in scikit-learn
+    limits = Limits(
+        config.max_depth,
+        config.max_leaf_nodes,
+        config.max_terms,
+        0.0 if least <= 1 else min(1.0, least / n_rows),
+    )
+    interactions = as_interactions(config.interaction_cst, dataset)
+    found: list[Constraint] = [] if interactions is None else [interactions]
+    return found if limits == Limits() else [*found, limits]
+
+
+def keep_for_rows(
+    tree: ObliqueTree, dataset: Dataset, constraints: Sequence[Constraint]
+) -> ObliqueTree:
+    """Return a finished tree that keeps all constraints on the rows as they are routed in the end.
+
+    Rounding the numbers of a tree may have taken rows to other leaves.
+
+    Parameters
+    ----------
+    tree : ObliqueTree
+        Over raw features; its leaves hold what `dataset` says of them.
+    dataset : Dataset
+        Training rows.
+    constraints : sequence of Constraint
+        The constraints.
+
+    Returns
+    -------
+    ObliqueTree
+        The tree itself where it keeps them; otherwise a repaired one over raw features.
+    """
+    if not constraints:
+        return tree
+    rows = replace(
+        dataset,
+        X=dataset.raw,
+        mean=np.zeros_like(dataset.mean),
+        scale=np.ones_like(dataset.scale),
+        spread=dataset.spread * dataset.scale,
+    )
+    while not keeps_all(individual := _as_routed(tree, rows), rows, constraints):
+        weights, thresholds, size, *_ = repair(individual, rows, constraints).nodes()
+        values = np.zeros((len(size), tree.values.shape[1]))
+        tree = dataset.refill(ObliqueTree(weights, thresholds, size, values, tree.spread))
+    return tree
+
+
+def _as_routed(tree: ObliqueTree, dataset: Dataset) -> Individual:
+    """Return a tree as an individual whose rows are where those go that predict."""
+    individual = make_individual(dataset, tree.weights, tree.thresholds, tree.subtree_size)
+    leaves = tree.apply(dataset.X)
+    if len(individual) < len(tree):
+        return individual
+    n_rows = node_weights(leaves, np.ones(len(leaves)), tree.subtree_size).astype(np.int32)
+    order = np.argsort(leaves, kind="stable").astype(np.int32)
+    start = np.searchsorted(leaves[order], np.arange(len(tree))).astype(np.int32)
+    arrays = *individual.nodes()[:3], order, start, start + n_rows, individual.counts
+    return type(individual)(arrays)

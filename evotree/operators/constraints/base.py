@@ -1,0 +1,121 @@
+"""What a constraint is, and how trees come to keep all of them.
+
+DEAP's ``gp.staticLimit`` puts a parent in the place of an offspring that breaks a limit. Here such
+an offspring is repaired: most of it may be worth keeping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from evotree.individual import Individual
+from evotree.operators.pruning.penalized import prune_marked
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+
+_ROUNDS = 8  # of repairs, each of which may undo what another one did
+
+
+class Constraint(Protocol):
+    """Something that every tree of a search keeps; a single leaf keeps any.
+
+    The operators look for splits of at most `max_width` terms, so that few trees need repairs; None
+    says that a split may have any number.
+    """
+
+    @property
+    def max_width(self) -> int | None:
+        """Most terms of a split."""
+        ...
+
+    def keeps(self, individual: Individual, dataset: Dataset) -> bool:
+        """Return whether a tree over the rows of a data set keeps the constraint."""
+        ...
+
+    def repair(self, individual: Individual, dataset: Dataset) -> None:
+        """Change an individual in place so that it keeps the constraint; draws nothing."""
+        ...
+
+
+def keeps_all(individual: Individual, dataset: Dataset, constraints: Sequence[Constraint]) -> bool:
+    """Return whether a tree keeps all constraints.
+
+    Parameters
+    ----------
+    individual : Individual
+        The tree with its partition; read only.
+    dataset : Dataset
+        Its rows.
+    constraints : sequence of Constraint
+        The constraints.
+
+    Returns
+    -------
+    bool
+        True also where there are none.
+    """
+    return all(one.keeps(individual, dataset) for one in constraints)
+
+
+def repair(
+    individual: Individual, dataset: Dataset, constraints: Sequence[Constraint]
+) -> Individual:
+    """Let a tree keep all constraints.
+
+    Parameters
+    ----------
+    individual : Individual
+        Changed in place where it breaks one; its fitness is then deleted.
+    dataset : Dataset
+        Its rows.
+    constraints : sequence of Constraint
+        Those that move rows before those that prune.
+
+    Returns
+    -------
+    Individual
+        The individual. Where the repairs undo each other, it is a single leaf.
+    """
+    for _ in range(_ROUNDS):
+        broken = [one for one in constraints if not one.keeps(individual, dataset)]
+        if not broken:
+            return individual
+        for one in broken:
+            one.repair(individual, dataset)
+    if not keeps_all(individual, dataset, constraints):
+        prune_marked(individual, dataset, np.arange(len(individual)) == 0)
+    return individual
+
+
+def repaired(
+    *args: Any,
+    operator: Callable[..., Any],
+    repair: Callable[[Individual], Individual],
+    **kwargs: Any,
+) -> Any:
+    """Return what an operator makes, repaired: an individual, or several.
+
+    Parameters
+    ----------
+    *args
+        What the operator is given.
+    operator : callable
+        Any that makes or changes individuals.
+    repair : callable
+        Repairs one in place.
+    **kwargs
+        What the operator is given by name.
+
+    Returns
+    -------
+    Individual, or tuple or list of them
+        What the operator returned.
+    """
+    made = operator(*args, **kwargs)
+    for one in (made,) if isinstance(made, Individual) else made:
+        repair(one)
+    return made

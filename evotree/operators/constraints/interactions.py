@@ -1,0 +1,143 @@
+"""Which columns may share a split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evotree.operators.constraints.narrowing import influences, narrow
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.individual import Individual
+
+WORDS = {"no_interactions": 1, "pairwise": 2}
+"""Words for: any columns may share a split, but no more than so many."""
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions:
+    """Bounds on which columns share a split; a `Constraint`.
+
+    A split that breaks them keeps the terms of those columns that have the most influence together,
+    |weight| times the spread of the feature, of all that may share one; these are fitted anew.
+
+    Parameters
+    ----------
+    column_of : ndarray of shape (n_features,), int
+        The column that each feature was made of, rising; all features of a column may share a
+        split.
+    groups : ndarray of shape (n_groups, n_columns), bool, or None, default=None
+        The columns of each set that may share a split; each column is in one of them at least. None
+        for any.
+    max_columns : int, at least 1, or None, default=None
+        Most columns that share a split.
+    """
+
+    column_of: np.ndarray
+    groups: np.ndarray | None = None
+    max_columns: int | None = None
+
+    @cached_property
+    def _first(self) -> np.ndarray:
+        """The first feature of each column that makes any."""
+        return np.unique(self.column_of, return_index=True)[1]
+
+    @cached_property
+    def _groups(self) -> np.ndarray | None:
+        """The sets, of the columns that make features."""
+        return None if self.groups is None else self.groups[:, np.unique(self.column_of)]
+
+    @cached_property
+    def max_width(self) -> int:
+        """The number of features of the columns that make the most."""
+        n_features = np.diff(self._first, append=len(self.column_of))
+        if self._groups is None:
+            return int(np.sort(n_features)[::-1][: self.max_columns].sum())
+        return int((self._groups @ n_features).max())
+
+    def keeps(self, individual: Individual, dataset: Dataset) -> bool:
+        """Return whether all splits of a tree keep the bounds."""
+        return not self._breaks(individual).any()
+
+    def repair(self, individual: Individual, dataset: Dataset) -> None:
+        """Make all splits of a tree keep the bounds."""
+        by_column = np.add.reduceat(influences(individual, dataset), self._first, axis=1)
+        if self._groups is None:
+            order = np.argsort(-by_column, axis=1, kind="stable")
+            allowed = np.zeros(by_column.shape, dtype=bool)
+            np.put_along_axis(allowed, order[:, : self.max_columns], True, axis=1)
+        else:
+            allowed = self._groups[(by_column @ self._groups.T).argmax(axis=1)]
+        allowed[~self._breaks(individual)] = True
+        n_features = np.diff(self._first, append=len(self.column_of))
+        narrow(individual, dataset, np.repeat(allowed, n_features, axis=1))
+
+    def _breaks(self, individual: Individual) -> np.ndarray:
+        """Return a mask of the splits that break the bounds."""
+        used = np.logical_or.reduceat(individual.weights != 0.0, self._first, axis=1)
+        if self._groups is None:
+            broken: np.ndarray = used.sum(axis=1) > self.max_columns
+            return broken
+        n_outside = used.astype(np.int64) @ ~self._groups.T
+        return n_outside.min(axis=1) > 0
+
+
+def as_interactions(interaction_cst: Any, dataset: Dataset) -> Interactions | None:
+    """Return the constraint that a parameter describes.
+
+    Parameters
+    ----------
+    interaction_cst : None, "pairwise", "no_interactions" or sequence of sets of int or str
+        As scikit-learn's histogram gradient boosting takes it: positions of columns, or here also
+        their names. Columns of no set form another set.
+    dataset : Dataset
+        Knows the columns.
+
+    Returns
+    -------
+    Interactions or None
+        None where all columns may share a split.
+
+    Raises
+    ------
+    ValueError
+        If the sets are none, or name columns that there are not.
+    """
+    if interaction_cst is None:
+        return None
+    names = [name for name, _ in dataset.columns] or list(dataset.feature_names)
+    if isinstance(interaction_cst, str) and interaction_cst in WORDS:
+        found = Interactions(dataset.column_of, max_columns=WORDS[interaction_cst])
+    else:
+        found = Interactions(dataset.column_of, _masks(interaction_cst, names))
+    return None if found.max_width >= len(dataset.column_of) else found
+
+
+def _masks(interaction_cst: Any, names: Sequence[str]) -> np.ndarray:
+    """Return the sets of columns as masks, that of the columns of no set last, if there are any."""
+    place = {name: at for at, name in enumerate(names)}
+    masks = []
+    try:
+        for group in interaction_cst:
+            if isinstance(group, str):
+                raise TypeError("a text is no set")
+            mask = np.zeros(len(names), dtype=bool)
+            for one in group:
+                is_position = isinstance(one, Integral) and not isinstance(one, bool)
+                at = int(one) if is_position else place[one]
+                mask[range(len(names)).index(at)] = True
+            masks.append(mask)
+    except (LookupError, TypeError, ValueError):
+        raise ValueError(
+            f"interaction_cst={interaction_cst!r}: allowed are None, 'pairwise', "
+            "'no_interactions', and sequences of sets of columns, given by positions from 0 to "
+            f"{len(names) - 1} or by names."
+        ) from None
+    rest = ~np.any(masks, axis=0) if masks else np.ones(len(names), dtype=bool)
+    return np.array([*masks, rest] if rest.any() else masks)

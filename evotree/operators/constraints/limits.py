@@ -1,0 +1,135 @@
+"""Hard bounds on the shape of trees: depth, leaves, rows of a leaf, terms."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evotree.operators.constraints.narrowing import influences, narrow
+from evotree.operators.pruning.penalized import affordable, prune_marked, risk_of_leaves
+from evotree.operators.structure.splice import make_individual
+from evotree.tree import node_depths
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.individual import Individual
+
+_ROUNDING = 1e-9  # of a number of rows
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds on the shape of a tree; a `Constraint`.
+
+    A tree that breaks one is repaired by what it can best do without: the bounds on depth, leaves
+    and terms by pruning, the one on the rows of leaves by taking out the split above a leaf with
+    too few, so that its rows go where the other child sends them.
+
+    Parameters
+    ----------
+    max_depth : int, at least 1, or None, default=None
+        Most splits between the root and a leaf.
+    max_leaves : int, at least 2, or None, default=None
+        Most leaves.
+    max_terms : int, at least 0, or None, default=None
+        Most terms of all splits together.
+    min_leaf_share : float in [0, 1], default=0.0
+        Least share of the training rows, whatever their weights, in a leaf. A share: trees are also
+        found on some of the rows.
+    """
+
+    max_depth: int | None = None
+    max_leaves: int | None = None
+    max_terms: int | None = None
+    min_leaf_share: float = 0.0
+
+    @property
+    def max_width(self) -> int | None:
+        """No split has more terms than all of them may have together."""
+        return None if self.max_terms is None else max(1, self.max_terms)
+
+    def keeps(self, individual: Individual, dataset: Dataset) -> bool:
+        """Return whether a tree keeps all bounds."""
+        return (
+            (self.max_leaves is None or individual.n_leaves <= self.max_leaves)
+            and (self.max_terms is None or individual.n_terms <= self.max_terms)
+            and (self.max_depth is None or individual.depth <= self.max_depth)
+            and not self._small_leaves(individual, dataset).any()
+        )
+
+    def repair(self, individual: Individual, dataset: Dataset) -> None:
+        """Make a tree keep all bounds."""
+        if self.max_terms is not None and individual.n_terms > self.max_terms:
+            self._narrow_splits(individual, dataset)
+        small = self._small_leaves(individual, dataset)
+        while small.any():
+            take_out(individual, dataset, small)
+            small = self._small_leaves(individual, dataset)
+        if self.max_depth is not None:
+            depths = node_depths(individual.subtree_size)
+            prune_marked(individual, dataset, (depths == self.max_depth) & ~individual.is_leaf)
+        if self.max_leaves is not None and individual.n_leaves > self.max_leaves:
+            ones = np.ones(len(individual), dtype=np.int64)
+            self._prune(individual, dataset, ones, self.max_leaves - 1)
+        if self.max_terms is not None and individual.n_terms > self.max_terms:
+            widths = np.count_nonzero(individual.weights, axis=1)
+            self._prune(individual, dataset, widths, self.max_terms)
+
+    def _prune(
+        self, individual: Individual, dataset: Dataset, split_cost: np.ndarray, budget: int
+    ) -> None:
+        risk, _ = risk_of_leaves(individual, dataset.n_classes)
+        marks = affordable(risk, individual.subtree_size, split_cost, budget)
+        prune_marked(individual, dataset, marks)
+
+    def _narrow_splits(self, individual: Individual, dataset: Dataset) -> None:
+        """Leave no more terms to any split than all of them may have together."""
+        width = self.max_width
+        if np.count_nonzero(individual.weights, axis=1).max() > width:
+            order = np.argsort(-influences(individual, dataset), axis=1, kind="stable")
+            kept = np.zeros(individual.weights.shape, dtype=bool)
+            np.put_along_axis(kept, order[:, :width], True, axis=1)
+            narrow(individual, dataset, kept)
+
+    def _small_leaves(self, individual: Individual, dataset: Dataset) -> np.ndarray:
+        """Return a mask of the leaves that have too few rows; a single leaf may have any number."""
+        if self.min_leaf_share == 0.0 or len(individual) == 1:
+            return np.zeros(len(individual), dtype=bool)
+        before = np.append(0, np.cumsum(dataset.multiplicity[individual.order]))
+        n_rows = before[individual.end] - before[individual.start]
+        least = math.ceil(self.min_leaf_share * before[-1] - _ROUNDING)
+        small: np.ndarray = individual.is_leaf & (n_rows < least)
+        return small
+
+
+def take_out(individual: Individual, dataset: Dataset, leaves: np.ndarray) -> None:
+    """Take out leaves and the splits above them; the rows go where the other children send them.
+
+    A leaf stays, for now, where others of the leaves stand below the other child of its parent: it
+    may be that these get rows enough.
+
+    Parameters
+    ----------
+    individual : Individual
+        Changed in place.
+    dataset : Dataset
+        Its rows.
+    leaves : ndarray of shape (n_nodes,), bool
+        The leaves, at least one; not the root.
+    """
+    size, kept = individual.subtree_size, np.ones(len(individual), dtype=bool)
+    for parent in np.flatnonzero(size > 1).tolist():
+        left, right = individual.left(parent), individual.right(parent)
+        for leaf, other in ((left, right), (right, left)):
+            below = leaves[other : other + size[other]]
+            if leaves[leaf] and (not below.any() or (size[other] == 1 and leaf == left)):
+                kept[parent] = kept[leaf] = False
+                break
+    before = np.append(0, np.cumsum(kept))
+    left_over = before[np.arange(len(size)) + size] - before[:-1]
+    arrays = individual.weights[kept], individual.thresholds[kept]
+    smaller = make_individual(dataset, *arrays, left_over[kept].astype(np.int32))
+    individual.become(smaller)

@@ -1,0 +1,71 @@
+"""Splits that lose terms: the others are fitted anew in the tree as it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evotree.operators.refinement.refiners import SPARSE_ROWS
+from evotree.operators.refinement.tao import solve
+from evotree.operators.splitters.sparse import Sparse
+from evotree.operators.structure.reduced import (
+    leaf_predictions,
+    reduced_problem,
+    replace_tests,
+)
+from evotree.rng import make_streams
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.individual import Individual
+
+
+def influences(individual: Individual, dataset: Dataset) -> np.ndarray:
+    """Return |weight| times the spread of the feature for all terms.
+
+    Parameters
+    ----------
+    individual : Individual
+        The tree; read only.
+    dataset : Dataset
+        Knows the spreads.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes, n_features)
+        At least 0.
+    """
+    return np.abs(individual.weights) * dataset.spread
+
+
+def narrow(individual: Individual, dataset: Dataset, kept: np.ndarray) -> None:
+    """Take terms from splits, and fit what is left of these to the reduced problems of their nodes.
+
+    The splits are taken from the bottom up, as in a sweep of tree alternating optimization.
+
+    Parameters
+    ----------
+    individual : Individual
+        Changed in place; parts that no row reaches afterwards are dropped.
+    dataset : Dataset
+        Its rows.
+    kept : ndarray of shape (n_nodes, n_features), bool
+        The terms that may stay. A split that loses some of its terms may also become one on a
+        single feature.
+    """
+    lost = (individual.weights != 0.0) & ~kept
+    weights, thresholds = np.where(kept, individual.weights, 0.0), individual.thresholds.copy()
+    predictions = leaf_predictions(individual, dataset.n_classes)
+    (stream,) = make_streams(0, 0, 1)
+    splitter = Sparse(widths="same")
+    for k in np.flatnonzero(lost.any(axis=1))[::-1]:
+        node = reduced_problem(
+            individual, dataset, k, weights, thresholds, predictions, stream, SPARSE_ROWS
+        )
+        if node is None:
+            continue
+        found = solve(node, (weights[k].copy(), float(thresholds[k])), splitter, stream)
+        if found is not None:
+            weights[k], thresholds[k] = found
+    replace_tests(individual, dataset, weights, thresholds)
