@@ -2,12 +2,12 @@
 
 Raising a feature of positive weight moves rows from the left of a split to its right, and never
 back. So where the prediction may not fall with that feature, it is enough that no leaf on the left
-of the split predicts more than a leaf on its right. Such an order at every split makes the whole
-tree monotonic: two leaves that a change of the feature joins lie on two sides of one split. Rounding
-does not matter, since floating-point addition and multiplication by a constant are monotonic too.
+of the split predicts more than a leaf on its right. Such an order at every split makes the tree
+monotonic: two leaves that a change of the feature joins lie on the two sides of some split.
+Rounding does not matter: sums and multiples of rounded numbers are monotonic too.
 
-The order of a split is one number: 1 where the left may not exceed the right, -1 where the right may
-not exceed the left, 2 where both hold, so that all leaves below are equal, and 0 where none does.
+The order of a split is one number: 1 where the left may not exceed the right, -1 where the right
+may not exceed the left, 2 where both hold, so that all leaves below are equal, 0 where none does.
 """
 
 from __future__ import annotations
@@ -179,15 +179,15 @@ def isotonic_values(orders, subtree_size, means, weight):
     subtree_size : ndarray of shape (n_nodes,), int32
         Sizes of subtrees.
     means : ndarray of shape (n_nodes,)
-        Means of the leaves' rows: targets, or shares of a class; those of other nodes do not matter.
+        Means of the leaves' rows: targets, or shares of a class. Other nodes' do not matter.
     weight : ndarray of shape (n_nodes,)
         Weights of the leaves' rows, at least 0.
 
     Returns
     -------
     ndarray of shape (n_nodes,)
-        In order exactly. An inner node has the mean of its leaves; a node is a leaf of the same tree
-        pruned, which is in order too.
+        In order exactly. Any other node has the mean of its leaves, with which it keeps the orders
+        if it becomes a leaf.
     """
     values = means.copy()
     mass = weight.copy()
