@@ -126,6 +126,20 @@ class MonotonicConstraint:
         """Return whether no split pulls its sides in both directions."""
         return not (self.orders(individual) == CONFLICT).any()
 
+    def _wanted_orders(self, individual: Individual) -> np.ndarray:
+        """Return the orders after repair: where a split has a conflict, that of its sides' means.
+
+        So trees within an operator are judged by what becomes of them.
+        """
+        orders = self.orders(individual)
+        conflicts = np.flatnonzero(orders == CONFLICT)
+        if conflicts.size:
+            means = _means(individual)[0]
+            left = conflicts + 1
+            rises = means[left + individual.subtree_size[left]] >= means[left]
+            orders[conflicts] = np.where(rises, 1, -1)
+        return orders
+
     def repair(self, individual: Individual, dataset: Dataset) -> Individual:
         """Return an individual whose splits have no terms that pull against the others.
 
@@ -149,15 +163,13 @@ class MonotonicConstraint:
         if conflicts.size == 0:
             return individual
         weights, thresholds = individual.weights.copy(), individual.thresholds.copy()
-        means = _means(individual)[0]
+        orders = self._wanted_orders(individual)
         for k in conflicts.tolist():
-            right = individual.right(k)
-            pull = 1 if means[right] >= means[k + 1] else -1
-            dropped = weights[k] * self._signs * pull < 0.0
+            dropped = np.sign(weights[k]) * self._signs == -orders[k]
             mean = dataset.X[individual.order[individual.start[k] : individual.end[k]]].mean(axis=0)
             thresholds[k] -= weights[k, dropped] @ mean[dropped]
             weights[k, dropped] = 0.0
-        predictions = self._predictions(individual, node_orders(weights, self._signs))
+        predictions = self._predictions(individual)
         stream = np.zeros(1, dtype=np.uint64)  # of many rows, the same ones every time
         for k in conflicts[::-1].tolist():  # those below a split first
             node = reduced_problem(
@@ -224,7 +236,10 @@ class MonotonicConstraint:
         ndarray of shape (n_nodes,), float64
             0 and 1; at other nodes than leaves what they would predict as such.
         """
-        return self._predictions(individual, self.orders(individual))
+        size, free = individual.subtree_size, np.zeros(len(individual))
+        orders = self._wanted_orders(individual)
+        labels: np.ndarray = cheapest_labels(orders, size, _risk(individual), 0.0, free)[0]
+        return labels.astype(np.float64)
 
     def values(self, individual: Individual) -> np.ndarray:
         """Return what the leaves predict: the shares of the second class, or targets.
@@ -240,8 +255,9 @@ class MonotonicConstraint:
             Of the least squared error in order (`isotonic_values`); targets in the units of the
             data set. A share above one half is the label 1 of `labels`, where labels do not tie.
         """
-        means, weight = _means(individual)
-        return isotonic_values(self.orders(individual), individual.subtree_size, means, weight)
+        orders = self._wanted_orders(individual)
+        values: np.ndarray = isotonic_values(orders, individual.subtree_size, *_means(individual))
+        return values
 
     def quality(self, individual: Individual) -> float:
         """Return the accuracy, or the share of the variance explained, of a constrained tree.
@@ -288,16 +304,12 @@ class MonotonicConstraint:
         if isinstance(individual, RegressionIndividual):
             marks: np.ndarray = cheapest(self._errors(individual), size, node_price, split_price)
             return marks
-        risk, orders = _risk(individual), self.orders(individual)
+        risk, orders = _risk(individual), self._wanted_orders(individual)
         return cheapest_labels(orders, size, risk, node_price, split_price)[1]
 
-    def _predictions(self, individual: Individual, orders: np.ndarray) -> np.ndarray:
-        """Return the labels, or the values, of the leaves by these orders."""
-        size = individual.subtree_size
-        if isinstance(individual, RegressionIndividual):
-            return isotonic_values(orders, size, *_means(individual))
-        free = np.zeros(len(individual))
-        return cheapest_labels(orders, size, _risk(individual), 0.0, free)[0].astype(np.float64)
+    def _predictions(self, individual: Individual) -> np.ndarray:
+        is_regressor = isinstance(individual, RegressionIndividual)
+        return self.values(individual) if is_regressor else self.labels(individual)
 
     def _errors(self, individual: Individual) -> np.ndarray:
         """Return the squared error of each node as a leaf with its value in order."""
