@@ -66,7 +66,8 @@ def cheapest_labels(orders, subtree_size, risk, node_price, split_price):
     subtree_size : ndarray of shape (n_nodes,), int32
         Sizes of subtrees.
     risk : ndarray of shape (n_nodes, 2)
-        What each node costs as a leaf with the label 0, and with the label 1.
+        What each node costs as a leaf with the label 0, and with the label 1: of a node with
+        children it is the sum of theirs.
     node_price : float
         Price of one node, in units of the risk; 0 leaves the tree as large as it is useful.
     split_price : ndarray of shape (n_nodes,)
