@@ -53,6 +53,8 @@ def make_constraints(config: SearchConfig, dataset: Dataset) -> list[Constraint]
     )
     interactions = as_interactions(config.interaction_cst, dataset)
     found: list[Constraint] = [] if interactions is None else [interactions]
+    if dataset.objective is not None and dataset.objective.constraint is not None:
+        found.append(dataset.objective.constraint)
     return found if limits == Limits() else [*found, limits]
 
 

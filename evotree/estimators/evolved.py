@@ -26,6 +26,7 @@ from evotree.estimators.base import TreeClassifier, TreeEstimator, TreeRegressor
 from evotree.estimators.presets import EVOLUTION_PRESETS
 from evotree.fitness.costs import FeatureCosts
 from evotree.fitness.objectives import ExpectedCost, Objective, as_objective, check_costs
+from evotree.operators.constraints.monotonic import check_monotonic_cst, monotonic
 from evotree.rng import seed_from
 from evotree.tables.columns import NumericColumn, column_of_feature
 from evotree.tree import ObliqueTree
@@ -66,6 +67,11 @@ _PARAMETERS = """Parameters
         positions or names of columns; those of no set form another one, as in scikit-learn's
         `HistGradientBoostingClassifier`. All features of a column belong to its sets. Unlike there,
         different splits of one path may be of different sets.
+    monotonic_cst : array-like of shape (n_columns,), dict or None, default=None
+        1 for columns that the prediction may not fall with, -1 for those that it may not rise with,
+        0 for others; or these numbers by names of columns. For two classes the share of the second
+        is meant, and with it the label. It holds for all rows, and is proved for each fitted tree
+        by a linear program for each pair of leaves that could break it.
     population_size : int, at least 2, default=64
         Number of trees that evolve, on each island.
     max_generations : int, at least 0, default=50
@@ -283,7 +289,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         check_parameters(self)
         extras = {} if sensitive is None else {"sensitive": sensitive}
         dataset = self._make_dataset(X, y, sample_weight, self.scaling, extras)
-        dataset = dataset.evolved_for(self._objective(dataset))
+        dataset = dataset.evolved_for(self._constrained(dataset))
         continues: Continuation | None = getattr(self, "_last", None) if self.warm_start else None
         result = search(dataset, self, continues=continues, begin=begin)
         self._keep(result)
@@ -300,6 +306,13 @@ class EvolvedTree(TreeEstimator, SearchConfig):
     def _objective(self, dataset: Dataset) -> Objective | None:
         """Return what trees are evolved for."""
         raise NotImplementedError
+
+    def _constrained(self, dataset: Dataset) -> Objective | None:
+        """Return what trees are evolved for, with predictions that keep `monotonic_cst`."""
+        objective = self._objective(dataset)
+        given = self.monotonic_cst, self, self.columns_, dataset.n_classes
+        constraint = check_monotonic_cst(*given)
+        return objective if constraint is None else monotonic(objective, constraint, self.objective)
 
     def _keep(self, result: Result) -> None:
         """Set the fitted attributes: trees and records, no rows."""

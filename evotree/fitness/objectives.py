@@ -38,8 +38,16 @@ Leafed = Any
 class Objective:
     """What trees are evolved for; the greater the quality, the better."""
 
-    loss_code = SQUARED
+    loss_code, level = SQUARED, 0.5
     """How `evotree.fitness.targets.target_loss` compares a target with a prediction."""
+
+    constraint: Any = None
+    """What all trees have to keep for the leaves' predictions to be those of the objective."""
+
+    @property
+    def origin(self) -> float:
+        """Where the raw targets have their 0, in the units of the data set."""
+        return 0.0
 
     def bind(self, dataset: Dataset) -> Self:
         """Return the objective on the rows of a data set; the same where it needs none."""
@@ -80,6 +88,10 @@ class Objective:
     def risk(self, tree: Leafed) -> np.ndarray:
         """Return what each node takes from the quality if it is a leaf, of shape (n_nodes,)."""
         raise NotImplementedError
+
+    def cuts(self, tree: Leafed, node_price: float, split_price: np.ndarray) -> np.ndarray | None:
+        """Return the subtrees that do not pay for what they cost; None where the risks tell."""
+        return None
 
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
         """Return a fitted tree, over raw features, with what its leaves predict."""
@@ -380,12 +392,11 @@ class TargetObjective(Objective):
         """Where the raw targets have their 0, in the units of the data set."""
         return -self.rows.target_mean / self.rows.target_scale
 
-    @property
-    def whole_loss(self) -> float:
-        """Loss of the rows where all have one prediction, the best."""
-        n_rows = self.rows.y.shape[0]
+    def whole_loss(self, dataset: Dataset) -> float:
+        """Return the loss of the rows where all have one prediction, the best."""
+        n_rows = dataset.y.shape[0]
         order, ends = np.arange(n_rows, dtype=np.int32), np.array([0, n_rows], dtype=np.int32)
-        y, weight = self.rows.y, self.rows.sample_weight
+        y, weight = dataset.y, dataset.sample_weight
         best = np.zeros(1)  # the mean
         if self.loss_code == PINBALL:
             best = leaf_quantiles(order, ends[:1], ends[1:], y, weight, self.level)

@@ -1,1 +1,1 @@
-"""What every tree of a search has to keep, and how one that does not is repaired."""
+"""Constraints on trees: what breaks them, how trees are repaired, and the proof that they hold."""

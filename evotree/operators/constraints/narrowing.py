@@ -10,7 +10,7 @@ from evotree.operators.refinement.refiners import SPARSE_ROWS
 from evotree.operators.refinement.tao import solve
 from evotree.operators.splitters.sparse import Sparse
 from evotree.operators.structure.reduced import (
-    leaf_predictions,
+    leaf_table,
     reduced_problem,
     replace_tests,
 )
@@ -56,12 +56,12 @@ def narrow(individual: Individual, dataset: Dataset, kept: np.ndarray) -> None:
     """
     lost = (individual.weights != 0.0) & ~kept
     weights, thresholds = np.where(kept, individual.weights, 0.0), individual.thresholds.copy()
-    predictions = leaf_predictions(individual, dataset.n_classes)
+    table = leaf_table(individual, dataset.n_classes)
     (stream,) = make_streams(0, 0, 1)
     splitter = Sparse(widths="same")
     for k in np.flatnonzero(lost.any(axis=1))[::-1]:
         node = reduced_problem(
-            individual, dataset, k, weights, thresholds, predictions, stream, SPARSE_ROWS
+            individual, dataset, k, weights, thresholds, table, stream, SPARSE_ROWS
         )
         if node is None:
             continue

@@ -488,8 +488,11 @@ def prune(
     counts, subtree_size = individual.counts, individual.subtree_size
     if individual.objective is not None:
         prices = split_prices(individual, 0.0, term_penalty)
-        risk = individual.objective.risk(individual)
-        return prune_marked(individual, dataset, cheapest(risk, subtree_size, size_penalty, prices))
+        marks = individual.objective.cuts(individual, size_penalty, prices)
+        if marks is None:
+            risk = individual.objective.risk(individual)
+            marks = cheapest(risk, subtree_size, size_penalty, prices)
+        return prune_marked(individual, dataset, marks)
     whole = dataset.total_weight if dataset.n_classes > 0 else counts[0, 2]
     price, prices = size_penalty * whole, split_prices(individual, 0.0, term_penalty * whole)
     if dataset.n_classes > 0:

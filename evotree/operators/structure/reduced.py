@@ -247,7 +247,7 @@ def loss_unit(dataset: Dataset) -> float:
     if dataset.n_classes:
         return dataset.total_weight
     if dataset.judge is not None:
-        return float(dataset.judge.whole_loss)
+        return float(dataset.judge.whole_loss(dataset))
     return float(dataset.sample_weight @ dataset.y**2)
 
 

@@ -1,0 +1,263 @@
+"""The proof that a tree is monotonic: for all rows, not only for those of a sample.
+
+A tree is non-decreasing in a feature unless there are two leaves A and B, A predicting more, and a
+row of A that falls into B when the feature is raised. The rows of a leaf are a polyhedron, so one
+linear program for each such pair of leaves tells. What the solver says is not believed: a row is
+shown to the tree itself, and that there is none is proved in exact arithmetic, by the solver's
+multipliers (Motzkin 1936, a theorem of the alternative for strict inequalities).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import linprog
+
+from evotree.tree import ObliqueTree
+
+_NO_MULTIPLIER = 1e-9  # of the greatest: what the solver leaves of a zero
+
+
+class Violation(NamedTuple):
+    """Two leaves that break a constraint.
+
+    Attributes
+    ----------
+    leaf : int
+        A leaf that predicts too much, or too little where the prediction may not rise.
+    raised_leaf : int
+        The leaf that a row of `leaf` reaches when the feature is raised.
+    feature : int
+        The feature.
+    row, raised_row : ndarray of shape (n_features,), or None
+        A row that reaches `leaf`, and the same one with the feature raised, which reaches
+        `raised_leaf`. None where no such row was found, but that there is none was not proved.
+    """
+
+    leaf: int
+    raised_leaf: int
+    feature: int
+    row: np.ndarray | None
+    raised_row: np.ndarray | None
+
+
+class _System(NamedTuple):
+    """Inequalities ``A z <= b`` of z = (x, step), some of which are strict."""
+
+    A: np.ndarray
+    b: np.ndarray
+    is_strict: np.ndarray
+
+
+def violations(tree: ObliqueTree, signs: np.ndarray) -> list[Violation]:
+    """Return all pairs of leaves that break, or may break, monotonic constraints.
+
+    Parameters
+    ----------
+    tree : ObliqueTree
+        Predicts by the last column of its values: the share of the second of two classes, or the
+        target.
+    signs : ndarray of shape (n_features,), int
+        1 for features that the prediction may not fall with, -1 for those that it may not rise
+        with, 0 for others.
+
+    Returns
+    -------
+    list of Violation
+        An empty list is the proof that the tree keeps the constraints for all rows.
+
+    Examples
+    --------
+    >>> tree = ObliqueTree(
+    ...     weights=np.array([[1.0, -0.5], [0.0, 0.0], [0.0, 0.0]]),
+    ...     thresholds=np.array([2.0, 0.0, 0.0]),
+    ...     subtree_size=np.array([3, 1, 1], dtype=np.int32),
+    ...     values=np.array([[1.5], [1.0], [2.0]]),
+    ... )
+    >>> violations(tree, np.array([1, -1]))
+    []
+    >>> [(one.leaf, one.raised_leaf, one.feature) for one in violations(tree, np.array([0, 1]))]
+    [(2, 1, 1)]
+    """
+    return list(_violations(tree, signs))
+
+
+def is_monotonic(tree: ObliqueTree, signs: np.ndarray) -> bool:
+    """Return whether it is proved that a tree keeps monotonic constraints for all rows.
+
+    Parameters
+    ----------
+    tree : ObliqueTree
+        As of `violations`.
+    signs : ndarray of shape (n_features,), int
+        As of `violations`.
+
+    Returns
+    -------
+    bool
+        False at the first pair of leaves that breaks, or may break, a constraint.
+    """
+    return next(_violations(tree, signs), None) is None
+
+
+def _violations(tree: ObliqueTree, signs: np.ndarray) -> Iterator[Violation]:
+    for leaf, raised_leaf, feature in _suspects(tree, signs):
+        system = _joining_rows(tree, leaf, raised_leaf, feature)
+        room, z, support = _solve(system, _units(tree, feature))
+        rows = _witness(tree, z, leaf, raised_leaf, feature) if room > 0.0 else None
+        if rows is not None:
+            yield Violation(leaf, raised_leaf, feature, *rows)
+        elif not _is_infeasible(system, support):
+            yield Violation(leaf, raised_leaf, feature, None, None)
+
+
+def _suspects(tree: ObliqueTree, signs: np.ndarray) -> Iterator[tuple[int, int, int]]:
+    """Yield the pairs of leaves in the wrong order that lie on the two sides of some split.
+
+    Raising a feature takes rows from one side to the other only, by the sign of its weight.
+    """
+    predictions = tree.values[:, -1]
+    for k in np.flatnonzero(~tree.is_leaf).tolist():
+        sides = _leaves(tree, tree.left(k)), _leaves(tree, tree.right(k))
+        for j in np.flatnonzero((tree.weights[k] != 0.0) & (np.asarray(signs) != 0)).tolist():
+            before, after = sides if tree.weights[k, j] > 0.0 else sides[::-1]
+            fall = np.subtract.outer(predictions[before], predictions[after]) * signs[j]
+            for a, b in np.argwhere(fall > 0.0).tolist():
+                yield int(before[a]), int(after[b]), j
+
+
+def _leaves(tree: ObliqueTree, k: int) -> np.ndarray:
+    """Return the leaves of the subtree at node `k`."""
+    return k + np.flatnonzero(tree.subtree_size[k : k + tree.subtree_size[k]] == 1)
+
+
+def _joining_rows(tree: ObliqueTree, leaf: int, raised_leaf: int, feature: int) -> _System:
+    """Return what holds of (x, step) where x reaches one leaf, and raised by the step the other.
+
+    Of a split above both leaves one inequality implies the other.
+    """
+    A, b, is_strict = [np.zeros(tree.n_features + 1)], [0.0], [False]
+    A[0][-1] = -1.0  # the step is at least 0
+
+    def add(k: int, goes_left: bool, is_raised: bool) -> None:
+        normal = np.append(tree.weights[k], tree.weights[k, feature] if is_raised else 0.0)
+        A.append(normal if goes_left else -normal)
+        b.append(float(tree.thresholds[k] if goes_left else -tree.thresholds[k]))
+        is_strict.append(not goes_left)
+
+    k = 0
+    while True:
+        sides = [at < tree.right(k) for at in (leaf, raised_leaf)]
+        if sides[0] != sides[1]:
+            break
+        add(k, sides[0], is_raised=sides[0] == (tree.weights[k, feature] > 0.0))
+        k = tree.left(k) if sides[0] else tree.right(k)
+    for at, is_raised in ((leaf, False), (raised_leaf, True)):
+        below = k
+        while tree.subtree_size[below] > 1:
+            goes_left = at < tree.right(below)
+            add(below, goes_left, is_raised)
+            below = tree.left(below) if goes_left else tree.right(below)
+    return _System(np.array(A), np.array(b), np.array(is_strict))
+
+
+def _units(tree: ObliqueTree, feature: int) -> np.ndarray:
+    """Return units of (x, step) in which hyperplanes are about as far apart in all directions."""
+    spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
+    units = np.where(spread > 0.0, spread, 1.0)
+    return np.append(units, units[feature])
+
+
+def _solve(system: _System, units: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """Look for a point with the most room to all inequalities.
+
+    Returns
+    -------
+    room : float
+        The smallest distance to a hyperplane, at most 1; at most 0 where there is no inside.
+    z : ndarray of shape (n_features + 1,)
+        The point.
+    support : ndarray of int
+        The inequalities that keep it from having more room.
+    """
+    used = np.flatnonzero(system.A.any(axis=0))
+    A = system.A[:, used] * units[used]
+    norms = np.linalg.norm(A, axis=1)
+    norms[norms == 0.0] = 1.0
+    A_room = np.column_stack([A / norms[:, np.newaxis], np.ones(len(A))])
+    found = linprog(
+        np.append(np.zeros(used.size), -1.0),
+        A_ub=A_room,
+        b_ub=system.b / norms,
+        bounds=[(None, None)] * used.size + [(None, 1.0)],
+        method="highs-ds",
+    )
+    z = np.zeros(system.A.shape[1])
+    if found.x is None:
+        return 0.0, z, np.arange(len(A))
+    z[used] = found.x[:-1] * units[used]
+    multipliers = -found.ineqlin.marginals
+    support = np.flatnonzero(multipliers > _NO_MULTIPLIER * multipliers.max(initial=0.0))
+    return float(found.x[-1]), z, support
+
+
+def _witness(
+    tree: ObliqueTree, z: np.ndarray, leaf: int, raised_leaf: int, feature: int
+) -> np.ndarray | None:
+    """Return a row and the raised one if the tree itself takes them to the two leaves."""
+    rows = np.array([z[:-1], z[:-1]])
+    rows[1, feature] += z[-1]
+    return rows if tree.apply(rows).tolist() == [leaf, raised_leaf] else None
+
+
+def _is_infeasible(system: _System, support: np.ndarray) -> bool:
+    """Return whether multipliers of some inequalities prove that no point keeps all of them.
+
+    The inequalities, multiplied by numbers of at least 0 and added, have to say ``0 <= b`` for some
+    b below 0, or ``0 < 0``. The multipliers are found and checked as fractions.
+    """
+    used = np.flatnonzero(system.A[support].any(axis=0))
+    equations = [[Fraction(value) for value in column] for column in system.A[support][:, used].T]
+    multipliers = _only_solution(equations, support.size)
+    if multipliers is None or min(multipliers) < 0:
+        return False
+    bounds = [Fraction(value) for value in system.b[support]]
+    total = sum(y * b for y, b in zip(multipliers, bounds, strict=True))
+    is_strict = any(
+        y > 0 and system.is_strict[i] for y, i in zip(multipliers, support, strict=True)
+    )
+    return total < 0 or (total == 0 and is_strict)
+
+
+def _only_solution(equations: list[list[Fraction]], n: int) -> list[Fraction] | None:
+    """Return the solution of homogeneous equations of `n` unknowns whose last free one is 1.
+
+    None where they have none but 0, or solutions of more than one direction.
+    """
+    pivots: list[tuple[int, list[Fraction]]] = []
+    for equation in equations:
+        row = list(equation)
+        for at, pivot in pivots:
+            if row[at]:
+                row = [a - row[at] * b for a, b in zip(row, pivot, strict=True)]
+        at = next((i for i, value in enumerate(row) if value), -1)
+        if at < 0:
+            continue
+        row = [value / row[at] for value in row]
+        pivots = [
+            (other, [a - pivot[at] * b for a, b in zip(pivot, row, strict=True)])
+            for other, pivot in pivots
+        ]
+        pivots.append((at, row))
+    free = set(range(n)) - {at for at, _ in pivots}
+    if len(free) != 1:
+        return None
+    (last,) = free
+    solution = [Fraction(0)] * n
+    solution[last] = Fraction(1)
+    for at, pivot in pivots:
+        solution[at] = -pivot[last]
+    return solution
