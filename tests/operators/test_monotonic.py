@@ -17,7 +17,12 @@ from evotree.operators.constraints.orders import (
     isotonic_values,
     node_orders,
 )
-from evotree.operators.constraints.proof import is_monotonic, violations
+from evotree.operators.constraints.proof import (
+    _is_infeasible,
+    _System,
+    is_monotonic,
+    violations,
+)
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.pruning.penalized import prune_marked, split_prices
 from evotree.operators.structure.splice import make_individual
@@ -118,6 +123,33 @@ def test_leaves_that_only_touch_are_not_joined():
     found = violations(corner_tree(np.nextafter(2.0, 0.0)), signs)
     assert [(one.leaf, one.raised_leaf) for one in found] == [(3, 8)]
     assert violations(corner_tree(1.9), signs)[0].row is not None
+
+
+@pytest.mark.parametrize(
+    ("A", "b", "is_strict", "is_empty"),
+    [
+        ([1, -1], [1, -1], [False, False], False),
+        ([1, -1], [1, -1], [False, True], True),
+        ([1, -1], [1, -2], [False, False], True),
+        ([1, -1], [2, -1], [True, True], False),
+        ([1, 1], [2, 1], [True, True], False),
+        ([3, -1], [1, -1 / 3], [False, True], False),
+        ([3, -1], [1, -0.34], [False, False], True),
+    ],
+)
+def test_multipliers_prove_only_what_is_so(A, b, is_strict, is_empty):
+    system = _System(np.array(A, dtype=float)[:, None], np.array(b), np.array(is_strict))
+    assert _is_infeasible(system, np.arange(2)) == is_empty
+
+
+def test_a_step_of_0_joins_no_leaves():
+    weights = np.zeros((7, 2))
+    weights[0], weights[1, 0], weights[4, 0] = 1.0, -1.0, 1.0
+    size = np.array([7, 3, 1, 1, 3, 1, 1], dtype=np.int32)
+    values = np.array([[0.5], [0.5], [1.0], [0.0], [0.5], [0.0], [1.0]])
+    tree = ObliqueTree(weights, np.zeros(7), size, values)
+    # From x0 >= 0 a raised row cannot come to x0 <= 0, but the two closed leaves meet at 0.
+    assert [(one.leaf, one.raised_leaf) for one in violations(tree, np.array([1, 0]))] == []
 
 
 def test_a_split_that_parts_nothing_joins_no_leaves():
