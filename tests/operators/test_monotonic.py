@@ -197,6 +197,8 @@ def test_a_conflict_that_is_left_makes_its_leaves_equal():
     assert finished.values.tolist() == [[0.75]]
     assert constraint.violations(tree)
     assert MonotonicConstraint((1, 1, 0, 0)).finish(tree) == tree
+    tree = ObliqueTree(weights, np.zeros(3), size, 1.0 - values, None, samples)
+    assert MonotonicConstraint((-1, -1, 0, 0)).finish(tree) == tree
 
 
 # The best leaves in order
