@@ -23,7 +23,12 @@ from evotree.operators.constraints.orders import (
     isotonic_values,
     node_orders,
 )
-from evotree.operators.constraints.proof import is_monotonic, violations
+from evotree.operators.constraints.proof import (
+    _is_infeasible,
+    _System,
+    is_monotonic,
+    violations,
+)
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.pruning.penalized import prune, prune_marked
 from evotree.operators.structure.rebuild import in_place_of
@@ -127,6 +132,33 @@ def test_leaves_that_only_touch_are_not_joined():
     assert violations(corner_tree(1.9), signs)[0].row is not None
 
 
+@pytest.mark.parametrize(
+    ("A", "b", "is_strict", "is_empty"),
+    [
+        ([1, -1], [1, -1], [False, False], False),
+        ([1, -1], [1, -1], [False, True], True),
+        ([1, -1], [1, -2], [False, False], True),
+        ([1, -1], [2, -1], [True, True], False),
+        ([1, 1], [2, 1], [True, True], False),
+        ([3, -1], [1, -1 / 3], [False, True], False),
+        ([3, -1], [1, -0.34], [False, False], True),
+    ],
+)
+def test_multipliers_prove_only_what_is_so(A, b, is_strict, is_empty):
+    system = _System(np.array(A, dtype=float)[:, None], np.array(b), np.array(is_strict))
+    assert _is_infeasible(system, np.arange(2)) == is_empty
+
+
+def test_a_step_of_0_joins_no_leaves():
+    weights = np.zeros((7, 2))
+    weights[0], weights[1, 0], weights[4, 0] = 1.0, -1.0, 1.0
+    size = np.array([7, 3, 1, 1, 3, 1, 1], dtype=np.int32)
+    values = np.array([[0.5], [0.5], [1.0], [0.0], [0.5], [0.0], [1.0]])
+    tree = ObliqueTree(weights, np.zeros(7), size, values)
+    # From x0 >= 0 a raised row cannot come to x0 <= 0, but the two closed leaves meet at 0.
+    assert [(one.leaf, one.raised_leaf) for one in violations(tree, np.array([1, 0]))] == []
+
+
 def test_a_split_that_parts_nothing_joins_no_leaves():
     weights = np.array([[1.0], [0.0], [0.0], [0.0], [0.0]])
     size = np.array([5, 1, 3, 1, 1], dtype=np.int32)
@@ -172,6 +204,8 @@ def test_a_conflict_that_is_left_makes_its_leaves_equal():
     assert finished.values.tolist() == [[0.75]]
     assert constraint.violations(tree)
     assert MonotonicConstraint((1, 1, 0, 0)).finish(tree) == tree
+    tree = ObliqueTree(weights, np.zeros(3), size, 1.0 - values, None, samples)
+    assert MonotonicConstraint((-1, -1, 0, 0)).finish(tree) == tree
 
 
 # The best leaves in order

@@ -106,8 +106,8 @@ def is_monotonic(tree: ObliqueTree, signs: np.ndarray) -> bool:
 def _violations(tree: ObliqueTree, signs: np.ndarray) -> Iterator[Violation]:
     for leaf, raised_leaf, feature in _suspects(tree, signs):
         system = _joining_rows(tree, leaf, raised_leaf, feature)
-        room, z, support = _solve(system, _units(tree, feature))
-        rows = _witness(tree, z, leaf, raised_leaf, feature) if room > 0.0 else None
+        z, support = _solve(system, _units(tree, feature))
+        rows = _witness(tree, z, leaf, raised_leaf, feature)
         if rows is not None:
             yield Violation(leaf, raised_leaf, feature, *rows)
         elif not _is_infeasible(system, support):
@@ -139,13 +139,16 @@ def _joining_rows(tree: ObliqueTree, leaf: int, raised_leaf: int, feature: int) 
 
     Of a split above both leaves one inequality implies the other.
     """
-    A, b, is_strict = [np.zeros(tree.n_features + 1)], [0.0], [False]
-    A[0][-1] = -1.0  # the step is at least 0
+    A, b, is_strict = [np.zeros(tree.n_features + 1)], [0.0], [True]
+    A[0][-1] = -1.0  # the step is above 0
 
     def add(k: int, goes_left: bool, is_raised: bool) -> None:
-        normal = np.append(tree.weights[k], tree.weights[k, feature] if is_raised else 0.0)
+        normal, bound = tree.weights[k], float(tree.thresholds[k])
+        if not normal.any() and (bound >= 0.0) == goes_left:
+            return  # all rows go this way
+        normal = np.append(normal, normal[feature] if is_raised else 0.0)
         A.append(normal if goes_left else -normal)
-        b.append(float(tree.thresholds[k] if goes_left else -tree.thresholds[k]))
+        b.append(bound if goes_left else -bound)
         is_strict.append(not goes_left)
 
     k = 0
@@ -171,13 +174,11 @@ def _units(tree: ObliqueTree, feature: int) -> np.ndarray:
     return np.append(units, units[feature])
 
 
-def _solve(system: _System, units: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """Look for a point with the most room to all inequalities.
+def _solve(system: _System, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Look for a point with the most room to all hyperplanes, up to 1 unit.
 
     Returns
     -------
-    room : float
-        The smallest distance to a hyperplane, at most 1; at most 0 where there is no inside.
     z : ndarray of shape (n_features + 1,)
         The point.
     support : ndarray of int
@@ -197,11 +198,11 @@ def _solve(system: _System, units: np.ndarray) -> tuple[float, np.ndarray, np.nd
     )
     z = np.zeros(system.A.shape[1])
     if found.x is None:
-        return 0.0, z, np.arange(len(A))
+        return z, np.arange(len(A))
     z[used] = found.x[:-1] * units[used]
     multipliers = -found.ineqlin.marginals
     support = np.flatnonzero(multipliers > _NO_MULTIPLIER * multipliers.max(initial=0.0))
-    return float(found.x[-1]), z, support
+    return z, support
 
 
 def _witness(
@@ -210,7 +211,8 @@ def _witness(
     """Return a row and the raised one if the tree itself takes them to the two leaves."""
     rows = np.array([z[:-1], z[:-1]])
     rows[1, feature] += z[-1]
-    return rows if tree.apply(rows).tolist() == [leaf, raised_leaf] else None
+    is_real = z[-1] > 0.0 and tree.apply(rows).tolist() == [leaf, raised_leaf]
+    return rows if is_real else None
 
 
 def _is_infeasible(system: _System, support: np.ndarray) -> bool:
