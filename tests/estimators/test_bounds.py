@@ -1,0 +1,208 @@
+"""Hard bounds and interaction constraints: every tree that a user can get keeps them."""
+
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.frozen import FrozenEstimator
+from sklearn.tree import DecisionTreeClassifier
+
+from evotree import EvoTreeClassifier, EvoTreeRegressor, Refinement, Variation, make_toolbox
+from evotree.dataset import Dataset
+from tests.quick_models import BRIEF, brief
+
+KINDS = {EvoTreeClassifier: load_wine, EvoTreeRegressor: load_diabetes}
+BOUNDS = ("max_depth", "max_leaf_nodes", "min_samples_leaf", "max_terms", "interaction_cst")
+
+
+def allowed_columns(interaction_cst, n_columns):
+    """Return whether a set of columns may share a split, as a function."""
+    if interaction_cst is None:
+        return lambda used: True
+    if isinstance(interaction_cst, str):
+        return lambda used: len(used) <= {"no_interactions": 1, "pairwise": 2}[interaction_cst]
+    rest = set(range(n_columns)).difference(*interaction_cst)
+    return lambda used: any(used <= set(one) for one in [*interaction_cst, rest])
+
+
+def assert_kept(model, X, weight=None):
+    """Check the bounds of a fitted model on all of its trees."""
+    wanted = model.get_params()
+    rows = model.encode(X if weight is None else X[weight > 0.0])
+    least = wanted["min_samples_leaf"]
+    least = math.ceil(least * len(rows)) if isinstance(least, float) else least
+    n_made = [len(one.feature_names) for one in model.columns_]
+    column_of = np.repeat(np.arange(len(n_made)), n_made)
+    is_allowed = allowed_columns(wanted["interaction_cst"], len(n_made))
+    assert model.tree_ in [*model.hall_of_fame_, *model.pareto_front_]
+    for tree in (model.tree_, *model.hall_of_fame_, *model.pareto_front_):
+        tree.validate()
+        assert tree.depth <= (wanted["max_depth"] or math.inf)
+        assert tree.n_leaves <= (wanted["max_leaf_nodes"] or math.inf)
+        if wanted["max_terms"] is not None:
+            assert tree.n_terms <= wanted["max_terms"]
+        counts = np.bincount(tree.apply(rows), minlength=len(tree))[tree.is_leaf]
+        assert len(tree) == 1 or counts.min() >= least
+        for weights in tree.weights:
+            assert is_allowed(set(column_of[weights != 0.0].tolist()))
+
+
+@settings(max_examples=8)
+@given(
+    kind=st.sampled_from(list(KINDS)),
+    seed=st.integers(0, 1000),
+    noise=st.sampled_from((0.0, 0.1)),
+    precision=st.sampled_from(("auto", None, 1)),
+    islands=st.sampled_from((None, 2)),
+    max_samples=st.sampled_from((None, 0.3)),
+    algorithm=st.sampled_from(("penalized", "nsga2")),
+    bounds=st.fixed_dictionaries(
+        {},
+        optional={
+            "max_depth": st.integers(1, 4),
+            "max_leaf_nodes": st.integers(2, 6),
+            "min_samples_leaf": st.integers(1, 60) | st.floats(0.01, 0.5),
+            "max_terms": st.integers(0, 20),
+            "interaction_cst": st.sampled_from(
+                ("no_interactions", "pairwise", [{0, 1, 2}, (2, 3, 4)], [[5, 9]])
+            ),
+        },
+    ),
+)
+def test_every_tree_keeps_the_bounds(
+    kind, seed, noise, precision, islands, max_samples, algorithm, bounds
+):
+    X, y = KINDS[kind](return_X_y=True)
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(len(X), size=150)  # some of them several times
+    X, y, weight = X[rows], y[rows], rng.choice([0.0, 0.5, 1.0, 7.0], 150)
+    model = brief(kind, regularization__noise=noise, precision=precision, islands=islands)
+    model.set_params(random_state=seed, max_samples=max_samples, **bounds)
+    model.set_params(size_penalty=0.0, term_penalty=0.0, variation=Variation(algorithm=algorithm))
+    assert_kept(model.fit(X, y, sample_weight=weight), X, weight)
+
+
+def test_hyperparameters_are_chosen_within_the_bounds():
+    X, y = load_iris(return_X_y=True)
+    bounds = {"max_leaf_nodes": 2, "min_samples_leaf": 40, "interaction_cst": [[0, 1], [2, 3]]}
+    for init in ("widths", "tao", "axis"):
+        model = EvoTreeClassifier(random_state=0, max_generations=2, init=init, **bounds)
+        assert_kept(model.fit(X, y), X)
+
+
+def test_every_operator_keeps_them():
+    X, y = load_breast_cancer(return_X_y=True)
+    names = ["tao", "sparse", "centre", "prune", "axis", "oc1", "linear", "dipole"]
+    model = brief(max_depth=3, max_leaf_nodes=5, max_terms=12, min_samples_leaf=15)
+    model.set_params(interaction_cst=[range(10), range(10, 30)])
+    model.set_params(init=["widths", "tao", "cart_lc", "wodt"], population_size=24)
+    model.set_params(refinement=Refinement(names, probability=0.5))
+    assert_kept(model.fit(X, y), X)
+
+
+def test_rows_that_rounding_takes_to_other_leaves_are_counted():
+    X, y = load_iris(return_X_y=True)
+    for seed in range(3):
+        model = brief(precision=1, min_samples_leaf=30, size_penalty=0.0, random_state=seed)
+        assert_kept(model.fit(X, y), X)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bounds_that_do_not_bind_change_nothing(kind):
+    X, y = KINDS[kind](return_X_y=True)
+    free = brief(kind).fit(X, y)
+    wide = {"max_depth": 99, "max_leaf_nodes": 10**6, "min_samples_leaf": 1, "max_terms": 10**6}
+    bound = brief(kind, **wide, interaction_cst=[list(range(X.shape[1]))]).fit(X, y)
+    assert bound.tree_ == free.tree_ and bound.hall_of_fame_ == free.hall_of_fame_
+    assert list(bound.pareto_front_) == list(free.pareto_front_)
+
+
+def test_nothing_is_wrapped_without_bounds():
+    X, y = load_iris(return_X_y=True)
+    toolbox = make_toolbox(Dataset.from_arrays(X, y))
+    assert not hasattr(toolbox, "repair") and "operator" not in toolbox.mate.keywords
+
+
+def test_a_stump_is_as_good_as_the_best_one():
+    for load in (load_breast_cancer, load_iris):
+        X, y = load(return_X_y=True)
+        best = 0.0
+        for j in range(X.shape[1]):
+            for threshold in np.unique(X[:, j])[:-1]:
+                sides = y[X[:, j] <= threshold], y[X[:, j] > threshold]
+                best = max(best, sum(np.bincount(side).max() for side in sides) / len(y))
+        stump = brief(max_depth=1, max_terms=1, regularization__noise=0.0, max_generations=10)
+        assert stump.fit(X, y).score(X, y) >= best - 0.01
+
+
+def test_pairwise_is_two_features_of_each_split():
+    X, y = load_wine(return_X_y=True)
+    pairs, twos = brief(interaction_cst="pairwise"), brief(max_features_per_split=2)
+    assert pairs.fit(X, y).tree_ == twos.fit(X, y).tree_
+
+
+def test_columns_of_categories_and_missing_numbers_go_with_all_their_features():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    X.columns = ["a", "b", "c", "d"]
+    X["a"] = X["a"].mask(X["a"] > 6.5)
+    X["kind"] = pd.Categorical(np.where(X["b"] < 2.8, "u", np.where(X["b"] < 3.2, "v", "w")))
+    for interaction_cst in ("no_interactions", "pairwise"):
+        assert_kept(brief(interaction_cst=interaction_cst).fit(X, y), X)
+    named = brief(interaction_cst=[{"a", "kind"}, {"c", 3}]).fit(X, y)
+    numbered = brief(interaction_cst=[{0, 4}, {2, 3}]).fit(X, y)
+    assert named.tree_ == numbered.tree_
+    assert_kept(numbered, X)
+
+
+def test_trees_that_are_handed_in_are_repaired():
+    X, y = load_iris(return_X_y=True)
+    given_tree = FrozenEstimator(DecisionTreeClassifier(random_state=0).fit(X, y)).estimator
+    free = brief().fit(X, y)
+    model = brief(init=[given_tree, free.tree_], max_depth=2, min_samples_leaf=10)
+    assert_kept(model.set_params(interaction_cst="no_interactions").fit(X, y), X)
+
+
+def test_a_search_with_other_bounds_starts_afresh():
+    X, y = load_iris(return_X_y=True)
+    model = brief(warm_start=True, size_penalty=0.0).fit(X, y)
+    model.set_params(max_depth=1, max_generations=6).fit(X, y)
+    assert_kept(model, X)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("max_depth", 0),
+        ("max_depth", 2.0),
+        ("max_leaf_nodes", 1),
+        ("min_samples_leaf", 0),
+        ("min_samples_leaf", 0.6),
+        ("min_samples_leaf", None),
+        ("max_terms", -1),
+        ("interaction_cst", "all"),
+        ("interaction_cst", [1, 2]),
+        ("interaction_cst", [{0, 4}]),
+        ("interaction_cst", [{-1}]),
+        ("interaction_cst", [{0.5}]),
+        ("interaction_cst", [{True}]),
+        ("interaction_cst", [{"x9"}]),
+        ("interaction_cst", ["x1"]),
+    ],
+)
+def test_bounds_that_are_none_are_named(name, wrong):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=name):
+        brief(**{name: wrong}).fit(X, y)
+
+
+def test_bounds_are_parameters_like_others():
+    given_bounds = dict(zip(BOUNDS, (2, 3, 0.1, 5, "pairwise"), strict=True))
+    model = EvoTreeRegressor(**BRIEF).set_params(**given_bounds)
+    for copy in (clone(model), pickle.loads(pickle.dumps(model))):
+        assert {name: copy.get_params()[name] for name in BOUNDS} == given_bounds
