@@ -18,7 +18,14 @@ from evotree.dataset import Dataset
 from evotree.engine.config import CONFIGURATIONS, SearchConfig, configuration
 from evotree.engine.pareto import FittedFront, select
 from evotree.engine.search import Continuation, Result, search
-from evotree.estimators.base import TreeClassifier, TreeEstimator, TreeRegressor, preset
+from evotree.estimators.base import (
+    PROBABILITIES,
+    TreeClassifier,
+    TreeEstimator,
+    TreeRegressor,
+    class_weight_of_rows,
+    preset,
+)
 from evotree.estimators.presets import EVOLUTION_PRESETS
 from evotree.tree import ObliqueTree
 
@@ -226,6 +233,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         self.seconds_ = result.seconds
         self.tree_ = result.best()
         self.pareto_front_ = front.choosing(self.tree_)
+        self._fit_probabilities(result.dataset)
 
     def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
         """Choose another tree of the Pareto front; it becomes `tree_`.
@@ -397,10 +405,17 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
     <PARAMETERS>
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as in scikit-learn; ``"balanced"`` counts rows by their weights.
+    probability : {"soft", "leaf"}, default="soft"
+        What `predict_proba` is of: ``"soft"`` takes the distances of a row to the hyperplanes, with
+        slopes that are fitted to the training rows once the tree is found; ``"leaf"`` takes the
+        class shares of its leaf. `predict` is the same with both.
 
     <ATTRIBUTES>
     classes_ : ndarray of shape (n_classes,)
         Class labels.
+    probabilities_ : SoftSides or None
+        Slopes, intercepts and class shares that `predict_proba` takes for `tree_`; None where it
+        takes the shares of leaves.
 
     References
     ----------
@@ -420,9 +435,54 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
     class_weight: Annotated[
         Mapping[Any, float] | str | None, dict, StrOptions({"balanced"}), None
     ] = None
+    probability: Annotated[str, StrOptions(set(PROBABILITIES))] = "soft"
+
+    def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
+        """Choose another tree of the Pareto front; it becomes `tree_`.
+
+        The estimator keeps no rows, and soft probabilities need some: another tree has them if `X`
+        and `y` are given, to which they are fitted, and the class shares of its leaves otherwise.
+
+        Parameters
+        ----------
+        rule : str
+            As for `EvoTreeRegressor.select_tree`: ``"validation"``, ``"1se"``,
+            ``"complexity<=30"``, ``"terms<=12"``, ``"leaves<=5"``, ``"size<=9"``, ``"fitness"``.
+        X : array-like of shape (n_samples, n_features), optional
+            Held-out rows, which `fit` has not seen, for the first two rules; any for the others,
+            such as the training rows.
+        y : array-like of shape (n_samples,), optional
+            Their labels.
+
+        Returns
+        -------
+        estimator
+            The same, with another `tree_`.
+
+        Raises
+        ------
+        ValueError
+            If there is no such rule, or it lacks rows.
+        """
+        check_is_fitted(self)
+        before = self.tree_
+        super().select_tree(rule, X, y)
+        if X is not None:
+            rows = self._held_out(X, y)
+            if self.class_weight is not None:
+                labels = self.classes_[rows.y]
+                weight = class_weight_of_rows(self.class_weight, labels, rows.sample_weight)
+                rows = rows.take(weight > 0.0, weight[weight > 0.0])
+            self._fit_probabilities(rows)
+        elif self.tree_ != before:
+            self.probabilities_ = None
+        return self
 
     def predict(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
         """Return the class of each row, the most frequent one of the leaf that it reaches.
+
+        Soft probabilities do not change it: what the rules of the tree say is what is predicted,
+        and the probability of that class is raised to the largest one where it is not.
 
         Parameters
         ----------
@@ -444,7 +504,10 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         return TreeClassifier.predict(self._with(tree), X)
 
     def predict_proba(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
-        """Return the class shares of the leaf that each row reaches.
+        """Return the probabilities of the classes.
+
+        Those of `tree_` are as `probability` says. Other trees of the front have the class shares
+        of the leaf that a row reaches, until `select_tree` chooses them.
 
         Parameters
         ----------
@@ -456,14 +519,17 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Shares, in the order of `classes_`.
+            Probabilities, in the order of `classes_`; that of the predicted class is the largest.
 
         Raises
         ------
         ValueError
             If the front has no such tree.
         """
-        return TreeClassifier.predict_proba(self._with(tree), X)
+        one: Self = self._with(tree)
+        if one.tree_ != self.tree_:
+            one.probabilities_ = None
+        return TreeClassifier.predict_proba(one, X)
 
 
 @_documented
