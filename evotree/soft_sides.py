@@ -69,15 +69,29 @@ class SoftSides:
         ndarray of shape (n_samples, n_classes), float64
             Probabilities; the largest one of a row is that of its leaf's class.
         """
+        return raise_labels(self.mix(tree, X), tree.values.argmax(axis=1)[tree.apply(X)])
+
+    def mix(self, tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
+        """Return the probabilities before that of the predicted class is raised.
+
+        Parameters
+        ----------
+        tree, X : ObliqueTree and ndarray of shape (n_samples, n_features)
+            As for `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), float64
+            Means of the leaves' shares.
+        """
         is_leaf = tree.is_leaf
         found = np.empty((len(X), self.shares.shape[1]))
         for first in range(0, len(X), _BLOCK):
-            rows = X[first : first + _BLOCK]
-            log_odds = distances(tree, rows) * self.slopes[~is_leaf, None]
+            log_odds = distances(tree, X[first : first + _BLOCK]) * self.slopes[~is_leaf, None]
             log_odds += self.intercepts[~is_leaf, None]
             reached = soft_reach(tree, expit(log_odds))
             found[first : first + _BLOCK] = reached[is_leaf].T @ self.shares[is_leaf]
-        return raise_labels(found, tree.values.argmax(axis=1)[tree.apply(X)])
+        return found
 
     def validate(self, tree: ObliqueTree) -> SoftSides:
         """Check that the arrays fit a tree, and return the soft sides.

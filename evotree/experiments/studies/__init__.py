@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from evotree.experiments.studies.study import Study
 
-STUDIES = ("benchmark", "cedt", "dtsemnet", "gea_odt", "oc1", "readable", "tao", "variants", "wodt")
+STUDIES = (
+    "benchmark",
+    "cedt",
+    "dtsemnet",
+    "gea_odt",
+    "oc1",
+    "probabilities",
+    "readable",
+    "tao",
+    "variants",
+    "wodt",
+)
 """Names of the studies."""
 
 
