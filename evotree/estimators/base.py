@@ -83,7 +83,7 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
     class_weight: Any
     probability: str
     classes_: np.ndarray
-    probabilities_: SoftSides | None
+    probabilities_: SoftSides | None = None
 
     def _make_dataset(self, X: Any, y: Any, sample_weight: Any, scaling: str) -> Dataset:
         table, y = self._read_training_rows(X, y)
