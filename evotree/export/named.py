@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from evotree.soft_sides import SoftSides
 from evotree.tables.columns import Column
 from evotree.tree import ObliqueTree
 
@@ -60,6 +61,8 @@ class NamedTree:
         Standard deviation of each feature, 1 where it is not known.
     columns : tuple of NumericColumn or CategoricalColumn, or None
         How the features are made of the columns of a table, where that is known.
+    sides : SoftSides or None
+        What probabilities are made of, where that is more than the shares of leaves.
     """
 
     tree: ObliqueTree
@@ -67,6 +70,7 @@ class NamedTree:
     classes: tuple[Any, ...] | None
     spread: np.ndarray
     columns: tuple[Column, ...] | None = None
+    sides: SoftSides | None = None
 
     def terms(self, k: int) -> list[tuple[float, int]]:
         """Return the weights of node `k` that are not 0 with their features, in order."""
@@ -200,8 +204,9 @@ def named_tree(
     ValueError
         If there is no tree, it is not sound, or the number of names does not fit it.
     """
-    columns = None
+    columns = sides = None
     if not isinstance(tree, ObliqueTree):
+        sides = getattr(tree, "probabilities_", None)
         # Names that are given are names of encoded features.
         columns = getattr(tree, "columns_", None) if feature_names is None else None
         tree, feature_names, class_names = _of_estimator(tree, feature_names, class_names)
@@ -220,6 +225,7 @@ def named_tree(
         None if class_names is None else tuple(class_names),
         np.ones(n_features) if tree.spread is None else tree.spread,
         columns,
+        sides,
     )
 
 
