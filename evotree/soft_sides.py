@@ -178,7 +178,7 @@ def raise_labels(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray of shape (n_samples, n_classes)
-        Probabilities whose argmax are the labels; rows whose was already are as they were.
+        Probabilities whose argmax are the labels; rows of which that was so are as they were.
     """
     rows = np.arange(len(labels))
     others = probabilities.copy()
@@ -186,4 +186,4 @@ def raise_labels(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
     lacking = np.maximum(others.max(axis=1) + LEAD - probabilities[rows, labels], 0.0)
     raised = probabilities.copy()
     raised[rows, labels] += lacking
-    return raised / (1.0 + lacking)[:, None]
+    return raised / raised.sum(axis=1, keepdims=True)
