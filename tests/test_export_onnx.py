@@ -27,7 +27,9 @@ CLASSIFIERS = [
     EvoTreeClassifier(**QUICK),
     ObliqueTreeClassifier(random_state=0),
     ObliqueTreeClassifier("axis", random_state=0),
+    ObliqueTreeClassifier("axis", random_state=0, max_depth=3, probability="soft"),
     TAOClassifier(max_iter=2, random_state=0),
+    TAOClassifier(max_iter=2, random_state=0, probability="soft"),
 ]
 REGRESSORS = [
     EvoTreeRegressor(**QUICK),
@@ -78,7 +80,19 @@ def test_classifiers_give_labels_and_shares(model: Any, data: Any, rows: np.ndar
     assert model.tree_.n_nodes > 1 and len(set(labels)) > 1
     np.testing.assert_array_equal(labels, model.predict(rows))
     assert shares.dtype == np.float64
-    np.testing.assert_array_equal(shares, model.predict_proba(rows))
+    if model.probabilities_ is None:
+        np.testing.assert_array_equal(shares, model.predict_proba(rows))
+    np.testing.assert_allclose(shares, model.predict_proba(rows), rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("opset", [13, None])
+def test_far_from_all_hyperplanes_probabilities_are_finite(data: Any, opset: int | None) -> None:
+    X, y = data
+    model = EvoTreeClassifier(**QUICK).fit(X, y)
+    far = 1e6 * np.random.default_rng(0).normal(size=(50, 5))
+    labels, found = run(to_onnx(model, opset), far)
+    np.testing.assert_array_equal(labels, model.predict(far))
+    np.testing.assert_allclose(found, model.predict_proba(far), rtol=0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("model", REGRESSORS, ids=kind)

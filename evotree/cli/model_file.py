@@ -18,8 +18,15 @@ import numpy as np
 import pandas as pd
 
 from evotree import __version__
-from evotree.export import export_text, tree_from_dict, tree_to_dict
+from evotree.export import (
+    export_text,
+    soft_sides_from_dict,
+    soft_sides_to_dict,
+    tree_from_dict,
+    tree_to_dict,
+)
 from evotree.files import PathLike, write_whole
+from evotree.soft_sides import SoftSides
 from evotree.tables.columns import (
     CategoricalColumn,
     Column,
@@ -34,7 +41,9 @@ from evotree.tree import ObliqueTree
 __all__ = ["Model", "load_model", "save_model"]
 
 FORMAT = "evotree model"
-VERSION = 3
+VERSION = 4
+READABLE = (3, VERSION)
+"""Versions that are read; the third knew the shares of leaves alone."""
 STOP_REASONS = {
     "max_generations": "all generations done",
     "patience": "no better tree for long",
@@ -62,6 +71,8 @@ class Model:
         ``test_rows``, ``test_accuracy``, ``base_rate`` (the accuracy of the most frequent class),
         ``balanced_accuracy`` and ``recall`` (of each class, None where no row has it);
         ``hyperparameters`` by name; ``generations``, ``stop_reason`` and ``seconds`` by phase.
+    sides : SoftSides or None
+        What probabilities are made of; None for the shares of leaves.
 
     Raises
     ------
@@ -74,6 +85,7 @@ class Model:
     columns: tuple[Column, ...]
     tree: ObliqueTree
     training: Mapping[str, Any] = field(default_factory=dict)
+    sides: SoftSides | None = None
 
     def __post_init__(self) -> None:
         n_features = len(self.feature_names)
@@ -88,6 +100,8 @@ class Model:
             )
         if values.min() < 0.0 or not np.allclose(values.sum(axis=1), 1.0):
             raise ValueError("the values of the tree are no class shares: they must add up to 1.")
+        if self.sides is not None:
+            self.sides.validate(self.tree)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -100,7 +114,7 @@ class Model:
         return [text_of(label) for label in self.classes]
 
     def predict_proba(self, frame: pd.DataFrame) -> np.ndarray:
-        """Return the class shares of the leaf that each row reaches.
+        """Return the probabilities of the classes.
 
         Parameters
         ----------
@@ -110,14 +124,17 @@ class Model:
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
-            Shares, in the order of `classes`.
+            Probabilities, in the order of `classes`.
 
         Raises
         ------
         ValueError
             If columns are not there, or hold text or infinity where numbers belong.
         """
-        return self.tree.predict_value(encode(self.columns, frame))
+        rows = encode(self.columns, frame)
+        if self.sides is None:
+            return self.tree.predict_value(rows)
+        return self.sides.predict(self.tree, rows)
 
     def predict(self, frame: pd.DataFrame) -> np.ndarray:
         """Return the class of each row, the most frequent one of the leaf that it reaches.
@@ -212,6 +229,8 @@ def save_model(path: PathLike, model: Model) -> None:
         "columns": columns,
         "tree": tree_to_dict(model.tree),
     }
+    if model.sides is not None:
+        data["probabilities"] = soft_sides_to_dict(model.sides)
     content = (_to_json(data) + "\n").encode()
     write_whole(path, lambda file: file.write(content))
 
@@ -257,10 +276,11 @@ def load_model(path: PathLike) -> Model:
             raise ValueError(f"it is not JSON, or was cut off: {error}") from error
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise ValueError(f'it is not a model, without "format": "{FORMAT}"')
-        if data.get("version") != VERSION:
+        if data.get("version") not in READABLE:
             raise ValueError(
-                f"version {str(data.get('version'))[:40]} of the format is not the one of evotree "
-                f"{__version__}, {VERSION}; fit the model anew, or use the evotree that made it"
+                f"version {str(data.get('version'))[:40]} of the format is none of those that "
+                f"evotree {__version__} reads, {' and '.join(map(str, READABLE))}; fit the model "
+                "anew, or use the evotree that made it"
             )
         needed = ("target", "classes", "columns", "tree")
         if missing := [name for name in needed if name not in data]:
@@ -268,12 +288,14 @@ def load_model(path: PathLike) -> Model:
         training = data.get("training", {})
         if not isinstance(data["target"], str) or not isinstance(training, dict):
             raise ValueError("target is not a string, or training not an object")
+        tree, sides = tree_from_dict(data["tree"]), data.get("probabilities")
         model = Model(
             target=data["target"],
             classes=_classes_from(data["classes"]),
             columns=_columns_from(data["columns"]),
-            tree=tree_from_dict(data["tree"]),
+            tree=tree,
             training=training,
+            sides=None if sides is None else soft_sides_from_dict(sides, tree),
         )
         # What is known of the training is only shown: that it can be is all that is asked of it.
         try:

@@ -68,7 +68,14 @@ def train(
         "stop_reason": classifier.stop_reason_,
         "seconds": {name: round(seconds, 3) for name, seconds in classifier.seconds_.items()},
     }
-    model = Model(target, classifier.classes_, classifier.columns_, classifier.tree_, training)
+    model = Model(
+        target,
+        classifier.classes_,
+        classifier.columns_,
+        classifier.tree_,
+        training,
+        classifier.probabilities_,
+    )
     if test is not None:
         training.update(_test_figures(model, _most_frequent(y), *test))
     return model, classifier

@@ -13,8 +13,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from evotree.dataset import Dataset
+from evotree.estimators.probabilities import fit_soft_sides
 from evotree.estimators.rows import RowEncoder
+from evotree.soft_sides import SoftSides
 from evotree.tree import ObliqueTree
+
+PROBABILITIES = ("soft", "leaf")
+"""What `predict_proba` of a classifier may be of: soft sides, or the shares of leaves."""
 
 
 class TreeEstimator(RowEncoder):
@@ -58,6 +63,9 @@ class TreeEstimator(RowEncoder):
         rows = self.encode(X)
         return self.tree_.decision_path(rows)
 
+    def _fit_probabilities(self, dataset: Dataset) -> None:
+        """Fit what `predict_proba` needs beside the tree: nothing, where there are no classes."""
+
     def get_depth(self) -> int:
         """Return the depth of the tree."""
         check_is_fitted(self)
@@ -73,7 +81,9 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
     """A classifier whose model is one oblique tree."""
 
     class_weight: Any
+    probability: str
     classes_: np.ndarray
+    probabilities_: SoftSides | None = None
 
     def _make_dataset(
         self,
@@ -108,10 +118,17 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
         self.classes_ = dataset.classes
         return dataset
 
+    def _fit_probabilities(self, dataset: Dataset) -> None:
+        """Fit soft sides to the tree, where they are asked for."""
+        is_soft = self.probability == "soft"
+        self.probabilities_ = fit_soft_sides(self.tree_, dataset) if is_soft else None
+
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of each row, that of the leaf that it reaches.
 
         It is the most frequent one there, or the one that is best for the objective.
+
+        Soft probabilities do not change it: what the rules of the tree say is what is predicted.
 
         Parameters
         ----------
@@ -127,7 +144,11 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
         return self.classes_[self.tree_.labels][leaves]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the class shares of the leaf that each row reaches.
+        """Return the probabilities of the classes.
+
+        With ``probability="soft"`` they depend on the distances of a row to the hyperplanes, as
+        `evotree.soft_sides.SoftSides` says, with ``"leaf"`` they are the class shares of the leaf
+        that it reaches. The class that `predict` returns has the largest one.
 
         Parameters
         ----------
@@ -137,13 +158,15 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Shares, in the order of `classes_`.
+            Probabilities, in the order of `classes_`.
         """
-        leaves = self.apply(X)
-        return self.tree_.values[leaves]
+        rows = self.encode(X)
+        if self.probabilities_ is None:
+            return self.tree_.predict_value(rows)
+        return self.probabilities_.predict(self.tree_, rows)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithms of the class shares of the leaf that each row reaches.
+        """Return the logarithms of the probabilities of the classes.
 
         Parameters
         ----------
@@ -153,7 +176,7 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Minus infinity where a leaf has none of a class.
+            Minus infinity where a probability is 0, as where a leaf has none of a class.
         """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))

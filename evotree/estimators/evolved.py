@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Annotated, Any, Self, TypeVar
 
@@ -22,7 +22,14 @@ from evotree.engine.evolution import Evolution
 from evotree.engine.hyperparameters import Chosen, Penalties
 from evotree.engine.pareto import FittedFront, select
 from evotree.engine.search import Continuation, Plan, Result, search
-from evotree.estimators.base import TreeClassifier, TreeEstimator, TreeRegressor, preset
+from evotree.estimators.base import (
+    PROBABILITIES,
+    TreeClassifier,
+    TreeEstimator,
+    TreeRegressor,
+    class_weight_of_rows,
+    preset,
+)
 from evotree.estimators.presets import EVOLUTION_PRESETS
 from evotree.fitness.costs import FeatureCosts
 from evotree.fitness.objectives import ExpectedCost, Objective, as_objective, check_costs
@@ -328,6 +335,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         self.tree_ = result.best()
         self.objective_ = result.dataset.objective
         self.pareto_front_ = front.choosing(self.tree_)
+        self._fit_probabilities(result.dataset)
 
     def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
         """Choose another tree of the Pareto front; it becomes `tree_`.
@@ -507,10 +515,17 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         What it costs to know a column, in the unit of `cost_matrix`: numbers of at least 0, or a
         dict by names or positions. A column is paid for once on the way to a leaf. A tuple of
         columns as a key is a group, which costs its number once for all of them.
+    probability : {"soft", "leaf"}, default="soft"
+        What `predict_proba` is of: ``"soft"`` takes the distances of a row to the hyperplanes, with
+        slopes that are fitted to the training rows once the tree is found; ``"leaf"`` takes the
+        class shares of its leaf. `predict` is the same with both.
 
     <ATTRIBUTES>
     classes_ : ndarray of shape (n_classes,)
         Class labels.
+    probabilities_ : SoftSides or None
+        Slopes, intercepts and class shares that `predict_proba` takes for `tree_`; None where it
+        takes the shares of leaves.
 
     References
     ----------
@@ -597,8 +612,62 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         spent = np.zeros(len(tree)) if given.features is None else given.features.of_paths(tree)
         return np.array(check_costs(given.costs, self.classes_)), spent
 
+    probability: Annotated[str, StrOptions(set(PROBABILITIES))] = "soft"
+
+    def _fit_probabilities(self, dataset: Dataset) -> None:
+        """Fit soft sides to the tree, where they are asked for; they keep `monotonic_cst`."""
+        super()._fit_probabilities(dataset)
+        constraint = None if self.objective_ is None else self.objective_.constraint
+        if self.probabilities_ is not None and constraint is not None:
+            shares = constraint.in_order(self.tree_, self.probabilities_.shares)
+            self.probabilities_ = replace(self.probabilities_, shares=shares)
+
+    def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
+        """Choose another tree of the Pareto front; it becomes `tree_`.
+
+        The estimator keeps no rows, and soft probabilities need some: another tree has them if `X`
+        and `y` are given, to which they are fitted, and the class shares of its leaves otherwise.
+
+        Parameters
+        ----------
+        rule : str
+            As for `EvoTreeRegressor.select_tree`: ``"validation"``, ``"1se"``,
+            ``"complexity<=30"``, ``"terms<=12"``, ``"leaves<=5"``, ``"size<=9"``, ``"fitness"``.
+        X : array-like of shape (n_samples, n_features), optional
+            Held-out rows, which `fit` has not seen, for the first two rules; any for the others,
+            such as the training rows.
+        y : array-like of shape (n_samples,), optional
+            Their labels.
+
+        Returns
+        -------
+        estimator
+            The same, with another `tree_`.
+
+        Raises
+        ------
+        ValueError
+            If there is no such rule, or it lacks rows.
+        """
+        check_is_fitted(self)
+        before = self.tree_
+        super().select_tree(rule, X, y)
+        if X is not None:
+            rows = self._held_out(X, y)
+            if self.class_weight is not None:
+                labels = self.classes_[rows.y]
+                weight = class_weight_of_rows(self.class_weight, labels, rows.sample_weight)
+                rows = rows.take(weight > 0.0, weight[weight > 0.0])
+            self._fit_probabilities(rows)
+        elif self.tree_ != before:
+            self.probabilities_ = None
+        return self
+
     def predict(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
         """Return the class of each row, the most frequent one of the leaf that it reaches.
+
+        Soft probabilities do not change it: what the rules of the tree say is what is predicted,
+        and the probability of that class is raised to the largest one where it is not.
 
         Parameters
         ----------
@@ -620,7 +689,10 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         return TreeClassifier.predict(self._with(tree), X)
 
     def predict_proba(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
-        """Return the class shares of the leaf that each row reaches.
+        """Return the probabilities of the classes.
+
+        Those of `tree_` are as `probability` says. Other trees of the front have the class shares
+        of the leaf that a row reaches, until `select_tree` chooses them.
 
         Parameters
         ----------
@@ -632,14 +704,17 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Shares, in the order of `classes_`.
+            Probabilities, in the order of `classes_`; that of the predicted class is the largest.
 
         Raises
         ------
         ValueError
             If the front has no such tree.
         """
-        return TreeClassifier.predict_proba(self._with(tree), X)
+        one: Self = self._with(tree)
+        if one.tree_ != self.tree_:
+            one.probabilities_ = None
+        return TreeClassifier.predict_proba(one, X)
 
 
 @_documented

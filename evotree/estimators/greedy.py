@@ -15,7 +15,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from evotree.configuration import check_parameters
 from evotree.dataset import SCALINGS, Dataset
-from evotree.estimators.base import TreeClassifier, TreeEstimator, TreeRegressor, preset
+from evotree.estimators.base import (
+    PROBABILITIES,
+    TreeClassifier,
+    TreeEstimator,
+    TreeRegressor,
+    preset,
+)
 from evotree.estimators.presets import GREEDY_PRESETS
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION
 from evotree.individual import Individual
@@ -112,6 +118,7 @@ class GreedyTree(TreeEstimator):
         if self.criterion == "absolute_error":
             tree.values = leaf_medians(individual, dataset)
         self.tree_ = dataset.to_raw(tree)
+        self._fit_probabilities(dataset)
         return self
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
@@ -203,6 +210,9 @@ class ObliqueTreeClassifier(TreeClassifier, GreedyTree):
         Which columns are categories, as for `EvoTreeClassifier`.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as scikit-learn means them; ``"balanced"`` counts rows by weight.
+    probability : {"leaf", "soft"}, default="leaf"
+        What `predict_proba` is of: the class shares of the leaf, as the published algorithms have
+        it, or also the distances to the hyperplanes, as for `EvoTreeClassifier`.
 
     Attributes
     ----------
@@ -210,6 +220,8 @@ class ObliqueTreeClassifier(TreeClassifier, GreedyTree):
         The tree, over features in their own units; its values are class shares.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
+    probabilities_ : SoftSides or None
+        Slopes, intercepts and class shares, with ``probability="soft"``.
     columns_, feature_names_ : tuple
         How the columns of `X` become features, and the names of these.
     n_features_in_ : int
@@ -235,6 +247,7 @@ class ObliqueTreeClassifier(TreeClassifier, GreedyTree):
     class_weight: Annotated[
         Mapping[Any, float] | str | None, dict, StrOptions({"balanced"}), None
     ] = None
+    probability: Annotated[str, StrOptions(set(PROBABILITIES))] = "leaf"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

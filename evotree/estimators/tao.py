@@ -16,7 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 from evotree.configuration import check_parameters
 from evotree.dataset import SCALINGS, Dataset
 from evotree.engine.parallel import thread_map
-from evotree.estimators.base import TreeClassifier, TreeEstimator, TreeRegressor
+from evotree.estimators.base import (
+    PROBABILITIES,
+    TreeClassifier,
+    TreeEstimator,
+    TreeRegressor,
+)
 from evotree.individual import Individual
 from evotree.operators.initialization.dipolar import init_complete
 from evotree.operators.initialization.growth import grow
@@ -88,6 +93,7 @@ class AlternatingTree(TreeEstimator):
         individual = self._first(dataset)
         self.n_iter_ = self._optimize(individual, dataset)
         self.tree_ = dataset.to_raw(individual.to_tree())
+        self._fit_probabilities(dataset)
         return self
 
     def _first(self, dataset: Dataset) -> Individual:
@@ -197,6 +203,9 @@ class TAOClassifier(TreeClassifier, AlternatingTree):
         Which columns are categories, as for `EvoTreeClassifier`.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as scikit-learn means them; ``"balanced"`` counts rows by weight.
+    probability : {"leaf", "soft"}, default="leaf"
+        What `predict_proba` is of: the class shares of the leaf, as the published algorithms have
+        it, or also the distances to the hyperplanes, as for `EvoTreeClassifier`.
 
     Attributes
     ----------
@@ -206,6 +215,8 @@ class TAOClassifier(TreeClassifier, AlternatingTree):
         Sweeps done.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
+    probabilities_ : SoftSides or None
+        Slopes, intercepts and class shares, with ``probability="soft"``.
     columns_, feature_names_ : tuple
         How the columns of `X` become features, and the names of these.
     n_features_in_ : int
@@ -231,6 +242,7 @@ class TAOClassifier(TreeClassifier, AlternatingTree):
     class_weight: Annotated[
         Mapping[Any, float] | str | None, dict, StrOptions({"balanced"}), None
     ] = None
+    probability: Annotated[str, StrOptions(set(PROBABILITIES))] = "leaf"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -13,6 +13,8 @@ from sklearn.metrics import roc_auc_score
 
 LEAST = 1e-3
 """Smaller probabilities count as this one in the log loss; those of trees are often 0."""
+N_BINS = 15
+"""Bins of equal width of the calibration error."""
 
 
 def probabilities(model: Any, X: np.ndarray, classes: np.ndarray) -> np.ndarray | None:
@@ -60,3 +62,29 @@ def clipped_log_loss(model: Any, X: np.ndarray, y: np.ndarray) -> float:
         return float("nan")
     of_class = predicted[np.arange(len(y)), codes]
     return float(-np.log(np.maximum(of_class, LEAST)).mean())
+
+
+def brier(model: Any, X: np.ndarray, y: np.ndarray) -> float:
+    """Return the mean over rows of the summed squared errors of all classes' probabilities."""
+    classes = np.union1d(model.classes_, y)
+    predicted = probabilities(model, X, classes)
+    if predicted is None:
+        return float("nan")
+    return float(np.square(predicted - (y[:, None] == classes)).sum(axis=1).mean())
+
+
+def calibration_error(model: Any, X: np.ndarray, y: np.ndarray) -> float:
+    """Return the expected calibration error of the most probable class.
+
+    The rows are binned by the probability of their most probable class, in `N_BINS` bins of equal
+    width; the error is the mean over rows of the difference, in the bin of a row, between the mean
+    of these probabilities and the share of the rows of that class (Guo C., Pleiss G., Sun Y.,
+    Weinberger K. Q. (2017). On calibration of modern neural networks. ICML).
+    """
+    classes = np.asarray(model.classes_)
+    predicted = probabilities(model, X, classes)
+    if predicted is None:
+        return float("nan")
+    confidence, is_right = predicted.max(axis=1), classes[predicted.argmax(axis=1)] == y
+    bins = np.minimum((N_BINS * confidence).astype(np.int64), N_BINS - 1)
+    return float(np.abs(np.bincount(bins, confidence - is_right)).sum() / len(y))

@@ -4,7 +4,12 @@ In: an `ObliqueTree`, or a fitted estimator around one. Out: indented rules, a l
 drawing for Graphviz, HTML, plain data for JSON, source code in Python, C and SQL, or an ONNX model.
 """
 
-from evotree.export.data import tree_from_dict, tree_to_dict
+from evotree.export.data import (
+    soft_sides_from_dict,
+    soft_sides_to_dict,
+    tree_from_dict,
+    tree_to_dict,
+)
 from evotree.export.graphviz import export_graphviz
 from evotree.export.html import export_html
 from evotree.export.onnx import register_onnx, to_onnx
@@ -21,6 +26,8 @@ __all__ = [
     "export_sql",
     "export_text",
     "register_onnx",
+    "soft_sides_from_dict",
+    "soft_sides_to_dict",
     "to_onnx",
     "tree_from_dict",
     "tree_to_dict",

@@ -1,7 +1,7 @@
 """A tree as plain data that JSON holds without loss, and back.
 
-In: an `ObliqueTree`. Out: a dictionary of numbers and lists. What is read back may come from a file
-that others have changed, so all of it is checked.
+In: an `ObliqueTree`, or its `SoftSides`. Out: a dictionary of numbers and lists. What is read back
+may come from a file that others have changed, so all of it is checked.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from evotree.soft_sides import SoftSides
 from evotree.tree import ObliqueTree
 
 TREE_VERSION = 1
@@ -90,6 +91,53 @@ def tree_from_dict(data: Any) -> ObliqueTree:
             name: _vector(data[name], name) for name in ("spread", "n_node_samples") if name in data
         },
     ).validate()
+
+
+def soft_sides_to_dict(sides: SoftSides) -> dict[str, Any]:
+    """Return soft sides as plain data: the arrays ``slopes``, ``intercepts``, ``shares`` as lists.
+
+    Parameters
+    ----------
+    sides : SoftSides
+        The ``probabilities_`` of a fitted classifier.
+
+    Returns
+    -------
+    dict
+        For `json.dumps`, beside what `tree_to_dict` makes of its tree.
+    """
+    return {name: getattr(sides, name).tolist() for name in ("slopes", "intercepts", "shares")}
+
+
+def soft_sides_from_dict(data: Any, tree: ObliqueTree) -> SoftSides:
+    """Return the soft sides that `soft_sides_to_dict` made plain data of.
+
+    Parameters
+    ----------
+    data : dict
+        From `soft_sides_to_dict`, perhaps by way of a file that others have changed.
+    tree : ObliqueTree
+        The tree that they are of.
+
+    Returns
+    -------
+    SoftSides
+        That fit the tree, and are equal to the first ones to the last bit.
+
+    Raises
+    ------
+    ValueError
+        Naming the entry that is missing or wrong.
+    """
+    if not isinstance(data, Mapping):
+        raise ValueError(f"the soft sides are {_kind(data)}, not an object with names.")
+    if missing := [name for name in ("slopes", "intercepts", "shares") if name not in data]:
+        raise ValueError(f"the soft sides have no {', '.join(missing)}.")
+    return SoftSides(
+        _vector(data["slopes"], "slopes"),
+        _vector(data["intercepts"], "intercepts"),
+        _matrix(data["shares"], "shares"),
+    ).validate(tree)
 
 
 def _kind(value: Any) -> str:

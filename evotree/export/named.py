@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from evotree.soft_sides import SoftSides
 from evotree.tables.columns import Column
 from evotree.tree import ObliqueTree
 
@@ -62,6 +63,8 @@ class NamedTree:
         How the features are made of the columns of a table, where that is known.
     costs : ndarray of shape (n_nodes,) or None
         What a row costs at each node as a leaf, where the tree was evolved for costs.
+    sides : SoftSides or None
+        What probabilities are made of, where that is more than the shares of leaves.
     """
 
     tree: ObliqueTree
@@ -70,6 +73,7 @@ class NamedTree:
     spread: np.ndarray
     columns: tuple[Column, ...] | None = None
     costs: np.ndarray | None = None
+    sides: SoftSides | None = None
 
     def terms(self, k: int) -> list[tuple[float, int]]:
         """Return the weights of node `k` that are not 0 with their features, in order."""
@@ -203,8 +207,9 @@ def named_tree(
     ValueError
         If there is no tree, it is not sound, or the number of names does not fit it.
     """
-    columns = costs = None
+    columns = costs = sides = None
     if not isinstance(tree, ObliqueTree):
+        sides = getattr(tree, "probabilities_", None)
         # Names that are given are names of encoded features.
         columns = getattr(tree, "columns_", None) if feature_names is None else None
         if _has_costs(tree):
@@ -226,6 +231,7 @@ def named_tree(
         np.ones(n_features) if tree.spread is None else tree.spread,
         columns,
         costs,
+        sides,
     )
 
 

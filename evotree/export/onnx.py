@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from evotree.soft_sides import LEAD, SoftSides
 from evotree.tree import ObliqueTree
 
 MAX_LEAVES = 10_000
@@ -32,7 +33,7 @@ def register_onnx() -> None:
     Splits are computed in double precision, whatever the input is, so that the leaf is that of
     ``predict`` on rows of the same precision; save where a row lies on a hyperplane to within
     rounding errors, since the products of a node are added in another order (`export_python`).
-    Shares and predicted numbers are of the precision of the input.
+    Probabilities and predicted numbers are of the precision of the input.
 
     Raises
     ------
@@ -145,23 +146,29 @@ def _estimators() -> tuple[type, ...]:
 
 
 def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
-    """Write the nodes of a classifier: its labels and shares, picked by leaf."""
+    """Write the nodes of a classifier: its labels, picked by leaf, and its probabilities."""
     model, graph = operator.raw_operator, _Graph(scope, container)
     tree = model.tree_
     classes = import_module("skl2onnx.common.utils_classifier").get_label_classes(scope, model)
     winners = tree.labels[tree.is_leaf]
-    leaf = _reached_leaf(graph, operator.inputs[0].full_name, tree)
+    paths = _Paths(graph, operator.inputs[0].full_name, tree)
+    leaf = paths.reached()
     labels = graph.constant("labels", _onnx_labels(classes)[winners])
     graph.node("Gather", [labels, leaf], operator.outputs[0].full_name, axis=0)
-    shares = graph.constant("shares", tree.values[tree.is_leaf])
-    picked = graph.node("Gather", [shares, leaf], axis=0)
-    graph.cast(picked, _precision(operator), operator.outputs[1].full_name)
+    if model.probabilities_ is None:
+        shares = graph.constant("shares", tree.values[tree.is_leaf])
+        found = graph.node("Gather", [shares, leaf], axis=0)
+    else:
+        is_label = graph.constant("is_label", np.eye(tree.values.shape[1])[winners])
+        mixed = paths.mix(model.probabilities_)
+        found = _raised(graph, mixed, graph.node("Gather", [is_label, leaf], axis=0))
+    graph.cast(found, _precision(operator), operator.outputs[1].full_name)
 
 
 def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
     """Write the nodes of a regressor: its numbers, picked by leaf."""
     tree, graph = operator.raw_operator.tree_, _Graph(scope, container)
-    leaf = _reached_leaf(graph, operator.inputs[0].full_name, tree)
+    leaf = _Paths(graph, operator.inputs[0].full_name, tree).reached()
     means = graph.constant("means", tree.values[tree.is_leaf][:, :1])
     picked = graph.node("Gather", [means, leaf], axis=0)
     graph.cast(picked, _precision(operator), operator.outputs[0].full_name)
@@ -187,33 +194,80 @@ def _onnx_labels(classes: Any) -> np.ndarray:
     )
 
 
-def _reached_leaf(graph: _Graph, rows: str, tree: ObliqueTree) -> str:
-    """Write the nodes that find the leaf of each row, and return the name of their result.
+def _raised(graph: _Graph, mixed: str, is_label: str) -> str:
+    """Write the nodes that raise the label above other classes: `raise_labels` of `soft_sides`."""
+    of_label = graph.sum_rows(graph.node("Mul", [mixed, is_label]))
+    # Less 1, the label is none of the others.
+    others = graph.node("Sub", [mixed, is_label])
+    least = graph.node("Add", [graph.max_of_rows(others), graph.constant("lead", np.array([LEAD]))])
+    lacking = graph.node("Relu", [graph.node("Sub", [least, of_label])])
+    raised = graph.node("Add", [mixed, graph.node("Mul", [is_label, lacking])])
+    return graph.node("Div", [raised, graph.sum_rows(raised)])
 
-    Of the splits on its path, a leaf counts those that hold where it asks for that, and subtracts
-    those that hold where it asks for the opposite. The leaf that a row reaches, and no other, gets
-    the number of all that it asks to hold.
+
+class _Paths:
+    """The splits of a tree for all rows, and the paths of its leaves through them.
+
+    A matrix says of each split and leaf whether the leaf is on the left of it, 1, or on the right,
+    -1, or neither, 0.
     """
-    if tree.n_leaves > MAX_LEAVES:
-        raise ValueError(f"the tree has {tree.n_leaves} leaves: allowed are up to {MAX_LEAVES}.")
-    # A tree of one leaf has one split too, which no path asks for.
-    nodes = np.flatnonzero(~tree.is_leaf) if tree.n_leaves > 1 else np.array([0])
-    paths = np.zeros((len(nodes), tree.n_leaves), dtype=np.float32)
-    leaves_before = np.concatenate([[0], np.cumsum(tree.is_leaf)])
-    for row, k in enumerate(nodes if tree.n_leaves > 1 else ()):
-        right = tree.right(int(k))
-        paths[row, leaves_before[k] : leaves_before[right]] = 1.0
-        paths[row, leaves_before[right] : leaves_before[k + tree.subtree_size[k]]] = -1.0
-    doubles = graph.cast(rows, import_module("onnx").TensorProto.DOUBLE)
-    weights = graph.constant("weights", tree.weights[nodes].T)
-    sums = graph.node("MatMul", [doubles, weights])
-    thresholds = graph.constant("thresholds", tree.thresholds[nodes])
-    holds = graph.node("LessOrEqual", [sums, thresholds])
-    ones = graph.cast(holds, import_module("onnx").TensorProto.FLOAT)
-    met = graph.node("MatMul", [ones, graph.constant("paths", paths)])
-    wanted = graph.constant("wanted", (paths > 0.0).sum(axis=0, dtype=np.float32))
-    missed = graph.node("Sub", [met, wanted])
-    return graph.node("ArgMax", [missed], axis=1, keepdims=0)
+
+    def __init__(self, graph: _Graph, rows: str, tree: ObliqueTree) -> None:
+        if tree.n_leaves > MAX_LEAVES:
+            raise ValueError(
+                f"the tree has {tree.n_leaves} leaves: allowed are up to {MAX_LEAVES}."
+            )
+        self.graph, self.tree = graph, tree
+        # A tree of one leaf has one split too, which no path asks for.
+        self.nodes = np.flatnonzero(~tree.is_leaf) if tree.n_leaves > 1 else np.array([0])
+        self.matrix = np.zeros((len(self.nodes), tree.n_leaves), dtype=np.float32)
+        leaves_before = np.concatenate([[0], np.cumsum(tree.is_leaf)])
+        for row, k in enumerate(self.nodes if tree.n_leaves > 1 else ()):
+            right = tree.right(int(k))
+            self.matrix[row, leaves_before[k] : leaves_before[right]] = 1.0
+            self.matrix[row, leaves_before[right] : leaves_before[k + tree.subtree_size[k]]] = -1.0
+        doubles = graph.cast(rows, import_module("onnx").TensorProto.DOUBLE)
+        weights = graph.constant("weights", tree.weights[self.nodes].T)
+        self.sums = graph.node("MatMul", [doubles, weights])
+        self.thresholds = graph.constant("thresholds", tree.thresholds[self.nodes])
+
+    def reached(self) -> str:
+        """Write the nodes that find the leaf of each row, and return the name of their result.
+
+        Of the splits on its path, a leaf counts those that hold where it asks for that, and
+        subtracts those that hold where it asks for the opposite. The leaf that a row reaches, and
+        no other, gets the number of all that it asks to hold.
+        """
+        graph = self.graph
+        holds = graph.node("LessOrEqual", [self.sums, self.thresholds])
+        ones = graph.cast(holds, import_module("onnx").TensorProto.FLOAT)
+        met = graph.node("MatMul", [ones, graph.constant("paths", self.matrix)])
+        wanted = (self.matrix > 0.0).sum(axis=0, dtype=np.float32)
+        missed = graph.node("Sub", [met, graph.constant("wanted", wanted)])
+        return graph.node("ArgMax", [missed], axis=1, keepdims=0)
+
+    def mix(self, sides: SoftSides) -> str:
+        """Write the nodes of `SoftSides.mix`: products along paths are sums of logarithms."""
+        graph = self.graph
+        away = graph.node("Sub", [self.sums, self.thresholds])
+        slopes = graph.constant("slopes", sides.slopes[self.nodes])
+        intercepts = graph.constant("intercepts", sides.intercepts[self.nodes])
+        log_odds = graph.node("Add", [graph.node("Mul", [away, slopes]), intercepts])
+        log_reach = []
+        for sign, odds in ((1.0, log_odds), (-1.0, graph.node("Neg", [log_odds]))):
+            passed = graph.constant("passed", (self.matrix == sign).astype(np.float64))
+            log_reach.append(graph.node("MatMul", [self._softplus(odds), passed]))
+        reach = graph.node("Exp", [graph.node("Neg", [graph.node("Add", log_reach)])])
+        shares = graph.constant("shares", sides.shares[self.tree.is_leaf])
+        return graph.node("MatMul", [reach, shares])
+
+    def _softplus(self, odds: str) -> str:
+        """Write log(1 + exp(odds)) as max(odds, 0) + log(1 + exp(-|odds|)), where exp is finite."""
+        graph = self.graph
+        small = graph.node("Exp", [graph.node("Neg", [graph.node("Abs", [odds])])])
+        one = graph.constant("one", np.array([1.0]))
+        rest = graph.node("Log", [graph.node("Add", [small, one])])
+        return graph.node("Add", [graph.node("Relu", [odds]), rest])
 
 
 class _Graph:
@@ -238,6 +292,19 @@ class _Graph:
         output = output or self.scope.get_unique_variable_name(kind.lower())
         self.container.add_node(kind, inputs, output, name=name, **options)
         return output
+
+    def sum_rows(self, value: str) -> str:
+        """Add the sums of rows, as a column, and return the name of the result."""
+        axes = self.constant("axes", np.array([1], dtype=np.int64))
+        return self.node("ReduceSum", [value, axes], keepdims=1)
+
+    def max_of_rows(self, value: str) -> str:
+        """Add the largest values of rows, as a column, and return the name of the result."""
+        k = self.constant("k", np.array([1], dtype=np.int64))
+        largest, places = (self.scope.get_unique_variable_name(name) for name in ("max", "places"))
+        name = self.scope.get_unique_operator_name("TopK")
+        self.container.add_node("TopK", [value, k], [largest, places], name=name, axis=1)
+        return str(largest)
 
     def cast(self, value: str, kind: int, output: str | None = None) -> str:
         """Add a change of type, and return the name of its result."""

@@ -1,6 +1,7 @@
 """A tree as source code that runs on its own: a function in Python or in C.
 
-Both are splits and returns, nothing else: no loop, no table, no library. Sums are written in the
+Both are splits and returns, nothing else: no loop, no table, no library; save for probabilities,
+which take an exponential function, and loops over the leaves. Sums are written in the
 order of the features, and every number so that it reads back as the same one.
 """
 
@@ -9,11 +10,13 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from evotree.export.named import LEAST_WIDTH, LINE_WIDTH, NamedTree, clauses, fold, named_tree
+from evotree.soft_sides import LEAD, SoftSides
 from evotree.tables.columns import MISSING, Column, NumericColumn
 
 # Of C11; those with an underscore and a capital letter are no names either.
@@ -29,6 +32,7 @@ def export_python(
     name: str = "predict",
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[Any] | np.ndarray | None = None,
+    probability: bool = False,
 ) -> str:
     """Return a tree as a Python function that needs nothing, no import either.
 
@@ -56,6 +60,10 @@ def export_python(
         One label for each class: strings, finite numbers or truth values; by default those of the
         estimator, else 0, 1, ... The function of a tree with one output and no class names returns
         its values.
+    probability : bool, default=False
+        Whether the function returns what ``predict_proba`` does, a list of probabilities. `tree` is
+        then a classifier fitted with ``probability="soft"``; the code imports `math.exp`, and has a
+        second function, ``<name>_class``, which returns the index of the class.
 
     Returns
     -------
@@ -66,8 +74,8 @@ def export_python(
     Raises
     ------
     ValueError
-        If `name` is no name of a function, the number of names does not fit the tree, or a label is
-        of another kind.
+        If `name` is no name of a function, the number of names does not fit the tree, a label is of
+        another kind, or there are no soft sides to take probabilities from.
 
     Examples
     --------
@@ -87,7 +95,16 @@ def export_python(
             return 0
         return 1
     """
-    return python_source(named_tree(tree, feature_names, class_names), name)
+    named = named_tree(tree, feature_names, class_names)
+    if not probability:
+        return python_source(named, name)
+    classes = python_source(_by_index(named), f"{name}_class")
+    return (
+        "\n".join(
+            ["from math import exp", "", "", classes, "", *_python_probabilities(named, name)]
+        )
+        + "\n"
+    )
 
 
 def python_source(named: NamedTree, name: str) -> str:
@@ -130,6 +147,7 @@ def export_c(
     name: str = "predict",
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[Any] | np.ndarray | None = None,
+    probability: bool = False,
 ) -> str:
     """Return a tree as a C function that needs nothing, no header either.
 
@@ -152,6 +170,10 @@ def export_c(
         As for `export_python`.
     class_names : sequence, optional
         As for `export_python`; not with a NUL, which ends a string in C.
+    probability : bool, default=False
+        Whether the function writes what ``predict_proba`` returns into a second array of doubles,
+        one for each class, and returns nothing. As for `export_python`; the code includes
+        ``math.h``.
 
     Returns
     -------
@@ -162,8 +184,8 @@ def export_c(
     Raises
     ------
     ValueError
-        If `name` is no name of a function, the number of names does not fit the tree, or a label is
-        of another kind.
+        If `name` is no name of a function, the number of names does not fit the tree, a label is of
+        another kind, or there are no soft sides to take probabilities from.
 
     Examples
     --------
@@ -192,7 +214,11 @@ def export_c(
         return 1;
     }
     """
-    return c_source(named_tree(tree, feature_names, class_names), name)
+    named = named_tree(tree, feature_names, class_names)
+    if not probability:
+        return c_source(named, name)
+    classes = c_source(named, f"{name}_class")
+    return "\n".join(["#include <math.h>", "", classes, *_c_probabilities(named, name)]) + "\n"
 
 
 def c_source(named: NamedTree, name: str) -> str:
@@ -279,22 +305,119 @@ def _encoding(column: Column) -> list[str]:
     ]
 
 
+def _pieces(named: NamedTree, k: int) -> list[str]:
+    """Return the terms of a split with their signs."""
+    pieces: list[str] = []
+    for weight, j in named.terms(k):
+        product = f"x[{j}]" if abs(weight) == 1.0 else f"{abs(weight)!r} * x[{j}]"
+        sign = "-" if weight < 0.0 else "+"
+        pieces.append(f"{sign} {product}" if pieces else f"{sign.strip('+')}{product}")
+    return pieces or ["0.0"]
+
+
 def _split(named: NamedTree, k: int, width: int) -> list[str]:
     """Return a split, the sums that it needs before it, each on a line of at most some width.
 
     A long sum is made in steps, which add in the same order: parsers have a limit to the length of
     an expression.
     """
-    pieces: list[str] = []
-    for weight, j in named.terms(k):
-        product = f"x[{j}]" if abs(weight) == 1.0 else f"{abs(weight)!r} * x[{j}]"
-        sign = "-" if weight < 0.0 else "+"
-        pieces.append(f"{sign} {product}" if pieces else f"{sign.strip('+')}{product}")
     bound = f" <= {float(named.tree.thresholds[k])!r}"
-    folded = fold(pieces or ["0.0"], max(width, LEAST_WIDTH) - len(bound))
+    folded = fold(_pieces(named, k), max(width, LEAST_WIDTH) - len(bound))
     if len(folded) == 1:
         return [folded[0] + bound]
     return [folded[0], *(f"s {line}" for line in folded[1:]), "s" + bound]
+
+
+def _by_index(named: NamedTree) -> NamedTree:
+    """Return a tree whose classes are called by their index."""
+    return replace(named, classes=tuple(range(named.tree.values.shape[1])))
+
+
+def _soft_sides(named: NamedTree) -> SoftSides:
+    """Return the soft sides of a tree, or say that there are none."""
+    if named.sides is None:
+        raise ValueError(
+            'probability=True: allowed for a classifier that was fitted with probability="soft".'
+        )
+    return named.sides.validate(named.tree)
+
+
+def _reaching(named: NamedTree, right: str) -> Iterator[str]:
+    """Yield the assignments, alike in both languages, that find how probably nodes are reached.
+
+    `right` is the expression for the probability of the right side by its log-odds ``s``.
+    """
+    tree, sides = named.tree, _soft_sides(named)
+    yield "n[0] = 1.0"
+    for k in np.flatnonzero(~tree.is_leaf).tolist():
+        first, *others = fold(_pieces(named, k), LINE_WIDTH - 16)
+        yield f"s = {first}"
+        yield from (f"s = s {line}" for line in others)
+        bound, slope = float(tree.thresholds[k]), float(sides.slopes[k])
+        yield f"s = {slope!r} * (s - {bound!r}) + {float(sides.intercepts[k])!r}"
+        yield f"n[{tree.right(k)}] = n[{k}] * ({right})"
+        yield f"n[{k + 1}] = n[{k}] - n[{tree.right(k)}]"
+
+
+def _python_probabilities(named: NamedTree, name: str) -> Iterator[str]:
+    """Yield the lines of the function that returns probabilities."""
+    tree, sides = named.tree, _soft_sides(named)
+    yield f"def {name}(x):"
+    yield from (f"    # {note}" for note in _notes(named, "floats"))
+    yield "    # n[k] is the probability of reaching node k, p[c] that of class c."
+    yield f"    n = [0.0] * {len(tree)}"
+    right = "1.0 / (1.0 + exp(-s)) if s > -700.0 else 0.0"  # exp overflows above
+    yield from (f"    {line}" for line in _reaching(named, right))
+    yield f"    p = [0.0] * {tree.values.shape[1]}"
+    yield "    for k, shares in ("
+    for k in np.flatnonzero(tree.is_leaf).tolist():
+        yield f"        ({k}, {sides.shares[k].tolist()!r}),"
+    yield "    ):"
+    yield "        for c, share in enumerate(shares):"
+    yield "            p[c] += n[k] * share"
+    yield f"    label = {name}_class(x)"
+    yield f"    others = [{LEAD!r} + one for c, one in enumerate(p) if c != label]"
+    yield "    p[label] = max([p[label], *others])"
+    yield "    total = sum(p)"
+    yield "    return [one / total for one in p]"
+
+
+def _c_probabilities(named: NamedTree, name: str) -> Iterator[str]:
+    """Yield the lines of the function that writes probabilities."""
+    tree, sides = named.tree, _soft_sides(named)
+    leaves = np.flatnonzero(tree.is_leaf).tolist()
+    n_classes = tree.values.shape[1]
+    yield f"void {name}(const double *x, double *p)"
+    yield "{"
+    yield "    // n[k] is the probability of reaching node k, p[c] that of class c."
+    yield f"    static const int leaves[{len(leaves)}] = {{{', '.join(map(str, leaves))}}};"
+    yield f"    static const double shares[{len(leaves)}][{n_classes}] = {{"
+    for k in leaves:
+        yield f"        {{{', '.join(map(repr, sides.shares[k].tolist()))}}},"
+    yield "    };"
+    yield f"    double n[{len(tree)}], s, total = 0.0;"
+    yield f"    int c, i, label = {name}_class(x);"
+    yield from (f"    {line};" for line in _reaching(named, "1.0 / (1.0 + exp(-s))"))
+    yield from f"""    for (c = 0; c < {n_classes}; c++) {{
+        p[c] = 0.0;
+        for (i = 0; i < {len(leaves)}; i++) {{
+            p[c] += n[leaves[i]] * shares[i][c];
+        }}
+    }}
+    s = p[label];
+    for (c = 0; c < {n_classes}; c++) {{
+        if (c != label && p[c] + {LEAD!r} > s) {{
+            s = p[c] + {LEAD!r};
+        }}
+    }}
+    p[label] = s;
+    for (c = 0; c < {n_classes}; c++) {{
+        total += p[c];
+    }}
+    for (c = 0; c < {n_classes}; c++) {{
+        p[c] /= total;
+    }}
+}}""".splitlines()
 
 
 def _c_string(text: str, at: int) -> str:

@@ -18,6 +18,7 @@ STUDIES = (
     "gea_odt",
     "objectives",
     "oc1",
+    "probabilities",
     "readable",
     "tao",
     "variants",

@@ -241,6 +241,29 @@ class MonotonicConstraint:
         values: np.ndarray = isotonic_values(orders, tree.subtree_size, *_means(tree))
         return values
 
+    def in_order(self, tree: ObliqueTree, shares: np.ndarray) -> np.ndarray:
+        """Return class probabilities of leaves with which soft sides keep the constraint.
+
+        The mean of two functions that rise with a feature, the greater of which has a weight that
+        rises, rises too; so orders of the leaves are enough for soft sides as well.
+
+        Parameters
+        ----------
+        tree : ObliqueTree
+            Finished, with ``n_node_samples``.
+        shares : ndarray of shape (n_nodes, 2)
+            Probabilities of the leaves; 0 at splits.
+
+        Returns
+        -------
+        ndarray of shape (n_nodes, 2)
+            The nearest ones in order, by the rows of the leaves.
+        """
+        second = np.ascontiguousarray(shares[:, 1])
+        ordered = isotonic_values(self.orders(tree), tree.subtree_size, second, tree.n_node_samples)
+        found = np.column_stack([1.0 - ordered, ordered])
+        return np.where(tree.is_leaf[:, np.newaxis], found, 0.0)
+
     # ---- finished trees --------------------------------------------------------------------------
 
     def finish(self, tree: ObliqueTree) -> ObliqueTree:

@@ -1,0 +1,159 @@
+"""How soft sides are fitted to a finished tree and its training rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, log_softmax, softmax
+
+from evotree.dataset import Dataset
+from evotree.soft_sides import SoftSides, distances, soft_reach
+from evotree.tree import ObliqueTree
+
+SLOPE = 1.5
+"""The slope that is expected before any row is seen, where the median distance is 1."""
+
+STARTS = (1.5, 6.0, 24.0, 96.0)
+"""Common slopes to begin with: the last leave little of a deep tree soft."""
+
+_MAX_ROWS = 50_000
+_MAX_ITERATIONS = 50
+_BLOCK = 2048  # rows whose probabilities are held at once
+
+
+def fit_soft_sides(tree: ObliqueTree, dataset: Dataset) -> SoftSides:
+    """Fit soft sides to the training rows of a tree, which stays as it is.
+
+    The likelihood of the classes is maximized with a penalty, by L-BFGS, beginning near the tree.
+    Distances are divided by their median over the rows that reach the node. The tree was fitted to
+    the same rows, a split the more so the more terms it has, so that their distances look better
+    than those of other rows will. Hence the logarithm of a slope has a normal prior around that of
+    `SLOPE`, whose precision is the number of terms; the place where both sides are equally likely
+    has a standard normal prior around the hyperplane; and each leaf has one row more, of the class
+    shares of all rows.
+
+    Parameters
+    ----------
+    tree : ObliqueTree
+        The tree, over raw features.
+    dataset : Dataset
+        Rows with classes. Of more than 50,000 every second, third and so on is taken.
+
+    Returns
+    -------
+    SoftSides
+        For this tree.
+    """
+    problem = _Likelihood(tree, dataset)
+    found = minimize(
+        problem,
+        problem.start(),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": _MAX_ITERATIONS},
+    )
+    return problem.sides(found.x)
+
+
+class _Likelihood:
+    """The penalized likelihood of soft sides, less than 0, and its gradient.
+
+    Parameters are the logarithms of the slopes, the places at which both sides are equally likely,
+    in median distances, and the logits of the leaves' shares.
+    """
+
+    def __init__(self, tree: ObliqueTree, dataset: Dataset) -> None:
+        rows = slice(None, None, -(-len(dataset.y) // _MAX_ROWS))
+        X, self.codes = dataset.raw[rows], dataset.y[rows]
+        self.weight = dataset.sample_weight[rows]
+        self.tree, self.n_classes = tree, dataset.n_classes
+        self.inner, self.leaves = np.flatnonzero(~tree.is_leaf), np.flatnonzero(tree.is_leaf)
+        self.right = [tree.right(k) for k in self.inner.tolist()]
+        self.strength = np.count_nonzero(tree.weights[self.inner], axis=1).astype(np.float64)
+        reached = tree.apply(X)
+        self.distances = distances(tree, X)
+        self.scale = self._typical_distances(reached)
+        self.distances /= self.scale[:, None]
+        self.one_hot = (self.codes[:, None] == np.arange(self.n_classes)).astype(np.float64)
+        weighted = self.weight[:, None] * self.one_hot
+        self.counts = np.zeros((len(tree), self.n_classes))
+        np.add.at(self.counts, reached, weighted)
+        total = weighted.sum(axis=0) + 1.0 / self.n_classes
+        self.prior = total / total.sum()
+
+    def _typical_distances(self, reached: np.ndarray) -> np.ndarray:
+        """Return the median distance of the rows that reach each split; where it is 0, the mean."""
+        scale = np.ones(len(self.inner))
+        for split, k in enumerate(self.inner):
+            is_below = (reached >= k) & (reached < k + self.tree.subtree_size[k])
+            away, weight = np.abs(self.distances[split, is_below]), self.weight[is_below]
+            if away.any():
+                order = np.argsort(away, kind="stable")
+                before = np.cumsum(weight[order])
+                median = away[order[np.searchsorted(before, 0.5 * before[-1])]]
+                scale[split] = median or np.average(away, weights=weight)
+        return scale
+
+    def start(self) -> np.ndarray:
+        """Return where the fit begins: the shares of the leaves, and the best of `STARTS`."""
+        n_splits = len(self.inner)
+        shares = self.counts[self.leaves] + self.prior
+        logits = np.log(shares / shares.sum(axis=1, keepdims=True)).ravel()
+        starts = [
+            np.concatenate([np.full(n_splits, np.log(slope)), np.zeros(n_splits), logits])
+            for slope in STARTS
+        ]
+        return min(starts, key=lambda parameters: self(parameters)[0])
+
+    def _parts(self, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        n_splits = len(self.inner)
+        logits = parameters[2 * n_splits :].reshape(-1, self.n_classes)
+        return parameters[:n_splits], parameters[n_splits : 2 * n_splits], logits
+
+    def __call__(self, parameters: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the value and its gradient."""
+        log_slopes, places, logits = self._parts(parameters)
+        slopes, shares = np.exp(log_slopes), softmax(logits, axis=1)
+        excess = log_slopes - np.log(SLOPE)
+        value = 0.5 * (self.strength @ excess**2 + places @ places)
+        value -= (log_softmax(logits, axis=1) @ self.prior).sum()
+        of_slopes, of_places = self.strength * excess, places.copy()
+        expected = np.tile(self.prior, (len(self.leaves), 1))  # class weights of the leaves
+        for first in range(0, len(self.codes), _BLOCK):
+            rows = slice(first, first + _BLOCK)
+            log_odds = slopes[:, None] * (self.distances[:, rows] - places[:, None])
+            right = expit(log_odds)
+            joint = soft_reach(self.tree, right)
+            likelihood = self._join(joint, shares, self.codes[rows])
+            value -= self.weight[rows] @ np.log(likelihood)
+            # The weight of each row, shared out among the nodes given the row's class.
+            joint *= self.weight[rows] / likelihood
+            for split, k in enumerate(self.inner.tolist()):
+                # Of what is at the split, the part that should go right less the one that does.
+                missing = joint[self.right[split]] - joint[k] * right[split]
+                of_slopes[split] -= missing @ log_odds[split]
+                of_places[split] += slopes[split] * missing.sum()
+            expected += joint[self.leaves] @ self.one_hot[rows]
+        of_logits = expected.sum(axis=1, keepdims=True) * shares - expected
+        return value, np.concatenate([of_slopes, of_places, of_logits.ravel()])
+
+    def _join(self, reached: np.ndarray, shares: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Multiply the probabilities of nodes by those of the rows' classes there, in place.
+
+        The probability of its class at the root is what is returned for each row, above 0.
+        """
+        for leaf, k in enumerate(self.leaves.tolist()):
+            reached[k] *= shares[leaf, codes]
+        for k, after in zip(self.inner[::-1].tolist(), self.right[::-1], strict=True):
+            np.add(reached[k + 1], reached[after], out=reached[k])
+        return reached[0] + np.finfo(np.float64).tiny
+
+    def sides(self, parameters: np.ndarray) -> SoftSides:
+        """Return the soft sides of some parameters, in raw units."""
+        log_slopes, places, logits = self._parts(parameters)
+        slopes, intercepts = np.zeros(len(self.tree)), np.zeros(len(self.tree))
+        slopes[self.inner] = np.exp(log_slopes) / self.scale
+        intercepts[self.inner] = -np.exp(log_slopes) * places
+        shares = np.zeros((len(self.tree), self.n_classes))
+        shares[self.leaves] = softmax(logits, axis=1)
+        return SoftSides(slopes, intercepts, shares)

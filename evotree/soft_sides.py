@@ -1,0 +1,189 @@
+"""Probabilities of classes by the distances of a row to the hyperplanes of a tree.
+
+The shares of a leaf are the same for a row beside a hyperplane and for one far from it. Soft sides
+make the sides of each split a matter of degree: a row goes right with a probability that is a
+logistic function of its distance to the hyperplane, and its probabilities of the classes are the
+mean of those of all leaves, weighted by the probabilities that it reaches them.
+
+References
+----------
+Jordan M. I., Jacobs R. A. (1994). Hierarchical mixtures of experts and the EM algorithm. Neural
+Computation 6(2), 181-214.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from evotree.tree import ObliqueTree
+
+LEAD = 1e-6
+"""What the class of a leaf is ahead of the next one, at least, before probabilities are scaled."""
+
+_BLOCK = 4096  # rows that are predicted together
+
+
+@dataclass(frozen=True, eq=False)
+class SoftSides:
+    """Sides of splits that are a matter of degree, and class probabilities of leaves.
+
+    At internal node k a row x goes right with the probability
+
+    ``1 / (1 + exp(-(slopes[k] * (weights[k] @ x - thresholds[k]) + intercepts[k])))``
+
+    with the weights and thresholds of the tree. Its probability of a leaf is the product of those
+    of the sides on the path, and its probabilities of the classes are the sum over the leaves of
+    that times `shares`. Last, the class that the tree predicts is raised to the highest of them,
+    where it is not, and all are divided by their sum: so the class that ``predict`` returns, by the
+    rules of the tree, is always the most probable one.
+
+    Attributes
+    ----------
+    slopes : ndarray of shape (n_nodes,), float64
+        How fast the probability of the right side rises with the distance, above 0; 0 at leaves.
+    intercepts : ndarray of shape (n_nodes,), float64
+        Log-odds of the right side on the hyperplane; 0 at leaves.
+    shares : ndarray of shape (n_nodes, n_classes), float64
+        Class probabilities of the leaves; 0 at internal nodes.
+    """
+
+    slopes: np.ndarray
+    intercepts: np.ndarray
+    shares: np.ndarray
+
+    def predict(self, tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
+        """Return the probabilities of the classes.
+
+        Parameters
+        ----------
+        tree : ObliqueTree
+            The tree that the soft sides are of.
+        X : ndarray of shape (n_samples, n_features), float64 or float32
+            Rows in the units of its hyperplanes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), float64
+            Probabilities; the largest one of a row is that of its leaf's class.
+        """
+        return raise_labels(self.mix(tree, X), tree.values.argmax(axis=1)[tree.apply(X)])
+
+    def mix(self, tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
+        """Return the probabilities before that of the predicted class is raised.
+
+        Parameters
+        ----------
+        tree, X : ObliqueTree and ndarray of shape (n_samples, n_features)
+            As for `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), float64
+            Means of the leaves' shares.
+        """
+        is_leaf = tree.is_leaf
+        found = np.empty((len(X), self.shares.shape[1]))
+        for first in range(0, len(X), _BLOCK):
+            log_odds = distances(tree, X[first : first + _BLOCK]) * self.slopes[~is_leaf, None]
+            log_odds += self.intercepts[~is_leaf, None]
+            reached = soft_reach(tree, expit(log_odds))
+            found[first : first + _BLOCK] = reached[is_leaf].T @ self.shares[is_leaf]
+        return found
+
+    def validate(self, tree: ObliqueTree) -> SoftSides:
+        """Check that the arrays fit a tree, and return the soft sides.
+
+        Raises
+        ------
+        ValueError
+            Naming the array that is wrong and what is allowed.
+        """
+        n_nodes = len(tree)
+        for name, array, shape in (
+            ("slopes", self.slopes, (n_nodes,)),
+            ("intercepts", self.intercepts, (n_nodes,)),
+            ("shares", self.shares, tree.values.shape),
+        ):
+            if array.shape != shape:
+                raise ValueError(f"{name} has shape {array.shape}: allowed is {shape}.")
+            if not np.isfinite(array).all():
+                raise ValueError(f"{name} has values that are not finite.")
+        if self.slopes.min() < 0.0:
+            raise ValueError("slopes has values below 0.")
+        shares = self.shares[tree.is_leaf]
+        if shares.min() < 0.0 or not np.allclose(shares.sum(axis=1), 1.0):
+            raise ValueError("shares of leaves are no probabilities: they must add up to 1.")
+        return self
+
+
+def distances(tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
+    """Return what the projections of rows are above the threshold of each split.
+
+    Parameters
+    ----------
+    tree : ObliqueTree
+        The tree.
+    X : ndarray of shape (n_samples, n_features)
+        Rows.
+
+    Returns
+    -------
+    ndarray of shape (n_splits, n_samples), float64
+        Above 0 for rows that go right; the splits in the order of their nodes.
+    """
+    inner = ~tree.is_leaf
+    with np.errstate(over="ignore", invalid="ignore"):
+        above: np.ndarray = tree.weights[inner] @ X.T - tree.thresholds[inner, None]
+    above[np.isnan(above)] = np.inf  # sums that overflow go right
+    return above
+
+
+def soft_reach(tree: ObliqueTree, right: np.ndarray) -> np.ndarray:
+    """Return the probabilities that rows reach the nodes.
+
+    Parameters
+    ----------
+    tree : ObliqueTree
+        The tree.
+    right : ndarray of shape (n_splits, n_samples)
+        Probabilities that rows go right at each split.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes, n_samples)
+        Probabilities; those of the two children of a node add up to that of the node.
+    """
+    reached = np.empty((len(tree), right.shape[1]))
+    reached[0] = 1.0
+    for split, k in enumerate(np.flatnonzero(~tree.is_leaf).tolist()):
+        after = reached[tree.right(k)]
+        np.multiply(reached[k], right[split], out=after)
+        np.subtract(reached[k], after, out=reached[k + 1])
+    return reached
+
+
+def raise_labels(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Raise the probability of each row's label above those of the other classes.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_samples, n_classes)
+        Probabilities.
+    labels : ndarray of shape (n_samples,), int
+        Codes of classes.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_classes)
+        Probabilities whose argmax are the labels; rows of which that was so are as they were.
+    """
+    rows = np.arange(len(labels))
+    others = probabilities.copy()
+    others[rows, labels] = -1.0
+    lacking = np.maximum(others.max(axis=1) + LEAD - probabilities[rows, labels], 0.0)
+    raised = probabilities.copy()
+    raised[rows, labels] += lacking
+    return raised / raised.sum(axis=1, keepdims=True)

@@ -1,0 +1,174 @@
+"""Soft probabilities of classifiers, beside a naive twin, and how they are fitted."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import check_grad
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.model_selection import train_test_split
+
+from evotree import ObliqueTreeClassifier
+from evotree.dataset import Dataset
+from evotree.estimators.probabilities import _Likelihood, fit_soft_sides
+from evotree.soft_sides import SoftSides, raise_labels
+from evotree.tree import ObliqueTree
+from tests.exported import tame, trees
+from tests.quick_models import CLASSIFIERS, brief, name_of, weights_for
+from tests.reference import soft_sides as naive
+
+SOFT = [clone(model).set_params(probability="soft") for model in CLASSIFIERS]
+PARTS = ("slopes", "intercepts", "shares")
+every_soft = pytest.mark.parametrize("model", SOFT, ids=name_of)
+
+
+@given(trees(tame), st.integers(0, 99))
+def test_probabilities_are_those_of_the_naive_twin(tree, seed):
+    rng = np.random.default_rng(seed)
+    sides = SoftSides(
+        np.where(tree.is_leaf, 0.0, rng.gamma(1.0, 0.1, len(tree))),
+        np.where(tree.is_leaf, 0.0, rng.normal(size=len(tree))),
+        rng.dirichlet(np.ones(tree.values.shape[1]), len(tree)),
+    ).validate(tree)
+    X = rng.normal(scale=30.0, size=(20, tree.n_features))
+    found = sides.predict(tree, X)
+    np.testing.assert_allclose(found, [naive.predict(tree, sides, x) for x in X], atol=1e-9)
+    np.testing.assert_allclose(sides.mix(tree, X), [naive.mix(tree, sides, x) for x in X])
+    assert (found >= 0.0).all() and (found <= 1.0).all()
+    np.testing.assert_array_equal(found.argmax(axis=1), tree.predict_value(X).argmax(axis=1))
+
+
+def test_only_rows_whose_label_is_not_the_most_probable_change():
+    given_ones = np.array([[0.6, 0.3, 0.1], [0.4, 0.5, 0.1], [0.5, 0.5, 0.0]])
+    raised = raise_labels(given_ones, np.array([0, 0, 1]))
+    np.testing.assert_allclose(raised[0], given_ones[0], rtol=1e-15)
+    np.testing.assert_allclose(raised[1], np.array([0.5, 0.5, 0.1]) / 1.1, atol=1e-5)
+    assert raised.argmax(axis=1).tolist() == [0, 0, 1]
+    np.testing.assert_allclose(raised.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(raise_labels(np.ones((4, 1)), np.zeros(4, dtype=int)), 1.0)
+
+
+@every_soft
+def test_soft_probabilities_leave_the_tree_and_its_labels_alone(model):
+    X, y = load_wine(return_X_y=True)
+    soft, leaf = clone(model).fit(X, y), clone(model).set_params(probability="leaf").fit(X, y)
+    assert soft.tree_ == leaf.tree_
+    np.testing.assert_array_equal(soft.predict(X), leaf.predict(X))
+    assert leaf.probabilities_ is None
+    np.testing.assert_array_equal(leaf.predict_proba(X), leaf.tree_.values[leaf.apply(X)])
+    found = soft.predict_proba(X)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_array_equal(soft.classes_[found.argmax(axis=1)], soft.predict(X))
+    for i in (0, 70, 177):
+        expected = naive.predict(soft.tree_, soft.probabilities_, X[i])
+        np.testing.assert_allclose(found[i], expected, atol=1e-9)
+    again = pickle.loads(pickle.dumps(soft))
+    np.testing.assert_array_equal(again.predict_proba(X), found)
+
+
+@every_soft
+def test_a_row_of_weight_two_counts_twice(model):
+    X, y = load_iris(return_X_y=True)
+    weight = weights_for(y)
+    weighted = clone(model).fit(X, y, weight)
+    repeated = clone(model).fit(
+        np.repeat(X, weight.astype(int), 0), np.repeat(y, weight.astype(int))
+    )
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-9)
+
+
+def test_the_gradient_is_that_of_the_value():
+    X, y = make_classification(120, 6, n_informative=4, n_classes=3, random_state=0)
+    rng = np.random.default_rng(0)
+    weight = rng.integers(1, 4, 120).astype(float)
+    tree = ObliqueTreeClassifier("linear", max_depth=3, random_state=0).fit(X, y).tree_
+    problem = _Likelihood(tree, Dataset.from_arrays(X, y, weight))
+    at = problem.start() + 0.3 * rng.normal(size=len(problem.start()))
+    size = np.abs(problem(at)[1]).max()
+    error = check_grad(lambda z: problem(z)[0], lambda z: problem(z)[1], at)
+    assert tree.n_leaves > 4 and error < 1e-5 * size * np.sqrt(len(at))
+
+
+def test_a_single_split_is_nearly_as_good_as_a_logistic_curve_of_its_distance():
+    X, y = load_breast_cancer(return_X_y=True)
+    X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    model = ObliqueTreeClassifier("linear", max_depth=1, probability="soft", random_state=0)
+    model.fit(X_train, y_train)
+    found = model.predict_proba(X_test)
+    shares = model.tree_.predict_value(X_test)
+    distance = lambda rows: (rows @ model.tree_.weights[0])[:, None]  # noqa: E731
+    curve = LogisticRegression().fit(distance(X_train), y_train)
+    expected = curve.predict_proba(distance(X_test))
+    assert roc_auc_score(y_test, found[:, 1]) > roc_auc_score(y_test, shares[:, 1])
+    assert roc_auc_score(y_test, found[:, 1]) > roc_auc_score(y_test, expected[:, 1]) - 0.005
+    assert log_loss(y_test, found) < log_loss(y_test, shares)
+
+
+@pytest.mark.parametrize("unit", [1e-90, 1.0, 1e90])
+def test_units_do_not_matter(unit):
+    X, y = load_iris(return_X_y=True)
+    model = ObliqueTreeClassifier("axis", max_depth=2, probability="soft")
+    plain, other = clone(model).fit(X, y), clone(model).fit(unit * X, y)
+    np.testing.assert_allclose(other.predict_proba(unit * X), plain.predict_proba(X), atol=1e-4)
+
+
+def test_a_tree_of_one_leaf_has_the_shares_of_all_rows():
+    tree = ObliqueTree(
+        np.zeros((1, 2)), np.zeros(1), np.ones(1, dtype=np.int32), np.array([[0.25, 0.75]])
+    )
+    rows = Dataset.from_arrays(np.arange(800.0).reshape(400, 2), np.arange(400) % 4 > 0)
+    sides = fit_soft_sides(tree, rows)
+    np.testing.assert_allclose(sides.predict(tree, np.zeros((3, 2))), [[0.25, 0.75]] * 3, atol=0.01)
+
+
+def test_a_class_without_weight_and_rows_beyond_all_bounds():
+    X, y = load_iris(return_X_y=True)
+    model = brief().fit(X, y, (y < 2).astype(float))
+    far = model.predict_proba(1e300 * np.random.default_rng(0).normal(size=(9, 4)))
+    assert far.shape == (9, 3) and np.isfinite(far).all()
+    assert (far[:, 2] < 0.02).all()
+
+
+def test_selected_trees_have_soft_probabilities_where_rows_are_given():
+    X, y = load_wine(return_X_y=True)
+    model = brief(max_generations=10).fit(X, y)
+    chosen, before = model.tree_, model.predict_proba(X)
+    np.testing.assert_array_equal(model.predict_proba(X, chosen), before)
+    other = next(tree for tree in model.pareto_front_ if tree != chosen)
+    shares = other.values[other.apply(X)]
+    np.testing.assert_array_equal(model.predict_proba(X, other), shares)
+    rule = f"complexity<={other.complexity}"
+    model.select_tree(rule)
+    assert model.tree_ != chosen and model.probabilities_ is None
+    np.testing.assert_array_equal(model.predict_proba(X), model.tree_.values[model.apply(X)])
+    model.set_params(class_weight="balanced").select_tree(rule, X, y)
+    assert model.probabilities_.validate(model.tree_)
+    found = model.predict_proba(X)
+    np.testing.assert_array_equal(model.classes_[found.argmax(axis=1)], model.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("slopes", lambda array: -array),
+        ("slopes", lambda array: array[1:]),
+        ("intercepts", lambda array: array * np.nan),
+        ("shares", lambda array: array * 2.0),
+        ("shares", lambda array: array[:, 1:]),
+    ],
+)
+def test_soft_sides_that_do_not_fit_a_tree_are_refused(name, change):
+    model = SOFT[1].fit(*load_iris(return_X_y=True))
+    arrays = {part: getattr(model.probabilities_, part) for part in PARTS}
+    with pytest.raises(ValueError, match=name):
+        SoftSides(**arrays | {name: change(arrays[name])}).validate(model.tree_)
+
+
+def test_other_words_than_soft_and_leaf_are_refused():
+    with pytest.raises(ValueError, match="'probability' parameter.*'hard'"):
+        brief(probability="hard").fit(*load_iris(return_X_y=True))
