@@ -101,8 +101,8 @@ def fill_confusion(counts, subtree_size, labels, confusion):
 def label_by_threshold(counts, subtree_size, measure, positive, labels):
     """Label the leaves of two classes by the threshold of their shares with the highest score.
 
-    For such scores the best labels are those of a threshold: F1 and the correlation rise with the
-    true positives, and fall with the false ones.
+    The best labels for F1 are those of a threshold, half of the score (Lipton, Elkan and
+    Naryanaswamy 2014, "Optimal thresholding of classifiers to maximize F1 measure", ECML).
     """
     n = subtree_size.shape[0]
     confusion = np.zeros((2, 2))
@@ -133,11 +133,9 @@ def label_by_threshold(counts, subtree_size, measure, positive, labels):
 
 @inner_kernel
 def label_in_turn(counts, subtree_size, measure, positive, labels):
-    """Label leaves of many classes one after the other, until no other label raises the score."""
+    """Change the labels of leaves one after the other, until no other label raises the score."""
     n_classes = counts.shape[1]
     confusion = np.zeros((n_classes, n_classes))
-    for k in range(subtree_size.shape[0]):
-        labels[k] = counts[k].argmax()
     fill_confusion(counts, subtree_size, labels, confusion)
     best = score_confusion(confusion, measure, positive)
     for _ in range(_MOST_PASSES):
@@ -182,8 +180,8 @@ def score_labels(counts, subtree_size, measure, positive):
     Returns
     -------
     labels : ndarray of shape (n_nodes,), int64
-        Class codes. The best for two classes; for more no leaf alone can be labelled better. Those
-        of splits are what costs the least.
+        Class codes. The best for F1 of one class; otherwise no leaf alone can be labelled better.
+        Those of splits are what costs the least.
     costs : ndarray of shape (n_classes, n_classes)
         ``costs[a, b]``: by how much the score falls for a unit of weight of class a, as a share of
         the whole, for which b is predicted, at least 0.
@@ -195,7 +193,9 @@ def score_labels(counts, subtree_size, measure, positive):
     if n_classes == 2:
         label_by_threshold(counts, subtree_size, measure, positive, labels)
     else:
-        label_in_turn(counts, subtree_size, measure, positive, labels)
+        for k in range(counts.shape[0]):
+            labels[k] = counts[k].argmax()
+    label_in_turn(counts, subtree_size, measure, positive, labels)
     confusion, costs = np.zeros((n_classes, n_classes)), np.zeros((n_classes, n_classes))
     fill_confusion(counts, subtree_size, labels, confusion)
     score, weight, largest = score_confusion(confusion, measure, positive), counts[0].sum(), 0.0
