@@ -41,6 +41,9 @@ class Objective:
     loss_code, level = SQUARED, 0.5
     """How `evotree.fitness.targets.target_loss` compares a target with a prediction."""
 
+    is_sum = True
+    """Whether the quality is 1 less the risks of the leaves; otherwise that is an approximation."""
+
     constraint: Any = None
     """What all trees have to keep for the leaves' predictions to be those of the objective."""
 
@@ -191,6 +194,8 @@ class ConfusionScore(ClassObjective):
         The class of F1; -1 for the mean over the classes.
     """
 
+    is_sum = False
+
     measure: int
     positive: int = -1
 
@@ -221,6 +226,8 @@ class ConfusionScore(ClassObjective):
 @dataclass(frozen=True)
 class RankingScore(ClassObjective):
     """The area under the ROC curve, the shares of the leaves being the ranking."""
+
+    is_sum = False
 
     def table(self, tree: Leafed) -> np.ndarray:
         """Return the loss table, of shape (n_nodes, n_classes)."""
@@ -308,6 +315,8 @@ class OwnObjective(ClassObjective):
     rows : Dataset, optional
         What it is bound to.
     """
+
+    is_sum = False
 
     function: Callable[..., Any]
     rows: Any = None

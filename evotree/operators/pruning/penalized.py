@@ -25,6 +25,7 @@ from evotree.fitness.criteria import (
     weight_of,
     weighted_impurity,
 )
+from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.structure.nodes import Nodes, Rows, copy_nodes, make_nodes
 from evotree.operators.structure.splice import emit_collapsed, finish
 from evotree.tree import ObliqueTree
@@ -492,7 +493,12 @@ def prune(
         if marks is None:
             risk = individual.objective.risk(individual)
             marks = cheapest(risk, subtree_size, size_penalty, prices)
-        return prune_marked(individual, dataset, marks)
+        pruned = prune_marked(individual.clone(), dataset, marks)[0]
+        fitness = PenalizedAccuracy(size_penalty, term_penalty)
+        pays = individual.objective.is_sum or fitness(pruned) >= fitness(individual)
+        if pays and len(pruned) < len(individual):
+            individual.become(pruned)
+        return (individual,)
     whole = dataset.total_weight if dataset.n_classes > 0 else counts[0, 2]
     price, prices = size_penalty * whole, split_prices(individual, 0.0, term_penalty * whole)
     if dataset.n_classes > 0:

@@ -1,0 +1,280 @@
+"""Objectives, costs and constraints of the evolved estimators, from rows to printed trees."""
+
+from copy import copy
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn import metrics
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from evotree import (
+    Checkpoint,
+    Dataset,
+    EvoTreeClassifier,
+    EvoTreeRegressor,
+    Islands,
+    Regularization,
+    Variation,
+    evolve,
+    make_toolbox,
+)
+from evotree.export import export_text
+from evotree.fitness.objectives import as_objective
+
+QUICK = {
+    "size_penalty": 0.002,
+    "term_penalty": 0.0002,
+    "population_size": 12,
+    "max_generations": 6,
+    "regularization": Regularization(noise=0.0),
+    "random_state": 0,
+}
+
+
+@pytest.fixture(scope="module")
+def rare():
+    """Return rows of two classes, one of which is rare and not told apart easily."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4))
+    y = (X[:, 0] + X[:, 1] + rng.normal(scale=1.2, size=400) > 2.2).astype(int)
+    return X, y
+
+
+SCORES = {
+    "balanced_accuracy": lambda model, X, y: metrics.balanced_accuracy_score(y, model.predict(X)),
+    "f1": lambda model, X, y: metrics.f1_score(y, model.predict(X)),
+    "f1_macro": lambda model, X, y: metrics.f1_score(y, model.predict(X), average="macro"),
+    "mcc": lambda model, X, y: metrics.matthews_corrcoef(y, model.predict(X)),
+    "roc_auc": lambda model, X, y: metrics.roc_auc_score(y, model.predict_proba(X)[:, 1]),
+}
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_the_quality_of_the_front_is_the_score_of_its_trees(rare, name):
+    X, y = rare
+    model = EvoTreeClassifier(objective=name, probability="leaf", **QUICK).fit(X, y)
+    for at, tree in enumerate(model.pareto_front_):
+        chosen = copy(model)
+        chosen.tree_ = tree
+        assert SCORES[name](chosen, X, y) == pytest.approx(tree.quality), at
+
+
+@pytest.mark.parametrize("name", ["balanced_accuracy", "f1", "mcc"])
+def test_a_tree_for_a_score_beats_one_for_accuracy_by_it(rare, name):
+    X, y = rare
+    plain = EvoTreeClassifier(**QUICK).fit(X, y)
+    evolved = EvoTreeClassifier(objective=name, **QUICK).fit(X, y)
+    assert SCORES[name](evolved, X, y) > SCORES[name](plain, X, y)
+
+
+@pytest.mark.parametrize("name", ["absolute_error", "quantile", "poisson"])
+def test_targets_are_predicted_by_what_loses_least(name):
+    X, y = load_diabetes(return_X_y=True)
+    losses = {
+        "absolute_error": lambda y, p: metrics.mean_pinball_loss(y, p, alpha=0.5),
+        "quantile": lambda y, p: metrics.mean_pinball_loss(y, p, alpha=0.9),
+        "poisson": metrics.mean_poisson_deviance,
+    }
+    small = {**QUICK, "size_penalty": 0.0002, "max_leaf_nodes": 6}
+    plain = EvoTreeRegressor(**small).fit(X, y)
+    evolved = EvoTreeRegressor(objective=name, quantile=0.9, **small).fit(X, y)
+    loss = losses[name]
+    assert loss(y, evolved.predict(X)) < loss(y, plain.predict(X))
+    for leaf in np.unique(evolved.apply(X)):
+        rows = evolved.apply(X) == leaf
+        value = evolved.tree_.values[leaf, 0]
+        assert all(
+            loss(y[rows], np.full(rows.sum(), value))
+            <= loss(y[rows], np.full(rows.sum(), other)) + 1e-9
+            for other in (0.99 * value, 1.01 * value, y[rows].mean())
+        )
+
+
+def test_costs_choose_labels_and_are_told(rare):
+    X, y = rare
+    costs = np.array([[0.0, 1.0], [20.0, 0.0]])
+    model = EvoTreeClassifier(cost_matrix=costs, **QUICK).fit(X, y)
+    predicted = model.predict(X)
+    assert model.cost_score(X, y) == pytest.approx(costs[y, predicted].mean())
+    plain = EvoTreeClassifier(**QUICK).fit(X, y)
+    assert costs[y, predicted].mean() < costs[y, plain.predict(X)].mean()
+    assert plain.cost_score(X, y) == pytest.approx(1.0 - plain.score(X, y))
+    leaves = model.apply(X)
+    for leaf in np.unique(leaves):
+        shares = np.bincount(y[leaves == leaf], minlength=2) / (leaves == leaf).sum()
+        assert model.expected_costs()[leaf] == pytest.approx((shares @ costs).min())
+    assert "; costs " in export_text(model)
+    assert "; costs " not in export_text(plain)
+
+
+def test_dear_features_are_left_out(rare):
+    X, y = rare
+    doubled = np.column_stack([X, X[:, 0], X[:, 1]])
+    prices = [50.0, 50.0, 0.0, 0.0, 0.0, 0.0]
+    model = EvoTreeClassifier(feature_costs=prices, **QUICK).fit(doubled, y)
+    used = np.flatnonzero((model.tree_.weights != 0.0).any(axis=0))
+    assert not {0, 1} & set(used.tolist())
+    free = EvoTreeClassifier(feature_costs=dict.fromkeys(range(6), 0.0), **QUICK).fit(doubled, y)
+    assert free.score(doubled, y) >= model.score(doubled, y) - 0.03
+
+
+def test_a_group_of_features_is_paid_once(rare):
+    X, y = rare
+    prices = {(0, 1): 0.1, 0: 0.02}
+    model = EvoTreeClassifier(feature_costs=prices, **QUICK).fit(X, y)
+    tree = model.tree_
+    spent = model.expected_costs() - (1.0 - tree.values.max(axis=1))
+    for leaf in np.flatnonzero(tree.is_leaf):
+        path = model.decision_path(X[model.apply(X) == leaf][:1]).indices
+        used = set(np.flatnonzero((tree.weights[path] != 0.0).any(axis=0)).tolist())
+        assert spent[leaf] == pytest.approx(0.1 * bool(used & {0, 1}) + 0.02 * (0 in used))
+
+
+def accuracy(counts):
+    return counts.max(axis=1).sum() / counts.sum()
+
+
+def accuracy_and_parity(counts, leaves):
+    predicted = counts.argmax(axis=1)[leaves.leaf]
+    sensitive = leaves.extras["sensitive"]
+    rates = [predicted[sensitive == group].mean() for group in (0, 1)]
+    return accuracy(counts) - abs(rates[0] - rates[1])
+
+
+def gap(model, X, sensitive):
+    predicted = model.predict(X)
+    return abs(predicted[sensitive == 0].mean() - predicted[sensitive == 1].mean())
+
+
+def test_a_callable_sees_a_column_that_is_no_feature(rare):
+    X, y = rare
+    sensitive = (X[:, 0] > 0.0).astype(int)
+    plain = EvoTreeClassifier(objective=accuracy, **QUICK).fit(X, y)
+    fair = EvoTreeClassifier(objective=accuracy_and_parity, **QUICK)
+    fair.fit(X, y, sensitive=sensitive)
+    assert gap(fair, X, sensitive) < gap(plain, X, sensitive)
+
+
+def test_metadata_are_routed_to_the_objective(rare):
+    X, y = rare
+    sensitive = (X[:, 0] > 0.0).astype(int)
+    with sklearn.config_context(enable_metadata_routing=True):
+        fair = EvoTreeClassifier(objective=accuracy_and_parity, **QUICK)
+        model = make_pipeline(StandardScaler(), fair.set_fit_request(sensitive=True))
+        found = cross_validate(model, X, y, params={"sensitive": sensitive}, cv=2)
+        assert found["test_score"].shape == (2,)
+        search = GridSearchCV(fair, {"max_generations": [1, 2]}, cv=2)
+        assert search.fit(X, y, sensitive=sensitive).best_estimator_.tree_.n_leaves >= 1
+
+
+def test_several_numbers_are_for_nsga2(rare):
+    X, y = rare
+    sensitive = (X[:, 0] > 0.0).astype(int)
+
+    def two(counts, leaves):
+        return float(accuracy(counts)), accuracy_and_parity(counts, leaves) - accuracy(counts)
+
+    nsga2 = EvoTreeClassifier(objective=two, variation=Variation(algorithm="nsga2"), **QUICK)
+    front = nsga2.fit(X, y, sensitive=sensitive).pareto_front_
+    table = front.to_frame()
+    assert {"objective_0", "objective_1", "objective_2"} <= set(table)
+    values = table[["objective_0", "objective_1"]].to_numpy()
+    values = np.column_stack([values, -table["objective_2"]])
+    for one in values:
+        assert not ((values >= one).all(axis=1) & (values > one).any(axis=1)).any()
+    with pytest.raises(ValueError, match="returned 4 numbers"):
+        clone(nsga2).set_params(objective=lambda counts: (0.0,) * 4).fit(X, y)
+
+
+def test_a_run_of_the_toolbox_becomes_an_estimator():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    dataset = Dataset.from_arrays(X, y)
+    dataset = dataset.evolved_for(as_objective("f1_macro", dataset))
+    toolbox = make_toolbox(dataset, size_penalty=0.002, random_state=0)
+    run = evolve(toolbox.population(n=12), toolbox, max_generations=5)
+    model = EvoTreeClassifier.from_run(run, dataset, size_penalty=0.002, term_penalty=0.0)
+    predicted = model.predict(X)
+    assert metrics.f1_score(y, predicted, average="macro") == pytest.approx(run.best.quality)
+    assert model.predict_proba(X).shape == (len(y), 3)
+    assert model.n_generations_ == 5 and model.feature_names_ == tuple(X.columns)
+    assert "class:" in export_text(model)
+    assert model.select_tree("leaves<=2").tree_.n_leaves <= 2
+    with pytest.raises(ValueError, match="run has trees over 13 features, for classes"):
+        EvoTreeRegressor.from_run(run, dataset)
+
+
+@pytest.mark.parametrize("name", ["mcc", "log_loss"])
+def test_objectives_work_in_islands_samples_and_checkpoints(rare, name, tmp_path):
+    X, y = rare
+    given = {**QUICK, "objective": name}
+    islands = EvoTreeClassifier(islands=Islands(2, every=2), **given).fit(X, y)
+    again = EvoTreeClassifier(islands=Islands(2, every=2), n_jobs=2, **given).fit(X, y)
+    assert islands.tree_ == again.tree_
+    samples = EvoTreeClassifier(max_samples=100, **given).fit(X, y)
+    assert samples.tree_.n_leaves >= 2
+    path = tmp_path / "run"
+    whole = EvoTreeClassifier(**given).fit(X, y)
+    EvoTreeClassifier(checkpoint=path, **{**given, "max_generations": 3}).fit(X, y)
+    resumed = EvoTreeClassifier(checkpoint=Checkpoint(path, resume=True), **given).fit(X, y)
+    assert resumed.tree_ == whole.tree_
+
+
+def test_rows_of_weight_2_are_two_rows(rare):
+    X, y = rare
+    weight = np.where(np.arange(len(y)) % 3 == 0, 2, 1)
+    for name in ("f1", "roc_auc", "log_loss"):
+        model = EvoTreeClassifier(objective=name, **QUICK)
+        weighted = clone(model).fit(X, y, sample_weight=weight)
+        repeated = clone(model).fit(X.repeat(weight, axis=0), y.repeat(weight))
+        assert weighted.tree_ == repeated.tree_
+
+
+def test_constraints_and_objectives_go_together():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X[:, :6]
+    signs = [-1, 0, -1, -1, 0, 0]
+    model = EvoTreeClassifier(
+        monotonic_cst=signs, objective="balanced_accuracy", max_leaf_nodes=5, **QUICK
+    ).fit(X, y)
+    rng = np.random.default_rng(0)
+    rows = X[rng.integers(len(X), size=20_000)] * rng.uniform(0.7, 1.3, (20_000, 6))
+    raised = rows.copy()
+    j = rng.choice([0, 2, 3], 20_000)
+    raised[np.arange(20_000), j] += rng.exponential(X.std(axis=0)[j])
+    for at, tree in enumerate(model.pareto_front_):
+        assert tree.n_leaves <= 5 and model.objective_.constraint.violations(tree) == []
+        assert (model.predict(raised, tree=at) <= model.predict(rows, tree=at)).all()
+    probability = model.predict_proba(rows)[:, 1]
+    assert (model.predict_proba(raised)[:, 1] <= probability + 1e-12).all()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "named"),
+    [
+        ({"objective": "f2"}, "objective='f2'"),
+        ({"objective": 3}, "objective"),
+        ({"objective": "f1", "cost_matrix": [[0, 1], [1, 0]]}, "objective='f1'"),
+        ({"cost_matrix": [[0, 1]]}, "cost_matrix="),
+        ({"feature_costs": [1.0]}, "feature_costs has shape"),
+        ({"feature_costs": {"x9": 1.0}}, "feature_costs names 'x9'"),
+        ({"monotonic_cst": [1]}, "monotonic_cst"),
+        ({"monotonic_cst": [1, 0, 0, 0], "objective": "f1"}, "with monotonic_cst"),
+        ({"objective": lambda counts: np.nan}, "returned nan"),
+    ],
+)
+def test_wrong_parameters_are_named(rare, parameters, named):
+    with pytest.raises(ValueError, match=named):
+        EvoTreeClassifier(**QUICK, **parameters).fit(*rare)
+
+
+def test_wrong_columns_beside_the_rows_are_named(rare):
+    X, y = rare
+    with pytest.raises(ValueError, match=r"extras\['sensitive'\] has shape"):
+        EvoTreeClassifier(objective=accuracy_and_parity, **QUICK).fit(X, y, sensitive=[1, 2])
+    with pytest.raises(ValueError, match="label 7"):
+        EvoTreeClassifier(**QUICK).fit(X, y).cost_score(X[:1], [7])
