@@ -121,6 +121,16 @@ def test_a_feature_that_is_missing_is_swapped_in():
     assert cost_of(best, X, goes_right, np.ones(300)) < cost_of(same, X, goes_right, np.ones(300))
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_costs_so_small_that_no_fit_changes_anything_leave_the_best_split_on_one_feature(seed):
+    rng = np.random.default_rng(seed)
+    X, start = rng.standard_normal((80, 8)), np.eye(8)[seed % 8]
+    goes_right, cost = rng.uniform(size=80) < 0.5, 1e-18 * rng.uniform(1.0, 9.0, 80)
+    split = Sparse(loss="svm", term_cost=0.1).refit(make_node(X, goes_right, cost), start, 0.1)
+    assert width(split) == 1
+    assert cost_of(split, X, goes_right, cost) == pytest.approx(split.score, rel=1e-9)
+
+
 @given(problems(), st.integers(1, 7))
 def test_the_present_features_and_those_that_part_the_rows_best_are_looked_at(problem, n_kept):
     X, goes_right, cost, start = problem

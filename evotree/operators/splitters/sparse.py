@@ -344,9 +344,10 @@ def with_feature(support, feature):
 
 
 @inner_kernel
-def most_promising(problem, theta):
-    """Return the feature of weight 0 along which the loss falls fastest; -1 if there is none.
+def most_promising(problem, theta, support):
+    """Return the feature off the support along which the loss falls fastest; -1 if there is none.
 
+    A feature of the support may have the weight 0: where costs are tiny, a fit changes nothing.
     Slopes are those of features of standard deviation 1 and mean 0. `s` holds the projections.
     """
     n, d = problem.X.shape
@@ -361,9 +362,12 @@ def most_promising(problem, theta):
         for j in range(d):
             slope[j] += pull * problem.X[i, j]
             mean[j] += problem.X[i, j] / n
+    is_used = np.zeros(d, dtype=np.bool_)
+    for j in range(support.shape[0]):
+        is_used[support[j]] = True
     feature, steepest = -1, 0.0
     for j in range(d):
-        if theta[j] == 0.0 and problem.spread[j] > 0.0:
+        if not is_used[j] and problem.spread[j] > 0.0:
             here = abs(slope[j] - total * mean[j]) / problem.spread[j]
             if here > steepest:
                 feature, steepest = j, here
@@ -395,7 +399,7 @@ def swap_terms(problem, most, best, found):
             break
         theta = found.copy()
         before = best = try_support(problem, support, theta, best, found)
-        new = most_promising(problem, theta)
+        new = most_promising(problem, theta, support)
         if new < 0:
             break
         start, wider = theta.copy(), with_feature(support, new)
