@@ -99,6 +99,14 @@ EVOLUTION = {
         number(float, 0.0),
         "penalty for each term after a split's first",
     ),
+    "max-depth": Option("max_depth", "N", number(int, 1), "greatest depth of the tree"),
+    "max-leaves": Option("max_leaf_nodes", "N", number(int, 2), "greatest number of leaves"),
+    "max-terms": Option(
+        "max_terms", "N", number(int, 0), "greatest number of terms of all splits together"
+    ),
+    "min-rows": Option(
+        "min_samples_leaf", "N", size, "least number of rows in a leaf, or a share such as 0.05"
+    ),
     "population": Option("population_size", "N", number(int, 2), "number of trees that evolve"),
     "generations": Option("max_generations", "N", number(int, 0), "stop after N generations"),
     "patience": Option("patience", "N", number(int, 1), "stop after N without a better tree"),

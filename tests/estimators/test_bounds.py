@@ -13,8 +13,18 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_
 from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 
-from evotree import EvoTreeClassifier, EvoTreeRegressor, Refinement, Variation, make_toolbox
+from evotree import (
+    EvoTreeClassifier,
+    EvoTreeRegressor,
+    Refinement,
+    Variation,
+    evolve,
+    make_toolbox,
+)
 from evotree.dataset import Dataset
+from evotree.engine.sampling import move
+from evotree.operators.constraints.limits import Limits
+from evotree.operators.structure.splice import make_individual
 from tests.quick_models import BRIEF, brief
 
 KINDS = {EvoTreeClassifier: load_wine, EvoTreeRegressor: load_diabetes}
@@ -104,6 +114,47 @@ def test_every_operator_keeps_them():
     model.set_params(init=["widths", "tao", "cart_lc", "wodt"], population_size=24)
     model.set_params(refinement=Refinement(names, probability=0.5))
     assert_kept(model.fit(X, y), X)
+
+
+@pytest.mark.parametrize("init", ["widths", "tao", "cart_lc", "dipole"])
+@pytest.mark.parametrize("max_samples", [None, 0.3])
+def test_they_are_kept_all_the_time(init, max_samples):
+    X, y = load_breast_cancer(return_X_y=True)
+    seen = []
+
+    def watch(run):
+        for tree in (*run.population, *run.hall_of_fame, *run.pareto_front):
+            seen.append((tree.depth, tree.n_leaves, tree.n_terms))
+            used = tree.weights != 0.0
+            assert not (used[:, :10].any(axis=1) & used[:, 10:].any(axis=1)).any()
+
+    model = brief(max_depth=2, max_leaf_nodes=3, max_terms=9, size_penalty=0.0, term_penalty=0.0)
+    model.set_params(interaction_cst=[range(10)], init=init, max_samples=max_samples)
+    model.set_params(refinement=Refinement("sparse", probability=0.5), callbacks=[watch]).fit(X, y)
+    assert (np.max(seen, axis=0) <= [2, 3, 9]).all()
+
+
+def test_trees_of_a_sample_are_repaired_for_more_rows():
+    X, y = load_breast_cancer(return_X_y=True)
+    dataset, limits = Dataset.from_arrays(X, y), Limits(min_leaf_share=0.1)
+    part = dataset.take(np.arange(0, len(X), 8))
+    toolboxes = [
+        make_toolbox(rows, size_penalty=0.0, constraints=[limits], random_state=0)
+        for rows in (part, dataset)
+    ]
+    run = evolve(toolboxes[0].population(n=16), toolboxes[0], max_generations=3)
+    broken = [one for one in run.population if not limits.keeps(remade(one, dataset), dataset)]
+    move(run, dataset, toolboxes[1])
+    assert broken
+    for one in (*run.population, *run.hall_of_fame, *run.pareto_front):
+        assert limits.keeps(one, dataset)
+
+
+def remade(individual, dataset):
+    """Return the tree of an individual over other rows."""
+    return make_individual(
+        dataset, individual.weights, individual.thresholds, individual.subtree_size
+    )
 
 
 def test_rows_that_rounding_takes_to_other_leaves_are_counted():
