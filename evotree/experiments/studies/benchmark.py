@@ -264,8 +264,8 @@ def sizes_section(runs: pd.DataFrame, accuracy: pd.DataFrame, out: Path) -> str:
 def methods_text() -> str:
     """Return what the methods are."""
     return f"""One tree: EvoTree is `EvoTreeClassifier` as it comes, but for its probabilities,
-which are the class shares of leaves, as those of all single trees here; the study `probabilities` has its
-own. GEA-ODT is its preset of that name, TAO is `TAOClassifier`, Linear is
+which are the class shares of leaves, as those of all single trees here; the study `probabilities`
+has its own. GEA-ODT is its preset of that name, TAO is `TAOClassifier`, Linear is
 `ObliqueTreeClassifier("linear")` and {", ".join(GREEDY)} are its presets; CART is scikit-learn's
 tree, pruned by the cost-complexity that {TUNING_FOLDS} folds of the training rows find best among
 at most {MAX_ALPHAS}; obliquetree is the tree of that package, version
