@@ -1,6 +1,7 @@
 """The study of probabilities: what is scored of one fit, and the report."""
 
 import numpy as np
+import pytest
 from sklearn.datasets import load_wine
 
 from evotree.experiments.probabilities import auc, brier
@@ -12,7 +13,10 @@ def test_one_fit_gives_the_scores_of_all_its_probabilities():
     X, y = load_wine(return_X_y=True)
     soft, leaf = brief().fit(X, y), brief(probability="leaf").fit(X, y)
     assert study.of_shares(brier, soft, X, y) == brier(leaf, X, y)
-    assert brier(leaf, X, y) > brier(soft, X, y) >= study.of_mixture(brier, soft, X, y) - 1e-3
+    mixed = soft.probabilities_.mix(soft.tree_, X)
+    expected = np.square(mixed - (y[:, None] == soft.classes_)).sum(axis=1).mean()
+    assert study.of_mixture(brier, soft, X, y) == pytest.approx(expected)
+    assert study.of_shares(brier, soft, X, y) != brier(soft, X, y)
     assert study.of_shares(study.accuracy, soft, X, y) == soft.score(X, y)
     assert np.isnan(study.of_mixture(auc, leaf, X, y))
 
