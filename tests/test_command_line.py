@@ -457,7 +457,7 @@ def test_bad_models(run: Run, iris_csv: Path, model_json: Path, command: str) ->
     for damaged, named in (
         (content[: len(content) // 2], "cut off"),
         (b'{"name": "package.json"}', "not a model"),
-        (content.replace(b'"version": 3', b'"version": 99', 1), "99 of the format"),
+        (content.replace(b'"version": 4', b'"version": 99', 1), "99 of the format"),
         (iris_csv.read_bytes(), "not JSON"),
     ):
         model_json.write_bytes(damaged)

@@ -333,3 +333,58 @@ def test_sql_reads_text_as_numbers_and_misses_no_column() -> None:
 def test_bad_arguments_are_named(export: Any, arguments: dict[str, Any], named: str) -> None:
     with pytest.raises(ValueError, match=named):
         export(**{"tree": stump([1.0, 2.0]), **arguments})
+
+
+# ---- probabilities -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def soft() -> tuple[ObliqueTreeClassifier, np.ndarray]:
+    """Return a classifier of soft sides, and rows near to its hyperplanes and far from them."""
+    X, y = load_wine(return_X_y=True)
+    labels = np.array(["a", 'b"', "ü"])[y]
+    model = ObliqueTreeClassifier("linear", max_depth=3, probability="soft", random_state=0)
+    return model.fit(X, labels), np.concatenate([X, 1e4 * (X - X.mean(axis=0))])
+
+
+def test_python_returns_the_probabilities(soft: Any) -> None:
+    model, rows = soft
+    scope: dict[str, Any] = {}
+    exec(export_python(model, "chances", probability=True), scope)
+    found = [scope["chances"](row) for row in rows.tolist()]
+    np.testing.assert_allclose(found, model.predict_proba(rows), rtol=0.0, atol=1e-12)
+    classes = model.classes_[[scope["chances_class"](row) for row in rows.tolist()]]
+    np.testing.assert_array_equal(classes, model.predict(rows))
+
+
+@needs_gcc
+def test_c_writes_the_probabilities(soft: Any, tmp_path: Path) -> None:
+    model, rows = soft
+    source = tmp_path / "chances.c"
+    source.write_text(export_c(model, "chances", probability=True), "utf-8")
+    library = tmp_path / "chances.so"
+    flags = [
+        "-std=c99",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-pedantic",
+        "-ffp-contract=off",
+        "-shared",
+        "-fPIC",
+    ]
+    subprocess.run([GCC, *flags, "-o", library, source, "-lm"], check=True)
+    function = ctypes.CDLL(str(library)).chances
+    found = np.empty((len(rows), 3))
+    pointer = ctypes.POINTER(ctypes.c_double)
+    rows = np.ascontiguousarray(rows)
+    for row, out in zip(rows, found, strict=True):
+        function(row.ctypes.data_as(pointer), out.ctypes.data_as(pointer))
+    np.testing.assert_allclose(found, model.predict_proba(rows), rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("export", [export_python, export_c])
+def test_probabilities_need_soft_sides(export: Any) -> None:
+    for tree in (stump([1.0]), ObliqueTreeClassifier("axis").fit([[0.0], [1.0]], [0, 1])):
+        with pytest.raises(ValueError, match="probability=True"):
+            export(tree, probability=True)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from evotree.cli.model_file import VERSION, Model, load_model, save_model
 from evotree.export import tree_to_dict
+from evotree.soft_sides import SoftSides
 from evotree.tables.columns import CategoricalColumn, NumericColumn
 from evotree.tree import ObliqueTree
 from tests.exported import assert_same, mutate, stump
@@ -44,6 +45,49 @@ def make_model(classes: list[Any] | None = None) -> Model:
             "stop_reason": "patience",
         },
     )
+
+
+def make_soft_model() -> Model:
+    sides = SoftSides(
+        np.array([1.0 / 3.0, 0.0, 0.0]),
+        np.array([-0.1, 0.0, 0.0]),
+        np.array([[0.0, 0.0], [0.9, 0.1], [0.3, 0.7]]),
+    )
+    return replace(make_model(), sides=sides)
+
+
+def test_a_model_file_keeps_soft_probabilities(tmp_path: Path) -> None:
+    model, path = make_soft_model(), tmp_path / "m.json"
+    save_model(path, model)
+    frame = pd.DataFrame({"size": [0.1, 7.0, None], "b": ["x", "y", None]})
+    found = load_model(path).predict_proba(frame)
+    np.testing.assert_array_equal(found, model.predict_proba(frame))
+    assert not np.isin(found, model.tree.values).any()
+    np.testing.assert_array_equal(model.predict(frame), make_model().predict(frame))
+
+
+def test_files_of_the_third_version_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "m.json"
+    save_model(path, make_model())
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "version": 3}))
+    assert load_model(path).sides is None
+
+
+@pytest.mark.parametrize(
+    ("value", "named"),
+    [
+        ([], "soft sides are a list"),
+        ({"slopes": [1.0, 0.0, 0.0]}, "no intercepts, shares"),
+        ({"slopes": [1.0], "intercepts": [0.0] * 3, "shares": [[0.5, 0.5]] * 3}, "slopes"),
+        ({"slopes": [1.0] * 3, "intercepts": [0.0] * 3, "shares": [[0.5, 0.4]] * 3}, "shares"),
+    ],
+)
+def test_soft_sides_that_do_not_fit_are_refused(tmp_path: Path, value: Any, named: str) -> None:
+    path = tmp_path / "m.json"
+    save_model(path, make_model())
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "probabilities": value}))
+    with pytest.raises(ValueError, match=rf"m\.json.*{named}"):
+        load_model(path)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +187,7 @@ SIZE = {"name": "size", "fill": 0.0, "indicator": False}
     [
         ("format", "gguf", "not a model"),
         ("version", VERSION + 1, "the evotree that made it"),
-        ("version", VERSION - 1, "fit the model anew"),
+        ("version", 2, "fit the model anew"),
         ("target", 3, "target"),
         ("classes", ["a", 1], "classes"),
         ("classes", ["a", "a"], "twice"),
@@ -201,7 +245,7 @@ in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixt
 @given(st.data())
 def test_changed_model_files_are_refused_or_sound(tmp_path: Path, data: st.DataObject) -> None:
     path = tmp_path / "m.json"
-    save_model(path, make_model())
+    save_model(path, make_soft_model())
     plain = json.loads(path.read_text("utf-8"))
     for _ in range(data.draw(st.integers(1, 3))):
         mutate(data.draw, plain)

@@ -712,7 +712,7 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
             If the front has no such tree.
         """
         one: Self = self._with(tree)
-        if one.tree_ != self.tree_:
+        if one is not self and one.tree_ != self.tree_:
             one.probabilities_ = None
         return TreeClassifier.predict_proba(one, X)
 

@@ -64,9 +64,10 @@ class _Likelihood:
 
     def __init__(self, tree: ObliqueTree, dataset: Dataset) -> None:
         rows = slice(None, None, -(-len(dataset.y) // _MAX_ROWS))
-        X, self.codes = dataset.raw[rows], dataset.y[rows]
-        self.weight = dataset.sample_weight[rows]
-        self.tree, self.n_classes = tree, dataset.n_classes
+        X, self.weight = dataset.raw[rows], dataset.sample_weight[rows]
+        # Classes without rows have no probability anywhere.
+        self.classes, self.codes = np.unique(dataset.y[rows], return_inverse=True)
+        self.tree, self.n_classes = tree, len(self.classes)
         self.inner, self.leaves = np.flatnonzero(~tree.is_leaf), np.flatnonzero(tree.is_leaf)
         self.right = [tree.right(k) for k in self.inner.tolist()]
         self.strength = np.count_nonzero(tree.weights[self.inner], axis=1).astype(np.float64)
@@ -154,6 +155,6 @@ class _Likelihood:
         slopes, intercepts = np.zeros(len(self.tree)), np.zeros(len(self.tree))
         slopes[self.inner] = np.exp(log_slopes) / self.scale
         intercepts[self.inner] = -np.exp(log_slopes) * places
-        shares = np.zeros((len(self.tree), self.n_classes))
-        shares[self.leaves] = softmax(logits, axis=1)
+        shares = np.zeros(self.tree.values.shape)
+        shares[np.ix_(self.leaves, self.classes)] = softmax(logits, axis=1)
         return SoftSides(slopes, intercepts, shares)

@@ -95,7 +95,7 @@ def test_regression_does_not_depend_on_the_units_of_the_targets():
 
 def test_predictions_follow_from_the_tree():
     X, y = load_iris(return_X_y=True)
-    model = brief(regularization=STILL, patience=None).fit(X, y)
+    model = brief(regularization=STILL, patience=None, probability="leaf").fit(X, y)
     leaves = model.apply(X)
     np.testing.assert_array_equal(leaves, model.tree_.apply(X))
     assert model.tree_.is_leaf[leaves].all()

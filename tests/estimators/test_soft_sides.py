@@ -131,7 +131,7 @@ def test_a_class_without_weight_and_rows_beyond_all_bounds():
     model = brief().fit(X, y, (y < 2).astype(float))
     far = model.predict_proba(1e300 * np.random.default_rng(0).normal(size=(9, 4)))
     assert far.shape == (9, 3) and np.isfinite(far).all()
-    assert (far[:, 2] < 0.02).all()
+    assert not far[:, 2].any()
 
 
 def test_selected_trees_have_soft_probabilities_where_rows_are_given():

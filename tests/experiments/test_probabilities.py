@@ -5,11 +5,19 @@ import types
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
-from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from evotree.experiments.probabilities import LEAST, auc, clipped_log_loss, probabilities
+from evotree.experiments.probabilities import (
+    LEAST,
+    N_BINS,
+    auc,
+    brier,
+    calibration_error,
+    clipped_log_loss,
+    probabilities,
+)
 
 
 def fixed(predicted, classes):
@@ -65,3 +73,33 @@ def test_what_has_no_score_is_not_a_number():
     assert np.isnan(auc(machine, X, y)) and np.isnan(clipped_log_loss(machine, X, y))
     assert np.isnan(auc(tree, X[y == 0], y[y == 0]))
     assert auc(tree, X, y) == 1.0 and clipped_log_loss(tree, X, y) == 0.0
+
+
+def test_the_brier_score_is_scikit_learns():
+    shares = random_shares(80, 4)
+    y = np.random.default_rng(1).choice(4, 80)
+    expected = brier_score_loss(y, shares, labels=range(4), scale_by_half=False)
+    assert brier(fixed(shares, range(4)), None, y) == pytest.approx(expected)
+    # A class that the model does not know costs its whole square.
+    assert brier(fixed([[1.0]], ["a"]), None, np.array(["b"])) == 2.0
+
+
+def test_the_calibration_error_is_that_of_its_definition():
+    shares = random_shares(200, 3)
+    y = np.random.default_rng(1).choice(3, 200)
+    top, is_right = shares.max(axis=1), shares.argmax(axis=1) == y
+    expected = 0.0
+    for low in np.arange(N_BINS) / N_BINS:
+        here = (top >= low) & (top < low + 1.0 / N_BINS)
+        if here.any():
+            expected += here.mean() * abs(top[here].mean() - is_right[here].mean())
+    assert calibration_error(fixed(shares, range(3)), None, y) == pytest.approx(expected)
+    certain = fixed(np.eye(3)[y], range(3))
+    assert calibration_error(certain, None, y) == 0.0
+    assert calibration_error(certain, None, (y + 1) % 3) == 1.0
+
+
+def test_models_without_probabilities_have_neither_score():
+    X, y = load_iris(return_X_y=True)
+    model = LinearSVC().fit(X, y)
+    assert np.isnan([brier(model, X, y), calibration_error(model, X, y)]).all()

@@ -263,14 +263,15 @@ def sizes_section(runs: pd.DataFrame, accuracy: pd.DataFrame, out: Path) -> str:
 
 def methods_text() -> str:
     """Return what the methods are."""
-    return f"""One tree: EvoTree is `EvoTreeClassifier` as it comes, GEA-ODT its preset of that
-name; TAO is `TAOClassifier`; Linear is `ObliqueTreeClassifier("linear")` and {", ".join(GREEDY)}
-are its presets; CART is scikit-learn's tree, pruned by the cost-complexity that {TUNING_FOLDS}
-folds of the training rows find best among at most {MAX_ALPHAS}; obliquetree is the tree of that
-package, version {VERSIONS["obliquetree"]}, with splits on two features, pruned by
-{PairTrees().n_folds} folds; STree is the package of that name, version {VERSIONS["stree"]}, on
-features scaled to [-1, 1]. The package treeple is missing: its version 0.10.3 cannot be imported
-with scikit-learn 1.9.
+    return f"""One tree: EvoTree is `EvoTreeClassifier` as it comes, but for its probabilities,
+which are the class shares of leaves, as those of all single trees here; the study `probabilities`
+has its own. GEA-ODT is its preset of that name, TAO is `TAOClassifier`, Linear is
+`ObliqueTreeClassifier("linear")` and {", ".join(GREEDY)} are its presets; CART is scikit-learn's
+tree, pruned by the cost-complexity that {TUNING_FOLDS} folds of the training rows find best among
+at most {MAX_ALPHAS}; obliquetree is the tree of that package, version
+{VERSIONS["obliquetree"]}, with splits on two features, pruned by {PairTrees().n_folds} folds; STree
+is the package of that name, version {VERSIONS["stree"]}, on features scaled to [-1, 1]. The package
+treeple is missing: its version 0.10.3 cannot be imported with scikit-learn 1.9.
 
 Other models: {LOGISTIC} is scikit-learn's logistic regression on standardized features, with C of
 {", ".join(f"{C:g}" for C in COSTS)} chosen by {TUNING_FOLDS} folds; EBM is the explainable boosting

@@ -112,8 +112,7 @@ def accuracy(model: Any, X: np.ndarray, y: np.ndarray) -> float:
 
 def make_experiment() -> Experiment:
     """Return the fits of the study, data set by data set."""
-    systems = make_systems()
-    systems[ISOTONIC] = IsotonicTree()
+    systems = make_systems() | {EVOTREE: EvoTreeClassifier(), ISOTONIC: IsotonicTree()}
     every = {"accuracy": accuracy, **SCORES}
     scorers: dict[str, Score] = {
         **SCORES,

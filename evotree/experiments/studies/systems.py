@@ -120,9 +120,9 @@ class TunedForest(Wrapper):
 def make_systems() -> dict[str, ClassifierMixin]:
     """Return the methods of the benchmark by name."""
     systems = {
-        EVOTREE: EvoTreeClassifier(),
+        EVOTREE: EvoTreeClassifier(probability="leaf"),
         "TAO": TAOClassifier(),
-        "GEA-ODT": EvoTreeClassifier.from_preset("gea_odt"),
+        "GEA-ODT": EvoTreeClassifier.from_preset("gea_odt", probability="leaf"),
         "Linear": ObliqueTreeClassifier("linear"),
         **{name: ObliqueTreeClassifier.from_preset(name) for name in GREEDY},
         CART: PrunedTree(),
