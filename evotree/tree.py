@@ -137,7 +137,7 @@ class ObliqueTree:
     """
 
     __slots__ = (
-        "_labels",
+        "given_labels",
         "n_node_samples",
         "spread",
         "subtree_size",
@@ -163,7 +163,7 @@ class ObliqueTree:
         self.values = values
         self.spread = spread
         self.n_node_samples = n_node_samples
-        self._labels = labels
+        self.given_labels = labels
 
     def __len__(self) -> int:
         return self.subtree_size.shape[0]
@@ -241,8 +241,8 @@ class ObliqueTree:
     @property
     def labels(self) -> np.ndarray:
         """Position of the class that each node predicts, of shape (n_nodes,)."""
-        if self._labels is not None:
-            return self._labels
+        if self.given_labels is not None:
+            return self.given_labels
         labels: np.ndarray = self.values.argmax(axis=1)
         return labels
 
@@ -353,10 +353,10 @@ class ObliqueTree:
                 raise ValueError(f"{name} has shape {array.shape}: allowed is ({n},).")
             if not np.isfinite(array).all() or array.min(initial=0.0) < 0.0:
                 raise ValueError(f"{name} has values that are negative or not finite.")
-        if self._labels is not None:
-            n_outputs = self.values.shape[1]
-            wrong = self._labels.shape != (self.n_nodes,) or self._labels.dtype.kind not in "iu"
-            if wrong or self._labels.min() < 0 or self._labels.max() >= n_outputs:
+        labels, n_outputs = self.given_labels, self.values.shape[1]
+        if labels is not None:
+            wrong = labels.shape != (self.n_nodes,) or labels.dtype.kind not in "iu"
+            if wrong or labels.min() < 0 or labels.max() >= n_outputs:
                 raise ValueError(f"labels: allowed are {self.n_nodes} integers below {n_outputs}.")
         return self
 
@@ -368,7 +368,7 @@ class ObliqueTree:
             self.values,
             self.spread,
             self.n_node_samples,
-            self._labels,
+            self.given_labels,
         )
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:

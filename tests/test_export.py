@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from evotree.export import (
     export_graphviz,
+    export_python,
     export_rules,
     export_text,
     tree_from_dict,
@@ -155,3 +156,21 @@ def test_changed_plain_data_are_refused_or_sound(tree: ObliqueTree, data: st.Dat
 def test_bad_plain_data_are_named(entry: str, value: Any, named: str) -> None:
     with pytest.raises(ValueError, match=named):
         tree_from_dict({**tree_to_dict(stump([1.0, 2.0])), entry: value})
+
+
+def test_labels_that_are_not_the_most_frequent_are_kept():
+    tree = ObliqueTree(
+        np.array([[0.0, 0.0, 1.0, 0.0], [0.0] * 4, [0.0] * 4]),
+        np.array([4.7, 0.0, 0.0]),
+        np.array([3, 1, 1], dtype=np.int32),
+        np.array([[0.3, 0.4, 0.3], [0.4, 0.5, 0.1], [0.0, 0.6, 0.4]]),
+    ).labelled(np.array([1, 0, 2]))
+    again = tree_from_dict(json.loads(json.dumps(tree_to_dict(tree))))
+    assert again.labels.tolist() == [1, 0, 2] and again == tree
+    assert "class: 2" in export_text(tree) and "class: 1" not in export_text(tree)
+    names = {}
+    exec(export_python(tree), names)
+    assert names["predict"]([0.0, 0.0, 9.0, 0.0]) == 2
+    for wrong in ([1, 0], [1, 0, 3], [1, 0, 0.5], [1, 0, -1]):
+        with pytest.raises(ValueError, match="labels"):
+            tree_from_dict({**tree_to_dict(tree), "labels": wrong})

@@ -87,6 +87,9 @@ def _resumed(path: str) -> Any:
 
 
 EVOLUTION = {
+    "objective": Option(
+        "objective", "NAME", str, "what the tree is evolved for, such as balanced_accuracy, f1, mcc"
+    ),
     "size-penalty": Option(
         "size_penalty",
         "A",

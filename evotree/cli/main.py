@@ -236,10 +236,9 @@ def _predict(args: argparse.Namespace) -> None:
     model = load_model(args.model)
     frame = read_table(args.data)
     try:
-        shares = model.predict_proba(frame)
+        shares, winners = model.predict_proba(frame), model.codes(frame)
     except ValueError as error:
         raise ValueError(f"{args.data}: {error}") from error
-    winners = shares.argmax(axis=1)
     if args.proba:
         table = pd.DataFrame(shares, columns=model.labels)
     else:

@@ -137,7 +137,7 @@ class Model:
         return self.sides.predict(self.tree, rows)
 
     def predict(self, frame: pd.DataFrame) -> np.ndarray:
-        """Return the class of each row, the most frequent one of the leaf that it reaches.
+        """Return the class of each row, that of the leaf that it reaches.
 
         Parameters
         ----------
@@ -149,7 +149,12 @@ class Model:
         ndarray of shape (n_rows,)
             Class labels.
         """
-        return self.classes[self.predict_proba(frame).argmax(axis=1)]
+        return self.classes[self.codes(frame)]
+
+    def codes(self, frame: pd.DataFrame) -> np.ndarray:
+        """Return the positions of the predicted classes, of shape (n_rows,); see `predict`."""
+        labels: np.ndarray = self.tree.labels[self.tree.apply(encode(self.columns, frame))]
+        return labels
 
     def rules(self, decimals: int | None = None) -> str:
         """Return the tree as indented rules.

@@ -31,11 +31,15 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``version`` of this form, and the arrays of the tree as nested lists, ``spread`` and
-        ``n_node_samples`` only where the tree has them. `json.dumps` writes a float so that it
-        reads back as the same one.
+        ``version`` of this form, and the arrays of the tree as nested lists, ``spread``,
+        ``n_node_samples`` and ``labels`` only where the tree has them. `json.dumps` writes a float
+        so that it reads back as the same one.
     """
-    known = {"spread": tree.spread, "n_node_samples": tree.n_node_samples}
+    known = {
+        "spread": tree.spread,
+        "n_node_samples": tree.n_node_samples,
+        "labels": tree.given_labels,
+    }
     return {
         "version": TREE_VERSION,
         "subtree_size": tree.subtree_size.tolist(),
@@ -82,6 +86,9 @@ def tree_from_dict(data: Any) -> ObliqueTree:
         raise ValueError(f"subtree_size is not a list of 1 to {MAX_NODES} numbers.")
     if not all(type(size) is int and 1 <= size <= len(sizes) for size in sizes):
         raise ValueError(f"subtree_size has entries that are not whole numbers in 1..{len(sizes)}.")
+    labels = None if data.get("labels") is None else _vector(data["labels"], "labels")
+    if labels is not None and not (labels == np.floor(labels)).all():
+        raise ValueError("labels has an entry that is no whole number.")
     return ObliqueTree(
         weights=_matrix(data["weights"], "weights"),
         thresholds=_vector(data["thresholds"], "thresholds"),
@@ -90,6 +97,7 @@ def tree_from_dict(data: Any) -> ObliqueTree:
         **{
             name: _vector(data[name], name) for name in ("spread", "n_node_samples") if name in data
         },
+        labels=None if labels is None else labels.clip(-1, MAX_NODES).astype(np.int64),
     ).validate()
 
 

@@ -401,7 +401,7 @@ def prune_tree(tree: ObliqueTree, marks: np.ndarray) -> ObliqueTree:
     weights[size == 1] = 0.0
     thresholds[size == 1] = 0.0
     samples = None if tree.n_node_samples is None else tree.n_node_samples[kept]
-    labels = None if tree._labels is None else tree._labels[kept]
+    labels = None if tree.given_labels is None else tree.given_labels[kept]
     return ObliqueTree(weights, thresholds, size, tree.values[kept], tree.spread, samples, labels)
 
 

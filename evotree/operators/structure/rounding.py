@@ -161,7 +161,7 @@ class Rounder:
             tree.values,
             spread,
             tree.n_node_samples,
-            tree._labels,
+            tree.given_labels,
         )
 
     def _shortest(self, split: _Split, left: np.ndarray, right: np.ndarray) -> _Split | None:
