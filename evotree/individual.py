@@ -270,6 +270,10 @@ class Individual(ObliqueTree):
         return self._n_terms
 
     @property
+    def given_labels(self) -> None:  # type: ignore[override]
+        """Labels follow from the counts and the objective."""
+
+    @property
     def spread(self) -> None:  # type: ignore[override]
         """Known to the data set alone."""
 
