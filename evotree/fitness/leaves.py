@@ -286,6 +286,83 @@ def rank_losses(counts, mass, subtree_size):
     return losses / n_ranked, area / n_ranked
 
 
+@inner_kernel
+def area_of(positive, negative, n):
+    """Return the area under the ROC curve of `n` groups of rows, ranked by shares of positives."""
+    share = np.empty(n)
+    positives = negatives = 0.0
+    for i in range(n):
+        share[i] = -positive[i] / (positive[i] + negative[i])
+        positives += positive[i]
+        negatives += negative[i]
+    order = np.argsort(share)
+    area = above = 0.0
+    at = 0
+    while at < n:
+        here = others = 0.0
+        value = share[order[at]]
+        while at < n and share[order[at]] == value:
+            here += positive[order[at]]
+            others += negative[order[at]]
+            at += 1
+        area += here * (negatives - above - 0.5 * others)
+        above += others
+    return area / (positives * negatives)
+
+
+@kernel
+def rank_risk(counts, subtree_size, leaf_risk):
+    """Return what each node takes from the area under the ROC curve if it is a leaf.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_nodes, n_classes)
+        Class weights.
+    subtree_size : ndarray of shape (n_nodes,), int32
+        Sizes of subtrees.
+    leaf_risk : ndarray of shape (n_nodes,)
+        What the leaves take; of other nodes it does not matter.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,)
+        That of a split is what its leaves take, and by how much the area is less without it.
+    """
+    n, n_classes = counts.shape
+    risk, total = leaf_risk.copy(), counts[0].sum()
+    first = 1 if n_classes == 2 else 0
+    positive, negative = np.empty(n), np.empty(n)
+    areas, n_ranked = np.zeros(n), 0
+    for c in range(first, n_classes):
+        if counts[0, c] <= 0.0 or counts[0, c] >= total:
+            continue
+        n_ranked += 1
+        for k in range(n):
+            if k > 0 and subtree_size[k] == 1:
+                continue
+            m = i = 0
+            while i < n:
+                is_whole = i == k and not (k == 0 and subtree_size[0] > 1)
+                if subtree_size[i] == 1 or is_whole:
+                    positive[m] = counts[i, c]
+                    negative[m] = counts[i].sum() - counts[i, c]
+                    m += 1
+                i += subtree_size[i] if is_whole else 1
+            areas[k] += area_of(positive, negative, m)
+    if n_ranked == 0:
+        return risk
+    whole = areas[0] / n_ranked
+    for k in range(n - 1, -1, -1):
+        if subtree_size[k] > 1:
+            below = 0.0
+            for i in range(k, k + subtree_size[k]):
+                if subtree_size[i] == 1:
+                    below += leaf_risk[i]
+            collapsed = 0.5 if k == 0 else areas[k] / n_ranked
+            risk[k] = below + (whole - collapsed)
+    return risk
+
+
 @kernel
 def quality_of_losses(counts, subtree_size, losses):
     """Return 1 less the mean loss of the rows, by a loss table."""

@@ -22,6 +22,7 @@ from evotree.fitness.leaves import (
     cheapest_labels,
     quality_of_losses,
     rank_losses,
+    rank_risk,
     score_labels,
 )
 from evotree.fitness.targets import PINBALL, POISSON, SQUARED, leaf_quantiles, node_target_losses
@@ -238,6 +239,11 @@ class RankingScore(ClassObjective):
         """Return the loss table of rows held out, ranked among themselves."""
         table: np.ndarray = rank_losses(tree.counts, mass, tree.subtree_size)[0]
         return table
+
+    def risk(self, tree: Leafed) -> np.ndarray:
+        """Return what each node takes from the quality if it is a leaf, of shape (n_nodes,)."""
+        risk: np.ndarray = rank_risk(tree.counts, tree.subtree_size, super().risk(tree))
+        return risk
 
     def quality(self, tree: Leafed) -> float:
         """Return the area; of several classes the mean area of one against the others."""

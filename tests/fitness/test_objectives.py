@@ -176,6 +176,18 @@ def test_what_is_cut_takes_its_risk_from_the_quality(drawn, name, seed):
             assert cut.quality == pytest.approx(one.quality + gone)
 
 
+@given(class_populations)
+def test_what_is_cut_takes_its_risk_from_the_area(drawn):
+    dataset, individuals = judged(drawn, "roc_auc")
+    for one in individuals:
+        risk = one.objective.risk(one)
+        for k in np.flatnonzero(~one.is_leaf):
+            cut = prune_marked(one.clone(), dataset, np.arange(len(one)) == k)[0]
+            below = np.arange(k, k + one.subtree_size[k])
+            gone = risk[below[one.is_leaf[below]]].sum() - risk[k]
+            assert cut.quality == pytest.approx(one.quality + gone)
+
+
 @given(class_populations, st.sampled_from(SUMS), st.floats(0.0, 0.1), st.floats(0.0, 0.05))
 def test_pruning_keeps_the_fittest_part_of_a_tree(drawn, name, size_penalty, term_penalty):
     dataset, individuals = judged(drawn, name)

@@ -143,7 +143,6 @@ def make_experiment() -> Experiment:
         metrics=("accuracy", *(name for name in SCORES.values() if name != "neg_log_loss")),
         scorers={"log_loss": clipped_log_loss},
         curve=None,
-        warm_up=True,
     )
 
 
