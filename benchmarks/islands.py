@@ -51,7 +51,8 @@ class Fits:
 
     def tree_bytes(self) -> tuple[bytes, ...]:
         """Return the arrays of the tree as they stand in memory."""
-        return tuple(array.tobytes() for array in self.estimator.tree_.__getstate__())
+        arrays = self.estimator.tree_.__getstate__()
+        return tuple(array.tobytes() for array in arrays if array is not None)
 
 
 def measure(n_rows: int, generations: int, n_rounds: int) -> dict[str, Cell]:

@@ -1,4 +1,4 @@
-"""The constraints that a configuration asks for, and how finished trees keep them."""
+"""What a configuration asks of all trees: objective and constraints, and how trees keep them."""
 
 from __future__ import annotations
 
@@ -6,20 +6,58 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evotree.fitness.objectives import as_objective
 from evotree.operators.constraints.base import Constraint, keeps_all, repair
 from evotree.operators.constraints.interactions import as_interactions
 from evotree.operators.constraints.limits import Limits
+from evotree.operators.constraints.monotonic import check_monotonic_cst, monotonic
 from evotree.operators.structure.splice import make_individual
+from evotree.tables.columns import NumericColumn
 from evotree.tree import ObliqueTree, node_weights
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
     from evotree.engine.config import SearchConfig
     from evotree.individual import Individual
+
+
+def with_objective(dataset: Dataset, config: SearchConfig) -> Dataset:
+    """Return a data set with the objective of a configuration, if it has none yet.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows. Estimators give them an objective, since they know what columns became.
+    config : SearchConfig
+        Its ``objective`` and ``monotonic_cst``, one number for each feature.
+
+    Returns
+    -------
+    Dataset
+        The same rows.
+
+    Raises
+    ------
+    ValueError
+        If the objective or the constraint is not as described.
+    """
+    is_plain = config.objective is None and config.monotonic_cst is None
+    if is_plain or dataset.objective is not None:
+        return dataset
+    default = "accuracy" if dataset.n_classes else "squared_error"
+    objective = as_objective(config.objective or default, dataset)
+    names = np.array(dataset.feature_names, dtype=object)
+    features = SimpleNamespace(n_features_in_=len(names), feature_names_in_=names)
+    columns = [NumericColumn(name, 0.0) for name in dataset.feature_names]
+    constraint = check_monotonic_cst(config.monotonic_cst, features, columns, dataset.n_classes)
+    if constraint is not None:
+        objective = monotonic(objective, constraint, config.objective)
+    return dataset.evolved_for(objective)
 
 
 def make_constraints(config: SearchConfig, dataset: Dataset) -> list[Constraint]:

@@ -20,7 +20,7 @@ from deap import base
 
 from evotree.configuration import Configuration, check_parameters
 from evotree.dataset import Dataset
-from evotree.engine.bounds import keep_for_rows, make_constraints
+from evotree.engine.bounds import keep_for_rows, make_constraints, with_objective
 from evotree.engine.checkpoint import (
     CheckpointWriter,
     fingerprint,
@@ -273,6 +273,7 @@ def search(
     config = SearchConfig() if config is None else config
     check_parameters(config)
     begin = time.perf_counter() if begin is None else begin
+    dataset = with_objective(dataset, config)
     with compiling_beside("classification" if dataset.n_classes else "regression"):
         return _Search(dataset, config, begin).run(continues)
 

@@ -39,7 +39,8 @@ def test_the_estimator_is_the_search(model, changed):
     fitted = clone(model).set_params(**changed).fit(X, y)
     parameters = fitted.get_params(deep=False)
     task = "classification" if parameters.pop("class_weight", 0) is None else "regression"
-    parameters.pop("categorical_features")
+    for of_rows in parameters.keys() - SearchConfig().get_params().keys():
+        parameters.pop(of_rows)
     dataset = Dataset.from_arrays(X, y, scaling=parameters["scaling"], task=task)
     result = search(dataset, SearchConfig(**parameters))
     assert result.best() == fitted.tree_
@@ -48,6 +49,18 @@ def test_the_estimator_is_the_search(model, changed):
     chosen = fitted.regularization_, (fitted.size_penalty_, fitted.term_penalty_)
     assert result.plan.chosen == chosen
     assert result.run.generation == fitted.n_generations_ and result.failure is None
+
+
+def test_a_search_is_told_an_objective_and_a_constraint():
+    X, y = load_iris(return_X_y=True)
+    dataset = Dataset.from_arrays(X[50:], y[50:])
+    told = BRIEF | {"objective": "balanced_accuracy", "monotonic_cst": [0, 0, 1, 0]}
+    result = search(dataset, SearchConfig(**told))
+    fitted = EvoTreeClassifier(**told).fit(X[50:], y[50:])
+    assert result.best() == fitted.tree_
+    assert result.dataset.objective.constraint.violations(result.best()) == []
+    with pytest.raises(ValueError, match="objective='f2'"):
+        search(dataset, SearchConfig(**BRIEF | {"objective": "f2"}))
 
 
 def test_a_search_continues_an_earlier_result():
