@@ -157,9 +157,7 @@ def test_an_optimal_tree_pays_for_what_it_asks():
     X = np.column_stack([rng.normal(size=300), rng.integers(0, 2, 300)])
     y = ((X[:, 0] > 0.3) ^ (rng.random(300) < 0.1)).astype(int)
     errors = 10.0 * (1.0 - np.eye(2))
-    paying, free = (
-        costs.OptimalTree(errors, {(0,): price}).fit(X, y) for price in (100.0, 0.0)
-    )
+    paying, free = (costs.OptimalTree(errors, {(0,): price}).fit(X, y) for price in (100.0, 0.0))
     assert not paying.best_estimator_.tree_.weights.any()
     assert (free.predict(X) == y).mean() > 0.8
 

@@ -74,9 +74,7 @@ def feature_costs_of(costs: Mapping[Any, float] | None, n_features: int) -> Feat
     return FeatureCosts.of(costs or {}, names, range(n_features))
 
 
-def features_paid(
-    model: Any, X: np.ndarray, costs: Mapping[Any, float] | None
-) -> np.ndarray:
+def features_paid(model: Any, X: np.ndarray, costs: Mapping[Any, float] | None) -> np.ndarray:
     """Return what the features on the way of each row through a fitted tree cost.
 
     Parameters
@@ -407,12 +405,11 @@ def write(results: Results) -> str:
 Written by `evotree experiment study costs --data-home DIR --out docs/results`, from the rows in
 `costs_runs.csv`: {results.planned} fits, {N_FOLDS} stratified folds.
 
-Five data sets have the costs of tests of Turney (1995), in dollars: bupa, heart, hepatitis, pima and
-thyroid, where an error costs 100 or 400 dollars. The paper's data are used as they are but
-for missing values, which are medians and levels of their own here. As in the paper, bupa has the
-class of three drinks a day or more, and FTI of thyroid costs what TT4 and T4U cost. On five data
-sets only errors cost: 5 to 1 on German credit and heart disease (Statlog), and the rounded ratio of
-the classes on sick, climate-crashes and blood-transfusion.
+Five data sets have the costs of tests of Turney (1995), in dollars: bupa, heart, hepatitis, pima
+and thyroid, where an error costs 100 or 400 dollars. As in the paper, bupa has the class of three
+drinks a day or more, not the file's. On five data sets only errors cost: 5 to 1 on German credit
+and heart disease (Statlog), and the rounded ratio of the classes on sick, climate-crashes and
+blood-transfusion. `evotree/experiments/studies/cost_problems.py` has all figures.
 
 Each row held out pays for its error, and for each feature on its way through the tree once. On how
 many problems EvoTree, evolved for these costs, costs no more than another method, at no higher
@@ -427,8 +424,9 @@ The mean cost of a row, and in brackets the complexity; the least cost is bold:
 {ACCURATE} knows no costs. {CART} weighs rows by what errors on them cost; folds choose its pruning
 by the whole cost. {CHEAP} also lets folds choose up to which price features may be used; it is the
 same where features are free. {STREED} finds the tree of depth {DEPTH} that costs the least on the
-training rows, among tests of a feature against {MAX_THRESHOLDS} of its quantiles, with its own folds
-to choose the number of splits; it counts discounts of groups, but FTI at the price of both tests.
+training rows, among tests of a feature against {MAX_THRESHOLDS} of its quantiles, with folds of its
+own to choose the number of splits; it counts discounts of groups, but FTI at the price of both of
+its tests.
 
 {details_table(means)}
 """
