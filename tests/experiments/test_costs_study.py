@@ -143,7 +143,7 @@ def test_methods_are_told_the_costs_of_their_data_set(donors):
 def test_folds_choose_cheap_features_where_they_tell_as_much():
     rng = np.random.default_rng(0)
     X = np.repeat(rng.normal(size=(120, 1)), 2, axis=1)
-    X[:, 1] += 0.01 * rng.normal(size=120)
+    X[:, 1] += 0.1 * rng.normal(size=120)
     y = (X[:, 0] > 0.0).astype(int)
     told = {"cost_matrix": 10.0 * (1.0 - np.eye(2)), "feature_costs": {(0,): 4.0, (1,): 1.0}}
     cheap, plain = (kind(**told).fit(X, y) for kind in (costs.CheapCart, costs.CostCart))
