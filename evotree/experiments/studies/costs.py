@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -208,12 +209,12 @@ class CheapCart(CostCart):
 
 
 class LabelledTree:
-    """A tree whose leaves have labels.
+    """A tree as a classifier of codes.
 
     Parameters
     ----------
     tree : ObliqueTree
-        Its labels are the codes of classes.
+        The values of its leaves are 1 for their label, 0 for others.
     """
 
     def __init__(self, tree: ObliqueTree) -> None:
@@ -223,6 +224,10 @@ class LabelledTree:
         """Return the codes of the classes of rows."""
         codes: np.ndarray = self.tree_.labels[self.tree_.apply(X)]
         return codes
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        """Return 1 for the label of each row, 0 for others."""
+        return self.tree_.predict_value(X)
 
 
 class OptimalTree(CostMethod):
@@ -254,26 +259,26 @@ class OptimalTree(CostMethod):
             return np.eye(X.shape[1])[j], threshold, node.left_child, node.right_child
 
         tree = flatten(root, read, X.shape[1])
-        return LabelledTree(tree.labelled(np.array(labels)))
+        return LabelledTree(tree.predicting(np.eye(len(matrix))[labels]))
 
     def specifiers(self, n_features: int, tests: list[tuple[int, float]]) -> list[Any]:
         """Return what tests cost, as the package takes it: those of a feature are one range."""
         kind = import_peer("pystreed").data.FeatureCostSpecifier
         costs = feature_costs_of(self.feature_costs, n_features)
         n_members = costs.is_part.sum(axis=0)
-        found = []
-        for j in range(n_features):
-            places = [place for place, (feature, _) in enumerate(tests) if feature == j]
-            if not places:
-                continue
-            items = np.flatnonzero(costs.is_part[j])
+        found, at = [], 0
+        # Features that need the same, as a number and whether it is missing, are paid for together.
+        for _, run in groupby(tests, lambda test: costs.is_part[test[0]].tobytes() or test[0]):
+            features = [j for j, _ in run]
+            items = np.flatnonzero(costs.is_part[features[0]])
             price = float(costs.prices[items].sum())
             # The largest item is the group: collecting blood, not what two numbers need.
             group = max(items, key=lambda item: n_members[item], default=-1)
-            is_shared = group >= 0 and n_members[group] > 1
+            is_shared = group >= 0 and n_members[group] > len(set(features))
             discount = price - float(costs.prices[group]) if is_shared else price
-            name = f"group {group}" if is_shared else f"feature {j}"
-            found.append(kind(price, discount, name, places[0], places[-1]))
+            name = f"group {group}" if is_shared else f"tests from {at}"
+            found.append(kind(price, discount, name, at, at + len(features) - 1))
+            at += len(features)
         return found
 
 
