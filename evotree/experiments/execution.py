@@ -113,7 +113,8 @@ def do_fit(fit: Fit) -> tuple[dict[str, Any], pd.DataFrame | None]:
     curve : DataFrame or None
         The learning curve, if there is one.
     """
-    method = seed_method(fit.method, fit.protocol.random_state(fit.task))
+    told = fit.protocol.method_for(fit.method, fit.task, fit.data_home)
+    method = seed_method(told, fit.protocol.random_state(fit.task))
     parts = fit.protocol.take_parts(fit.task, fit.data_home, is_classifier(method))
     with _logged_warnings(fit):
         if fit.warm_up:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from evotree.experiments.datasets import LoadedData, load
@@ -116,6 +117,12 @@ class Protocol:
             return take_fold(data, self.n_folds, task.seed, task.fold)
         folds = KFold(self.n_folds, shuffle=True, random_state=task.seed)
         return take_rows(data.X, data.y, *list(folds.split(data.y))[task.fold])
+
+    def method_for(
+        self, method: BaseEstimator, task: Task, data_home: Path | None
+    ) -> BaseEstimator:
+        """Return what is fitted: the method as it is, or one that is told of its data set."""
+        return method
 
     def random_state(self, task: Task) -> int:
         """Return the random state of a task's method; it depends on seed and fold alone."""

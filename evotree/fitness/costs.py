@@ -121,6 +121,12 @@ class FeatureCosts:
         is_part = np.array([[c in item for item in items] for c in columns.tolist()], dtype=bool)
         return cls(is_part.reshape(len(columns), len(items)), np.array(costs))
 
+    @property
+    def alone(self) -> np.ndarray:
+        """What each feature costs if it is the only one, of shape (n_features,)."""
+        single: np.ndarray = self.is_part @ self.prices
+        return single
+
     def of_paths(self, tree: Any) -> np.ndarray:
         """Return what the features on the way to each node cost, of shape (n_nodes,)."""
         spent: np.ndarray = path_prices(tree.weights, tree.subtree_size, self.is_part, self.prices)

@@ -45,6 +45,9 @@ class Objective:
     is_sum = True
     """Whether the quality is 1 less the risks of the leaves; otherwise that is an approximation."""
 
+    features: FeatureCosts | None = None
+    """What features cost; None where they are free."""
+
     constraint: Any = None
     """What all trees have to keep for the leaves' predictions to be those of the objective."""
 
@@ -131,8 +134,9 @@ class ExpectedCost(ClassObjective):
     Parameters
     ----------
     kind : {"accuracy", "balanced_accuracy", "cost"}
-        All errors count alike; those on a class count by one over its weight; or by `costs`, and
-        the quality is the share of the costs saved of those of the best single label.
+        All errors count alike; those on a class count by one over its weight; or by `costs`. Costs
+        are counted in those of the mean error, so that all kinds have penalties of one size: the
+        quality is 1 where nothing costs, and 0 where every row is an error.
     costs : tuple of tuple of float, optional
         ``costs[a][b]`` is what it costs to predict class b where class a is true.
     features : FeatureCosts, optional
@@ -147,7 +151,8 @@ class ExpectedCost(ClassObjective):
         """Return the costs of a unit of weight by class and label, and what 1 of quality costs."""
         if self.costs is not None:
             costs = np.array(self.costs)
-            unit = float((totals @ costs).min() / totals.sum())
+            of_errors = (costs.sum(axis=1) - costs.diagonal()) / max(len(totals) - 1, 1)
+            unit = float(totals @ of_errors / totals.sum())
             return costs, unit or 1.0
         costs = 1.0 - np.eye(len(totals))
         if self.kind == "balanced_accuracy":
@@ -177,7 +182,7 @@ class ExpectedCost(ClassObjective):
         return table
 
     def quality(self, tree: Leafed) -> float:
-        """Return the accuracy, the balanced accuracy, or the share of the costs that is saved."""
+        """Return the accuracy, the balanced accuracy, or 1 less the costs in mean errors."""
         return float(quality_of_losses(tree.counts, tree.subtree_size, self.table(tree)))
 
 

@@ -13,6 +13,7 @@ from sklearn.model_selection import ParameterSampler, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree.experiments.studies import peers
+from evotree.experiments.studies.costs import OptimalTree
 from evotree.experiments.studies.readable_trees import PairTrees
 
 PACKAGES = {
@@ -20,6 +21,7 @@ PACKAGES = {
     "interpret-core": (peers.BoostingMachine(), "interpret.glassbox"),
     "xgboost": (peers.XGBoost(), "xgboost"),
     "obliquetree": (PairTrees(), "obliquetree"),
+    "pystreed": (OptimalTree(), "pystreed"),
 }
 
 

@@ -109,7 +109,7 @@ def test_proper_scores_are_shares_of_the_loss_that_is_saved(drawn, name):
 
 
 @given(class_populations, seeds)
-def test_labels_cost_the_least_and_the_quality_is_what_is_saved(drawn, seed):
+def test_labels_cost_the_least_and_the_quality_counts_costs_in_mean_errors(drawn, seed):
     n_classes = drawn[0].n_classes
     costs = random_costs(n_classes, seed)
     dataset, individuals = judged(drawn, "cost", cost_matrix=costs)
@@ -118,8 +118,16 @@ def test_labels_cost_the_least_and_the_quality_is_what_is_saved(drawn, seed):
             (one.counts @ costs)[np.arange(len(one)), one.labels]
         )
         paid = dataset.sample_weight @ costs[dataset.y, one.labels[naive.leaf_of_rows(one)]]
-        unit = (one.counts[0] @ costs).min() or dataset.total_weight
-        assert one.quality == pytest.approx(1.0 - paid / unit)
+        errors = costs[dataset.y].sum(axis=1) / (n_classes - 1)
+        assert one.quality == pytest.approx(1.0 - paid / (dataset.sample_weight @ errors))
+
+
+@given(class_populations, st.floats(0.01, 1000.0))
+def test_equal_costs_are_the_accuracy(drawn, cost):
+    n_classes = drawn[0].n_classes
+    equal = judged(drawn, "cost", cost_matrix=cost * (1.0 - np.eye(n_classes)))[1]
+    for one, plain in zip(equal, drawn[1], strict=True):
+        assert one.quality == pytest.approx(plain.quality)
 
 
 @given(two_classes)

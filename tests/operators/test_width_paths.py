@@ -8,6 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from evotree import with_tree
 from evotree.dataset import Dataset
 from evotree.engine.toolbox import best_of_paths, make_toolbox
+from evotree.fitness.costs import FeatureCosts
+from evotree.fitness.objectives import as_objective
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.initialization import width_paths
 from evotree.operators.initialization.seeding import adopt
@@ -140,6 +142,26 @@ def test_linear_trees_of_many_rows_read_evenly_spaced_ones():
     for one, other in zip(*trees, strict=True):
         np.testing.assert_array_equal(one.weights, other.weights)
         assert one.quality > 0.7 and abs(other.quality - 0.5) < 0.05
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_where_features_cost_a_path_is_followed_again_without_the_dearest(number):
+    X, y = load_wine(return_X_y=True)
+    free = Dataset.from_arrays(X, y)
+    price = np.where(np.arange(X.shape[1]) < 9, 0.001, 0.01)
+    features = FeatureCosts.of(price, free.feature_names, range(X.shape[1]))
+    priced = free.evolved_for(as_objective("cost", free, features=features))
+    stream = make_streams(number, 0, 1)[0]
+    trees = path_trees(priced, 0.002, number, stream)
+    for tree in trees:
+        assert_sound(tree, priced)
+    is_cheap = np.array([not tree.weights[:, 9:].any() for tree in trees])
+    assert is_cheap.any() and not is_cheap.all()
+    alike = free.evolved_for(
+        as_objective("cost", free, features=FeatureCosts(features.is_part, 0.0 * features.prices))
+    )
+    fewer = path_trees(alike, 0.002, number, make_streams(number, 0, 1)[0])
+    assert len(fewer) < len(trees)
 
 
 def test_the_best_of_paths_are_the_fittest_and_those_that_nothing_dominates(dataset):

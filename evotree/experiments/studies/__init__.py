@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 STUDIES = (
     "benchmark",
     "cedt",
+    "costs",
     "dtsemnet",
     "gea_odt",
     "objectives",

@@ -32,6 +32,7 @@ VERSIONS: Mapping[str, str] = {
     "stree": "1.4.2",
     "interpret-core": "0.7.8",
     "xgboost": "3.2.0",
+    "pystreed": "1.4.0",
 }
 """The versions of the packages, those of the extra ``peers`` of the installation."""
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from evotree.operators.refinement.tao import tao_sweep
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.linear import Linear
 from evotree.operators.structure.reduced import loss_unit, replace_tests
+from evotree.rng import as_generator
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
@@ -132,6 +134,9 @@ def path_trees(
 ) -> list[Individual]:
     """Return the trees of one of several paths.
 
+    Where features cost, the path is followed over all of them, and again over those up to a price:
+    a tree on dear features hardly gets rid of them in small steps.
+
     The second path is that of the axis-parallel trees that are grown on all rows, the third that of
     the trees of logistic regressions, where splits may have all features. The others begin with
     dense splits, at half or at twice the penalties, so that trees of all sizes come.
@@ -167,14 +172,47 @@ def path_trees(
         Not pruned; their fitness is not yet evaluated.
     """
     limits: dict[str, Any] = {"min_rows": min_rows, "seconds": seconds, "max_depth": max_depth}
-    if number == _AXIS_PATH:
-        return axis_trees(dataset, stream, **limits)
-    path: dict[str, Any] = {"C": C, "max_features": max_features, "penalty": penalty}
-    if number == _LINEAR_PATH and (max_features is None or max_features >= dataset.X.shape[1]):
-        return linear_trees(dataset, stream, C, **limits)
-    factor = _FACTORS[number // 2 % 2]
-    limits["term_penalty"] = factor * term_penalty
-    return width_path(dataset, factor * size_penalty, stream, **limits, **path)
+
+    def follow(rows: Dataset) -> list[Individual]:
+        if number == _AXIS_PATH:
+            return axis_trees(rows, stream, **limits)
+        path: dict[str, Any] = {"C": C, "max_features": max_features, "penalty": penalty}
+        if number == _LINEAR_PATH and (max_features is None or max_features >= rows.X.shape[1]):
+            return linear_trees(rows, stream, C, **limits)
+        factor = _FACTORS[number // 2 % 2]
+        terms = {"term_penalty": factor * term_penalty}
+        return width_path(rows, factor * size_penalty, stream, **limits, **terms, **path)
+
+    trees = follow(dataset)
+    is_cheap = cheap_features(dataset, stream)
+    if not is_cheap.all():
+        for tree in follow(replace(dataset, X=np.where(is_cheap, dataset.X, 0.0))):
+            weights = np.where(is_cheap, tree.weights, 0.0)
+            replace_tests(tree, dataset, weights, tree.thresholds)
+            trees.append(tree)
+    return trees
+
+
+def cheap_features(dataset: Dataset, stream: np.ndarray) -> np.ndarray:
+    """Return which features cost no more than a price that is drawn among theirs.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows, whose objective says what features cost.
+    stream : ndarray of shape (1,), uint64
+        Random state; advanced where features have more than one price.
+
+    Returns
+    -------
+    ndarray of shape (n_features,), bool
+        All where features have one price, or none; otherwise the dearest are left out.
+    """
+    if dataset.objective is None or dataset.objective.features is None:
+        return np.ones(dataset.X.shape[1], dtype=bool)
+    price = dataset.objective.features.alone
+    lower = np.unique(price)[:-1]
+    return price <= (as_generator(stream).choice(lower) if lower.size else price.max())
 
 
 def axis_trees(
