@@ -347,21 +347,37 @@ def scores_table(runs: pd.DataFrame) -> str:
 
 
 def violations_table(runs: pd.DataFrame) -> str:
-    """Return how often known signs are broken, in Markdown."""
+    """Return how often trees that do not know the signs break them, in Markdown."""
     runs = complete(runs, MONOTONIC, SIGNS)
-    groups = dict(iter(runs.groupby(["dataset", "method"])))
     rows = []
     for dataset in _ordered(runs, SIGNS):
+        found = runs[(runs["dataset"] == dataset) & (runs["method"] == FREE)]
         row = {"data set": dataset}
-        for method in (FREE, EVOTREE):
-            pairs = groups[dataset, method]["violations"]
-            row[f"pairs of leaves, {method}"] = f"{pairs.mean():.1f}"
-            row[f"trees that break a sign, {method}"] = f"{int((pairs > 0).sum())} of {len(pairs)}"
+        row["trees that break a sign"] = f"{int((found['violations'] > 0).sum())} of {len(found)}"
+        row["pairs of leaves, mean"] = f"{found['violations'].mean():.1f}"
         for what in ("predictions", "probabilities"):
-            for method in MONOTONIC:
-                share = groups[dataset, method][f"broken_{what}"].mean()
-                shown = "" if np.isnan(share) else f"{100.0 * share:.3f}"
-                row[f"{what}, {method}"] = shown
+            share = 100.0 * found[f"broken_{what}"].mean()
+            row[f"{what}, %"] = "" if np.isnan(share) else f"{share:.2f}"
+        rows.append(row)
+    return markdown_table(pd.DataFrame(rows))
+
+
+def kept_table(runs: pd.DataFrame) -> str:
+    """Return how many fits of each method break a sign, in Markdown."""
+    runs = complete(runs, MONOTONIC, SIGNS)
+    rows = []
+    for method in MONOTONIC:
+        found = runs[runs["method"] == method]
+        if found.empty:
+            continue
+        row = {"method": method, "fits": str(len(found))}
+        for name, column in (
+            ("by leaves", "violations"),
+            ("by predictions", "broken_predictions"),
+            ("by probabilities", "broken_probabilities"),
+        ):
+            known = found[column].dropna()
+            row[name] = f"{int((known > 0).sum())} of {len(known)}" if len(known) else ""
         rows.append(row)
     return markdown_table(pd.DataFrame(rows))
 
@@ -461,11 +477,16 @@ Test scores, mean ± standard deviation over folds, and sizes:
 
 {scores_table(runs)}
 
-How often signs are broken. Pairs of leaves: those of which a row of one reaches the other when a
-column is raised, against its sign, by `evotree.operators.constraints.proof.violations`; 0 is the
-proof that there is no such row. Predictions and probabilities: percent of {N_PAIRS:,} pairs of
-points, mixtures of test rows, of which one column is raised at random; differences up to
-{TOLERANCE:g} do not count.
+How often signs are broken. By leaves: a row of one leaf reaches another when a column is raised,
+and the second one predicts what it may not. `evotree.operators.constraints.proof.violations` finds
+all such pairs of leaves of evolved trees; that there are none is a proof for all rows. By
+predictions and probabilities: among {N_PAIRS:,} pairs of points, mixtures of test rows, of which
+one column is raised at random; differences up to {TOLERANCE:g} do not count. Fits that break a
+sign:
+
+{kept_table(runs)}
+
+The trees that do not know the signs (percentages are of the pairs of points):
 
 {violations_table(runs)}
 
