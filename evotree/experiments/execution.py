@@ -133,7 +133,7 @@ def do_fit(fit: Fit) -> tuple[dict[str, Any], pd.DataFrame | None]:
             row[name] = float(scorer(method, parts.X_test, parts.y_test))
         row["score_seconds"] = time.perf_counter() - begin
     row |= {name: measure(method) for name, measure in fit.measures.items()}
-    scores = ", ".join(f"{metric} {row[metric]:.4f}" for metric in fit.metrics)
+    scores = ", ".join(f"{name} {row[name]:.4f}" for name in (*fit.metrics, *fit.scorers))
     log.info("%s: done in %.2f s, %s", fit.task, seconds, scores)
     return row | tree_sizes(method), None if fit.curve is None else fit.curve(method)
 

@@ -62,7 +62,7 @@ class Experiment:
         Each is a repetition of all.
     metrics : sequence of str, default=("accuracy",)
         Names of scikit-learn's scorers, measured on the rows not fitted; ``"train_"`` before a name
-        measures it on the others.
+        measures it on the others. None are needed where there are `scorers`.
     scorers : mapping of str to callable, optional
         More metrics by name: ``scorer(model, X, y) -> float`` on the rows not fitted. Functions of
         a module, so that workers find them.
@@ -103,7 +103,9 @@ class Experiment:
             raise ValueError(f"name={_short(self.name)}: allowed are strings that are not empty.")
         for what, kind in (("datasets", str), ("methods", str), ("seeds", int), ("metrics", str)):
             value = getattr(self, what)
-            if isinstance(value, str) or not isinstance(value, Sequence | Mapping) or not value:
+            is_needed = what != "metrics" or not self.scorers
+            is_list = isinstance(value, Sequence | Mapping) and not isinstance(value, str)
+            if not is_list or (is_needed and not value):
                 raise ValueError(f"{what}={_short(value)}: at least one is needed, in a list.")
             for item in value:
                 if not isinstance(item, kind):

@@ -3,6 +3,7 @@
 from copy import copy
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from sklearn import metrics
@@ -253,6 +254,50 @@ def test_constraints_and_objectives_go_together():
     assert (model.predict_proba(raised)[:, 1] <= probability + 1e-12).all()
 
 
+def test_monotonic_predictions_of_tables_with_gaps(rare):
+    """Missing numbers, categories, weights, few digits, and a tree that is chosen later."""
+    rng = np.random.default_rng(1)
+    X, y = rare
+    table = pd.DataFrame(np.where(rng.random(X.shape) < 0.1, np.nan, X), columns=list("abcd"))
+    table["kind"] = pd.Categorical(rng.choice(["x", "y", "z"], len(y)))
+    model = EvoTreeClassifier(
+        monotonic_cst={"a": 1, "b": 1, "d": -1},
+        class_weight="balanced",
+        precision=1,
+        **{**QUICK, "size_penalty": 0.0, "term_penalty": 0.0},
+    ).fit(table, y, sample_weight=rng.exponential(size=len(y)))
+    signs = np.array(model.objective_.constraint.signs)
+    free = [name for name, sign in zip(model.feature_names_, signs, strict=True) if not sign]
+    assert free == [name for name in model.feature_names_ if name not in ("a", "b", "d")]
+    rows = table.sample(3000, replace=True, random_state=0)
+    raised = rows.assign(a=rows["a"] + rng.exponential(size=3000), d=rows["d"] - 1.0)
+    for chosen in (model, copy(model).select_tree("leaves<=4", table, y)):
+        for tree in chosen.pareto_front_:
+            assert model.objective_.constraint.violations(tree) == []
+            assert (chosen.predict(raised, tree=tree) >= chosen.predict(rows, tree=tree)).all()
+        assert chosen.probabilities_ is not None and chosen.tree_.n_leaves >= 2
+        rise = chosen.predict_proba(raised) - chosen.predict_proba(rows)
+        assert rise[:, 1].min() > -1e-12 and rise[:, 1].max() > 0.1
+
+
+def test_monotonic_targets_are_the_best_in_order():
+    """Against the sign nothing is left but the mean; with it the quality is that of predict."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = 3.0 * X[:, 0] + np.abs(X[:, 1])
+    fit = {**QUICK, "size_penalty": 1e-4, "term_penalty": 1e-5}
+    model = EvoTreeRegressor(monotonic_cst=[1, 0], **fit).fit(X, y)
+    assert model.tree_.n_leaves > 5
+    for at, quality in enumerate(model.pareto_front_.to_frame()["quality"]):
+        assert metrics.r2_score(y, model.predict(X, tree=at)) == pytest.approx(quality)
+    against = EvoTreeRegressor(monotonic_cst=[-1, -1], **fit).fit(X[:, :1].repeat(2, axis=1), y)
+    assert against.predict(X).std() < 0.5 * y.std()
+    constant = EvoTreeRegressor(monotonic_cst=[1, 0], **fit).fit(X, np.full(300, 2.5))
+    assert constant.tree_.n_leaves == 1 and constant.predict(X[:1]) == 2.5
+    single = EvoTreeClassifier(monotonic_cst=[1, 0], **fit).fit(X, np.full(300, "a"))
+    assert set(single.predict(X)) == {"a"}
+
+
 @pytest.mark.parametrize(
     ("parameters", "named"),
     [
@@ -264,6 +309,10 @@ def test_constraints_and_objectives_go_together():
         ({"feature_costs": {"x9": 1.0}}, "feature_costs names 'x9'"),
         ({"monotonic_cst": [1]}, "monotonic_cst"),
         ({"monotonic_cst": [1, 0, 0, 0], "objective": "f1"}, "with monotonic_cst"),
+        (
+            {"monotonic_cst": [1, 0, 0, 0], "cost_matrix": [[3, 1], [0, 7]]},
+            "cost_matrix=.*monotonic",
+        ),
         ({"objective": lambda counts: np.nan}, "returned nan"),
     ],
 )

@@ -47,6 +47,8 @@ def test_tasks_are_all_combinations_and_balanced():
         ({"datasets": ["iris", "iris"]}, "each may stand there once"),
         ({"seeds": [-1]}, "seeds has -1"),
         ({"seeds": [0.5]}, "seeds has 0.5"),
+        ({"metrics": []}, r"metrics=\[\]: at least one"),
+        ({"metrics": "accuracy"}, "metrics='accuracy': at least one is needed, in a list"),
         ({"metrics": ["accurac"]}, "metrics has 'accurac'.*accuracy"),
         ({"methods": {}}, "methods={}"),
         ({"methods": {"CART": 3}}, r"methods\['CART'\]=3: allowed are classifiers"),
@@ -56,6 +58,11 @@ def test_tasks_are_all_combinations_and_balanced():
 def test_bad_definitions_are_named(changed, message):
     with pytest.raises(ValueError, match=message):
         experiment(**changed)
+
+
+def test_scorers_alone_are_enough():
+    made = experiment(metrics=[], scorers={"found": len})
+    assert "found" in made.columns() and "accuracy" not in made.columns()
 
 
 def test_what_cannot_be_sent_is_refused_at_once():

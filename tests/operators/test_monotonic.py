@@ -11,6 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.isotonic import IsotonicRegression
 
 from evotree.dataset import Dataset
+from evotree.fitness.objectives import ExpectedCost
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.constraints.monotonic import (
     MonotonicConstraint,
@@ -449,3 +450,23 @@ def test_nothing_is_asked_for(given_cst):
 def test_what_cannot_be_asked_for(given_cst, n_classes, message):
     with pytest.raises(ValueError, match=message):
         check_monotonic_cst(given_cst, ESTIMATOR, COLUMNS, n_classes)
+
+
+@pytest.mark.parametrize(
+    ("costs", "is_allowed"),
+    [
+        (((0.0, 1.0), (5.0, 0.0)), True),
+        (((3.0, 1.0), (4.0, 1.0)), True),  # label 1 is always cheaper
+        (((2.0, 1.0), (1.0, 0.0)), True),  # the label depends on no share
+        (((3.0, 1.0), (0.0, 7.0)), False),
+    ],
+)
+def test_costs_by_which_labels_rise_with_the_share(costs, is_allowed):
+    share = np.linspace(0.0, 1.0, 101)
+    labels = (np.column_stack([1.0 - share, share]) @ np.array(costs)).argmin(axis=1)
+    assert is_allowed == (np.diff(labels) >= 0).all()
+    if is_allowed:
+        assert monotonic(ExpectedCost("cost", costs), CONSTRAINT, None).costs == costs
+    else:
+        with pytest.raises(ValueError, match=r"cost_matrix=.*monotonic_cst"):
+            monotonic(ExpectedCost("cost", costs), CONSTRAINT, None)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 STUDIES = (
     "benchmark",
     "cedt",
+    "constraints",
     "costs",
     "dtsemnet",
     "gea_odt",

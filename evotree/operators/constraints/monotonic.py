@@ -418,7 +418,8 @@ def monotonic(objective: Objective | None, constraint: MonotonicConstraint, name
     Raises
     ------
     ValueError
-        If there is none for the objective.
+        If there is none for the objective, or costs want the label to fall where the share of the
+        second class rises.
     """
     if objective is None:
         is_regression = constraint.n_classes == 0
@@ -430,4 +431,11 @@ def monotonic(objective: Objective | None, constraint: MonotonicConstraint, name
             f"objective={name!r}: with monotonic_cst allowed are 'accuracy', 'balanced_accuracy', "
             "'cost' and 'squared_error'."
         )
+    if objective.costs is not None:
+        (right_0, wrong_0), (wrong_1, right_1) = objective.costs
+        if right_0 + right_1 > wrong_0 + wrong_1:
+            raise ValueError(
+                f"cost_matrix={objective.costs}: with monotonic_cst allowed are matrices whose "
+                "errors, off the diagonal, cost as much as right labels together, or more."
+            )
     return MonotonicLabels(objective.kind, objective.costs, objective.features, constraint)

@@ -180,13 +180,15 @@ def path_trees(
         if number == _LINEAR_PATH and (max_features is None or max_features >= rows.X.shape[1]):
             return linear_trees(rows, stream, C, **limits)
         factor = _FACTORS[number // 2 % 2]
-        terms = {"term_penalty": factor * term_penalty}
+        terms: dict[str, Any] = {"term_penalty": factor * term_penalty}
         return width_path(rows, factor * size_penalty, stream, **limits, **terms, **path)
 
     trees = follow(dataset)
     is_cheap = cheap_features(dataset, stream)
     if not is_cheap.all():
-        for tree in follow(replace(dataset, X=np.where(is_cheap, dataset.X, 0.0))):
+        cheap = replace(dataset, X=np.where(is_cheap, dataset.X, 0.0))
+        cheap.freeze()
+        for tree in follow(cheap):
             weights = np.where(is_cheap, tree.weights, 0.0)
             replace_tests(tree, dataset, weights, tree.thresholds)
             trees.append(tree)
