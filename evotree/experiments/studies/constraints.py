@@ -492,7 +492,8 @@ The trees that do not know the signs (percentages are of the pairs of points):
 
 ## Bounds
 
-The first {BOUND_FOLDS} folds of {", ".join(BOUNDED)}. CART is pruned within its bounds.
+The first {BOUND_FOLDS} folds of {", ".join(BOUNDED)}, as far as all methods that are
+compared have them. CART is pruned within its bounds.
 
 {bounds_table(runs)}
 
