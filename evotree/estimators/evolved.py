@@ -78,7 +78,8 @@ _PARAMETERS = """Parameters
         1 for columns that the prediction may not fall with, -1 for those that it may not rise with,
         0 for others; or these numbers by names of columns. For two classes the share of the second
         is meant, and with it the label. It holds for all rows, and is proved for each fitted tree
-        by a linear program for each pair of leaves that could break it.
+        (`evotree.operators.constraints.proof`). Objectives are ``"accuracy"``,
+        ``"balanced_accuracy"``, ``"cost"`` and ``"squared_error"`` then.
     population_size : int, at least 2, default=64
         Number of trees that evolve, on each island.
     max_generations : int, at least 0, default=50
