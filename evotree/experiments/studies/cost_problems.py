@@ -54,8 +54,11 @@ def priced_tests(
         For ``feature_costs``: each test without what it shares, and each group.
     """
     shared = {name: cost for members, cost in groups for name in members}
-    alone = {name: round(cost - shared.get(name, 0.0), 2) for name, cost in single.items()}
-    return {**alone, **dict(groups)}
+    priced: dict[Hashable, float] = {
+        name: round(cost - shared.get(name, 0.0), 2) for name, cost in single.items()
+    }
+    priced.update(groups)
+    return priced
 
 
 @dataclass(frozen=True)
@@ -212,7 +215,7 @@ _BUPA = priced_tests(
 
 def _with_tests() -> dict[str, CostProblem]:
     """Return the data sets of Turney (1995) at each level of the costs of errors."""
-    problems = {}
+    problems: dict[str, CostProblem] = {}
     for cost in ERROR_COSTS:
         two, three = (cost,) * 2, (cost,) * 3
         level = f"{cost:g}"
