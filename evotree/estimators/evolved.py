@@ -399,9 +399,9 @@ class EvolvedTree(TreeEstimator, SearchConfig):
 
     def _with(self, tree: Any) -> Self:
         """Return this estimator, or one that shares all with it but has another tree."""
+        check_is_fitted(self)
         if tree is None:
             return self
-        check_is_fitted(self)
         front, n, at = self.pareto_front_, len(self.pareto_front_), tree
         if isinstance(tree, ObliqueTree) and tree in front:
             at = front.index(tree)

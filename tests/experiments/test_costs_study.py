@@ -180,5 +180,5 @@ def test_a_method_is_compared_by_cost_and_by_size():
     means = costs.costs_of(runs)
     assert means.loc[("heart-5", costs.CART), "cost"] == 3.5
     assert costs.compared(means, costs.CART).loc["heart-5"].tolist() == [True, False]
-    assert "**3.00** (9.0)" in costs.problems_table(means)
+    assert "**3.000** (9.0)" in costs.problems_table(means)
     assert "1 of 1" in costs.summary_table(means)

@@ -54,10 +54,11 @@ def priced_tests(
         For ``feature_costs``: each test without what it shares, and each group.
     """
     shared = {name: cost for members, cost in groups for name in members}
-    alone: dict[Hashable, float] = {
+    priced: dict[Hashable, float] = {
         name: round(cost - shared.get(name, 0.0), 2) for name, cost in single.items()
     }
-    return {**alone, **dict(groups)}
+    priced.update(groups)
+    return priced
 
 
 @dataclass(frozen=True)

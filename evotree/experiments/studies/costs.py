@@ -385,7 +385,7 @@ def problems_table(means: pd.DataFrame) -> str:
         least = of_methods["cost"].min()
         for method in [one for one in make_methods() if one in of_methods.index]:
             cost, complexity = of_methods.loc[method, ["cost", "complexity"]]
-            shown = f"**{cost:.2f}**" if cost <= least + 1e-9 else f"{cost:.2f}"
+            shown = f"**{cost:#.4g}**" if cost <= least + 1e-9 else f"{cost:#.4g}"
             row[method] = f"{shown} ({complexity:.1f})"
         rows.append(row)
     return markdown_table(pd.DataFrame(rows).fillna(""))
@@ -396,7 +396,7 @@ def details_table(means: pd.DataFrame) -> str:
     rows = []
     for (name, method), row in means.reindex(list(PROBLEMS), level="dataset").iterrows():
         shown = {"problem": name, "method": method}
-        shown |= {column: f"{row[column]:.2f}" for column in ("cost", "error_cost", "feature_cost")}
+        shown |= {column: f"{row[column]:.3f}" for column in ("cost", "error_cost", "feature_cost")}
         shown["accuracy"] = f"{row['accuracy']:.4f}"
         sizes = ("leaves", "terms", "complexity", "features")
         rows.append(shown | {column: f"{row[column]:.1f}" for column in sizes})

@@ -180,8 +180,8 @@ def path_trees(
         if number == _LINEAR_PATH and (max_features is None or max_features >= rows.X.shape[1]):
             return linear_trees(rows, stream, C, **limits)
         factor = _FACTORS[number // 2 % 2]
-        terms: dict[str, Any] = {"term_penalty": factor * term_penalty}
-        return width_path(rows, factor * size_penalty, stream, **limits, **terms, **path)
+        path["term_penalty"] = factor * term_penalty
+        return width_path(rows, factor * size_penalty, stream, **limits, **path)
 
     trees = follow(dataset)
     is_cheap = cheap_features(dataset, stream)
