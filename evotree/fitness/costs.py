@@ -96,7 +96,7 @@ class FeatureCosts:
         Raises
         ------
         ValueError
-            If there is no such column, or a cost is negative or not finite.
+            If there is no such column, one is named twice, or a cost is negative or not finite.
         """
         if isinstance(feature_costs, Mapping):
             given = list(feature_costs.items())
@@ -115,7 +115,13 @@ class FeatureCosts:
                     f"feature_costs[{key!r}]={cost!r}: allowed are finite numbers of at least 0."
                 )
             members = key if isinstance(key, tuple) else (key,)
-            items.append({_position(one, names) for one in members})
+            item = {_position(one, names) for one in members}
+            if not item or item in items:
+                raise ValueError(
+                    f"feature_costs names {key!r}: allowed are columns, and groups of at least one "
+                    "column, each once."
+                )
+            items.append(item)
             costs.append(float(cost))
         columns = np.asarray(column_of_feature, dtype=np.int64)
         is_part = np.array([[c in item for item in items] for c in columns.tolist()], dtype=bool)

@@ -306,6 +306,8 @@ def test_features_cost_what_their_columns_and_groups_do():
         ({"d": 1.0}, "names 'd'"),
         ({("a", 7): 1.0}, "names 7"),
         ({"a": "dear"}, "'dear'"),
+        ({"a": 1.0, 0: 2.0}, "names 0.*each once"),
+        ({(): 1.0}, "at least one"),
     ],
 )
 def test_wrong_costs_of_features_are_named(given, named):
