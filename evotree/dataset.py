@@ -308,6 +308,12 @@ class Dataset:
         """Return the same rows with an objective (`evotree.fitness.objectives.as_objective`)."""
         return replace(self, objective=objective)
 
+    def priced(self, term_penalty: float) -> Dataset:
+        """Return the same rows, where the terms of linear leaves have a penalty."""
+        objective = self.objective
+        priced = None if objective is None else objective.priced(term_penalty)
+        return self if priced is objective else self.evolved_for(priced)
+
     def like(self, X: np.ndarray, y: np.ndarray) -> Dataset:
         """Return a data set of other raw rows, in the same units and with the same classes.
 

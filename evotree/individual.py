@@ -219,8 +219,15 @@ class Individual(ObliqueTree):
         """
         self._take((self.weights, thresholds, *self.nodes()[2:]))
 
+    def judge_by(self, objective: Any) -> None:
+        """Take another objective; where it is not the present one, the fitness is deleted."""
+        if objective is not self.objective:
+            self.objective = objective
+            self._take(self.nodes())
+
     def become(self, other: Individual) -> None:
-        """Take over the tree and the partition of another individual; the fitness is deleted."""
+        """Take over tree, partition and objective of another individual; the fitness is deleted."""
+        self.objective = other.objective
         self._take(other.nodes())
 
     def nodes(self) -> tuple[np.ndarray, ...]:
@@ -267,11 +274,17 @@ class Individual(ObliqueTree):
         """Number of weights other than 0, counted once: many ask for it in each generation."""
         if self._n_terms is None:
             self._n_terms = super().n_terms
+            if self.objective is not None:
+                self._n_terms += self.objective.n_leaf_terms(self)
         return self._n_terms
 
     @property
     def given_labels(self) -> None:  # type: ignore[override]
         """Labels follow from the counts and the objective."""
+
+    @property
+    def models(self) -> None:  # type: ignore[override]
+        """Models of leaves follow from the rows and the objective."""
 
     @property
     def spread(self) -> None:  # type: ignore[override]

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from evotree._jit import dot_kernel, kernel, read_only
+from evotree.leaf_models import LeafModels
 
 _BLOCK = 1024  # rows that are routed together
 _PRINTED_LEAVES, _PRINTED_TERMS = 32, 10  # of a tree that prints itself
@@ -114,6 +115,8 @@ class CountedTree(NamedTuple):
 class ObliqueTree:
     """A binary tree with a hyperplane in each internal node and a vector of values in each node.
 
+    Its leaves may also hold linear models.
+
     The arrays are never written after construction, so trees may share them.
 
     Parameters
@@ -134,10 +137,13 @@ class ObliqueTree:
     labels : ndarray of shape (n_nodes,), int64, optional
         Position of the class that each node predicts, where it need not be the one with the highest
         share.
+    models : LeafModels, optional
+        Linear models of the leaves; then `values` are the means of the nodes' targets.
     """
 
     __slots__ = (
         "given_labels",
+        "models",
         "n_node_samples",
         "spread",
         "subtree_size",
@@ -156,6 +162,7 @@ class ObliqueTree:
         spread: np.ndarray | None = None,
         n_node_samples: np.ndarray | None = None,
         labels: np.ndarray | None = None,
+        models: LeafModels | None = None,
     ) -> None:
         self.weights = weights
         self.thresholds = thresholds
@@ -164,6 +171,7 @@ class ObliqueTree:
         self.spread = spread
         self.n_node_samples = n_node_samples
         self.given_labels = labels
+        self.models = models
 
     def __len__(self) -> int:
         return self.subtree_size.shape[0]
@@ -215,8 +223,9 @@ class ObliqueTree:
 
     @property
     def n_terms(self) -> int:
-        """Number of weights other than 0, of all splits together: the sum of their widths."""
-        return int(np.count_nonzero(self.weights))
+        """Number of weights other than 0, of all splits and of the models of the leaves."""
+        of_leaves = 0 if self.models is None else self.models.n_terms
+        return int(np.count_nonzero(self.weights)) + of_leaves
 
     @property
     def complexity(self) -> int:
@@ -261,6 +270,7 @@ class ObliqueTree:
             self.spread,
             self.n_node_samples,
             labels,
+            self.models,
         )
 
     def predicting(self, values: np.ndarray) -> ObliqueTree:
@@ -273,6 +283,11 @@ class ObliqueTree:
             self.spread,
             self.n_node_samples,
         )
+
+    def with_models(self, models: LeafModels | None) -> ObliqueTree:
+        """Return the same tree with linear models in its leaves, or without."""
+        arrays = ObliqueTree.__getstate__(self)[:-1]
+        return ObliqueTree(*arrays, models)
 
     def left(self, k: int) -> int:
         """Return the left child of internal node `k`."""
@@ -329,8 +344,11 @@ class ObliqueTree:
         return csr_matrix((ones, nodes, first), shape=(len(X), self.n_nodes))
 
     def predict_value(self, X: np.ndarray) -> np.ndarray:
-        """Return the values of the leaf that each row reaches, of shape (n_samples, n_outputs)."""
-        return self.values[self.apply(X)]
+        """Return what the leaf that each row reaches predicts, of shape (n_samples, n_outputs)."""
+        leaves = self.apply(X)
+        if self.models is None:
+            return self.values[leaves]
+        return self.models.predict(X, leaves)[:, np.newaxis]
 
     def validate(self) -> ObliqueTree:
         """Check that the arrays form one tree, and return the tree.
@@ -358,6 +376,8 @@ class ObliqueTree:
             wrong = labels.shape != (self.n_nodes,) or labels.dtype.kind not in "iu"
             if wrong or labels.min() < 0 or labels.max() >= n_outputs:
                 raise ValueError(f"labels: allowed are {self.n_nodes} integers below {n_outputs}.")
+        if self.models is not None:
+            self.models.validate(self.n_nodes, self.n_features)
         return self
 
     def __getstate__(self) -> tuple[Any, ...]:
@@ -369,6 +389,7 @@ class ObliqueTree:
             self.spread,
             self.n_node_samples,
             self.given_labels,
+            self.models,
         )
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:

@@ -279,6 +279,7 @@ def seeds_of_all_sizes(
     }
     follows = WIDTHS in split_init(config.init)[0]
     middle = penalties[len(penalties) // 2]
+    dataset = dataset.priced(middle.term)
     told = range(_PATHS) if follows else [one for one in penalties for _ in range(_SEEDS_EACH)]
     streams = make_streams(seed, 0, len(told))
 
@@ -360,10 +361,18 @@ def best_prunings(
         The fittest first, the first of equals.
     """
     penalties = size_penalty, term_penalty
-    pruned = [prune(one.clone(), dataset, *penalties)[0] for one in individuals]
+    pruned = [prune(_priced(one, term_penalty), dataset, *penalties)[0] for one in individuals]
     different = [one for one, is_first in zip(pruned, distinct(pruned), strict=True) if is_first]
     different.sort(key=PenalizedAccuracy(*penalties), reverse=True)
     return different[:n_best]
+
+
+def _priced(individual: Individual, term_penalty: float) -> Individual:
+    """Return a clone in which terms of leaves have a penalty."""
+    priced = individual.clone()
+    if priced.objective is not None:
+        priced.judge_by(priced.objective.priced(term_penalty))
+    return priced
 
 
 class Found(NamedTuple):

@@ -149,15 +149,19 @@ class Result:
 
     def tree(self, individual: Any) -> ObliqueTree:
         """Return a tree over raw features, rounded, that predicts by the training rows alone."""
-        nodes = individual.weights, individual.thresholds, individual.subtree_size
-        finished = repair(make_individual(self.dataset, *nodes), self.dataset, self.constraints)
-        prune(finished, self.dataset, 0.0)
-        tree = self._round(self.dataset.to_raw(finished.to_tree()))
+        nodes, dataset = individual.nodes()[:3], self._priced
+        finished = repair(make_individual(dataset, *nodes), dataset, self.constraints)
+        prune(finished, dataset, 0.0)
+        tree = self._round(dataset.to_raw(finished.to_tree()))
         if isinstance(self.config.precision, Integral):
-            tree = self.dataset.refill(tree)
-        tree = keep_for_rows(tree, self.dataset, self.constraints)
-        judge = self.dataset.judge
-        return tree if judge is None else judge.finish(tree, self.dataset)
+            tree = dataset.refill(tree)
+        tree = keep_for_rows(tree, dataset, self.constraints)
+        return tree if dataset.judge is None else dataset.judge.finish(tree, dataset)
+
+    @cached_property
+    def _priced(self) -> Dataset:
+        """The training rows, where terms of leaves have their penalty."""
+        return self.dataset.priced(self.plan.chosen.penalties.term)
 
     @cached_property
     def constraints(self) -> list[Constraint]:
@@ -358,7 +362,8 @@ class _Search:
     def rows(self, dataset: Dataset, plan: Plan) -> Dataset:
         """Return the rows that the fitness is measured on."""
         stream = make_streams(plan.seed, _OWN_STREAMS, 2)[1]
-        return resample(dataset, plan.chosen.regularization, stream)
+        rows = resample(dataset, plan.chosen.regularization, stream)
+        return rows.priced(plan.chosen.penalties.term)
 
     def evolve_candidate(
         self,

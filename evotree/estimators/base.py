@@ -204,7 +204,7 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
         )
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the mean target of the leaf that each row reaches.
+        """Return what the leaf that each row reaches predicts, its mean target or its line.
 
         Parameters
         ----------
@@ -216,8 +216,8 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
         ndarray of shape (n_samples,)
             Predictions.
         """
-        leaves = self.apply(X)
-        return self.tree_.values[leaves, 0]
+        check_is_fitted(self)
+        return self.tree_.predict_value(self.encode(X))[:, 0]
 
 
 def class_weight_of_rows(class_weight: Any, y: np.ndarray, weight: np.ndarray) -> np.ndarray:

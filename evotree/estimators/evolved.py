@@ -32,6 +32,7 @@ from evotree.estimators.base import (
 )
 from evotree.estimators.presets import EVOLUTION_PRESETS
 from evotree.fitness.costs import FeatureCosts
+from evotree.fitness.linear_leaves import LinearLeaves
 from evotree.fitness.objectives import ExpectedCost, Objective, as_objective, check_costs
 from evotree.operators.constraints.monotonic import check_monotonic_cst, monotonic
 from evotree.rng import seed_from
@@ -749,9 +750,13 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     """
 
     quantile: Annotated[float, Interval(Real, 0.0, 1.0, closed="neither")] = 0.5
+    leaves: Annotated[str, StrOptions({"constant", "linear"})] = "constant"
+    shrinkage: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 10.0
 
     def _objective(self, dataset: Dataset) -> Objective | None:
         """Return what trees are evolved for."""
+        if self.leaves == "linear":
+            return LinearLeaves(shrinkage=self.shrinkage)
         return as_objective(self.objective or "squared_error", dataset, level=self.quantile)
 
     def predict(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:

@@ -60,6 +60,14 @@ class Objective:
         """Return the objective on the rows of a data set; the same where it needs none."""
         return self
 
+    def priced(self, term_penalty: float) -> Self:
+        """Return the objective where terms of leaves have a penalty; the same where there are none."""
+        return self
+
+    def residuals(self, rows: np.ndarray) -> np.ndarray | None:
+        """Return what trees are grown to explain of some rows; None for their targets."""
+        return None
+
     def quality(self, tree: Leafed) -> float:
         """Return the quality of a tree."""
         raise NotImplementedError
@@ -99,6 +107,10 @@ class Objective:
     def cuts(self, tree: Leafed, node_price: float, split_price: np.ndarray) -> np.ndarray | None:
         """Return the subtrees that do not pay for what they cost; None where the risks tell."""
         return None
+
+    def n_leaf_terms(self, tree: Leafed) -> int:
+        """Return the number of coefficients of the models of the leaves."""
+        return 0
 
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
         """Return a fitted tree, over raw features, with what its leaves predict."""

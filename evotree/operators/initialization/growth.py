@@ -118,8 +118,10 @@ def grow(
         ):
             continue
         rows = order[lo:hi]
+        residuals = None if dataset.judge is None else dataset.judge.residuals(rows)
+        targets = y[rows] if residuals is None else residuals
         node = Node.of(
-            X[rows], y[rows], sample_weight[rows], dataset.n_classes, code, min_samples_leaf
+            X[rows], targets, sample_weight[rows], dataset.n_classes, code, min_samples_leaf
         )
         split = splitter(node, stream)
         if split is None:

@@ -402,7 +402,9 @@ def prune_tree(tree: ObliqueTree, marks: np.ndarray) -> ObliqueTree:
     thresholds[size == 1] = 0.0
     samples = None if tree.n_node_samples is None else tree.n_node_samples[kept]
     labels = None if tree.given_labels is None else tree.given_labels[kept]
-    return ObliqueTree(weights, thresholds, size, tree.values[kept], tree.spread, samples, labels)
+    models = None if tree.models is None else tree.models.take(kept)
+    arrays = tree.values[kept], tree.spread, samples, labels, models
+    return ObliqueTree(weights, thresholds, size, *arrays)
 
 
 @kernel

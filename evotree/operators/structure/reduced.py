@@ -41,6 +41,26 @@ def leaf_from(X, i, k, weights, thresholds, subtree_size):
     return k
 
 
+@inner_kernel
+def prediction_at(table, k, X, i):
+    """Return what row `i` is predicted at leaf `k`: a number, or by a bounded linear model."""
+    if table.shape[1] == 1:
+        return table[k, 0]
+    predicted = table[k, 0]
+    for j in range(X.shape[1]):
+        predicted += table[k, 3 + j] * X[i, j]
+    return min(max(predicted, table[k, 1]), table[k, 2])
+
+
+@kernel
+def predictions_at(table, leaves, X):
+    """Return what each row is predicted at its leaf, of shape (n_rows,)."""
+    predicted = np.empty(leaves.shape[0])
+    for i in range(leaves.shape[0]):
+        predicted[i] = prediction_at(table, leaves[i], X, i)
+    return predicted
+
+
 @kernel
 def care_rows(
     X, y, sample_weight, rows, k, weights, thresholds, subtree_size, table, loss, level, origin
@@ -57,7 +77,7 @@ def care_rows(
         The node.
     weights, thresholds, subtree_size : ndarray
         The tree.
-    table : ndarray of shape (n_nodes, n_classes), or (n_nodes, 1) for targets
+    table : ndarray of shape (n_nodes, n_classes), or (n_nodes, 1 or 3 + d) for targets
         From `leaf_table`.
     loss : int
     level, origin : float
@@ -84,8 +104,10 @@ def care_rows(
         on_left = leaf_from(X, i, left, weights, thresholds, subtree_size)
         on_right = leaf_from(X, i, right, weights, thresholds, subtree_size)
         if isinstance(y[i], float):
-            excess = target_loss(y[i], table[on_left, 0], loss, level, origin)
-            excess -= target_loss(y[i], table[on_right, 0], loss, level, origin)
+            predicted = prediction_at(table, on_left, X, i)
+            excess = target_loss(y[i], predicted, loss, level, origin)
+            predicted = prediction_at(table, on_right, X, i)
+            excess -= target_loss(y[i], predicted, loss, level, origin)
         else:
             excess = table[on_left, y[i]] - table[on_right, y[i]]
         if excess != 0.0:
@@ -122,9 +144,10 @@ def leaf_table(individual: Individual, n_classes: int) -> np.ndarray:
 
     Returns
     -------
-    ndarray of shape (n_nodes, n_classes), or (n_nodes, 1) for regression
+    ndarray of shape (n_nodes, n_classes), or (n_nodes, 1 or 3 + n_features) for regression
         What a unit of weight of each class loses where a node is a leaf, in units of the quality of
-        all rows; for regression what each node predicts.
+        all rows; for regression what each node predicts: a number, or the intercept, the bounds and
+        the coefficients of a linear model.
     """
     if individual.objective is not None:
         return np.ascontiguousarray(individual.objective.table(individual))
@@ -181,7 +204,8 @@ def row_losses(
     if held_out.n_classes:
         losses: np.ndarray = table[leaves, held_out.y]
         return losses
-    return losses_of_targets(held_out.y, table[leaves, 0], *loss_of_targets(held_out))
+    predicted = predictions_at(table, leaves, held_out.X)
+    return losses_of_targets(held_out.y, predicted, *loss_of_targets(held_out))
 
 
 def reduced_problem(

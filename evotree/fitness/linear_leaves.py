@@ -1,0 +1,411 @@
+"""Linear models in leaves: fitted from sums of products of their rows, with few terms.
+
+A leaf of a regression tree predicts ``intercept + coefficients @ x``. All that a fit needs are the
+sums of products of the leaf's features and targets, which those of two siblings add up to. Features
+enter one by one while the squared error falls by more than a term costs. The model is pulled
+towards the line of all rows, the more so the fewer rows the leaf has.
+
+References
+----------
+Quinlan J. R. (1992). Learning with continuous classes. Australian Joint Conference on Artificial
+Intelligence, 343-348.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+
+from evotree._jit import inner_kernel, kernel
+from evotree.fitness.objectives import Objective
+from evotree.leaf_models import LeafModels
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.tree import ObliqueTree
+
+LOWEST, HIGHEST, ERROR, INTERCEPT = range(4)
+"""Columns of a fit, before the coefficients."""
+
+_N_FIXED = 4
+_WIDENED = 0.1  # of the range of a leaf's targets, on each side
+_COLLINEAR = 1e-7  # of a feature's variance, that the features before it leave
+_REMEMBERED = 1 << 27  # bytes of sums of products
+_KEYS_SEED = 0x5EED
+
+
+@kernel
+def leaf_keys(order, start, end, subtree_size, keys):
+    """Return a key of the set of rows of each node, of shape (n_nodes, 2), uint64.
+
+    Each row has two random numbers; the key of a set is their sum (Zobrist 1970), so that equal
+    sets have equal keys, and the chance that different ones do is next to nothing.
+    """
+    found = np.zeros((subtree_size.shape[0], 2), dtype=np.uint64)
+    for k in range(subtree_size.shape[0] - 1, -1, -1):
+        if subtree_size[k] == 1:
+            for t in range(start[k], end[k]):
+                found[k, 0] += keys[order[t], 0]
+                found[k, 1] += keys[order[t], 1]
+        else:
+            right = k + 1 + subtree_size[k + 1]
+            for c in range(2):
+                found[k, c] = found[k + 1, c] + found[right, c]
+    return found
+
+
+@kernel
+def sum_products(X, y, sample_weight, features, rows, sums):
+    """Write the weighted sums of products of some rows' ``(1, x, y)`` into `sums`.
+
+    Parameters
+    ----------
+    X, y, sample_weight : ndarray of shapes (n, d), (n,) and (n,)
+        All rows.
+    features : ndarray of shape (m,), int64
+        The features that models may use.
+    rows : ndarray of int32
+        Some rows.
+    sums : ndarray of shape (m + 2, m + 2)
+        Written, symmetric.
+
+    Returns
+    -------
+    low, high : float
+        The least and the greatest target.
+    """
+    m = features.shape[0]
+    z = np.empty(m + 2)
+    z[0] = 1.0
+    low, high = np.inf, -np.inf
+    sums[:, :] = 0.0
+    for t in range(rows.shape[0]):
+        i = rows[t]
+        for j in range(m):
+            z[j + 1] = X[i, features[j]]
+        z[m + 1] = y[i]
+        low, high = min(low, y[i]), max(high, y[i])
+        for a in range(m + 2):
+            weighted = sample_weight[i] * z[a]
+            for b in range(a, m + 2):
+                sums[a, b] += weighted * z[b]
+    for a in range(m + 2):
+        for b in range(a):
+            sums[a, b] = sums[b, a]
+    return low, high
+
+
+@inner_kernel
+def sweep(T, k):
+    """Sweep a symmetric matrix on a pivot: feature k enters the regression, or leaves it."""
+    n, pivot = T.shape[0], T[k, k]
+    for i in range(n):
+        if i != k:
+            factor = T[i, k] / pivot
+            for j in range(n):
+                if j != k:
+                    T[i, j] -= factor * T[k, j]
+    for i in range(n):
+        if i != k:
+            T[i, k] /= abs(pivot)
+            T[k, i] /= abs(pivot)
+    T[k, k] = -1.0 / pivot
+
+
+@kernel
+def fit_model(sums, prior, shrinkage, term_cost, most_terms, fit):
+    """Fit the linear model of one leaf.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (m + 2, m + 2)
+        From `sum_products`.
+    prior : ndarray of shape (m + 1, m + 1)
+        Covariances of the features and the target over all rows.
+    shrinkage : float, at least 0
+        How many rows the line of all rows counts as.
+    term_cost : float, at least 0
+        By how much a term has to lower the squared error.
+    most_terms : int, at least 0
+        Greatest number of terms.
+    fit : ndarray of shape (4 + m,)
+        Written but for the bounds: the squared error, the intercept and the coefficients.
+    """
+    m = sums.shape[0] - 2
+    weight = sums[0, 0]
+    A = np.empty((m + 1, m + 1))  # centred products of the features, and of the target, last
+    for a in range(m + 1):
+        for b in range(m + 1):
+            A[a, b] = sums[a + 1, b + 1] - sums[0, a + 1] * sums[0, b + 1] / weight
+    T = A + shrinkage * prior
+    own = np.empty(m)
+    for j in range(m):
+        own[j] = max(T[j, j], 1e-300)
+    is_in = np.zeros(m, dtype=np.bool_)
+    most = min(most_terms, int(weight / 5.0))
+    n_in = 0
+    while n_in < most:
+        best, gain = -1, 0.0
+        for j in range(m):
+            if not is_in[j] and T[j, j] > 1e-7 * own[j]:
+                here = T[j, m] * T[j, m] / T[j, j]
+                if here > gain:
+                    best, gain = j, here
+        noise = (T[m, m] - gain) / max(1.0, weight + shrinkage - n_in - 2.0)
+        if best < 0 or gain <= max(term_cost, np.log(max(weight, 2.0)) * noise):
+            break
+        sweep(T, best)
+        is_in[best] = True
+        n_in += 1
+    for _ in range(n_in):  # what later ones made worthless leaves
+        worst, loss = -1, np.inf
+        for j in range(m):
+            if is_in[j]:
+                here = T[j, m] * T[j, m] / max(-T[j, j], 1e-300)
+                if here < loss:
+                    worst, loss = j, here
+        noise = T[m, m] / max(1.0, weight + shrinkage - n_in - 1.0)
+        if worst < 0 or loss > max(term_cost, np.log(max(weight, 2.0)) * noise):
+            break
+        sweep(T, worst)
+        is_in[worst] = False
+        n_in -= 1
+    error, intercept = A[m, m], sums[0, m + 1] / weight
+    for j in range(m):
+        fit[4 + j] = T[j, m] if is_in[j] else 0.0
+    for j in range(m):
+        if is_in[j]:
+            intercept -= fit[4 + j] * sums[0, j + 1] / weight
+            error -= 2.0 * fit[4 + j] * A[j, m]
+            for i in range(m):
+                error += fit[4 + j] * fit[4 + i] * A[i, j]
+    fit[2] = max(0.0, error)
+    fit[3] = intercept
+
+
+class _Known(NamedTuple):
+    """What is remembered of a set of rows.
+
+    Attributes
+    ----------
+    sums : ndarray of shape (m + 2, m + 2)
+        From `sum_products`.
+    bounds : tuple of two floats
+        The least and the greatest target.
+    fits : dict of float to ndarray of shape (4 + m,)
+        The fits by the penalty for a term.
+    """
+
+    sums: np.ndarray
+    bounds: tuple[float, float]
+    fits: dict[float, np.ndarray]
+
+
+class _Memory:
+    """What is known of sets of rows, the latest ones."""
+
+    def __init__(self, n_rows: int, n_features: int) -> None:
+        rng = np.random.default_rng(_KEYS_SEED)
+        self.keys = rng.integers(0, 2**64, (n_rows, 2), dtype=np.uint64)
+        self.shape = n_rows, n_features
+        self.most = max(256, _REMEMBERED // (8 * (n_features + 2) ** 2))
+        self.known: OrderedDict[bytes, _Known] = OrderedDict()
+        self.last: tuple[Any, ...] = (None,)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Memory, self.shape
+
+    def put(self, key: bytes, known: _Known) -> None:
+        """Remember what is known of one more set, and forget what is too much."""
+        self.known[key] = known
+        while len(self.known) > self.most:
+            try:
+                self.known.popitem(last=False)
+            except KeyError:  # another thread was faster
+                break
+
+
+@dataclass(frozen=True, eq=False)
+class LinearLeaves(Objective):
+    """The squared error of linear models in the leaves.
+
+    Parameters
+    ----------
+    shrinkage : float, at least 0, default=10.0
+        How many rows the line of all rows counts as in each leaf.
+    term_penalty : float, at least 0, default=0.0
+        Penalty for a coefficient, as in the fitness: a share of the whole squared error.
+    features : tuple of int, optional
+        The features that models may use; by default all.
+    max_terms : int, at least 0, default=10
+        Greatest number of terms of a leaf.
+    rows : Dataset, optional
+        What it is bound to.
+    """
+
+    shrinkage: float = 10.0
+    term_penalty: float = 0.0
+    features: tuple[int, ...] | None = None
+    max_terms: int = 10
+    rows: Any = None
+    memory: Any = None
+    prior: Any = None
+    unit: float = 1.0
+
+    def bind(self, dataset: Dataset) -> Self:
+        """Return the objective on the rows of a data set."""
+        n, d = dataset.X.shape
+        features = tuple(range(d)) if self.features is None else self.features
+        columns = np.array(features, dtype=np.int64)
+        sums = np.empty((len(features) + 2, len(features) + 2))
+        weight = dataset.sample_weight
+        sum_products(dataset.X, dataset.y, weight, columns, np.arange(n, dtype=np.int32), sums)
+        whole = sums[0, 0]
+        prior = sums[1:, 1:] / whole - np.outer(sums[0, 1:], sums[0, 1:]) / whole**2
+        return replace(
+            self,
+            features=features,
+            rows=dataset,
+            memory=_Memory(n, len(features)),
+            prior=prior,
+            unit=float(sums[-1, -1]) or 1.0,
+        )
+
+    def whole_loss(self, dataset: Dataset) -> float:
+        """Return the squared error of the mean."""
+        return float(dataset.sample_weight @ dataset.y**2)
+
+    # ---- fits ------------------------------------------------------------------------------------
+
+    def fits(self, tree: Any, *, splits: bool = False) -> np.ndarray:
+        """Return the fits of the leaves of a tree, or of all nodes.
+
+        Parameters
+        ----------
+        tree : Individual
+            The tree and its partition of the rows.
+        splits : bool, default=False
+            Whether splits, too, are fitted as if they were leaves.
+
+        Returns
+        -------
+        ndarray of shape (n_nodes, 4 + n_features)
+            Bounds, squared errors, intercepts, and coefficients.
+        """
+        size, memory = tree.subtree_size, self.memory
+        asked = tree.order, tree.start, size, self.term_penalty, splits
+        if len(memory.last) > 1 and all(a is b for a, b in zip(asked, memory.last, strict=False)):
+            remembered: np.ndarray = memory.last[-1]
+            return remembered
+        found = np.zeros((len(size), _N_FIXED + len(self.features or ())))
+        keys = leaf_keys(tree.order, tree.start, tree.end, size, memory.keys)
+        sums: dict[int, _Known] = {}
+        for k in range(len(size) - 1, -1, -1):
+            if size[k] > 1 and not splits:
+                continue
+            key = keys[k].tobytes()
+            known = memory.known.get(key)
+            if known is None:
+                if size[k] == 1:
+                    known = self._sum_rows(tree.order[tree.start[k] : tree.end[k]])
+                else:
+                    known = _both(sums[k + 1], sums[k + 1 + size[k + 1]])
+                memory.put(key, known)
+            fit = known.fits.get(self.term_penalty)
+            if fit is None:
+                fit = known.fits[self.term_penalty] = self._fit(known)
+            sums[k], found[k] = known, fit
+        memory.last = (*asked, found)
+        return found
+
+    def _sum_rows(self, rows: np.ndarray) -> _Known:
+        """Return the sums of products of some rows."""
+        m, data = len(self.features or ()), self.rows
+        sums = np.empty((m + 2, m + 2))
+        columns = np.array(self.features, dtype=np.int64)
+        bounds = sum_products(data.X, data.y, data.sample_weight, columns, rows, sums)
+        return _Known(sums, bounds, {})
+
+    def _fit(self, known: _Known) -> np.ndarray:
+        """Return the fit of what is known of a leaf."""
+        fit = np.empty(len(known.sums) - 2 + _N_FIXED)
+        cost = self.term_penalty * self.unit
+        fit_model(known.sums, self.prior, self.shrinkage, cost, self.max_terms, fit)
+        fit[LOWEST], fit[HIGHEST] = known.bounds
+        return fit
+
+    def priced(self, term_penalty: float) -> Self:
+        """Return the objective where terms of leaves have another penalty."""
+        return self if term_penalty == self.term_penalty else replace(self, term_penalty=term_penalty)
+
+    def residuals(self, rows: np.ndarray) -> np.ndarray:
+        """Return what the model of some rows leaves of their targets."""
+        fit = self._fit(self._sum_rows(rows))
+        X = self.rows.X[rows][:, list(self.features or ())]
+        left: np.ndarray = self.rows.y[rows] - fit[INTERCEPT] - X @ fit[_N_FIXED:]
+        return left
+
+    def models(self, tree: Any) -> LeafModels:
+        """Return the models of the leaves of a tree, in the units of the data set."""
+        fits = self.fits(tree)
+        coefficients = np.zeros((len(fits), self.rows.X.shape[1]))
+        coefficients[:, list(self.features or ())] = fits[:, _N_FIXED:]
+        margin = _WIDENED * (fits[:, HIGHEST] - fits[:, LOWEST])
+        return LeafModels(
+            fits[:, INTERCEPT].copy(),
+            coefficients,
+            fits[:, LOWEST] - margin,
+            fits[:, HIGHEST] + margin,
+        )
+
+    # ---- what the search asks --------------------------------------------------------------------
+
+    def n_leaf_terms(self, tree: Any) -> int:
+        """Return the number of coefficients of all leaves."""
+        return int(np.count_nonzero(self.fits(tree)[:, _N_FIXED:]))
+
+    def table(self, tree: Any) -> np.ndarray:
+        """Return the models of the nodes: intercepts, bounds and coefficients."""
+        models = self.models(tree)
+        return np.column_stack([models.intercepts, models.lowest, models.highest, models.coefficients])
+
+    def risk(self, tree: Any) -> np.ndarray:
+        """Return what each node takes from the quality, and for its terms, if it is a leaf."""
+        fits = self.fits(tree, splits=True)
+        n_terms = np.count_nonzero(fits[:, _N_FIXED:], axis=1)
+        risk: np.ndarray = fits[:, ERROR] / self.unit + self.term_penalty * n_terms
+        return risk
+
+    def quality(self, tree: Any) -> float:
+        """Return the share of the targets' variance that is explained."""
+        return 1.0 - float(self.fits(tree)[tree.subtree_size == 1, ERROR].sum()) / self.unit
+
+    def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
+        """Return a fitted tree, over raw features, with the models of its leaves."""
+        leaves = tree.apply(dataset.raw)
+        order = np.argsort(leaves, kind="stable").astype(np.int32)
+        start = np.searchsorted(leaves[order], np.arange(len(tree))).astype(np.int32)
+        last = np.arange(len(tree)) + tree.subtree_size
+        end = np.searchsorted(leaves[order], last).astype(np.int32)
+        judge = self if self.rows is dataset else self.bind(dataset)
+        routed = SimpleNamespace(order=order, start=start, end=end, subtree_size=tree.subtree_size)
+        found, scale = judge.models(routed), dataset.target_scale
+        coefficients = scale * found.coefficients / dataset.scale
+        return tree.with_models(
+            LeafModels(
+                dataset.target_mean + scale * found.intercepts - coefficients @ dataset.mean,
+                coefficients,
+                dataset.target_mean + scale * found.lowest,
+                dataset.target_mean + scale * found.highest,
+            )
+        )
+
+
+def _both(one: _Known, other: _Known) -> _Known:
+    """Return what is known of two sets of rows together."""
+    low, high = zip(one.bounds, other.bounds, strict=True)
+    return _Known(one.sums + other.sums, (min(low), max(high)), {})

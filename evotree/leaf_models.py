@@ -1,0 +1,81 @@
+"""Linear models in the leaves of a tree: what they predict, and within which range."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class LeafModels(NamedTuple):
+    """A linear model of each leaf, bounded.
+
+    A row x that reaches leaf k is predicted as ``intercepts[k] + coefficients[k] @ x``, but never
+    below ``lowest[k]`` or above ``highest[k]``. Internal nodes have no coefficients.
+
+    Attributes
+    ----------
+    intercepts : ndarray of shape (n_nodes,), float64
+        What a row of zeros would get.
+    coefficients : ndarray of shape (n_nodes, n_features), float64
+        Most of them are 0.
+    lowest, highest : ndarray of shape (n_nodes,), float64
+        Bounds of the predictions.
+    """
+
+    intercepts: np.ndarray
+    coefficients: np.ndarray
+    lowest: np.ndarray
+    highest: np.ndarray
+
+    @property
+    def n_terms(self) -> int:
+        """Number of coefficients other than 0."""
+        return int(np.count_nonzero(self.coefficients))
+
+    def take(self, nodes: np.ndarray) -> LeafModels:
+        """Return the models of some nodes, by positions or a mask."""
+        return LeafModels(*(array[nodes] for array in self))
+
+    def predict(self, X: np.ndarray, leaves: np.ndarray) -> np.ndarray:
+        """Return what rows are predicted.
+
+        Terms are added one after the other, in the order of the features, as exported code does.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Rows in the units of the coefficients.
+        leaves : ndarray of shape (n_samples,), int
+            The leaf of each row.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+            Predictions.
+        """
+        predicted = np.asarray(self.intercepts[leaves], dtype=np.float64)
+        order = np.argsort(leaves, kind="stable")
+        reached, first = np.unique(leaves[order], return_index=True)
+        for k, rows in zip(reached, np.split(order, first[1:]), strict=True):
+            for j in np.flatnonzero(self.coefficients[k]):
+                predicted[rows] += self.coefficients[k, j] * X[rows, j]
+        clipped: np.ndarray = np.clip(predicted, self.lowest[leaves], self.highest[leaves])
+        return clipped
+
+    def validate(self, n_nodes: int, n_features: int) -> None:
+        """Check shapes and numbers.
+
+        Raises
+        ------
+        ValueError
+            Naming the array that is wrong, what it holds and what is allowed.
+        """
+        for name, array in self._asdict().items():
+            shape = (n_nodes, n_features) if name == "coefficients" else (n_nodes,)
+            if np.shape(array) != shape:
+                raise ValueError(f"{name} has shape {np.shape(array)}: allowed is {shape}.")
+            if not np.isfinite(array).all():
+                raise ValueError(f"{name} has values that are not finite.")
+        if (self.lowest > self.highest).any():
+            raise ValueError("lowest has values above those of highest.")
