@@ -32,8 +32,8 @@ LOWEST, HIGHEST, ERROR, INTERCEPT = range(4)
 """Columns of a fit, before the coefficients."""
 
 _N_FIXED = 4
-_WIDENED = 0.1  # of the range of a leaf's targets, on each side
-_COLLINEAR = 1e-7  # of a feature's variance, that the features before it leave
+_WIDENED = 0.5  # of the range of a leaf's targets, on each side
+_LEAST_ROWS = 5  # a leaf with fewer predicts by the model of all rows
 _REMEMBERED = 1 << 27  # bytes of sums of products
 _KEYS_SEED = 0x5EED
 
@@ -117,7 +117,23 @@ def sweep(T, k):
 
 
 @kernel
-def fit_model(sums, prior, shrinkage, term_cost, most_terms, fit):
+def squared_error(sums, fit):
+    """Return the squared error of a model, by the sums of products of the rows, at least 0."""
+    m = sums.shape[0] - 2
+    model = np.empty(m + 2)
+    model[0], model[m + 1] = fit[3], -1.0
+    for j in range(m):
+        model[j + 1] = fit[4 + j]
+    error = 0.0
+    for a in range(m + 2):
+        if model[a] != 0.0:
+            for b in range(m + 2):
+                error += model[a] * model[b] * sums[a, b]
+    return max(0.0, error)
+
+
+@kernel
+def fit_model(sums, prior, shrinkage, n_rows, term_cost, most_terms, fit):
     """Fit the linear model of one leaf.
 
     Parameters
@@ -127,7 +143,9 @@ def fit_model(sums, prior, shrinkage, term_cost, most_terms, fit):
     prior : ndarray of shape (m + 1, m + 1)
         Covariances of the features and the target over all rows.
     shrinkage : float, at least 0
-        How many rows the line of all rows counts as.
+        How much weight the line of all rows has.
+    n_rows : float, above 0
+        Number of rows.
     term_cost : float, at least 0
         By how much a term has to lower the squared error.
     most_terms : int, at least 0
@@ -146,7 +164,8 @@ def fit_model(sums, prior, shrinkage, term_cost, most_terms, fit):
     for j in range(m):
         own[j] = max(T[j, j], 1e-300)
     is_in = np.zeros(m, dtype=np.bool_)
-    most = min(most_terms, int(weight / 5.0))
+    most = min(most_terms, int(n_rows / 5.0))
+    bic = np.log(max(n_rows, 2.0))
     n_in = 0
     while n_in < most:
         best, gain = -1, 0.0
@@ -155,8 +174,8 @@ def fit_model(sums, prior, shrinkage, term_cost, most_terms, fit):
                 here = T[j, m] * T[j, m] / T[j, j]
                 if here > gain:
                     best, gain = j, here
-        noise = (T[m, m] - gain) / max(1.0, weight + shrinkage - n_in - 2.0)
-        if best < 0 or gain <= max(term_cost, np.log(max(weight, 2.0)) * noise):
+        noise = (T[m, m] - gain) / max(1.0, n_rows - n_in - 2.0)
+        if best < 0 or gain <= max(term_cost, bic * noise):
             break
         sweep(T, best)
         is_in[best] = True
@@ -168,23 +187,17 @@ def fit_model(sums, prior, shrinkage, term_cost, most_terms, fit):
                 here = T[j, m] * T[j, m] / max(-T[j, j], 1e-300)
                 if here < loss:
                     worst, loss = j, here
-        noise = T[m, m] / max(1.0, weight + shrinkage - n_in - 1.0)
-        if worst < 0 or loss > max(term_cost, np.log(max(weight, 2.0)) * noise):
+        noise = T[m, m] / max(1.0, n_rows - n_in - 1.0)
+        if worst < 0 or loss > max(term_cost, bic * noise):
             break
         sweep(T, worst)
         is_in[worst] = False
         n_in -= 1
-    error, intercept = A[m, m], sums[0, m + 1] / weight
+    fit[3] = sums[0, m + 1] / weight
     for j in range(m):
         fit[4 + j] = T[j, m] if is_in[j] else 0.0
-    for j in range(m):
-        if is_in[j]:
-            intercept -= fit[4 + j] * sums[0, j + 1] / weight
-            error -= 2.0 * fit[4 + j] * A[j, m]
-            for i in range(m):
-                error += fit[4 + j] * fit[4 + i] * A[i, j]
-    fit[2] = max(0.0, error)
-    fit[3] = intercept
+        fit[3] -= fit[4 + j] * sums[0, j + 1] / weight
+    fit[2] = squared_error(sums, fit)
 
 
 class _Known(NamedTuple):
@@ -253,6 +266,7 @@ class LinearLeaves(Objective):
     max_terms: int = 10
     rows: Any = None
     memory: Any = None
+    whole: Any = None
     prior: Any = None
     unit: float = 1.0
 
@@ -260,20 +274,13 @@ class LinearLeaves(Objective):
         """Return the objective on the rows of a data set."""
         n, d = dataset.X.shape
         features = tuple(range(d)) if self.features is None else self.features
-        columns = np.array(features, dtype=np.int64)
-        sums = np.empty((len(features) + 2, len(features) + 2))
-        weight = dataset.sample_weight
-        sum_products(dataset.X, dataset.y, weight, columns, np.arange(n, dtype=np.int32), sums)
-        whole = sums[0, 0]
-        prior = sums[1:, 1:] / whole - np.outer(sums[0, 1:], sums[0, 1:]) / whole**2
-        return replace(
-            self,
-            features=features,
-            rows=dataset,
-            memory=_Memory(n, len(features)),
-            prior=prior,
-            unit=float(sums[-1, -1]) or 1.0,
-        )
+        memory = _Memory(n, len(features))
+        bound = replace(self, features=features, rows=dataset, memory=memory)
+        whole = bound._sum_rows(np.arange(n, dtype=np.int32))
+        mean = whole.sums[0, 1:] / whole.sums[0, 0]
+        prior = whole.sums[1:, 1:] / whole.sums[0, 0] - np.outer(mean, mean)
+        unit = float(whole.sums[-1, -1]) or 1.0
+        return replace(bound, whole=whole, prior=prior, unit=unit)
 
     def whole_loss(self, dataset: Dataset) -> float:
         """Return the squared error of the mean."""
@@ -315,10 +322,7 @@ class LinearLeaves(Objective):
                 else:
                     known = _both(sums[k + 1], sums[k + 1 + size[k + 1]])
                 memory.put(key, known)
-            fit = known.fits.get(self.term_penalty)
-            if fit is None:
-                fit = known.fits[self.term_penalty] = self._fit(known)
-            sums[k], found[k] = known, fit
+            sums[k], found[k] = known, self._fit_of(known)
         memory.last = (*asked, found)
         return found
 
@@ -332,10 +336,23 @@ class LinearLeaves(Objective):
 
     def _fit(self, known: _Known) -> np.ndarray:
         """Return the fit of what is known of a leaf."""
+        whole, mean_weight = self.whole, self.whole.sums[0, 0] / len(self.rows.y)
+        n_rows = known.sums[0, 0] / mean_weight
+        if n_rows < _LEAST_ROWS and known is not whole:
+            fit = self._fit_of(whole).copy()
+            fit[ERROR] = squared_error(known.sums, fit)
+            return fit
         fit = np.empty(len(known.sums) - 2 + _N_FIXED)
-        cost = self.term_penalty * self.unit
-        fit_model(known.sums, self.prior, self.shrinkage, cost, self.max_terms, fit)
+        told = self.shrinkage * mean_weight, n_rows, self.term_penalty * self.unit, self.max_terms
+        fit_model(known.sums, self.prior, *told, fit)
         fit[LOWEST], fit[HIGHEST] = known.bounds
+        return fit
+
+    def _fit_of(self, known: _Known) -> np.ndarray:
+        """Return the fit of what is known of a leaf, remembered."""
+        fit = known.fits.get(self.term_penalty)
+        if fit is None:
+            fit = known.fits[self.term_penalty] = self._fit(known)
         return fit
 
     def priced(self, term_penalty: float) -> Self:
