@@ -32,8 +32,8 @@ LOWEST, HIGHEST, ERROR, INTERCEPT = range(4)
 """Columns of a fit, before the coefficients."""
 
 _N_FIXED = 4
-_WIDENED = 0.5  # of the range of a leaf's targets, on each side
-_LEAST_ROWS = 5  # a leaf with fewer predicts by the model of all rows
+_WIDENED = 0.25  # of the range of a leaf's targets, on each side
+_LEAST_ROWS = 10  # a leaf with fewer predicts by the model of all rows
 _REMEMBERED = 1 << 27  # bytes of sums of products
 _KEYS_SEED = 0x5EED
 
