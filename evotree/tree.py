@@ -286,8 +286,16 @@ class ObliqueTree:
 
     def with_models(self, models: LeafModels | None) -> ObliqueTree:
         """Return the same tree with linear models in its leaves, or without."""
-        arrays = ObliqueTree.__getstate__(self)[:-1]
-        return ObliqueTree(*arrays, models)
+        return ObliqueTree(
+            self.weights,
+            self.thresholds,
+            self.subtree_size,
+            self.values,
+            self.spread,
+            self.n_node_samples,
+            self.given_labels,
+            models,
+        )
 
     def left(self, k: int) -> int:
         """Return the left child of internal node `k`."""

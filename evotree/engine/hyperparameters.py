@@ -80,27 +80,56 @@ class Chosen(NamedTuple):
         Without ``"auto"``.
     penalties : Penalties
         For nodes and terms.
+    alternative : int, default=0
+        Position of the objective among the alternatives of the rows.
     """
 
     regularization: Regularization
     penalties: Penalties
+    alternative: int = 0
 
 
-def candidates(config: SearchConfig) -> list[Regularization]:
-    """Return the regularizations among which cross-validation chooses.
+class Candidate(NamedTuple):
+    """What cross-validation tries.
+
+    Attributes
+    ----------
+    regularization : Regularization
+        Without ``"auto"``.
+    alternative : int
+        Position of the objective among the alternatives of the rows.
+    """
+
+    regularization: Regularization
+    alternative: int
+
+    def rows(self, dataset: Dataset, stream: np.ndarray) -> Dataset:
+        """Return the rows that the fitness is measured on (`resample`), with their objective."""
+        return resample(dataset, self.regularization, stream).with_alternative(self.alternative)
+
+
+def candidates(config: SearchConfig, dataset: Dataset) -> list[Candidate]:
+    """Return what cross-validation chooses among.
 
     Parameters
     ----------
     config : SearchConfig
         Says whether its noise is to be chosen.
+    dataset : Dataset
+        Knows the objectives. Linear leaves are told no noise: it would flatten their lines.
 
     Returns
     -------
-    list of Regularization
+    list of Candidate
         What is preferred first.
     """
-    given = configuration("regularization", config.regularization)
-    return [replace(given, noise=noise) for noise in NOISES] if is_auto(given.noise) else [given]
+    given, found = configuration("regularization", config.regularization), []
+    for at, objective in enumerate(dataset.alternatives):
+        noises: tuple[float, ...] = (given.noise,)
+        if is_auto(given.noise):
+            noises = NOISES if objective is None or objective.takes_noise else (0.0,)
+        found += [Candidate(replace(given, noise=noise), at) for noise in noises]
+    return found
 
 
 def penalties_to_try(config: SearchConfig, n_rows: int) -> list[Penalties]:
@@ -201,7 +230,7 @@ def choose(
         The best trees of each fold at what is chosen, over the rows that they were found on.
     """
     n_folds = min(_FOLDS, math.ceil(_HELD_OUT_ROWS * _FOLDS / dataset.X.shape[0]))
-    rivals = candidates(config)
+    rivals = candidates(config, dataset)
     folds, resampling = streams
     half = each = None
     if config.time_limit is not None:
@@ -210,11 +239,11 @@ def choose(
         each = half / (n_rival * len(rivals) + n_folds - n_rival)
 
     def search(
-        rows: Dataset, candidate: Regularization, tried: Sequence[Penalties]
+        rows: Dataset, candidate: Candidate, tried: Sequence[Penalties]
     ) -> list[list[Individual]]:
         step()
-        resampled = resample(rows, candidate, resampling.copy())
-        trees = first_trees(resampled, candidate, tried, each)
+        resampled = candidate.rows(rows, resampling.copy())
+        trees = first_trees(resampled, candidate.regularization, tried, each)
         best = {one: best_prunings(trees, resampled, *one, _KEPT_TREES) for one in set(tried)}
         return [best[one] for one in tried]
 
@@ -231,7 +260,8 @@ def choose(
             time_limit=half,
             map=mapper,
         )
-    return Chosen(found.candidate, found.penalties), found.trees
+    regularization, alternative = found.candidate
+    return Chosen(regularization, found.penalties, alternative), found.trees
 
 
 def seeds_of_all_sizes(

@@ -30,12 +30,12 @@ from evotree.engine.checkpoint import (
 from evotree.engine.config import CONFIGURATIONS, Regularization, SearchConfig, configuration
 from evotree.engine.evolution import CallbackError, Evolution, evolve
 from evotree.engine.hyperparameters import (
+    Candidate,
     Chosen,
     Penalties,
     candidates,
     choose,
     penalties_to_try,
-    resample,
     seeds_of_all_sizes,
 )
 from evotree.engine.interrupt import interrupt_as_flag
@@ -307,7 +307,8 @@ class _Search:
                 run, rows, failure = self.evolve_samples(plan, stage, islands)
             if self.interrupted():
                 run.stop_reason = "interrupt"
-        return Result(run, self.dataset, rows, plan, self.config, self.progress.seconds, failure)
+        dataset = self.dataset.with_alternative(plan.chosen.alternative)
+        return Result(run, dataset, rows, plan, self.config, self.progress.seconds, failure)
 
     # ---- what a run begins with ------------------------------------------------------------------
 
@@ -335,8 +336,9 @@ class _Search:
                     first_trees if of_seeds else partial(self.evolve_candidate, seed),
                 )
             except KeyboardInterrupt:
-                first = candidates(self.config)[0]
-                chosen = Chosen(first, penalties_to_try(self.config, rows.X.shape[0])[0])
+                first, alternative = candidates(self.config, rows)[0]
+                penalties = penalties_to_try(self.config, rows.X.shape[0])[0]
+                chosen = Chosen(first, penalties, alternative)
             else:
                 self.found = found if WIDTHS in self.shares else []  # they take the places of paths
         return Plan(seed, chosen), 0, None
@@ -362,8 +364,9 @@ class _Search:
     def rows(self, dataset: Dataset, plan: Plan) -> Dataset:
         """Return the rows that the fitness is measured on."""
         stream = make_streams(plan.seed, _OWN_STREAMS, 2)[1]
-        rows = resample(dataset, plan.chosen.regularization, stream)
-        return rows.priced(plan.chosen.penalties.term)
+        regularization, penalties, alternative = plan.chosen
+        rows = Candidate(regularization, alternative).rows(dataset, stream)
+        return rows.priced(penalties.term)
 
     def evolve_candidate(
         self,
@@ -375,6 +378,7 @@ class _Search:
     ) -> list[Individual]:
         """Return the trees of a short evolution, which show what a candidate is worth."""
         n_generations = -(-self.config.max_generations // _GENERATIONS_SHARE)
+        rows = rows.priced(penalties[-1].term)
         plan = Plan(seed, Chosen(candidate, penalties[-1]))
         toolbox = self.make_toolbox(rows, plan, seed, begins=True)
         first = toolbox.population(n=self.config.population_size, seconds=seconds)
@@ -581,6 +585,7 @@ def describe(config: SearchConfig, plan: Plan, stage: int) -> dict[str, Any]:
         "regularization": regularization,
         "size_penalty": plan.chosen.penalties.size,
         "term_penalty": plan.chosen.penalties.term,
+        "alternative": plan.chosen.alternative,
         "stage": stage,
     }
 
@@ -617,7 +622,7 @@ def read_plan(told: Mapping[str, Any], config: SearchConfig, path: PathLike) -> 
         if given["teacher"] == _GIVEN:
             given["teacher"] = configuration("regularization", config.regularization).teacher
         penalties = Penalties(float(told["size_penalty"]), float(told["term_penalty"]))
-        chosen = Chosen(Regularization(**given), penalties)
+        chosen = Chosen(Regularization(**given), penalties, range(2).index(told["alternative"]))
         plan = Plan(int(told["seed"]), chosen)
         stage = range(2**31).index(told["stage"])
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:

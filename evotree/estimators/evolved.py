@@ -32,7 +32,7 @@ from evotree.estimators.base import (
 )
 from evotree.estimators.presets import EVOLUTION_PRESETS
 from evotree.fitness.costs import FeatureCosts
-from evotree.fitness.linear_leaves import LinearLeaves
+from evotree.fitness.linear_leaves import LEAVES, as_linear_leaves
 from evotree.fitness.objectives import ExpectedCost, Objective, as_objective, check_costs
 from evotree.operators.constraints.monotonic import check_monotonic_cst, monotonic
 from evotree.rng import seed_from
@@ -327,7 +327,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         """Set the fitted attributes: trees and records, no rows."""
         run, chosen = result.run, result.plan.chosen
         self._last = result.continuation() if self.warm_start else None
-        self.regularization_, (self.size_penalty_, self.term_penalty_) = chosen
+        self.regularization_, (self.size_penalty_, self.term_penalty_), _ = chosen
         front = result.front()
         self.hall_of_fame_ = [result.tree(one) for one in run.hall_of_fame]
         self.history_ = run.logbook
@@ -724,13 +724,21 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
 class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     """A regressor that is one small oblique tree, found by evolving whole trees.
 
-    The fitness of a tree is the share of the targets' variance that the means of its leaves
-    explain, minus `size_penalty` for each node. A dipole is mixed where its targets differ by more
-    than those of two rows drawn from the same node.
+    The fitness of a tree is the share of the targets' variance that the means or lines of its
+    leaves explain, minus `size_penalty` for each node and `term_penalty` for each term of a line,
+    and of a split after its first. A dipole is mixed where its targets differ by more than those of
+    two rows drawn from the same node.
 
     <PARAMETERS>
     quantile : float in (0, 1), default=0.5
         The quantile that leaves predict where the objective is ``"quantile"``.
+    leaves : {"auto", "linear", "constant"}, default="auto"
+        What leaves hold: a bounded linear model of few terms (`evotree.fitness.linear_leaves`), the
+        mean of their targets, or what cross-validation chooses. Lines are for the squared error
+        without `monotonic_cst`; with others ``"auto"`` takes constants.
+    leaf_features : list of int or str, or None, default=None
+        Positions or names of the columns that linear models of leaves may use; None for any. Splits
+        may use all columns.
 
     <ATTRIBUTES>
 
@@ -750,17 +758,18 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     """
 
     quantile: Annotated[float, Interval(Real, 0.0, 1.0, closed="neither")] = 0.5
-    leaves: Annotated[str, StrOptions({"constant", "linear"})] = "constant"
-    shrinkage: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 10.0
+    leaves: Annotated[str, StrOptions(set(LEAVES))] = "auto"
+    leaf_features: Annotated[Any, "array-like", str, None] = None
 
     def _objective(self, dataset: Dataset) -> Objective | None:
         """Return what trees are evolved for."""
-        if self.leaves == "linear":
-            return LinearLeaves(shrinkage=self.shrinkage)
-        return as_objective(self.objective or "squared_error", dataset, level=self.quantile)
+        named = as_objective(self.objective or "squared_error", dataset, level=self.quantile)
+        told = {"objective": self.objective, "monotonic_cst": self.monotonic_cst}
+        lines = as_linear_leaves(self.leaves, self.leaf_features, self.columns_, **told)
+        return named if lines is None else lines
 
     def predict(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
-        """Return the mean target of the leaf that each row reaches.
+        """Return what the leaf that each row reaches predicts, its mean target or its line.
 
         Parameters
         ----------

@@ -14,6 +14,7 @@ Intelligence, 343-348.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -23,10 +24,14 @@ import numpy as np
 from evotree._jit import inner_kernel, kernel
 from evotree.fitness.objectives import Objective
 from evotree.leaf_models import LeafModels
+from evotree.tables.columns import Column, column_of_feature
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
     from evotree.tree import ObliqueTree
+
+LEAVES = ("auto", "linear", "constant")
+"""What leaves may hold."""
 
 LOWEST, HIGHEST, ERROR, INTERCEPT = range(4)
 """Columns of a fit, before the coefficients."""
@@ -35,7 +40,9 @@ _N_FIXED = 4
 _WIDENED = 0.25  # of the range of a leaf's targets, on each side
 _LEAST_ROWS = 10  # a leaf with fewer predicts by the model of all rows
 _REMEMBERED = 1 << 27  # bytes of sums of products
+_MOST_FEATURES = 48  # that lines may use, unless the user names them
 _KEYS_SEED = 0x5EED
+_SHOWN_NAMES = 8
 
 
 @kernel
@@ -200,6 +207,12 @@ def fit_model(sums, prior, shrinkage, n_rows, term_cost, most_terms, fit):
     fit[2] = squared_error(sums, fit)
 
 
+def most_correlated(dataset: Dataset, n: int) -> np.ndarray:
+    """Return the features that are most correlated with the targets, in their order."""
+    products = np.abs((dataset.sample_weight * dataset.y) @ dataset.X) / dataset.spread
+    return np.sort(np.argsort(-products, kind="stable")[:n])
+
+
 class _Known(NamedTuple):
     """What is remembered of a set of rows.
 
@@ -252,18 +265,24 @@ class LinearLeaves(Objective):
         How many rows the line of all rows counts as in each leaf.
     term_penalty : float, at least 0, default=0.0
         Penalty for a coefficient, as in the fitness: a share of the whole squared error.
-    features : tuple of int, optional
-        The features that models may use; by default all.
+    used : tuple of int, optional
+        The features that models may use; by default those that are most correlated with the
+        target, 48 at most.
     max_terms : int, at least 0, default=10
         Greatest number of terms of a leaf.
+    or_constant : bool, default=False
+        Whether cross-validation may choose means in the leaves instead.
     rows : Dataset, optional
         What it is bound to.
     """
 
+    takes_noise = False
+
     shrinkage: float = 10.0
     term_penalty: float = 0.0
-    features: tuple[int, ...] | None = None
+    used: tuple[int, ...] | None = None
     max_terms: int = 10
+    or_constant: bool = False
     rows: Any = None
     memory: Any = None
     whole: Any = None
@@ -273,18 +292,23 @@ class LinearLeaves(Objective):
     def bind(self, dataset: Dataset) -> Self:
         """Return the objective on the rows of a data set."""
         n, d = dataset.X.shape
-        features = tuple(range(d)) if self.features is None else self.features
-        memory = _Memory(n, len(features))
-        bound = replace(self, features=features, rows=dataset, memory=memory)
+        used = self.used
+        if used is None:
+            used = tuple(map(int, most_correlated(dataset, min(d, _MOST_FEATURES))))
+        bound = replace(self, used=used, rows=dataset, memory=_Memory(n, len(used)))
         whole = bound._sum_rows(np.arange(n, dtype=np.int32))
         mean = whole.sums[0, 1:] / whole.sums[0, 0]
         prior = whole.sums[1:, 1:] / whole.sums[0, 0] - np.outer(mean, mean)
         unit = float(whole.sums[-1, -1]) or 1.0
         return replace(bound, whole=whole, prior=prior, unit=unit)
 
+    def alternatives(self) -> list[Objective | None]:
+        """Return the objectives among which cross-validation chooses, what is preferred first."""
+        return [replace(self, or_constant=False), None] if self.or_constant else [self]
+
     def whole_loss(self, dataset: Dataset) -> float:
         """Return the squared error of the mean."""
-        return float(dataset.sample_weight @ dataset.y**2)
+        return self.unit if dataset is self.rows else float(dataset.sample_weight @ dataset.y**2)
 
     # ---- fits ------------------------------------------------------------------------------------
 
@@ -308,7 +332,7 @@ class LinearLeaves(Objective):
         if len(memory.last) > 1 and all(a is b for a, b in zip(asked, memory.last, strict=False)):
             remembered: np.ndarray = memory.last[-1]
             return remembered
-        found = np.zeros((len(size), _N_FIXED + len(self.features or ())))
+        found = np.zeros((len(size), _N_FIXED + len(self.used or ())))
         keys = leaf_keys(tree.order, tree.start, tree.end, size, memory.keys)
         sums: dict[int, _Known] = {}
         for k in range(len(size) - 1, -1, -1):
@@ -328,9 +352,9 @@ class LinearLeaves(Objective):
 
     def _sum_rows(self, rows: np.ndarray) -> _Known:
         """Return the sums of products of some rows."""
-        m, data = len(self.features or ()), self.rows
+        m, data = len(self.used or ()), self.rows
         sums = np.empty((m + 2, m + 2))
-        columns = np.array(self.features, dtype=np.int64)
+        columns = np.array(self.used, dtype=np.int64)
         bounds = sum_products(data.X, data.y, data.sample_weight, columns, rows, sums)
         return _Known(sums, bounds, {})
 
@@ -357,12 +381,14 @@ class LinearLeaves(Objective):
 
     def priced(self, term_penalty: float) -> Self:
         """Return the objective where terms of leaves have another penalty."""
-        return self if term_penalty == self.term_penalty else replace(self, term_penalty=term_penalty)
+        return (
+            self if term_penalty == self.term_penalty else replace(self, term_penalty=term_penalty)
+        )
 
     def residuals(self, rows: np.ndarray) -> np.ndarray:
         """Return what the model of some rows leaves of their targets."""
         fit = self._fit(self._sum_rows(rows))
-        X = self.rows.X[rows][:, list(self.features or ())]
+        X = self.rows.X[rows][:, list(self.used or ())]
         left: np.ndarray = self.rows.y[rows] - fit[INTERCEPT] - X @ fit[_N_FIXED:]
         return left
 
@@ -370,7 +396,7 @@ class LinearLeaves(Objective):
         """Return the models of the leaves of a tree, in the units of the data set."""
         fits = self.fits(tree)
         coefficients = np.zeros((len(fits), self.rows.X.shape[1]))
-        coefficients[:, list(self.features or ())] = fits[:, _N_FIXED:]
+        coefficients[:, list(self.used or ())] = fits[:, _N_FIXED:]
         margin = _WIDENED * (fits[:, HIGHEST] - fits[:, LOWEST])
         return LeafModels(
             fits[:, INTERCEPT].copy(),
@@ -388,7 +414,9 @@ class LinearLeaves(Objective):
     def table(self, tree: Any) -> np.ndarray:
         """Return the models of the nodes: intercepts, bounds and coefficients."""
         models = self.models(tree)
-        return np.column_stack([models.intercepts, models.lowest, models.highest, models.coefficients])
+        return np.column_stack(
+            [models.intercepts, models.lowest, models.highest, models.coefficients]
+        )
 
     def risk(self, tree: Any) -> np.ndarray:
         """Return what each node takes from the quality, and for its terms, if it is a leaf."""
@@ -420,6 +448,77 @@ class LinearLeaves(Objective):
                 dataset.target_mean + scale * found.highest,
             )
         )
+
+
+def as_linear_leaves(
+    leaves: str,
+    leaf_features: Any,
+    columns: Sequence[Column],
+    *,
+    objective: Any = None,
+    monotonic_cst: Any = None,
+) -> LinearLeaves | None:
+    """Return the objective of linear leaves, as users ask for them.
+
+    Parameters
+    ----------
+    leaves : {"constant", "linear", "auto"}
+        What leaves hold; ``"auto"`` lets cross-validation choose.
+    leaf_features : sequence of int or str, or None
+        Positions or names of the columns whose features lines may use; None for any.
+    columns : sequence of NumericColumn or CategoricalColumn
+        How columns become features.
+    objective : object, optional
+        What trees are evolved for; lines are fitted by the squared error alone.
+    monotonic_cst : object, optional
+        Lines keep no monotonic constraint.
+
+    Returns
+    -------
+    LinearLeaves or None
+        None for constant leaves, and for ``"auto"`` where lines cannot be.
+
+    Raises
+    ------
+    ValueError
+        If a column is not there, or linear leaves are asked for where they cannot be.
+    """
+    used = None if leaf_features is None else _positions(leaf_features, columns)
+    if leaves == "linear":
+        if objective not in (None, "squared_error"):
+            raise ValueError(
+                f"leaves='linear': objective={objective!r} needs 'constant' or 'auto'; lines are "
+                "fitted by the squared error."
+            )
+        if monotonic_cst is not None:
+            raise ValueError("leaves='linear': monotonic_cst needs 'constant' or 'auto'.")
+    can_be = objective in (None, "squared_error") and monotonic_cst is None
+    if leaves == "constant" or not can_be:
+        return None
+    return LinearLeaves(used=used, or_constant=leaves == "auto")
+
+
+def _positions(leaf_features: Any, columns: Sequence[Column]) -> tuple[int, ...]:
+    """Return the features of the columns that users name."""
+    names = [column.name for column in columns]
+    asked = [leaf_features] if isinstance(leaf_features, str) else list(leaf_features)
+    chosen = set()
+    for one in asked:
+        if (
+            isinstance(one, int | np.integer)
+            and not isinstance(one, bool)
+            and 0 <= one < len(names)
+        ):
+            chosen.add(int(one))
+        elif isinstance(one, str) and one in names:
+            chosen.add(names.index(one))
+        else:
+            raise ValueError(
+                f"leaf_features names {one!r}: allowed are positions from 0 to {len(names) - 1}, "
+                f"and names of columns: {', '.join(map(repr, names[:_SHOWN_NAMES]))}."
+            )
+    of_feature = column_of_feature(columns)
+    return tuple(j for j, column in enumerate(of_feature) if column in chosen)
 
 
 def _both(one: _Known, other: _Known) -> _Known:

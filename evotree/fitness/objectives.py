@@ -45,6 +45,9 @@ class Objective:
     is_sum = True
     """Whether the quality is 1 less the risks of the leaves; otherwise that is an approximation."""
 
+    takes_noise = True
+    """Whether copies of the rows with noise may smooth the fitness."""
+
     features: FeatureCosts | None = None
     """What features cost; None where they are free."""
 
@@ -60,8 +63,12 @@ class Objective:
         """Return the objective on the rows of a data set; the same where it needs none."""
         return self
 
+    def alternatives(self) -> list[Objective | None]:
+        """Return the objectives among which cross-validation chooses, what is preferred first."""
+        return [self]
+
     def priced(self, term_penalty: float) -> Self:
-        """Return the objective where terms of leaves have a penalty; the same where there are none."""
+        """Return the objective where terms of leaves have a penalty."""
         return self
 
     def residuals(self, rows: np.ndarray) -> np.ndarray | None:
