@@ -506,6 +506,8 @@ def cross_validate(
             for some in judged
         ]
         complexity = [np.mean([one.complexity for one in some]) for some in judged]
+        if reference.objective is not None:
+            reference.objective.forget()
         return _Searched(trees, np.array(losses), np.array(complexity))
 
     def search_folds(which: range, rivals: Sequence[int]) -> dict[tuple[int, int], _Searched]:

@@ -39,7 +39,7 @@ LOWEST, HIGHEST, ERROR, INTERCEPT = range(4)
 _N_FIXED = 4
 _WIDENED = 0.25  # of the range of a leaf's targets, on each side
 _LEAST_ROWS = 10  # a leaf with fewer predicts by the model of all rows
-_REMEMBERED = 1 << 27  # bytes of sums of products
+_REMEMBERED = 1 << 26  # bytes of sums of products
 _MOST_FEATURES = 48  # that lines may use, unless the user names them
 _KEYS_SEED = 0x5EED
 _SHOWN_NAMES = 8
@@ -384,6 +384,11 @@ class LinearLeaves(Objective):
         return (
             self if term_penalty == self.term_penalty else replace(self, term_penalty=term_penalty)
         )
+
+    def forget(self) -> None:
+        """Give the memory of fits free; what is asked for again is fitted again."""
+        self.memory.known.clear()
+        self.memory.last = (None,)
 
     def residuals(self, rows: np.ndarray) -> np.ndarray:
         """Return what the model of some rows leaves of their targets."""

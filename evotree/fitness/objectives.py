@@ -71,6 +71,9 @@ class Objective:
         """Return the objective where terms of leaves have a penalty."""
         return self
 
+    def forget(self) -> None:
+        """Give free what is remembered of trees."""
+
     def residuals(self, rows: np.ndarray) -> np.ndarray | None:
         """Return what trees are grown to explain of some rows; None for their targets."""
         return None
