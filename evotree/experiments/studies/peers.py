@@ -261,9 +261,7 @@ class TunedXGBoost(Wrapper):
         return draw_settings(model, X, codes, folds, np.arange(len(X)))
 
 
-def draw_settings(
-    model: Any, X: np.ndarray, y: np.ndarray, folds: Any, rows: np.ndarray
-) -> Any:
+def draw_settings(model: Any, X: np.ndarray, y: np.ndarray, folds: Any, rows: np.ndarray) -> Any:
     """Choose the best of `N_DRAWS` draws of the ``settings`` of a model, and fit it.
 
     Parameters

@@ -92,7 +92,7 @@ DEEP = 1.0
 R2, RMSE, RATIO = "R²", "RMSE", "RMSE / Ridge's"
 FIGURES = {
     R2: ("r2", 100.0, 2),
-    RMSE: ("rmse", 1.0, 5),
+    RMSE: ("rmse", 1.0, 4),
     "leaves": ("leaves", 1.0, 1),
     "terms": ("terms", 1.0, 1),
     "complexity": ("complexity", 1.0, 1),
@@ -175,6 +175,17 @@ def summary_table(runs: pd.DataFrame) -> str:
         tables = {R2: tables.pop(R2), RATIO: errors.div(errors[RIDGE], axis=0), **tables}
     decimals = {title: decimals for title, (_, _, decimals) in FIGURES.items()} | {RATIO: 3}
     return means_table(tables, decimals)
+
+
+def errors_table(errors: pd.DataFrame) -> str:
+    """Return errors, which are of the unit of each data set's target, in Markdown."""
+    known = errors.dropna(axis=1, how="all")
+    rows = [
+        {"data set": str(name)}
+        | {system: MISSING if np.isnan(value) else f"{value:.4g}" for system, value in row.items()}
+        for name, row in known.iterrows()
+    ]
+    return markdown_table(pd.DataFrame(rows)) if known.size else "Not run yet."
 
 
 def raddt_table(runs: pd.DataFrame) -> str:
@@ -342,7 +353,7 @@ The best single tree is bold.
 
 ## RMSE
 
-{cells_table(figure(runs, RMSE), 5, bold=TREES, larger_is_better=False)}
+{errors_table(figure(runs, RMSE))}
 
 ## Leaves
 

@@ -107,9 +107,7 @@ difference, and data sets won / tied / lost: {paired(difference)}.
 {markdown_table(pd.DataFrame(rows)) if rows else ""}"""
 
 
-def cells_table(
-    means: pd.DataFrame, decimals: int, bold: Iterable[str] = (), larger_is_better: bool = True
-) -> str:
+def cells_table(means: pd.DataFrame, decimals: int, bold: Iterable[str] = ()) -> str:
     """Return a figure of data sets and methods in Markdown, the best of some methods bold.
 
     Methods without any value are left out.
@@ -119,10 +117,10 @@ def cells_table(
     rows = []
     for dataset, row in means.iterrows():
         cells = {"data set": str(dataset)}
-        best = row[judged].max() if larger_is_better else row[judged].min()
         for system, value in row.items():
             text = shown(value, decimals)
-            cells[str(system)] = f"**{text}**" if system in judged and value == best else text
+            is_best = system in judged and value == row[judged].max()
+            cells[str(system)] = f"**{text}**" if is_best else text
         rows.append(cells)
     return markdown_table(pd.DataFrame(rows)) if means.size else "Not run yet."
 
