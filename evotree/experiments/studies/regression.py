@@ -211,11 +211,12 @@ def raddt_table(runs: pd.DataFrame) -> str:
     for name in scores:
         row = {"method": str(name), R2: shown(100.0 * scores.loc[both, name].mean(), 2)}
         rows.append(row | {"leaves": shown(sizes.loc[both, name].mean(skipna=False), 1)})
+    beside = theirs.loc[both, list(PUBLISHED)].add_suffix(", published").join(scores)
     return f"""Means over {len(both)} data sets:
 
 {markdown_table(pd.DataFrame(rows))}
 
-{cells_table(100.0 * theirs.loc[both, list(PUBLISHED)].add_suffix(", published").join(scores), 2)}"""
+{cells_table(100.0 * beside, 2)}"""
 
 
 # ---- report --------------------------------------------------------------------------------------
@@ -282,14 +283,14 @@ def raddt_section(runs: pd.DataFrame) -> str:
     """Return RADDT's figures and ours in Markdown."""
     if not (runs["fold"] == OFFICIAL).any():
         return "Not run yet."
-    return f"""RADDT trains an oblique tree by gradients; RADDT-Linear has linear models in its leaves.
-Published figures: Mao et al. (2025), tables 13 and 14; the leaves are means over all their 17 data
-sets, of which {len(RADDT_SETS)} are here. Half of the rows train, a quarter validates, a quarter
-tests; hyperparameters are chosen on the validation rows, and the method is fitted again to both.
-Their draws of the rows are not known: ours are {N_SEEDS} for each data set. {CART_DEPTH} chooses
-its depth of {MAX_DEPTHS[0]} to {MAX_DEPTHS[-1]} in this way, as theirs does; how near it comes to
-their CART tells how well the draws compare. Our other methods are fitted to the three quarters as
-they come, and choose what they choose by folds or held-out parts of these rows.
+    return f"""RADDT trains an oblique tree by gradients; RADDT-Linear has linear models in its
+leaves. Published figures: Mao et al. (2025), tables 13 and 14; the leaves are means over all their
+17 data sets, of which {len(RADDT_SETS)} are here. Half of the rows train, a quarter validates, a
+quarter tests; hyperparameters are chosen on the validation rows, and the method is fitted again to
+both. Their draws of the rows are not known: ours are {N_SEEDS} for each data set. {CART_DEPTH}
+chooses its depth of {MAX_DEPTHS[0]} to {MAX_DEPTHS[-1]} in this way, as theirs does; how near it
+comes to their CART tells how well the draws compare. Our other methods are fitted to the three
+quarters as they come, and choose what they choose by folds or held-out parts of these rows.
 
 {raddt_table(runs)}"""
 
