@@ -44,6 +44,7 @@ def tree_sizes(model: Any) -> dict[str, int]:
 
 def _sizes_of(model: Any) -> dict[str, int]:
     """Return the sizes, the complexity where it is more than leaves and terms."""
+    model = getattr(model, "regressor_", model)
     if hasattr(model, "sizes_"):
         return dict(model.sizes_)
     model = innermost(model)

@@ -203,6 +203,15 @@ def test_the_packages_themselves(name):
         assert 1 <= found["leaves"] <= found["complexity"] - found["terms"] <= 20
 
 
+@pytest.mark.parametrize("name", ["HistGB", "Cubist", "EBM"])
+def test_small_targets_are_no_hindrance(name):
+    if name != "HistGB":
+        pytest.importorskip({"Cubist": "cubist", "EBM": "interpret.glassbox"}[name])
+    X, y = bent_rows()
+    scores = [fitted(name, X, scale * y).score(X, scale * y) for scale in (1.0, 1e-6)]
+    np.testing.assert_allclose(*scores, atol=1e-3)
+
+
 # ---- RADDT ---------------------------------------------------------------------------------------
 
 
