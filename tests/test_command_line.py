@@ -16,8 +16,9 @@ import pandas as pd
 import pytest
 from matplotlib.image import imread
 from sklearn.datasets import load_iris
+from sklearn.model_selection import train_test_split
 
-from evotree import EvoTreeClassifier, __version__
+from evotree import EvoTreeClassifier, EvoTreeRegressor, __version__
 from evotree.cli.arguments import EVOLUTION
 from evotree.cli.main import main
 from evotree.cli.model_file import load_model
@@ -360,6 +361,106 @@ def test_a_fit_goes_on_from_its_checkpoint(run: Run, iris_csv: Path) -> None:
     assert_error(run(*data, "--out", "m.json", "--resume", "no.npz"), "no such file: no.npz")
 
 
+# ---- numbers ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def bent_csv(tmp_path: Path) -> Path:
+    """Return a table with numbers to predict, a category and a missing cell."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(120, 2)), columns=["height", "width"])
+    frame["kind"] = np.array(["a", "b", "c"])[np.arange(120) % 3]
+    frame["price"] = np.abs(frame["height"]) + frame["width"] + 2.0 * (frame["kind"] == "b")
+    frame.loc[3, "width"] = np.nan
+    frame.loc[5, "price"] = np.nan
+    frame.to_csv(tmp_path / "bent.csv", index=False)
+    return tmp_path / "bent.csv"
+
+
+def test_fit_predict_show_and_export_numbers(run: Run, bent_csv: Path) -> None:
+    fit = ("fit", bent_csv, "--target", "price", "--out", "m.json", *QUICK)
+    status, out, err = run(*fit, "--test-size", "0.2", "--plots", "plots")
+    assert status == 0, err
+    assert "regression: 'price' has 119 different numbers; --task classification" in err
+    assert "target     price: a number\n" in out and "value: " in out
+    assert imread(Path("plots", "tree.png")).size
+
+    # Each figure is that of the rows it speaks of: those of the test are held out.
+    model, frame = load_model("m.json"), pd.read_csv(bent_csv).dropna(subset="price")
+    rows, test = train_test_split(frame, test_size=0.2, random_state=0)
+    known = model.training
+    for prefix, part in (("", rows), ("test_", test)):
+        residuals = part["price"] - model.predict(part)
+        np.testing.assert_allclose(known[f"{prefix}rmse"], np.sqrt(np.mean(residuals**2)))
+        r2 = 1.0 - np.mean(residuals**2) / part["price"].var(ddof=0)
+        np.testing.assert_allclose(known[f"{prefix}r2"], r2)
+        assert f"R² {r2:.4f}, RMSE {known[f'{prefix}rmse']:.4g} on {len(part)} rows" in out
+    r2, rmse = known["others"]["the mean"]
+    residuals = test["price"] - rows["price"].mean()
+    np.testing.assert_allclose(rmse, np.sqrt(np.mean(residuals**2)))
+    assert f"the mean: R² {r2:.4f}, RMSE {rmse:.4g}\n" in out
+    r2, rmse = known["others"]["ridge regression"]
+    assert 0.3 < r2 < 1.0 and f"ridge regression: R² {r2:.4f}, RMSE {rmse:.4g}\n" in out
+
+    status, out, err = run("predict", "m.json", bent_csv)
+    assert status == 0
+    predicted = pd.read_csv(io.StringIO(out))["prediction"]
+    assert len(predicted) == 120
+    mse = np.mean((predicted[frame.index] - frame["price"]) ** 2)
+    r2 = 1.0 - mse / frame["price"].var(ddof=0)
+    assert err == f"R² {r2:.4f}, RMSE {np.sqrt(mse):.4g} (119 rows)\n"
+
+    status, out, _ = run("show", "m.json", "--plot", "tree.png")
+    assert status == 0 and model.rules() in out and model.summary() in out
+    for form in ("rules", "dot", "python", "c", "sql"):
+        status, out, err = run("export", "m.json", "--to", form)
+        assert status == 0 and out, err
+    assert_error(run("predict", "m.json", bent_csv, "--proba"), "--proba", "numbers")
+
+
+def test_the_task_can_be_told(run: Run, iris: pd.DataFrame, told: dict[str, object]) -> None:
+    fit = ("fit", "t.csv", "--target", "species", "--out", "m.json")
+    iris.assign(species=np.arange(150) % 3).to_csv("t.csv", index=False)
+    regressors: list[dict[str, object]] = []
+
+    def note(self: EvoTreeRegressor, *_: object) -> None:
+        regressors.append(self.get_params())
+        raise ValueError("a regressor")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EvoTreeRegressor, "fit", note)
+        assert_error(run(*fit), "not fitted")
+        assert_error(run(*fit, "--task", "regression"), "a regressor")
+        assert_error(run(*fit, "--task", "regression", "--leaves", "linear"), "a regressor")
+        assert [one["leaves"] for one in regressors] == ["constant", "linear"]
+        iris.assign(species=np.arange(150) % 30).to_csv("t.csv", index=False)
+        result = run(*fit)
+        assert_error(result, "a regressor")
+        assert "'species' has 30 different numbers" in result[2]
+        status, _, err = run(*fit, "--task", "classification")
+        assert status == 2 and "not fitted" in err and "different numbers" not in err
+
+
+@pytest.mark.parametrize(
+    ("targets", "options", "named"),
+    [
+        (np.arange(150.0), ["--class-weight", "balanced"], "--class-weight is for classes"),
+        (np.arange(150) % 3, ["--leaves", "linear"], "--leaves is for numbers"),
+        (["a", "b"] * 75, ["--task", "regression"], "'a', which is no finite number"),
+        (np.r_[np.arange(149.0), np.inf], [], "inf, which is no finite number"),
+        (np.ones(150), ["--task", "regression"], "one value only, 1"),
+        (np.arange(150.0), ["--test-size", "0.001"], "leaves one row to test on, of 150"),
+    ],
+)
+def test_bad_numbers(
+    run: Run, iris: pd.DataFrame, targets: object, options: list[str], named: str
+) -> None:
+    iris.assign(species=targets).to_csv("bad.csv", index=False)
+    fit = ("fit", "bad.csv", "--target", "species", "--out", "m.json")
+    assert_error(run(*fit, *options), named)
+    assert not Path("m.json").exists()
+
+
 # ---- mistakes ------------------------------------------------------------------------------------
 
 
@@ -409,7 +510,7 @@ def spoil(column: str, value: object) -> Callable[[pd.DataFrame], pd.DataFrame]:
         (spoil("petal_width", "-Infinity"), ["'petal_width'", "inf in data row 3"]),
         (lambda f: f.assign(species="rose"), ["'species'", "one value only, rose"]),
         (lambda f: f.assign(species=np.nan), ["'species'", "no value"]),
-        (lambda f: f.assign(species=f["petal_width"]), ["'species'", "0.2", "EvoTreeRegressor"]),
+        (lambda f: f.assign(species=f["petal_width"]), ["'species'", "0.2", "--task regression"]),
         (lambda f: f.assign(species=f.index), ["'species'", "150 different values"]),
         (lambda f: f.assign(name=[f"row {i}" for i in f.index]), ["'name'", "--drop name"]),
         (lambda f: f[["species"]], ["only column"]),
@@ -424,7 +525,8 @@ def test_bad_training_data(
     named: list[str],
 ) -> None:
     change(iris).to_csv("bad.csv", index=False)
-    assert_error(run("fit", "bad.csv", "--target", "species", "--out", "m.json"), *named)
+    fit = ("fit", "bad.csv", "--target", "species", "--out", "m.json", "--task", "classification")
+    assert_error(run(*fit), *named)
     assert not Path("m.json").exists()
 
 

@@ -19,7 +19,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evotree.cli.model_file import load_model, save_model
-from evotree.cli.table import check_features, constant_columns, features_and_target, hold_out
+from evotree.cli.table import (
+    as_classes,
+    as_numbers,
+    check_features,
+    constant_columns,
+    features_and_target,
+    hold_out,
+    is_many_numbers,
+)
 from evotree.experiments.datasets import load
 from evotree.experiments.experiment import read_experiment
 from evotree.tables.columns import encode, fit_columns
@@ -131,9 +139,12 @@ def train_on(frame: pd.DataFrame) -> None:
     """Do what ``evotree fit`` does before the evolution; its errors need not name the file."""
     assert len(frame) and frame.columns.is_unique
     try:
-        X, y = features_and_target(frame, "kind" if "kind" in frame else frame.columns[-1])
+        target = "kind" if "kind" in frame else frame.columns[-1]
+        X, y = features_and_target(frame, target)
+        is_classes = not is_many_numbers(y)
+        y = as_classes(y, target) if is_classes else as_numbers(y, target)
         check_features(X)
-        X, y, (X_test, _) = hold_out(X, y, 0.25, 0)
+        X, y, (X_test, _) = hold_out(X, y, 0.25, 0, is_classes)
         X = X.drop(columns=constant_columns(X))
         columns = fit_columns(X)
         parts = [encode(columns, part) for part in (X, X_test)]

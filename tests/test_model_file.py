@@ -66,6 +66,22 @@ def test_a_model_file_keeps_soft_probabilities(tmp_path: Path) -> None:
     np.testing.assert_array_equal(model.predict(frame), make_model().predict(frame))
 
 
+def test_a_model_file_keeps_a_model_of_numbers(tmp_path: Path) -> None:
+    split, values = stump([1.0 / 3.0, 0.0, -2.0]), np.array([[0.25], [-1.0], [1.0 / 3.0]])
+    tree = ObliqueTree(split.weights, split.thresholds, split.subtree_size, values)
+    training = {"rows": 9, "r2": 0.5, "rmse": 1.25, "others": {"the mean": [-0.1, 2.0]}}
+    model, path = Model("price", None, make_model().columns, tree, training), tmp_path / "m.json"
+    save_model(path, model)
+    found = load_model(path)
+    frame = pd.DataFrame({"size": [0.1, 7.0, None], "b": ["x", "y", None]})
+    np.testing.assert_array_equal(found.predict(frame), model.predict(frame))
+    assert set(found.predict(frame)) == {-1.0, 1.0 / 3.0} and found.labels is None
+    assert found.summary() == model.summary() and found.rules() == model.rules()
+    assert "training   R² 0.5000, RMSE 1.25 on 9 rows\n           the mean: R² -0.1000, RMSE 2" in (
+        found.summary()
+    )
+
+
 def test_files_of_the_third_version_are_read(tmp_path: Path) -> None:
     path = tmp_path / "m.json"
     save_model(path, make_model())
@@ -189,6 +205,7 @@ SIZE = {"name": "size", "fill": 0.0, "indicator": False}
         ("version", VERSION + 1, "the evotree that made it"),
         ("version", 2, "fit the model anew"),
         ("target", 3, "target"),
+        ("classes", None, "one value in a node"),
         ("classes", ["a", 1], "classes"),
         ("classes", ["a", "a"], "twice"),
         ("classes", ["a", "b", "c"], "3 classes"),

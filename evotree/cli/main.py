@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from evotree.cli.model_file import Model
-    from evotree.estimators import EvoTreeClassifier
+    from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
 
 
 class UsageError(Exception):
@@ -111,8 +111,19 @@ def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
     fit = commands.add_parser("fit", help="evolve a tree for a table and write a model file")
     fit.set_defaults(run=_fit)
     fit.add_argument("data", metavar="DATA", help=table)
-    fit.add_argument("--target", metavar="COLUMN", required=True, help="the column of the classes")
+    fit.add_argument("--target", metavar="COLUMN", required=True, help="the column to predict")
     fit.add_argument("--out", metavar="MODEL.json", required=True, help="the model file to write")
+    fit.add_argument(
+        "--task",
+        choices=("auto", "classification", "regression"),
+        default="auto",
+        help="predict classes or numbers; by default numbers where the target has many (auto)",
+    )
+    fit.add_argument(
+        "--leaves",
+        choices=("constant", "linear", "auto"),
+        help="what leaves of regression hold: numbers, linear models, or what suits (constant)",
+    )
     fit.add_argument(
         "--test-size",
         metavar="SHARE",
@@ -133,7 +144,7 @@ def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
     for command in (demo, fit):
         add_evolution(command, defaults)
 
-    predict = commands.add_parser("predict", help="predict the classes of a table's rows")
+    predict = commands.add_parser("predict", help="predict the target of a table's rows")
     predict.set_defaults(run=_predict)
     predict.add_argument("model", metavar="MODEL.json", help="a model file")
     predict.add_argument("data", metavar="DATA", help=f"{table}, with the model's columns")
@@ -185,71 +196,112 @@ def _demo(args: argparse.Namespace) -> None:
 
 
 def _fit(args: argparse.Namespace) -> None:
+    from evotree.cli import table
     from evotree.cli.model_file import save_model
-    from evotree.cli.table import check_features, constant_columns, features_and_target, hold_out
-    from evotree.cli.training import class_weights, train
+    from evotree.cli.training import class_weights, train, train_regressor
     from evotree.tables.readers import read_table
 
     begin = time.perf_counter()
     check_writable(args.out)
     folder = _make_folder(args.plots) if args.plots else None
     frame = read_table(args.data)
-    X, y = features_and_target(frame, args.target, args.drop)
+    X, y = table.features_and_target(frame, args.target, args.drop)
     if len(y) < len(frame):
         _say(f"left out, without {args.target!r}: {len(frame) - len(y)} of {len(frame)} rows")
-    check_features(X)
+    is_regression = _is_regression(args, y)
+    y = (table.as_numbers if is_regression else table.as_classes)(y, args.target)
+    table.check_features(X)
     test = None
     if args.test_size:
-        X, y, test = hold_out(X, y, args.test_size, args.random_state)
-    constant = constant_columns(X)
+        seed = args.random_state
+        X, y, test = table.hold_out(X, y, args.test_size, seed, is_classes=not is_regression)
+    constant = table.constant_columns(X)
     if constant:
         _say(f"left out, the same in all rows: {', '.join(map(str, constant))}")
     X = X.drop(columns=constant)
     parameters = evolution_parameters(args)
-    parameters["class_weight"] = class_weights(args.class_weight, y)
+    if not is_regression:
+        parameters["class_weight"] = class_weights(args.class_weight, y)
+    elif args.leaves is not None:
+        parameters["leaves"] = args.leaves
     if "time_limit" in parameters:
         # What reading has taken is gone; the least time still gives a tree.
         spent = time.perf_counter() - begin
         parameters["time_limit"] = max(parameters["time_limit"] - spent, 1e-3)
-    model, classifier = train(X, y, args.target, parameters, test)
-    if classifier.stop_reason_ == "interrupt":
+    fit = train_regressor if is_regression else train
+    model, estimator = fit(X, y, args.target, parameters, test)
+    if estimator.stop_reason_ == "interrupt":
         _say("evotree: interrupted; the model is the best tree so far")
     save_model(args.out, model)
     # Rules may be many: the summary stands where a reader of a terminal looks, below.
     print(f"{model.rules()}\n{model.summary()}")
     if test is None:
-        print("no rows were held out: --test-size 0.2 measures the accuracy on new ones")
+        figure = "R² and RMSE" if is_regression else "the accuracy"
+        print(f"no rows were held out: --test-size 0.2 measures {figure} on new ones")
     print(f"wrote {args.out}")
     if folder:
-        _draw(model, classifier, X, y, folder, with_tree=True)
+        _draw(model, estimator, X, y, folder, with_tree=True)
+
+
+def _is_regression(args: argparse.Namespace, y: np.ndarray) -> bool:
+    """Tell whether numbers are to be predicted; say so where the targets decide it."""
+    from evotree.cli.table import AUTO, REGRESSION, is_many_numbers
+
+    is_regression = is_many_numbers(y) if args.task == AUTO else args.task == REGRESSION
+    if is_regression and args.class_weight is not None:
+        raise UsageError("--class-weight is for classes, which --task classification predicts")
+    if not is_regression and args.leaves is not None:
+        raise UsageError("--leaves is for numbers, which --task regression predicts")
+    if is_regression and args.task == AUTO:
+        _say(
+            f"regression: {args.target!r} has {len(set(y.tolist()))} different numbers; "
+            "--task classification takes them for classes"
+        )
+    return is_regression
 
 
 def _predict(args: argparse.Namespace) -> None:
     import pandas as pd
 
     from evotree.cli.model_file import load_model
-    from evotree.tables.columns import text_of
     from evotree.tables.readers import read_table
 
     if args.out:
         check_writable(args.out)
     model = load_model(args.model)
+    if args.proba and model.labels is None:
+        raise UsageError(f"--proba: {args.model} predicts numbers, not classes")
     frame = read_table(args.data)
     try:
-        shares, winners = model.predict_proba(frame), model.codes(frame)
+        predicted = model.predict(frame)
+        shares = model.predict_proba(frame) if args.proba else None
     except ValueError as error:
         raise ValueError(f"{args.data}: {error}") from error
-    if args.proba:
+    if shares is not None:
         table = pd.DataFrame(shares, columns=model.labels)
     else:
-        table = pd.DataFrame({"prediction": model.classes[winners]})
+        table = pd.DataFrame({"prediction": predicted})
     table.to_csv(args.out or sys.stdout, index=False)
     if model.target in frame:
-        truth = frame[model.target].dropna()
-        pairs = zip(winners[truth.index], truth, strict=True)
-        n_right = sum(model.labels[winner] == text_of(value) for winner, value in pairs)
-        if len(truth):
-            _say(f"accuracy {n_right / len(truth):.4f} ({n_right} of {len(truth)} rows)")
+        _compare(predicted, frame[model.target].dropna(), are_numbers=model.labels is None)
+
+
+def _compare(predicted: np.ndarray, truth: pd.Series, are_numbers: bool) -> None:
+    """Say how well the rows are predicted whose target is known."""
+    from evotree.cli.model_file import errors_text
+    from evotree.cli.training import errors
+    from evotree.tables.columns import numbers_of, text_of
+
+    if are_numbers:
+        truth = numbers_of(truth).dropna()
+        if len(truth) > 1:
+            text = errors_text(*errors(truth.to_numpy(), predicted[truth.index]))
+            _say(f"{text} ({len(truth)} rows)")
+        return
+    pairs = zip(predicted[truth.index], truth, strict=True)
+    n_right = sum(text_of(label) == text_of(value) for label, value in pairs)
+    if len(truth):
+        _say(f"accuracy {n_right / len(truth):.4f} ({n_right} of {len(truth)} rows)")
 
 
 def _warm_up(args: argparse.Namespace) -> None:
@@ -315,7 +367,7 @@ def _save_figure(ax: Any, path: Path) -> Path:
 
 def _draw(
     model: Model,
-    classifier: EvoTreeClassifier,
+    estimator: EvoTreeClassifier | EvoTreeRegressor,
     X: pd.DataFrame,
     y: np.ndarray,
     folder: Path,
@@ -324,10 +376,10 @@ def _draw(
     """Draw what there is to see of a run, and name the files."""
     plotting = _plotting()
     names = model.feature_names
-    axes = {"learning-curve.png": plotting.plot_learning_curve(classifier)}
-    if len(names) == 2:
+    axes = {"learning-curve.png": plotting.plot_learning_curve(estimator)}
+    if len(names) == 2 and model.labels is not None:
         axes["decision-regions.png"] = plotting.plot_decision_regions(
-            classifier, X, y, class_names=model.labels
+            estimator, X, y, class_names=model.labels
         )
     if with_tree:
         axes["tree.png"] = plotting.plot_tree(

@@ -1,4 +1,4 @@
-"""A model that stands alone: a tree, its columns and its classes, kept in a file one can read.
+"""A model that stands alone: a tree, its columns and any classes, kept in a file one can read.
 
 The file is JSON, every number written so that it reads back as the same one. It may have been cut
 off, edited or made by another program: reading checks it and raises nothing but `ValueError`,
@@ -38,7 +38,7 @@ from evotree.tables.columns import (
 from evotree.tables.readers import reading
 from evotree.tree import ObliqueTree
 
-__all__ = ["Model", "load_model", "save_model"]
+__all__ = ["Model", "errors_text", "load_model", "save_model"]
 
 FORMAT = "evotree model"
 VERSION = 4
@@ -60,16 +60,19 @@ class Model:
     ----------
     target : str
         Name of the column that the model predicts.
-    classes : ndarray of shape (n_classes,)
-        Class labels: all strings, all whole numbers, all truth values or all floats.
+    classes : ndarray of shape (n_classes,) or None
+        Class labels: all strings, all whole numbers, all truth values or all floats. None where the
+        model predicts numbers.
     columns : tuple of NumericColumn or CategoricalColumn
         The columns that the model reads; together they make the features of the tree.
     tree : ObliqueTree
-        The tree; its values are class shares.
+        The tree; its values are class shares, or numbers.
     training : mapping
         What is worth knowing of the training, each entry optional: ``rows`` and ``accuracy``;
         ``test_rows``, ``test_accuracy``, ``base_rate`` (the accuracy of the most frequent class),
-        ``balanced_accuracy`` and ``recall`` (of each class, None where no row has it);
+        ``balanced_accuracy`` and ``recall`` (of each class, None where no row has it); where
+        numbers are predicted ``r2``, ``rmse``, ``test_r2``, ``test_rmse`` and ``others``, R² and
+        RMSE of simpler predictions of the test rows by their names;
         ``hyperparameters`` by name; ``generations``, ``stop_reason`` and ``seconds`` by phase.
     sides : SoftSides or None
         What probabilities are made of; None for the shares of leaves.
@@ -81,7 +84,7 @@ class Model:
     """
 
     target: str
-    classes: np.ndarray
+    classes: np.ndarray | None
     columns: tuple[Column, ...]
     tree: ObliqueTree
     training: Mapping[str, Any] = field(default_factory=dict)
@@ -94,6 +97,10 @@ class Model:
                 f"the tree has {self.tree.n_features} features, the columns make {n_features}."
             )
         values = self.tree.values
+        if self.classes is None:
+            if values.shape[1] != 1 or self.sides is not None:
+                raise ValueError("a model without classes has one value in a node, and no sides.")
+            return
         if values.shape[1] != len(self.classes):
             raise ValueError(
                 f"the tree has {values.shape[1]} values in a node for {len(self.classes)} classes."
@@ -109,9 +116,9 @@ class Model:
         return feature_names(self.columns)
 
     @property
-    def labels(self) -> list[str]:
-        """The classes as they are written."""
-        return [text_of(label) for label in self.classes]
+    def labels(self) -> list[str] | None:
+        """The classes as they are written; None where numbers are predicted."""
+        return None if self.classes is None else [text_of(label) for label in self.classes]
 
     def predict_proba(self, frame: pd.DataFrame) -> np.ndarray:
         """Return the probabilities of the classes.
@@ -137,7 +144,7 @@ class Model:
         return self.sides.predict(self.tree, rows)
 
     def predict(self, frame: pd.DataFrame) -> np.ndarray:
-        """Return the class of each row, that of the leaf that it reaches.
+        """Return the class or the number of each row, that of the leaf that it reaches.
 
         Parameters
         ----------
@@ -147,8 +154,10 @@ class Model:
         Returns
         -------
         ndarray of shape (n_rows,)
-            Class labels.
+            Class labels or numbers.
         """
+        if self.classes is None:
+            return self.tree.predict_value(encode(self.columns, frame))[:, 0]
         return self.classes[self.codes(frame)]
 
     def codes(self, frame: pd.DataFrame) -> np.ndarray:
@@ -164,32 +173,20 @@ class Model:
         decimals : int or None, default=None
             As for `evotree.export.export_text`.
         """
-        return export_text(self.tree, self.feature_names, self.classes.tolist(), decimals)
+        classes = None if self.classes is None else self.classes.tolist()
+        return export_text(self.tree, self.feature_names, classes, decimals)
 
     def summary(self) -> str:
         """Return what is predicted, the size of the tree and what is known of its training."""
         tree, known = self.tree, self.training
+        predicted = "a number" if self.labels is None else ", ".join(self.labels)
         lines = [
-            f"target     {self.target}: {', '.join(self.labels)}",
+            f"target     {self.target}: {predicted}",
             f"columns    {len(self.columns)}, as {tree.n_features} features",
             f"tree       {tree.n_nodes} nodes, {tree.n_leaves} leaves, depth {tree.depth}, "
             f"{tree.n_terms} terms, complexity {tree.complexity}",
         ]
-        for name, prefix in (("training", ""), ("test", "test_")):
-            if f"{prefix}accuracy" in known:
-                lines.append(
-                    f"{name:10} accuracy {known[f'{prefix}accuracy']:.4f} on "
-                    f"{known[f'{prefix}rows']} rows"
-                )
-        if "base_rate" in known:
-            lines[-1] += f" (always the most frequent class: {known['base_rate']:.4f})"
-        if "balanced_accuracy" in known:
-            recalls = ", ".join(
-                f"{label} {'-' if recall is None else format(recall, '.4f')}"
-                for label, recall in zip(self.labels, known["recall"], strict=True)
-            )
-            lines.append(f"           balanced accuracy {known['balanced_accuracy']:.4f}")
-            lines.append(f"           recall: {recalls}")
+        lines += self._error_lines() if self.labels is None else self._accuracy_lines(self.labels)
         if "hyperparameters" in known:
             chosen = [f"{name} {text_of(one)}" for name, one in known["hyperparameters"].items()]
             lines.append(f"chosen     {', '.join(chosen)}")
@@ -199,6 +196,42 @@ class Model:
             phases = [f"{name} {s:.1f}" for name, s in known["seconds"].items() if s >= 0.05]
             lines.append(f"seconds    {', '.join(phases)}")
         return "\n".join(lines)
+
+    def _accuracy_lines(self, labels: list[str]) -> list[str]:
+        """Return what is known of predicted classes."""
+        known = self.training
+        lines = [
+            f"{name:10} accuracy {known[f'{prefix}accuracy']:.4f} on {known[f'{prefix}rows']} rows"
+            for name, prefix in (("training", ""), ("test", "test_"))
+            if f"{prefix}accuracy" in known
+        ]
+        if "base_rate" in known and lines:
+            lines[-1] += f" (always the most frequent class: {known['base_rate']:.4f})"
+        if "balanced_accuracy" in known:
+            recalls = ", ".join(
+                f"{label} {'-' if recall is None else format(recall, '.4f')}"
+                for label, recall in zip(labels, known["recall"], strict=True)
+            )
+            lines.append(f"           balanced accuracy {known['balanced_accuracy']:.4f}")
+            lines.append(f"           recall: {recalls}")
+        return lines
+
+    def _error_lines(self) -> list[str]:
+        """Return what is known of predicted numbers."""
+        known = self.training
+        lines = [
+            f"{name:10} {errors_text(known[f'{prefix}r2'], known[f'{prefix}rmse'])} on "
+            f"{known[f'{prefix}rows']} rows"
+            for name, prefix in (("training", ""), ("test", "test_"))
+            if f"{prefix}r2" in known
+        ]
+        others = known.get("others", {})
+        return lines + [f"           {name}: {errors_text(*two)}" for name, two in others.items()]
+
+
+def errors_text(r2: float, rmse: float) -> str:
+    """Return how well numbers are predicted, in words."""
+    return f"R² {r2:.4f}, RMSE {rmse:.4g}"
 
 
 def save_model(path: PathLike, model: Model) -> None:
@@ -229,7 +262,7 @@ def save_model(path: PathLike, model: Model) -> None:
         "version": VERSION,
         "evotree": __version__,
         "target": model.target,
-        "classes": model.classes.tolist(),
+        "classes": None if model.classes is None else model.classes.tolist(),
         "training": dict(model.training),
         "columns": columns,
         "tree": tree_to_dict(model.tree),
@@ -310,7 +343,9 @@ def load_model(path: PathLike) -> Model:
     return model
 
 
-def _classes_from(labels: Any) -> np.ndarray:
+def _classes_from(labels: Any) -> np.ndarray | None:
+    if labels is None:
+        return None
     if not isinstance(labels, list) or not labels:
         raise ValueError("classes is not a list of at least one label")
     kinds = {type(label) for label in labels}

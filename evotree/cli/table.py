@@ -1,7 +1,7 @@
 """A user's table before training: what to leave out, and whether a tree can be learned from it.
 
-In: a DataFrame as read from a file, its rows numbered from 0. Out: features and classes, or a
-`ValueError` that names the column and what is wrong with it.
+In: a DataFrame as read from a file, its rows numbered from 0. Out: features and classes or numbers
+to predict, or a `ValueError` that names the column and what is wrong with it.
 """
 
 from __future__ import annotations
@@ -11,12 +11,29 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_float_dtype, is_numeric_dtype
+from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
 from sklearn.model_selection import train_test_split
 
 from evotree.tables.columns import numbers_of, quoted
 
-__all__ = ["check_features", "constant_columns", "features_and_target", "hold_out"]
+__all__ = [
+    "AUTO",
+    "CLASSIFICATION",
+    "REGRESSION",
+    "TASKS",
+    "as_classes",
+    "as_numbers",
+    "check_features",
+    "constant_columns",
+    "features_and_target",
+    "hold_out",
+    "is_many_numbers",
+]
+
+AUTO, CLASSIFICATION, REGRESSION = "auto", "classification", "regression"
+TASKS = (AUTO, CLASSIFICATION, REGRESSION)
+# A column of more distinct numbers than this is taken for numbers to predict, not for classes.
+MANY_TARGETS = 20
 
 # A column of text with more distinct numbers than this was meant to be numeric.
 MANY_NUMBERS = 10
@@ -29,29 +46,28 @@ _SHOWN = 1000
 def features_and_target(
     frame: pd.DataFrame, target: str, drop: Sequence[str] = ()
 ) -> tuple[pd.DataFrame, np.ndarray]:
-    """Split a table; rows without a class are left out.
+    """Split a table; rows without a target are left out.
 
     Parameters
     ----------
     frame : DataFrame of shape (n_rows, n_columns)
         The table.
     target : str
-        The column of the classes.
+        The column of the targets.
     drop : sequence of str
         Columns to leave out.
 
     Returns
     -------
     X : DataFrame of shape (n_known, n_features)
-        The other columns, where the class is known.
+        The other columns, where the target is known.
     y : ndarray of shape (n_known,)
-        Classes: words or whole numbers.
+        The targets, as they were read.
 
     Raises
     ------
     ValueError
-        If a column is not there, none is left, or the target holds fewer than two classes, or what
-        is no class.
+        If a column is not there, or none is left.
     """
     for option, name in (("target", target), *(("drop", name) for name in drop)):
         if name not in frame:
@@ -64,13 +80,75 @@ def features_and_target(
     X, y = frame.drop(columns=[target, *drop]), frame[target].to_numpy()
     if X.shape[1] == 0:
         raise ValueError(f"{target!r} is the only column: there is nothing to predict it from")
+    return X, y
+
+
+def is_many_numbers(y: np.ndarray) -> bool:
+    """Tell whether targets are numbers, of more values than classes have."""
+    is_number = is_numeric_dtype(y) and not is_bool_dtype(y)
+    return is_number and pd.unique(y).size > MANY_TARGETS
+
+
+def as_numbers(y: np.ndarray, target: str) -> np.ndarray:
+    """Return targets as numbers to predict.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_rows,)
+        The targets.
+    target : str
+        Name of their column.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), float64
+        Two or more different numbers.
+
+    Raises
+    ------
+    ValueError
+        If one is no finite number, or all are the same.
+    """
+    numbers = numbers_of(pd.Series(y)).to_numpy(np.float64)
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if bad.size:
+        raise ValueError(
+            f"column {target!r} has {quoted(y[bad[0]])}, which is no finite number: regression "
+            "predicts numbers"
+        )
+    if pd.unique(numbers).size < 2:
+        held = f"one value only, {y[0]}" if len(y) else "no value"
+        raise ValueError(f"column {target!r} has {held}: at least two are needed")
+    return numbers
+
+
+def as_classes(y: np.ndarray, target: str) -> np.ndarray:
+    """Return targets as classes.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_rows,)
+        The targets.
+    target : str
+        Name of their column.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Classes: words or whole numbers.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes, or what is no class.
+    """
     if is_float_dtype(y):
         # Of larger floats none is known to be the number that the file has.
         broken = y[(y != np.trunc(y)) | ~(np.abs(y) <= 2.0**53)]
         if broken.size:
             raise ValueError(
                 f"column {target!r} has numbers such as {broken[0]}: classes are words or whole "
-                "numbers; evotree.EvoTreeRegressor predicts numbers, in Python"
+                "numbers; --task regression predicts numbers"
             )
         # Missing values had made floats of whole numbers.
         y = y.astype(np.int64)
@@ -83,7 +161,7 @@ def features_and_target(
             f"column {target!r} has {n_classes} different values in {len(y)} rows: these are no "
             "classes"
         )
-    return X, y
+    return y
 
 
 def check_features(X: pd.DataFrame) -> None:
@@ -143,7 +221,7 @@ def constant_columns(X: pd.DataFrame) -> list[str]:
 
 
 def hold_out(
-    X: pd.DataFrame, y: np.ndarray, share: float, seed: int
+    X: pd.DataFrame, y: np.ndarray, share: float, seed: int, is_classes: bool = True
 ) -> tuple[pd.DataFrame, np.ndarray, tuple[pd.DataFrame, np.ndarray]]:
     """Draw test rows, each class in its share where every class has rows for both parts.
 
@@ -152,32 +230,43 @@ def hold_out(
     X : DataFrame of shape (n_rows, n_features)
         The features.
     y : ndarray of shape (n_rows,)
-        The classes.
+        The targets.
     share : float in (0, 1)
         Share of the rows to test on.
     seed : int, at least 0
         Of the draw.
+    is_classes : bool, default=True
+        Whether the targets are classes.
 
     Returns
     -------
     X : DataFrame
         Features to train on.
     y : ndarray
-        Classes to train on.
+        Targets to train on.
     test : tuple of DataFrame and ndarray
-        Features and classes to test on.
+        Features and targets to test on.
 
     Raises
     ------
     ValueError
-        If fewer than two classes are left to train on.
+        If fewer than two classes, or different numbers, are left to train on, or fewer than two
+        numbers to test on.
     """
-    counts = np.unique(y, return_counts=True)[1]
     n_test = math.ceil(share * len(y))
-    enough = counts.min() >= 2 and min(n_test, len(y) - n_test) >= counts.size
+    enough = is_classes and _can_be_shared(y, n_test)
     X, X_test, y, y_test = train_test_split(
         X, y, test_size=share, random_state=seed % 2**32, stratify=y if enough else None
     )
     if pd.unique(y).size < 2:
-        raise ValueError(f"a test share of {share:g} leaves one class to train on")
+        kind = "class" if is_classes else "number"
+        raise ValueError(f"a test share of {share:g} leaves one {kind} to train on")
+    if not is_classes and n_test < 2:
+        raise ValueError(f"a test share of {share:g} leaves one row to test on, of {len(y) + 1}")
     return X, y, (X_test, y_test)
+
+
+def _can_be_shared(y: np.ndarray, n_test: int) -> bool:
+    """Tell whether every class has rows for both parts."""
+    counts = np.unique(y, return_counts=True)[1]
+    return bool(counts.min() >= 2 and min(n_test, len(y) - n_test) >= counts.size)

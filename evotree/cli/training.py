@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
+from sklearn.linear_model import RidgeCV
+from sklearn.metrics import r2_score, root_mean_squared_error
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from evotree.cli.model_file import Model
-from evotree.estimators import EvoTreeClassifier
-from evotree.tables.columns import text_of
+from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
+from evotree.tables.columns import encode, text_of
 
-__all__ = ["class_weights", "train"]
+__all__ = ["class_weights", "errors", "train", "train_regressor"]
 
+_Kind = TypeVar("_Kind", EvoTreeClassifier, EvoTreeRegressor)
 Rows = tuple[pd.DataFrame, np.ndarray]
 
 
@@ -25,7 +30,7 @@ def train(
     parameters: Mapping[str, Any],
     test: Rows | None,
 ) -> tuple[Model, EvoTreeClassifier]:
-    """Evolve a tree, and make a model of it that knows what became of it.
+    """Evolve a tree for classes, and make a model of it that knows what became of it.
 
     Parameters
     ----------
@@ -52,21 +57,12 @@ def train(
     KeyboardInterrupt
         If it comes before the first tree; a later one ends the evolution.
     """
-    is_text = [not is_numeric_dtype(dtype) for dtype in X.dtypes]
-    classifier = EvoTreeClassifier(**parameters, categorical_features=is_text)
-    try:
-        classifier.fit(X, y)
-    except KeyboardInterrupt:
-        if not hasattr(classifier, "tree_"):
-            raise
+    classifier = _evolve(EvoTreeClassifier, X, y, parameters)
     training: dict[str, Any] = {
         "rows": len(y),
         "accuracy": float((classifier.predict(X) == y).mean()),
         "base_rate": float((y == _most_frequent(y)).mean()),
-        "hyperparameters": _chosen(classifier),
-        "generations": classifier.n_generations_,
-        "stop_reason": classifier.stop_reason_,
-        "seconds": {name: round(seconds, 3) for name, seconds in classifier.seconds_.items()},
+        **_course(classifier),
     }
     model = Model(
         target,
@@ -77,8 +73,89 @@ def train(
         classifier.probabilities_,
     )
     if test is not None:
-        training.update(_test_figures(model, _most_frequent(y), *test))
+        training.update(_test_figures(model, classifier.classes_, _most_frequent(y), *test))
     return model, classifier
+
+
+def train_regressor(
+    X: pd.DataFrame,
+    y: np.ndarray,
+    target: str,
+    parameters: Mapping[str, Any],
+    test: Rows | None,
+) -> tuple[Model, EvoTreeRegressor]:
+    """Evolve a tree for numbers, and make a model of it that knows what became of it.
+
+    Parameters
+    ----------
+    X : DataFrame of shape (n_rows, n_columns)
+        The training rows; columns that are neither numbers nor truth values are categories.
+    y : ndarray of shape (n_rows,)
+        Their targets.
+    target : str
+        Name of the column that these come from.
+    parameters : mapping
+        Parameters of `EvoTreeRegressor`.
+    test : tuple of DataFrame and ndarray or None
+        Rows to test on, and their targets.
+
+    Returns
+    -------
+    model : Model
+        The model.
+    regressor : EvoTreeRegressor
+        The fitted regressor.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If it comes before the first tree; a later one ends the evolution.
+    """
+    regressor = _evolve(EvoTreeRegressor, X, y, parameters)
+    r2, rmse = errors(y, regressor.predict(X))
+    training = {"rows": len(y), "r2": r2, "rmse": rmse, **_course(regressor)}
+    model = Model(target, None, regressor.columns_, regressor.tree_, training)
+    if test is not None:
+        X_test, y_test = test
+        r2, rmse = errors(y_test, model.predict(X_test))
+        ridge = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3.0, 3.0, 13)))
+        ridge.fit(encode(model.columns, X), y)
+        others = {
+            "the mean": np.full(len(y_test), y.mean()),
+            "ridge regression": ridge.predict(encode(model.columns, X_test)),
+        }
+        training |= {"test_rows": len(y_test), "test_r2": r2, "test_rmse": rmse}
+        training["others"] = {name: list(errors(y_test, p)) for name, p in others.items()}
+    return model, regressor
+
+
+def errors(y: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:
+    """Return R² and RMSE of predictions of at least two rows."""
+    return float(r2_score(y, predicted)), float(root_mean_squared_error(y, predicted))
+
+
+def _evolve(
+    kind: type[_Kind], X: pd.DataFrame, y: np.ndarray, parameters: Mapping[str, Any]
+) -> _Kind:
+    """Fit an estimator; an interrupt ends the evolution."""
+    is_text = [not is_numeric_dtype(dtype) for dtype in X.dtypes]
+    estimator = kind(**parameters, categorical_features=is_text)
+    try:
+        estimator.fit(X, y)
+    except KeyboardInterrupt:
+        if not hasattr(estimator, "tree_"):
+            raise
+    return estimator
+
+
+def _course(estimator: EvoTreeClassifier | EvoTreeRegressor) -> dict[str, Any]:
+    """Return what became of an evolution."""
+    return {
+        "hyperparameters": _chosen(estimator),
+        "generations": estimator.n_generations_,
+        "stop_reason": estimator.stop_reason_,
+        "seconds": {name: round(seconds, 3) for name, seconds in estimator.seconds_.items()},
+    }
 
 
 def class_weights(given: Sequence[str] | None, y: np.ndarray) -> str | dict[Any, float] | None:
@@ -124,12 +201,12 @@ def _most_frequent(y: np.ndarray) -> Any:
     return classes[counts.argmax()]
 
 
-def _chosen(classifier: EvoTreeClassifier) -> dict[str, Any]:
+def _chosen(estimator: EvoTreeClassifier | EvoTreeRegressor) -> dict[str, Any]:
     """Return the hyperparameters of a fit, given or chosen, by name."""
-    regularization = classifier.regularization_.get_params()
+    regularization = estimator.regularization_.get_params()
     chosen = {
-        "size_penalty": classifier.size_penalty_,
-        "term_penalty": classifier.term_penalty_,
+        "size_penalty": estimator.size_penalty_,
+        "term_penalty": estimator.term_penalty_,
         **regularization,
     }
     return {
@@ -140,13 +217,11 @@ def _chosen(classifier: EvoTreeClassifier) -> dict[str, Any]:
 
 
 def _test_figures(
-    model: Model, most_frequent: Any, X: pd.DataFrame, y: np.ndarray
+    model: Model, classes: np.ndarray, most_frequent: Any, X: pd.DataFrame, y: np.ndarray
 ) -> dict[str, Any]:
     """Return how well a model predicts rows that it was not made of."""
     right = model.predict(X) == y
-    recall = [
-        float(right[y == label].mean()) if (y == label).any() else None for label in model.classes
-    ]
+    recall = [float(right[y == label].mean()) if (y == label).any() else None for label in classes]
     return {
         "test_rows": len(y),
         "test_accuracy": float(right.mean()),

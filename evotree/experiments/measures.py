@@ -34,16 +34,19 @@ def tree_sizes(model: Any) -> dict[str, int]:
     dict of str to int
         ``leaves``, ``nodes``, ``depth``, the greatest of a forest, ``terms`` (weights other than
         0; a split of one feature has one) and ``complexity`` (leaves and terms). Empty for other
-        models.
+        models, unless they have ``sizes_`` of their own.
     """
     sizes = _sizes_of(model)
     if sizes:
-        sizes["complexity"] = sizes["leaves"] + sizes["terms"]
+        sizes.setdefault("complexity", sizes["leaves"] + sizes["terms"])
     return sizes
 
 
 def _sizes_of(model: Any) -> dict[str, int]:
-    """Return all sizes but the complexity."""
+    """Return the sizes, the complexity where it is more than leaves and terms."""
+    model = getattr(model, "regressor_", model)
+    if hasattr(model, "sizes_"):
+        return dict(model.sizes_)
     model = innermost(model)
     tree = getattr(model, "tree_", None)
     if isinstance(tree, ObliqueTree):
@@ -52,6 +55,7 @@ def _sizes_of(model: Any) -> dict[str, int]:
             "nodes": tree.n_nodes,
             "depth": tree.depth,
             "terms": tree.n_terms,
+            "complexity": tree.complexity,
         }
     if hasattr(model, "nodes_leaves"):
         return _sizes_of_stree(model)

@@ -25,7 +25,7 @@ def export_for_table(
     to: str,
     tree: ObliqueTree,
     columns: Sequence[Column],
-    class_names: Sequence[Any] | np.ndarray,
+    class_names: Sequence[Any] | np.ndarray | None,
 ) -> str:
     """Return a tree over the columns of a table as rules, a drawing or code.
 
@@ -42,8 +42,8 @@ def export_for_table(
         The tree, over the features that the columns make.
     columns : sequence of NumericColumn or CategoricalColumn
         The columns, in the order of the features.
-    class_names : sequence
-        One label for each class.
+    class_names : sequence or None
+        One label for each class; None where the leaves hold numbers.
 
     Returns
     -------

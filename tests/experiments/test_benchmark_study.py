@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier
 from evotree.experiments.execution import seed_method
 from evotree.experiments.measures import tree_sizes
-from evotree.experiments.studies import benchmark, suites, systems
+from evotree.experiments.studies import benchmark, suites, systems, tables
 from evotree.experiments.studies.study import run_study, write_report
 
 
@@ -219,24 +219,24 @@ def test_the_best_of_the_judged_are_bold():
     means = pd.DataFrame(
         {"A": [81.04, np.nan], "B": [80.96, 70.0], "Forest": [99.0, 70.0], "none": np.nan}
     )
-    rows = benchmark.cells_table(means, 1, bold=("A", "B", "C")).splitlines()
+    rows = tables.cells_table(means, 1, bold=("A", "B", "C")).splitlines()
     assert rows[0] == "| data set | A | B | Forest |"
     assert rows[2:] == ["| 0 | **81.0** | **81.0** | 99.0 |", "| 1 | - | **70.0** | 70.0 |"]
 
 
 def test_means_are_over_the_data_sets_of_all_methods_with_enough(monkeypatch):
-    monkeypatch.setattr(benchmark, "ENOUGH", 0.9)
+    monkeypatch.setattr(tables, "ENOUGH", 0.9)
     names = [f"d{k}" for k in range(20)]
     accuracy = pd.DataFrame(
         {"whole": 90.0, "one lacks": 80.0, "two lack": 70.0, "three lack": 60.0}, index=names
     )
     accuracy.loc["d0", "one lacks"] = accuracy.loc[["d1", "d2"], "two lack"] = np.nan
     accuracy.loc[["d1", "d3", "d4"], "three lack"] = np.nan
-    both = benchmark.compared(accuracy)
+    both = tables.compared(accuracy)
     assert list(both) == ["whole", "one lacks", "two lack"]
     assert list(both.index) == names[3:] and both.notna().all(axis=None)
-    assert benchmark.left_out_text(accuracy) == "three lack (17)"
-    assert benchmark.left_out_text(accuracy[["whole"]]) == "none"
+    assert tables.left_out_text(accuracy) == "three lack (17)"
+    assert tables.left_out_text(accuracy[["whole"]]) == "none"
 
 
 def test_the_summary_shows_what_was_not_measured():
@@ -297,15 +297,15 @@ def test_ranks_are_of_the_methods_that_are_compared():
         {"EvoTree": [90.0, 80.0, 70.0], "OC1": [80.0, 80.0, 60.0], "CART": [70.0, 60.0, 50.0]},
         index=["iris", "wine", "pima"],
     )
-    table = benchmark.ranks_table(benchmark.rank_systems(means))
+    table = tables.ranks_table(tables.rank_systems(means), "EvoTree")
     first, second, third = table.splitlines()[2:5]
     assert first == "| EvoTree | 1.17 |  |"
     assert second.startswith("| OC1 | 1.83 |") and third.startswith("| CART | 3.00 |")
     assert "Friedman's χ² is" in table
-    assert benchmark.rank_systems(means[["OC1", "CART"]]) is None
-    assert benchmark.rank_systems(means[:2]) is None
+    assert tables.rank_systems(means[["OC1", "CART"]]) is None
+    assert tables.rank_systems(means[:2]) is None
     others = means.drop(columns="EvoTree").assign(WODT=1.0)
-    assert "against" not in benchmark.ranks_table(benchmark.rank_systems(others))
+    assert "against" not in tables.ranks_table(tables.rank_systems(others), "EvoTree")
 
 
 def test_the_report_is_written_from_the_rows_alone(tmp_path):

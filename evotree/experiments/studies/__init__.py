@@ -22,6 +22,7 @@ STUDIES = (
     "oc1",
     "probabilities",
     "readable",
+    "regression",
     "tao",
     "variants",
     "wodt",

@@ -6,14 +6,11 @@ many data sets have one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from evotree.experiments.experiment import Experiment
-from evotree.experiments.markdown import markdown_table
 from evotree.experiments.pictures import save_picture
 from evotree.experiments.pictures.comparison import (
     plot_accuracy_against_size,
@@ -21,8 +18,7 @@ from evotree.experiments.pictures.comparison import (
 )
 from evotree.experiments.probabilities import LEAST, auc, clipped_log_loss
 from evotree.experiments.protocols import Task
-from evotree.experiments.rank_tests import FriedmanTest, friedman
-from evotree.experiments.studies.means import TIE, fold_means, paired
+from evotree.experiments.studies.means import TIE, fold_means
 from evotree.experiments.studies.oc1 import FILES, OC1Protocol
 from evotree.experiments.studies.peers import BOOSTING_FOLDS, N_DRAWS, VERSIONS
 from evotree.experiments.studies.readable_trees import PairTrees
@@ -43,12 +39,20 @@ from evotree.experiments.studies.systems import (
     TUNING_FOLDS,
     make_systems,
 )
+from evotree.experiments.studies.tables import (
+    MISSING,
+    cells_table,
+    compared,
+    differences_table,
+    floors_table,
+    left_out_text,
+    means_table,
+    rank_systems,
+    ranks_table,
+)
 
-ENOUGH = 0.6
-"""The share of the data sets that a method must have to be in the means."""
 DEEP = 1.0
 """Points below the floor, of which the report speaks."""
-MISSING = "-"
 
 FIGURES = {
     "accuracy": ("accuracy", 100.0, 2),
@@ -95,140 +99,28 @@ def figure(runs: pd.DataFrame, title: str) -> pd.DataFrame:
     return unit * fold_means(runs, column, BENCHMARK, SYSTEMS)
 
 
-def compared(accuracy: pd.DataFrame) -> pd.DataFrame:
-    """Return the accuracies that can be compared: those of data sets which all methods have.
-
-    Parameters
-    ----------
-    accuracy : DataFrame
-        Data set by method, NaN where a method was not run.
-
-    Returns
-    -------
-    DataFrame
-        Without the methods that have fewer than `ENOUGH` of the data sets of the one that has
-        most, and without the data sets that another method lacks.
-    """
-    counts = accuracy.notna().sum()
-    return accuracy.loc[:, counts >= ENOUGH * counts.max()].dropna()
-
-
 # ---- tables --------------------------------------------------------------------------------------
-
-
-def shown(value: float, decimals: int) -> str:
-    """Return a number as text, `MISSING` where there is none."""
-    return MISSING if np.isnan(value) else f"{value:,.{decimals}f}"
 
 
 def summary_table(runs: pd.DataFrame) -> str:
     """Return the means over the data sets that can be compared, in Markdown."""
-    both = compared(figure(runs, "accuracy"))
-    tables = {title: figure(runs, title).loc[both.index] for title in FIGURES}
-    rows = []
-    for system in both:
-        row = {"method": str(system)}
-        for title, table in tables.items():
-            row[title] = shown(table[system].mean(skipna=False), FIGURES[title][-1])
-        rows.append(row)
-    return markdown_table(pd.DataFrame(rows))
-
-
-def left_out_text(accuracy: pd.DataFrame) -> str:
-    """Return which methods are not in the means, and on how many data sets they were run."""
-    counts = accuracy.notna().sum()
-    missing = counts.drop(compared(accuracy).columns)
-    return ", ".join(f"{name} ({n})" for name, n in missing.items()) or "none"
+    decimals = {title: decimals for title, (_, _, decimals) in FIGURES.items()}
+    return means_table({title: figure(runs, title) for title in FIGURES}, decimals)
 
 
 def duels_table(runs: pd.DataFrame) -> str:
     """Return EvoTree less each other method, on the data sets of both, in Markdown."""
     tables = {title: figure(runs, title) for title in SHARES}
     accuracy = tables["accuracy"]
-    if EVOTREE not in accuracy:
-        return "EvoTree has not been run yet."
     tables[f"accuracy on the {len(NEVER_CHOSEN_ON)} others"] = accuracy[
         accuracy.index.isin(NEVER_CHOSEN_ON)
     ]
-    rows = []
-    for rival in accuracy.columns.drop(EVOTREE):
-        n_both = int(accuracy[[EVOTREE, rival]].notna().all(axis=1).sum())
-        row = {"method": str(rival), "data sets": str(n_both)}
-        for title, table in tables.items():
-            row[title] = paired(table[EVOTREE] - table[rival]) or MISSING
-        rows.append(row)
-    return markdown_table(pd.DataFrame(rows))
+    return differences_table(tables, EVOTREE)
 
 
 def floors_section(accuracy: pd.DataFrame) -> str:
     """Return EvoTree less the better of tuned CART and logistic regression, in Markdown."""
-    if not {EVOTREE, CART, LOGISTIC} <= set(accuracy):
-        return "Not run yet."
-    table = accuracy[[EVOTREE, CART, LOGISTIC]].dropna()
-    floor = table[[CART, LOGISTIC]].max(axis=1)
-    difference = (table[EVOTREE] - floor).sort_values(kind="stable")
-    rows = [
-        {"data set": str(name), "difference": f"{difference[name]:+.1f}"}
-        | {system: f"{value:.1f}" for system, value in table.loc[name].items()}
-        for name in difference.index
-    ]
-    deep = [f"{name} ({value:+.1f})" for name, value in difference.items() if value < -DEEP]
-    return f"""More than {DEEP:g} point below the floor: {", ".join(deep) or "none"}. Mean
-difference, and data sets won / tied / lost: {paired(difference)}.
-
-{markdown_table(pd.DataFrame(rows)) if rows else ""}"""
-
-
-def cells_table(means: pd.DataFrame, decimals: int, bold: Iterable[str] = ()) -> str:
-    """Return a figure of data sets and methods in Markdown, the best of some methods bold.
-
-    Methods without any value are left out.
-    """
-    means = means.dropna(axis=1, how="all").round(decimals)
-    judged = [name for name in bold if name in means]
-    rows = []
-    for dataset, row in means.iterrows():
-        cells = {"data set": str(dataset)}
-        for system, value in row.items():
-            text = shown(value, decimals)
-            is_best = system in judged and value == row[judged].max()
-            cells[str(system)] = f"**{text}**" if is_best else text
-        rows.append(cells)
-    return markdown_table(pd.DataFrame(rows)) if means.size else "Not run yet."
-
-
-def rank_systems(accuracy: pd.DataFrame) -> FriedmanTest | None:
-    """Compare methods by their ranks.
-
-    Parameters
-    ----------
-    accuracy : DataFrame
-        From `compared`.
-
-    Returns
-    -------
-    FriedmanTest or None
-        None where there are fewer than three methods or data sets.
-    """
-    if min(accuracy.shape) < 3:
-        return None
-    scores = accuracy.rename_axis(index="dataset", columns="method").stack().rename("accuracy")
-    return friedman(scores.reset_index(), "accuracy", post_hoc="holm")
-
-
-def ranks_table(test: FriedmanTest) -> str:
-    """Return the mean ranks of methods in Markdown."""
-    rows = []
-    for system, rank in test.mean_ranks.sort_values().items():
-        row = {"method": str(system), "mean rank": f"{rank:.2f}"}
-        if EVOTREE in test.mean_ranks:
-            p = test.adjusted.loc[EVOTREE, system]
-            row["p, against EvoTree"] = "" if system == EVOTREE else f"{p:.2g}"
-        rows.append(row)
-    return (
-        f"{markdown_table(pd.DataFrame(rows))}\n\nFriedman's χ² is {test.statistic:.1f}, "
-        f"p = {test.p_value:.2g}. The p-values of pairs are adjusted by Holm for all pairs."
-    )
+    return floors_table(accuracy, EVOTREE, (CART, LOGISTIC), DEEP)
 
 
 # ---- report --------------------------------------------------------------------------------------
@@ -240,7 +132,7 @@ def ranks_section(accuracy: pd.DataFrame, out: Path) -> str:
     if test is None:
         return "There are fewer than three methods or data sets to compare."
     save_picture(plot_critical_differences(test), out / "benchmark_ranks.png")
-    return f"""{ranks_table(test)}
+    return f"""{ranks_table(test, EVOTREE)}
 
 A bar joins methods that cannot be told apart:
 

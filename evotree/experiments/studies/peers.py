@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import loguniform, randint, uniform
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.model_selection import GridSearchCV, ParameterSampler
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
@@ -30,6 +30,7 @@ from evotree.experiments.protocols import stratified_folds
 VERSIONS: Mapping[str, str] = {
     "obliquetree": "1.1.1",
     "stree": "1.4.2",
+    "cubist": "1.2.2",
     "interpret-core": "0.7.8",
     "xgboost": "3.2.0",
     "pystreed": "1.4.0",
@@ -79,8 +80,43 @@ def import_peer(package: str, module: str | None = None) -> Any:
         ) from error
 
 
-class Wrapper(ClassifierMixin, BaseEstimator):
-    """A classifier that finds another one and predicts with it.
+class Finder(BaseEstimator):
+    """An estimator that finds another one and predicts with it.
+
+    Parameters
+    ----------
+    random_state : int, default=0
+        Seed.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        What `find` found.
+    """
+
+    def __init__(self, random_state: int = 0) -> None:
+        self.random_state = random_state
+
+    @abstractmethod
+    def find(self, X: np.ndarray, y: np.ndarray) -> Any:
+        """Return a fitted estimator.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Training rows.
+        y : ndarray of shape (n_samples,)
+            Their targets; of classes the codes, 0 to n_classes - 1, all of them present.
+
+        Returns
+        -------
+        estimator
+            Fitted on all rows.
+        """
+
+
+class Wrapper(ClassifierMixin, Finder):
+    """A classifier that finds another one, which knows the classes by their codes.
 
     Parameters
     ----------
@@ -91,29 +127,7 @@ class Wrapper(ClassifierMixin, BaseEstimator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    best_estimator_ : classifier
-        What `find` found; it knows the classes by their codes.
     """
-
-    def __init__(self, random_state: int = 0) -> None:
-        self.random_state = random_state
-
-    @abstractmethod
-    def find(self, X: np.ndarray, codes: np.ndarray) -> Any:
-        """Return a fitted classifier.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Training rows.
-        codes : ndarray of shape (n_samples,), int
-            Codes of their classes, 0 to n_classes - 1, all of them present.
-
-        Returns
-        -------
-        classifier
-            Fitted on all rows.
-        """
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> Wrapper:
         """Find the classifier."""
@@ -129,6 +143,26 @@ class Wrapper(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """Predict the probabilities of the classes, in the order of `classes_`."""
         predicted: np.ndarray = self.best_estimator_.predict_proba(X)
+        return predicted
+
+
+class RegressionWrapper(RegressorMixin, Finder):
+    """A regressor that finds another one.
+
+    Parameters
+    ----------
+    random_state : int, default=0
+        Seed.
+    """
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> RegressionWrapper:
+        """Find the regressor."""
+        self.best_estimator_ = self.find(X, np.asarray(y, dtype=np.float64))
+        return self
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Predict the targets of rows."""
+        predicted: np.ndarray = self.best_estimator_.predict(X)
         return predicted
 
 
@@ -188,6 +222,28 @@ class XGBoost(Wrapper):
         return kind(**settings, random_state=int(self.random_state), n_jobs=1).fit(X, codes)
 
 
+class XGBoostRegression(RegressionWrapper):
+    """The regressor of the package XGBoost on one thread.
+
+    Parameters
+    ----------
+    settings : mapping of str to object, optional
+        Parameters that differ from the package's defaults.
+    random_state : int, default=0
+        Seed.
+    """
+
+    def __init__(self, settings: Mapping[str, Any] | None = None, random_state: int = 0) -> None:
+        super().__init__(random_state)
+        self.settings = settings
+
+    def find(self, X: np.ndarray, y: np.ndarray) -> Any:
+        """Fit."""
+        kind = import_peer("xgboost").XGBRegressor
+        settings = self.settings or {}
+        return kind(**settings, random_state=int(self.random_state), n_jobs=1).fit(X, y)
+
+
 class TunedXGBoost(Wrapper):
     """XGBoost with the best of `N_DRAWS` draws of settings, by folds of the training rows.
 
@@ -199,10 +255,34 @@ class TunedXGBoost(Wrapper):
 
     def find(self, X: np.ndarray, codes: np.ndarray) -> Any:
         """Choose settings by accuracy and fit."""
-        draws = ParameterSampler(BOOSTING_SPACE, N_DRAWS, random_state=self.random_state)
         folds = stratified_folds(codes, BOOSTING_FOLDS, self.random_state)
         # The wrapper gives codes to the classes of a fold, of which some may be missing.
-        search = GridSearchCV(
-            XGBoost(random_state=self.random_state), {"settings": list(draws)}, cv=folds
-        )
-        return search.fit(X, codes).best_estimator_
+        model = XGBoost(random_state=self.random_state)
+        return draw_settings(model, X, codes, folds, np.arange(len(X)))
+
+
+def draw_settings(model: Any, X: np.ndarray, y: np.ndarray, folds: Any, rows: np.ndarray) -> Any:
+    """Choose the best of `N_DRAWS` draws of the ``settings`` of a model, and fit it.
+
+    Parameters
+    ----------
+    model : estimator
+        Not fitted; has ``settings`` and a ``random_state``, the seed of the draws.
+    X : ndarray of shape (n_samples, n_features)
+        Training rows.
+    y : ndarray of shape (n_samples,)
+        Their targets.
+    folds : cross-validation of scikit-learn
+        Of the rows that judge the draws.
+    rows : ndarray of int
+        Positions of these rows.
+
+    Returns
+    -------
+    estimator
+        Fitted on all rows.
+    """
+    draws = ParameterSampler(BOOSTING_SPACE, N_DRAWS, random_state=model.random_state)
+    search = GridSearchCV(model, {"settings": list(draws)}, cv=folds, refit=False)
+    chosen = search.fit(X[rows], y[rows]).best_params_
+    return clone(model).set_params(**chosen).fit(X, y)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import randint, uniform
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, ParameterSampler
@@ -69,12 +69,34 @@ class PrunedTree(Wrapper):
     def find(self, X: np.ndarray, codes: np.ndarray) -> Any:
         """Choose the penalty and fit on all rows."""
         tree = DecisionTreeClassifier(random_state=self.random_state)
-        path = np.unique(np.maximum(tree.cost_complexity_pruning_path(X, codes).ccp_alphas, 0.0))
-        shares = np.linspace(0.0, 1.0, min(len(path), MAX_ALPHAS))
-        alphas = np.quantile(path, shares, method="nearest")[::-1]
         folds = stratified_folds(codes, TUNING_FOLDS, self.random_state)
-        # The search keeps the first of equal penalties: the smallest tree.
-        return GridSearchCV(tree, {"ccp_alpha": alphas}, cv=folds).fit(X, codes).best_estimator_
+        return prune_by_folds(tree, X, codes, folds)
+
+
+def prune_by_folds(tree: Any, X: np.ndarray, y: np.ndarray, folds: Any) -> Any:
+    """Fit a tree of scikit-learn with the cost-complexity that folds find best.
+
+    Parameters
+    ----------
+    tree : DecisionTreeClassifier or DecisionTreeRegressor
+        Not fitted.
+    X : ndarray of shape (n_samples, n_features)
+        Training rows.
+    y : ndarray of shape (n_samples,)
+        Their targets.
+    folds : cross-validation of scikit-learn
+        What judges the penalties, at most `MAX_ALPHAS` of the tree's path.
+
+    Returns
+    -------
+    estimator
+        Fitted on all rows; of equal penalties it has the largest.
+    """
+    path = np.unique(np.maximum(tree.cost_complexity_pruning_path(X, y).ccp_alphas, 0.0))
+    shares = np.linspace(0.0, 1.0, min(len(path), MAX_ALPHAS))
+    alphas = np.quantile(path, shares, method="nearest")[::-1]
+    # The search keeps the first of equal penalties: the smallest tree.
+    return GridSearchCV(tree, {"ccp_alpha": alphas}, cv=folds).fit(X, y).best_estimator_
 
 
 class TunedLogistic(Wrapper):
@@ -105,16 +127,36 @@ class TunedForest(Wrapper):
 
     def find(self, X: np.ndarray, codes: np.ndarray) -> Any:
         """Choose settings by the accuracy of small forests and fit a large one."""
+        forest = RandomForestClassifier(random_state=self.random_state)
+        return tune_forest(forest, X, codes, np.arange(len(X)))
 
-        def forest(n_trees: int, **settings: Any) -> RandomForestClassifier:
-            made = RandomForestClassifier(n_trees, random_state=self.random_state)
-            return made.set_params(**settings).fit(X, codes)
 
-        def accuracy(settings: Mapping[str, Any]) -> float:
-            return float(forest(N_TRIAL_TREES, oob_score=True, **settings).oob_score_)
+def tune_forest(forest: Any, X: np.ndarray, y: np.ndarray, rows: np.ndarray) -> Any:
+    """Choose the best of `N_DRAWS` draws of settings by the rows out of the bags of small forests.
 
-        draws = ParameterSampler(FOREST_SPACE, N_DRAWS, random_state=self.random_state)
-        return forest(N_TREES, **max(draws, key=accuracy))
+    Parameters
+    ----------
+    forest : RandomForestClassifier or RandomForestRegressor
+        Not fitted; its ``random_state`` is the seed of the draws.
+    X : ndarray of shape (n_samples, n_features)
+        Training rows.
+    y : ndarray of shape (n_samples,)
+        Their targets.
+    rows : ndarray of int
+        Positions of those that the small forests are of.
+
+    Returns
+    -------
+    estimator
+        A forest of `N_TREES` trees, fitted on all rows.
+    """
+
+    def score(settings: Mapping[str, Any]) -> float:
+        trial = clone(forest).set_params(n_estimators=N_TRIAL_TREES, oob_score=True, **settings)
+        return float(trial.fit(X[rows], y[rows]).oob_score_)
+
+    draws = ParameterSampler(FOREST_SPACE, N_DRAWS, random_state=forest.random_state)
+    return clone(forest).set_params(n_estimators=N_TREES, **max(draws, key=score)).fit(X, y)
 
 
 def make_systems() -> dict[str, ClassifierMixin]:
