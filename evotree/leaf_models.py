@@ -11,7 +11,8 @@ class LeafModels(NamedTuple):
     """A linear model of each leaf, bounded.
 
     A row x that reaches leaf k is predicted as ``intercepts[k] + coefficients[k] @ x``, but never
-    below ``lowest[k]`` or above ``highest[k]``. Internal nodes have no coefficients.
+    below ``lowest[k]`` or above ``highest[k]``. Internal nodes have no coefficients: their
+    intercepts and bounds are what they would predict as leaves, their mean targets.
 
     Attributes
     ----------
