@@ -16,7 +16,7 @@ from evotree.soft_sides import SoftSides
 from evotree.tree import ObliqueTree
 
 TREE_VERSION = 2
-"""The form that is read, and all before it. The first, of trees without models, is still written."""
+"""The newest form that is read. Trees without linear models are written in the first one."""
 #: Limits of what is taken for a tree; far above anything that evolution makes.
 MAX_NODES = 100_000
 MAX_NUMBERS = 50_000_000

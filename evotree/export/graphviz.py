@@ -23,8 +23,9 @@ def export_graphviz(
     r"""Return a tree as a graph in DOT, the language of Graphviz.
 
     The edge ``yes`` leads to where a row goes for which the split holds. Splits are written as by
-    `export_text`, and so is the linear model of a leaf, a term a line. Each node has the number that ``apply`` gives and its training rows; leaves name
-    their class shares and have the colours of their classes.
+    `export_text`, and so is the linear model of a leaf, a term a line. Each node has the number
+    that ``apply`` gives and its training rows; leaves name their class shares and have the colours
+    of their classes.
 
     Parameters
     ----------

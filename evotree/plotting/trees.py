@@ -147,9 +147,9 @@ def plot_tree(
             _draw_box(ax, box, notes[k], texts[k], font, edges[k], tint(edges[k]))
             if not is_value:
                 _draw_shares(ax, box, tree.values[k], colors)
-            elif models[k] is not None:
-                signed = [np.copysign(named.influence(k)[j], c) for c, j in models[k].terms]
-                _draw_terms(ax, box, np.array(signed[:max_terms]) / largest)
+            elif (model := models[k]) is not None:
+                signed = [np.copysign(named.influence(k)[j], c) for c, j in model.terms[:max_terms]]
+                _draw_terms(ax, box, np.array(signed) / largest)
             continue
         _draw_box(ax, box, notes[k], texts[k], font, INK, "#F5F5F5")
         if image is not None and image_shape is not None:
@@ -325,7 +325,7 @@ def _layout(
     image: tuple[float, float] | None,
     bars: np.ndarray,
 ) -> list[Box]:
-    """Place a box for each node, in points at a font size of `FONT`, with room for bars of a height.
+    """Place a box for each node, in points at a font size of `FONT`, with room for its bars.
 
     Leaves are evenly spaced in their order, parents are centred over their children. Boxes of one
     depth share their top, and the internal ones their height, so that edges cross no box.
