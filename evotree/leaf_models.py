@@ -58,7 +58,7 @@ class LeafModels(NamedTuple):
         predicted = np.asarray(self.intercepts[leaves], dtype=np.float64)
         order = np.argsort(leaves, kind="stable")
         reached, first = np.unique(leaves[order], return_index=True)
-        for k, rows in zip(reached, np.split(order, first[1:]), strict=True):
+        for k, rows in zip(reached, np.split(order, first)[1:], strict=True):
             for j in np.flatnonzero(self.coefficients[k]):
                 predicted[rows] += self.coefficients[k, j] * X[rows, j]
         clipped: np.ndarray = np.clip(predicted, self.lowest[leaves], self.highest[leaves])

@@ -137,7 +137,7 @@ def python_source(named: NamedTree, name: str) -> str:
         if named.tree.subtree_size[k] == 1:
             output, model = outputs[k], named.model(k)
             if model is not None:
-                sums = _sums(_pieces(named, k), max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 4)
+                sums = _sums(_pieces(named, k), max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 6)
                 lines += [f"{indent}s = {line}" for line in sums]
                 low, high = model.lowest, model.highest
                 output = f"{low!r} if s < {low!r} else {high!r} if s > {high!r} else s"
@@ -283,7 +283,7 @@ def _c_body(named: NamedTree) -> Iterator[str]:
         if named.tree.subtree_size[k] == 1:
             output, model = str(winners[k]) if is_class else repr(named.value(k)), named.model(k)
             if model is not None:
-                sums = _sums(_pieces(named, k), max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 5)
+                sums = _sums(_pieces(named, k), max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 7)
                 yield from (f"{indent}s = {line};" for line in sums)
                 low, high = model.lowest, model.highest
                 output = f"s < {low!r} ? {low!r} : s > {high!r} ? {high!r} : s"

@@ -140,8 +140,9 @@ def plot_tree(
     ax, font = _prepared(ax, boxes, FONT if tree.n_leaves <= 8 else 0.8 * FONT)
     colors = class_colors(n_outputs)
     edges = _value_colors(tree) if is_value else [colors[c] for c in named.winners()]
-    influence = [named.influence(k) for k, model in enumerate(models) if model is not None]
-    largest = float(np.max(influence, initial=0.0)) or 1.0
+    modelled = [k for k, model in enumerate(models) if model is not None]
+    largest = float(np.max([named.influence(k) for k in modelled], initial=0.0)) or 1.0
+    room = min((boxes[k].width for k in modelled), default=0.0) / 2 - PADDING
     for k, box in enumerate(boxes):
         if tree.subtree_size[k] == 1:
             _draw_box(ax, box, notes[k], texts[k], font, edges[k], tint(edges[k]))
@@ -149,7 +150,7 @@ def plot_tree(
                 _draw_shares(ax, box, tree.values[k], colors)
             elif (model := models[k]) is not None:
                 signed = [np.copysign(named.influence(k)[j], c) for c, j in model.terms[:max_terms]]
-                _draw_terms(ax, box, np.array(signed) / largest)
+                _draw_terms(ax, box, room * np.nan_to_num(np.array(signed) / largest))
             continue
         _draw_box(ax, box, notes[k], texts[k], font, INK, "#F5F5F5")
         if image is not None and image_shape is not None:
@@ -197,12 +198,11 @@ def _draw_shares(ax: Axes, box: Box, values: np.ndarray, colors: Sequence[str]) 
 
 
 def _draw_terms(ax: Axes, box: Box, lengths: np.ndarray) -> None:
-    """Draw the signed influences of terms, from -1 to 1, as bars at the bottom of a box."""
-    half, bottom = box.width / 2 - PADDING, box.top - box.height + PADDING / 2
-    for at, length in enumerate(np.nan_to_num(lengths)[::-1].tolist()):
-        place = box.centre, bottom + at * BAR_HEIGHT
-        color = TERM_COLORS[length > 0.0]
-        ax.add_patch(Rectangle(place, half * length, 0.8 * BAR_HEIGHT, fc=color, lw=0, zorder=3))
+    """Draw bars of terms, with the signs of their coefficients, at the bottom of a box."""
+    bottom = box.top - box.height + PADDING / 2
+    for at, length in enumerate(lengths[::-1].tolist()):
+        place, color = (box.centre, bottom + at * BAR_HEIGHT), TERM_COLORS[length > 0.0]
+        ax.add_patch(Rectangle(place, length, 0.8 * BAR_HEIGHT, fc=color, lw=0, zorder=3))
 
 
 def _value_colors(tree: ObliqueTree) -> list[str]:
