@@ -389,6 +389,7 @@ class Dataset:
         -------
         ObliqueTree
             A tree over raw rows, which knows the spread of the features and the rows of its nodes.
+            Linear models of leaves are left out: an objective makes them of the finished tree.
         """
         weights = tree.weights / self.scale
         thresholds = tree.thresholds + weights @ self.mean
@@ -416,7 +417,7 @@ class Dataset:
         -------
         ObliqueTree
             A tree over ``X``, in which the training rows reach the same leaves; its values are
-            those of the tree given.
+            those of the tree given. It has no linear models in its leaves.
         """
         weights = tree.weights * self.scale
         thresholds = tree.thresholds - tree.weights @ self.mean
@@ -436,7 +437,8 @@ class Dataset:
         -------
         ObliqueTree
             The same splits; ``values`` and ``n_node_samples`` are new. Nodes that no training row
-            reaches are left out, and splits that have no rows on one side with them.
+            reaches are left out, and splits that have no rows on one side with them. There are no
+            linear models in the leaves: those of the tree given are of other rows.
         """
         leaves = tree.apply(self.raw)
         samples = node_weights(leaves, self.sample_weight, tree.subtree_size)

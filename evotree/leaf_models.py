@@ -11,7 +11,8 @@ class LeafModels(NamedTuple):
     """A linear model of each leaf, bounded.
 
     A row x that reaches leaf k is predicted as ``intercepts[k] + coefficients[k] @ x``, but never
-    below ``lowest[k]`` or above ``highest[k]``. Internal nodes have no coefficients.
+    below ``lowest[k]`` or above ``highest[k]``. Internal nodes have no coefficients: their
+    intercepts and bounds are what they would predict as leaves, their mean targets.
 
     Attributes
     ----------
@@ -57,7 +58,7 @@ class LeafModels(NamedTuple):
         predicted = np.asarray(self.intercepts[leaves], dtype=np.float64)
         order = np.argsort(leaves, kind="stable")
         reached, first = np.unique(leaves[order], return_index=True)
-        for k, rows in zip(reached, np.split(order, first[1:]), strict=True):
+        for k, rows in zip(reached, np.split(order, first)[1:], strict=True):
             for j in np.flatnonzero(self.coefficients[k]):
                 predicted[rows] += self.coefficients[k, j] * X[rows, j]
         clipped: np.ndarray = np.clip(predicted, self.lowest[leaves], self.highest[leaves])

@@ -7,13 +7,16 @@ subtree of k is the slice ``[k, k + subtree_size[k])``. A row x goes left at nod
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from evotree._jit import dot_kernel, kernel, read_only
 from evotree.leaf_models import LeafModels
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _BLOCK = 1024  # rows that are routed together
 _PRINTED_LEAVES, _PRINTED_TERMS = 32, 10  # of a tree that prints itself
@@ -138,7 +141,8 @@ class ObliqueTree:
         Position of the class that each node predicts, where it need not be the one with the highest
         share.
     models : LeafModels, optional
-        Linear models of the leaves; then `values` are the means of the nodes' targets.
+        Linear models of the leaves; then `values` are the means of the nodes' targets, of shape
+        (n_nodes, 1).
     """
 
     __slots__ = (
@@ -177,7 +181,10 @@ class ObliqueTree:
         return self.subtree_size.shape[0]
 
     def __eq__(self, other: object) -> bool:
-        """Trees are equal when their hyperplanes are, bit for bit, and stand in equal places."""
+        """Trees are equal when their hyperplanes are, bit for bit, and stand in equal places.
+
+        What their leaves predict is not compared.
+        """
         if not isinstance(other, ObliqueTree):
             return NotImplemented
         if self.weights is other.weights and self.thresholds is other.thresholds:
@@ -260,6 +267,18 @@ class ObliqueTree:
         samples = np.ones(len(self)) if self.n_node_samples is None else self.n_node_samples
         return CountedTree(self.weights, self.subtree_size, self.values * samples[:, np.newaxis])
 
+    @property
+    def coefficients_(self) -> pd.DataFrame:
+        """The linear models of the leaves as a table, `evotree.export.coefficient_table`.
+
+        A tree whose leaves are constant has no such attribute.
+        """
+        from evotree.export.coefficients import coefficient_table
+
+        if self.models is None:
+            raise AttributeError("the tree has no linear models in its leaves.")
+        return coefficient_table(self)
+
     def labelled(self, labels: np.ndarray) -> ObliqueTree:
         """Return the same tree whose nodes predict other classes, by position."""
         return ObliqueTree(
@@ -274,7 +293,10 @@ class ObliqueTree:
         )
 
     def predicting(self, values: np.ndarray) -> ObliqueTree:
-        """Return the same tree whose nodes predict other values, of shape (n_nodes, n_outputs)."""
+        """Return the same tree whose nodes predict other values, of shape (n_nodes, n_outputs).
+
+        It has no linear models, which would predict in their place.
+        """
         return ObliqueTree(
             self.weights,
             self.thresholds,
@@ -385,7 +407,13 @@ class ObliqueTree:
             if wrong or labels.min() < 0 or labels.max() >= n_outputs:
                 raise ValueError(f"labels: allowed are {self.n_nodes} integers below {n_outputs}.")
         if self.models is not None:
+            if n_outputs != 1:
+                raise ValueError(
+                    f"values has {n_outputs} columns: allowed is 1 where leaves have linear models."
+                )
             self.models.validate(self.n_nodes, self.n_features)
+            if self.models.coefficients[~self.is_leaf].any():
+                raise ValueError("coefficients has rows of internal nodes that are not 0.")
         return self
 
     def __getstate__(self) -> tuple[Any, ...]:

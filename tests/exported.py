@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from evotree.leaf_models import LeafModels
 from evotree.tree import ObliqueTree
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -51,6 +52,25 @@ def trees(
     return ObliqueTree(weights, thresholds, subtree_size, values, spread, samples)
 
 
+def with_models(tree: ObliqueTree, rng: np.random.Generator) -> ObliqueTree:
+    """Return a regression tree with linear models in its leaves, whose numbers have all digits."""
+    shape = tree.weights.shape
+    coefficients = rng.normal(size=shape) * 10.0 ** rng.integers(-3, 4, shape)
+    coefficients[rng.random(shape) < 0.1] = 1.0  # which is not written
+    coefficients[(rng.random(shape) < 0.4) | ~tree.is_leaf[:, np.newaxis]] = 0.0
+    intercepts = np.where(tree.is_leaf, 10.0 * rng.normal(size=shape[0]), tree.values[:, 0])
+    room = np.where(tree.is_leaf, 10.0 ** rng.integers(0, 4, shape[0]) * rng.random(shape[0]), 0.0)
+    models = LeafModels(intercepts, coefficients, intercepts - room, intercepts + 2.0 * room)
+    return tree.with_models(models).validate()
+
+
+@st.composite
+def modelled_trees(draw: st.DrawFn, numbers: st.SearchStrategy[float] = finite) -> ObliqueTree:
+    """Draw a tree as `trees` does, with linear models in its leaves."""
+    tree = draw(trees(numbers, n_classes=1))
+    return with_models(tree, np.random.default_rng(draw(st.integers(0, 2**32))))
+
+
 def chain(n_nodes: int) -> ObliqueTree:
     """Return a tree whose splits stand below each other, each with a leaf on its left."""
     sizes = np.ones(n_nodes, dtype=np.int32)
@@ -67,8 +87,10 @@ def assert_same(a: ObliqueTree, b: ObliqueTree) -> None:
         if one is None:
             assert other is None, name
             continue
-        assert one.dtype == other.dtype and one.shape == other.shape
-        assert one.tobytes() == other.tobytes(), name
+        pairs = zip(one, other, strict=True) if name == "models" else [(one, other)]
+        for array, twin in pairs:
+            assert array.dtype == twin.dtype and array.shape == twin.shape
+            assert array.tobytes() == twin.tobytes(), name
 
 
 def stump(weights: list[float], threshold: float = 1.0) -> ObliqueTree:

@@ -96,6 +96,8 @@ class Model:
             raise ValueError(
                 f"the tree has {self.tree.n_features} features, the columns make {n_features}."
             )
+        if self.tree.models is not None:
+            raise ValueError("the tree has linear models in its leaves, which predict no classes.")
         values = self.tree.values
         if self.classes is None:
             if values.shape[1] != 1 or self.sides is not None:

@@ -53,7 +53,7 @@ from evotree.operators.constraints.base import Constraint, keeps_all, repair
 from evotree.operators.initialization.seeding import TAO, WIDTHS
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.structure.rebuild import in_place_of
-from evotree.operators.structure.rounding import Rounder
+from evotree.operators.structure.rounding import Rounder, round_models
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams, seed_from
 from evotree.tree import ObliqueTree
@@ -156,7 +156,8 @@ class Result:
         if isinstance(self.config.precision, Integral):
             tree = dataset.refill(tree)
         tree = keep_for_rows(tree, dataset, self.constraints)
-        return tree if dataset.judge is None else dataset.judge.finish(tree, dataset)
+        tree = tree if dataset.judge is None else dataset.judge.finish(tree, dataset)
+        return round_models(tree, dataset.raw, self.config.precision, dataset.sample_weight)
 
     @cached_property
     def _priced(self) -> Dataset:

@@ -99,8 +99,8 @@ _PARAMETERS = """Parameters
         Significant digits of the numbers of each split of the fitted trees, which are scaled so
         that their strongest term has the weight 1. ``"auto"`` takes as few as leave each training
         row in its leaf; with a number of digits rows may change sides, and the leaves predict by
-        the rows that reach them then. None leaves splits as they were found. See
-        `evotree.round_tree`.
+        the rows that reach them then. None leaves splits as they were found.
+        Linear models of leaves are rounded likewise. See `evotree.round_tree`.
     init : str, dict of str to float, tree, list of these or None, default="widths"
         What the first population is made of. ``"widths"`` makes optimized trees of falling widths,
         from dense splits to splits on one feature, axis-parallel trees and trees of logistic

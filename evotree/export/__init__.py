@@ -1,9 +1,11 @@
 """A finished tree in other forms: to read, to draw, to keep, and to run elsewhere.
 
 In: an `ObliqueTree`, or a fitted estimator around one. Out: indented rules, a list of rules, a
-drawing for Graphviz, HTML, plain data for JSON, source code in Python, C and SQL, or an ONNX model.
+drawing for Graphviz, HTML, plain data for JSON, source code in Python, C and SQL, an ONNX model, or
+a table of the coefficients of linear leaves.
 """
 
+from evotree.export.coefficients import coefficient_table
 from evotree.export.data import (
     soft_sides_from_dict,
     soft_sides_to_dict,
@@ -18,6 +20,7 @@ from evotree.export.sql import export_sql
 from evotree.export.text import export_rules, export_text
 
 __all__ = [
+    "coefficient_table",
     "export_c",
     "export_graphviz",
     "export_html",

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from evotree.leaf_models import LeafModels
 from evotree.soft_sides import SoftSides
 from evotree.tree import ObliqueTree
 
-TREE_VERSION = 1
+TREE_VERSION = 2
+"""The newest form that is read. Trees without linear models are written in the first one."""
 #: Limits of what is taken for a tree; far above anything that evolution makes.
 MAX_NODES = 100_000
 MAX_NUMBERS = 50_000_000
@@ -32,21 +34,23 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
     -------
     dict
         ``version`` of this form, and the arrays of the tree as nested lists, ``spread``,
-        ``n_node_samples`` and ``labels`` only where the tree has them. `json.dumps` writes a float
-        so that it reads back as the same one.
+        ``n_node_samples``, ``labels`` and ``models`` only where the tree has them. `json.dumps`
+        writes a float so that it reads back as the same one.
     """
     known = {
         "spread": tree.spread,
         "n_node_samples": tree.n_node_samples,
         "labels": tree.given_labels,
     }
+    models = None if tree.models is None else tree.models._asdict()
     return {
-        "version": TREE_VERSION,
+        "version": 1 if models is None else TREE_VERSION,
         "subtree_size": tree.subtree_size.tolist(),
         "thresholds": tree.thresholds.tolist(),
         "weights": tree.weights.tolist(),
         "values": tree.values.tolist(),
         **{name: array.tolist() for name, array in known.items() if array is not None},
+        **({"models": {name: array.tolist() for name, array in models.items()}} if models else {}),
     }
 
 
@@ -98,7 +102,22 @@ def tree_from_dict(data: Any) -> ObliqueTree:
             name: _vector(data[name], name) for name in ("spread", "n_node_samples") if name in data
         },
         labels=None if labels is None else labels.clip(-1, MAX_NODES).astype(np.int64),
+        models=None if data.get("models") is None else _models(data["models"]),
     ).validate()
+
+
+def _models(data: Any) -> LeafModels:
+    """Return linear models of leaves, whose shapes are not yet checked."""
+    if not isinstance(data, Mapping):
+        raise ValueError(f"models is {_kind(data)}, not an object with names.")
+    if missing := [name for name in LeafModels._fields if name not in data]:
+        raise ValueError(f"models has no {', '.join(missing)}.")
+    return LeafModels(
+        _vector(data["intercepts"], "intercepts"),
+        _matrix(data["coefficients"], "coefficients"),
+        _vector(data["lowest"], "lowest"),
+        _vector(data["highest"], "highest"),
+    )
 
 
 def soft_sides_to_dict(sides: SoftSides) -> dict[str, Any]:

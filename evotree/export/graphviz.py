@@ -23,8 +23,9 @@ def export_graphviz(
     r"""Return a tree as a graph in DOT, the language of Graphviz.
 
     The edge ``yes`` leads to where a row goes for which the split holds. Splits are written as by
-    `export_text`. Each node has the number that ``apply`` gives and its training rows; leaves name
-    their class shares and have the colours of their classes.
+    `export_text`, and so is the linear model of a leaf, a term a line. Each node has the number
+    that ``apply`` gives and its training rows; leaves name their class shares and have the colours
+    of their classes.
 
     Parameters
     ----------
@@ -39,7 +40,8 @@ def export_graphviz(
     decimals : int, at least 0, or None, default=None
         As for `export_text`.
     max_terms : int, at least 1, or None, default=6
-        Number of terms of a split that are shown, the most influential ones; None for all.
+        Number of terms of a split, or of the model of a leaf, that are shown, the most influential
+        ones; None for all.
 
     Returns
     -------
@@ -81,7 +83,7 @@ def export_graphviz(
     for k in range(tree.n_nodes):
         rows = named.rows(k)
         if tree.subtree_size[k] == 1:
-            body, color = _leaf(named, k, decimals), _color(named, winners[k])
+            body, color = _leaf(named, k, decimals, max_terms), _color(named, winners[k])
         else:
             body, color = _split(named, k, decimals, max_terms), "#f5f5f5"
         label = "\\n".join([f"[{k}] {rows}" if rows else f"[{k}]", *body])
@@ -105,20 +107,36 @@ def _escaped(name: Any) -> str:
 def _split(named: NamedTree, k: int, decimals: int | None, max_terms: int | None) -> list[str]:
     """Return the lines of a split, one for each term."""
     terms, relation, threshold = named.split(k)
-    lines: list[str] = []
+    lines = _sum(named, [], terms, decimals, max_terms) or ["0"]
+    return [*lines, f"{relation} {number(threshold, decimals)}"]
+
+
+def _sum(
+    named: NamedTree,
+    before: list[str],
+    terms: Sequence[tuple[float, int]],
+    decimals: int | None,
+    max_terms: int | None,
+) -> list[str]:
+    """Return the lines of a sum, and its terms below them."""
+    lines = list(before)
     for weight, j in terms[:max_terms]:
         factor = "" if abs(weight) == 1.0 else f"{number(abs(weight), decimals)} "
         sign = "- " if weight < 0.0 else "+ " if lines else ""
         lines.append(f"{sign}{factor}{_escaped(named.features[j])}")
     if max_terms is not None and len(terms) > max_terms:
         lines.append(f"(+{len(terms) - max_terms} more)")
-    return [*(lines or ["0"]), f"{relation} {number(threshold, decimals)}"]
+    return lines
 
 
-def _leaf(named: NamedTree, k: int, decimals: int | None) -> list[str]:
-    """Return the lines of a leaf, one for each class that it has rows of."""
+def _leaf(named: NamedTree, k: int, decimals: int | None, max_terms: int | None) -> list[str]:
+    """Return the lines of a leaf, one for each class that it has rows of, or for each term."""
+    model = named.model(k)
+    if model is not None:
+        begin, low, high = (number(x, decimals) for x in (model.intercept, *model[2:]))
+        return [*_sum(named, [begin], model.terms, decimals, max_terms), f"within [{low}, {high}]"]
     if named.classes is None:
-        return [number(float(named.tree.values[k, 0]), decimals)]
+        return [number(named.value(k), decimals)]
     return [f"{_escaped(name)}: {share}" for name, share in named.shares(k)]
 
 

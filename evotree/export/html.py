@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from evotree.export.named import NamedTree, check_shown, named_tree, number
-from evotree.export.text import split_pieces
+from evotree.export.text import model_pieces, split_pieces
 
 #: Browsers nest elements no deeper than some hundred.
 MAX_DEPTH = 100
@@ -30,8 +30,8 @@ def export_html(
 ) -> str:
     """Return a tree as an element of HTML, without scripts.
 
-    Splits, numbers of nodes, rows and class shares are those of `export_text`; a bar shows the
-    class shares of a leaf, the largest first. ``IPython.display.HTML`` shows it.
+    Splits, numbers of nodes, rows, class shares and linear models are those of `export_text`; a bar
+    shows the class shares of a leaf, the largest first. ``IPython.display.HTML`` shows it.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def _elements(named: NamedTree, decimals: int | None, max_terms: int | None) -> 
         if isinstance(k, str):
             yield k
         elif tree.subtree_size[k] == 1:
-            yield f"<div>{_note(named, k)}{_leaf(named, k, decimals)}</div>"
+            yield f"<div>{_note(named, k)}{_leaf(named, k, decimals, max_terms)}</div>"
         else:
             split = escape(" ".join(split_pieces(named, named.split(k), decimals, max_terms)))
             yield f"<details open><summary>{_note(named, k)}{split}</summary>"
@@ -89,11 +89,13 @@ def _note(named: NamedTree, k: int) -> str:
     return f'<span style="{_NOTE}">[{k}]{f" {rows}" if rows else ""}</span> '
 
 
-def _leaf(named: NamedTree, k: int, decimals: int | None) -> str:
+def _leaf(named: NamedTree, k: int, decimals: int | None, max_terms: int | None) -> str:
     """Return what a leaf predicts, after a bar of its class shares."""
-    values = named.tree.values[k]
+    values, model = named.tree.values[k], named.model(k)
+    if model is not None:
+        return escape(" ".join(model_pieces(named, model, decimals, max_terms)))
     if named.classes is None:
-        return f"value: {number(float(values[0]), decimals)}"
+        return f"value: {number(named.value(k), decimals)}"
     hues = (0.6 + np.arange(len(values)) / len(values)) % 1.0
     bars = "".join(
         f'<span style="{_PIECE};width:{100.0 * values[c]:.1f}%;'

@@ -1,7 +1,8 @@
 """A tree with names for its features and classes: what every written or drawn form starts from.
 
-All forms for readers show a split as the same inequality (`NamedTree.split`), with the same numbers
-(`number`, `share_text`, `rows_text`), and nodes under the numbers that `apply` gives.
+All forms for readers show a split as the same inequality (`NamedTree.split`), the linear model of a
+leaf as the same sum (`NamedTree.model`), with the same numbers (`number`, `share_text`,
+`rows_text`), and nodes under the numbers that `apply` gives.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -45,6 +47,25 @@ class Split(NamedTuple):
     threshold: float
 
 
+class LinearModel(NamedTuple):
+    """The linear model of a leaf.
+
+    Attributes
+    ----------
+    intercept : float
+        What a row of zeros would get.
+    terms : tuple of (float, int)
+        Coefficients other than 0 and their features, the most influential first; at least one.
+    lowest, highest : float
+        Bounds of the predictions.
+    """
+
+    intercept: float
+    terms: tuple[tuple[float, int], ...]
+    lowest: float
+    highest: float
+
+
 @dataclass(frozen=True, eq=False)
 class NamedTree:
     """A tree and its names.
@@ -75,25 +96,37 @@ class NamedTree:
     costs: np.ndarray | None = None
     sides: SoftSides | None = None
 
+    @cached_property
+    def factors(self) -> np.ndarray:
+        """Weights of splits and coefficients of leaves, of shape (n_nodes, n_features)."""
+        tree = self.tree
+        if tree.models is None:
+            return tree.weights
+        return np.where(tree.is_leaf[:, np.newaxis], tree.models.coefficients, tree.weights)
+
     def terms(self, k: int) -> list[tuple[float, int]]:
-        """Return the weights of node `k` that are not 0 with their features, in order."""
-        weights = self.tree.weights[k]
-        return [(float(weights[j]), int(j)) for j in np.flatnonzero(weights)]
+        """Return the factors of node `k` that are not 0 with their features, in order."""
+        factors = self.factors[k]
+        return [(float(factors[j]), int(j)) for j in np.flatnonzero(factors)]
 
     def influence(self, k: int) -> np.ndarray:
-        """Return |weight| times spread for each feature at node `k`."""
+        """Return |factor| times spread for each feature at node `k`."""
         with np.errstate(over="ignore"):
-            influence: np.ndarray = np.abs(self.tree.weights[k]) * self.spread
+            influence: np.ndarray = np.abs(self.factors[k]) * self.spread
         return influence
+
+    def _by_influence(self, k: int) -> tuple[tuple[float, int], ...]:
+        """Return the terms of node `k`, the most influential first."""
+        factors = self.factors[k]
+        order = np.lexsort((-np.abs(factors), -self.influence(k)))
+        return tuple((float(factors[j]), int(j)) for j in order if factors[j] != 0.0)
 
     def split(self, k: int) -> Split:
         """Return the inequality of internal node `k` as all forms for readers show it.
 
         It is divided by the weight of its most influential term, which changes no decision.
         """
-        weights, threshold = self.tree.weights[k], float(self.tree.thresholds[k])
-        order = np.lexsort((-np.abs(weights), -self.influence(k)))
-        terms = tuple((float(weights[j]), int(j)) for j in order if weights[j] != 0.0)
+        terms, threshold = self._by_influence(k), float(self.tree.thresholds[k])
         if not terms:
             return Split(terms, "<=", threshold)
         first = terms[0][0]
@@ -103,6 +136,22 @@ class NamedTree:
         if not np.isfinite(numbers).all() or not all(weight for weight, _ in scaled):
             return Split(terms, "<=", threshold)
         return Split(scaled, "<=" if first > 0.0 else ">=", numbers[0] + 0.0)
+
+    def model(self, k: int) -> LinearModel | None:
+        """Return the linear model of leaf `k`; None where it predicts one number."""
+        models = self.tree.models
+        if models is None or not models.coefficients[k].any():
+            return None
+        constants = (models.intercepts, models.lowest, models.highest)
+        intercept, lowest, highest = (float(array[k]) for array in constants)
+        return LinearModel(intercept, self._by_influence(k), lowest, highest)
+
+    def value(self, k: int) -> float:
+        """Return the number that node `k` predicts, where it has no linear model."""
+        models = self.tree.models
+        if models is None:
+            return float(self.tree.values[k, 0])
+        return float(np.clip(models.intercepts[k], models.lowest[k], models.highest[k]))
 
     def rows(self, k: int) -> str | None:
         """Return how many training rows reach a node, in words; None where it is not known."""
@@ -126,15 +175,15 @@ class NamedTree:
         return shares
 
     def used_features(self) -> list[int]:
-        """Return the features that some node has a weight for, in order."""
-        return [int(j) for j in np.flatnonzero((self.tree.weights != 0.0).any(axis=0))]
+        """Return the features that some node has a factor for, in order."""
+        return [int(j) for j in np.flatnonzero((self.factors != 0.0).any(axis=0))]
 
     def winners(self) -> list[int]:
         """Return the class of each node, the first one of the largest value."""
         return [int(c) for c in self.tree.labels]
 
     def outputs(self) -> list[Label]:
-        """Return what each node predicts: its class as a plain label, or its number.
+        """Return what each node predicts: its class as a plain label, or its number (`value`).
 
         Raises
         ------
@@ -142,7 +191,7 @@ class NamedTree:
             If a class is no string, number or truth value.
         """
         if self.classes is None:
-            return [float(value) for value in self.tree.values[:, 0]]
+            return [self.value(k) for k in range(len(self.tree))]
         labels = [plain_label(label, at) for at, label in enumerate(self.classes)]
         return [labels[c] for c in self.winners()]
 
@@ -205,7 +254,8 @@ def named_tree(
     Raises
     ------
     ValueError
-        If there is no tree, it is not sound, or the number of names does not fit it.
+        If there is no tree, it is not sound, the number of names does not fit it, or classes are
+        named of linear models.
     """
     columns = costs = sides = None
     if not isinstance(tree, ObliqueTree):
@@ -224,6 +274,10 @@ def named_tree(
     check_length("feature_names", feature_names, n_features, "features")
     if class_names is not None:
         check_length("class_names", class_names, n_outputs, "classes")
+        if tree.models is not None:
+            raise ValueError(
+                "class_names: allowed is None where leaves have linear models, which are numbers."
+            )
     return NamedTree(
         tree,
         tuple(str(name) for name in feature_names),

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from evotree.leaf_models import LeafModels
 from evotree.soft_sides import LEAD, SoftSides
 from evotree.tree import ObliqueTree
 
@@ -166,12 +167,34 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
-    """Write the nodes of a regressor: its numbers, picked by leaf."""
+    """Write the nodes of a regressor: its numbers, or linear models, picked by leaf."""
     tree, graph = operator.raw_operator.tree_, _Graph(scope, container)
-    leaf = _Paths(graph, operator.inputs[0].full_name, tree).reached()
-    means = graph.constant("means", tree.values[tree.is_leaf][:, :1])
-    picked = graph.node("Gather", [means, leaf], axis=0)
+    paths = _Paths(graph, operator.inputs[0].full_name, tree)
+    leaf = paths.reached()
+    if tree.models is None:
+        means = graph.constant("means", tree.values[tree.is_leaf][:, :1])
+        picked = graph.node("Gather", [means, leaf], axis=0)
+    else:
+        picked = _modelled(graph, paths.rows, leaf, tree.models.take(tree.is_leaf))
     graph.cast(picked, _precision(operator), operator.outputs[0].full_name)
+
+
+def _modelled(graph: _Graph, rows: str, leaf: str, models: LeafModels) -> str:
+    """Write the nodes of `LeafModels.predict`: a running sum adds in the order of the features."""
+    used = np.flatnonzero(models.coefficients.any(axis=0))
+
+    def of_leaf(name: str, array: np.ndarray) -> str:
+        return graph.node("Gather", [graph.constant(name, array), leaf], axis=0)
+
+    coefficients = of_leaf("coefficients", models.coefficients[:, used])
+    columns = graph.node("Gather", [rows, graph.constant("used", used)], axis=1)
+    products = graph.node("Mul", [coefficients, columns])
+    intercepts = of_leaf("intercepts", models.intercepts[:, np.newaxis])
+    summands = graph.node("Concat", [intercepts, products], axis=1)
+    sums = graph.node("CumSum", [summands, graph.constant("axis", np.array([1]))])
+    last = graph.node("Gather", [sums, graph.constant("last", np.array([len(used)]))], axis=1)
+    raised = graph.node("Max", [last, of_leaf("lowest", models.lowest[:, np.newaxis])])
+    return graph.node("Min", [raised, of_leaf("highest", models.highest[:, np.newaxis])])
 
 
 def _precision(operator: Any) -> int:
@@ -226,9 +249,9 @@ class _Paths:
             right = tree.right(int(k))
             self.matrix[row, leaves_before[k] : leaves_before[right]] = 1.0
             self.matrix[row, leaves_before[right] : leaves_before[k + tree.subtree_size[k]]] = -1.0
-        doubles = graph.cast(rows, import_module("onnx").TensorProto.DOUBLE)
+        self.rows = graph.cast(rows, import_module("onnx").TensorProto.DOUBLE)
         weights = graph.constant("weights", tree.weights[self.nodes].T)
-        self.sums = graph.node("MatMul", [doubles, weights])
+        self.sums = graph.node("MatMul", [self.rows, weights])
         self.thresholds = graph.constant("thresholds", tree.thresholds[self.nodes])
 
     def reached(self) -> str:

@@ -1,8 +1,9 @@
 """A tree as source code that runs on its own: a function in Python or in C.
 
 Both are splits and returns, nothing else: no loop, no table, no library; save for probabilities,
-which take an exponential function, and loops over the leaves. Sums are written in the
-order of the features, and every number so that it reads back as the same one.
+which take an exponential function, and loops over the leaves. The linear model of a leaf is a sum,
+which is bounded where it is returned. Sums are written in the order of the features, and every
+number so that it reads back as the same one.
 """
 
 from __future__ import annotations
@@ -134,7 +135,13 @@ def python_source(named: NamedTree, name: str) -> str:
     for k, level, left_first in clauses(named.tree):
         indent = "    " * (level + 1)
         if named.tree.subtree_size[k] == 1:
-            lines.append(f"{indent}return {outputs[k]}")
+            output, model = outputs[k], named.model(k)
+            if model is not None:
+                sums = _sums(_pieces(named, k), max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 6)
+                lines += [f"{indent}s = {line}" for line in sums]
+                low, high = model.lowest, model.highest
+                output = f"{low!r} if s < {low!r} else {high!r} if s > {high!r} else s"
+            lines.append(f"{indent}return {output}")
             continue
         *sums, split = _split(named, k, LINE_WIDTH - len(indent) - 8)
         lines += [f"{indent}s = {line}" for line in sums]
@@ -248,7 +255,7 @@ def c_source(named: NamedTree, name: str) -> str:
         or _C_KEYWORD.fullmatch(name)
     ):
         raise ValueError(f"name={name!r}: allowed is the name of a function in C.")
-    tree, body = named.tree, list(_c_body(named))
+    body = list(_c_body(named))
     lines = ["// Compile with -ffp-contract=off, so that every product and every sum is rounded."]
     if named.classes is not None:
         named.outputs()  # refuses labels that are no plain ones
@@ -259,7 +266,7 @@ def c_source(named: NamedTree, name: str) -> str:
     lines += [f"    // {note}" for note in _notes(named, "doubles")]
     if any(line.lstrip().startswith("s = ") for line in body):
         lines.append("    double s;")
-    if not (tree.weights != 0.0).any():
+    if not named.used_features():
         lines.append("    (void)x;")
     return "\n".join([*lines, *body, "}"]) + "\n"
 
@@ -267,14 +274,20 @@ def c_source(named: NamedTree, name: str) -> str:
 def _c_body(named: NamedTree) -> Iterator[str]:
     """Yield the lines of the splits and returns, with a brace for each split's end."""
     is_class = named.classes is not None
-    winners, values = named.winners(), named.tree.values[:, 0]
+    winners = named.winners()
     open_splits = 0
     for k, level, left_first in clauses(named.tree):
         for depth in range(open_splits, level, -1):
             yield "    " * depth + "}"
         indent, open_splits = "    " * (level + 1), level
         if named.tree.subtree_size[k] == 1:
-            yield f"{indent}return {winners[k] if is_class else repr(float(values[k]))};"
+            output, model = str(winners[k]) if is_class else repr(named.value(k)), named.model(k)
+            if model is not None:
+                sums = _sums(_pieces(named, k), max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 7)
+                yield from (f"{indent}s = {line};" for line in sums)
+                low, high = model.lowest, model.highest
+                output = f"s < {low!r} ? {low!r} : s > {high!r} ? {high!r} : s"
+            yield f"{indent}return {output};"
             continue
         *sums, split = _split(named, k, LINE_WIDTH - len(indent) - 10)
         yield from (f"{indent}s = {line};" for line in sums)
@@ -306,8 +319,9 @@ def _encoding(column: Column) -> list[str]:
 
 
 def _pieces(named: NamedTree, k: int) -> list[str]:
-    """Return the terms of a split with their signs."""
-    pieces: list[str] = []
+    """Return the terms of a split, or the intercept and terms of a leaf, with their signs."""
+    model = named.model(k)
+    pieces = [] if model is None else [repr(model.intercept)]
     for weight, j in named.terms(k):
         product = f"x[{j}]" if abs(weight) == 1.0 else f"{abs(weight)!r} * x[{j}]"
         sign = "-" if weight < 0.0 else "+"
@@ -316,16 +330,19 @@ def _pieces(named: NamedTree, k: int) -> list[str]:
 
 
 def _split(named: NamedTree, k: int, width: int) -> list[str]:
-    """Return a split, the sums that it needs before it, each on a line of at most some width.
-
-    A long sum is made in steps, which add in the same order: parsers have a limit to the length of
-    an expression.
-    """
+    """Return a split, the sums that it needs before it, each on a line of at most some width."""
     bound = f" <= {float(named.tree.thresholds[k])!r}"
-    folded = fold(_pieces(named, k), max(width, LEAST_WIDTH) - len(bound))
-    if len(folded) == 1:
-        return [folded[0] + bound]
-    return [folded[0], *(f"s {line}" for line in folded[1:]), "s" + bound]
+    sums = _sums(_pieces(named, k), max(width, LEAST_WIDTH) - len(bound))
+    return [sums[0] + bound] if len(sums) == 1 else [*sums, "s" + bound]
+
+
+def _sums(pieces: list[str], width: int) -> list[str]:
+    """Return a sum in steps, which add in the order of the pieces, each at most of some width.
+
+    Parsers have a limit to the length of an expression.
+    """
+    first, *others = fold(pieces, width)
+    return [first, *(f"s {line}" for line in others)]
 
 
 def _by_index(named: NamedTree) -> NamedTree:

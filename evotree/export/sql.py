@@ -1,7 +1,8 @@
 """A tree as an expression of SQL.
 
-The expression is one CASE whose branches are read from top to bottom, with no CASE inside another:
-SQLite's parser takes about twenty of those, SQL Server ten.
+The expression is one CASE whose branches are read from top to bottom, with no CASE inside another
+but those that encode columns and that bound linear models: SQLite's parser takes about twenty of
+those, SQL Server ten.
 """
 
 from __future__ import annotations
@@ -11,7 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from evotree.export.named import LINE_WIDTH, Label, NamedTree, clauses, fold, named_tree
+from evotree.export.named import (
+    LINE_WIDTH,
+    Label,
+    LinearModel,
+    NamedTree,
+    clauses,
+    fold,
+    named_tree,
+)
 from evotree.tables.columns import MISSING, Column, NumericColumn
 
 
@@ -191,6 +200,9 @@ def sql_expression(named: NamedTree, table: str | None = None) -> str:
         pairs = zip(named.columns, operands, strict=True)
         operands = [operand for column, name in pairs for operand in _encoded(column, name)]
     outputs = [_literal(output) for output in named.outputs()]
+    for k in np.flatnonzero(named.tree.is_leaf).tolist():
+        if (model := named.model(k)) is not None:
+            outputs[k] = _bounded(model, _sum(named, k, operands))
     branches: list[str] = []
     if needed:
         pieces = [f"{name} IS NULL" for name in needed]
@@ -236,14 +248,30 @@ def _branch(splits: list[list[str]], output: str) -> str:
 
 def _split(named: NamedTree, k: int, operands: Sequence[str], relation: str) -> list[str]:
     """Return a split in pieces, one for each term."""
-    pieces: list[str] = []
+    pieces = _sum(named, k, operands) or ["0.0e0"]
+    pieces[-1] += f" {relation} {sql_number(named.tree.thresholds[k])}"
+    return pieces
+
+
+def _bounded(model: LinearModel, pieces: list[str]) -> str:
+    """Return an expression for a sum within the bounds of a model."""
+    *others, last = pieces
+    branches = [["ELSE", *pieces]]
+    for relation, bound in ((">", sql_number(model.highest)), ("<", sql_number(model.lowest))):
+        branches.insert(0, ["WHEN", *others, f"{last} {relation} {bound}", f"THEN {bound}"])
+    lines = [f"\n{16 * ' '}".join(fold(branch, LINE_WIDTH - 16)) for branch in branches]
+    return f"\n{12 * ' '}".join(["CASE", *lines]) + "\n        END"
+
+
+def _sum(named: NamedTree, k: int, operands: Sequence[str]) -> list[str]:
+    """Return the terms of a split, or the intercept and terms of a leaf, with their signs."""
+    model = named.model(k)
+    pieces = [] if model is None else [sql_number(model.intercept)]
     for weight, j in named.terms(k):
         # A factor of 1 stays: it makes SQLite read the texts of a column as numbers.
         product = f"{sql_number(abs(weight))} * {operands[j]}"
         sign = "-" if weight < 0.0 else "+"
         pieces.append(f"{sign} {product}" if pieces else f"{sign.strip('+')}{product}")
-    pieces = pieces or ["0.0e0"]
-    pieces[-1] += f" {relation} {sql_number(named.tree.thresholds[k])}"
     return pieces
 
 

@@ -11,6 +11,7 @@ from evotree.export.named import (
     LEAST_WIDTH,
     LINE_WIDTH,
     OPPOSITES,
+    LinearModel,
     NamedTree,
     Split,
     check_shown,
@@ -40,7 +41,9 @@ def export_text(
     feature, the largest first; weights of 0 are left out. A split is scaled so that the weight of
     its first term is 1, which changes no decision: the other weights and the threshold are then in
     units of that feature. Nodes have the numbers that ``apply`` and ``decision_path`` give, and
-    leaves name their training rows and class shares.
+    leaves name their training rows and class shares. The linear model of a leaf is written as
+    ``predict 3.2 + 0.51 * rooms - 0.11 * age, within [5, 50]``: the sum, its terms ordered as those
+    of a split are, and the bounds that predictions do not leave.
 
     Parameters
     ----------
@@ -57,7 +60,8 @@ def export_text(
         significant digits as they are, and others with 3 decimals: of a tree whose splits are
         rounded (`evotree.round_tree`), what is printed is what predicts.
     max_terms : int, at least 1, or None, default=None
-        Number of terms of a split that are shown, the most influential ones; None for all.
+        Number of terms of a split, or of the model of a leaf, that are shown, the most influential
+        ones; None for all.
 
     Returns
     -------
@@ -101,14 +105,17 @@ def _indented(named: NamedTree, decimals: int | None, max_terms: int | None) -> 
         indent = "|   " * depth
         if is_else:
             yield f"{indent}|--- else"
-        elif tree.subtree_size[k] == 1:
-            yield f"{indent}|--- {_leaf(named, k, decimals)}"
+            continue
+        is_leaf = tree.subtree_size[k] == 1
+        if is_leaf:
+            pieces = _leaf(named, k, decimals, max_terms)
         else:
             pieces = split_pieces(named, named.split(k), decimals, max_terms)
-            pieces[0] = f"[{k}] {pieces[0]}"
-            folded = fold(pieces, max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 5)
-            yield f"{indent}|--- {folded[0]}"
-            yield from (f"{indent}|    {line}" for line in folded[1:])
+        pieces[0] = f"[{k}] {pieces[0]}"
+        folded = fold(pieces, max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 5)
+        yield f"{indent}|--- {folded[0]}"
+        yield from (f"{indent}|    {line}" for line in folded[1:])
+        if not is_leaf:
             waiting.append((tree.right(k), depth + 1, False))
             waiting.append((k, depth, True))
             waiting.append((tree.left(k), depth + 1, False))
@@ -236,7 +243,9 @@ def _block(
         folded = fold(pieces, LINE_WIDTH - 5)
         lines += [f"{'AND ' if lines else 'IF  '} {folded[0]}"]
         lines += [f"     {line}" for line in folded[1:]]
-    return [*(lines or ["IF   anything"]), f"THEN {_leaf(named, leaf, decimals)}"]
+    pieces = _leaf(named, leaf, decimals, max_terms)
+    first, *others = fold([f"[{leaf}] {pieces[0]}", *pieces[1:]], LINE_WIDTH - 5)
+    return [*(lines or ["IF   anything"]), f"THEN {first}", *(f"     {line}" for line in others)]
 
 
 def split_pieces(
@@ -260,26 +269,68 @@ def split_pieces(
     list of str
         At least one piece; the last one ends in the threshold.
     """
-    pieces: list[str] = []
-    for weight, j in split.terms[:max_terms]:
-        factor = "" if abs(weight) == 1.0 else f"{number(abs(weight), decimals)} * "
-        sign = "-" if weight < 0.0 else "+"
-        term = f"{factor}{printable(named.features[j])}"
-        pieces.append(f"{sign} {term}" if pieces else f"{sign.strip('+')}{term}")
-    if max_terms is not None and len(split.terms) > max_terms:
-        pieces.append(f"(+{len(split.terms) - max_terms} more)")
-    pieces = pieces or ["0"]
+    pieces = _sum(named, [], split.terms, decimals, max_terms) or ["0"]
     pieces[-1] += f" {split.relation} {number(split.threshold, decimals)}"
     return pieces
 
 
-def _leaf(named: NamedTree, k: int, decimals: int | None) -> str:
-    """Return what a leaf predicts, its rows and its class shares."""
-    rows = named.rows(k)
+def model_pieces(
+    named: NamedTree, model: LinearModel, decimals: int | None, max_terms: int | None = None
+) -> list[str]:
+    """Return the linear model of a leaf in pieces, one for each term, as names on a terminal.
+
+    Parameters
+    ----------
+    named : NamedTree
+        The tree.
+    model : LinearModel
+        The model.
+    decimals : int, at least 0, or None
+        As for `number`.
+    max_terms : int, at least 1, optional
+        Number of terms that are named; by default all.
+
+    Returns
+    -------
+    list of str
+        The first piece has the intercept, the last one the bounds.
+    """
+    begin = f"predict {number(model.intercept, decimals)}"
+    pieces = _sum(named, [begin], model.terms, decimals, max_terms)
+    bounds = number(model.lowest, decimals), number(model.highest, decimals)
+    pieces[-1] += ","
+    return [*pieces, f"within [{', '.join(bounds)}]"]
+
+
+def _sum(
+    named: NamedTree,
+    before: list[str],
+    terms: Sequence[tuple[float, int]],
+    decimals: int | None,
+    max_terms: int | None,
+) -> list[str]:
+    """Return the pieces of a sum, and its terms after them."""
+    pieces = list(before)
+    for weight, j in terms[:max_terms]:
+        factor = "" if abs(weight) == 1.0 else f"{number(abs(weight), decimals)} * "
+        sign = "-" if weight < 0.0 else "+"
+        term = f"{factor}{printable(named.features[j])}"
+        pieces.append(f"{sign} {term}" if pieces else f"{sign.strip('+')}{term}")
+    if max_terms is not None and len(terms) > max_terms:
+        pieces.append(f"(+{len(terms) - max_terms} more)")
+    return pieces
+
+
+def _leaf(named: NamedTree, k: int, decimals: int | None, max_terms: int | None) -> list[str]:
+    """Return what a leaf predicts, its rows and its class shares, in pieces."""
+    rows, model = named.rows(k), named.model(k)
     if named.classes is None:
-        value = number(float(named.tree.values[k, 0]), decimals)
-        return f"[{k}] value: {value}" + (f" ({rows})" if rows else "")
+        pieces = [f"value: {number(named.value(k), decimals)}"]
+        if model is not None:
+            pieces = model_pieces(named, model, decimals, max_terms)
+        pieces[-1] += f" ({rows})" if rows else ""
+        return pieces
     shares = ", ".join(f"{printable(name)}: {share}" for name, share in named.shares(k))
     winner = printable(named.classes[named.tree.labels[k]])
     cost = "" if named.costs is None else f"; costs {number(float(named.costs[k]), 2)}"
-    return f"[{k}] class: {winner} ({f'{rows}; ' if rows else ''}{shares}{cost})"
+    return [f"class: {winner} ({f'{rows}; ' if rows else ''}{shares}{cost})"]

@@ -436,6 +436,7 @@ class LinearLeaves(Objective):
 
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
         """Return a fitted tree, over raw features, with the models of its leaves."""
+        tree = dataset.refill(tree)
         leaves = tree.apply(dataset.raw)
         order = np.argsort(leaves, kind="stable").astype(np.int32)
         start = np.searchsorted(leaves[order], np.arange(len(tree))).astype(np.int32)
@@ -445,14 +446,15 @@ class LinearLeaves(Objective):
         routed = SimpleNamespace(order=order, start=start, end=end, subtree_size=tree.subtree_size)
         found, scale = judge.models(routed), dataset.target_scale
         coefficients = scale * found.coefficients / dataset.scale
-        return tree.with_models(
-            LeafModels(
-                dataset.target_mean + scale * found.intercepts - coefficients @ dataset.mean,
-                coefficients,
-                dataset.target_mean + scale * found.lowest,
-                dataset.target_mean + scale * found.highest,
-            )
+        models = LeafModels(
+            dataset.target_mean + scale * found.intercepts - coefficients @ dataset.mean,
+            coefficients,
+            dataset.target_mean + scale * found.lowest,
+            dataset.target_mean + scale * found.highest,
         )
+        for constants in (models.intercepts, models.lowest, models.highest):
+            constants[~tree.is_leaf] = tree.values[~tree.is_leaf, 0]
+        return tree.with_models(models)
 
 
 def as_linear_leaves(

@@ -32,7 +32,7 @@ from evotree.tree import ObliqueTree, node_depths
 
 FONT, LINE_HEIGHT, PADDING, GAP, ROW_GAP = 10.0, 13.0, 9.0, 12.0, 34.0
 NOTE = 0.8  # size of the font of a node's number and rows, to that of its text
-BAR_WIDTH, BAR_HEIGHT = 54.0, 6.0  # of the class shares of a leaf
+BAR_WIDTH, BAR_HEIGHT = 54.0, 6.0  # of the class shares of a leaf, or of a term
 MOST_SHARES = 3
 MAX_LEAVES = 1000
 NAME_LENGTH = 28
@@ -44,6 +44,7 @@ IMAGE_SIDE = 64.0  # of an image of weights, the longer one, in points
 IMAGE_COLORS = LinearSegmentedColormap.from_list(
     "influence", ["#053061", "#4393C3", "#FFFFFF", "#D6604D", "#67001F"], N=257
 )
+TERM_COLORS = {False: "#4393C3", True: "#D6604D"}  # of coefficients below 0, and above
 VALUE_COLORS = LinearSegmentedColormap.from_list("values", ["#D9EAF4", PALETTE[0]])
 
 
@@ -72,7 +73,10 @@ def plot_tree(
     A split is the inequality of `evotree.export.export_text`, its most influential term first and
     with a weight of 1. Each node has the number that ``apply`` and ``decision_path`` give, and its
     training rows; each leaf has a bar of its class shares, the largest first, and the mean of
-    its rows in regression.
+    its rows in regression. A leaf with a linear model has its sum and bounds, as `export_text`
+    writes them, and a bar for each term, in the same order: its influence, the absolute coefficient
+    times the spread of the feature, to the right where it raises the prediction, in red, and to the
+    left where it lowers it, in blue. Bars of different leaves are on one scale.
 
     Where rows are images, splits are too: they show the influence of each pixel, its weight times
     its spread. A red pixel takes a row to the right, a blue one to the left, a white one is
@@ -87,7 +91,8 @@ def plot_tree(
     feature_names, class_names : sequence of str, optional
         By default those that the estimator knows, else ``x0``, ``x1``, ... and 0, 1, ...
     max_terms : int, at least 1, default=6
-        Number of terms shown for each split, the most influential ones.
+        Number of terms shown for each split, and for the model of a leaf, the most influential
+        ones.
     decimals : int, at least 0, or None, default=None
         As for `evotree.export.export_text`.
     image_shape : tuple of two int, optional
@@ -122,20 +127,30 @@ def plot_tree(
     named = named_tree(tree, features, classes)
     notes = [" ".join(filter(None, (f"[{k}]", named.rows(k)))) for k in range(tree.n_nodes)]
     texts = [
-        _leaf_text(named, k, decimals)
+        _leaf_text(named, k, max_terms, decimals)
         if tree.subtree_size[k] == 1
         else _split_text(named, k, max_terms, decimals, image is not None)
         for k in range(tree.n_nodes)
     ]
-    boxes = _layout(tree, notes, texts, image, 0.0 if is_value else BAR_HEIGHT)
+    models = [named.model(k) for k in range(tree.n_nodes)]
+    n_bars = [0 if model is None else len(model.terms[:max_terms]) for model in models]
+    if not is_value:
+        n_bars = tree.is_leaf.astype(int).tolist()
+    boxes = _layout(tree, notes, texts, image, BAR_HEIGHT * np.array(n_bars))
     ax, font = _prepared(ax, boxes, FONT if tree.n_leaves <= 8 else 0.8 * FONT)
     colors = class_colors(n_outputs)
     edges = _value_colors(tree) if is_value else [colors[c] for c in named.winners()]
+    modelled = [k for k, model in enumerate(models) if model is not None]
+    largest = float(np.max([named.influence(k) for k in modelled], initial=0.0)) or 1.0
+    room = min((boxes[k].width for k in modelled), default=0.0) / 2 - PADDING
     for k, box in enumerate(boxes):
         if tree.subtree_size[k] == 1:
             _draw_box(ax, box, notes[k], texts[k], font, edges[k], tint(edges[k]))
             if not is_value:
                 _draw_shares(ax, box, tree.values[k], colors)
+            elif (model := models[k]) is not None:
+                signed = [np.copysign(named.influence(k)[j], c) for c, j in model.terms[:max_terms]]
+                _draw_terms(ax, box, room * np.nan_to_num(np.array(signed) / largest))
             continue
         _draw_box(ax, box, notes[k], texts[k], font, INK, "#F5F5F5")
         if image is not None and image_shape is not None:
@@ -180,6 +195,14 @@ def _draw_shares(ax: Axes, box: Box, values: np.ndarray, colors: Sequence[str]) 
             piece = width * float(values[c]) / total
             ax.add_patch(Rectangle((left, bottom), piece, BAR_HEIGHT, fc=colors[c], lw=0, zorder=3))
             left += piece
+
+
+def _draw_terms(ax: Axes, box: Box, lengths: np.ndarray) -> None:
+    """Draw bars of terms, with the signs of their coefficients, at the bottom of a box."""
+    bottom = box.top - box.height + PADDING / 2
+    for at, length in enumerate(lengths[::-1].tolist()):
+        place, color = (box.centre, bottom + at * BAR_HEIGHT), TERM_COLORS[length > 0.0]
+        ax.add_patch(Rectangle(place, length, 0.8 * BAR_HEIGHT, fc=color, lw=0, zorder=3))
 
 
 def _value_colors(tree: ObliqueTree) -> list[str]:
@@ -251,20 +274,36 @@ def _split_text(
     end = f"{'≤' if relation == '<=' else '≥'} {_signed(threshold, decimals)}"
     if is_image:
         return f"red − blue {end}" if relation == "<=" else f"blue − red {end}"
-    lines: list[str] = []
+    return "\n".join([*(_sum(named, [], terms, max_terms, decimals) or ["0"]), end])
+
+
+def _sum(
+    named: NamedTree,
+    before: list[str],
+    terms: Sequence[tuple[float, int]],
+    max_terms: int,
+    decimals: int | None,
+) -> list[str]:
+    """Return the lines of a sum, and its terms below them."""
+    lines = list(before)
     for weight, j in terms[:max_terms]:
         sign = "− " if weight < 0.0 else "+ " if lines else ""
         factor = "" if abs(weight) == 1.0 else f"{_signed(abs(weight), decimals)} "
         lines.append(f"{sign}{factor}{_short(named.features[j])}")
     if len(terms) > max_terms:
         lines.append(f"(+{len(terms) - max_terms} more)")
-    return "\n".join([*(lines or ["0"]), end])
+    return lines
 
 
-def _leaf_text(named: NamedTree, k: int, decimals: int | None) -> str:
-    """Write what a leaf predicts: its largest class shares, or its mean."""
+def _leaf_text(named: NamedTree, k: int, max_terms: int, decimals: int | None) -> str:
+    """Write what a leaf predicts: its largest class shares, its mean, or its linear model."""
+    model = named.model(k)
+    if model is not None:
+        begin, low, high = (_signed(x, decimals) for x in (model.intercept, *model[2:]))
+        lines = _sum(named, [begin], model.terms, max_terms, decimals)
+        return "\n".join([*lines, f"within [{low}, {high}]"])
     if named.classes is None:
-        return _signed(float(named.tree.values[k, 0]), decimals)
+        return _signed(named.value(k), decimals)
     return "\n".join(f"{_short(name)}: {share}" for name, share in named.shares(k, MOST_SHARES))
 
 
@@ -284,9 +323,9 @@ def _layout(
     notes: Sequence[str],
     texts: Sequence[str],
     image: tuple[float, float] | None,
-    bar: float,
+    bars: np.ndarray,
 ) -> list[Box]:
-    """Place a box for each node, in points at a font size of `FONT`.
+    """Place a box for each node, in points at a font size of `FONT`, with room for its bars.
 
     Leaves are evenly spaced in their order, parents are centred over their children. Boxes of one
     depth share their top, and the internal ones their height, so that edges cross no box.
@@ -294,7 +333,7 @@ def _layout(
     width, height = np.array([_text_size(text) for text in texts]).T
     width = np.maximum(width, [NOTE * _text_size(note)[0] for note in notes]) + 2 * PADDING
     height += NOTE * LINE_HEIGHT + PADDING
-    below = np.where(tree.is_leaf & (bar > 0.0), bar + 2.0, 0.0)
+    below = np.where(bars > 0.0, bars + 2.0, 0.0)
     width[below > 0.0] = np.maximum(width[below > 0.0], BAR_WIDTH + 2 * PADDING)
     height += below
     depths, leaf = node_depths(tree.subtree_size), tree.is_leaf

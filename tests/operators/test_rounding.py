@@ -21,7 +21,9 @@ from evotree import (
 from evotree.dataset import Dataset
 from evotree.export import export_rules, export_text
 from evotree.export.named import named_tree
+from evotree.leaf_models import LeafModels
 from evotree.operators.structure import rounding
+from evotree.operators.structure.rounding import round_models
 from evotree.tree import ObliqueTree
 from tests.exported import matching, predict_from, stump
 
@@ -404,3 +406,138 @@ def test_a_reader_of_the_printed_tree_predicts_as_it_does(load: Any) -> None:
         assert predict_from(text, row, leaf) == str(label)
         (rule,) = matching(rules, row)
         assert rule.split()[1:4] == [f"[{leaf}]", "class:", str(label)]
+
+
+# ---- linear models of leaves ---------------------------------------------------------------------
+
+
+def modelled(X: np.ndarray, seed: int, least: int = 2) -> ObliqueTree:
+    """Grow a regression tree with bounded linear models, which some rows leave."""
+    rng = np.random.default_rng(seed)
+    tree = grown(X, seed, depth=least)
+    tree = tree.predicting(rng.normal(size=(len(tree), 1)))
+    unit = 10.0 ** rng.integers(-6, 7)
+    shape = tree.weights.shape
+    coefficients = unit * rng.normal(size=shape) / (X.std(axis=0) + 1e-3)
+    coefficients[(rng.random(shape) < 0.3) | ~tree.is_leaf[:, np.newaxis]] = 0.0
+    intercepts = unit * 10.0 * rng.normal(size=len(tree)) - coefficients @ X.mean(axis=0)
+    sums = X @ coefficients.T + intercepts
+    bounds = np.quantile(sums, (0.1, 0.9), axis=0)
+    return tree.with_models(LeafModels(intercepts, coefficients, *bounds)).validate()
+
+
+def decimals(value: float) -> int:
+    """Return the place of the last digit of a number, above 0 after the point."""
+    return -int(Decimal(repr(float(value))).normalize().as_tuple().exponent)
+
+
+@given(rows(), seeds)
+def test_short_models_predict_nearly_the_same(X: np.ndarray, seed: int) -> None:
+    tree = modelled(X, seed)
+    rounded = round_tree(tree, X).validate()
+    before, after = tree.predict_value(X), rounded.predict_value(X)
+    # Sums of features of large offsets have rounding errors of their own.
+    of_sums = 1e-13 * (np.abs(tree.models.coefficients) @ np.abs(X).max(axis=0)).max()
+    assert np.abs(after - before).max() <= 0.001 * before.std() * (1.0 + 1e-9) + of_sums
+    assert (rounded.models.lowest <= tree.models.lowest).all()
+    assert (rounded.models.highest >= tree.models.highest).all()
+    for name, array in tree.models._asdict().items():
+        inner = getattr(rounded.models, name)[~tree.is_leaf]
+        np.testing.assert_array_equal(inner, array[~tree.is_leaf])
+    if before.std() > 0.0:
+        for k in np.unique(tree.apply(X)):
+            for one in rounded.models.coefficients[k]:
+                assert n_digits(one) <= 17
+
+
+def test_models_of_few_digits_are_much_shorter() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 5)) + [0.0, 1.0, 30.0, -5.0, 0.0]
+    tree = modelled(X, 3)
+    numbers = round_tree(tree, X).models
+    leaves = np.flatnonzero(tree.is_leaf)
+    for k in leaves:
+        assert max(map(n_digits, numbers.coefficients[k])) <= 5
+        places = [decimals(array[k]) for array in (numbers.intercepts, *numbers[2:])]
+        exact = [decimals(array[k]) for array in (tree.models.intercepts, *tree.models[2:])]
+        assert max(places) < min(exact) - 5
+
+
+@given(rows(), seeds, st.integers(1, 6))
+def test_models_have_the_digits_that_are_asked_for(X: np.ndarray, seed: int, digits: int) -> None:
+    tree = modelled(X, seed)
+    rounded = round_models(tree, X, digits).validate()
+    assert rounded.weights is tree.weights
+    leaves = tree.apply(X)
+    before = tree.predict_value(X)[:, 0]
+    if not before.std() > 0.0:
+        assert rounded is tree
+        return
+    for k in np.unique(leaves):
+        reached = X[leaves == k]
+        old, new = (models.coefficients[k] for models in (tree.models, rounded.models))
+        for one, other in zip(old, new, strict=True):
+            assert n_digits(other) <= digits
+            assert abs(other - one) <= 0.5 * 10.0 ** (1 - digits) * abs(one) * (1.0 + 1e-9)
+        steps = np.concatenate([reached - reached.mean(axis=0), np.diag(tree.spread)])
+        moved = np.abs(steps @ (new - old)).max()
+        last = 10.0 ** (np.floor(np.log10(before.std())) - digits + 1.0)
+        of_sums = 1e-12 * np.abs(old) @ np.abs(X).max(axis=0)
+        mean = (tree.models.intercepts[k] + reached @ old).mean()
+        kept = (rounded.models.intercepts[k] + reached @ new).mean()
+        assert abs(kept - mean) <= max(moved, 0.5 * last) * (1.0 + 1e-6) + of_sums
+        room = 2.0 * max(moved, 0.5 * last) * (1.0 + 1e-6) + of_sums
+        assert 0.0 <= tree.models.lowest[k] - rounded.models.lowest[k] <= room
+        assert 0.0 <= rounded.models.highest[k] - tree.models.highest[k] <= room
+
+
+def test_weighted_rows_count_in_the_mean() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    weight = rng.integers(1, 9, 50).astype(float)
+    tree = modelled(X, 1)
+    differ = False
+    for digits in range(1, 7):
+        one = round_models(tree, X, digits, weight).models
+        other = round_models(tree, np.repeat(X, weight.astype(int), axis=0), digits).models
+        for array, twin in zip(one, other, strict=True):
+            np.testing.assert_array_equal(array, twin)
+        plain = round_models(tree, X, digits).models
+        differ |= any((array != twin).any() for array, twin in zip(one, plain, strict=True))
+    assert differ
+
+
+def test_models_without_rows_stay_and_others_do_not_need_them() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    tree = modelled(X, 1)
+    leaf = tree.apply(X)[0]
+    few = X[tree.apply(X) == leaf]
+    rounded = round_models(tree, few, 2).models
+    others = np.arange(len(tree)) != leaf
+    for array, twin in zip(rounded, tree.models, strict=True):
+        np.testing.assert_array_equal(array[others], twin[others])
+    assert (
+        n_digits(rounded.coefficients[leaf][0]) <= 2 < n_digits(tree.models.coefficients[leaf][0])
+    )
+    assert round_models(tree, X, None) is tree
+    plain = tree.with_models(None)
+    assert round_models(plain, X, 2) is plain and round_tree(plain, X, 2).models is None
+    assert round_models(tree, X[:0], 2) is tree
+
+
+@pytest.mark.parametrize("precision", ["auto", 3, None])
+def test_fitted_models_are_rounded(precision: Any) -> None:
+    X, y = load_diabetes(return_X_y=True, scaled=False)
+    quick = {**QUICK, "regularization": None, "leaves": "linear", "precision": precision}
+    model = EvoTreeRegressor(**quick).fit(X, y)
+    assert model.tree_.models.n_terms > 0
+    for tree in [model.tree_, *model.pareto_front_, *model.hall_of_fame_]:
+        used = np.unique(np.abs(tree.validate().models.coefficients)).tolist()
+        longest = max(map(n_digits, used))
+        assert longest <= {"auto": 7, 3: 3, None: 17}[precision]
+        assert longest > 7 or precision is not None or not any(used)
+        if precision is not None:  # what is printed is what predicts
+            text = export_text(tree)
+            for one in used[1:]:
+                assert one == 1.0 or f" {one!r}".removesuffix(".0") + " * x" in text

@@ -69,6 +69,11 @@ def violations(tree: ObliqueTree, signs: np.ndarray) -> list[Violation]:
     list of Violation
         An empty list is the proof that the tree keeps the constraints for all rows.
 
+    Raises
+    ------
+    ValueError
+        If leaves have linear models, of which this is no proof.
+
     Examples
     --------
     >>> tree = ObliqueTree(
@@ -119,6 +124,8 @@ def _suspects(tree: ObliqueTree, signs: np.ndarray) -> Iterator[tuple[int, int, 
 
     Raising a feature takes rows from one side to the other only, by the sign of its weight.
     """
+    if tree.models is not None:
+        raise ValueError("tree has linear models in its leaves: the proof is for constant ones.")
     predictions = tree.values[:, -1]
     for k in np.flatnonzero(~tree.is_leaf).tolist():
         sides = _leaves(tree, tree.left(k)), _leaves(tree, tree.right(k))

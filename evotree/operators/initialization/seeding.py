@@ -319,7 +319,8 @@ def init_from_tree(
 
     The training rows reach the leaves that they reach in the tree given, also where that is one of
     scikit-learn's, which compares rows rounded to single precision. The leaves predict what the
-    training rows that reach them say; subtrees that do not pay for themselves become leaves.
+    training rows that reach them say, whatever they predicted before, linear models included;
+    subtrees that do not pay for themselves become leaves.
 
     Parameters
     ----------

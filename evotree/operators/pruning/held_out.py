@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evotree._jit import kernel
-from evotree.fitness.targets import target_loss
+from evotree.fitness.targets import losses_of_targets, target_loss
 from evotree.operators.pruning.penalized import cheapest, node_risk, weakest_links
-from evotree.operators.structure.reduced import class_masses, loss_of_targets
+from evotree.operators.structure.reduced import class_masses, loss_of_targets, predictions_at
 from evotree.rng import as_generator
 from evotree.tree import ObliqueTree, project
 
@@ -178,7 +178,7 @@ def node_losses(tree: ObliqueTree, held_out: Dataset) -> tuple[np.ndarray, np.nd
     ----------
     tree : ObliqueTree
         In the units of the rows; its nodes predict the first of the classes with the highest value,
-        or the value.
+        or the value; leaves with linear models predict by these.
     held_out : Dataset
         Rows that the tree was not grown on. Losses are those of its objective.
 
@@ -190,7 +190,11 @@ def node_losses(tree: ObliqueTree, held_out: Dataset) -> tuple[np.ndarray, np.nd
         Weighted sums of the squares of these losses.
     """
     if held_out.n_classes == 0:
+        models = tree.models
         table = tree.values
+        if models is not None:
+            constants = models.intercepts, models.lowest, models.highest
+            table = np.column_stack([*constants, models.coefficients])
     elif held_out.judge is not None:
         counted, leaves = tree.counted(), tree.apply(held_out.X)
         mass = class_masses(leaves, held_out, tree.subtree_size)
@@ -211,6 +215,13 @@ def node_losses(tree: ObliqueTree, held_out: Dataset) -> tuple[np.ndarray, np.nd
         losses,
         square_losses,
     )
+    if held_out.n_classes == 0 and table.shape[1] > 1:
+        leaves = tree.apply(held_out.X)
+        predicted = predictions_at(np.ascontiguousarray(table), leaves, held_out.X)
+        lost = losses_of_targets(held_out.y, predicted, *loss_of_targets(held_out))
+        for sums, each in ((losses, lost), (square_losses, lost**2)):
+            of_leaves = np.bincount(leaves, held_out.sample_weight * each, minlength=len(tree))
+            sums[tree.is_leaf] = of_leaves[tree.is_leaf]
     return losses, square_losses
 
 

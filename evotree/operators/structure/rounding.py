@@ -1,14 +1,15 @@
-"""Splits in short decimal numbers, so that what a reader sees of a tree is what predicts.
+"""Trees in short decimal numbers, so that what a reader sees of a tree is what predicts.
 
 A split is scaled so that the weight of its strongest term is 1 or -1. Then its other weights and
 its threshold are rounded, and the rows decide how far: the nearest rows of both sides leave room
-between them, in which the threshold may stand.
+between them, in which the threshold may stand. The coefficients of a linear model of a leaf are
+rounded by what that changes in the predictions of the leaf's rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_EVEN, Context
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from functools import cached_property
 from hashlib import blake2b
 from numbers import Integral
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evotree._jit import kernel
+from evotree.leaf_models import LeafModels
 from evotree.tree import ObliqueTree
 
 AUTO = "auto"
@@ -30,13 +32,15 @@ MOST_DIGITS = 17
 _MOST_CHANGE = 0.03  # of the influence of a term, a share of that of the strongest
 _KEPT_ROOM = 0.5  # share of the room between the sides that rounding the weights must leave
 _THRESHOLD_ROOM = 0.25  # how far the threshold may move, in units of that room
+_MODEL_CHANGE = 0.001  # of a prediction, a share of the standard deviation of predictions
+_LARGEST = 1e100  # unit of predictions that are rounded, and the inverse of the smallest
 _EPSILON = float(np.finfo(np.float64).eps)
 _N_NEAREST = 1024  # rows on each side that are looked at first
 _BLOCK = 1024  # rows that are projected together
 
 
 def round_tree(tree: ObliqueTree, X: Any, precision: int | str | None = AUTO) -> ObliqueTree:
-    """Return a tree whose splits are written in numbers of few digits.
+    """Return a tree whose splits, and linear models of leaves, have numbers of few digits.
 
     The strongest term of a split, that of the largest absolute weight times the spread of its
     feature, gets the weight 1, or -1 where it was negative. Each number is the double nearest to a
@@ -57,6 +61,8 @@ def round_tree(tree: ObliqueTree, X: Any, precision: int | str | None = AUTO) ->
     With a number of digits, rows may change sides. The threshold follows the weights, so that the
     split stays where the rows are on average. A split that would send all rows one way gets more
     digits until it parts them, or stays as it is.
+
+    Linear models of leaves are rounded as `round_models` says.
 
     Parameters
     ----------
@@ -91,11 +97,70 @@ def round_tree(tree: ObliqueTree, X: Any, precision: int | str | None = AUTO) ->
     >>> rounded.weights[0].tolist(), rounded.thresholds[0].item()
     ([1.0, -0.55], 0.2)
     """
-    return tree if precision is None else Rounder(X, precision)(tree)
+    if precision is None:
+        return tree
+    rounder = Rounder(X, precision)
+    return round_models(rounder(tree), rounder.X, precision)
+
+
+def round_models(
+    tree: ObliqueTree,
+    X: np.ndarray,
+    precision: int | str | None,
+    sample_weight: np.ndarray | None = None,
+) -> ObliqueTree:
+    """Return a tree whose linear models of leaves are written in numbers of few digits.
+
+    With ``"auto"`` no prediction of a row of `X` changes by more than 0.1 % of the standard
+    deviation of the predictions, which for models of least squares is at most that of the targets.
+    The coefficients have half of that: from the weakest on, each gets the fewest digits for which
+    all until then move no row further than their share; a term that needs none is dropped. To the
+    rows of a leaf, which may be few and alike, one is added for each feature, a standard deviation
+    from their mean. The intercept is chosen anew, so that the mean prediction of the rows is kept,
+    and then rounded to a decimal place. The bounds are rounded to the same place, outwards.
+
+    With a number of digits each coefficient has as many. The intercept and the bounds are rounded
+    to the highest decimal place in which that moves no prediction further than the coefficients may
+    do, or to that of so many digits of the standard deviation of the predictions, if it is higher.
+
+    A leaf that no row reaches stays as it is, and so does a tree whose predictions are all alike.
+    Rounded trees may be rounded further.
+
+    Parameters
+    ----------
+    tree : ObliqueTree
+        A tree over the features of `X`; one without linear models is returned itself.
+    X : ndarray of shape (n_samples, n_features)
+        The training rows, finite.
+    precision : int from 1 to 17, "auto" or None
+        Number of significant digits; None returns the tree itself.
+    sample_weight : ndarray of shape (n_samples,), optional
+        Weights of the rows in means; 1 for every row by default.
+
+    Returns
+    -------
+    ObliqueTree
+        Its splits are those of the tree given.
+    """
+    if precision is None or tree.models is None:
+        return tree
+    weight = np.ones(len(X)) if sample_weight is None else sample_weight
+    leaves = tree.apply(X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        predicted = tree.models.predict(X, leaves)
+        unit = _deviation(predicted, weight) if len(X) else 0.0
+        if not 1.0 / _LARGEST <= unit <= _LARGEST:
+            return tree
+        models = LeafModels(*(array.copy() for array in tree.models))
+        spread = X.std(axis=0) if tree.spread is None else tree.spread
+        for k in np.unique(leaves).tolist():
+            rows = leaves == k
+            _round_model(models, k, X[rows], weight[rows], spread, unit, precision)
+    return tree.with_models(models)
 
 
 class Rounder:
-    """Rounds trees over the same rows; parts that several share are rounded once.
+    """Rounds the splits of trees over the same rows; parts that several share are rounded once.
 
     Parameters
     ----------
@@ -162,6 +227,7 @@ class Rounder:
             spread,
             tree.n_node_samples,
             tree.given_labels,
+            tree.models,
         )
 
     def _shortest(self, split: _Split, left: np.ndarray, right: np.ndarray) -> _Split | None:
@@ -414,3 +480,65 @@ def _threshold(low: float, high: float, target: float) -> float | None:
         if inside:
             return min(inside, key=lambda value: abs(value - target))
     return None
+
+
+# ---- linear models of leaves ---------------------------------------------------------------------
+
+
+def _deviation(values: np.ndarray, weight: np.ndarray) -> float:
+    """Return a weighted standard deviation."""
+    centred = values - np.average(values, weights=weight)
+    return float(np.sqrt(np.average(centred**2, weights=weight)))
+
+
+def _round_model(
+    models: LeafModels,
+    k: int,
+    X: np.ndarray,
+    weight: np.ndarray,
+    spread: np.ndarray,
+    unit: float,
+    precision: int | str,
+) -> None:
+    """Write the numbers of a leaf in few digits, given its rows and a unit of predictions."""
+    used = np.flatnonzero(models.coefficients[k])
+    mean = np.average(X[:, used], axis=0, weights=weight)
+    before = models.coefficients[k, used]
+    steps = np.concatenate([X[:, used] - mean, np.diag(spread[used])])
+    if not np.isfinite(steps @ before).all():
+        return
+    if isinstance(precision, str):
+        allowed = 0.5 * _MODEL_CHANGE * unit
+        after = _fewest_coefficient_digits(before, steps, allowed)
+    else:
+        after = np.array([_decimal(one, int(precision)) for one in before.tolist()])
+        moved = float(np.abs(steps @ (after - before)).max())
+        last = Decimal(unit).adjusted() - int(precision) + 1
+        allowed = max(moved, 0.5 * 10.0**last)
+    models.coefficients[k, used] = after
+    intercept = float(models.intercepts[k] + (before - after) @ mean)
+    place = Decimal(2.0 * allowed).adjusted()
+    models.intercepts[k] = _at_place(intercept, place, ROUND_HALF_EVEN)
+    models.lowest[k] = _at_place(float(models.lowest[k]), place, ROUND_FLOOR)
+    models.highest[k] = _at_place(float(models.highest[k]), place, ROUND_CEILING)
+
+
+def _fewest_coefficient_digits(before: np.ndarray, steps: np.ndarray, allowed: float) -> np.ndarray:
+    """Return coefficients of few digits that move no row, by its steps, further than is allowed."""
+    after, moved = before.copy(), np.zeros(len(steps))
+    order = np.argsort(np.abs(before) * np.abs(steps).max(axis=0), kind="stable")
+    for share, j in enumerate(order.tolist(), start=1):
+        for digits in range(MOST_DIGITS):
+            rounded = _decimal(float(before[j]), digits)
+            further = moved + (rounded - before[j]) * steps[:, j]
+            if np.abs(further).max() <= allowed * share / len(before):
+                after[j], moved = rounded, further
+                break
+    return after
+
+
+def _at_place(value: float, place: int, rounding: str) -> float:
+    """Return a multiple of ``10**place`` near a number."""
+    wide = Context(prec=2 * MOST_DIGITS)
+    units = Decimal(value).scaleb(-place, wide).to_integral_value(rounding)
+    return float(units.scaleb(place, wide))

@@ -1,0 +1,52 @@
+"""The linear models of a tree's leaves as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evotree.export.named import named_tree
+
+
+def coefficient_table(tree: Any, feature_names: Sequence[str] | None = None) -> pd.DataFrame:
+    """Return the linear models of the leaves of a tree as a table.
+
+    Parameters
+    ----------
+    tree : ObliqueTree or fitted estimator
+        The tree; of an estimator its ``tree_``, with the names of its features.
+    feature_names : sequence of str, optional
+        One name for each feature; by default those of the estimator, else ``x0``, ``x1``, ...
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each leaf: ``leaf``, its number as ``apply`` gives it, ``n_node_samples`` where
+        that is known, ``intercept``, ``lowest`` and ``highest``, the bounds of its predictions, and
+        the coefficient of each feature that some leaf uses, in the order of the features.
+
+    Raises
+    ------
+    ValueError
+        If the leaves have no linear models, or the number of names does not fit the tree.
+    """
+    named = named_tree(tree, feature_names, None)
+    tree, models = named.tree, named.tree.models
+    if models is None:
+        raise ValueError("tree has no linear models in its leaves.")
+    leaves = np.flatnonzero(tree.is_leaf)
+    columns = {"leaf": leaves}
+    if tree.n_node_samples is not None:
+        columns["n_node_samples"] = tree.n_node_samples[leaves]
+    columns |= {
+        "intercept": models.intercepts[leaves],
+        "lowest": models.lowest[leaves],
+        "highest": models.highest[leaves],
+    }
+    used = np.flatnonzero(models.coefficients.any(axis=0))
+    names = [named.features[j] for j in used]
+    found = pd.DataFrame(models.coefficients[np.ix_(leaves, used)], columns=names)
+    return pd.concat([pd.DataFrame(columns), found], axis=1)
