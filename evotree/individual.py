@@ -365,8 +365,8 @@ class RegressionIndividual(Individual):
         Or what the objective says that they predict.
         """
         if self.objective is not None:
-            predictions: np.ndarray = self.objective.table(self)
-            return predictions
+            values: np.ndarray = self.objective.values(self)
+            return values
         return self.counts[:, 1:2] / self.counts[:, :1]
 
     @property

@@ -34,6 +34,11 @@ class LeafModels(NamedTuple):
         """Number of coefficients other than 0."""
         return int(np.count_nonzero(self.coefficients))
 
+    @property
+    def table(self) -> np.ndarray:
+        """The intercept, the bounds and the coefficients of each node, side by side."""
+        return np.column_stack([self.intercepts, self.lowest, self.highest, self.coefficients])
+
     def take(self, nodes: np.ndarray) -> LeafModels:
         """Return the models of some nodes, by positions or a mask."""
         return LeafModels(*(array[nodes] for array in self))

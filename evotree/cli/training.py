@@ -60,7 +60,7 @@ def train(
     classifier = _evolve(EvoTreeClassifier, X, y, parameters)
     training: dict[str, Any] = {
         "rows": len(y),
-        "accuracy": float((classifier.predict(X) == y).mean()),
+        "accuracy": float(np.mean(classifier.predict(X) == y)),
         "base_rate": float((y == _most_frequent(y)).mean()),
         **_course(classifier),
     }
@@ -112,7 +112,7 @@ def train_regressor(
         If it comes before the first tree; a later one ends the evolution.
     """
     regressor = _evolve(EvoTreeRegressor, X, y, parameters)
-    r2, rmse = errors(y, regressor.predict(X))
+    r2, rmse = errors(y, np.asarray(regressor.predict(X)))
     training = {"rows": len(y), "r2": r2, "rmse": rmse, **_course(regressor)}
     model = Model(target, None, regressor.columns_, regressor.tree_, training)
     if test is not None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils import compute_sample_weight
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_X_y, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from evotree.dataset import Dataset
+from evotree.estimators.intervals import conformal_width, leaf_deviations
 from evotree.estimators.probabilities import fit_soft_sides
 from evotree.estimators.rows import RowEncoder
+from evotree.fitness.linear_leaves import as_linear_leaves, term_penalty_of_rows
+from evotree.fitness.objectives import Objective
 from evotree.soft_sides import SoftSides
 from evotree.tree import ObliqueTree
 
@@ -63,8 +67,19 @@ class TreeEstimator(RowEncoder):
         rows = self.encode(X)
         return self.tree_.decision_path(rows)
 
-    def _fit_probabilities(self, dataset: Dataset) -> None:
-        """Fit what `predict_proba` needs beside the tree: nothing, where there are no classes."""
+    def _objective(self, dataset: Dataset) -> Objective | None:
+        """Return what leaves are fitted for; None for the shares of classes, and for means."""
+        return None
+
+    def _keep_tree(self, tree: ObliqueTree, dataset: Dataset) -> None:
+        """Set the fitted attributes of a tree in the units of its training rows."""
+        raw, judge = dataset.to_raw(tree), dataset.judge
+        self.tree_ = raw if judge is None else judge.finish(raw, dataset)
+        self._fit_uncertainty(dataset)
+
+    def _fit_uncertainty(self, dataset: Dataset) -> None:
+        """Fit what tells how sure the tree is, to its training rows."""
+        raise NotImplementedError
 
     def get_depth(self) -> int:
         """Return the depth of the tree."""
@@ -118,7 +133,7 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
         self.classes_ = dataset.classes
         return dataset
 
-    def _fit_probabilities(self, dataset: Dataset) -> None:
+    def _fit_uncertainty(self, dataset: Dataset) -> None:
         """Fit soft sides to the tree, where they are asked for."""
         is_soft = self.probability == "soft"
         self.probabilities_ = fit_soft_sides(self.tree_, dataset) if is_soft else None
@@ -183,7 +198,12 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
 
 
 class TreeRegressor(RegressorMixin, TreeEstimator):
-    """A regressor whose model is one oblique tree with a mean in each leaf."""
+    """A regressor whose model is one oblique tree with a mean or a line in each leaf."""
+
+    leaves: str
+    leaf_features: Any
+    residual_std_: np.ndarray
+    _scores: np.ndarray | None
 
     def _make_dataset(
         self,
@@ -203,21 +223,116 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
             rows, y, weight, self.feature_names_, scaling, "regression", extras, columns
         )
 
-    def predict(self, X: Any) -> np.ndarray:
+    def _objective(self, dataset: Dataset) -> Objective | None:
+        """Return what leaves are fitted for: lines, where they are asked for."""
+        lines = as_linear_leaves(self.leaves, self.leaf_features, self.columns_)
+        return None if lines is None else lines.priced(term_penalty_of_rows(len(dataset.y)))
+
+    def _fit_uncertainty(self, dataset: Dataset) -> None:
+        """Measure the deviations of the leaves; what was calibrated is of another tree."""
+        self.residual_std_ = leaf_deviations(self.tree_, dataset)
+        self._scores = None
+
+    def predict(
+        self, X: Any, *, return_std: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Return what the leaf that each row reaches predicts, its mean target or its line.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows.
+        return_std : bool, default=False
+            Whether to return standard deviations, too.
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        predictions : ndarray of shape (n_samples,)
             Predictions.
+        std : ndarray of shape (n_samples,)
+            With `return_std`, standard deviations of the targets about them: `residual_std_` of the
+            leaves.
         """
         check_is_fitted(self)
-        return self.tree_.predict_value(self.encode(X))[:, 0]
+        rows = self.encode(X)
+        predictions = self.tree_.predict_value(rows)[:, 0]
+        if not return_std:
+            return predictions
+        return predictions, self.residual_std_[self.tree_.apply(rows)]
+
+    def calibrate(self, X: Any, y: Any) -> Self:
+        """Learn from held-out rows how wide intervals have to be.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Held-out rows, which `fit` has not seen.
+        y : array-like of shape (n_samples,)
+            Their targets.
+
+        Returns
+        -------
+        estimator
+            The same; `fit`, and another tree, end what it has learned.
+
+        Raises
+        ------
+        ValueError
+            If rows and targets are not as described.
+        """
+        check_is_fitted(self)
+        told = {"dtype": np.float64, "y_numeric": True, "estimator": self}
+        rows, y = check_X_y(self.encode(X), y, **told)
+        residuals = np.abs(y - self.tree_.predict_value(rows)[:, 0])
+        self._scores = np.sort(residuals / self._units[self.tree_.apply(rows)])
+        return self
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """Return intervals that hold the target of a row with a probability.
+
+        Split conformal prediction (`evotree.estimators.intervals`): an interval reaches from the
+        prediction by a multiple of the standard deviation of its leaf to both sides. The multiple
+        is the ``ceil((n + 1) * coverage)``-th smallest of the n held-out rows. Where these and a
+        new row are exchangeable, such as drawn independently from one distribution, the interval
+        holds the new target with a probability of at least `coverage`, and of at most
+        ``coverage + 1 / (n + 1)`` if no two of them are alike, however good the tree is. That is on
+        average over rows of all leaves, not for each leaf by itself.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        coverage : float in (0, 1), default=0.9
+            The probability; n held-out rows allow ``n / (n + 1)`` at most.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n_samples,)
+            Ends of the intervals.
+
+        Raises
+        ------
+        ValueError
+            If `coverage` is none that the held-out rows allow.
+        NotFittedError
+            If `calibrate` has not been called since the tree was found.
+        """
+        check_is_fitted(self)
+        if self._scores is None:
+            raise NotFittedError(
+                "predict_interval: this estimator is not calibrated; call calibrate(X, y) with "
+                "held-out rows first."
+            )
+        width = conformal_width(self._scores, coverage)
+        rows = self.encode(X)
+        middle, margin = self.tree_.predict_value(rows)[:, 0], width * self._units
+        reached = margin[self.tree_.apply(rows)]
+        return middle - reached, middle + reached
+
+    @property
+    def _units(self) -> np.ndarray:
+        """Units of the residuals by leaf: their deviations, or 1 where nothing deviates."""
+        return np.where(self.residual_std_ > 0.0, self.residual_std_, 1.0)
 
 
 def class_weight_of_rows(class_weight: Any, y: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -30,6 +30,7 @@ from evotree.estimators.base import (
     class_weight_of_rows,
     preset,
 )
+from evotree.estimators.intervals import leaf_deviations
 from evotree.estimators.presets import EVOLUTION_PRESETS
 from evotree.fitness.costs import FeatureCosts
 from evotree.fitness.linear_leaves import LEAVES, as_linear_leaves
@@ -337,7 +338,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         self.tree_ = result.best()
         self.objective_ = result.dataset.objective
         self.pareto_front_ = front.choosing(self.tree_)
-        self._fit_probabilities(result.dataset)
+        self._fit_uncertainty(result.dataset)
 
     def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
         """Choose another tree of the Pareto front; it becomes `tree_`.
@@ -616,9 +617,9 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
 
     probability: Annotated[str, StrOptions(set(PROBABILITIES))] = "soft"
 
-    def _fit_probabilities(self, dataset: Dataset) -> None:
+    def _fit_uncertainty(self, dataset: Dataset) -> None:
         """Fit soft sides to the tree, where they are asked for; they keep `monotonic_cst`."""
-        super()._fit_probabilities(dataset)
+        super()._fit_uncertainty(dataset)
         constraint = None if self.objective_ is None else self.objective_.constraint
         if self.probabilities_ is not None and constraint is not None:
             shares = constraint.in_order(self.tree_, self.probabilities_.shares)
@@ -660,7 +661,7 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
                 labels = self.classes_[rows.y]
                 weight = class_weight_of_rows(self.class_weight, labels, rows.sample_weight)
                 rows = rows.take(weight > 0.0, weight[weight > 0.0])
-            self._fit_probabilities(rows)
+            self._fit_uncertainty(rows)
         elif self.tree_ != before:
             self.probabilities_ = None
         return self
@@ -741,6 +742,9 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         may use all columns.
 
     <ATTRIBUTES>
+    residual_std_ : ndarray of shape (n_nodes,)
+        Standard deviations of the residuals of the leaves' training rows
+        (`evotree.estimators.intervals`); 0 at splits.
 
     References
     ----------
@@ -768,7 +772,44 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         lines = as_linear_leaves(self.leaves, self.leaf_features, self.columns_, **told)
         return named if lines is None else lines
 
-    def predict(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
+    def _fit_uncertainty(self, dataset: Dataset) -> None:
+        """Measure the deviations of the leaves, also of the other trees of the front."""
+        super()._fit_uncertainty(dataset)
+        self._deviations = [leaf_deviations(tree, dataset) for tree in self.pareto_front_]
+
+    def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
+        """Choose another tree of the Pareto front; it becomes `tree_`, and is not calibrated.
+
+        Parameters
+        ----------
+        rule : str
+            ``"validation"``: the best on held-out rows; ``"1se"``: the simplest within one standard
+            error of that; ``"complexity<=30"``, ``"terms<=12"``, ``"leaves<=5"``, ``"size<=9"``:
+            the best with at most this many leaves and terms, terms, leaves, or nodes;
+            ``"fitness"``: the best after the penalties for nodes and terms.
+        X : array-like of shape (n_samples, n_features), optional
+            Held-out rows, which `fit` has not seen; needed by the first two rules.
+        y : array-like of shape (n_samples,), optional
+            Their targets.
+
+        Returns
+        -------
+        estimator
+            The same, with another `tree_`.
+
+        Raises
+        ------
+        ValueError
+            If there is no such rule, or it lacks rows.
+        """
+        super().select_tree(rule, X, y)
+        self.residual_std_ = self._deviations[self.pareto_front_.index(self.tree_)]
+        self._scores = None
+        return self
+
+    def predict(
+        self, X: Any, tree: int | ObliqueTree | None = None, *, return_std: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Return what the leaf that each row reaches predicts, its mean target or its line.
 
         Parameters
@@ -777,15 +818,23 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
             Rows.
         tree : int, member of `pareto_front_` or None, default=None
             Position of a tree in `pareto_front_`, or the tree; None is `tree_`.
+        return_std : bool, default=False
+            Whether to return standard deviations, too.
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        predictions : ndarray of shape (n_samples,)
             Predictions.
+        std : ndarray of shape (n_samples,)
+            With `return_std`, standard deviations of the targets about them, those of the leaves
+            (`evotree.estimators.intervals`).
 
         Raises
         ------
         ValueError
             If the front has no such tree.
         """
-        return TreeRegressor.predict(self._with(tree), X)
+        one: Self = self._with(tree)
+        if one is not self:
+            one.residual_std_ = self._deviations[self.pareto_front_.index(one.tree_)]
+        return TreeRegressor.predict(one, X, return_std=return_std)

@@ -24,11 +24,12 @@ from evotree.estimators.base import (
 )
 from evotree.estimators.presets import GREEDY_PRESETS
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION
+from evotree.fitness.objectives import Objective
 from evotree.individual import Individual
 from evotree.operators.initialization.growth import grow
 from evotree.operators.initialization.induction import PRUNINGS, induce, leaf_medians
 from evotree.operators.pruning.held_out import cost_complexity_path
-from evotree.operators.pruning.penalized import node_risk
+from evotree.operators.pruning.penalized import risk_of_leaves
 from evotree.operators.splitters.base import Splitter
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter
 from evotree.rng import make_streams, seed_from
@@ -102,6 +103,7 @@ class GreedyTree(TreeEstimator):
         """
         check_parameters(self)
         dataset = self._make_dataset(X, y, sample_weight, self.scaling)
+        dataset = dataset.evolved_for(self._objective(dataset))
         stream = make_streams(seed_from(self.random_state), 0, 1)[0]
         individual = induce(
             dataset,
@@ -117,8 +119,7 @@ class GreedyTree(TreeEstimator):
         tree = individual.to_tree()
         if self.criterion == "absolute_error":
             tree.values = leaf_medians(individual, dataset)
-        self.tree_ = dataset.to_raw(tree)
-        self._fit_probabilities(dataset)
+        self._keep_tree(tree, dataset)
         return self
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
@@ -139,9 +140,11 @@ class GreedyTree(TreeEstimator):
             ``ccp_alphas`` and ``impurities``, as scikit-learn's trees return them.
         """
         check_parameters(self)
-        dataset = clone(self)._make_dataset(X, y, sample_weight, self.scaling)
+        twin = clone(self)
+        dataset = twin._make_dataset(X, y, sample_weight, self.scaling)
+        dataset = dataset.evolved_for(twin._objective(dataset))
         grown = self._grow(dataset, make_streams(seed_from(self.random_state), 0, 1)[0])
-        risk = node_risk(grown.counts, dataset.n_classes, self._risk())
+        risk, _ = risk_of_leaves(grown, dataset.n_classes, self._risk())
         alphas, impurities = cost_complexity_path(risk, grown.subtree_size)
         unit = dataset.target_scale**2
         return Bunch(ccp_alphas=alphas * unit, impurities=impurities * unit)
@@ -293,11 +296,21 @@ class ObliqueTreeRegressor(TreeRegressor, GreedyTree):
         Source of all random draws.
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         Which columns are categories, as for `EvoTreeClassifier`.
+    leaves : {"constant", "linear"}, default="constant"
+        What leaves hold: the mean of their targets, or a bounded linear model of few terms, as for
+        `EvoTreeRegressor`. Splits then part the residuals of the line of their node, and subtrees
+        that lines do not gain from become leaves; `pruning` keeps trees from fitting noise. Not
+        with ``"absolute_error"``.
+    leaf_features : list of int or str, or None, default=None
+        Positions or names of the columns that linear models of leaves may use; None for any.
 
     Attributes
     ----------
     tree_ : ObliqueTree
         The tree, over features in their own units; its values are means, or medians.
+    residual_std_ : ndarray of shape (n_nodes,)
+        Standard deviations of the residuals of the leaves' training rows
+        (`evotree.estimators.intervals`); 0 at splits.
     columns_, feature_names_ : tuple
         How the columns of `X` become features, and the names of these.
     n_features_in_ : int
@@ -315,3 +328,14 @@ class ObliqueTreeRegressor(TreeRegressor, GreedyTree):
     """
 
     criterion: Annotated[str, StrOptions(set(REGRESSION))] = "squared_error"
+    leaves: Annotated[str, StrOptions({"constant", "linear"})] = "constant"
+    leaf_features: Annotated[Any, "array-like", str, None] = None
+
+    def _objective(self, dataset: Dataset) -> Objective | None:
+        """Return what leaves are fitted for: lines, where they are asked for."""
+        if self.leaves == "linear" and self.criterion != "squared_error":
+            raise ValueError(
+                f"leaves='linear': criterion={self.criterion!r} needs 'constant'; lines are fitted "
+                "by the squared error."
+            )
+        return super()._objective(dataset)

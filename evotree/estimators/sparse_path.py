@@ -94,6 +94,7 @@ def tao_path(
     model = clone(TAOClassifier() if estimator is None else estimator).set_params(C=costs[0])
     check_parameters(model)
     dataset = model._make_dataset(X, y, sample_weight, model.scaling)
+    dataset = dataset.evolved_for(model._objective(dataset))
     individual = model._first(dataset)
     records: list[dict[str, float]] = []
     fitted: list[AlternatingTree] = []
@@ -101,7 +102,7 @@ def tao_path(
         step = clone(model).set_params(C=C)
         step._make_dataset(X, y, sample_weight, model.scaling)
         step.n_iter_ = step._optimize(individual, dataset, monotone=not fitted)
-        step.tree_ = dataset.to_raw(individual.to_tree())
+        step._keep_tree(individual.to_tree(), dataset)
         record = {"C": C, "n_iter": step.n_iter_, "train_score": step.score(X, y)}
         if X_test is not None:
             record["test_score"] = step.score(X_test, y_test)

@@ -90,10 +90,10 @@ class AlternatingTree(TreeEstimator):
         """
         check_parameters(self)
         dataset = self._make_dataset(X, y, sample_weight, self.scaling)
+        dataset = dataset.evolved_for(self._objective(dataset))
         individual = self._first(dataset)
         self.n_iter_ = self._optimize(individual, dataset)
-        self.tree_ = dataset.to_raw(individual.to_tree())
-        self._fit_probabilities(dataset)
+        self._keep_tree(individual.to_tree(), dataset)
         return self
 
     def _first(self, dataset: Dataset) -> Individual:
@@ -249,8 +249,8 @@ class TAOClassifier(TreeClassifier, AlternatingTree):
 class TAORegressor(TreeRegressor, AlternatingTree):
     """A regressor that is one oblique tree, optimized by tree alternating optimization.
 
-    As `TAOClassifier`, with the squared error as loss of a row and the means of the leaves as
-    predictions: a row costs the difference between the squared errors of its node's two sides.
+    As `TAOClassifier`, with the squared error as loss of a row and the means or lines of the leaves
+    as predictions: a row costs the difference between the squared errors of its node's two sides.
 
     Parameters
     ----------
@@ -285,11 +285,20 @@ class TAORegressor(TreeRegressor, AlternatingTree):
         Source of all random draws. The same number gives the same tree for any `n_jobs`.
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         Which columns are categories, as for `EvoTreeClassifier`.
+    leaves : {"constant", "linear"}, default="constant"
+        What leaves hold: the mean of their targets, as published, or a bounded linear model of few
+        terms, as for `EvoTreeRegressor`. Splits are optimized for it. The penalty for a term is
+        ``log(n) / (20 n)`` of the whole squared error, for n rows.
+    leaf_features : list of int or str, or None, default=None
+        Positions or names of the columns that linear models of leaves may use; None for any.
 
     Attributes
     ----------
     tree_ : ObliqueTree
         The tree, over features in their own units; its values are means.
+    residual_std_ : ndarray of shape (n_nodes,)
+        Standard deviations of the residuals of the leaves' training rows
+        (`evotree.estimators.intervals`); 0 at splits.
     n_iter_ : int
         Sweeps done.
     columns_, feature_names_ : tuple
@@ -315,3 +324,5 @@ class TAORegressor(TreeRegressor, AlternatingTree):
 
     depth: Annotated[int, Interval(Integral, 0, None, closed="left")] = 4
     C: Annotated[float, Interval(Real, 0.0, None, closed="neither")] = 1.0
+    leaves: Annotated[str, StrOptions({"constant", "linear"})] = "constant"
+    leaf_features: Annotated[Any, "array-like", str, None] = None

@@ -42,7 +42,9 @@ _LEAST_ROWS = 10  # a leaf with fewer predicts by the model of all rows
 _REMEMBERED = 1 << 26  # bytes of sums of products
 _MOST_FEATURES = 48  # that lines may use, unless the user names them
 _KEYS_SEED = 0x5EED
+_ROUNDING = 1e-13  # share of its terms that a sum of them is none below
 _SHOWN_NAMES = 8
+_TERM_SHARE = 0.05  # of log(n) / n, a penalty for a term
 
 
 @kernel
@@ -66,8 +68,12 @@ def leaf_keys(order, start, end, subtree_size, keys):
 
 
 @kernel
-def sum_products(X, y, sample_weight, features, rows, sums):
+def sum_products(X, y, sample_weight, features, rows, grid, sums):
     """Write the weighted sums of products of some rows' ``(1, x, y)`` into `sums`.
+
+    Each product is rounded to a multiple of a power of 2, so coarse that sums of them are exact.
+    They do not depend on the order of the rows then, and those of two sets add up to those of both,
+    bit for bit.
 
     Parameters
     ----------
@@ -77,6 +83,8 @@ def sum_products(X, y, sample_weight, features, rows, sums):
         The features that models may use.
     rows : ndarray of int32
         Some rows.
+    grid : ndarray of shape (m + 2, m + 2)
+        From `rounding_grid`.
     sums : ndarray of shape (m + 2, m + 2)
         Written, symmetric.
 
@@ -99,11 +107,31 @@ def sum_products(X, y, sample_weight, features, rows, sums):
         for a in range(m + 2):
             weighted = sample_weight[i] * z[a]
             for b in range(a, m + 2):
-                sums[a, b] += weighted * z[b]
+                sums[a, b] += (weighted * z[b] + grid[a, b]) - grid[a, b]
     for a in range(m + 2):
         for b in range(a):
             sums[a, b] = sums[b, a]
     return low, high
+
+
+def rounding_grid(squares: np.ndarray) -> np.ndarray:
+    """Return the numbers that round products when they are added to them and taken off again.
+
+    Parameters
+    ----------
+    squares : ndarray of shape (m + 2,)
+        Weighted sums of the squares of ``(1, x, y)`` over all rows. By the inequality of Cauchy and
+        Schwarz no sum of products is larger than the root of the product of two of them.
+
+    Returns
+    -------
+    ndarray of shape (m + 2, m + 2)
+        1.5 times a power of 2 that is at least four times as large as any sum.
+    """
+    largest = np.sqrt(np.outer(squares, squares))
+    exponents = np.ceil(np.log2(np.where(largest > 0.0, largest, 1.0)))
+    grid: np.ndarray = 1.5 * np.exp2(exponents + 2.0)
+    return grid
 
 
 @inner_kernel
@@ -125,18 +153,23 @@ def sweep(T, k):
 
 @kernel
 def squared_error(sums, fit):
-    """Return the squared error of a model, by the sums of products of the rows, at least 0."""
+    """Return the squared error of a model, by the sums of products of the rows, at least 0.
+
+    What is left of sums that cancel but for rounding is none.
+    """
     m = sums.shape[0] - 2
     model = np.empty(m + 2)
     model[0], model[m + 1] = fit[3], -1.0
     for j in range(m):
         model[j + 1] = fit[4 + j]
-    error = 0.0
+    error = size = 0.0
     for a in range(m + 2):
         if model[a] != 0.0:
             for b in range(m + 2):
-                error += model[a] * model[b] * sums[a, b]
-    return max(0.0, error)
+                term = model[a] * model[b] * sums[a, b]
+                error += term
+                size += abs(term)
+    return error if error > _ROUNDING * size else 0.0
 
 
 @kernel
@@ -287,6 +320,7 @@ class LinearLeaves(Objective):
     memory: Any = None
     whole: Any = None
     prior: Any = None
+    grid: Any = None
     unit: float = 1.0
 
     def bind(self, dataset: Dataset) -> Self:
@@ -295,7 +329,12 @@ class LinearLeaves(Objective):
         used = self.used
         if used is None:
             used = tuple(map(int, most_correlated(dataset, min(d, _MOST_FEATURES))))
-        bound = replace(self, used=used, rows=dataset, memory=_Memory(n, len(used)))
+        columns = np.column_stack([np.ones(n), dataset.X[:, list(used)], dataset.y])
+        squares = np.einsum("i,ij,ij->j", dataset.sample_weight, columns, columns)
+        memory, grid = _Memory(n, len(used)), rounding_grid(squares)
+        bound = replace(self, used=used, rows=dataset, memory=memory, grid=grid)
+        if n == 0:  # as where none is held out: there is nothing to fit
+            return bound
         whole = bound._sum_rows(np.arange(n, dtype=np.int32))
         mean = whole.sums[0, 1:] / whole.sums[0, 0]
         prior = whole.sums[1:, 1:] / whole.sums[0, 0] - np.outer(mean, mean)
@@ -355,7 +394,8 @@ class LinearLeaves(Objective):
         m, data = len(self.used or ()), self.rows
         sums = np.empty((m + 2, m + 2))
         columns = np.array(self.used, dtype=np.int64)
-        bounds = sum_products(data.X, data.y, data.sample_weight, columns, rows, sums)
+        told = data.X, data.y, data.sample_weight, columns, rows, self.grid
+        bounds = sum_products(*told, sums)
         return _Known(sums, bounds, {})
 
     def _fit(self, known: _Known) -> np.ndarray:
@@ -397,9 +437,9 @@ class LinearLeaves(Objective):
         left: np.ndarray = self.rows.y[rows] - fit[INTERCEPT] - X @ fit[_N_FIXED:]
         return left
 
-    def models(self, tree: Any) -> LeafModels:
-        """Return the models of the leaves of a tree, in the units of the data set."""
-        fits = self.fits(tree)
+    def models(self, tree: Any, *, splits: bool = False) -> LeafModels:
+        """Return the models of leaves, or of all nodes as leaves, in the units of the data set."""
+        fits = self.fits(tree, splits=splits)
         coefficients = np.zeros((len(fits), self.rows.X.shape[1]))
         coefficients[:, list(self.used or ())] = fits[:, _N_FIXED:]
         margin = _WIDENED * (fits[:, HIGHEST] - fits[:, LOWEST])
@@ -417,11 +457,17 @@ class LinearLeaves(Objective):
         return int(np.count_nonzero(self.fits(tree)[:, _N_FIXED:]))
 
     def table(self, tree: Any) -> np.ndarray:
-        """Return the models of the nodes: intercepts, bounds and coefficients."""
-        models = self.models(tree)
-        return np.column_stack(
-            [models.intercepts, models.lowest, models.highest, models.coefficients]
-        )
+        """Return the models of the leaves: intercepts, bounds and coefficients."""
+        return self.models(tree).table
+
+    def held_out_table(self, tree: Any, mass: np.ndarray, reference: Any) -> np.ndarray:
+        """Return the models of all nodes, each as if it were a leaf."""
+        return self.models(tree, splits=True).table
+
+    def values(self, tree: Any) -> np.ndarray:
+        """Return the mean target of each node, of shape (n_nodes, 1)."""
+        means: np.ndarray = tree.counts[:, 1:2] / tree.counts[:, :1]
+        return means
 
     def risk(self, tree: Any) -> np.ndarray:
         """Return what each node takes from the quality, and for its terms, if it is a leaf."""
@@ -455,6 +501,11 @@ class LinearLeaves(Objective):
         for constants in (models.intercepts, models.lowest, models.highest):
             constants[~tree.is_leaf] = tree.values[~tree.is_leaf, 0]
         return tree.with_models(models)
+
+
+def term_penalty_of_rows(n_rows: int) -> float:
+    """Return the penalty for a term of a leaf where no cross-validation chooses it."""
+    return _TERM_SHARE * float(np.log(n_rows + 1.0)) / n_rows
 
 
 def as_linear_leaves(

@@ -90,8 +90,12 @@ class Objective:
         """Return what refinement asks: a loss table, or what each node predicts, one column."""
         raise NotImplementedError
 
+    def values(self, tree: Leafed) -> np.ndarray:
+        """Return the values of the nodes of a tree for targets, of shape (n_nodes, 1)."""
+        return self.table(tree)
+
     def held_out_table(self, tree: Leafed, mass: np.ndarray, reference: Leafed) -> np.ndarray:
-        """Return the table by which rows held out are judged.
+        """Return the table by which rows held out are judged, also where a split were a leaf.
 
         Parameters
         ----------

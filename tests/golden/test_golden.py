@@ -54,7 +54,7 @@ RUNS = {
         load_iris,
     ),
     "evolution": (EvoTreeClassifier(**FIXED), load_wine),
-    "evolution regression": (EvoTreeRegressor(**FIXED), load_diabetes),
+    "evolution regression": (EvoTreeRegressor(leaves="constant", **FIXED), load_diabetes),
     "nsga2": (EvoTreeClassifier(variation=Variation(algorithm="nsga2"), **FIXED), load_iris),
     "islands": (EvoTreeClassifier(islands=Islands(2, every=4), **FIXED), load_iris),
 }

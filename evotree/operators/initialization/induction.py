@@ -13,7 +13,7 @@ from evotree.operators.pruning.held_out import (
     prune_reduced_error,
     weakest_links,
 )
-from evotree.operators.pruning.penalized import node_risk, prune_marked, prune_tree
+from evotree.operators.pruning.penalized import prune_marked, prune_tree, risk_of_leaves
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import as_generator
 
@@ -70,13 +70,12 @@ def induce(
     if pruning in ("cost_complexity", "reduced_error"):
         training, held_out = hold_out(dataset, validation_fraction, stream)
         individual = grow_on(training)
-        tree = individual.to_tree()
         if pruning == "reduced_error":
-            marks = prune_reduced_error(tree, held_out)
+            marks = prune_reduced_error(individual, held_out)
         else:
-            training_risk = node_risk(individual.counts, dataset.n_classes)
-            marks = prune_held_out(tree, training_risk, held_out, standard_errors)
-        tree = prune_tree(tree, marks)
+            training_risk, _ = risk_of_leaves(individual, dataset.n_classes)
+            marks = prune_held_out(individual, training_risk, held_out, standard_errors)
+        tree = prune_tree(individual.to_tree(), marks)
         return make_individual(dataset, tree.weights, tree.thresholds, tree.subtree_size)
     individual = grow_on(dataset)
     if pruning == "cross_validation":
@@ -89,10 +88,10 @@ def induce(
             stream=stream,
         )
         return prune_marked(individual, dataset, marks)[0]
-    if ccp_alpha > 0.0:
-        links = weakest_links(
-            node_risk(individual.counts, dataset.n_classes, risk), individual.subtree_size
-        )
+    # Means never lose by a split, lines may.
+    if ccp_alpha > 0.0 or individual.objective is not None:
+        of_leaves, _ = risk_of_leaves(individual, dataset.n_classes, risk)
+        links = weakest_links(of_leaves, individual.subtree_size)
         return prune_marked(individual, dataset, links <= ccp_alpha)[0]
     return individual
 

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evotree._jit import kernel
-from evotree.fitness.targets import losses_of_targets, target_loss
-from evotree.operators.pruning.penalized import cheapest, node_risk, weakest_links
-from evotree.operators.structure.reduced import class_masses, loss_of_targets, predictions_at
+from evotree.fitness.targets import target_loss
+from evotree.individual import Individual
+from evotree.operators.pruning.penalized import cheapest, risk_of_leaves, weakest_links
+from evotree.operators.structure.reduced import class_masses, loss_of_targets, prediction_at
 from evotree.rng import as_generator
 from evotree.tree import ObliqueTree, project
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
-    from evotree.individual import Individual
 
 # Alphas, or losses, that differ by less than this share of the highest agree but for rounding.
 _ROUNDING = 1e-12
@@ -158,7 +158,7 @@ def add_losses(
         k = 0
         while True:
             if isinstance(y[i], float):
-                lost = target_loss(y[i], table[k, 0], loss, level, origin)
+                lost = target_loss(y[i], prediction_at(table, k, X, i), loss, level, origin)
             else:
                 lost = table[k, y[i]]
             losses[k] += sample_weight[i] * lost
@@ -171,6 +171,14 @@ def add_losses(
                 k += 1 + subtree_size[k + 1]
 
 
+def predictions_of_nodes(tree: ObliqueTree) -> np.ndarray:
+    """Return what each node of a tree for targets predicts as a leaf, as `leaf_table` does."""
+    if isinstance(tree, Individual) and tree.objective is not None:
+        table: np.ndarray = tree.objective.held_out_table(tree, tree.counts, tree)
+        return table
+    return tree.values if tree.models is None else tree.models.table
+
+
 def node_losses(tree: ObliqueTree, held_out: Dataset) -> tuple[np.ndarray, np.ndarray]:
     """Return what every node would lose on the rows that reach it if it were a leaf.
 
@@ -178,7 +186,7 @@ def node_losses(tree: ObliqueTree, held_out: Dataset) -> tuple[np.ndarray, np.nd
     ----------
     tree : ObliqueTree
         In the units of the rows; its nodes predict the first of the classes with the highest value,
-        or the value; leaves with linear models predict by these.
+        or the value; a linear model predicts where there is one.
     held_out : Dataset
         Rows that the tree was not grown on. Losses are those of its objective.
 
@@ -190,11 +198,7 @@ def node_losses(tree: ObliqueTree, held_out: Dataset) -> tuple[np.ndarray, np.nd
         Weighted sums of the squares of these losses.
     """
     if held_out.n_classes == 0:
-        models = tree.models
-        table = tree.values
-        if models is not None:
-            constants = models.intercepts, models.lowest, models.highest
-            table = np.column_stack([*constants, models.coefficients])
+        table = predictions_of_nodes(tree)
     elif held_out.judge is not None:
         counted, leaves = tree.counted(), tree.apply(held_out.X)
         mass = class_masses(leaves, held_out, tree.subtree_size)
@@ -215,13 +219,6 @@ def node_losses(tree: ObliqueTree, held_out: Dataset) -> tuple[np.ndarray, np.nd
         losses,
         square_losses,
     )
-    if held_out.n_classes == 0 and table.shape[1] > 1:
-        leaves = tree.apply(held_out.X)
-        predicted = predictions_at(np.ascontiguousarray(table), leaves, held_out.X)
-        lost = losses_of_targets(held_out.y, predicted, *loss_of_targets(held_out))
-        for sums, each in ((losses, lost), (square_losses, lost**2)):
-            of_leaves = np.bincount(leaves, held_out.sample_weight * each, minlength=len(tree))
-            sums[tree.is_leaf] = of_leaves[tree.is_leaf]
     return losses, square_losses
 
 
@@ -360,9 +357,8 @@ def prune_cross_validated(
     if n_folds < 2:
         raise ValueError(f"n_folds={n_folds}: allowed are integers of at least 2.")
     n_classes = dataset.n_classes
-    collapse_at = weakest_links(
-        node_risk(individual.counts, n_classes, criterion), individual.subtree_size
-    )
+    risk, _ = risk_of_leaves(individual, n_classes, criterion)
+    collapse_at = weakest_links(risk, individual.subtree_size)
     alphas = critical_alphas(collapse_at, individual.subtree_size)
     n_folds = min(n_folds, dataset.X.shape[0])
     folds = assign_folds(dataset, n_folds, stream)
@@ -373,7 +369,8 @@ def prune_cross_validated(
     for fold in range(n_folds):
         tree = grow_on(dataset.take(folds != fold))
         values = np.column_stack(node_losses(tree, dataset.take(folds == fold)))
-        links = weakest_links(node_risk(tree.counts, n_classes, criterion), tree.subtree_size)
+        risk, _ = risk_of_leaves(tree, n_classes, criterion)
+        links = weakest_links(risk, tree.subtree_size)
         sums += sequence_sums(values, links, tree.subtree_size, typical)
     chosen = choose_tree(sums[:, 0], sums[:, 1], dataset.total_weight, standard_errors)
     return collapse_at <= alphas[chosen]

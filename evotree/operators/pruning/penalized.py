@@ -156,7 +156,9 @@ def impurities(criterion, counts):
     return risk
 
 
-def risk_of_leaves(individual: Individual, n_classes: int) -> tuple[np.ndarray, float]:
+def risk_of_leaves(
+    individual: Individual, n_classes: int, criterion: str | None = None
+) -> tuple[np.ndarray, float]:
     """Return what each node loses if it is a leaf, by the objective of a tree.
 
     Parameters
@@ -165,6 +167,8 @@ def risk_of_leaves(individual: Individual, n_classes: int) -> tuple[np.ndarray, 
         The tree.
     n_classes : int
         Number of classes; 0 for regression.
+    criterion : str or None, default=None
+        As for `node_risk`; an objective has a risk of its own.
 
     Returns
     -------
@@ -175,7 +179,7 @@ def risk_of_leaves(individual: Individual, n_classes: int) -> tuple[np.ndarray, 
     """
     if individual.objective is not None:
         return individual.objective.risk(individual), 1.0
-    risk = node_risk(individual.counts, n_classes)
+    risk = node_risk(individual.counts, n_classes, criterion)
     return risk, 1.0 if n_classes else risk[0] or 1.0
 
 
