@@ -121,8 +121,8 @@ def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
     )
     fit.add_argument(
         "--leaves",
-        choices=("constant", "linear", "auto"),
-        help="what leaves of regression hold: numbers, linear models, or what suits (constant)",
+        choices=("auto", "linear", "constant"),
+        help="what leaves of regression hold: means, linear models, or what held-out rows say (auto)",
     )
     fit.add_argument(
         "--test-size",

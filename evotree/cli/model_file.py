@@ -96,7 +96,7 @@ class Model:
             raise ValueError(
                 f"the tree has {self.tree.n_features} features, the columns make {n_features}."
             )
-        if self.tree.models is not None:
+        if self.tree.models is not None and self.classes is not None:
             raise ValueError("the tree has linear models in its leaves, which predict no classes.")
         values = self.tree.values
         if self.classes is None:
