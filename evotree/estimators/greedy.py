@@ -119,6 +119,7 @@ class GreedyTree(TreeEstimator):
             tree.values = leaf_medians(individual, dataset)
         self.tree_ = dataset.to_raw(tree)
         self._fit_probabilities(dataset)
+        self._summarize(dataset)
         return self
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:

@@ -102,6 +102,7 @@ def tao_path(
         step._make_dataset(X, y, sample_weight, model.scaling)
         step.n_iter_ = step._optimize(individual, dataset, monotone=not fitted)
         step.tree_ = dataset.to_raw(individual.to_tree())
+        step._summarize(dataset)
         record = {"C": C, "n_iter": step.n_iter_, "train_score": step.score(X, y)}
         if X_test is not None:
             record["test_score"] = step.score(X_test, y_test)

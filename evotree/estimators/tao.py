@@ -94,6 +94,7 @@ class AlternatingTree(TreeEstimator):
         self.n_iter_ = self._optimize(individual, dataset)
         self.tree_ = dataset.to_raw(individual.to_tree())
         self._fit_probabilities(dataset)
+        self._summarize(dataset)
         return self
 
     def _first(self, dataset: Dataset) -> Individual:
