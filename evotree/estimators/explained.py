@@ -138,8 +138,8 @@ class ExplainedTree(RowEncoder):
         """Return the nearest points that the tree predicts otherwise.
 
         The distance of a feature is in units of its spread, times the cost of its column. The rows
-        that reach a leaf form a polytope; its nearest point is found exactly, and placed a
-        millionth of the spread of the projection behind the hyperplanes on its way. What is missing
+        that reach a leaf form a polytope; its nearest point is found exactly, and placed
+        behind the hyperplanes on its way by 1e-5 of the spread of the projection. What is missing
         in `x` stays missing, and no other cell becomes so; a row has one level of a category.
 
         Parameters

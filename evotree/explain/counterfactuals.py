@@ -29,7 +29,7 @@ from evotree.tables.columns import (
 )
 from evotree.tree import ObliqueTree
 
-MARGINS = (1e-6, 1e-5, 1e-4)
+MARGINS = (1e-5, 1e-4, 1e-3)
 """How far behind a hyperplane a point is placed, in spreads of the projection; tried in turn."""
 
 _NOTHING = 1e-9  # a change of fewer spreads is none

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp, nnls
 
 _WHOLE = 1e-6  # what is nearer to a whole number is one
+_SOLVED = (0, 2)  # what milp calls an optimum, and the proof that there is none
+_EXACT = {"mip_rel_gap": 0.0}
 _SLACK = 1e-9  # of sums
 _LEAST_RESIDUAL = 1e-9  # below it, no step of fewer than a billion units is long enough
 
@@ -68,14 +71,10 @@ def shortest_l1(steps: Steps) -> np.ndarray | None:
         None if no step is allowed.
     """
     # A step is the difference of two parts that are not negative.
-    found = milp(
-        np.tile(steps.prices, 2),
-        integrality=np.tile(steps.is_whole, 2),
-        bounds=Bounds(*_two_sided(steps)),
-        constraints=_constraints(np.hstack([steps.A, -steps.A]), steps.b),
-        options={"mip_rel_gap": 0.0},
-    )
-    return None if found.x is None else _difference(found.x, steps)
+    rows = np.hstack([steps.A, -steps.A])
+    whole = np.tile(steps.is_whole, 2)
+    found = _solve(np.tile(steps.prices, 2), whole, *_two_sided(steps), rows, steps.b)
+    return None if found is None else _difference(found, steps)
 
 
 def shortest_l2(steps: Steps) -> np.ndarray | None:
@@ -98,23 +97,14 @@ def shortest_l2(steps: Steps) -> np.ndarray | None:
     ----------
     Lawson C. L., Hanson R. J. (1974). Solving least squares problems, chapter 23.
     """
-    best, best_length = None, np.inf
-    waiting = [steps]
-    while waiting:
-        one = waiting.pop()
-        step = _least_distance(one)
-        if step is None or (length := float(np.sum((steps.prices * step) ** 2))) >= best_length:
-            continue
-        away = np.where(steps.is_whole, np.abs(step - np.round(step)), 0.0)
-        j = int(away.argmax()) if away.size else 0
-        if away.max(initial=0.0) <= _WHOLE:
-            best, best_length = step, length
-            continue
-        below, above = one.upper.copy(), one.lower.copy()
-        below[j], above[j] = np.floor(step[j]), np.ceil(step[j])
-        sides = [replace(one, upper=below), replace(one, lower=above)]
-        waiting += sides if step[j] - below[j] > 0.5 else sides[::-1]  # the nearer side first
-    return best
+
+    def relaxed(low: np.ndarray, high: np.ndarray) -> np.ndarray | None:
+        return _least_distance(replace(steps, lower=low, upper=high))
+
+    def length(step: np.ndarray) -> float:
+        return float(np.sum(np.square(steps.prices * step)))
+
+    return _branch(relaxed, length, steps.is_whole, steps.lower, steps.upper)
 
 
 def fewest(steps: Steps) -> np.ndarray | None:
@@ -139,22 +129,16 @@ def fewest(steps: Steps) -> np.ndarray | None:
     chosen = np.append(np.zeros(2 * n), steps.column_prices)
     price = np.append(np.tile(steps.prices, 2), np.zeros(n_columns))
     rows, limits = np.vstack([A, linked]), np.append(steps.b, np.zeros(2 * n))
-    bounds = Bounds(np.append(low, np.zeros(n_columns)), np.append(high, np.ones(n_columns)))
+    low, high = np.append(low, np.zeros(n_columns)), np.append(high, np.ones(n_columns))
     whole = np.append(np.tile(steps.is_whole, 2), np.ones(n_columns))
     for objective in (chosen, price):
-        found = milp(
-            objective,
-            integrality=whole,
-            bounds=bounds,
-            constraints=_constraints(rows, limits),
-            options={"mip_rel_gap": 0.0},
-        )
-        if found.x is None:
+        found = _solve(objective, whole, low, high, rows, limits)
+        if found is None:
             return None
-        least = float(chosen @ np.round(found.x))
+        least = float(chosen @ np.round(found))
         rows, limits = np.vstack([rows, chosen]), np.append(limits, least + _WHOLE)
     # Parts of columns that are not changed are 0 to within a tolerance: now to the last digit.
-    stays = ~np.round(found.x[2 * n :]).astype(bool)[steps.column]
+    stays = ~np.round(found[2 * n :]).astype(bool)[steps.column]
     pinned = replace(
         steps,
         lower=np.where(stays, 0.0, steps.lower),
@@ -227,8 +211,76 @@ def _two_sided(steps: Steps) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
-def _constraints(A: np.ndarray, b: np.ndarray) -> LinearConstraint | tuple[()]:
-    return LinearConstraint(A, -np.inf, b) if len(b) else ()
+def _solve(
+    objective: np.ndarray,
+    is_whole: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    A: np.ndarray,
+    b: np.ndarray,
+) -> np.ndarray | None:
+    """Minimize a sum, some parts of which are whole, subject to ``A @ x <= b``; None if no x is."""
+    if (low > high).any():
+        return None
+    # Programs whose parts are all pinned make HiGHS fail.
+    is_free = low < high
+    x = np.where(is_free, 0.0, low)
+    limits = b - A @ x
+    if not is_free.any():
+        return x if (limits >= -_SLACK).all() else None
+    whole, price, rows = is_whole[is_free], objective[is_free], A[:, is_free]
+
+    def solved(low: np.ndarray, high: np.ndarray, whole: Any = None) -> Any:
+        bounds = Bounds(low, high)
+        constraints = LinearConstraint(rows, -np.inf, limits) if len(b) else ()
+        return milp(
+            price, integrality=whole, bounds=bounds, constraints=constraints, options=_EXACT
+        )
+
+    found = solved(low[is_free], high[is_free], whole)
+    best = found.x
+    if found.status not in _SOLVED:  # HiGHS gives up on some programs with narrow margins
+        best = _branch(
+            lambda low, high: solved(low, high).x,
+            lambda x: float(price @ x),
+            whole,
+            low[is_free],
+            high[is_free],
+        )
+    if best is None:
+        return None
+    x[is_free] = best
+    return x
+
+
+def _branch(
+    relaxed: Callable[[np.ndarray, np.ndarray], np.ndarray | None],
+    cost: Callable[[np.ndarray], float],
+    is_whole: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+) -> np.ndarray | None:
+    """Return the cheapest point within bounds whose parts are whole where they are to be.
+
+    Branch and bound, the nearer side first; `relaxed` finds the cheapest point whatever is whole.
+    """
+    best, least = None, np.inf
+    waiting = [(low, high)]
+    while waiting:
+        low, high = waiting.pop()
+        point = relaxed(low, high)
+        if point is None or cost(point) >= least:
+            continue
+        away = np.where(is_whole, np.abs(point - np.round(point)), 0.0)
+        if away.max(initial=0.0) <= _WHOLE:
+            best, least = point, cost(point)
+            continue
+        j = int(away.argmax())
+        below, above = high.copy(), low.copy()
+        below[j], above[j] = np.floor(point[j]), np.ceil(point[j])
+        sides = [(low, below), (above, high)]
+        waiting += sides if point[j] - below[j] > 0.5 else sides[::-1]
+    return best
 
 
 def _difference(parts: np.ndarray, steps: Steps) -> np.ndarray:
@@ -242,20 +294,35 @@ def _least_distance(steps: Steps) -> np.ndarray | None:
     """Return the shortest step where none of its parts has to be whole."""
     if (steps.lower > steps.upper).any():
         return None
-    units = np.diag(1.0 / steps.prices)
-    rows = np.vstack([-steps.A / steps.prices, units, -units])
-    limits = np.concatenate([-steps.b, steps.lower, -steps.upper])
+    # Pinned parts are two opposite constraints each, which least squares cannot tell apart.
+    is_free = steps.lower < steps.upper
+    step = np.where(is_free, 0.0, steps.lower)
+    limits = steps.b - steps.A @ step
+    A, prices = steps.A[:, is_free], steps.prices[is_free]
+    found = _by_multipliers(A, limits, steps.lower[is_free], steps.upper[is_free], prices)
+    if found is None:
+        return None
+    step[is_free] = found
+    is_near = steps.is_whole & (np.abs(step - np.round(step)) <= _WHOLE)
+    return np.where(is_near, np.round(step), step)
+
+
+def _by_multipliers(
+    A: np.ndarray, b: np.ndarray, lower: np.ndarray, upper: np.ndarray, prices: np.ndarray
+) -> np.ndarray | None:
+    """Solve a least-distance program by non-negative least squares, its multipliers."""
+    units = np.diag(1.0 / prices)
+    rows = np.vstack([-A / prices, units, -units])
+    limits = np.concatenate([-b, lower, -upper])
     is_bound = np.isfinite(limits)
     rows, limits = rows[is_bound], limits[is_bound]
-    if (limits <= 0.0).all():
-        return np.zeros(len(steps.prices))
-    target = np.append(np.zeros(len(steps.prices)), 1.0)
+    if (limits <= _SLACK).all():
+        return np.zeros(len(prices))
+    target = np.append(np.zeros(len(prices)), 1.0)
     system = np.vstack([rows.T, limits])
     multipliers, residual = nnls(system, target)
     if residual < _LEAST_RESIDUAL:
         return None
     away = system @ multipliers - target
-    step: np.ndarray = -away[:-1] / away[-1] / steps.prices
-    return np.where(
-        steps.is_whole & (np.abs(step - np.round(step)) <= _WHOLE), np.round(step), step
-    )
+    step: np.ndarray = -away[:-1] / away[-1] / prices
+    return step

@@ -73,16 +73,19 @@ def test_whole_points_are_the_nearest_of_all(seed, norm, lines):
 def test_no_point_of_a_dense_grid_is_nearer(seed, lines, norm):
     random = np.random.default_rng(seed)
     points = grid(np.linspace(0, 4, 101), np.linspace(0, 4, 101))
-    model = estimator_of(random_tree(random, 2, lines=lines), points)
+    tree = random_tree(random, 2, lines=lines)
+    tree.thresholds[~tree.is_leaf] += 0.123  # else some leaves are mere lines between two others
+    model = estimator_of(tree, points)
     predicted = model.predict(points)
     targets = [(-1.0, 0.5), (1.5, np.inf)] if lines else CLASSES
     n_found = 0
     for x in random.uniform(0.0, 4.0, (4, 2)):
         away = lengths(points, x, model.tree_.spread, [1.0, 1.0], np.arange(2), norm)
         for target in targets:
-            wanted = predicted == target
             if lines:
                 wanted = (predicted >= target[0]) & (predicted <= target[1])
+            else:
+                wanted = predicted == target
             one = found_or_none(model, x, target, norm=norm)
             if one is None:
                 assert not wanted.any()
@@ -93,7 +96,7 @@ def test_no_point_of_a_dense_grid_is_nearer(seed, lines, norm):
             assert model.apply(one.row)[0] == one.leaf
             own = lengths(one.point[None], x, model.tree_.spread, [1, 1], np.arange(2), norm)[0]
             np.testing.assert_allclose(one.distance, own)
-            assert one.distance <= away[wanted].min(initial=np.inf) + 1e-5
+            assert one.distance <= away[wanted].min(initial=np.inf) + 1e-4
     assert n_found > 0
 
 
