@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from evotree.dataset import Dataset
 from evotree.estimators.rows import RowEncoder
 from evotree.explain.importances import importances
 from evotree.explain.training_rows import TrainingRows, summarize
+from evotree.tables.columns import column_of_feature
 from evotree.tree import ObliqueTree
 
 if TYPE_CHECKING:  # what explains rows is loaded when rows are explained
@@ -33,15 +36,14 @@ class ExplainedTree(RowEncoder):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Shares that the features have in lowering the impurity, of shape (n_features,).
+        """Shares that the columns have in lowering the impurity, of shape (n_features_in_,).
 
-        They are those of `importances`, for the features that `feature_names_` names: each level of
-        a category and each indicator of missing numbers is one.
+        At least 0, with a sum of 1; those of `importances`.
         """
         return self.importances()
 
     def importances(self, kind: str = "impurity") -> np.ndarray:
-        """Return the share that each feature has in what the tree does.
+        """Return the share that each column has in what the tree does.
 
         Parameters
         ----------
@@ -54,12 +56,13 @@ class ExplainedTree(RowEncoder):
 
         Returns
         -------
-        ndarray of shape (n_features,)
-            At least 0, with a sum of 1, in the order of `feature_names_`; zeros for a single leaf
-            without a model.
+        ndarray of shape (n_features_in_,)
+            At least 0, with a sum of 1; zeros for a single leaf without a model. The levels of a
+            category count together, and a number with the question whether it is missing.
         """
         check_is_fitted(self)
-        return importances(self.tree_, kind)
+        of_features = importances(self.tree_, kind)
+        return np.bincount(column_of_feature(self.columns_), of_features, self.n_features_in_)
 
     def explain(self, X: Any) -> Explanation:
         """Explain how rows reach their leaves.
@@ -73,13 +76,15 @@ class ExplainedTree(RowEncoder):
         -------
         Explanation
             ``terms``, a table of what each term adds to each decision on the path of each row, and
-            ``rows``, which says how near each row is to another decision, and which of its values
-            no training row came near. See `evotree.explain.paths.Explanation`.
+            to what the linear model of its leaf says, and ``rows``, which says how near each row is
+            to another decision, and which of its values no training row came near. See
+            `evotree.explain.paths.Explanation`.
         """
         from evotree.explain.paths import explain
 
         rows = self.encode(X)
-        return explain(self.tree_, self.training_rows_, rows, self.feature_names_)
+        classes = self.classes_ if is_classifier(self) else None
+        return explain(self.tree_, self.training_rows_, rows, self.feature_names_, classes)
 
     def shap_values(
         self, X: Any, background: Any, *, n_permutations: int = 100, random_state: Any = None
@@ -187,14 +192,17 @@ class ExplainedTree(RowEncoder):
 
         if norm not in SHORTEST:
             raise ValueError(f"norm={norm!r}: allowed are {', '.join(map(repr, SHORTEST))}.")
-        if not isinstance(n_points, int) or n_points < 1:
+        if not isinstance(n_points, Integral) or n_points < 1:
             raise ValueError(f"n_points={n_points!r}: allowed are integers of at least 1.")
         row = _one_row(x)
         point = self.encode(row)[0].astype(np.float64)
         limits = Limits.of(self.columns_, costs, bounds, integers, fixed, plausible)
         goal = self._goal(point, target)
 
+        is_missing = np.asarray(pd.isna(pd.DataFrame(row))).ravel()
+
         def space_of(limits: Limits) -> Space:
+            limits = replace(limits, fixed=limits.fixed | is_missing)
             return Space(self.tree_, self.training_rows_, self.columns_, point, limits)
 
         found = nearest_points(space_of(limits), goal, norm, n_points)

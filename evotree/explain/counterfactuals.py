@@ -77,6 +77,30 @@ class Goal(NamedTuple):
     high: float = np.inf
 
 
+class HalfSpace(NamedTuple):
+    """The points z with ``normal @ z <= limit``.
+
+    Attributes
+    ----------
+    normal : ndarray of shape (n_features,)
+        The normal vector.
+    limit : float
+        What projections do not exceed.
+    norm : float
+        The spread of the projection, 0 for a normal vector of zeros.
+    is_closed : bool
+        Whether points on the hyperplane are meant whatever sums round to.
+    width : float
+        How far the opposite half-space leaves room, if there is one.
+    """
+
+    normal: np.ndarray
+    limit: float
+    norm: float
+    is_closed: bool
+    width: float = np.inf
+
+
 class Found(NamedTuple):
     """The nearest point of one leaf."""
 
@@ -99,7 +123,7 @@ class Space:
     x : ndarray of shape (n_features,)
         The row.
     limits : Limits
-        What may change, how far, and at what cost.
+        What may change, how far, and at what cost; missing cells are fixed.
     """
 
     def __init__(
@@ -118,7 +142,8 @@ class Space:
         of = self.column_of
         self.lower, self.upper = limits.lower[of], limits.upper[of]
         self.is_whole = limits.whole[of]
-        for j in np.flatnonzero(self.is_whole & (x != np.round(x))).tolist():
+        stays = limits.fixed[of]
+        for j in np.flatnonzero(self.is_whole & ~stays & (x != np.round(x))).tolist():
             raise ValueError(
                 f"integers names {columns[of[j]].name!r}: the row has {x[j]:g} there, allowed are "
                 "whole numbers."
@@ -129,7 +154,6 @@ class Space:
         self.groups: list[tuple[np.ndarray, bool]] = []
         for c, column in enumerate(columns):
             self._bound(column, np.flatnonzero(of == c))
-        stays = limits.fixed[of]
         self.lower = np.where(stays, np.maximum(self.lower, x), self.lower)
         self.upper = np.where(stays, np.minimum(self.upper, x), self.upper)
         # Whole numbers take steps of 1, others of a spread.
@@ -137,15 +161,15 @@ class Space:
         self.prices = limits.costs[of] * self.unit / self.spread
 
     def _bound(self, column: Column, features: np.ndarray) -> None:
-        """Bound the features of a column: what is missing stays so, and levels exclude another."""
+        """Bound the features of a column: none becomes missing, and levels exclude another."""
         if isinstance(column, NumericColumn):
-            stays = features[1:] if not self.x[features[1:]].any() else features
+            stays = features[1:]
             self.lower[stays] = self.upper[stays] = self.x[stays]
             return
         self.is_whole[features] = True
         self.lower[features], self.upper[features] = 0.0, 1.0
         is_missing = np.array([level == MISSING for level in column.levels], dtype=bool)
-        stays = features if self.x[features[is_missing]].any() else features[is_missing]
+        stays = features[is_missing]
         self.lower[stays] = self.upper[stays] = self.x[stays]
         known = features[~is_missing]
         if len(known) > 1:
@@ -158,14 +182,14 @@ class Space:
         None if the leaf predicts what is asked for nowhere.
         """
         rows, limits = [], []
-        for normal, limit, norm, is_left in self._half_spaces(leaf, goal):
+        for normal, limit, norm, is_closed, width in self._half_spaces(leaf, goal):
             if norm == 0.0:
                 if limit < normal @ self.x:
                     return None
                 continue
             slack = (limit - normal @ self.x) / norm
-            whole = is_left and bool(self.is_whole[normal != 0.0].all())
-            margin = 0.0 if whole else MARGINS[attempt]
+            whole = is_closed and bool(self.is_whole[normal != 0.0].all())
+            margin = 0.0 if whole else min(MARGINS[attempt], 0.25 * width / norm)
             if attempt == 0 and slack >= 0.0:
                 margin = min(margin, slack)  # what holds now may hold as narrowly
             rows.append(normal * self.unit / norm)
@@ -193,30 +217,25 @@ class Space:
         )
         return features, steps
 
-    def _half_spaces(
-        self, leaf: int, goal: Goal
-    ) -> Iterator[tuple[np.ndarray, float, float, bool]]:
-        """Yield ``normal @ z <= limit`` for all that a point of a leaf keeps.
-
-        With each comes the spread of its projection, and whether points on the hyperplane keep it.
-        """
+    def _half_spaces(self, leaf: int, goal: Goal) -> Iterator[HalfSpace]:
+        """Yield all that a point of a leaf keeps."""
         tree, k = self.tree, 0
         while k < leaf:
             right = tree.right(k)
             if leaf < right:
-                yield tree.weights[k], tree.thresholds[k], self.norms[k], True
+                yield HalfSpace(tree.weights[k], tree.thresholds[k], self.norms[k], True)
             else:
-                yield -tree.weights[k], -tree.thresholds[k], self.norms[k], False
+                yield HalfSpace(-tree.weights[k], -tree.thresholds[k], self.norms[k], False)
             k = right if leaf >= right else k + 1
         models = tree.models
         if models is None:
             return
         normal, start = models.coefficients[leaf], models.intercepts[leaf]
-        norm = float(np.linalg.norm(normal * self.spread))
+        norm, width = float(np.linalg.norm(normal * self.spread)), goal.high - goal.low
         if models.lowest[leaf] < goal.low:
-            yield -normal, start - goal.low, norm, False
+            yield HalfSpace(-normal, start - goal.low, norm, False, width)
         if models.highest[leaf] > goal.high:
-            yield normal, goal.high - start, norm, False
+            yield HalfSpace(normal, goal.high - start, norm, False, width)
 
     def land(self, features: np.ndarray, step: np.ndarray) -> np.ndarray:
         """Return the point that a step leads to, within the bounds."""

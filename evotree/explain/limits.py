@@ -85,9 +85,14 @@ class Limits:
             bool(plausible),
         )
         if costs is not None and not isinstance(costs, Mapping):
-            if len(costs) != n:
-                raise ValueError(f"costs has {len(costs)} numbers: allowed is one for each column.")
+            if np.shape(costs) != (n,):
+                raise ValueError(
+                    f"costs has the shape {np.shape(costs)}: allowed are ({n},), one number for "
+                    "each column, and mappings."
+                )
             costs = dict(enumerate(costs))
+        if not isinstance(bounds, Mapping | None):
+            raise ValueError(f"bounds={bounds!r}: allowed are mappings of columns to pairs.")
         for key, cost in (costs or {}).items():
             if not isinstance(cost, Real) or not 0.0 < float(cost) < math.inf:
                 raise ValueError(f"costs[{key!r}]={cost!r}: allowed are finite numbers above 0.")
@@ -95,9 +100,9 @@ class Limits:
         for key, pair in (bounds or {}).items():
             at = _position("bounds", key, columns, of_numbers=True)
             limits.lower[at], limits.upper[at] = _interval(key, pair)
-        for key in _listed(integers):
+        for key in _listed("integers", integers):
             limits.whole[_position("integers", key, columns, of_numbers=True)] = True
-        for key in _listed(fixed):
+        for key in _listed("fixed", fixed):
             limits.fixed[_position("fixed", key, columns)] = True
         return limits
 
@@ -133,11 +138,13 @@ def _without(mask: np.ndarray, at: int) -> np.ndarray:
     return changed
 
 
-def _listed(given: Any) -> Iterable[Any]:
+def _listed(parameter: str, given: Any) -> Iterable[Any]:
     """Return columns that are given as one name or several."""
-    if given is None:
-        return ()
-    return (given,) if isinstance(given, str | Integral) else given
+    if given is None or isinstance(given, str | Integral):
+        return () if given is None else (given,)
+    if not isinstance(given, Iterable):
+        raise ValueError(f"{parameter}={given!r}: allowed are names and positions of columns.")
+    return given
 
 
 def _interval(key: Any, pair: Any) -> tuple[float, float]:

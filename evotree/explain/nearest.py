@@ -131,12 +131,13 @@ def fewest(steps: Steps) -> np.ndarray | None:
     rows, limits = np.vstack([A, linked]), np.append(steps.b, np.zeros(2 * n))
     low, high = np.append(low, np.zeros(n_columns)), np.append(high, np.ones(n_columns))
     whole = np.append(np.tile(steps.is_whole, 2), np.ones(n_columns))
-    for objective in (chosen, price):
-        found = _solve(objective, whole, low, high, rows, limits)
-        if found is None:
-            return None
+    found = _solve(chosen, whole, low, high, rows, limits)
+    if found is not None:
         least = float(chosen @ np.round(found))
         rows, limits = np.vstack([rows, chosen]), np.append(limits, least + _WHOLE)
+        found = _solve(price, whole, low, high, rows, limits)
+    if found is None:
+        return None
     # Parts of columns that are not changed are 0 to within a tolerance: now to the last digit.
     stays = ~np.round(found[2 * n :]).astype(bool)[steps.column]
     pinned = replace(

@@ -29,9 +29,10 @@ class Explanation(NamedTuple):
         rows of the node. At a leaf with a linear model it is what the model says before its bounds,
         in the units of the target. Leaves without a model have no lines.
     rows : pandas.DataFrame
-        One line for each row: ``leaf``; ``decision_distance``, the smallest absolute distance to a
-        hyperplane on its path, infinite where there is none; ``outside``, the names of the features
-        whose values are outside the range of the training rows.
+        One line for each row: ``prediction``, a class or a number; ``leaf``; ``decision_distance``,
+        the smallest absolute distance to a hyperplane on its path, infinite where there is none;
+        ``outside``, the names of the features whose values are outside the range of the training
+        rows.
     """
 
     terms: pd.DataFrame
@@ -39,7 +40,11 @@ class Explanation(NamedTuple):
 
 
 def explain(
-    tree: ObliqueTree, training: TrainingRows, X: np.ndarray, feature_names: Sequence[str]
+    tree: ObliqueTree,
+    training: TrainingRows,
+    X: np.ndarray,
+    feature_names: Sequence[str],
+    classes: np.ndarray | None = None,
 ) -> Explanation:
     """Explain the path of each row.
 
@@ -53,6 +58,8 @@ def explain(
         Rows in the units of the tree.
     feature_names : sequence of str
         Names of the features.
+    classes : ndarray of shape (n_classes,), optional
+        Class labels; None where numbers are predicted.
 
     Returns
     -------
@@ -69,8 +76,10 @@ def explain(
         if part.side != "leaf":
             nearest[part.rows] = np.minimum(nearest[part.rows], np.abs(part.total))
     is_outside = np.less(X, training.lowest) | np.greater(X, training.highest)
+    predicted = tree.predict_value(X)[:, 0] if classes is None else classes[tree.labels[leaves]]
     of_rows = pd.DataFrame(
         {
+            "prediction": predicted,
             "leaf": leaves,
             "decision_distance": nearest,
             "outside": [tuple(names[one]) for one in is_outside],

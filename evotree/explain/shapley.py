@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import comb
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,7 +91,7 @@ def shap_values(
     Castro J., Gómez D., Tejada J. (2009). Polynomial calculation of the Shapley value based on
     sampling. Computers & Operations Research 36(5), 1726-1730.
     """
-    if not isinstance(n_permutations, int) or n_permutations < 2:
+    if not isinstance(n_permutations, Integral) or n_permutations < 2:
         raise ValueError(f"n_permutations={n_permutations!r}: allowed are integers of at least 2.")
     column_of = np.array(column_of_feature(columns))
     players = np.unique(column_of[used])

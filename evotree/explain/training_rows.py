@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -34,20 +34,48 @@ class TrainingRows:
     lowest: np.ndarray
     highest: np.ndarray
 
-    def of_other_tree(self, tree: ObliqueTree) -> TrainingRows:
-        """Return what is known of the same rows at the nodes of another tree, without the rows.
+    def validate(self, tree: ObliqueTree) -> TrainingRows:
+        """Check that the arrays fit a tree, and return the summary.
+
+        Raises
+        ------
+        ValueError
+            Naming the array that is wrong and what is allowed.
+        """
+        n_features = (tree.n_features,)
+        for name, array, shape in (
+            ("means", self.means, tree.weights.shape),
+            ("spreads", self.spreads, (len(tree),)),
+            ("lowest", self.lowest, n_features),
+            ("highest", self.highest, n_features),
+        ):
+            if array.shape != shape:
+                raise ValueError(f"{name} has shape {array.shape}: allowed is {shape}.")
+            if not np.isfinite(array).all():
+                raise ValueError(f"{name} has values that are not finite.")
+        if self.spreads.min() <= 0.0:
+            raise ValueError("spreads has values that are not above 0.")
+        return self
+
+    def of_other_tree(self, tree: ObliqueTree, X: np.ndarray | None = None) -> TrainingRows:
+        """Return what is known at the nodes of another tree, without the training rows.
 
         Parameters
         ----------
         tree : ObliqueTree
             A tree over the same features.
+        X : ndarray of shape (n_samples, n_features), optional
+            Rows that stand for the training rows, all but their range.
 
         Returns
         -------
         TrainingRows
-            Means are those of all rows, and spreads those of projections of features that are not
-            correlated.
+            Without `X` means are those of all rows, and spreads those of projections of features
+            that are not correlated.
         """
+        if X is not None:
+            of_nodes = summarize(tree, X, np.ones(len(X)))
+            return replace(of_nodes, lowest=self.lowest, highest=self.highest)
         means = np.repeat(self.means[:1], len(tree), axis=0)
         return TrainingRows(means, uncorrelated_spreads(tree), self.lowest, self.highest)
 

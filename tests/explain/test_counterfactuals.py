@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evotree.leaf_models import LeafModels
 from evotree.tables.columns import CategoricalColumn, NumericColumn, encode
 from tests.explain.random_trees import CLASSES, estimator_of, grid, random_tree
 
@@ -159,6 +160,30 @@ def test_a_row_that_is_so_already_stays_as_it_is():
             np.testing.assert_array_equal(one.row, x[None])
 
 
+def test_missing_cells_stay_as_they_are_where_none_was_in_training():
+    points = grid(SIDES, SIDES).astype(float)
+    model = stump(points, [1.0, 1.0], 3.5)
+    model.columns_ = (NumericColumn("x0", 0.5), NumericColumn("x1", 0.0))
+    for norm in NORMS:
+        one = model.counterfactuals([np.nan, 1.0], "b", norm=norm, integers=["x0"])[0]
+        assert set(one.changes) == {"x1"} and one.point[0] == 0.5
+        assert np.isnan(one.row[0, 0]) and model.predict(one.row)[0] == "b"
+    with pytest.raises(ValueError, match="several do together"):
+        model.counterfactuals([np.nan, 1.0], "b", fixed=["x1"])
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_intervals_may_be_narrower_than_the_margins(norm):
+    points = grid(SIDES, SIDES).astype(float)
+    tree = random_tree(np.random.default_rng(0), 2, depth=0, lines=True)
+    bounds = np.array([-9.0]), np.array([9.0])
+    tree = tree.with_models(LeafModels(np.zeros(1), np.array([[1.0, 2.0]]), *bounds))
+    model = estimator_of(tree, points)
+    low, high = 3.0, 3.0 + 1e-7
+    one = model.counterfactuals(points[0], (low, high), norm=norm)[0]
+    assert low <= model.predict(one.row)[0] <= high
+
+
 def stump(points, weights, threshold):
     """Return an estimator of one split, of class a on the left and b on the right."""
     tree = random_tree(np.random.default_rng(0), points.shape[1], depth=1)
@@ -194,7 +219,10 @@ def test_the_message_says_what_forbids_a_point():
         ({"target": "d"}, "target='d': allowed are"),
         ({"norm": "l3"}, "norm='l3': allowed are 'l1', 'l2', 'count'"),
         ({"costs": {"x0": 0.0}}, "finite numbers above 0"),
-        ({"costs": [1.0]}, "costs has 1 numbers"),
+        ({"costs": [1.0]}, r"costs has the shape \(1,\)"),
+        ({"costs": 2.0}, r"costs has the shape \(\)"),
+        ({"bounds": [(0, 1)]}, "bounds=.*allowed are mappings"),
+        ({"fixed": 0.5}, "fixed=0.5: allowed are names and positions"),
         ({"bounds": {"x0": (2, 1)}}, "allowed are pairs"),
         ({"bounds": {"x7": (2, 1)}}, "bounds names 'x7'"),
         ({"fixed": [2]}, "fixed names 2: allowed are positions from 0 to 1"),

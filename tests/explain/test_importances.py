@@ -6,6 +6,7 @@ from sklearn.exceptions import NotFittedError
 
 from evotree import EvoTreeClassifier, ObliqueTreeClassifier
 from evotree.explain.importances import importances
+from evotree.tables.columns import CategoricalColumn, NumericColumn
 from tests.explain.random_trees import CLASSES, estimator_of, grid, random_tree
 from tests.quick_models import every, rows_for
 
@@ -53,6 +54,19 @@ def test_a_single_leaf_has_zeros():
     tree = random_tree(np.random.default_rng(0), 4, depth=0)
     model = estimator_of(tree, np.zeros((3, 4)))
     assert model.feature_importances_.tolist() == [0.0] * 4
+
+
+def test_features_of_a_column_count_together():
+    columns = (
+        NumericColumn("size", 0.0, indicator=True),
+        CategoricalColumn("kind", ("p", "q", "r")),
+    )
+    tree = random_tree(np.random.default_rng(1), 5)
+    model = estimator_of(tree, grid(range(5), *[range(2)] * 4).astype(float), columns)
+    of_features = importances(tree)
+    expected = [of_features[:2].sum(), of_features[2:].sum()]
+    np.testing.assert_allclose(model.feature_importances_, expected)
+    assert min(expected) > 0.0
 
 
 @every

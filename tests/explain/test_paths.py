@@ -63,6 +63,7 @@ def test_steps_are_those_of_the_decision_path(explained):
         distances = nodes[nodes.side != "leaf"].total.abs()
         assert of_rows.decision_distance[row] == distances.min()
     assert of_rows.leaf.tolist() == model.apply(rows).tolist()
+    assert of_rows.prediction.tolist() == model.predict(rows).tolist()
 
 
 def test_values_that_no_training_row_came_near_are_named(explained):
@@ -110,3 +111,13 @@ def test_other_trees_of_the_front_are_centred_on_all_rows():
     assert len(model.training_rows_.means) == len(model.tree_)
     np.testing.assert_allclose(model.training_rows_.means - X.mean(axis=0), 0.0, atol=1e-9)
     assert len(model.explain(X).rows) == len(X)
+
+
+def test_rows_that_choose_a_tree_centre_it():
+    X, y = load_iris(return_X_y=True)
+    model = brief().fit(X, y)
+    model.select_tree("leaves<=2", X[::2], y[::2])
+    assert len(model.tree_) == 3
+    left = model.apply(X[::2]) == 1
+    np.testing.assert_allclose(model.training_rows_.means[1], X[::2][left].mean(axis=0))
+    np.testing.assert_array_equal(model.training_rows_.highest, X.max(axis=0))
