@@ -270,21 +270,26 @@ def nearest_points(space: Space, goal: Goal, norm: str, n_points: int = 1) -> li
         made = space.steps(leaf, goal, 0)
         least = np.inf if made is None else least_length(made[1], norm)
         if np.isfinite(least):
-            waiting.append((least, leaf))
+            waiting.append((least, leaf, made))
     found: list[Found] = []
-    for least, leaf in sorted(waiting):
+    for least, leaf, made in sorted(waiting, key=lambda one: one[:2]):
         if len(found) == n_points and least >= found[-1].distance:
             break
-        one = _nearest_of_leaf(space, leaf, goal, norm)
+        one = _nearest_of_leaf(space, leaf, goal, norm, made)
         if one is not None:
             found = sorted([*found, one], key=lambda point: point.distance)[:n_points]
     return found
 
 
-def _nearest_of_leaf(space: Space, leaf: int, goal: Goal, norm: str) -> Found | None:
-    """Return the nearest point of a leaf that the tree itself takes there, or None."""
+def _nearest_of_leaf(
+    space: Space, leaf: int, goal: Goal, norm: str, first: tuple[np.ndarray, Steps] | None
+) -> Found | None:
+    """Return the nearest point of a leaf that the tree itself takes there, or None.
+
+    The steps of the first attempt are given.
+    """
     for attempt in range(len(MARGINS)):
-        made = space.steps(leaf, goal, attempt)
+        made = space.steps(leaf, goal, attempt) if attempt else first
         if made is None:
             return None
         features, steps = made

@@ -198,11 +198,35 @@ def least_length(steps: Steps, norm: str) -> float:
     broken = steps.b < 0.0
     if not broken.any():
         return 0.0
+    if norm == "count" and np.isfinite([steps.lower, steps.upper]).all():
+        return _fewest_by_single(steps, broken)
     if norm == "count":
         return float(steps.column_prices.min())
     gains = np.abs(steps.A[broken]) / steps.prices
     most = gains.max(axis=1) if norm == "l1" else np.linalg.norm(gains, axis=1)
     return float((-steps.b[broken] / most).max())
+
+
+def _fewest_by_single(steps: Steps, broken: np.ndarray) -> float:
+    """Return what the columns cost that must change to keep any one of some constraints."""
+    ends = np.stack([steps.A[broken] * steps.lower, steps.A[broken] * steps.upper])
+    of_parts = np.maximum(-ends.min(axis=0), 0.0)
+    gains = np.zeros((len(of_parts), len(steps.column_prices)))
+    np.add.at(gains.T, steps.column, of_parts.T)
+    prices, least = steps.column_prices, float(steps.column_prices.min())
+    for gain, needed in zip(gains, -steps.b[broken] - _SLACK, strict=True):
+        order = np.argsort(-gain / prices, kind="stable")
+        sums = np.cumsum(gain[order])
+        n_whole = min(int(np.searchsorted(sums, needed)), len(order) - 1)
+        if (prices == prices[0]).all():
+            least = max(least, float(prices[0]) * (n_whole + 1))
+        else:  # of the last column a share
+            lacking = needed - (sums[n_whole] - gain[order[n_whole]])
+            share = min(max(lacking / max(gain[order[n_whole]], _SLACK), 0.0), 1.0)
+            least = max(
+                least, float(prices[order[:n_whole]].sum() + share * prices[order[n_whole]])
+            )
+    return least
 
 
 def _two_sided(steps: Steps) -> tuple[np.ndarray, np.ndarray]:

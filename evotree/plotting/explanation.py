@@ -193,7 +193,7 @@ def _steps(explanation: Explanation, row: int, max_terms: int) -> list[Step]:
 
 def _heading(term: Any) -> str:
     """Return what a split decides: the side, and how far from the hyperplane the row is."""
-    return f"[{term.node}]  {term.side}, {_plain(abs(term.total))} from the hyperplane"
+    return f"[{term.node}]  {term.side}, {_plain(abs(term.total), 2)} from the hyperplane"
 
 
 def _bars(part: pd.DataFrame, max_terms: int) -> list[Bar]:
@@ -253,8 +253,9 @@ def _label_axes(ax: Axes, below: Axes, with_splits: bool) -> None:
         below.xaxis.tick_bottom()
         below.xaxis.set_label_position("bottom")
         below.set_xlabel("what the linear model of the leaf predicts", fontsize="small")
-        below.margins(x=0.06)
-    ax.margins(x=0.06)
+    for side in (ax, below):
+        side.use_sticky_edges = False  # the first bar may begin at the far end
+        side.margins(x=0.06)
     if with_splits:
         ax.set_xlabel("distance to the hyperplane, in spreads (left < 0 < right)", fontsize="small")
     else:
@@ -263,7 +264,7 @@ def _label_axes(ax: Axes, below: Axes, with_splits: bool) -> None:
         return
     for is_above, label in ((False, "lowers it"), (True, "raises it")):
         ax.plot([], [], "s", color=TERM_COLORS[is_above], label=label)
-    ax.plot([], [], "|", color=GREY, markersize=11.0, mew=2.0, label="mean row of the node")
+    ax.plot([], [], "|", color=GREY, markersize=11.0, mew=2.0, label="mean row")
     ax.plot([], [], "D", color=INK, markersize=5.0, label="this row")
     legend_below(ax, n_columns=4)
 
@@ -275,6 +276,6 @@ def _annotate(ax: Axes, text: str, x: float, y: float) -> None:
     )
 
 
-def _plain(value: float) -> str:
+def _plain(value: float, digits: int = 4) -> str:
     """Write a number in a few digits, with the sign that belongs beside letters."""
-    return number(float(f"{value:.4g}"), None).replace("-", "−")
+    return number(float(f"{value:.{digits}g}"), None).replace("-", "−")
