@@ -110,7 +110,7 @@ def summarize(tree: ObliqueTree, X: np.ndarray, sample_weight: np.ndarray) -> Tr
         for child in (tree.left(k), tree.right(k)):
             if totals[child] == 0.0:
                 means[child] = means[k]
-    spreads = _projection_spreads(tree, X, sample_weight, means, totals)
+    spreads = _projection_spreads(tree, X, sample_weight, leaves, means, totals)
     return TrainingRows(means, spreads, X.min(axis=0), X.max(axis=0))
 
 
@@ -137,19 +137,21 @@ def _projection_spreads(
     tree: ObliqueTree,
     X: np.ndarray,
     sample_weight: np.ndarray,
+    leaves: np.ndarray,
     means: np.ndarray,
     totals: np.ndarray,
 ) -> np.ndarray:
     """Return the standard deviations of the projections over the rows of each node."""
     inner = np.flatnonzero(~tree.is_leaf)
+    begin, end = inner[:, np.newaxis], (inner + tree.subtree_size[inner])[:, np.newaxis]
     squares = np.zeros(len(tree))
     with np.errstate(over="ignore", invalid="ignore"):
         centres = (tree.weights[inner] * means[inner]).sum(axis=1) - tree.thresholds[inner]
         for first in range(0, len(X), _BLOCK):
-            block = X[first : first + _BLOCK]
-            passed = tree.decision_path(block)[:, inner].T.multiply(sample_weight[first:][:_BLOCK])
-            away = np.square(distances(tree, block) - centres[:, np.newaxis])
-            squares[inner] += np.asarray(passed.multiply(away).sum(axis=1)).ravel()
+            block = slice(first, first + _BLOCK)
+            is_passed = (leaves[block] >= begin) & (leaves[block] < end)
+            away = np.square(distances(tree, X[block]) - centres[:, np.newaxis])
+            squares[inner] += np.where(is_passed, away, 0.0) @ sample_weight[block]
         spreads = np.sqrt(squares / np.where(totals > 0.0, totals, 1.0))
         # Of one row, or of rows with equal projections, there is no spread to speak of.
         whole = uncorrelated_spreads(tree)
