@@ -347,7 +347,7 @@ def explain_failure(
     ]
     if enough:
         return f"there would be some without {', or without '.join(enough)}."
-    return "no single constraint forbids them: several do together, or missing cells, which stay so."
+    return "no single constraint forbids them: several do together, or missing cells that stay so."
 
 
 def cell(column: Column, features: np.ndarray) -> Any:

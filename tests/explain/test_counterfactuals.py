@@ -169,7 +169,7 @@ def test_missing_cells_stay_as_they_are_where_none_was_in_training():
         assert set(one.changes) == {"x1"} and one.point[0] == 0.5
         assert np.isnan(one.row[0, 0]) and model.predict(one.row)[0] == "b"
     model.tree_.weights[0] = [1.0, 0.0]
-    with pytest.raises(ValueError, match="missing cells, which stay so"):
+    with pytest.raises(ValueError, match="missing cells that stay so"):
         model.counterfactuals([np.nan, 1.0], "b")
 
 
