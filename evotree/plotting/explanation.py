@@ -146,7 +146,7 @@ def plot_importances(
     ax = axes_or_new(ax, (WIDTH, LINE_HEIGHT * len(order) + 0.9))
     places = np.arange(len(order))
     ax.barh(places, shares[order], height=BAR, color=PALETTE[0])
-    for place, share in zip(places, shares[order], strict=True):
+    for place, share in enumerate(shares[order].tolist()):
         _annotate(ax, f"{100.0 * share:.1f} %", share, place)
     ax.set_yticks(places, names, parse_math=False)
     ax.tick_params(axis="y", length=0)
