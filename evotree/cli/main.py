@@ -144,6 +144,13 @@ def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
     for command in (demo, fit):
         add_evolution(command, defaults)
 
+    _add_uses(commands, table)
+    add_commands(commands)
+    return parser
+
+
+def _add_uses(commands: Any, table: str) -> None:
+    """Add the commands that take a model file."""
     predict = commands.add_parser("predict", help="predict the target of a table's rows")
     predict.set_defaults(run=_predict)
     predict.add_argument("model", metavar="MODEL.json", help="a model file")
@@ -171,9 +178,6 @@ def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
     about = "rules, dot, python or c (over encoded features), or sql (over the table's columns)"
     export.add_argument("--to", metavar="FORM", required=True, help=about)
     export.add_argument("--out", metavar="FILE", help="(standard output)")
-
-    add_commands(commands)
-    return parser
 
 
 # ---- commands ------------------------------------------------------------------------------------
