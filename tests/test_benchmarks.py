@@ -12,6 +12,7 @@ from benchmarks import (
     change,
     criteria,
     default_fit,
+    explain,
     greedy,
     islands,
     linear_fit,
@@ -104,6 +105,11 @@ def test_splits_on_few_features_are_measured() -> None:
     table = sparse.run(quick=True)
     check(table, 1)
     assert {f"{widths} / dense" for widths in WIDTHS} <= set(table.rows[0])
+
+
+def test_explain_measures_explanations_of_all_kinds() -> None:
+    """The quick run has a row for paths, two for Shapley values, and one for each norm."""
+    check(explain.run(quick=True), 6)
 
 
 def test_workers_are_measured() -> None:

@@ -377,6 +377,25 @@ def bent_csv(tmp_path: Path) -> Path:
     return tmp_path / "bent.csv"
 
 
+def test_explain_writes_the_terms_and_draws_the_first_row(
+    run: Run, iris: pd.DataFrame, iris_csv: Path, model_json: Path
+) -> None:
+    status, out, err = run("explain", model_json, iris_csv, "--plot", "why.png")
+    assert status == 0 and err == "wrote why.png\n"
+    terms, model = pd.read_csv(io.StringIO(out)), load_model(model_json)
+    expected = model.explain(iris).terms
+    pd.testing.assert_frame_equal(terms, expected, check_dtype=False)
+    steps = terms.groupby(["row", "step"])
+    sums = steps.contribution.sum() + steps.centre.first()
+    np.testing.assert_allclose(sums, steps.total.first(), atol=1e-9)
+    assert imread("why.png").size
+    assert run("explain", model_json, iris_csv, "--out", "why.csv")[1] == ""
+    assert Path("why.csv").read_text("utf-8") == out
+    without = iris_csv.with_name("without.csv")
+    iris.drop(columns="petal_width").to_csv(without, index=False)
+    assert_error(run("explain", model_json, without), "without.csv", "petal_width")
+
+
 @pytest.mark.parametrize(("leaves", "named"), [("constant", "value: "), ("linear", " predict ")])
 def test_fit_predict_show_and_export_numbers(
     run: Run, bent_csv: Path, leaves: str, named: str

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evotree.cli.model_file import VERSION, Model, load_model, save_model
+from evotree.explain.training_rows import summarize
 from evotree.export import tree_to_dict
 from evotree.soft_sides import SoftSides
 from evotree.tables.columns import CategoricalColumn, NumericColumn
@@ -64,6 +65,43 @@ def test_a_model_file_keeps_soft_probabilities(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found, model.predict_proba(frame))
     assert not np.isin(found, model.tree.values).any()
     np.testing.assert_array_equal(model.predict(frame), make_model().predict(frame))
+
+
+def make_explained_model() -> Model:
+    model, rows = make_model(), np.random.default_rng(0).normal(size=(20, 3))
+    return replace(model, training_rows=summarize(model.tree, rows, np.ones(20)))
+
+
+def test_a_model_file_keeps_what_explanations_need(tmp_path: Path) -> None:
+    model, path = make_explained_model(), tmp_path / "m.json"
+    save_model(path, model)
+    frame = pd.DataFrame({"size": [0.1, 7.0, None], "b": ["x", "y", None]})
+    for found, table in zip(load_model(path).explain(frame), model.explain(frame), strict=True):
+        pd.testing.assert_frame_equal(found, table)
+    save_model(path, make_model())
+    with pytest.raises(ValueError, match="knows nothing of its training rows"):
+        load_model(path).explain(frame)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "named"),
+    [
+        ("means", [[0.0]], "means has shape"),
+        ("spreads", [1.0, 1.0, 0.0], "above 0"),
+        ("lowest", "x", "lowest is a string"),
+        ("highest", [1e999, 0.0, 0.0], "not finite"),
+    ],
+)
+def test_training_rows_that_do_not_fit_are_refused(
+    tmp_path: Path, name: str, value: Any, named: str
+) -> None:
+    path = tmp_path / "m.json"
+    save_model(path, make_explained_model())
+    plain = json.loads(path.read_text("utf-8"))
+    plain["training_rows"][name] = value
+    path.write_text(json.dumps(plain), "utf-8")
+    with pytest.raises(ValueError, match=named):
+        load_model(path)
 
 
 def test_a_model_file_keeps_a_model_of_numbers(tmp_path: Path) -> None:

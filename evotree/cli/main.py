@@ -1,4 +1,4 @@
-"""The command line: ``evotree demo``, ``fit``, ``predict``, ``show``, ``export``, ``experiment``.
+"""The command line: ``evotree demo``, ``fit``, ``predict``, ``explain``, ``show`` and others.
 
 Results go to standard output, messages and the progress bar to standard error. A mistake of the
 user's ends with one line there and exit status 2. Modules are imported by the command that uses
@@ -144,6 +144,13 @@ def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
     for command in (demo, fit):
         add_evolution(command, defaults)
 
+    _add_uses(commands, table)
+    add_commands(commands)
+    return parser
+
+
+def _add_uses(commands: Any, table: str) -> None:
+    """Add the commands that take a model file."""
     predict = commands.add_parser("predict", help="predict the target of a table's rows")
     predict.set_defaults(run=_predict)
     predict.add_argument("model", metavar="MODEL.json", help="a model file")
@@ -152,6 +159,13 @@ def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
     predict.add_argument(
         "--proba", action="store_true", help="write the shares of all classes, a column each"
     )
+
+    explain = commands.add_parser("explain", help="say why a table's rows are predicted so")
+    explain.set_defaults(run=_explain)
+    explain.add_argument("model", metavar="MODEL.json", help="a model file")
+    explain.add_argument("data", metavar="DATA", help=f"{table}, with the model's columns")
+    explain.add_argument("--out", metavar="FILE.csv", help="(standard output)")
+    explain.add_argument("--plot", metavar="FILE.png", help="draw the first row as well")
 
     show = commands.add_parser("show", help="print a model's tree as rules")
     show.set_defaults(run=_show)
@@ -164,9 +178,6 @@ def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
     about = "rules, dot, python or c (over encoded features), or sql (over the table's columns)"
     export.add_argument("--to", metavar="FORM", required=True, help=about)
     export.add_argument("--out", metavar="FILE", help="(standard output)")
-
-    add_commands(commands)
-    return parser
 
 
 # ---- commands ------------------------------------------------------------------------------------
@@ -284,6 +295,23 @@ def _predict(args: argparse.Namespace) -> None:
     table.to_csv(args.out or sys.stdout, index=False)
     if model.target in frame:
         _compare(predicted, frame[model.target].dropna(), are_numbers=model.labels is None)
+
+
+def _explain(args: argparse.Namespace) -> None:
+    from evotree.cli.model_file import load_model
+    from evotree.tables.readers import read_table
+
+    for path in filter(None, (args.out, args.plot)):
+        check_writable(path)
+    model, frame = load_model(args.model), read_table(args.data)
+    try:
+        explanation = model.explain(frame)
+    except ValueError as error:
+        raise ValueError(f"{args.model}, {args.data}: {error}") from error
+    explanation.terms.to_csv(args.out or sys.stdout, index=False)
+    if args.plot:
+        ax = _plotting().plot_explanation(explanation)
+        _say(f"wrote {_save_figure(ax, Path(args.plot))}")
 
 
 def _compare(predicted: np.ndarray, truth: pd.Series, are_numbers: bool) -> None:

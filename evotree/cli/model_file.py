@@ -18,10 +18,14 @@ import numpy as np
 import pandas as pd
 
 from evotree import __version__
+from evotree.explain.paths import Explanation, explain
+from evotree.explain.training_rows import TrainingRows
 from evotree.export import (
     export_text,
     soft_sides_from_dict,
     soft_sides_to_dict,
+    training_rows_from_dict,
+    training_rows_to_dict,
     tree_from_dict,
     tree_to_dict,
 )
@@ -76,6 +80,8 @@ class Model:
         ``hyperparameters`` by name; ``generations``, ``stop_reason`` and ``seconds`` by phase.
     sides : SoftSides or None
         What probabilities are made of; None for the shares of leaves.
+    training_rows : TrainingRows or None
+        What explanations need; None where nothing is known of the training rows.
 
     Raises
     ------
@@ -89,6 +95,7 @@ class Model:
     tree: ObliqueTree
     training: Mapping[str, Any] = field(default_factory=dict)
     sides: SoftSides | None = None
+    training_rows: TrainingRows | None = None
 
     def __post_init__(self) -> None:
         n_features = len(self.feature_names)
@@ -166,6 +173,29 @@ class Model:
         """Return the positions of the predicted classes, of shape (n_rows,); see `predict`."""
         labels: np.ndarray = self.tree.labels[self.tree.apply(encode(self.columns, frame))]
         return labels
+
+    def explain(self, frame: pd.DataFrame) -> Explanation:
+        """Explain how rows reach their leaves.
+
+        Parameters
+        ----------
+        frame : DataFrame of shape (n_rows, n_columns)
+            As for `predict_proba`.
+
+        Returns
+        -------
+        Explanation
+            As `evotree.explain.paths` makes it.
+
+        Raises
+        ------
+        ValueError
+            If the model does not know what its training rows were like.
+        """
+        if self.training_rows is None:
+            raise ValueError("the model knows nothing of its training rows; fit it anew")
+        rows = encode(self.columns, frame)
+        return explain(self.tree, self.training_rows, rows, self.feature_names, self.classes)
 
     def rules(self, decimals: int | None = None) -> str:
         """Return the tree as indented rules.
@@ -271,6 +301,8 @@ def save_model(path: PathLike, model: Model) -> None:
     }
     if model.sides is not None:
         data["probabilities"] = soft_sides_to_dict(model.sides)
+    if model.training_rows is not None:
+        data["training_rows"] = training_rows_to_dict(model.training_rows)
     content = (_to_json(data) + "\n").encode()
     write_whole(path, lambda file: file.write(content))
 
@@ -329,6 +361,7 @@ def load_model(path: PathLike) -> Model:
         if not isinstance(data["target"], str) or not isinstance(training, dict):
             raise ValueError("target is not a string, or training not an object")
         tree, sides = tree_from_dict(data["tree"]), data.get("probabilities")
+        rows = data.get("training_rows")
         model = Model(
             target=data["target"],
             classes=_classes_from(data["classes"]),
@@ -336,6 +369,7 @@ def load_model(path: PathLike) -> Model:
             tree=tree,
             training=training,
             sides=None if sides is None else soft_sides_from_dict(sides, tree),
+            training_rows=None if rows is None else training_rows_from_dict(rows, tree),
         )
         # What is known of the training is only shown: that it can be is all that is asked of it.
         try:

@@ -71,6 +71,7 @@ def train(
         classifier.tree_,
         training,
         classifier.probabilities_,
+        classifier.training_rows_,
     )
     if test is not None:
         training.update(_test_figures(model, classifier.classes_, _most_frequent(y), *test))
@@ -114,7 +115,8 @@ def train_regressor(
     regressor = _evolve(EvoTreeRegressor, X, y, parameters)
     r2, rmse = errors(y, np.asarray(regressor.predict(X)))
     training = {"rows": len(y), "r2": r2, "rmse": rmse, **_course(regressor)}
-    model = Model(target, None, regressor.columns_, regressor.tree_, training)
+    rows = regressor.training_rows_
+    model = Model(target, None, regressor.columns_, regressor.tree_, training, None, rows)
     if test is not None:
         X_test, y_test = test
         r2, rmse = errors(y_test, model.predict(X_test))

@@ -164,6 +164,10 @@ _ATTRIBUTES = """Attributes
         Number of columns seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, where `X` has names.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Shares that the columns have in lowering the impurity.
+    training_rows_ : TrainingRows
+        Means and ranges of the training rows, which `explain` and `counterfactuals` take.
     history_ : deap.tools.Logbook
         One record for each generation: evaluations, diversity, seconds; in its chapters best, mean
         and standard deviation of fitness, quality, size (nodes), terms and complexity; and in
@@ -339,6 +343,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         self.objective_ = result.dataset.objective
         self.pareto_front_ = front.choosing(self.tree_)
         self._fit_uncertainty(result.dataset)
+        self._summarize(result.dataset)
 
     def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
         """Choose another tree of the Pareto front; it becomes `tree_`.
@@ -373,6 +378,9 @@ class EvolvedTree(TreeEstimator, SearchConfig):
             size_penalty=self.size_penalty_,
             term_penalty=self.term_penalty_,
         )
+        if chosen != self.tree_:
+            rows = None if X is None else self.encode(X)
+            self.training_rows_ = self.training_rows_.of_other_tree(chosen, rows)
         self.tree_ = chosen
         self.pareto_front_ = self.pareto_front_.choosing(chosen)
         return self

@@ -231,6 +231,10 @@ class ObliqueTreeClassifier(TreeClassifier, GreedyTree):
         Number of columns seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, where `X` had names.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Shares that the columns have in lowering the impurity.
+    training_rows_ : TrainingRows
+        Means and ranges of the training rows, which `explain` and `counterfactuals` take.
 
     References
     ----------
@@ -317,6 +321,10 @@ class ObliqueTreeRegressor(TreeRegressor, GreedyTree):
         Number of columns seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, where `X` had names.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Shares that the columns have in lowering the impurity.
+    training_rows_ : TrainingRows
+        Means and ranges of the training rows, which `explain` and `counterfactuals` take.
 
     Examples
     --------

@@ -9,6 +9,8 @@ from evotree.export.coefficients import coefficient_table
 from evotree.export.data import (
     soft_sides_from_dict,
     soft_sides_to_dict,
+    training_rows_from_dict,
+    training_rows_to_dict,
     tree_from_dict,
     tree_to_dict,
 )
@@ -31,6 +33,8 @@ __all__ = [
     "register_onnx",
     "soft_sides_from_dict",
     "soft_sides_to_dict",
+    "training_rows_from_dict",
+    "training_rows_to_dict",
     "to_onnx",
     "tree_from_dict",
     "tree_to_dict",

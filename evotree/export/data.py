@@ -1,7 +1,8 @@
 """A tree as plain data that JSON holds without loss, and back.
 
-In: an `ObliqueTree`, or its `SoftSides`. Out: a dictionary of numbers and lists. What is read back
-may come from a file that others have changed, so all of it is checked.
+In: an `ObliqueTree`, its `SoftSides`, or the summary of its training rows. Out: a dictionary of
+numbers and lists. What is read back may come from a file that others have changed, so all of it is
+checked.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from evotree.explain.training_rows import TrainingRows
 from evotree.leaf_models import LeafModels
 from evotree.soft_sides import SoftSides
 from evotree.tree import ObliqueTree
@@ -165,6 +167,51 @@ def soft_sides_from_dict(data: Any, tree: ObliqueTree) -> SoftSides:
         _vector(data["intercepts"], "intercepts"),
         _matrix(data["shares"], "shares"),
     ).validate(tree)
+
+
+def training_rows_to_dict(rows: TrainingRows) -> dict[str, Any]:
+    """Return the summary of training rows as plain data, its arrays as lists.
+
+    Parameters
+    ----------
+    rows : TrainingRows
+        The ``training_rows_`` of a fitted estimator.
+
+    Returns
+    -------
+    dict
+        For `json.dumps`, beside what `tree_to_dict` makes of its tree.
+    """
+    return {name: array.tolist() for name, array in vars(rows).items()}
+
+
+def training_rows_from_dict(data: Any, tree: ObliqueTree) -> TrainingRows:
+    """Return the summary that `training_rows_to_dict` made plain data of.
+
+    Parameters
+    ----------
+    data : dict
+        From `training_rows_to_dict`, perhaps by way of a file that others have changed.
+    tree : ObliqueTree
+        The tree that the rows reach the nodes of.
+
+    Returns
+    -------
+    TrainingRows
+        That fits the tree, and is equal to the first one to the last bit.
+
+    Raises
+    ------
+    ValueError
+        Naming the entry that is missing or wrong.
+    """
+    if not isinstance(data, Mapping):
+        raise ValueError(f"training_rows is {_kind(data)}, not an object with names.")
+    vectors = ("spreads", "lowest", "highest")
+    if missing := [name for name in ("means", *vectors) if name not in data]:
+        raise ValueError(f"training_rows has no {', '.join(missing)}.")
+    means = _matrix(data["means"], "means")
+    return TrainingRows(means, *(_vector(data[name], name) for name in vectors)).validate(tree)
 
 
 def _kind(value: Any) -> str:

@@ -5,6 +5,7 @@ that were drawn on, those given or new ones. Nothing is shown or saved; what was
 """
 
 from evotree.plotting.curves import plot_learning_curve, plot_learning_curves
+from evotree.plotting.explanation import plot_explanation, plot_importances
 from evotree.plotting.lineage import plot_lineage
 from evotree.plotting.pareto import plot_pareto
 from evotree.plotting.refinement import plot_refinement
@@ -16,6 +17,8 @@ from evotree.plotting.trees import plot_tree
 __all__ = [
     "class_colors",
     "plot_decision_regions",
+    "plot_explanation",
+    "plot_importances",
     "plot_learning_curve",
     "plot_learning_curves",
     "plot_lineage",

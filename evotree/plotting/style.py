@@ -27,6 +27,8 @@ PALETTE = (
 )
 INK = "#222222"
 MARKERS = "osD^vPX*"
+TERM_COLORS = {False: "#4393C3", True: "#D6604D"}  # of terms below 0, and above
+NAME_LENGTH = 28
 
 
 def class_colors(n_classes: int) -> list[str]:
@@ -133,6 +135,12 @@ def names_or_known(
     if isinstance(given, str) or len(given) != n:
         raise ValueError(f"{parameter}={given!r}: allowed is a sequence of {n} names.")
     return [str(name) for name in given]
+
+
+def short_name(name: str) -> str:
+    """Return a name without the middle of a long one, on one line."""
+    name = " ".join(name.split())
+    return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 9]}…{name[-8:]}"
 
 
 def point_style(i: int) -> dict[str, Any]:

@@ -22,9 +22,11 @@ from evotree.export.named import NamedTree, check_shown, check_whole, named_tree
 from evotree.plotting.style import (
     INK,
     PALETTE,
+    TERM_COLORS,
     check_axes,
     class_colors,
     names_or_known,
+    short_name,
     tint,
     tree_of,
 )
@@ -35,7 +37,6 @@ NOTE = 0.8  # size of the font of a node's number and rows, to that of its text
 BAR_WIDTH, BAR_HEIGHT = 54.0, 6.0  # of the class shares of a leaf, or of a term
 MOST_SHARES = 3
 MAX_LEAVES = 1000
-NAME_LENGTH = 28
 LARGEST_SCALE = 1.2  # of a small tree in large axes
 LONGEST_SIDE = 60.0 * 72.0  # of a new figure, in points
 TITLE = 0.35  # inches left above a new picture
@@ -44,7 +45,6 @@ IMAGE_SIDE = 64.0  # of an image of weights, the longer one, in points
 IMAGE_COLORS = LinearSegmentedColormap.from_list(
     "influence", ["#053061", "#4393C3", "#FFFFFF", "#D6604D", "#67001F"], N=257
 )
-TERM_COLORS = {False: "#4393C3", True: "#D6604D"}  # of coefficients below 0, and above
 VALUE_COLORS = LinearSegmentedColormap.from_list("values", ["#D9EAF4", PALETTE[0]])
 
 
@@ -289,7 +289,7 @@ def _sum(
     for weight, j in terms[:max_terms]:
         sign = "− " if weight < 0.0 else "+ " if lines else ""
         factor = "" if abs(weight) == 1.0 else f"{_signed(abs(weight), decimals)} "
-        lines.append(f"{sign}{factor}{_short(named.features[j])}")
+        lines.append(f"{sign}{factor}{short_name(named.features[j])}")
     if len(terms) > max_terms:
         lines.append(f"(+{len(terms) - max_terms} more)")
     return lines
@@ -304,13 +304,7 @@ def _leaf_text(named: NamedTree, k: int, max_terms: int, decimals: int | None) -
         return "\n".join([*lines, f"within [{low}, {high}]"])
     if named.classes is None:
         return _signed(named.value(k), decimals)
-    return "\n".join(f"{_short(name)}: {share}" for name, share in named.shares(k, MOST_SHARES))
-
-
-def _short(name: str) -> str:
-    """Return a name without the middle of a long one, on one line."""
-    name = " ".join(name.split())
-    return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 9]}…{name[-8:]}"
+    return "\n".join(f"{short_name(name)}: {share}" for name, share in named.shares(k, MOST_SHARES))
 
 
 def _signed(value: float, decimals: int | None) -> str:

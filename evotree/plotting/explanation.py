@@ -1,0 +1,281 @@
+"""Why one row is predicted as it is, and how much the columns matter to a tree."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from evotree.explain.paths import Explanation
+from evotree.export.named import check_whole, number
+from evotree.plotting.style import (
+    INK,
+    PALETTE,
+    TERM_COLORS,
+    axes_or_new,
+    check_axes,
+    legend_below,
+    short_name,
+)
+
+BAR, LINE_HEIGHT = 0.7, 0.24  # thickness of a bar, in lines; height of a line, in inches
+WIDTH = 7.0
+GREY = "#888888"
+
+
+class Bar(NamedTuple):
+    """A term, drawn from one sum to the next one, or a heading, which has no bar."""
+
+    label: str
+    begin: float
+    end: float
+
+
+class Step(NamedTuple):
+    """What is drawn of one node of the path: a heading and the bars of its terms."""
+
+    heading: str
+    bars: list[Bar]
+    is_leaf: bool
+
+
+def plot_explanation(
+    explanation: Any, row: Any = 0, *, max_terms: int = 6, ax: Axes | None = None
+) -> Axes:
+    """Draw the path of one row, from the root down to its leaf.
+
+    Each split has a bar for each of its terms, one after the other. The first one begins where the
+    mean of the training rows at the node stands, each is as long as the value of the row moves
+    it away from there, and the last one ends where the row stands, at a diamond. All are distances
+    to the hyperplane, the line at 0, in spreads of the projection: red bars move a row to the right
+    side, blue ones to the left. A linear model of the leaf is drawn likewise below, in units of the
+    target: red bars raise the prediction.
+
+    Parameters
+    ----------
+    explanation : Explanation or fitted estimator
+        What ``explain`` returns, or an estimator that has it.
+    row : int or array-like of shape (n_columns,) or (1, n_columns), default=0
+        The position of the row in an explanation; for an estimator the row itself.
+    max_terms : int, at least 1, default=6
+        Number of terms shown for each node, the most influential ones; the others share a bar.
+    ax : matplotlib Axes, optional
+        Where to draw; new ones of a fitting height by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes of the splits; those of the leaf's model share their lines.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is nothing to explain, or no such row.
+    """
+    check_whole("max_terms", max_terms, 1)
+    check_axes(ax)
+    if not isinstance(explanation, Explanation):
+        explanation, row = _explained(explanation, row), 0
+    n_rows = len(explanation.rows)
+    if isinstance(row, bool) or not isinstance(row, int | np.integer) or row not in range(n_rows):
+        raise ValueError(f"row={row!r}: allowed are positions from 0 to {n_rows - 1}.")
+    steps = _steps(explanation, int(row), max_terms)
+    n_lines = sum(1 + len(step.bars) for step in steps)
+    ax = axes_or_new(ax, (WIDTH, LINE_HEIGHT * n_lines + 1.3))
+    has_model = bool(steps[-1].bars)
+    below = ax.twiny() if has_model else ax
+    place, ticks, labels = 0, [], []
+    for step in steps:
+        side = below if step.is_leaf else ax
+        _draw_heading(ax, step.heading, place)
+        if step.bars:
+            _draw_bars(side, step.bars, place + 1, with_zero=not step.is_leaf)
+        for at, bar in enumerate(step.bars, place + 1):
+            ticks.append(at)
+            labels.append(bar.label)
+        place += 1 + len(step.bars)
+    ax.set_yticks(ticks, labels, fontsize="small", parse_math=False)
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(place - 0.4, -0.6)
+    for spine in ("left", "right"):
+        ax.spines[spine].set_visible(False)
+        below.spines[spine].set_visible(False)
+    _label_axes(ax, below, with_splits=len(steps) > 1)
+    return ax
+
+
+def plot_importances(
+    estimator: Any, *, kind: str = "impurity", max_columns: int = 20, ax: Axes | None = None
+) -> Axes:
+    """Draw the shares that the columns have in what a tree does, the largest first.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        One that has ``importances``.
+    kind : {"impurity", "influence"}, default="impurity"
+        As for ``importances``.
+    max_columns : int, at least 1, default=20
+        How many columns to show, at most. Those without importance are left out, unless all are.
+    ax : matplotlib Axes, optional
+        Where to draw; new ones of a fitting height by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the estimator has no importances, or there is no such kind.
+    """
+    check_whole("max_columns", max_columns, 1)
+    check_axes(ax)
+    if not hasattr(estimator, "importances"):
+        raise TypeError(
+            f"estimator is a {type(estimator).__name__}: allowed are fitted estimators with "
+            "importances."
+        )
+    shares = estimator.importances(kind)
+    order = np.argsort(-shares, kind="stable")
+    order = order[: max(1, min(max_columns, np.count_nonzero(shares)))]
+    names = [short_name(estimator.columns_[j].name) for j in order]
+    ax = axes_or_new(ax, (WIDTH, LINE_HEIGHT * len(order) + 0.9))
+    places = np.arange(len(order))
+    ax.barh(places, shares[order], height=BAR, color=PALETTE[0])
+    for place, share in enumerate(shares[order].tolist()):
+        _annotate(ax, f"{100.0 * share:.1f} %", share, place)
+    ax.set_yticks(places, names, parse_math=False)
+    ax.tick_params(axis="y", length=0)
+    ax.set(ylim=(len(order) - 0.4, -0.6), xlim=(0.0, 1.12 * max(shares.max(), 1e-3)))
+    what = {"impurity": "lowering the impurity", "influence": "the sides of rows"}[kind]
+    ax.set_xlabel(f"share in {what}")
+    for spine in ("left", "right", "top"):
+        ax.spines[spine].set_visible(False)
+    return ax
+
+
+def _explained(estimator: Any, row: Any) -> Explanation:
+    """Return the explanation of one row that an estimator gives."""
+    if not hasattr(estimator, "explain"):
+        raise TypeError(
+            f"explanation is a {type(estimator).__name__}: allowed are what explain returns, and "
+            "fitted estimators."
+        )
+    if isinstance(row, pd.Series):
+        row = row.to_frame().T
+    rows = row if hasattr(row, "columns") else np.atleast_2d(np.asarray(row))
+    if np.ndim(row) == 0 or rows.shape[0] != 1:
+        raise ValueError(f"row has shape {np.shape(row)}: allowed is one row of the estimator's.")
+    explained: Explanation = estimator.explain(rows)
+    return explained
+
+
+def _steps(explanation: Explanation, row: int, max_terms: int) -> list[Step]:
+    """Return what is drawn of the path of a row, the leaf last."""
+    terms = explanation.terms[explanation.terms.row == row]
+    of_row = explanation.rows.iloc[row]
+    predicted = of_row.prediction
+    steps = [
+        Step(_heading(part.iloc[0]), _bars(part, max_terms), False)
+        for _, part in terms[terms.side != "leaf"].groupby("step")
+    ]
+    model = terms[terms.side == "leaf"]
+    is_number = isinstance(predicted, float | np.floating)
+    heading = f"[{of_row.leaf}]  predicts {_plain(predicted) if is_number else predicted}"
+    if len(model) and not np.isclose(model.total.iloc[0], predicted):
+        heading += f", its bound; the line gives {_plain(model.total.iloc[0])}"
+    return [*steps, Step(heading, _bars(model, max_terms) if len(model) else [], True)]
+
+
+def _heading(term: Any) -> str:
+    """Return what a split decides: the side, and how far from the hyperplane the row is."""
+    return f"[{term.node}]  {term.side}, {_plain(abs(term.total), 2)} from the hyperplane"
+
+
+def _bars(part: pd.DataFrame, max_terms: int) -> list[Bar]:
+    """Return the bars of a node, the one of all terms that are not shown last."""
+    sums = part.centre.iloc[0] + np.append(0.0, part.contribution.cumsum())
+    shown = part if len(part) <= max_terms else part.iloc[:max_terms]
+    labels = [
+        f"{short_name(feature)} = {_plain(value)}"
+        for feature, value in zip(shown.feature, shown.value, strict=True)
+    ]
+    bars = [Bar(*one) for one in zip(labels, sums[:-1], sums[1:], strict=False)]
+    if len(part) > max_terms:
+        bars.append(Bar(f"(+{len(part) - max_terms} more)", sums[max_terms], sums[-1]))
+    return bars
+
+
+def _draw_heading(ax: Axes, text: str, place: int) -> None:
+    """Write the heading of a node at the left of a line, with a rule above it."""
+    if place:
+        ax.axhline(place - 0.5, color="#DDDDDD", linewidth=0.8, zorder=1)
+    ax.annotate(
+        text,
+        (0.0, place),
+        xycoords=("axes fraction", "data"),
+        xytext=(4.0, 0.0),
+        textcoords="offset points",
+        va="center",
+        fontsize="small",
+        fontweight="bold",
+        color=INK,
+        parse_math=False,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},
+        zorder=5,
+    )
+
+
+def _draw_bars(ax: Axes, bars: list[Bar], place: int, with_zero: bool) -> None:
+    """Draw the bars of a node, where the mean of its rows stands, and where the row does."""
+    end = place + len(bars) - 1
+    if with_zero:
+        ax.vlines(0.0, place - 0.5, end + 0.5, color=INK, linewidth=1.2, zorder=2)
+    for at, bar in enumerate(bars, place):
+        length = bar.end - bar.begin
+        color = TERM_COLORS[length > 0.0]
+        ax.barh(at, length, left=bar.begin, height=BAR, color=color, zorder=3)
+        if at > place:
+            ax.vlines(bar.begin, at - 1, at, color=GREY, linewidth=0.6, zorder=2.5)
+    ax.plot(bars[0].begin, place, "|", color=GREY, markersize=13.0, mew=2.0, zorder=4)
+    ax.plot(bars[-1].end, end, "D", color=INK, markersize=5.0, zorder=4)
+
+
+def _label_axes(ax: Axes, below: Axes, with_splits: bool) -> None:
+    """Label the axis of distances, above where the leaf has one of its own, and the colours."""
+    if below is not ax:
+        ax.xaxis.tick_top()
+        ax.xaxis.set_label_position("top")
+        below.xaxis.tick_bottom()
+        below.xaxis.set_label_position("bottom")
+        below.set_xlabel("what the linear model of the leaf predicts", fontsize="small")
+    for side in (ax, below):
+        side.use_sticky_edges = False  # the first bar may begin at the far end
+        side.margins(x=0.06)
+    if with_splits:
+        ax.set_xlabel("distance to the hyperplane, in spreads (left < 0 < right)", fontsize="small")
+    else:
+        ax.set_xticks([])
+    if not with_splits and below is ax:
+        return
+    for is_above, label in ((False, "lowers it"), (True, "raises it")):
+        ax.plot([], [], "s", color=TERM_COLORS[is_above], label=label)
+    ax.plot([], [], "|", color=GREY, markersize=11.0, mew=2.0, label="mean row")
+    ax.plot([], [], "D", color=INK, markersize=5.0, label="this row")
+    legend_below(ax, n_columns=4)
+
+
+def _annotate(ax: Axes, text: str, x: float, y: float) -> None:
+    """Write a text at the right of a point."""
+    ax.annotate(
+        text, (x, y), xytext=(3.0, 0.0), textcoords="offset points", va="center", fontsize="small"
+    )
+
+
+def _plain(value: float, digits: int = 4) -> str:
+    """Write a number in a few digits, with the sign that belongs beside letters."""
+    return number(float(f"{value:.{digits}g}"), None).replace("-", "−")

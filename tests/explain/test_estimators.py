@@ -1,0 +1,100 @@
+"""Explanations of fitted estimators of all kinds."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone, is_classifier
+from sklearn.datasets import load_iris
+from sklearn.feature_selection import SelectFromModel
+
+from evotree import EvoTreeRegressor, TAOClassifier
+from tests.quick_models import BRIEF, brief, every, outputs, rows_for
+
+
+def mixed_rows(seed=0):
+    """Return rows with numbers, missing ones, and categories, and a class that depends on all."""
+    random = np.random.default_rng(seed)
+    table = pd.DataFrame(
+        {
+            "age": random.integers(18, 80, 240).astype(float),
+            "size": random.normal(size=240),
+            "kind": pd.Categorical(random.choice(["p", "q", "r"], 240)),
+        }
+    )
+    score = table.age / 20 + table["size"] + 2.0 * (table.kind == "q") + random.normal(0, 0.2, 240)
+    table.loc[::7, "age"] = np.nan
+    return table, score.to_numpy()
+
+
+@every
+def test_every_estimator_explains_and_finds_counterfactuals(model):
+    X, y = rows_for(model)
+    fitted = clone(model).fit(X, y)
+    explanation = fitted.explain(X[:20])
+    assert explanation.rows.prediction.tolist() == fitted.predict(X[:20]).tolist()
+    found = fitted.shap_values(X[:2], X[::15], n_permutations=2, random_state=0)
+    total = found.values.sum(axis=1) + found.base
+    np.testing.assert_allclose(total, outputs(fitted, X[:2]), atol=1e-9)
+    predicted = fitted.predict(X)
+    target = None if is_classifier(model) else (np.quantile(predicted, 0.9), np.inf)
+    row = X[predicted.argmin()]
+    for norm in ("l1", "l2", "count"):
+        one = fitted.counterfactuals(row, target, norm=norm)[0]
+        after = fitted.predict(one.row)[0]
+        assert after != predicted.min() if target is None else after >= target[0]
+        assert one.leaf == fitted.apply(one.row)[0] and one.changes
+
+
+@pytest.mark.parametrize("leaves", ["linear", "constant"])
+def test_lines_of_leaves_make_the_predictions(leaves):
+    X, y = rows_for(EvoTreeRegressor())
+    model = EvoTreeRegressor(**BRIEF | {"size_penalty": 0.02}, leaves=leaves).fit(X, y)
+    terms, of_rows = model.explain(X)
+    of_leaf = terms[terms.side == "leaf"].groupby("row")
+    assert (len(of_leaf) > 0) == (leaves == "linear")
+    said = (of_leaf.centre.first() + of_leaf.contribution.sum()).reindex(range(len(X)))
+    models = model.tree_.models
+    for row, line in said.dropna().items():
+        bounds = models.lowest[of_rows.leaf[row]], models.highest[of_rows.leaf[row]]
+        np.testing.assert_allclose(np.clip(line, *bounds), of_rows.prediction[row])
+    # For the mean row of a leaf its line gives the centre.
+    for leaf in np.unique(of_rows.leaf) if models is not None else []:
+        mean = X[of_rows.leaf == leaf].mean(axis=0)
+        np.testing.assert_allclose(model.training_rows_.means[leaf], mean)
+
+
+def test_tables_with_categories_and_missing_values():
+    table, score = mixed_rows()
+    y = np.array(["low", "middle", "high"])[np.digitize(score, np.quantile(score, [0.3, 0.7]))]
+    model = TAOClassifier(depth=3, random_state=0).fit(table, y)
+    assert model.feature_importances_.shape == (3,)
+    assert model.shap_values(table.head(2), table.head(10)).values.shape == (2, 3, 3)
+    assert set(model.explain(table).terms.feature) <= set(model.feature_names_)
+    for at in (0, 1):  # the first has no age
+        one = model.counterfactuals(table.iloc[[at]], bounds={"size": (-1, 1)})[0]
+        assert model.predict(one.row)[0] != model.predict(table.iloc[[at]])[0]
+        assert one.row["kind"].isin(["p", "q", "r"]).all()
+        assert ("age" in one.changes) <= (at == 1)
+        assert one.row["age"].isna().to_numpy().all() == (at == 0)
+
+
+def test_features_are_selected_by_importances():
+    X, y = load_iris(return_X_y=True)
+    selected = SelectFromModel(TAOClassifier(depth=2, random_state=0), threshold=-np.inf)
+    assert selected.fit(X, y).transform(X).shape == X.shape
+    table, score = mixed_rows()
+    kept = SelectFromModel(TAOClassifier(depth=2, random_state=0), max_features=1).fit(
+        table, score > np.median(score)
+    )
+    assert kept.get_support().sum() <= 1 and len(kept.get_support()) == 3
+
+
+def test_another_tree_of_the_front_is_explained():
+    X, y = load_iris(return_X_y=True)
+    model = brief().fit(X, y)
+    model.select_tree("leaves<=2")
+    assert model.explain(X).rows.prediction.tolist() == model.predict(X).tolist()
+    one = model.counterfactuals(X[0])[0]
+    assert model.predict(one.row)[0] != model.predict(X[:1])[0]
+    model.select_tree("leaves<=3", X, y)
+    assert len(model.training_rows_.means) == len(model.tree_)

@@ -1,0 +1,143 @@
+"""The pictures of explanations: what is drawn is what the tables say."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from evotree.plotting import plot_explanation, plot_importances
+from evotree.plotting.style import TERM_COLORS
+from evotree.tables.columns import CategoricalColumn, NumericColumn
+from tests.explain.random_trees import estimator_of, grid, random_tree
+
+
+@pytest.fixture
+def ax():
+    """Return axes that pyplot does not know."""
+    return Figure(figsize=(6.0, 6.0)).subplots()
+
+
+@pytest.fixture(params=[False, True], ids=["classes", "lines"])
+def explained(request):
+    random = np.random.default_rng(4)
+    X = random.normal(size=(200, 4))
+    tree = random_tree(random, 4, depth=3, lines=request.param)
+    tree.thresholds[~tree.is_leaf] *= 0.1
+    return estimator_of(tree, X), X[:12]
+
+
+def bars_of(ax):
+    """Return beginnings, lengths, places and colours of the bars, the upper ones first."""
+    bars = [
+        (bar.get_x(), bar.get_width(), bar.get_y() + bar.get_height() / 2, bar.get_facecolor())
+        for bar in ax.patches
+    ]
+    return sorted(bars, key=lambda bar: bar[2])
+
+
+def axes_of(ax):
+    """Return the axes of the splits, and those of the leaf's model if there are any."""
+    others = [one for one in ax.figure.axes if one is not ax]
+    return ax, (others[0] if others else None)
+
+
+def test_bars_lead_from_the_mean_row_to_the_row(explained):
+    model, X = explained
+    explanation = model.explain(X)
+    for row in range(len(X)):
+        ax, below = axes_of(plot_explanation(explanation, row))
+        terms = explanation.terms[explanation.terms.row == row]
+        for side, drawn in (("split", bars_of(ax)), ("leaf", below and bars_of(below))):
+            part = terms[(terms.side == "leaf") == (side == "leaf")]
+            assert len(part) == len(drawn or [])
+            before = part.groupby("step").contribution.cumsum() - part.contribution
+            begin = part.centre + before
+            for at, (x, width, _, color) in enumerate(drawn or []):
+                lead = part.contribution.iloc[at]
+                np.testing.assert_allclose([x, width], [begin.iloc[at], lead], atol=1e-9)
+                assert to_hex(color) == TERM_COLORS[lead > 0.0].lower()
+        plt.close(ax.figure)
+
+
+def test_lines_are_labelled_and_headed(explained):
+    model, X = explained
+    explanation = model.explain(X)
+    ax = plot_explanation(explanation, 5)
+    terms = explanation.terms[explanation.terms.row == 5]
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert [label.split(" = ")[0] for label in labels] == terms.feature.tolist()
+    places = list(ax.get_yticks())
+    _, below = axes_of(ax)
+    drawn = bars_of(ax) + (bars_of(below) if below else [])
+    np.testing.assert_allclose([bar[2] for bar in drawn], places)
+    texts = [text.get_text() for text in ax.texts]
+    path = model.decision_path(X)[5].indices
+    assert [text.split("]")[0] for text in texts] == [f"[{node}" for node in path]
+    for text, (_, step) in zip(texts, terms[terms.side != "leaf"].groupby("step"), strict=False):
+        assert f" {step.side.iloc[0]}, " in text
+    headings = [text.xy[1] for text in ax.texts]
+    assert sorted([*headings, *places]) == list(range(len(headings) + len(places)))
+    plt.close(ax.figure)
+
+
+def test_the_leaf_says_what_is_predicted():
+    tree = random_tree(np.random.default_rng(0), 2, depth=0, lines=True)
+    tree.models.coefficients[0], tree.models.intercepts[0] = [1.0, 2.0], 0.0
+    tree.models.lowest[0], tree.models.highest[0] = -1.0, 4.0
+    model = estimator_of(tree, grid(range(3), range(3)).astype(float))
+    inside, beyond = (plot_explanation(model, row).texts[-1] for row in ([1, 1], [2, 2]))
+    assert inside.get_text() == "[0]  predicts 3"
+    assert beyond.get_text() == "[0]  predicts 4, its bound; the line gives 6"
+    constant = estimator_of(random_tree(np.random.default_rng(0), 2, depth=0), np.eye(2))
+    ax = plot_explanation(constant, [0.0, 1.0])
+    assert [text.get_text() for text in ax.texts] == [
+        f"[0]  predicts {constant.predict([[0.0, 1.0]])[0]}"
+    ]
+    plt.close("all")
+
+
+def test_terms_that_are_not_shown_share_a_bar(explained, ax):
+    model, X = explained
+    explanation = model.explain(X)
+    plot_explanation(explanation, 5, max_terms=1, ax=ax)
+    step = explanation.terms[(explanation.terms.row == 5) & (explanation.terms.step == 0)]
+    first, rest = bars_of(ax)[:2]
+    np.testing.assert_allclose(first[1], step.contribution.iloc[0])
+    np.testing.assert_allclose(rest[0] + rest[1], step.total.iloc[0])
+    assert ax.get_yticklabels()[1].get_text() == f"(+{len(step) - 1} more)"
+
+
+@pytest.mark.parametrize("kind", ["impurity", "influence"])
+def test_importances_are_shown_from_the_largest_down(kind, ax):
+    size = NumericColumn("size", 0.0, indicator=True)
+    columns = (size, CategoricalColumn("kind", ("p", "q", "r")), NumericColumn("age", 0.0))
+    X = grid(range(4), *[range(2)] * 4, range(4)).astype(float)
+    model = estimator_of(random_tree(np.random.default_rng(1), 6), X, columns)
+    shares = pd.Series(model.importances(kind), ["size", "kind", "age"])
+    shares = shares.sort_values(ascending=False)
+    plot_importances(model, kind=kind, max_columns=2, ax=ax)
+    assert [label.get_text() for label in ax.get_yticklabels()] == shares.index[:2].tolist()
+    np.testing.assert_allclose([bar[1] for bar in bars_of(ax)], shares[:2])
+    assert [text.get_text() for text in ax.texts] == [f"{100 * one:.1f} %" for one in shares[:2]]
+
+
+def test_bad_input_is_refused(explained):
+    model, X = explained
+    before = plt.get_fignums()
+    with pytest.raises(ValueError, match="row=12: allowed are positions from 0 to 11"):
+        plot_explanation(model.explain(X), 12)
+    with pytest.raises(ValueError, match="row has shape"):
+        plot_explanation(model, X)
+    with pytest.raises(ValueError, match="max_terms"):
+        plot_explanation(model, X[0], max_terms=0)
+    with pytest.raises(TypeError, match="explanation is a list"):
+        plot_explanation([], X[0])
+    with pytest.raises(TypeError, match="ax is a int"):
+        plot_explanation(model, X[0], ax=1)
+    with pytest.raises(TypeError, match="estimator is a list"):
+        plot_importances([])
+    with pytest.raises(ValueError, match="kind='gain'"):
+        plot_importances(model, kind="gain")
+    assert plt.get_fignums() == before
