@@ -27,6 +27,8 @@ PALETTE = (
 )
 INK = "#222222"
 MARKERS = "osD^vPX*"
+LINE_LABEL = "line label"
+LINE_HEIGHT = 12.0
 
 
 def class_colors(n_classes: int) -> list[str]:
@@ -80,6 +82,40 @@ def legend_below(ax: Axes, n_columns: int, others: Sequence[Axes] = ()) -> None:
         frameon=False,
         fontsize="small",
     )
+
+
+def label_lines(ax: Axes) -> None:
+    """Write the labels of lines right of the axes where the lines end; none covers another.
+
+    Those of an earlier call are written anew, for lines may have come.
+    """
+    for text in [text for text in ax.texts if text.get_gid() == LINE_LABEL]:
+        text.remove()
+    lines = sorted(ax.get_lines(), key=lambda line: np.asarray(line.get_ydata())[-1])
+    low, high = ax.get_ylim()
+    height = 72.0 * ax.get_window_extent().height / ax.figure.dpi
+    ends = np.array([np.asarray(line.get_ydata())[-1] for line in lines])
+    points = height * (ends - low) / (high - low)
+    for line, end, shift in zip(lines, ends, _spread(points, height) - points, strict=True):
+        ax.annotate(
+            str(line.get_label()),
+            xy=(1.0, end),
+            xycoords=("axes fraction", "data"),
+            xytext=(5.0, shift),
+            textcoords="offset points",
+            va="center",
+            color=line.get_color(),
+            fontsize="small",
+            annotation_clip=False,
+            gid=LINE_LABEL,
+        )
+
+
+def _spread(places: np.ndarray, top: float) -> np.ndarray:
+    """Move ascending places apart by the height of a line of text, in points, up to a top."""
+    steps = LINE_HEIGHT * np.arange(len(places))
+    upwards = np.maximum.accumulate(places - steps) + steps
+    return np.minimum(upwards, top + steps - steps[-1])
 
 
 def tree_of(source: Any) -> ObliqueTree:
