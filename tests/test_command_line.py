@@ -377,12 +377,15 @@ def bent_csv(tmp_path: Path) -> Path:
     return tmp_path / "bent.csv"
 
 
-def test_fit_predict_show_and_export_numbers(run: Run, bent_csv: Path) -> None:
-    fit = ("fit", bent_csv, "--target", "price", "--out", "m.json", *QUICK)
+@pytest.mark.parametrize(("leaves", "named"), [("constant", "value: "), ("linear", " predict ")])
+def test_fit_predict_show_and_export_numbers(
+    run: Run, bent_csv: Path, leaves: str, named: str
+) -> None:
+    fit = ("fit", bent_csv, "--target", "price", "--out", "m.json", *QUICK, "--leaves", leaves)
     status, out, err = run(*fit, "--test-size", "0.2", "--plots", "plots")
     assert status == 0, err
     assert "regression: 'price' has 119 different numbers; --task classification" in err
-    assert "target     price: a number\n" in out and "value: " in out
+    assert "target     price: a number\n" in out and named in out
     assert imread(Path("plots", "tree.png")).size
 
     # Each figure is that of the rows it speaks of: those of the test are held out.
@@ -432,7 +435,8 @@ def test_the_task_can_be_told(run: Run, iris: pd.DataFrame, told: dict[str, obje
         assert_error(run(*fit), "not fitted")
         assert_error(run(*fit, "--task", "regression"), "a regressor")
         assert_error(run(*fit, "--task", "regression", "--leaves", "linear"), "a regressor")
-        assert [one["leaves"] for one in regressors] == ["constant", "linear"]
+        own = EvoTreeRegressor().leaves
+        assert [one["leaves"] for one in regressors] == [own, "linear"]
         iris.assign(species=np.arange(150) % 30).to_csv("t.csv", index=False)
         result = run(*fit)
         assert_error(result, "a regressor")

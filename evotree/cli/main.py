@@ -122,7 +122,7 @@ def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
     fit.add_argument(
         "--leaves",
         choices=("auto", "linear", "constant"),
-        help="what leaves of regression hold: means, linear models, or what held-out rows say (auto)",
+        help="what leaves of regression hold: means, lines, or what suits the rows (auto)",
     )
     fit.add_argument(
         "--test-size",

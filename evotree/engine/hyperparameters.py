@@ -108,15 +108,15 @@ class Candidate(NamedTuple):
         return resample(dataset, self.regularization, stream).with_alternative(self.alternative)
 
 
-def candidates(config: SearchConfig, dataset: Dataset) -> list[Candidate]:
+def candidates(config: SearchConfig, objectives: Sequence[Any] = (None,)) -> list[Candidate]:
     """Return what cross-validation chooses among.
 
     Parameters
     ----------
     config : SearchConfig
         Says whether its noise is to be chosen.
-    dataset : Dataset
-        Knows the objectives. Linear leaves are told no noise: it would flatten their lines.
+    objectives : sequence of Objective or None, default=(None,)
+        The alternatives of the rows. Linear leaves are told no noise: it would flatten their lines.
 
     Returns
     -------
@@ -124,7 +124,7 @@ def candidates(config: SearchConfig, dataset: Dataset) -> list[Candidate]:
         What is preferred first.
     """
     given, found = configuration("regularization", config.regularization), []
-    for at, objective in enumerate(dataset.alternatives):
+    for at, objective in enumerate(objectives):
         noises: tuple[float, ...] = (given.noise,)
         if is_auto(given.noise):
             noises = NOISES if objective is None or objective.takes_noise else (0.0,)
@@ -230,7 +230,7 @@ def choose(
         The best trees of each fold at what is chosen, over the rows that they were found on.
     """
     n_folds = min(_FOLDS, math.ceil(_HELD_OUT_ROWS * _FOLDS / dataset.X.shape[0]))
-    rivals = candidates(config, dataset)
+    rivals = candidates(config, dataset.alternatives)
     folds, resampling = streams
     half = each = None
     if config.time_limit is not None:

@@ -337,7 +337,7 @@ class _Search:
                     first_trees if of_seeds else partial(self.evolve_candidate, seed),
                 )
             except KeyboardInterrupt:
-                first, alternative = candidates(self.config, rows)[0]
+                first, alternative = candidates(self.config, rows.alternatives)[0]
                 penalties = penalties_to_try(self.config, rows.X.shape[0])[0]
                 chosen = Chosen(first, penalties, alternative)
             else:

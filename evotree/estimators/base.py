@@ -14,9 +14,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from evotree.dataset import Dataset
+from evotree.estimators.explained import ExplainedTree
 from evotree.estimators.intervals import conformal_width, leaf_deviations
 from evotree.estimators.probabilities import fit_soft_sides
-from evotree.estimators.rows import RowEncoder
 from evotree.fitness.linear_leaves import as_linear_leaves, term_penalty_of_rows
 from evotree.fitness.objectives import Objective
 from evotree.soft_sides import SoftSides
@@ -26,7 +26,7 @@ PROBABILITIES = ("soft", "leaf")
 """What `predict_proba` of a classifier may be of: soft sides, or the shares of leaves."""
 
 
-class TreeEstimator(RowEncoder):
+class TreeEstimator(ExplainedTree):
     """An estimator whose model is one oblique tree, ``tree_``, over encoded rows in raw units."""
 
     tree_: ObliqueTree
@@ -76,6 +76,7 @@ class TreeEstimator(RowEncoder):
         raw, judge = dataset.to_raw(tree), dataset.judge
         self.tree_ = raw if judge is None else judge.finish(raw, dataset)
         self._fit_uncertainty(dataset)
+        self._summarize(dataset)
 
     def _fit_uncertainty(self, dataset: Dataset) -> None:
         """Fit what tells how sure the tree is, to its training rows."""
@@ -175,7 +176,10 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
         ndarray of shape (n_samples, n_classes)
             Probabilities, in the order of `classes_`.
         """
-        rows = self.encode(X)
+        return self._predict_encoded(self.encode(X))
+
+    def _predict_encoded(self, rows: np.ndarray) -> np.ndarray:
+        """Return the probabilities of encoded rows."""
         if self.probabilities_ is None:
             return self.tree_.predict_value(rows)
         return self.probabilities_.predict(self.tree_, rows)

@@ -339,6 +339,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         self.objective_ = result.dataset.objective
         self.pareto_front_ = front.choosing(self.tree_)
         self._fit_uncertainty(result.dataset)
+        self._summarize(result.dataset)
 
     def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
         """Choose another tree of the Pareto front; it becomes `tree_`.
@@ -373,6 +374,8 @@ class EvolvedTree(TreeEstimator, SearchConfig):
             size_penalty=self.size_penalty_,
             term_penalty=self.term_penalty_,
         )
+        if chosen != self.tree_:
+            self.training_rows_ = self.training_rows_.of_other_tree(chosen)
         self.tree_ = chosen
         self.pareto_front_ = self.pareto_front_.choosing(chosen)
         return self

@@ -19,6 +19,7 @@ from evotree import (
 from evotree.engine import hyperparameters
 from evotree.engine import toolbox as toolbox_module
 from evotree.engine.hyperparameters import candidates, penalties_to_try
+from evotree.fitness.linear_leaves import as_linear_leaves
 from tests.quick_models import BRIEF, FIXED, brief, every_evolved, interrupts_raise, rows_for
 
 AUTO = {"size_penalty": "auto", "regularization": Regularization()}
@@ -42,12 +43,14 @@ def test_the_estimator_is_the_search(model, changed):
     for of_rows in parameters.keys() - SearchConfig().get_params().keys():
         parameters.pop(of_rows)
     dataset = Dataset.from_arrays(X, y, scaling=parameters["scaling"], task=task)
+    if task == "regression":
+        dataset = dataset.evolved_for(as_linear_leaves(fitted.leaves, None, fitted.columns_))
     result = search(dataset, SearchConfig(**parameters))
     assert result.best() == fitted.tree_
     np.testing.assert_array_equal(result.best().values, fitted.tree_.values)
     assert list(result.front()) == list(fitted.pareto_front_)
     chosen = fitted.regularization_, (fitted.size_penalty_, fitted.term_penalty_)
-    assert result.plan.chosen == chosen
+    assert result.plan.chosen[:2] == chosen
     assert result.run.generation == fitted.n_generations_ and result.failure is None
 
 
@@ -180,7 +183,7 @@ def test_an_interrupt_while_choosing_takes_the_first_candidate(monkeypatch):
     kept = interrupted(EvoTreeClassifier(**BRIEF | AUTO))
     assert kept.n_generations_ == 0 and len(calls) <= 5  # those of one candidate
     config = SearchConfig(**AUTO)
-    first, penalties = candidates(config)[0], penalties_to_try(config, 149)[0]
+    first, penalties = candidates(config)[0].regularization, penalties_to_try(config, 149)[0]
     assert (kept.regularization_, kept.size_penalty_) == (first, penalties.size)
     assert kept.score(*load_iris(return_X_y=True)) > 0.6
 

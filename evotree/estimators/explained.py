@@ -1,0 +1,250 @@
+"""The explanations of all estimators: translation between rows of users and `evotree.explain`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from evotree.dataset import Dataset
+from evotree.estimators.rows import RowEncoder
+from evotree.explain.importances import importances
+from evotree.explain.training_rows import TrainingRows, summarize
+from evotree.tree import ObliqueTree
+
+if TYPE_CHECKING:  # what explains rows is loaded when rows are explained
+    from evotree.explain.counterfactuals import Counterfactual, Goal
+    from evotree.explain.paths import Explanation
+    from evotree.explain.shapley import ShapValues
+
+
+class ExplainedTree(RowEncoder):
+    """An estimator whose tree explains itself."""
+
+    tree_: ObliqueTree
+    training_rows_: TrainingRows
+
+    def _summarize(self, dataset: Dataset) -> None:
+        """Keep what explanations need of the training rows."""
+        self.training_rows_ = summarize(self.tree_, dataset.raw, dataset.sample_weight)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Shares that the features have in lowering the impurity, of shape (n_features,).
+
+        They are those of `importances`, for the features that `feature_names_` names: each level of
+        a category and each indicator of missing numbers is one.
+        """
+        return self.importances()
+
+    def importances(self, kind: str = "impurity") -> np.ndarray:
+        """Return the share that each feature has in what the tree does.
+
+        Parameters
+        ----------
+        kind : {"impurity", "influence"}, default="impurity"
+            ``"impurity"`` distributes what each split lowers the impurity of its rows by over its
+            terms, by their influence, the absolute weight times the spread of the feature. A term
+            of a leaf's linear model has the squared error that it explains. ``"influence"`` gives
+            each split and model the number of its rows instead. See
+            `evotree.explain.importances.importances`.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+            At least 0, with a sum of 1, in the order of `feature_names_`; zeros for a single leaf
+            without a model.
+        """
+        check_is_fitted(self)
+        return importances(self.tree_, kind)
+
+    def explain(self, X: Any) -> Explanation:
+        """Explain how rows reach their leaves.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        Explanation
+            ``terms``, a table of what each term adds to each decision on the path of each row, and
+            ``rows``, which says how near each row is to another decision, and which of its values
+            no training row came near. See `evotree.explain.paths.Explanation`.
+        """
+        from evotree.explain.paths import explain
+
+        rows = self.encode(X)
+        return explain(self.tree_, self.training_rows_, rows, self.feature_names_)
+
+    def shap_values(
+        self, X: Any, background: Any, *, n_permutations: int = 100, random_state: Any = None
+    ) -> ShapValues:
+        """Return what each column adds to the prediction of each row, against a background.
+
+        Interventional Shapley values, for `predict` of a regressor and `predict_proba` of a
+        classifier. They are exact if the tree uses at most 12 columns, which takes 2**12
+        predictions for each row and each background row; else orders of the columns are sampled.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_columns)
+            Rows to explain.
+        background : array-like of shape (n_background, n_columns)
+            Rows to compare with, such as a hundred training rows.
+        n_permutations : int, at least 2, default=100
+            Number of sampled orders.
+        random_state : int, RandomState, Generator or None, default=None
+            Source of the sampled orders.
+
+        Returns
+        -------
+        ShapValues
+            ``values``, ``base`` and ``standard_errors``; see `evotree.explain.shapley.ShapValues`.
+        """
+        from evotree.explain.shapley import shap_values
+
+        rows, compared = self.encode(X), self.encode(background)
+        used = (self.tree_.weights != 0.0).any(axis=0)
+        if self.tree_.models is not None:
+            used |= (self.tree_.models.coefficients != 0.0).any(axis=0)
+        return shap_values(
+            self._predict_encoded,
+            rows,
+            compared,
+            self.columns_,
+            used,
+            n_permutations=n_permutations,
+            random_state=random_state,
+        )
+
+    def counterfactuals(
+        self,
+        x: Any,
+        target: Any = None,
+        *,
+        norm: str = "l1",
+        costs: Any = None,
+        bounds: Any = None,
+        integers: Any = None,
+        fixed: Any = None,
+        plausible: bool = True,
+        n_points: int = 1,
+    ) -> list[Counterfactual]:
+        """Return the nearest points that the tree predicts otherwise.
+
+        The distance of a feature is in units of its spread, times the cost of its column. The rows
+        that reach a leaf form a polytope; its nearest point is found exactly, and placed
+        behind the hyperplanes on its way by 1e-5 of the spread of the projection. What is missing
+        in `x` stays missing, and no other cell becomes so; a row has one level of a category.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_columns,) or (1, n_columns)
+            The row.
+        target : class label, tuple of two float or None, default=None
+            The class that the point is to have, None for any but that of `x`; for regression the
+            interval ``(low, high)`` that its prediction is to be in.
+        norm : {"l1", "l2", "count"}, default="l1"
+            What is to be small: the sum of the distances of the features, the root of the sum of
+            their squares, or the number of columns that change, each times its cost; of points
+            with the same number the nearest by ``"l1"`` is taken.
+        costs : mapping or sequence of float, optional
+            Factors above 0, by names or positions of columns, or one for each column.
+        bounds : mapping, optional
+            ``(low, high)`` by names or positions of columns of numbers; None is no bound.
+        integers : sequence of str or int, optional
+            Columns that hold whole numbers.
+        fixed : sequence of str or int, optional
+            Columns that cannot change.
+        plausible : bool, default=True
+            Whether each number stays in the range that it has in the training rows.
+        n_points : int, at least 1, default=1
+            How many points to find at most, each in another leaf.
+
+        Returns
+        -------
+        list of Counterfactual
+            The nearest first, at least one; that of a row which is predicted so already is itself.
+
+        Raises
+        ------
+        ValueError
+            If there is no such point; the message says which constraint forbids it.
+
+        References
+        ----------
+        Carreira-Perpiñán M. Á., Hada S. S. (2021). Counterfactual explanations for oblique decision
+        trees: exact, efficient algorithms. AAAI Conference on Artificial Intelligence.
+        """
+        from evotree.explain.counterfactuals import Space, explain_failure, nearest_points
+        from evotree.explain.limits import Limits
+        from evotree.explain.nearest import SHORTEST
+
+        if norm not in SHORTEST:
+            raise ValueError(f"norm={norm!r}: allowed are {', '.join(map(repr, SHORTEST))}.")
+        if not isinstance(n_points, int) or n_points < 1:
+            raise ValueError(f"n_points={n_points!r}: allowed are integers of at least 1.")
+        row = _one_row(x)
+        point = self.encode(row)[0].astype(np.float64)
+        limits = Limits.of(self.columns_, costs, bounds, integers, fixed, plausible)
+        goal = self._goal(point, target)
+
+        def space_of(limits: Limits) -> Space:
+            return Space(self.tree_, self.training_rows_, self.columns_, point, limits)
+
+        found = nearest_points(space_of(limits), goal, norm, n_points)
+        if not found:
+            why = explain_failure(space_of, limits, goal, self.columns_)
+            raise ValueError(f"target={target!r}: no point within the constraints; {why}")
+        return [self._decoded(row, point, *one) for one in found]
+
+    def _goal(self, point: np.ndarray, target: Any) -> Goal:
+        """Return the leaves that predict what is asked for."""
+        from evotree.explain.counterfactuals import goal_of_class, goal_of_interval
+
+        if is_classifier(self):
+            return goal_of_class(self.tree_, point, self.classes_, target)
+        return goal_of_interval(self.tree_, target)
+
+    def _decoded(
+        self, row: Any, before: np.ndarray, distance: float, leaf: int, point: np.ndarray
+    ) -> Counterfactual:
+        """Return a point as a row of a table, with the cells that changed."""
+        from evotree.explain.counterfactuals import Counterfactual, cell
+
+        is_frame = isinstance(row, pd.DataFrame)
+        changed = pd.DataFrame(row).copy() if is_frame else pd.DataFrame(np.asarray(row))
+        changes, at = {}, 0
+        for j, column in enumerate(self.columns_):
+            features = slice(at, at + len(column.feature_names))
+            at = features.stop
+            if (before[features] == point[features]).all():
+                continue
+            cells = cell(column, before[features]), cell(column, point[features])
+            changes[column.name] = cells
+            label = changed.columns[j]
+            kept = float if isinstance(cells[1], float) else object
+            changed[label] = pd.Series([cells[1]], index=changed.index, dtype=kept)
+        as_given = changed if is_frame else changed.to_numpy()
+        return Counterfactual(as_given, changes, distance, leaf, point)
+
+    def _predict_encoded(self, rows: np.ndarray) -> np.ndarray:
+        """Return what encoded rows are predicted, of shape (n_rows, n_outputs)."""
+        return self.tree_.predict_value(rows)
+
+
+def _one_row(x: Any) -> Any:
+    """Return one row as a table or array of two dimensions."""
+    if isinstance(x, pd.Series):
+        return x.to_frame().T
+    row = x if hasattr(x, "columns") else np.atleast_2d(np.asarray(x))
+    if row.shape[0] != 1 or len(row.shape) != 2:
+        raise ValueError(f"x has shape {np.shape(x)}: allowed is one row.")
+    if not isinstance(row, np.ndarray | pd.DataFrame):
+        return row.to_pandas()
+    return row

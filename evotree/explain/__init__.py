@@ -1,0 +1,5 @@
+"""Why a tree predicts what it does: importances, paths, Shapley values and counterfactuals.
+
+In: a tree over encoded rows, a summary of its training rows, and how columns become features. Out:
+tables and numbers in the units of the features. Nothing is fitted here, and no rows are kept.
+"""

@@ -1,0 +1,423 @@
+"""What would have to change for another prediction: the nearest point that the tree gives it.
+
+The rows that reach a leaf form a polytope, so the nearest point of a leaf is the solution of one
+convex program, and the nearest of all leaves is the counterfactual of Wachter et al. for the tree
+itself: no sampling, no surrogate.
+
+References
+----------
+Carreira-Perpiñán M. Á., Hada S. S. (2021). Counterfactual explanations for oblique decision trees:
+exact, efficient algorithms. AAAI Conference on Artificial Intelligence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evotree.explain.limits import Limits
+from evotree.explain.nearest import SHORTEST, Steps, least_length, length_of
+from evotree.explain.training_rows import TrainingRows, uncorrelated_spreads
+from evotree.tables.columns import (
+    MISSING,
+    Column,
+    NumericColumn,
+    column_of_feature,
+)
+from evotree.tree import ObliqueTree
+
+MARGINS = (1e-5, 1e-4, 1e-3)
+"""How far behind a hyperplane a point is placed, in spreads of the projection; tried in turn."""
+
+_NOTHING = 1e-9  # a change of fewer spreads is none
+
+
+@dataclass(frozen=True, eq=False)
+class Counterfactual:
+    """A point that a tree predicts as was asked for.
+
+    Attributes
+    ----------
+    row : DataFrame or ndarray of shape (1, n_columns)
+        The point as a row that ``predict`` takes. A category whose level is none of those that
+        make features is written as ``"not a"`` where ``a`` is the only one that does.
+    changes : dict of str to tuple
+        By the names of the columns that change: the cell before, and after.
+    distance : float
+        How far away it is.
+    leaf : int
+        The leaf that it reaches.
+    point : ndarray of shape (n_features,), float64
+        The point in the features of the tree.
+    """
+
+    row: Any
+    changes: dict[str, tuple[Any, Any]]
+    distance: float
+    leaf: int
+    point: np.ndarray
+
+
+class Goal(NamedTuple):
+    """What a counterfactual is to be predicted as.
+
+    Attributes
+    ----------
+    leaves : ndarray of int
+        The leaves that can predict it.
+    low, high : float
+        Range of the prediction, for leaves with linear models.
+    """
+
+    leaves: np.ndarray
+    low: float = -np.inf
+    high: float = np.inf
+
+
+class Found(NamedTuple):
+    """The nearest point of one leaf."""
+
+    distance: float
+    leaf: int
+    point: np.ndarray
+
+
+class Space:
+    """The points that a row may become.
+
+    Parameters
+    ----------
+    tree : ObliqueTree
+        The tree.
+    training : TrainingRows
+        The summary of its training rows.
+    columns : sequence of NumericColumn or CategoricalColumn
+        How columns become features.
+    x : ndarray of shape (n_features,)
+        The row.
+    limits : Limits
+        What may change, how far, and at what cost.
+    """
+
+    def __init__(
+        self,
+        tree: ObliqueTree,
+        training: TrainingRows,
+        columns: Sequence[Column],
+        x: np.ndarray,
+        limits: Limits,
+    ) -> None:
+        self.tree, self.columns, self.x, self.limits = tree, columns, x, limits
+        self.column_of = np.array(column_of_feature(columns))
+        spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
+        self.spread = np.where(spread > 0.0, spread, 1.0)
+        self.norms = uncorrelated_spreads(tree)
+        of = self.column_of
+        self.lower, self.upper = limits.lower[of], limits.upper[of]
+        self.is_whole = limits.whole[of]
+        for j in np.flatnonzero(self.is_whole & (x != np.round(x))).tolist():
+            raise ValueError(
+                f"integers names {columns[of[j]].name!r}: the row has {x[j]:g} there, allowed are "
+                "whole numbers."
+            )
+        if limits.plausible:
+            self.lower = np.maximum(self.lower, np.minimum(training.lowest, x))
+            self.upper = np.minimum(self.upper, np.maximum(training.highest, x))
+        self.groups: list[tuple[np.ndarray, bool]] = []
+        for c, column in enumerate(columns):
+            self._bound(column, np.flatnonzero(of == c))
+        stays = limits.fixed[of]
+        self.lower = np.where(stays, np.maximum(self.lower, x), self.lower)
+        self.upper = np.where(stays, np.minimum(self.upper, x), self.upper)
+        # Whole numbers take steps of 1, others of a spread.
+        self.unit = np.where(self.is_whole, 1.0, self.spread)
+        self.prices = limits.costs[of] * self.unit / self.spread
+
+    def _bound(self, column: Column, features: np.ndarray) -> None:
+        """Bound the features of a column: what is missing stays so, and levels exclude another."""
+        if isinstance(column, NumericColumn):
+            stays = features[1:] if not self.x[features[1:]].any() else features
+            self.lower[stays] = self.upper[stays] = self.x[stays]
+            return
+        self.is_whole[features] = True
+        self.lower[features], self.upper[features] = 0.0, 1.0
+        is_missing = np.array([level == MISSING for level in column.levels], dtype=bool)
+        stays = features if self.x[features[is_missing]].any() else features[is_missing]
+        self.lower[stays] = self.upper[stays] = self.x[stays]
+        known = features[~is_missing]
+        if len(known) > 1:
+            # Of three levels and more each makes a feature: a row has one of them.
+            self.groups.append((known, bool(self.x[known].sum() == 1.0)))
+
+    def steps(self, leaf: int, goal: Goal, attempt: int) -> tuple[np.ndarray, Steps] | None:
+        """Return the features that matter to a leaf, and the steps in them that lead there.
+
+        None if the leaf predicts what is asked for nowhere.
+        """
+        rows, limits = [], []
+        for normal, limit, norm, is_left in self._half_spaces(leaf, goal):
+            if norm == 0.0:
+                if limit < normal @ self.x:
+                    return None
+                continue
+            slack = (limit - normal @ self.x) / norm
+            whole = is_left and bool(self.is_whole[normal != 0.0].all())
+            margin = 0.0 if whole else MARGINS[attempt]
+            if attempt == 0 and slack >= 0.0:
+                margin = min(margin, slack)  # what holds now may hold as narrowly
+            rows.append(normal * self.unit / norm)
+            limits.append(slack - margin)
+        A = np.array(rows).reshape(len(rows), len(self.x))
+        must = (self.lower > self.x) | (self.upper < self.x)
+        matters = np.unique(self.column_of[(A != 0.0).any(axis=0) | must])
+        features = np.flatnonzero(np.isin(self.column_of, matters))
+        for known, is_one in self.groups:
+            if self.column_of[known[0]] in matters:
+                sums = np.isin(np.arange(len(self.x)), known).astype(np.float64)
+                present = float(self.x[known].sum())
+                A, limits = np.vstack([A, sums]), [*limits, 1.0 - present]
+                if is_one:
+                    A, limits = np.vstack([A, -sums]), [*limits, present - 1.0]
+        steps = Steps(
+            A[:, features],
+            np.array(limits),
+            ((self.lower - self.x) / self.unit)[features],
+            ((self.upper - self.x) / self.unit)[features],
+            self.prices[features],
+            self.is_whole[features],
+            np.searchsorted(matters, self.column_of[features]),
+            self.limits.costs[matters],
+        )
+        return features, steps
+
+    def _half_spaces(
+        self, leaf: int, goal: Goal
+    ) -> Iterator[tuple[np.ndarray, float, float, bool]]:
+        """Yield ``normal @ z <= limit`` for all that a point of a leaf keeps.
+
+        With each comes the spread of its projection, and whether points on the hyperplane keep it.
+        """
+        tree, k = self.tree, 0
+        while k < leaf:
+            right = tree.right(k)
+            if leaf < right:
+                yield tree.weights[k], tree.thresholds[k], self.norms[k], True
+            else:
+                yield -tree.weights[k], -tree.thresholds[k], self.norms[k], False
+            k = right if leaf >= right else k + 1
+        models = tree.models
+        if models is None:
+            return
+        normal, start = models.coefficients[leaf], models.intercepts[leaf]
+        norm = float(np.linalg.norm(normal * self.spread))
+        if models.lowest[leaf] < goal.low:
+            yield -normal, start - goal.low, norm, False
+        if models.highest[leaf] > goal.high:
+            yield normal, goal.high - start, norm, False
+
+    def land(self, features: np.ndarray, step: np.ndarray) -> np.ndarray:
+        """Return the point that a step leads to, within the bounds."""
+        point = self.x.astype(np.float64)
+        moved = point[features] + step * self.unit[features]
+        low, high = self.lower[features], self.upper[features]
+        point[features] = np.where(step == 0.0, point[features], np.clip(moved, low, high))
+        return point
+
+
+def nearest_points(space: Space, goal: Goal, norm: str, n_points: int = 1) -> list[Found]:
+    """Return the nearest points of the leaves that predict what is asked for, the nearest first.
+
+    Parameters
+    ----------
+    space : Space
+        The points that the row may become.
+    goal : Goal
+        What is asked for.
+    norm : {"l1", "l2", "count"}
+        How distances are measured.
+    n_points : int, at least 1, default=1
+        Of how many leaves, at most.
+
+    Returns
+    -------
+    list of Found
+        Empty if there is no such point.
+    """
+    waiting = []
+    for leaf in goal.leaves.tolist():
+        made = space.steps(leaf, goal, 0)
+        least = np.inf if made is None else least_length(made[1], norm)
+        if np.isfinite(least):
+            waiting.append((least, leaf))
+    found: list[Found] = []
+    for least, leaf in sorted(waiting):
+        if len(found) == n_points and least >= found[-1].distance:
+            break
+        one = _nearest_of_leaf(space, leaf, goal, norm)
+        if one is not None:
+            found = sorted([*found, one], key=lambda point: point.distance)[:n_points]
+    return found
+
+
+def _nearest_of_leaf(space: Space, leaf: int, goal: Goal, norm: str) -> Found | None:
+    """Return the nearest point of a leaf that the tree itself takes there, or None."""
+    for attempt in range(len(MARGINS)):
+        made = space.steps(leaf, goal, attempt)
+        if made is None:
+            return None
+        features, steps = made
+        if norm == "count" and not np.isfinite([steps.lower, steps.upper]).all():
+            names = {space.columns[c].name for c in np.unique(space.column_of[features])}
+            raise ValueError(
+                "norm='count' needs finite bounds: allowed are plausible=True, and bounds for "
+                f"the columns {sorted(names)}."
+            )
+        step = SHORTEST[norm](steps)
+        if step is None:
+            return None
+        moved = np.abs(step * space.unit[features]) >= _NOTHING * space.spread[features]
+        step = np.where(moved, step, 0.0)
+        point = space.land(features, step)
+        if _keeps(space.tree, point, leaf, goal):
+            return Found(length_of(step, steps, norm), leaf, point)
+    return None
+
+
+def _keeps(tree: ObliqueTree, point: np.ndarray, leaf: int, goal: Goal) -> bool:
+    """Return whether a point reaches its leaf and is predicted as asked for."""
+    row = point[np.newaxis]
+    if tree.apply(row)[0] != leaf:
+        return False
+    return tree.models is None or goal.low <= float(tree.predict_value(row)[0, 0]) <= goal.high
+
+
+def explain_failure(
+    space_of: Callable[[Limits], Space], limits: Limits, goal: Goal, columns: Sequence[Column]
+) -> str:
+    """Return which single constraints forbid all points that are asked for.
+
+    Parameters
+    ----------
+    space_of : callable
+        From limits to a `Space`.
+    limits : Limits
+        Those that leave no point.
+    goal : Goal
+        What is asked for.
+    columns : sequence of NumericColumn or CategoricalColumn
+        How columns become features.
+
+    Returns
+    -------
+    str
+        A sentence.
+    """
+    names = [column.name for column in columns]
+    enough = [
+        told
+        for told, relaxed in limits.relaxed(names)
+        if nearest_points(space_of(relaxed), goal, "l1")
+    ]
+    if enough:
+        return f"there would be some without {', or without '.join(enough)}."
+    return "no single constraint forbids them: several do together."
+
+
+def cell(column: Column, features: np.ndarray) -> Any:
+    """Return the cell of a table that makes some features.
+
+    Parameters
+    ----------
+    column : NumericColumn or CategoricalColumn
+        How the column becomes features.
+    features : ndarray
+        The features that it makes.
+
+    Returns
+    -------
+    float, str or None
+        None is a missing cell.
+    """
+    if isinstance(column, NumericColumn):
+        return None if features[1:].any() else float(features[0])
+    on = [level for level, value in zip(column.levels, features, strict=True) if value]
+    if on:
+        return None if on[0] == MISSING else on[0]
+    return f"not {column.levels[0]}" if column.levels else None
+
+
+def goal_of_class(tree: ObliqueTree, x: np.ndarray, classes: np.ndarray, target: Any) -> Goal:
+    """Return the leaves that predict a class.
+
+    Parameters
+    ----------
+    tree : ObliqueTree
+        The tree.
+    x : ndarray of shape (n_features,)
+        The row.
+    classes : ndarray of shape (n_classes,)
+        Class labels.
+    target : object
+        One of them, or None for any but that of the row.
+
+    Returns
+    -------
+    Goal
+        The leaves.
+
+    Raises
+    ------
+    ValueError
+        If there is no such class, or no leaf predicts it.
+    """
+    is_leaf, labels = tree.is_leaf, tree.labels
+    if target is None:
+        leaves = np.flatnonzero(is_leaf & (labels != labels[tree.apply(x[np.newaxis])[0]]))
+    elif target in classes.tolist():
+        leaves = np.flatnonzero(is_leaf & (classes[labels] == target))
+    else:
+        raise ValueError(f"target={target!r}: allowed are {classes.tolist()} and None.")
+    if not leaves.size:
+        raise ValueError(f"target={target!r}: no leaf of the tree predicts it.")
+    return Goal(leaves)
+
+
+def goal_of_interval(tree: ObliqueTree, target: Any) -> Goal:
+    """Return the leaves that can predict a number of an interval.
+
+    Parameters
+    ----------
+    tree : ObliqueTree
+        The tree.
+    target : sequence of two float
+        The ends of the interval, which belong to it; perhaps infinite.
+
+    Returns
+    -------
+    Goal
+        The leaves and the interval.
+
+    Raises
+    ------
+    ValueError
+        If it is no interval, or no leaf predicts a number of it.
+    """
+    try:
+        low, high = (float(end) for end in target)
+    except (TypeError, ValueError):
+        low, high = np.inf, -np.inf
+    if not low <= high:
+        raise ValueError(f"target={target!r}: allowed is an interval (low, high), low <= high.")
+    least, most = tree.values[:, 0], tree.values[:, 0]
+    if tree.models is not None:
+        least, most = tree.models.lowest, tree.models.highest
+    leaves = np.flatnonzero(tree.is_leaf & (least <= high) & (most >= low))
+    if not leaves.size:
+        raise ValueError(
+            f"target={target!r}: no leaf of the tree predicts a number of it; they predict from "
+            f"{least[tree.is_leaf].min():g} to {most[tree.is_leaf].max():g}."
+        )
+    return Goal(leaves, low, high)

@@ -1,0 +1,166 @@
+"""Shapley values of the columns of a table: what each adds to a prediction, on average."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import comb
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evotree.rng import seed_from
+from evotree.tables.columns import Column, column_of_feature
+
+MAX_EXACT = 12
+"""Of so many columns that a tree uses, at most, all subsets are enumerated."""
+
+_BLOCK = 1 << 16  # rows that are predicted together
+
+
+class ShapValues(NamedTuple):
+    """Interventional Shapley values.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_samples, n_columns) or (n_samples, n_columns, n_classes)
+        What each column of `X` adds to the target, or to the probability of each class. Those of
+        columns that the tree does not use are 0.
+    base : float or ndarray of shape (n_classes,)
+        The mean prediction of the background. The values of a row add up to its prediction less
+        this.
+    standard_errors : ndarray, of the shape of `values`
+        0 where all subsets of columns were enumerated; else how exact the values are as means of
+        sampled orders of the columns, given the background.
+    """
+
+    values: np.ndarray
+    base: Any
+    standard_errors: np.ndarray
+
+
+def shap_values(
+    predict: Callable[[np.ndarray], np.ndarray],
+    X: np.ndarray,
+    background: np.ndarray,
+    columns: Sequence[Column],
+    used: np.ndarray,
+    *,
+    n_permutations: int = 100,
+    random_state: Any = None,
+) -> ShapValues:
+    """Return the Shapley values of rows against a background.
+
+    The worth of a set of columns is the mean prediction of the background rows after these columns
+    were set to those of the row: an intervention, which breaks correlations. Features made of one
+    column go together. With at most 12 columns in use all subsets are enumerated, which makes
+    2**12 predictions for each row and each background row; else orders of the columns are sampled.
+
+    Parameters
+    ----------
+    predict : callable
+        From encoded rows to predictions of shape (n_rows, n_outputs).
+    X : ndarray of shape (n_samples, n_features)
+        Encoded rows.
+    background : ndarray of shape (n_background, n_features)
+        Encoded rows to compare with, at least one.
+    columns : sequence of NumericColumn or CategoricalColumn
+        How columns become features.
+    used : ndarray of shape (n_features,), bool
+        Features that the predictions depend on.
+    n_permutations : int, at least 2, default=100
+        Number of sampled orders, where they are sampled.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of these samples.
+
+    Returns
+    -------
+    ShapValues
+        One value for each row, column and output, without the last dimension for a single output.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two permutations.
+
+    References
+    ----------
+    Lundberg S. M., Lee S.-I. (2017). A unified approach to interpreting model predictions. Advances
+    in Neural Information Processing Systems.
+
+    Castro J., Gómez D., Tejada J. (2009). Polynomial calculation of the Shapley value based on
+    sampling. Computers & Operations Research 36(5), 1726-1730.
+    """
+    if not isinstance(n_permutations, int) or n_permutations < 2:
+        raise ValueError(f"n_permutations={n_permutations!r}: allowed are integers of at least 2.")
+    column_of = np.array(column_of_feature(columns))
+    players = np.unique(column_of[used])
+    worth = _Worth(predict, background, [np.flatnonzero(column_of == p) for p in players])
+    base = predict(background).mean(axis=0)
+    values = np.zeros((len(X), len(columns), len(base)))
+    errors = np.zeros_like(values)
+    orders = None
+    if len(players) > MAX_EXACT:
+        random = np.random.default_rng(seed_from(random_state))
+        orders = [random.permutation(len(players)) for _ in range(n_permutations)]
+    for i, x in enumerate(X):
+        if orders is None:
+            values[i, players] = _enumerated(worth, x, len(players))
+        else:
+            values[i, players], errors[i, players] = _sampled(worth, x, orders)
+    if len(base) == 1:
+        return ShapValues(values[..., 0], float(base[0]), errors[..., 0])
+    return ShapValues(values, base, errors)
+
+
+class _Worth:
+    """The mean predictions of background rows, some columns of which are set to those of a row."""
+
+    def __init__(
+        self,
+        predict: Callable[[np.ndarray], np.ndarray],
+        background: np.ndarray,
+        features: Sequence[np.ndarray],
+    ) -> None:
+        self.predict, self.background, self.features = predict, background, features
+
+    def __call__(self, x: np.ndarray, masks: np.ndarray) -> np.ndarray:
+        """Return the worth of sets of columns, given as rows of a mask."""
+        n_background, n_features = self.background.shape
+        n_together = max(1, _BLOCK // n_background)
+        found = []
+        for first in range(0, len(masks), n_together):
+            block = masks[first : first + n_together]
+            rows = np.repeat(self.background[np.newaxis], len(block), axis=0)
+            for player, features in enumerate(self.features):
+                rows[np.ix_(block[:, player], np.arange(n_background), features)] = x[features]
+            predicted = self.predict(rows.reshape(-1, n_features))
+            found.append(predicted.reshape(len(block), n_background, -1).mean(axis=1))
+        return np.concatenate(found)
+
+
+def _enumerated(worth: _Worth, x: np.ndarray, n: int) -> np.ndarray:
+    """Return the exact values of `n` columns."""
+    codes = np.arange(1 << n)
+    masks = (codes[:, np.newaxis] >> np.arange(n)) & 1 == 1
+    worths = worth(x, masks)
+    size = masks.sum(axis=1)
+    share = 1.0 / (np.array([comb(n - 1, s) for s in range(n)]) * n)
+    values = np.empty((n, worths.shape[1]))
+    for player in range(n):
+        without = codes[~masks[:, player]]
+        gained = worths[without | (1 << player)] - worths[without]
+        values[player] = share[size[without]] @ gained
+    return values
+
+
+def _sampled(
+    worth: _Worth, x: np.ndarray, orders: Sequence[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the means over orders of the columns of what each adds, and their standard errors."""
+    gained = []
+    for order in orders:
+        place = np.argsort(order)
+        masks = place < np.arange(len(order) + 1)[:, np.newaxis]
+        gained.append(np.diff(worth(x, masks), axis=0)[place])
+    samples = np.array(gained)
+    return samples.mean(axis=0), samples.std(axis=0, ddof=1) / np.sqrt(len(orders))

@@ -1,0 +1,129 @@
+"""What explanations need of the training rows, once these are gone: means, spreads and ranges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from evotree.soft_sides import distances
+from evotree.tree import ObliqueTree
+
+_BLOCK = 4096  # rows that are projected together
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """A summary of the training rows at the nodes of a tree, weighted.
+
+    Attributes
+    ----------
+    means : ndarray of shape (n_nodes, n_features), float64
+        Means of the features over the rows that reach each node; of a node that none reaches, those
+        of its parent.
+    spreads : ndarray of shape (n_nodes,), float64
+        Standard deviations of the projections ``weights[k] @ x`` over the rows that reach each
+        internal node, above 0; 1 at leaves.
+    lowest, highest : ndarray of shape (n_features,), float64
+        The range of each feature over all rows.
+    """
+
+    means: np.ndarray
+    spreads: np.ndarray
+    lowest: np.ndarray
+    highest: np.ndarray
+
+    def of_other_tree(self, tree: ObliqueTree) -> TrainingRows:
+        """Return what is known of the same rows at the nodes of another tree, without the rows.
+
+        Parameters
+        ----------
+        tree : ObliqueTree
+            A tree over the same features.
+
+        Returns
+        -------
+        TrainingRows
+            Means are those of all rows, and spreads those of projections of features that are not
+            correlated.
+        """
+        means = np.repeat(self.means[:1], len(tree), axis=0)
+        return TrainingRows(means, uncorrelated_spreads(tree), self.lowest, self.highest)
+
+
+def summarize(tree: ObliqueTree, X: np.ndarray, sample_weight: np.ndarray) -> TrainingRows:
+    """Return the summary of the training rows of a tree.
+
+    Parameters
+    ----------
+    tree : ObliqueTree
+        The tree.
+    X : ndarray of shape (n_samples, n_features), float64
+        Rows in the units of the tree.
+    sample_weight : ndarray of shape (n_samples,)
+        Their weights, above 0.
+
+    Returns
+    -------
+    TrainingRows
+        Their means, spreads and ranges.
+    """
+    leaves = tree.apply(X)
+    reached = (sample_weight, (leaves, np.arange(len(X))))
+    sums = csr_matrix(reached, shape=(len(tree), len(X))) @ X
+    totals = np.bincount(leaves, sample_weight, minlength=len(tree))
+    inner = np.flatnonzero(~tree.is_leaf)
+    for k in inner[::-1].tolist():
+        sums[k] = sums[tree.left(k)] + sums[tree.right(k)]
+        totals[k] = totals[tree.left(k)] + totals[tree.right(k)]
+    means = sums / np.where(totals > 0.0, totals, 1.0)[:, np.newaxis]
+    for k in inner.tolist():
+        for child in (tree.left(k), tree.right(k)):
+            if totals[child] == 0.0:
+                means[child] = means[k]
+    spreads = _projection_spreads(tree, X, sample_weight, means, totals)
+    return TrainingRows(means, spreads, X.min(axis=0), X.max(axis=0))
+
+
+def uncorrelated_spreads(tree: ObliqueTree) -> np.ndarray:
+    """Return what the spreads of the projections would be if the features were not correlated.
+
+    Parameters
+    ----------
+    tree : ObliqueTree
+        The tree.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,), float64
+        Above 0; 1 at leaves.
+    """
+    spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
+    with np.errstate(over="ignore"):
+        spreads = np.sqrt(np.square(tree.weights * spread).sum(axis=1))
+    return np.where((spreads > 0.0) & np.isfinite(spreads), spreads, 1.0)
+
+
+def _projection_spreads(
+    tree: ObliqueTree,
+    X: np.ndarray,
+    sample_weight: np.ndarray,
+    means: np.ndarray,
+    totals: np.ndarray,
+) -> np.ndarray:
+    """Return the standard deviations of the projections over the rows of each node."""
+    inner = np.flatnonzero(~tree.is_leaf)
+    squares = np.zeros(len(tree))
+    with np.errstate(over="ignore", invalid="ignore"):
+        centres = (tree.weights[inner] * means[inner]).sum(axis=1) - tree.thresholds[inner]
+        for first in range(0, len(X), _BLOCK):
+            block = X[first : first + _BLOCK]
+            passed = tree.decision_path(block)[:, inner].T.multiply(sample_weight[first:][:_BLOCK])
+            away = np.square(distances(tree, block) - centres[:, np.newaxis])
+            squares[inner] += np.asarray(passed.multiply(away).sum(axis=1)).ravel()
+        spreads = np.sqrt(squares / np.where(totals > 0.0, totals, 1.0))
+        # Of one row, or of rows with equal projections, there is no spread to speak of.
+        whole = uncorrelated_spreads(tree)
+        is_known = np.isfinite(spreads) & (spreads > 1e-12 * whole)
+    return np.where(is_known, spreads, whole)

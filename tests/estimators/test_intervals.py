@@ -1,0 +1,233 @@
+"""Standard deviations by leaf, and conformal intervals: what they are, and how often they cover."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from evotree import EvoTreeRegressor, ObliqueTreeRegressor, TAORegressor
+from evotree.dataset import Dataset
+from evotree.estimators.intervals import conformal_width, leaf_deviations
+from tests.quick_models import BRIEF, name_of
+from tests.strategies import seeds
+
+KINDS = [
+    EvoTreeRegressor(**BRIEF, leaves="constant"),
+    EvoTreeRegressor(**BRIEF, leaves="linear"),
+    EvoTreeRegressor(**BRIEF, objective="quantile", quantile=0.8),
+    ObliqueTreeRegressor("axis", max_depth=3),
+    ObliqueTreeRegressor("axis", max_depth=3, criterion="absolute_error"),
+    ObliqueTreeRegressor("axis", max_depth=3, leaves="linear"),
+    TAORegressor(depth=3, random_state=0),
+    TAORegressor(depth=3, leaves="linear", random_state=0),
+]
+every_kind = pytest.mark.parametrize("model", KINDS, ids=name_of)
+
+
+def noisy(n, seed, uneven=True):
+    """Return rows whose targets have a noise that is six times as strong on one side."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, (n, 3))
+    scale = np.where(X[:, 0] > 0.0, 0.6, 0.1) if uneven else 0.3
+    return X, 3.0 * (X[:, 0] > 0.0) + X[:, 1] + scale * rng.standard_normal(n)
+
+
+# ---- deviations ----------------------------------------------------------------------------------
+
+
+@every_kind
+def test_deviations_are_those_of_the_residuals_of_each_leaf(model):
+    X, y = noisy(200, 0)
+    weight = np.random.default_rng(1).choice([0.0, 0.5, 2.0], 200)
+    fitted = clone(model).fit(X, y, weight)
+    predicted, std = fitted.predict(X, return_std=True)
+    np.testing.assert_array_equal(predicted, fitted.predict(X))
+    leaves, tree, kept = fitted.apply(X), fitted.tree_, weight > 0.0
+    share = weight * kept.sum() / weight.sum()
+    terms = {k: 1 for k in np.unique(leaves)}
+    if tree.models is not None:
+        terms = {k: 1 + np.count_nonzero(tree.models.coefficients[k]) for k in terms}
+    pooled = share @ (y - predicted) ** 2 / (kept.sum() - sum(terms.values()))
+    for k, n_terms in terms.items():
+        own = leaves == k
+        freedom = max(0.0, share[own].sum() - n_terms)
+        error = share[own] @ (y - predicted)[own] ** 2
+        expected = np.sqrt((error + 5.0 * pooled) / (freedom + 5.0))
+        np.testing.assert_allclose(std[own], expected, rtol=1e-9)
+        assert fitted.residual_std_[k] == pytest.approx(expected)
+    assert fitted.residual_std_.shape == (len(tree),)
+    assert not fitted.residual_std_[~tree.is_leaf].any()
+
+
+def test_deviations_find_the_noise_of_each_side():
+    X, y = noisy(4000, 0)
+    fitted = ObliqueTreeRegressor("axis", max_depth=1, leaves="linear").fit(X, y)
+    _, std = fitted.predict([[-0.5, 0.0, 0.0], [0.5, 0.0, 0.0]], return_std=True)
+    np.testing.assert_allclose(std, [0.1, 0.6], rtol=0.1)
+
+
+def test_a_leaf_of_few_rows_borrows_from_all():
+    """One row has no deviation of its own: that of all rows stands for it."""
+    rng = np.random.default_rng(0)
+    X = np.append(np.zeros(500), 1.0)[:, np.newaxis]
+    y = np.append(rng.normal(size=500), 50.0)
+    fitted = ObliqueTreeRegressor("axis", max_depth=1).fit(X, y)
+    _, std = fitted.predict([[0.0], [1.0]], return_std=True)
+    np.testing.assert_allclose(std, y[:500].std(ddof=1), rtol=1e-2)
+
+
+def test_exact_leaves_deviate_by_nothing():
+    X = np.repeat([[0.0], [1.0]], 30, axis=0)
+    fitted = ObliqueTreeRegressor("axis").fit(X, 3.0 * X[:, 0])
+    assert not fitted.predict(X, return_std=True)[1].any()
+    lower, upper = fitted.calibrate(X, 3.0 * X[:, 0] + 0.5).predict_interval(X)
+    np.testing.assert_allclose([lower, upper], 3.0 * X[:, 0] + [[-0.5], [0.5]])
+
+
+@every_kind
+def test_deviations_have_the_unit_of_the_targets(model):
+    X, y = noisy(200, 0)
+    y = abs(y)
+    one, other = (clone(model).fit(X, unit * y) for unit in (1.0, 1024.0))
+    if one.tree_ == other.tree_:
+        np.testing.assert_allclose(1024.0 * one.residual_std_, other.residual_std_, rtol=1e-6)
+
+
+def test_other_trees_of_the_front_have_deviations_too():
+    X, y = noisy(200, 0)
+    fitted = clone(KINDS[0]).fit(X, y)
+    dataset = Dataset.from_arrays(X, y, task="regression")
+    assert len(fitted.pareto_front_) > 1
+    for at, tree in enumerate(fitted.pareto_front_):
+        predicted, std = fitted.predict(X, at, return_std=True)
+        np.testing.assert_array_equal(predicted, fitted.predict(X, tree))
+        np.testing.assert_allclose(std, leaf_deviations(tree, dataset)[tree.apply(X)])
+    fitted.calibrate(X, y).select_tree("leaves<=2")
+    assert fitted.residual_std_.shape == (len(fitted.tree_),)
+    with pytest.raises(NotFittedError, match="not calibrated"):
+        fitted.predict_interval(X)
+
+
+# ---- the width -----------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 60), st.floats(0.01, 0.99), seeds)
+def test_a_further_score_is_below_the_width_with_the_probability(n, coverage, seed):
+    """Of n + 1 exchangeable scores each is as likely the last: count those that are covered."""
+    scores = np.random.default_rng(seed).exponential(size=n + 1)
+    if coverage > n / (n + 1) + 1e-9:
+        with pytest.raises(ValueError, match=f"coverage=.*: {n} rows of calibration allow 0"):
+            conformal_width(np.sort(scores[1:]), coverage)
+        return
+    covered = [
+        scores[i] <= conformal_width(np.sort(np.delete(scores, i)), coverage) for i in range(n + 1)
+    ]
+    assert coverage - 1e-9 <= np.mean(covered) <= coverage + 1.0 / (n + 1) + 1e-9
+
+
+@pytest.mark.parametrize(("n", "coverage", "k"), [(9, 0.9, 9), (99, 0.9, 90), (19, 0.95, 19)])
+def test_whole_numbers_of_rows_are_not_rounded_up(n, coverage, k):
+    assert conformal_width(np.arange(1.0, n + 1), coverage) == k
+
+
+# ---- coverage ------------------------------------------------------------------------------------
+
+
+def coverages(model, uneven, coverage, n_splits=60, n=100):
+    """Return how many of how many new rows are covered, each split of the rows drawn anew."""
+    hits = 0
+    for seed in range(n_splits):
+        X, y = noisy(3 * n, seed, uneven)
+        fitted = clone(model).fit(X[:n], y[:n]).calibrate(X[n : 2 * n], y[n : 2 * n])
+        lower, upper = fitted.predict_interval(X[2 * n :], coverage)
+        hits += ((lower <= y[2 * n :]) & (y[2 * n :] <= upper)).mean()
+    return hits / n_splits
+
+
+@pytest.mark.parametrize("uneven", [False, True], ids=["even noise", "uneven noise"])
+@pytest.mark.parametrize("coverage", [0.5, 0.9])
+@pytest.mark.parametrize("model", KINDS[3:], ids=name_of)
+def test_intervals_cover_as_often_as_they_claim(model, coverage, uneven):
+    """The share that one calibration covers has a beta distribution (Vovk 2012)."""
+    n, n_splits = 100, 60
+    k = np.ceil((n + 1) * coverage)
+    of_calibration = stats.beta(k, n + 1 - k).var()
+    deviation = np.sqrt((of_calibration + coverage * (1.0 - coverage) / n) / n_splits)
+    found = coverages(model, uneven, coverage, n_splits, n)
+    assert coverage - 4.0 * deviation <= found <= coverage + 1.0 / (n + 1) + 4.0 * deviation
+
+
+def test_evolved_trees_cover_too():
+    for model in KINDS[:2]:
+        X, y = noisy(3000, 0)
+        fitted = clone(model).fit(X[:200], y[:200]).calibrate(X[200:1200], y[200:1200])
+        lower, upper = fitted.predict_interval(X[1200:], coverage=0.8)
+        covered = np.mean((lower <= y[1200:]) & (y[1200:] <= upper))
+        assert covered == pytest.approx(0.8, abs=0.05)
+
+
+def test_widths_follow_the_noise():
+    X, y = noisy(3000, 0)
+    model = ObliqueTreeRegressor("axis", max_depth=1, leaves="linear").fit(X[:1000], y[:1000])
+    model.calibrate(X[1000:2000], y[1000:2000])
+    lower, upper = model.predict_interval(X[2000:])
+    is_loud, y = X[2000:, 0] > 0.0, y[2000:]
+    assert np.median((upper - lower)[is_loud]) > 4.0 * np.median((upper - lower)[~is_loud])
+    for side in (is_loud, ~is_loud):
+        assert np.mean((lower <= y)[side] & (y <= upper)[side]) == pytest.approx(0.9, abs=0.05)
+    narrow = model.predict_interval(X[2000:], 0.5)
+    assert (narrow[0] > lower).all() and (narrow[1] < upper).all()
+
+
+# ---- calls ---------------------------------------------------------------------------------------
+
+
+@every_kind
+def test_calibration_is_asked_for_and_kept(model):
+    X, y = noisy(120, 0)
+    with pytest.raises(NotFittedError):
+        clone(model).calibrate(X, y)
+    fitted = clone(model).fit(X, y)
+    with pytest.raises(NotFittedError, match="predict_interval: .* call calibrate"):
+        fitted.predict_interval(X)
+    assert fitted.calibrate(*noisy(50, 1)) is fitted
+    told = fitted.predict_interval(X)
+    for one, other in zip(
+        told, pickle.loads(pickle.dumps(fitted)).predict_interval(X), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+    middle = fitted.predict(X)
+    assert (told[0] < middle).all() and (middle < told[1]).all()
+    with pytest.raises(NotFittedError, match="not calibrated"):
+        fitted.fit(X, y).predict_interval(X)
+
+
+def test_bad_calls_are_named():
+    X, y = noisy(120, 0)
+    fitted = clone(KINDS[3]).fit(X, y)
+    for wrong in (X[:, :2], X[:5]):
+        with pytest.raises(ValueError, match="features|inconsistent"):
+            fitted.calibrate(wrong, y)
+    fitted.calibrate(X[:19], y[:19])
+    for coverage in (0.0, 1.0, -1.0, float("nan")):
+        with pytest.raises(ValueError, match="coverage=.*: allowed are numbers between 0 and 1"):
+            fitted.predict_interval(X, coverage)
+    with pytest.raises(
+        ValueError, match=r"coverage=0.99: 19 rows of calibration allow 0.95 at most"
+    ):
+        fitted.predict_interval(X, 0.99)
+    fitted.predict_interval(X, 0.95)
+
+
+def test_pipelines_hand_on_what_predict_is_asked():
+    X, y = noisy(120, 0)
+    pipe = make_pipeline(StandardScaler(), clone(KINDS[3])).fit(X, y)
+    predicted, std = pipe.predict(X, return_std=True)
+    assert predicted.shape == std.shape == (120,)

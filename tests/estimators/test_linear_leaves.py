@@ -1,0 +1,365 @@
+"""Regressors with linear models in their leaves: what they find, keep, refuse and repeat."""
+
+import pickle
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import Ridge
+from sklearn.metrics import r2_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from evotree import (
+    Checkpoint,
+    Dataset,
+    EvoTreeRegressor,
+    Islands,
+    ObliqueTree,
+    ObliqueTreeRegressor,
+    Regularization,
+    TAORegressor,
+)
+from evotree.fitness.linear_leaves import LinearLeaves
+from evotree.operators.structure.splice import make_individual
+from tests.quick_models import BRIEF, assert_same, assert_same_fit, name_of, weights_for
+
+LINEAR = [
+    EvoTreeRegressor(**BRIEF, leaves="linear"),
+    ObliqueTreeRegressor("axis", max_depth=3, leaves="linear", random_state=0),
+    TAORegressor(depth=3, leaves="linear", random_state=0),
+]
+every_linear = pytest.mark.parametrize("model", LINEAR, ids=name_of)
+
+
+def pieces(n=300, seed=0, noise=0.0):
+    """Return rows whose targets are of one line on one side of a plane, and of another beyond."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, (n, 4))
+    y = np.where(X[:, 0] > 0.2, 2.0 + 2.0 * X[:, 1], 3.0 * X[:, 2]) + noise * rng.normal(size=n)
+    return X, y
+
+
+def quick(**changed):
+    """Return an evolved regressor with lines, which fits in a moment."""
+    return EvoTreeRegressor(**BRIEF | {"leaves": "linear", "max_generations": 8} | changed)
+
+
+def halves():
+    """Return the tree whose split is that of `pieces`."""
+    weights, size = np.zeros((3, 4)), np.array([3, 1, 1], dtype=np.int32)
+    weights[0, 0] = 1.0
+    return ObliqueTree(weights, np.array([0.2, 0.0, 0.0]), size, np.zeros((3, 1)))
+
+
+@parametrize_with_checks(LINEAR)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+# ---- what is found -------------------------------------------------------------------------------
+
+
+@every_linear
+def test_functions_that_are_linear_in_parts_are_found(model):
+    fitted = clone(model).fit(*pieces())
+    assert fitted.tree_.models is not None and fitted.tree_.values.shape == (len(fitted.tree_), 1)
+    constant = clone(model).set_params(leaves="constant").fit(*pieces())
+    X, y = pieces(seed=1)
+    assert fitted.score(X, y) > 0.98 > constant.score(X, y) + 0.05
+    assert fitted.get_n_leaves() < 6
+
+
+def test_without_shrinkage_they_are_found_exactly():
+    X, y = pieces()
+    dataset = Dataset.from_arrays(X, y, task="regression").evolved_for(LinearLeaves(shrinkage=0.0))
+    tree = dataset.from_raw(dataset.refill(halves()))
+    individual = make_individual(dataset, tree.weights, tree.thresholds, tree.subtree_size)
+    assert individual.quality == 1.0
+    finished = dataset.judge.finish(dataset.to_raw(individual.to_tree()), dataset)
+    np.testing.assert_allclose(finished.predict_value(X)[:, 0], y, atol=1e-9)
+    assert finished.models.n_terms == 2
+
+
+def test_a_line_without_noise_needs_no_split():
+    X = pieces()[0]
+    y = X @ [3.0, -2.0, 1.0, 0.0]
+    assert ObliqueTreeRegressor("axis", leaves="linear").fit(X, y).get_n_leaves() == 1
+
+
+def test_splits_are_optimized_for_lines():
+    """A tree that is grown, and optimized, for means does not become as good by lines alone."""
+    X, y = pieces(400, noise=0.3)
+    constant = TAORegressor(depth=2, random_state=0).fit(X, y)
+    dataset = Dataset.from_arrays(X, y, task="regression").evolved_for(LinearLeaves())
+    refitted = dataset.judge.finish(constant.tree_, dataset)
+    linear = TAORegressor(depth=2, leaves="linear", random_state=0).fit(X, y)
+    X, y = pieces(2000, seed=1, noise=0.3)
+    assert linear.score(X, y) > r2_score(y, refitted.predict_value(X)) + 0.005
+
+
+@pytest.mark.parametrize(
+    "model", [*LINEAR, quick(leaves="auto", size_penalty="auto", term_penalty="auto")]
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_linear_data_are_predicted_as_well_as_by_a_ridge(model, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(400, 5))
+    y = X @ [3.0, -2.0, 1.0, 0.0, 0.0] + rng.normal(size=400)
+    told, new = (X[:200], y[:200]), (X[200:], y[200:])
+    assert clone(model).fit(*told).score(*new) > Ridge().fit(*told).score(*new) - 0.02
+
+
+@pytest.mark.parametrize("pruning", ["cost_complexity", "cross_validation", "reduced_error"])
+def test_pruned_trees_keep_the_splits_that_lines_need(pruning):
+    X, y = pieces(400, noise=0.5)
+    model = ObliqueTreeRegressor("axis", leaves="linear", pruning=pruning, n_folds=4)
+    model.set_params(validation_fraction=0.3, random_state=0).fit(X, y)
+    X, y = pieces(2000, seed=1, noise=0.5)
+    assert 1 < model.get_n_leaves() < 8 and model.score(X, y) > 0.88
+    if pruning == "reduced_error":  # it keeps what chance makes better on the rows held out
+        return
+    flat = np.random.default_rng(0).normal(size=2000)
+    assert model.fit(X, X @ np.ones(4) + 0.2 * flat).get_n_leaves() == 1
+
+
+def test_a_path_of_alphas_is_of_lines():
+    X, y = pieces(400, noise=0.5)
+    model = ObliqueTreeRegressor("axis", leaves="linear", max_depth=4)
+    path = model.cost_complexity_pruning_path(X, y)
+    assert (np.diff(path.ccp_alphas) > 0.0).all() and (np.diff(path.impurities) > -1e-9).all()
+    sizes = []
+    for alpha, impurity in zip(path.ccp_alphas, path.impurities, strict=True):
+        fitted = clone(model).set_params(ccp_alpha=alpha * (1.0 + 1e-9)).fit(X, y)
+        residuals = y - linear_predictions(fitted.tree_, X)
+        assert np.mean(residuals**2) == pytest.approx(impurity, abs=0.02 * np.var(y))
+        sizes.append(fitted.get_n_leaves())
+    assert sizes == sorted(sizes, reverse=True) and sizes[-1] == 1
+
+
+def linear_predictions(tree, X):
+    """Return what the lines say where nothing bounds them."""
+    leaves = tree.apply(X)
+    return tree.models.intercepts[leaves] + (tree.models.coefficients[leaves] * X).sum(axis=1)
+
+
+@every_linear
+def test_predictions_are_bounded_for_any_rows(model):
+    X, y = load_diabetes(return_X_y=True)
+    fitted = clone(model).fit(X, y)
+    wild = 1e6 * np.random.default_rng(0).normal(size=(500, X.shape[1]))
+    leaves, reached = fitted.apply(wild), fitted.apply(X)
+    predicted = fitted.predict(wild)
+    for leaf in np.unique(leaves):
+        own = y[reached == leaf] if (reached == leaf).sum() >= 10 else y
+        quarter = 0.25 * np.ptp(own)
+        of_leaf = predicted[leaves == leaf]
+        assert own.min() - quarter - 1e-9 <= of_leaf.min()
+        assert of_leaf.max() <= own.max() + quarter + 1e-9
+    assert np.ptp(predicted) > np.ptp(y)
+
+
+# ---- weights, order, threads, copies -------------------------------------------------------------
+
+
+@every_linear
+def test_a_weight_is_a_number_of_rows(model):
+    X, y = pieces(160, noise=0.3)
+    weight = weights_for(np.zeros(160, dtype=int)).astype(int)
+    one = clone(model).fit(X, y, weight)
+    again = np.random.default_rng(0).permutation(np.repeat(np.arange(160), weight))
+    other = clone(model).fit(X[again], y[again])
+    assert_same(one, other, X)
+    np.testing.assert_array_equal(one.tree_.models.table, other.tree_.models.table)
+    np.testing.assert_array_equal(one.residual_std_, other.residual_std_)
+
+
+@pytest.mark.parametrize("model", LINEAR[1:], ids=name_of)
+def test_the_unit_of_weights_does_not_matter(model):
+    X, y = pieces(160, noise=0.3)
+    weight = np.random.default_rng(0).choice([0.5, 1.0, 3.0], 160)
+    one, other = clone(model).fit(X, y, weight), clone(model)
+    if isinstance(model, TAORegressor):  # C is the cost of a row of weight 1
+        other.set_params(C=model.C / 8.0)
+    assert_same(one, other.fit(X, y, 8.0 * weight), X)
+    np.testing.assert_array_equal(one.residual_std_, other.residual_std_)
+
+
+@pytest.mark.parametrize("model", [LINEAR[0], LINEAR[2]], ids=name_of)
+def test_threads_change_nothing(model):
+    X, y = pieces(2000, noise=0.3)
+    one, two = (clone(model).set_params(n_jobs=n).fit(X, y) for n in (1, 2))
+    assert_same(one, two, X)
+    np.testing.assert_array_equal(one.tree_.models.table, two.tree_.models.table)
+
+
+@every_linear
+def test_copies_predict_the_same(model):
+    X, y = pieces(noise=0.3)
+    fitted = clone(model).fit(X, y)
+    twin = pickle.loads(pickle.dumps(fitted))
+    assert_same(fitted, twin, X)
+    for one, other in zip(
+        fitted.predict(X, return_std=True), twin.predict(X, return_std=True), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+
+
+# ---- the features of lines -----------------------------------------------------------------------
+
+
+@every_linear
+def test_lines_use_the_features_that_they_may(model):
+    X, y = pieces(noise=0.1)
+    frame = pd.DataFrame(X, columns=["side", "up", "down", "none"])
+    frame["colour"] = pd.Categorical(
+        np.where(X[:, 3] > 0.0, "red", np.where(X[:, 3] > -0.5, "green", "blue"))
+    )
+    for given, used in ((["up", 2], {"up", "down"}), ([], set()), ("up", {"up"})):
+        fitted = clone(model).set_params(leaf_features=given).fit(frame, y)
+        named = np.array(fitted.feature_names_)
+        found = set(named[fitted.tree_.models.coefficients.any(axis=0)])
+        assert found <= used and bool(found) == bool(used)
+        assert fitted.tree_.weights.any()
+    y = y + 9.0 * (frame["colour"] == "red")
+    fitted = clone(model).set_params(leaf_features=["colour"]).fit(frame, y)
+    found = np.array(fitted.feature_names_)[fitted.tree_.models.coefficients.any(axis=0)]
+    assert {"colour is red"} <= set(found) <= {f"colour is {c}" for c in ("red", "green", "blue")}
+
+
+@every_linear
+@pytest.mark.parametrize("wrong", ["size", ["up", 4], [-1], [0.5], [True]], ids=repr)
+def test_other_columns_are_refused(model, wrong):
+    X, y = pieces()
+    frame = pd.DataFrame(X, columns=["side", "up", "down", "none"])
+    with pytest.raises(ValueError, match="leaf_features names .*: allowed are positions from 0"):
+        clone(model).set_params(leaf_features=wrong).fit(frame, y)
+
+
+# ---- what is refused, and what is chosen ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"objective": "absolute_error"}, "leaves='linear': objective='absolute_error' needs"),
+        ({"objective": "quantile"}, "leaves='linear': objective='quantile' needs"),
+        ({"objective": "poisson"}, "leaves='linear': objective='poisson' needs"),
+        ({"monotonic_cst": [1, 0, 0, 0]}, "leaves='linear': monotonic_cst needs 'constant'"),
+        ({"leaves": "lines"}, "'leaves' parameter of EvoTreeRegressor must be"),
+        ({"objective": len}, "objective=<built-in function len>: allowed are 'squared_error'"),
+    ],
+)
+def test_what_lines_cannot_be_for_is_refused(changed, message):
+    X, y = pieces()
+    with pytest.raises(ValueError, match=message):
+        quick(**changed).fit(X, abs(y))
+
+
+def test_greedy_and_alternating_trees_refuse_too():
+    X, y = pieces()
+    with pytest.raises(ValueError, match="leaves='linear': criterion='absolute_error' needs 'con"):
+        ObliqueTreeRegressor("axis", criterion="absolute_error", leaves="linear").fit(X, y)
+    for kind in (ObliqueTreeRegressor, TAORegressor):
+        with pytest.raises(ValueError, match=f"'leaves' parameter of {kind.__name__} must be"):
+            kind(leaves="auto").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"objective": "absolute_error"}, {"objective": "poisson"}, {"monotonic_cst": [1, 0, 0, 0]}],
+    ids=str,
+)
+def test_auto_takes_constants_where_lines_cannot_be(changed):
+    X, y = pieces()
+    auto, constant = (
+        quick(leaves=leaves, **changed).fit(X, abs(y)) for leaves in ("auto", "constant")
+    )
+    assert auto.tree_.models is None
+    assert_same_fit(auto, constant)
+
+
+def test_auto_chooses_by_the_rows():
+    changed = {"leaves": "auto", "size_penalty": "auto", "term_penalty": "auto"}
+    changed["regularization"] = Regularization()
+    assert quick(**changed).fit(*pieces(noise=0.3)).tree_.models is not None
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    steps = 2.0 * (X[:, 0] > 0.0) + (X[:, 1] > 0.0) + 0.1 * rng.normal(size=300)
+    fitted = quick(**changed).fit(X, steps)
+    assert fitted.score(X, steps) > 0.95 and fitted.tree_.n_terms <= 6
+
+
+# ---- the front -----------------------------------------------------------------------------------
+
+
+def test_members_of_the_front_are_judged_by_their_lines():
+    X, y = pieces(noise=0.3)
+    fitted = quick(precision=None, regularization=Regularization(noise=0.0)).fit(X, y)
+    new = pieces(500, seed=1, noise=0.3)
+    table = fitted.pareto_front_.to_frame(fitted._held_out(*new))
+    for at, member in enumerate(fitted.pareto_front_):
+        assert r2_score(new[1], fitted.predict(new[0], at)) == pytest.approx(
+            table["held_out_quality"][at]
+        )
+        residuals = y - linear_predictions(member, X)
+        assert 1.0 - residuals @ residuals / (y.var() * len(y)) == pytest.approx(member.quality)
+        assert member.complexity == table["complexity"][at] == member.n_leaves + member.n_terms
+    best = max(range(len(table)), key=lambda at: table["held_out_quality"][at])
+    assert fitted.select_tree("validation", *new).tree_ == fitted.pareto_front_[best]
+    assert fitted.residual_std_.shape == (len(fitted.tree_),)
+
+
+def test_trees_found_elsewhere_join_with_lines_of_their_own():
+    X, y = pieces()
+    for fitted in (
+        quick(init=halves(), max_generations=0),
+        TAORegressor(halves(), leaves="linear"),
+    ):
+        assert fitted.fit(X, y).score(X, y) > 0.99 and fitted.get_n_leaves() == 2
+
+
+# ---- searches that go on -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{}, {"islands": Islands(2, every=3)}, {"max_samples": 0.4}],
+    ids=["one", "islands", "samples"],
+)
+@pytest.mark.parametrize("leaves", ["linear", "auto"])
+def test_a_search_goes_on_as_if_it_had_not_been_interrupted(tmp_path, leaves, changed):
+    X, y = pieces(noise=0.3)
+    path, kept = tmp_path / "fit.npz", tmp_path / "kept.npz"
+    changed = changed | {"leaves": leaves, "patience": None, "checkpoint": Checkpoint(path, 1)}
+    changed["regularization"] = Regularization()
+
+    def keep(run):
+        if run.generation == 3:
+            shutil.copy(path, kept)
+
+    whole = quick(**changed, callbacks=[keep]).fit(X, y)
+    changed["checkpoint"] = Checkpoint(kept, resume=True)
+    for name, value in (("leaves", "constant"), ("leaf_features", [0])):
+        with pytest.raises(ValueError, match=f"{name}=.*: the run in .*kept.npz has {name}="):
+            quick(**changed).set_params(**{name: value}).fit(X, y)
+    rest = quick(**changed, n_jobs=2).fit(X, y)
+    assert_same_fit(whole, rest)
+    np.testing.assert_array_equal(whole.tree_.models.table, rest.tree_.models.table)
+
+
+def test_a_warm_start_goes_on():
+    X, y = pieces(noise=0.3)
+    whole = quick(patience=None).fit(X, y)
+    warm = quick(patience=None, warm_start=True, max_generations=5).fit(X, y)
+    assert_same_fit(whole, warm.set_params(max_generations=8).fit(X, y))
+    begun = warm.set_params(leaves="constant").fit(X, y)
+    assert_same_fit(quick(patience=None, leaves="constant").fit(X, y), begun)
+
+
+def test_islands_and_threads_give_the_same_trees():
+    X, y = pieces(noise=0.3)
+    islands = {"islands": Islands(2, every=3)}
+    assert_same_fit(quick(**islands).fit(X, y), quick(**islands, n_jobs=2).fit(X, y))

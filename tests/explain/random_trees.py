@@ -1,0 +1,62 @@
+"""Estimators of random trees over small whole numbers, without a fit."""
+
+import numpy as np
+
+from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
+from evotree.explain.training_rows import summarize
+from evotree.leaf_models import LeafModels
+from evotree.tables.columns import NumericColumn, feature_names
+from evotree.tree import ObliqueTree, node_weights
+
+CLASSES = np.array(["a", "b", "c"])
+
+
+def random_tree(random, n_features, depth=3, lines=False):
+    """Return a tree with whole weights, whose thresholds many whole rows lie on."""
+    sizes, weights, thresholds = [], [], []
+
+    def grow(level):
+        at = len(sizes)
+        sizes.append(1)
+        weights.append(np.zeros(n_features))
+        thresholds.append(0.0)
+        if level < depth and (level == 0 or random.random() < 0.8):
+            weights[at] = random.integers(-2, 3, n_features).astype(float)
+            weights[at][random.integers(n_features)] = 1.0
+            thresholds[at] = float(weights[at] @ random.integers(0, 5, n_features))
+            grow(level + 1)
+            grow(level + 1)
+            sizes[at] = len(sizes) - at
+
+    grow(0)
+    n = len(sizes)
+    labels = random.integers(0, len(CLASSES), n)
+    values = random.normal(size=(n, 1)) if lines else np.eye(len(CLASSES))[labels]
+    arrays = np.array(weights), np.array(thresholds), np.array(sizes, dtype=np.int32)
+    tree = ObliqueTree(*arrays, values, spread=random.uniform(0.5, 2.0, n_features))
+    if lines:
+        coefficients = random.integers(-2, 3, (n, n_features)) * tree.is_leaf[:, None] * 1.0
+        low = random.integers(-4, 4, n) * 1.0
+        high = low + random.integers(1, 9, n)
+        tree = tree.with_models(LeafModels(random.normal(size=n), coefficients, low, high))
+    return tree.validate()
+
+
+def estimator_of(tree, X, columns=None):
+    """Return an estimator as if it had been fitted to encoded rows."""
+    is_classifier = tree.values.shape[1] > 1
+    model = ObliqueTreeClassifier() if is_classifier else ObliqueTreeRegressor()
+    model.columns_ = columns or tuple(NumericColumn(f"x{j}", 0.0) for j in range(X.shape[1]))
+    model.feature_names_ = feature_names(model.columns_)
+    model.n_features_in_ = len(model.columns_)
+    if is_classifier:
+        model.classes_ = CLASSES
+    tree.n_node_samples = node_weights(tree.apply(X), np.ones(len(X)), tree.subtree_size)
+    model.tree_ = tree
+    model.training_rows_ = summarize(tree, X, np.ones(len(X)))
+    return model
+
+
+def grid(*axes):
+    """Return all points of a grid."""
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))

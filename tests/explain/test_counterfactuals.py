@@ -1,0 +1,222 @@
+"""Counterfactuals against all points of a grid."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evotree.tables.columns import CategoricalColumn, NumericColumn, encode
+from tests.explain.random_trees import CLASSES, estimator_of, grid, random_tree
+
+NORMS = ["l1", "l2", "count"]
+SIDES = range(5)
+COLUMNS = (
+    NumericColumn("size", 1.0),
+    CategoricalColumn("kind", ("p", "q", "r")),
+    CategoricalColumn("sex", ("f",)),
+    NumericColumn("age", 2.0, indicator=True),
+)
+
+
+def lengths(points, x, spread, costs, column_of, norm):
+    """Return how far points are from a row."""
+    factors = np.asarray(costs, dtype=float)
+    if norm == "count":
+        of_column = column_of[:, None] == np.arange(len(factors))
+        return (((points != x) @ of_column) > 0) @ factors
+    away = np.abs(points - x) / spread * factors[column_of]
+    return away.sum(axis=1) if norm == "l1" else np.sqrt(np.square(away).sum(axis=1))
+
+
+def found_or_none(model, x, target, **limits):
+    """Return the nearest point, None where there is none."""
+    try:
+        return model.counterfactuals(x, target, **limits)[0]
+    except ValueError as error:
+        assert "no point within" in str(error) or "no leaf of the tree" in str(error)
+        return None
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(NORMS), st.booleans())
+def test_whole_points_are_the_nearest_of_all(seed, norm, lines):
+    random = np.random.default_rng(seed)
+    points = grid(SIDES, SIDES, SIDES).astype(float)
+    model = estimator_of(random_tree(random, 3, lines=lines), points)
+    x, costs = points[random.integers(len(points))], random.choice([0.5, 1.0, 3.0], 3)
+    limits = {"norm": norm, "integers": [0, 1, 2], "costs": costs}
+    free = np.ones(len(points), dtype=bool)
+    if random.random() < 0.5:
+        limits |= {"fixed": ["x0"], "bounds": {"x1": (1, None)}}
+        free = (points[:, 0] == x[0]) & (points[:, 1] >= 1)
+    away = lengths(points, x, model.tree_.spread, costs, np.arange(3), norm)
+    if lines:
+        target = (0.25, 2.0)
+        wanted = (model.predict(points) >= 0.25) & (model.predict(points) <= 2.0)
+    else:
+        target = CLASSES[random.integers(3)]
+        wanted = model.predict(points) == target
+    one = found_or_none(model, x, target, **limits)
+    if not (wanted & free).any():
+        assert one is None
+        return
+    assert one is not None
+    np.testing.assert_allclose(one.distance, away[wanted & free].min(), atol=1e-7)
+    at = np.flatnonzero((points == one.point).all(axis=1))
+    assert len(at) == 1 and (wanted & free)[at[0]]
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("lines", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_no_point_of_a_dense_grid_is_nearer(seed, lines, norm):
+    random = np.random.default_rng(seed)
+    points = grid(np.linspace(0, 4, 101), np.linspace(0, 4, 101))
+    tree = random_tree(random, 2, lines=lines)
+    tree.thresholds[~tree.is_leaf] += 0.123  # else some leaves are mere lines between two others
+    model = estimator_of(tree, points)
+    predicted = model.predict(points)
+    targets = [(-1.0, 0.5), (1.5, np.inf)] if lines else CLASSES
+    n_found = 0
+    for x in random.uniform(0.0, 4.0, (4, 2)):
+        away = lengths(points, x, model.tree_.spread, [1.0, 1.0], np.arange(2), norm)
+        for target in targets:
+            if lines:
+                wanted = (predicted >= target[0]) & (predicted <= target[1])
+            else:
+                wanted = predicted == target
+            one = found_or_none(model, x, target, norm=norm)
+            if one is None:
+                assert not wanted.any()
+                continue
+            n_found += 1
+            value = model.predict(one.row)[0]
+            assert (target[0] <= value <= target[1]) if lines else value == target
+            assert model.apply(one.row)[0] == one.leaf
+            own = lengths(one.point[None], x, model.tree_.spread, [1, 1], np.arange(2), norm)[0]
+            np.testing.assert_allclose(one.distance, own)
+            assert one.distance <= away[wanted].min(initial=np.inf) + 1e-4
+    assert n_found > 0
+
+
+def rows_of_table():
+    """Return all rows of a small table, without missing cells and with."""
+    sizes, kinds, sexes, ages = np.meshgrid(
+        range(4), ["p", "q", "r"], ["f", "m"], [0, 1, 2, np.nan], indexing="ij"
+    )
+    cells = {"size": sizes.ravel(), "kind": kinds.ravel(), "sex": sexes.ravel()}
+    return pd.DataFrame(cells | {"age": ages.ravel().astype(float)})
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("seed", range(8))
+def test_categories_stay_valid_and_missing_cells_missing(seed, norm):
+    random = np.random.default_rng(seed)
+    table = rows_of_table()
+    encoded = encode(COLUMNS, table)
+    model = estimator_of(random_tree(random, encoded.shape[1]), encoded, COLUMNS)
+    column_of = np.array([0, 1, 1, 1, 2, 3, 3])
+    predicted = model.predict(table)
+    for at in random.integers(0, len(table), 4):
+        x = table.iloc[[at]]
+        away = lengths(encoded, encoded[at], model.tree_.spread, np.ones(4), column_of, norm)
+        missing = table.age.isna() == table.age.isna()[at]
+        for target in CLASSES:
+            wanted = (predicted == target) & missing
+            one = found_or_none(model, x, target, norm=norm, integers=["size", "age"])
+            if one is None:
+                assert not wanted.any()
+                continue
+            np.testing.assert_allclose(one.distance, away[wanted].min(), atol=1e-7)
+            assert model.predict(one.row)[0] == target
+            np.testing.assert_allclose(encode(COLUMNS, one.row)[0], one.point)
+            assert set(one.changes) == set(
+                np.array([c.name for c in COLUMNS])[np.unique(column_of[one.point != encoded[at]])]
+            )
+
+
+def test_several_points_are_the_nearest_of_different_leaves():
+    random = np.random.default_rng(3)
+    points = grid(SIDES, SIDES, SIDES).astype(float)
+    model = estimator_of(random_tree(random, 3), points)
+    label = model.predict(points)[62]
+    several = model.counterfactuals(points[62], n_points=20)
+    assert len({one.leaf for one in several}) == len(several) > 1
+    assert [one.distance for one in several] == sorted(one.distance for one in several)
+    assert all(model.predict(one.row)[0] != label for one in several)
+    assert model.counterfactuals(points[62])[0].distance == several[0].distance
+
+
+def test_a_row_that_is_so_already_stays_as_it_is():
+    random = np.random.default_rng(0)
+    points = grid(SIDES, SIDES).astype(float)
+    model = estimator_of(random_tree(random, 2), points)
+    for x in points:  # many lie on a hyperplane
+        for norm in NORMS:
+            one = model.counterfactuals(x, model.predict(x[None])[0], norm=norm)[0]
+            assert (one.distance, one.changes) == (0.0, {})
+            np.testing.assert_array_equal(one.row, x[None])
+
+
+def stump(points, weights, threshold):
+    """Return an estimator of one split, of class a on the left and b on the right."""
+    tree = random_tree(np.random.default_rng(0), points.shape[1], depth=1)
+    tree.weights[0], tree.thresholds[0] = weights, threshold
+    tree.values[1:] = np.eye(3)[:2]
+    return estimator_of(tree, points)
+
+
+def test_the_message_says_what_forbids_a_point():
+    points = grid(SIDES, SIDES).astype(float)
+    model = stump(points, [1.0, 0.0], 2.0)
+    x = np.array([1.0, 1.0])
+    with pytest.raises(ValueError, match="some without fixed 'x0'"):
+        model.counterfactuals(x, "b", fixed=["x0", "x1"])
+    with pytest.raises(ValueError, match="some without bounds of 'x0'"):
+        model.counterfactuals(x, "b", bounds={"x0": (0, 1.5), "x1": (0, 9)})
+    with pytest.raises(ValueError, match="several do together"):
+        model.counterfactuals(x, "b", bounds={"x0": (0, 1.5)}, fixed=["x0"])
+    far = stump(points, [1.0, 0.0], 9.0)
+    with pytest.raises(ValueError, match="some without plausible=True"):
+        far.counterfactuals(x, "b")
+    assert far.predict(far.counterfactuals(x, "b", plausible=False)[0].row) == "b"
+    narrow = stump(points, [2.0, 0.0], 4.5)
+    with pytest.raises(ValueError, match="some without bounds of 'x0', or without integers 'x0'"):
+        narrow.counterfactuals(x, "b", bounds={"x0": (0, 2.5)}, integers="x0")
+    with pytest.raises(ValueError, match="no leaf of the tree predicts it"):
+        model.counterfactuals(x, "c")
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"target": "d"}, "target='d': allowed are"),
+        ({"norm": "l3"}, "norm='l3': allowed are 'l1', 'l2', 'count'"),
+        ({"costs": {"x0": 0.0}}, "finite numbers above 0"),
+        ({"costs": [1.0]}, "costs has 1 numbers"),
+        ({"bounds": {"x0": (2, 1)}}, "allowed are pairs"),
+        ({"bounds": {"x7": (2, 1)}}, "bounds names 'x7'"),
+        ({"fixed": [2]}, "fixed names 2: allowed are positions from 0 to 1"),
+        ({"integers": ["x1"]}, "the row has 1.5 there"),
+        ({"n_points": 0}, "n_points=0"),
+        ({"norm": "count", "plausible": False}, "needs finite bounds"),
+    ],
+)
+def test_bad_input_is_refused(limits, message):
+    model = stump(grid(SIDES, SIDES).astype(float), [1.0, 0.0], 2.0)
+    with pytest.raises(ValueError, match=message):
+        model.counterfactuals([1.0, 1.5], **{"target": "b"} | limits)
+
+
+def test_bad_intervals_are_refused():
+    random = np.random.default_rng(0)
+    points = grid(SIDES, SIDES).astype(float)
+    model = estimator_of(random_tree(random, 2, lines=True), points)
+    for target in (None, 1.0, (2.0, 1.0), ("a", "b")):
+        with pytest.raises(ValueError, match="allowed is an interval"):
+            model.counterfactuals(points[0], target)
+    with pytest.raises(ValueError, match="they predict from"):
+        model.counterfactuals(points[0], (1e6, 1e7))
+    with pytest.raises(ValueError, match="allowed is one row"):
+        model.counterfactuals(points, (0.0, 1.0))

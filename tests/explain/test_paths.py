@@ -1,0 +1,112 @@
+"""Explanations of paths against the tree and the rows themselves."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+
+from evotree import ObliqueTreeClassifier
+from evotree.explain.training_rows import summarize
+from tests.explain.random_trees import estimator_of, random_tree
+from tests.quick_models import brief, every, rows_for
+
+
+@pytest.fixture(params=range(6))
+def explained(request):
+    random = np.random.default_rng(request.param)
+    X = random.normal(2.0, 2.0, size=(300, 4))
+    model = estimator_of(random_tree(random, 4, lines=request.param % 2 == 1), X)
+    return model, X, random.normal(2.0, 3.0, size=(20, 4))
+
+
+def test_contributions_add_up_to_the_distances_and_the_lines(explained):
+    model, X, rows = explained
+    tree, terms = model.tree_, model.explain(rows).terms
+    passed = tree.decision_path(X).toarray().astype(bool)
+    leaves = tree.apply(rows)
+    for (row, node), step in terms.groupby(["row", "node"]):
+        first = step.iloc[0]
+        np.testing.assert_allclose(first.centre + step.contribution.sum(), first.total)
+        weights = tree.weights[node] if node != leaves[row] else tree.models.coefficients[node]
+        assert len(step) == np.count_nonzero(weights)
+        there = X[passed[:, node]] if passed[:, node].any() else None
+        if node == leaves[row]:
+            assert first.side == "leaf"
+            line = tree.models.intercepts[node] + weights @ rows[row]
+            np.testing.assert_allclose(first.total, line, atol=1e-9)
+            spread = 1.0
+        else:
+            above = weights @ rows[row] - tree.thresholds[node]
+            assert first.side == ("right" if above > 0.0 else "left")
+            spread = above / first.total
+            if there is not None and len(there) > 1:
+                np.testing.assert_allclose(spread, (there @ weights).std())
+        if there is not None:
+            j = [model.feature_names_.index(name) for name in step.feature]
+            away = weights[j] * (rows[row, j] - there.mean(axis=0)[j]) / spread
+            np.testing.assert_allclose(step.contribution, away, atol=1e-9)
+
+
+def test_steps_are_those_of_the_decision_path(explained):
+    model, _, rows = explained
+    terms, of_rows = model.explain(rows)
+    path = model.decision_path(rows)
+    n_leaves = 0 if model.tree_.models is None else 1
+    for row in range(len(rows)):
+        nodes = terms[terms.row == row].drop_duplicates("step")
+        expected = path[row].indices[: len(nodes)]
+        assert nodes.node.tolist() == sorted(expected.tolist())
+        assert len(nodes) >= path[row].nnz - 1 or n_leaves == 0
+        assert nodes.step.tolist() == list(range(len(nodes)))
+        distances = nodes[nodes.side != "leaf"].total.abs()
+        assert of_rows.decision_distance[row] == distances.min()
+    assert of_rows.leaf.tolist() == model.apply(rows).tolist()
+
+
+def test_values_that_no_training_row_came_near_are_named(explained):
+    model, X, rows = explained
+    outside = model.explain(rows).rows.outside
+    for row, names in zip(rows, outside, strict=True):
+        is_out = (row < X.min(axis=0)) | (row > X.max(axis=0))
+        assert names == tuple(np.array(model.feature_names_)[is_out])
+    assert outside.map(len).sum() > 0
+
+
+@every
+def test_every_estimator_explains_its_rows_after_a_pickle(model):
+    X, y = rows_for(model)
+    fitted = pickle.loads(pickle.dumps(model.fit(X, y)))
+    terms, of_rows = fitted.explain(X)
+    assert len(of_rows) == len(X) and terms.notna().all(axis=None)
+    assert not of_rows.outside.map(len).any()
+    np.testing.assert_allclose(fitted.training_rows_.means[0], X.mean(axis=0))
+
+
+def test_a_weight_of_two_is_a_row_given_twice():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(50, 3))
+    tree = random_tree(random, 3)
+    one = summarize(tree, X, np.repeat([1.0, 2.0], 25))
+    other = summarize(tree, np.vstack([X, X[25:]]), np.ones(75))
+    np.testing.assert_allclose(one.means, other.means)
+    np.testing.assert_allclose(one.spreads, other.spreads)
+
+
+def test_categories_are_features_of_their_own():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    X = X.iloc[:, :1].assign(kind=pd.Categorical(np.where(y == 0, "p", np.where(y == 1, "q", "r"))))
+    model = ObliqueTreeClassifier("axis", max_depth=2).fit(X, y)
+    terms = model.explain(X.assign(kind="new")).terms
+    assert set(terms.feature) <= {"sepal length (cm)", "kind is p", "kind is q", "kind is r"}
+    assert (terms.value[terms.feature != "sepal length (cm)"] == 0.0).all()
+
+
+def test_other_trees_of_the_front_are_centred_on_all_rows():
+    X, y = load_iris(return_X_y=True)
+    model = brief().fit(X, y)
+    model.select_tree("leaves<=2")
+    assert len(model.training_rows_.means) == len(model.tree_)
+    np.testing.assert_allclose(model.training_rows_.means - X.mean(axis=0), 0.0, atol=1e-9)
+    assert len(model.explain(X).rows) == len(X)

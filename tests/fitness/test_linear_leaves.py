@@ -1,0 +1,359 @@
+"""Linear models of leaves: sums, fits, and the objective, against least squares row by row."""
+
+import pickle
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evotree.dataset import Dataset
+from evotree.fitness.linear_leaves import (
+    ERROR,
+    INTERCEPT,
+    LinearLeaves,
+    as_linear_leaves,
+    fit_model,
+    leaf_keys,
+    rounding_grid,
+    squared_error,
+    sum_products,
+)
+from evotree.leaf_models import LeafModels
+from evotree.operators.initialization.dipolar import init_dipolar
+from evotree.operators.initialization.growth import grow
+from evotree.operators.pruning.held_out import node_losses
+from evotree.operators.pruning.penalized import prune
+from evotree.operators.splitters.axis import Axis
+from evotree.operators.structure.reduced import leaf_table, predictions_at, row_losses
+from evotree.rng import make_streams
+from evotree.tables.columns import CategoricalColumn, NumericColumn
+from tests.reference import linear_leaves as naive
+from tests.strategies import populations, seeds, with_random_zeros
+
+N_FIXED = INTERCEPT + 1
+
+
+def problem(seed, n=120, d=4, noise=0.3):
+    """Return rows with weights whose targets are linear in parts."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = np.where(X[:, 0] > 0.0, 2.0 * X[:, 1], 1.0 - X[:, 2]) + noise * rng.normal(size=n)
+    return Dataset.from_arrays(X, y, rng.choice([0.5, 1.0, 3.0], n), task="regression")
+
+
+def grown(dataset, seed=0, **limits):
+    return grow(dataset, Axis(), "squared_error", stream=make_streams(seed, 0, 1)[0], **limits)
+
+
+@st.composite
+def judged(draw, **changed):
+    """Draw rows and trees, small and ragged ones among them, that lines are in the leaves of."""
+    term_penalty = draw(st.sampled_from((0.0, 0.001, 0.05)))
+    objective = LinearLeaves(term_penalty=term_penalty, **changed)
+    if draw(st.booleans()):
+        dataset, found = draw(populations(task="regression"))
+        dataset = dataset.evolved_for(objective)
+        return dataset, [with_random_zeros(one, dataset, draw(seeds)) for one in found]
+    seed = draw(seeds)
+    dataset = problem(seed, draw(st.integers(20, 150))).evolved_for(objective)
+    streams = make_streams(seed, 0, 2)
+    return dataset, [grown(dataset, seed, max_depth=3), *(init_dipolar(dataset, 0.0, streams[0]),)]
+
+
+# ---- kernels -------------------------------------------------------------------------------------
+
+
+@given(populations(task="regression"))
+def test_keys_are_sums_over_the_rows(drawn):
+    dataset, individuals = drawn
+    keys = np.random.default_rng(0).integers(0, 2**64, (len(dataset.y), 2), dtype=np.uint64)
+    for one in individuals:
+        found = leaf_keys(one.order, one.start, one.end, one.subtree_size, keys)
+        np.testing.assert_array_equal(found, naive.keys_of(one, keys))
+
+
+@given(seeds, st.integers(1, 80), st.integers(0, 5), st.sampled_from((1e-8, 1.0, 1e8)))
+def test_sums_of_products_are_exact_on_their_grid(seed, n, m, unit):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, m + 1)) * unit ** rng.integers(0, 2, m + 1)
+    y, weight = rng.normal(size=n), rng.choice([0.1, 1.0, 7.0], n)
+    features = rng.permutation(m + 1)[:m].astype(np.int64)
+    columns = np.column_stack([np.ones(n), X[:, features], y])
+    grid = rounding_grid(weight @ columns**2)
+
+    def summed(rows):
+        sums = np.empty((m + 2, m + 2))
+        told = X, y, weight, features, rows.astype(np.int32), grid
+        return (*sum_products(*told, sums), sums)
+
+    rows = rng.permutation(n)
+    low, high, sums = summed(rows)
+    assert (low, high) == (y.min(), y.max())
+    scale = np.sqrt(np.diag(sums))
+    np.testing.assert_allclose(
+        sums / np.outer(scale, scale),
+        naive.products(X[:, features], y, weight) / np.outer(scale, scale),
+        atol=1e-12,
+    )
+    cut = rng.integers(0, n + 1)
+    np.testing.assert_array_equal(sums, summed(rows[:cut])[2] + summed(np.sort(rows[cut:]))[2])
+
+
+@given(seeds, st.integers(12, 100), st.integers(1, 6), st.sampled_from((0.0, 3.0, 10.0)))
+def test_fits_are_those_of_least_squares_on_the_chosen_features(seed, n, m, shrinkage):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, m)) @ (np.eye(m) + 0.5 * rng.normal(size=(m, m)))
+    y = X @ (rng.normal(size=m) * (rng.random(m) < 0.6)) + rng.normal(size=n) + 2.0
+    weight = rng.choice([0.5, 1.0, 2.0], n)
+    A = rng.normal(size=(m + 1, 3 * m + 3))
+    told = A @ A.T / (3 * m + 3), shrinkage, float(n), rng.choice([0.0, 5.0]), int(rng.integers(7))
+    fit, sums = np.zeros(N_FIXED + m), naive.products(X, y, weight)
+    fit_model(sums, *told, fit)
+    intercept, coefficients, error = naive.fit(X, y, weight, *told)
+    assert fit[INTERCEPT] == pytest.approx(intercept, abs=1e-8)
+    np.testing.assert_allclose(fit[N_FIXED:], coefficients, atol=1e-8)
+    assert fit[ERROR] == pytest.approx(error, rel=1e-8)
+    assert squared_error(sums, fit) == fit[ERROR]
+    if shrinkage == 0.0 and told[3] == 0.0:  # plain least squares on the same features
+        kept = coefficients != 0.0
+        Z = np.column_stack([np.ones(n), X[:, kept]]) * np.sqrt(weight)[:, np.newaxis]
+        plain = np.linalg.lstsq(Z, y * np.sqrt(weight), rcond=None)[0]
+        np.testing.assert_allclose(plain, [fit[INTERCEPT], *fit[N_FIXED:][kept]], atol=1e-8)
+
+
+def test_a_term_that_later_ones_made_worthless_leaves():
+    """The sum of two features enters first, then both of them, and the sum is not needed."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    X[:, 2] = X[:, 0] + X[:, 1] + 0.3 * rng.normal(size=200)
+    y, weight = X[:, 0] + X[:, 1] + 0.05 * rng.normal(size=200), np.ones(200)
+    fit, told = np.zeros(N_FIXED + 3), (np.zeros((4, 4)), 0.0, 200.0, 0.0)
+    fit_model(naive.products(X, y, weight), *told, 1, fit)
+    assert np.flatnonzero(fit[N_FIXED:]).tolist() == [2]
+    fit_model(naive.products(X, y, weight), *told, 3, fit)
+    assert np.flatnonzero(fit[N_FIXED:]).tolist() == [0, 1]
+    np.testing.assert_allclose(fit[N_FIXED:], naive.fit(X, y, weight, *told, 3)[1], atol=1e-9)
+
+
+def test_a_line_without_noise_leaves_no_error():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    y, weight = 3.0 + X @ [1.0, 0.0, -2.0], np.ones(50)
+    fit, sums = np.zeros(N_FIXED + 3), naive.products(X, y, weight)
+    fit_model(sums, np.zeros((4, 4)), 0.0, 50.0, 0.0, 10, fit)
+    assert fit[ERROR] == 0.0
+    np.testing.assert_allclose(fit[INTERCEPT:], [3.0, 1.0, 0.0, -2.0], atol=1e-12)
+
+
+@given(judged())
+def test_rows_are_predicted_by_the_model_of_their_leaf(drawn):
+    dataset, individuals = drawn
+    for one in individuals:
+        table, leaves = leaf_table(one, 0), one.apply(dataset.X)
+        expected = [naive.predict(table[k], x) for k, x in zip(leaves, dataset.X, strict=True)]
+        np.testing.assert_array_equal(predictions_at(table, leaves, dataset.X), expected)
+        told = one.objective.models(one).predict(dataset.X, leaves)
+        np.testing.assert_allclose(told, expected, atol=1e-9)
+        np.testing.assert_allclose(row_losses(one, dataset), (dataset.y - expected) ** 2)
+
+
+# ---- the objective -------------------------------------------------------------------------------
+
+
+@given(judged())
+def test_the_objective_is_what_the_rows_say(drawn):
+    dataset, individuals = drawn
+    for one in individuals:
+        objective = one.objective
+        whole = dataset.sample_weight @ dataset.y**2 or 1.0
+        errors, risks, terms, table = 0.0, [], 0, objective.table(one)
+        for k in range(len(one)):
+            rows = one.order[one.start[k] : one.end[k]]
+            low, high, error, *line = naive.fit_of_rows(objective, dataset, np.sort(rows))
+            n_terms = np.count_nonzero(line[1])
+            risks.append(error / whole + objective.term_penalty * n_terms)
+            if one.subtree_size[k] > 1:
+                continue
+            errors, terms = errors + error, terms + n_terms
+            quarter = 0.25 * (high - low)
+            expected = np.zeros(dataset.X.shape[1])
+            expected[list(objective.used)] = line[1]
+            np.testing.assert_allclose(
+                table[k], [line[0], low - quarter, high + quarter, *expected], atol=1e-7
+            )
+        np.testing.assert_allclose(objective.risk(one), risks, atol=1e-7)
+        assert one.quality == pytest.approx(1.0 - errors / whole, abs=1e-7)
+        assert objective.n_leaf_terms(one) == terms
+        assert one.n_terms == np.count_nonzero(one.weights) + terms
+        assert objective.whole_loss(dataset) == pytest.approx(whole)
+
+
+@given(judged())
+def test_what_was_asked_before_does_not_matter(drawn):
+    """Not what is remembered, not what is forgotten, and not whether a leaf was a split before."""
+    dataset, individuals = drawn
+
+    def answers(objective, tree, asked):
+        found = {name: getattr(objective, name)(tree) for name in asked}
+        return [found[name] for name in ("quality", "risk", "table", "n_leaf_terms")]
+
+    names = ["quality", "risk", "table", "n_leaf_terms"]
+    for one in individuals:
+        pruned = prune(one.clone(), dataset, 0.001)[0]
+        for tree in (one, pruned, one):
+            fresh = dataset.objective.bind(dataset)
+            forgetful = dataset.objective.bind(dataset)
+            forgetful.memory.most = 1
+            copied = pickle.loads(pickle.dumps(one.objective))
+            expected = answers(fresh, tree, names)
+            for objective in (one.objective, forgetful, copied, fresh):
+                for got, want in zip(answers(objective, tree, names[::-1]), expected, strict=True):
+                    np.testing.assert_array_equal(got, want)
+
+
+def test_what_is_remembered_is_bounded():
+    dataset = problem(0).evolved_for(LinearLeaves())
+    tree, memory = grown(dataset, max_depth=6), dataset.judge.memory
+    memory.most = 3
+    assert dataset.judge.risk(tree).shape == (len(tree),)
+    assert 0 < len(memory.known) <= 3
+
+
+@given(judged(), st.sampled_from((0.0, 0.001, 0.1)))
+def test_a_price_changes_the_terms_alone(drawn, term_penalty):
+    dataset, individuals = drawn
+    for one in individuals:
+        priced = one.objective.priced(term_penalty)
+        assert (priced is one.objective) == (term_penalty == one.objective.term_penalty)
+        fresh = LinearLeaves(term_penalty=term_penalty).bind(dataset)
+        np.testing.assert_array_equal(priced.table(one), fresh.table(one))
+        np.testing.assert_array_equal(priced.risk(one), fresh.risk(one))
+
+
+def test_dearer_terms_are_fewer():
+    dataset = problem(3, n=300, d=6)
+    tree = grown(dataset, max_depth=2)
+    terms = [
+        LinearLeaves(term_penalty=price).bind(dataset).n_leaf_terms(tree)
+        for price in (0.0, 0.01, 0.05, 1.0)
+    ]
+    assert terms == sorted(terms, reverse=True) and terms[0] > terms[-1] == 0
+
+
+@given(judged(), st.sampled_from((1e-3, 7.0, 1e5)))
+def test_the_unit_of_weights_does_not_matter(drawn, unit):
+    dataset, individuals = drawn
+    rows = np.arange(len(dataset.y))
+    other = dataset.take(rows, unit * dataset.sample_weight)
+    for one in individuals:
+        np.testing.assert_allclose(
+            other.judge.table(one), one.objective.table(one), rtol=1e-6, atol=1e-6
+        )
+
+
+def test_few_rows_are_predicted_by_the_line_of_all():
+    dataset = problem(1).evolved_for(LinearLeaves())
+    n = len(dataset.y)
+    order = np.arange(n, dtype=np.int32)
+    parts = np.array([0, 0, 5], dtype=np.int32), np.array([n, 5, n], dtype=np.int32)
+    size = np.array([3, 1, 1], dtype=np.int32)
+    tree = SimpleNamespace(order=order, start=parts[0], end=parts[1], subtree_size=size)
+    fits = dataset.judge.fits(tree, splits=True)
+    np.testing.assert_array_equal(fits[1, INTERCEPT:], fits[0, INTERCEPT:])
+    assert np.abs(fits[2, INTERCEPT:] - fits[0, INTERCEPT:]).max() > 0.0
+
+
+@given(judged())
+def test_finished_trees_predict_as_the_search_does(drawn):
+    dataset, individuals = drawn
+    for one in individuals:
+        tree = dataset.judge.finish(dataset.to_raw(one.to_tree()), dataset).validate()
+        assert tree.values.shape == (len(tree), 1)
+        raw = dataset.target_mean + dataset.target_scale * dataset.y
+        searched = predictions_at(leaf_table(one, 0), one.apply(dataset.X), dataset.X)
+        np.testing.assert_allclose(
+            tree.predict_value(dataset.raw)[:, 0],
+            dataset.target_mean + dataset.target_scale * searched,
+            atol=1e-6 * max(1.0, abs(raw).max()),
+        )
+        assert tree.n_terms == one.n_terms
+
+
+@given(judged())
+def test_held_out_rows_are_judged_by_the_lines_of_all_nodes(drawn):
+    """Those of splits as if they were leaves; finished trees have lines in their leaves alone."""
+    dataset, individuals = drawn
+    for one in individuals:
+        fits, losses = one.objective.models(one, splits=True).table, np.zeros(len(one))
+        for i, k in zip(*one.decision_path(dataset.X).nonzero(), strict=True):
+            excess = dataset.y[i] - naive.predict(fits[k], dataset.X[i])
+            losses[k] += dataset.sample_weight[i] * excess**2
+        np.testing.assert_allclose(node_losses(one, dataset)[0], losses, atol=1e-9)
+        units = Dataset.in_raw_units(np.array(dataset.X), np.array(dataset.y), None)
+        units = units.take(np.arange(len(dataset.y)), dataset.sample_weight)
+        model = one.objective.models(one)
+        tree = one.to_tree().with_models(model)
+        np.testing.assert_allclose(
+            node_losses(tree, units)[0][one.is_leaf], node_losses(one, dataset)[0][one.is_leaf]
+        )
+
+
+def test_residuals_are_those_of_the_line_of_the_rows():
+    dataset = problem(5).evolved_for(LinearLeaves())
+    rows = np.arange(30, 90, dtype=np.int32)
+    *_, intercept, coefficients = naive.fit_of_rows(dataset.judge, dataset, rows)
+    expected = dataset.y[rows] - intercept - dataset.X[rows] @ coefficients
+    np.testing.assert_allclose(dataset.judge.residuals(rows), expected, atol=1e-9)
+
+
+def test_a_data_set_without_rows_can_be_judged():
+    dataset = problem(0).evolved_for(LinearLeaves())
+    empty = dataset.take(np.zeros(len(dataset.y), dtype=bool))
+    tree = grown(dataset, max_depth=1)
+    assert not node_losses(tree, empty)[0].any()
+
+
+# ---- models, and what users ask for --------------------------------------------------------------
+
+
+def test_models_that_are_not_sound_are_refused():
+    sound = LeafModels(np.zeros(3), np.zeros((3, 2)), np.zeros(3), np.ones(3))
+    sound.validate(3, 2)
+    for changed, message in (
+        ({"intercepts": np.zeros(2)}, r"intercepts has shape \(2,\): allowed is \(3,\)"),
+        ({"coefficients": np.zeros((3, 3))}, r"coefficients has shape .* allowed is \(3, 2\)"),
+        ({"highest": np.full(3, np.inf)}, "highest has values that are not finite"),
+        ({"lowest": np.full(3, 2.0)}, "lowest has values above those of highest"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            sound._replace(**changed).validate(3, 2)
+
+
+COLUMNS = (
+    NumericColumn("size", 0.0),
+    CategoricalColumn("colour", ("blue", "green", "red")),
+    NumericColumn("age", 0.0),
+)
+
+
+@pytest.mark.parametrize(
+    ("given_", "used"),
+    [
+        (None, None),
+        ([], ()),
+        (["age"], (4,)),
+        ("colour", (1, 2, 3)),
+        ([2, "size"], (0, 4)),
+        (np.array([0, 1]), (0, 1, 2, 3)),
+    ],
+)
+def test_leaf_features_are_columns(given_, used):
+    assert as_linear_leaves("linear", given_, COLUMNS).used == used
+
+
+@pytest.mark.parametrize("wrong", [["weight"], [3], [-1], [True], [1.5], "ages"])
+def test_leaf_features_that_are_no_columns_are_refused(wrong):
+    with pytest.raises(ValueError, match="leaf_features names .*: allowed are positions from 0 to"):
+        as_linear_leaves("constant", wrong, COLUMNS)
