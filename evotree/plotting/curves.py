@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle, islice
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -77,15 +78,14 @@ def plot_learning_curve(
         panels[_panel_below(ax)] = counts
     prefix = f"{label}: " if label else ""
     n_drawn = sum(line.get_linestyle() == "-" for panel in panels for line in panel.get_lines())
+    colors = islice(cycle(PALETTE), n_drawn, None)
     for panel, shown in panels.items():
-        for n_drawn, curve in enumerate(shown, n_drawn):  # noqa: B020
-            color = PALETTE[n_drawn % len(PALETTE)]
+        for curve, color in zip(shown, colors, strict=False):
             _draw_curve(panel, positions, records, curve, prefix, color)
-        n_drawn += 1
         panel.set(ylabel=", ".join(shown), xlabel="")
         set_grid(panel, x)
-        label_lines(panel)
     panel.set_xlabel(POSITION_LABELS[x])
+    label_lines(*panels)
     return ax
 
 
