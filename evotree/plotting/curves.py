@@ -105,7 +105,7 @@ def _draw_curve(
 
 
 def _panel_below(ax: Axes) -> Axes:
-    """Return the panel below some axes: that of an earlier run, or one in the lower part of them."""
+    """Return the panel below some axes: that of an earlier run, or one in their lower part."""
     for other in ax.get_shared_x_axes().get_siblings(ax):
         if other.get_label() == LOWER_PANEL:
             return other
