@@ -36,7 +36,7 @@ def test_a_film_has_a_picture_for_each_tree_and_the_end_and_the_curves_until_the
     n_features: int, tmp_path: Path
 ) -> None:
     film = plot_evolution(make_model(n_features), *rows(n_features))
-    film.save(tmp_path / "film.gif", dpi=40)
+    film.save(tmp_path / "film.gif", writer="pillow", dpi=40)
     with Image.open(tmp_path / "film.gif") as image:
         assert image.n_frames == 5
     figure = film._fig

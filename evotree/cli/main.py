@@ -190,7 +190,7 @@ def _demo(args: argparse.Namespace) -> None:
     _draw(model, classifier, *rows, folder)
     if problem.n_features == 2:
         film = _plotting().plot_evolution(classifier, *rows, class_names=model.labels)
-        film.save(folder / "evolution.gif", dpi=80)
+        film.save(folder / "evolution.gif", writer="pillow", dpi=80)
         print(f"wrote {folder / 'evolution.gif'}")
 
 

@@ -17,7 +17,7 @@ from evotree.plotting.regions import check_points, plot_decision_regions
 from evotree.plotting.style import names_or_known, tree_of
 from evotree.tree import ObliqueTree
 
-_HELD = 10  # pictures that the last one stands for
+_HELD = 5  # pictures that the last one stands for
 
 
 def plot_evolution(
@@ -26,7 +26,7 @@ def plot_evolution(
     y: Any,
     *,
     curves: Sequence[str] = ("quality", "complexity"),
-    max_frames: int = 50,
+    max_frames: int = 30,
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[str] | None = None,
 ) -> FuncAnimation:
@@ -47,7 +47,7 @@ def plot_evolution(
         Their labels.
     curves : sequence of str, default=("quality", "complexity")
         What `plot_learning_curve` shows.
-    max_frames : int, at least 2, default=50
+    max_frames : int, at least 2, default=30
         Greatest number of pictures. Of more trees, some are left out, but not the last.
     feature_names, class_names : sequence of str, optional
         By default those that the classifier knows.
@@ -55,7 +55,7 @@ def plot_evolution(
     Returns
     -------
     matplotlib.animation.FuncAnimation
-        The film: ``save("film.gif")`` writes it, ``to_jshtml()`` shows it in a notebook.
+        The film: ``save("film.gif", writer="pillow")`` writes it, ``to_jshtml()`` shows it in a notebook.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def plot_evolution(
     --------
     >>> from evotree import EvoTreeClassifier, keep_best_trees
     >>> model = EvoTreeClassifier(init=None, callbacks=[keep_best_trees])  # doctest: +SKIP
-    >>> plot_evolution(model.fit(X, y), X, y).save("film.gif")  # doctest: +SKIP
+    >>> plot_evolution(model.fit(X, y), X, y).save("film.gif", writer="pillow")  # doctest: +SKIP
     """
     tree, trees = tree_of(classifier), getattr(classifier, "best_trees_", {})
     if not trees:
@@ -103,6 +103,7 @@ def plot_evolution(
             ax=left,
             feature_names=[features[j] for j in shown],
             class_names=classes,
+            resolution=150,
         )
         left.set_title(f"generation {gen}: {best.n_leaves} leaves, quality {quality[gen]:.3f}")
         for panel in panels:
@@ -113,7 +114,9 @@ def plot_evolution(
     draw(frames[-1])  # the layout of all
     plot_learning_curve(records, curves=curves, ax=right)
     panels += [ax for ax in figure.axes if ax is not left]
-    return FuncAnimation(figure, draw, frames=[*frames, *frames[-1:] * _HELD], interval=200)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # it is the same for all, and takes longer than a picture
+    return FuncAnimation(figure, draw, frames=[*frames, *frames[-1:] * _HELD], interval=250)
 
 
 def frames_of(trees: Mapping[int, ObliqueTree], end: int, max_frames: int) -> list[int]:
