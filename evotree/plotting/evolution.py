@@ -55,7 +55,8 @@ def plot_evolution(
     Returns
     -------
     matplotlib.animation.FuncAnimation
-        The film: ``save("film.gif", writer="pillow")`` writes it, ``to_jshtml()`` shows it in a notebook.
+        The film: ``save("film.gif", writer="pillow")`` writes it, ``to_jshtml()`` shows it in a
+        notebook.
 
     Raises
     ------
