@@ -94,7 +94,7 @@ def plot_evolution(
     figure = plt.figure(figsize=(10.0, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(5, 6))
 
-    def draw(gen: int) -> None:
+    def draw(gen: int) -> list[Axes]:
         best = trees[max(one for one in trees if one <= gen)]
         left.clear()
         plot_decision_regions(
@@ -109,6 +109,7 @@ def plot_evolution(
         left.set_title(f"generation {gen}: {best.n_leaves} leaves, quality {quality[gen]:.3f}")
         for panel in panels:
             _cover(panel, gen)
+        return [left, *panels]
 
     frames = frames_of(trees, int(positions_of(records, "gen")[-1]), max_frames)
     panels: list[Axes] = []
