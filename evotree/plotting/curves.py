@@ -110,14 +110,15 @@ def _panel_below(ax: Axes) -> Axes:
         if other.get_label() == LOWER_PANEL:
             return other
     place: Any = ax.get_subplotspec()
+    figure: Any = ax.figure
     if place is None:
         box = ax.get_position()
         edges = {"left": box.x0, "bottom": box.y0, "right": box.x1, "top": box.y1}
-        place = GridSpec(1, 1, ax.figure, **edges)[0]
+        place = GridSpec(1, 1, figure, **edges)[0]
     upper, lower = place.subgridspec(2, 1, height_ratios=(5, 3), hspace=0.08)
     ax.set_subplotspec(upper)
     ax.tick_params(labelbottom=False)
-    panel: Axes = ax.figure.add_subplot(lower, sharex=ax, label=LOWER_PANEL)
+    panel: Axes = figure.add_subplot(lower, sharex=ax, label=LOWER_PANEL)
     return panel
 
 
