@@ -171,6 +171,7 @@ def _tree(
     assert training is not None
     known = training if own else training.of_other_tree(tree)
     sides = named.sides if own else None
+    member = next((one for one in subject.front if one == tree), None)
     shares = importances(tree)
     most = [j for j in np.argsort(-shares, kind="stable")[:20].tolist() if shares[j] > 0.0]
     found = {
@@ -180,8 +181,8 @@ def _tree(
         "terms": tree.n_terms,
         "complexity": tree.complexity,
         "depth": tree.depth,
-        "quality": _rounded(getattr(tree, "quality", None)),
-        "origin": getattr(tree, "origin", None),
+        "quality": None if member is None else _rounded(member.quality),
+        "origin": None if member is None else str(member.origin),
         "importances": [[j, _rounded(shares[j], 4)] for j in most],
         "measures": None,
     }

@@ -189,7 +189,7 @@
     link.select("path").attr("class", ({ target }) => `edge${isPassed(target) ? " passed" : ""}`)
       .attr("stroke-width", ({ target }) => 1.5 + 9 * Math.sqrt(weightOf(target.data) / whole))
       .attr("d", ({ source, target }) => d3.linkHorizontal()({ source: [source.y + CARD.width, source.x], target: [target.y, target.x] }));
-    link.select("text").attr("x", ({ target }) => target.y - 22).attr("y", ({ target }) => target.x - 7)
+    link.select("text").attr("x", ({ target }) => target.y - 22).attr("y", ({ source, target }) => target.x + (target.x < source.x ? -8 : 15))
       .text(({ source, target }) => (source.children[0] === target ? "yes" : "no"));
     nodesLayer.selectAll("g.node").data(root.descendants(), (one) => `${state.tree}/${one.data.id}`)
       .join("g").each(function draw(one) {
@@ -379,6 +379,7 @@
   };
   const key = (names, paint) => make("ul", { class: "legend" }, ...names.map((name, i) => make("li", {},
     make("span", { class: "swatch", style: { background: paint(i) } }), name)));
+  const linear = (domain) => d3.scaleLinear().domain(domain);
   const spanOf = (values, margin = 0.06) => {
     const [low, high] = d3.extent(values.filter((value) => value !== null));
     const edge = margin * (high - low) || 0.5 * Math.abs(low) || 0.5;
@@ -393,8 +394,8 @@
     if (!curves.length) return;
     const values = curves.flatMap(([, get]) => data.trees.map(get)).filter((value) => value !== null);
     const { figure, root, scaleX, scaleY } = chart("Quality and complexity", `Quality of ${data.trees.length} trees against their complexity`, {
-      x: { scale: d3.scaleLinear(spanOf(data.trees.map((one) => one.complexity))), format: "d" },
-      y: { scale: d3.scaleLinear(spanOf([Math.max(d3.min(values), d3.max(values) - 1), d3.max(values)])) },
+      x: { scale: linear(spanOf(data.trees.map((one) => one.complexity))), format: "d" },
+      y: { scale: linear(spanOf([Math.max(d3.min(values), d3.max(values) - 1), d3.max(values)])) },
       xLabel: "complexity (leaves and terms)", yLabel: isClassifier ? "quality" : "R²", height: 210,
     });
     curves.forEach(([, get], c) => {
@@ -412,8 +413,8 @@
 
   const lines = (caption, label, xs, curves, labels, from = null) => {
     const values = curves.flatMap(([, ys]) => ys);
-    const y = d3.scaleLinear(from === null ? spanOf(values) : [from, Math.max(spanOf(values)[1], from + 1e-9)]);
-    const x = d3.scaleLinear(spanOf(curves.flatMap(([, , own]) => own || xs), 0));
+    const y = linear(from === null ? spanOf(values) : [from, Math.max(spanOf(values)[1], from + 1e-9)]);
+    const x = linear(spanOf(curves.flatMap(([, , own]) => own || xs), 0));
     const { figure, root, scaleX, scaleY } = chart(caption, label, { x: { scale: x }, y: { scale: y }, ...labels });
     curves.forEach(([name, ys, own, dashed], c) => {
       const points = ys.map((value, i) => [(own || xs)[i], value]).filter((one) => one[1] !== null);
@@ -453,7 +454,7 @@
   const drawLineage = (history, origins) => {
     const { figure, root, scaleX, scaleY } = chart("Lineage of the first trees",
       `Shares of the last population: ${origins.map((name) => `${name} ${percent(history.origins[name].at(-1))}`).join(", ")}`, {
-        x: { scale: d3.scaleLinear(spanOf(history.gen, 0)) }, y: { scale: d3.scaleLinear([0, 1]), format: "%" },
+        x: { scale: linear(spanOf(history.gen, 0)) }, y: { scale: linear([0, 1]), format: "%" },
         xLabel: "generation", yLabel: "share of the population",
       });
     const layers = d3.stack().keys(origins).value((i, name) => history.origins[name][i] || 0)(d3.range(history.gen.length));
@@ -503,7 +504,7 @@
   const drawCalibration = (bins) => {
     const ofWhat = classes.length === 2 ? `“${classes[1]}”` : "the class predicted";
     const told = bins.map(([mean, share, n]) => `${percent(mean)} said, ${percent(share)} so, ${count(n, "row")}`).join("; ");
-    const unit = () => ({ scale: d3.scaleLinear([0, 1]), format: "%" });
+    const unit = () => ({ scale: linear([0, 1]), format: "%" });
     const { figure, root, scaleX, scaleY } = chart("Calibration", `Calibration: ${told}`, {
       x: unit(), y: unit(), xLabel: `probability of ${cut(ofWhat, 40)}`, yLabel: "share of rows where it is so",
     });
@@ -523,7 +524,7 @@
       return { i, predicted, residual: y - predicted };
     });
     const { figure, root, scaleX, scaleY } = chart("Residuals", `Residuals of ${points.length} rows against their predictions`, {
-      x: { scale: d3.scaleLinear(spanOf(points.map((one) => one.predicted))) }, y: { scale: d3.scaleLinear(spanOf(points.map((one) => one.residual))) },
+      x: { scale: linear(spanOf(points.map((one) => one.predicted))) }, y: { scale: linear(spanOf(points.map((one) => one.residual))) },
       xLabel: "prediction", yLabel: "target minus prediction",
     });
     root.append("line").attr("x1", scaleX.range()[0]).attr("x2", scaleX.range()[1]).attr("y1", scaleY(0)).attr("y2", scaleY(0)).attr("stroke", "var(--soft)").attr("stroke-dasharray", "4 3");
@@ -687,12 +688,12 @@
 
   const drawHead = () => {
     const one = model.own;
-    byId("title").textContent = `${isClassifier ? "Classes" : "Numbers"}: ${data.target}`;
+    byId("title").textContent = `A decision tree for ${data.target}`;
     const what = isClassifier ? `one of ${classes.length} classes` : one.nodes.some((node) => node.b !== undefined) ? "a number, by lines in the leaves" : "a number";
     byId("summary").textContent = `One tree predicts ${what}: ${count(one.leaves, "leaf").replace("leafs", "leaves")}, ${count(one.terms, "term")}, depth ${one.depth}, over ${count(data.columns.length, "column")} that some tree of the page uses.`;
     byId("notes").replaceChildren(...data.notes.map((note) => make("li", { text: note })));
     byId("version").textContent = data.version;
-    byId("facts").replaceChildren(table(["", ""], Object.entries(data.facts)));
+    byId("facts").replaceChildren(...Object.entries(data.facts).map(([name, fact]) => make("p", {}, make("strong", { text: `${name}: ` }), fact)));
     byId("rules").textContent = data.rules;
   };
 
