@@ -93,7 +93,7 @@
 
   // ---- the tree ------------------------------------------------------------------------------------
 
-  const CARD = { width: 208, height: 62, gapX: 74, gapY: 14 };
+  const CARD = { width: 214, height: 64, gapX: 56, gapY: 12 };
   const OPEN_LEAVES = 10;
   const svg = d3.select("#tree");
   svg.append("defs").append("clipPath").attr("id", "card-clip").append("rect")
@@ -141,6 +141,13 @@
     return `${side}${what}${rows}${way}`;
   };
 
+  // Set a text, cut to a width.
+  const fitText = (element, text, width) => {
+    element.text(cut(text, 60));
+    const length = element.node().getComputedTextLength();
+    if (length > width) element.text(cut(text, Math.max(2, Math.floor((Math.min(text.length, 60) * width) / length) - 1)));
+  };
+
   const drawCard = (node, group) => {
     group.append("rect").attr("class", "card").attr("width", CARD.width).attr("height", CARD.height).attr("rx", 6);
     const inside = group.append("g").attr("clip-path", "url(#card-clip)");
@@ -148,10 +155,15 @@
     if (node.n !== null) {
       inside.append("text").attr("class", "small").attr("x", CARD.width - 10).attr("y", 16).attr("text-anchor", "end").text(count(node.n, "row"));
     }
-    const words = node.isLeaf ? leafText(node) : cut(conditionText(node, node.f.length > 2 ? 1 : 2), 31);
-    inside.append("text").attr("x", 10).attr("y", 33).attr("class", node.isLeaf ? "strong" : null)
-      .text(node.isLeaf && !isClassifier ? cut(`predicts ${words}`, 31) : cut(words, 31));
     const width = CARD.width - 20;
+    const words = inside.append("text").attr("x", 10).attr("y", 34).attr("class", node.isLeaf ? "strong" : null);
+    if (node.isLeaf) fitText(words, isClassifier ? leafText(node) : `predicts ${leafText(node)}`, width);
+    else {
+      const { terms, relation, threshold } = model.inequality(node);
+      const more = node.f.length > 1 ? ` + ${node.f.length - 1} more` : "";
+      const end = inside.append("text").attr("x", CARD.width - 14).attr("y", 34).attr("text-anchor", "end").text(`${more} ${relation} ${number(threshold)}`.trim());
+      fitText(words, sumText(terms.slice(0, 1), node.f.slice(0, 1), 1), width - end.node().getComputedTextLength() - 10);
+    }
     const strip = (parts, y, paint, opacity) => {
       let x = 10;
       inside.append("rect").attr("class", "bar-back").attr("x", 10).attr("y", y).attr("width", width).attr("height", 6);
@@ -163,12 +175,12 @@
     };
     if (node.f.length) {
       const whole = d3.sum(node.influence) || 1;
-      strip(node.influence.map((one) => one / whole), 41, () => "var(--bar)", (i) => Math.max(0.2, 1 - 0.22 * i));
+      strip(node.influence.map((one) => one / whole), 42, () => "var(--bar)", (i) => Math.max(0.2, 1 - 0.22 * i));
     }
-    if (isClassifier) strip(node.v, 50, color, () => 1);
+    if (isClassifier) strip(node.v, 51, color, () => 1);
     else {
       const range = d3.extent(tree().nodes, (one) => one.v[0]);
-      strip([range[1] > range[0] ? (node.v[0] - range[0]) / (range[1] - range[0]) : 0], 50, () => "var(--good)", () => 0.8);
+      strip([range[1] > range[0] ? (node.v[0] - range[0]) / (range[1] - range[0]) : 0], 51, () => "var(--good)", () => 0.8);
     }
   };
 
@@ -221,7 +233,7 @@
     const [y0, y1] = d3.extent(all, (one) => one.x);
     const { width, height } = box();
     const scale = Math.min(1.1, (width - 32) / (x1 - x0), (height - 24) / (y1 - y0 + CARD.height));
-    const used = Math.max(scale, 0.62);
+    const used = Math.max(scale, 0.78);
     // Where all of it would be too small to read, the root and what is beside it are shown.
     const left = used > scale ? 12 : (width - used * (x1 - x0)) / 2;
     const isTall = used * (y1 - y0 + CARD.height) > height;
@@ -300,7 +312,7 @@
     const reached = found.reached[node.id];
     const lost = found.lost[node.id];
     const how = reached === 0 ? "" : isClassifier
-      ? `, ${count(lost, "of them")} predicted wrongly`.replace("of thems", "of them")
+      ? `, ${number(lost)} of them predicted wrongly`
       : `, with a root mean squared error of ${number(Math.sqrt(lost / reached))}`;
     return make("p", { text: `Of the rows given: ${count(reached, "row")}${node.isLeaf ? how : ` pass${reached === 1 ? "es" : ""}`}.` });
   };
