@@ -206,9 +206,10 @@ def _node(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[s
     is_leaf = tree.subtree_size[k] == 1
     if is_leaf and named.model(k) is None:
         return node
-    factors = named.factors[k]
-    features = sorted(np.flatnonzero(factors).tolist(), key=lambda j: -named.influence(k)[j])
-    node |= {"f": features, "w": factors[features].tolist()}
+    factors, influence = named.factors[k], named.influence(k)
+    features = np.flatnonzero(factors)
+    features = features[np.argsort(-influence[features], kind="stable")]
+    node |= {"f": features.tolist(), "w": factors[features].tolist()}
     if own:
         # The means at the nodes of other trees are those of all rows.
         node["c"] = _rounded(training.means[k, features])

@@ -64,7 +64,7 @@ def measures(
     return found
 
 
-def _of_classes(y: np.ndarray, labels: np.ndarray, shares: np.ndarray) -> dict[str, float]:
+def _of_classes(y: np.ndarray, labels: np.ndarray, shares: np.ndarray) -> dict[str, float | None]:
     """Return figures of predicted classes and probabilities."""
     right = labels == y
     present = np.unique(y)

@@ -16,6 +16,7 @@ from evotree.tables.columns import encode
 from tests.report.models import HOSTILE, make_model, make_subject, table, truth_of
 
 webdriver = pytest.importorskip("selenium.webdriver")
+keys = pytest.importorskip("selenium.webdriver.common.keys")
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = [
     pytest.mark.slow,
@@ -71,14 +72,7 @@ def selected(driver: Any) -> int:
 
 
 def press(driver: Any, key: str) -> None:
-    keys = getattr(webdriver.Keys if hasattr(webdriver, "Keys") else _keys(), key)
-    driver.switch_to.active_element.send_keys(keys)
-
-
-def _keys() -> Any:
-    from selenium.webdriver.common.keys import Keys
-
-    return Keys
+    driver.switch_to.active_element.send_keys(getattr(keys.Keys, key))
 
 
 @pytest.mark.parametrize("kind", KINDS)
