@@ -160,8 +160,8 @@
     if (node.isLeaf) fitText(words, isClassifier ? leafText(node) : `predicts ${leafText(node)}`, width);
     else {
       const { terms, relation, threshold } = model.inequality(node);
-      const more = node.f.length > 1 ? ` + ${node.f.length - 1} more` : "";
-      const end = inside.append("text").attr("x", CARD.width - 14).attr("y", 34).attr("text-anchor", "end").text(`${more} ${relation} ${number(threshold)}`.trim());
+      const more = node.f.length > 1 ? `+${node.f.length - 1}` : "";
+      const end = inside.append("text").attr("x", CARD.width - 14).attr("y", 34).attr("text-anchor", "end").text(`${more} ${relation} ${number(threshold, 3)}`.trim());
       fitText(words, sumText(terms.slice(0, 1), node.f.slice(0, 1), 1), width - end.node().getComputedTextLength() - 10);
     }
     const strip = (parts, y, paint, opacity) => {
@@ -231,6 +231,7 @@
     const all = layout().descendants();
     const [x0, x1] = [0, d3.max(all, (one) => one.y) + CARD.width];
     const [y0, y1] = d3.extent(all, (one) => one.x);
+    byId("tree-box").style.height = `${Math.min(Math.max(0.9 * (y1 - y0) + 2 * CARD.height, 260), 560)}px`;
     const { width, height } = box();
     const scale = Math.min(1.1, (width - 32) / (x1 - x0), (height - 24) / (y1 - y0 + CARD.height));
     const used = Math.max(scale, 0.78);
@@ -612,7 +613,7 @@
     return names.length ? `No training row had such values: ${names.slice(0, 8).join(", ")}${names.length > 8 ? ", …" : ""}.` : null;
   };
 
-  const MOST_TERMS = 12;
+  const MOST_TERMS = 8;
   const stepItem = (step) => {
     const node = tree().nodes[step.node];
     const most = d3.max(step.terms, (term) => Math.abs(term.contribution)) || 1;
