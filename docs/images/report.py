@@ -24,9 +24,12 @@ def fitted_page(path: Path) -> None:
     data = load_breast_cancer(as_frame=True)
     y = pd.Series(data.target_names[data.target], name="diagnosis")
     X, X_test, y, y_test = train_test_split(data.data, y, random_state=0, stratify=y)
-    penalties = {"size_penalty": 0.002, "term_penalty": 0.001}
     model = EvoTreeClassifier(
-        random_state=0, regularization=Regularization(noise=0.0), **penalties
+        size_penalty=0.001,
+        term_penalty=0.0005,
+        max_features_per_split=2,
+        regularization=Regularization(noise=0.0),
+        random_state=0,
     ).fit(X, y)
     model.report(X_test, y_test, path)
 

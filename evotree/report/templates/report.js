@@ -302,7 +302,7 @@
     const whole = d3.sum(node.influence) || 1;
     const most = (d3.max(node.influence) || 1) / whole;
     return make("div", { class: "more", tabindex: "0", role: "region", "aria-label": "Terms" },
-      table(["feature", head, "influence", ""], node.f.map((j, i) => [
+      table(["feature", head, "", "influence"], node.f.map((j, i) => [
         data.features[j], number(weights[i]), bar(node.influence[i] / whole / most), percent(node.influence[i] / whole),
       ]), { class: "wide" }));
   };
