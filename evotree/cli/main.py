@@ -153,6 +153,13 @@ def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
         "--proba", action="store_true", help="write the shares of all classes, a column each"
     )
 
+    _add_views(commands, table)
+    add_commands(commands)
+    return parser
+
+
+def _add_views(commands: Any, table: str) -> None:
+    """Add the commands that show a model in other forms."""
     show = commands.add_parser("show", help="print a model's tree as rules")
     show.set_defaults(run=_show)
     show.add_argument("model", metavar="MODEL.json", help="a model file")
@@ -172,9 +179,6 @@ def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
         "--data", metavar="DATA", help=f"rows to follow and to measure on: {table} (none)"
     )
     page.add_argument("--out", metavar="FILE.html", required=True, help="the page to write")
-
-    add_commands(commands)
-    return parser
 
 
 # ---- commands ------------------------------------------------------------------------------------

@@ -234,7 +234,7 @@
     byId("tree-box").style.height = `${Math.min(Math.max(0.9 * (y1 - y0) + 2 * CARD.height, 260), 560)}px`;
     const { width, height } = box();
     const scale = Math.min(1.1, (width - 32) / (x1 - x0), (height - 24) / (y1 - y0 + CARD.height));
-    const used = Math.max(scale, 0.78);
+    const used = Math.max(scale, 0.72);
     // Where all of it would be too small to read, the root and what is beside it are shown.
     const left = used > scale ? 12 : (width - used * (x1 - x0)) / 2;
     const isTall = used * (y1 - y0 + CARD.height) > height;
@@ -409,7 +409,7 @@
     const { figure, root, scaleX, scaleY } = chart("Quality and complexity", `Quality of ${data.trees.length} trees against their complexity`, {
       x: { scale: linear(spanOf(data.trees.map((one) => one.complexity))), format: "d" },
       y: { scale: linear(spanOf([Math.max(d3.min(values), d3.max(values) - 1), d3.max(values)])) },
-      xLabel: "complexity (leaves and terms)", yLabel: isClassifier ? "quality" : "R²", height: 210,
+      xLabel: "complexity (leaves and terms)", yLabel: isClassifier ? "quality" : "R²", height: 160,
     });
     curves.forEach(([, get], c) => {
       const points = data.trees.map((one, at) => ({ at, x: scaleX(one.complexity), y: get(one) })).filter((one) => one.y !== null && one.y >= scaleY.domain()[0]);
