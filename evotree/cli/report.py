@@ -10,6 +10,9 @@ from evotree.export.named import NamedTree
 from evotree.report import Report, Subject, report
 from evotree.tables.columns import encode, numbers_of
 
+FACTS = ("tree", "training", "test", "chosen", "evolution", "seconds")
+"""Lines of the summary of a model that its report shows."""
+
 
 def report_of_model(model: Model, frame: pd.DataFrame | None) -> Report:
     """Return the page about a model of a file.
@@ -36,8 +39,9 @@ def report_of_model(model: Model, frame: pd.DataFrame | None) -> Report:
     spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
     classes = None if model.classes is None else tuple(model.classes.tolist())
     named = NamedTree(tree, model.feature_names, classes, spread, model.columns, sides=model.sides)
-    lines = [line for line in model.summary().splitlines() if not line.startswith(" ")]
-    facts = dict(line.split(maxsplit=1) for line in lines if not line.startswith("target"))
+    # Names of the user's may have line breaks in them.
+    lines = [line.split(maxsplit=1) for line in model.summary().splitlines()]
+    facts = {line[0]: line[1] for line in lines if len(line) == 2 and line[0] in FACTS}
     subject = Subject(named, model.target, facts=facts)
     if frame is None:
         return report(subject)

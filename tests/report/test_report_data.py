@@ -5,10 +5,12 @@ import re
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from sklearn import metrics
+from sklearn.base import clone
 from sklearn.calibration import calibration_curve
 from sklearn.datasets import load_iris
 
@@ -18,7 +20,7 @@ from evotree.cli.report import report_of_model
 from evotree.report import Subject, report
 from evotree.report.data import MAX_TREES_LENGTH
 from evotree.tables.columns import encode
-from tests.quick_models import brief
+from tests.quick_models import brief, every
 from tests.report.models import HOSTILE, make_model, make_subject, random_tree, table, truth_of
 
 KINDS = ("classes", "soft", "numbers", "lines")
@@ -176,6 +178,16 @@ def test_the_report_of_an_estimator(tmp_path: Path) -> None:
     frame = page._repr_html_()
     assert unescape(re.search(r'srcdoc="(.*?)" sandbox', frame, re.DOTALL)[1]) == page.html
     assert Subject.of_estimator(model).trees[0][data["own"]] == model.tree_
+
+
+@every
+def test_every_estimator_has_a_report(model: Any) -> None:
+    X, y = load_iris(return_X_y=True)
+    estimator = clone(model).fit(X, y)
+    data = estimator.report(X, y).data
+    own = data["trees"][data["own"]]
+    assert own["size"] == estimator.tree_.subtree_size.tolist()
+    assert own["measures"]["figures"][0][1] == pytest.approx(estimator.score(X, y))
 
 
 def test_the_command_line_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
