@@ -1,4 +1,4 @@
-"""The command line: ``evotree demo``, ``fit``, ``predict``, ``explain``, ``show`` and others.
+"""The command line: ``evotree demo``, ``fit``, ``predict``, ``explain``, ``report`` and others.
 
 Results go to standard output, messages and the progress bar to standard error. A mistake of the
 user's ends with one line there and exit status 2. Modules are imported by the command that uses
@@ -147,6 +147,7 @@ def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
         add_evolution(command, defaults)
 
     _add_uses(commands, table)
+    _add_views(commands, table)
     add_commands(commands)
     return parser
 
@@ -169,6 +170,9 @@ def _add_uses(commands: Any, table: str) -> None:
     explain.add_argument("--out", metavar="FILE.csv", help="(standard output)")
     explain.add_argument("--plot", metavar="FILE.png", help="draw the first row as well")
 
+
+def _add_views(commands: Any, table: str) -> None:
+    """Add the commands that show a model in other forms."""
     show = commands.add_parser("show", help="print a model's tree as rules")
     show.set_defaults(run=_show)
     show.add_argument("model", metavar="MODEL.json", help="a model file")
@@ -180,6 +184,14 @@ def _add_uses(commands: Any, table: str) -> None:
     about = "rules, dot, python or c (over encoded features), or sql (over the table's columns)"
     export.add_argument("--to", metavar="FORM", required=True, help=about)
     export.add_argument("--out", metavar="FILE", help="(standard output)")
+
+    page = commands.add_parser("report", help="write a page about a model, to look at and to ask")
+    page.set_defaults(run=_report)
+    page.add_argument("model", metavar="MODEL.json", help="a model file")
+    page.add_argument(
+        "--data", metavar="DATA", help=f"rows to follow and to measure on: {table} (none)"
+    )
+    page.add_argument("--out", metavar="FILE.html", required=True, help="the page to write")
 
 
 # ---- commands ------------------------------------------------------------------------------------
@@ -358,6 +370,24 @@ def _export(args: argparse.Namespace) -> None:
     out = check_writable(args.out) if args.out else None
     text = export_for_table(args.to, model.tree, model.columns, model.classes)
     out.write_text(text, "utf-8") if out else print(text, end="")
+
+
+def _report(args: argparse.Namespace) -> None:
+    from evotree.cli.model_file import load_model
+    from evotree.cli.report import report_of_model
+    from evotree.tables.readers import read_table
+
+    out = check_writable(args.out)
+    model = load_model(args.model)
+    frame = read_table(args.data) if args.data else None
+    try:
+        page = report_of_model(model, frame)
+    except ValueError as error:
+        raise ValueError(f"{args.data}: {error}") from error
+    page.save(out)
+    for note in page.data["notes"]:
+        _say(note)
+    print(f"wrote {args.out}")
 
 
 # ---- results -------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -17,10 +17,14 @@ from evotree.dataset import Dataset
 from evotree.estimators.explained import ExplainedTree
 from evotree.estimators.intervals import conformal_width, leaf_deviations
 from evotree.estimators.probabilities import fit_soft_sides
+from evotree.files import PathLike
 from evotree.fitness.linear_leaves import as_linear_leaves, term_penalty_of_rows
 from evotree.fitness.objectives import Objective
 from evotree.soft_sides import SoftSides
 from evotree.tree import ObliqueTree
+
+if TYPE_CHECKING:  # the page stands above the model that it shows
+    from evotree.report import Report
 
 PROBABILITIES = ("soft", "leaf")
 """What `predict_proba` of a classifier may be of: soft sides, or the shares of leaves."""
@@ -66,6 +70,42 @@ class TreeEstimator(ExplainedTree):
         """
         rows = self.encode(X)
         return self.tree_.decision_path(rows)
+
+    def report(self, X: Any = None, y: Any = None, path: PathLike | None = None) -> Report:
+        """Return a page about the model, one file of HTML that needs no network.
+
+        It draws the tree and those of the Pareto front, follows single rows through them, and shows
+        figures, importances and the records of the search. A notebook shows the page.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), optional
+            Rows to follow and to measure on, best such as `fit` has not seen. The page holds a
+            sample of them, at most 1,000; figures are of all.
+        y : array-like of shape (n_samples,), optional
+            Their labels or targets.
+        path : path-like, optional
+            File to write the page to.
+
+        Returns
+        -------
+        Report
+            The page, as ``html``; ``save(path)`` writes it.
+
+        Raises
+        ------
+        ValueError
+            If rows and targets do not fit the model, or there are targets without rows.
+        """
+        from evotree.report import Subject, report
+
+        check_is_fitted(self)
+        target = getattr(y, "name", None)
+        cells = None if X is None else self._cells(X)
+        page = report(Subject.of_estimator(self, target), cells, y)
+        if path is not None:
+            page.save(path)
+        return page
 
     def _objective(self, dataset: Dataset) -> Objective | None:
         """Return what leaves are fitted for; None for the shares of classes, and for means."""

@@ -82,6 +82,11 @@ class RowEncoder(BaseEstimator):
         _refuse_text(table, is_categorical)
         return encode_in_order(columns, table)
 
+    def _cells(self, X: Any) -> pd.DataFrame:
+        """Return checked rows as a table with the columns of the fit, in their order."""
+        self.encode(X)
+        return _as_table(X).set_axis([one.name for one in self.columns_], axis=1)
+
     def _read_training_rows(
         self, X: Any, y: Any, y_numeric: bool = False
     ) -> tuple[pd.DataFrame, np.ndarray]:

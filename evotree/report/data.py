@@ -1,0 +1,403 @@
+"""What the page of a report shows, as one dictionary that JSON can hold.
+
+Only the columns that some tree uses are there, and features are counted among those that these
+columns make. Names are cut to a readable length: the page compares none of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evotree import __version__
+from evotree.engine.history import ORIGIN
+from evotree.explain.importances import importances
+from evotree.explain.training_rows import TrainingRows, summarize, uncorrelated_spreads
+from evotree.export.named import NamedTree
+from evotree.export.text import export_rules
+from evotree.plotting.refinement import cumulated
+from evotree.plotting.style import class_colors
+from evotree.report.measures import measures
+from evotree.report.subject import Subject
+from evotree.tables.columns import (
+    MISSING,
+    CategoricalColumn,
+    Column,
+    NumericColumn,
+    column_of_feature,
+    encode_in_order,
+    numbers_of,
+    quoted,
+    text_of,
+)
+from evotree.tree import ObliqueTree
+
+MAX_ROWS = 1000
+"""Most rows that the page holds."""
+MAX_CELLS = 40_000
+"""Most cells of these rows, if that leaves 20 of them."""
+MAX_TREES_LENGTH = 600_000
+"""Most characters that the trees of the front take; of more, every second one is left out."""
+MAX_OPTIONS = 100
+"""Most values of a column of categories that are no levels."""
+MAX_NAME = 80
+"""Most characters of a name."""
+MAX_RULES = 200_000
+"""Most characters of the rules as text."""
+
+
+def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, Any]:
+    """Return all that a page shows.
+
+    Parameters
+    ----------
+    subject : Subject
+        The model.
+    cells : DataFrame of shape (n_rows, n_columns) or None
+        Rows with the columns of the model, in their order, as they were before they were encoded.
+    y : array-like of shape (n_rows,) or None
+        Their classes, or targets.
+
+    Returns
+    -------
+    dict
+        For `json.dumps`. What is not known is None.
+
+    Raises
+    ------
+    ValueError
+        If rows and targets do not fit the model.
+    """
+    named = _with_short_names(subject.named)
+    columns = named.columns or tuple(NumericColumn(name, 0.0) for name in named.features)
+    rows = None if cells is None else encode_in_order(columns, cells)
+    truth = None if y is None else _codes_or_numbers(y, subject.named.classes, rows)
+    training = _training(subject, rows)
+    all_trees, own = subject.trees
+    made = [
+        _tree(tree, replace(subject, training=training), rows, truth, own=at == own)
+        for at, tree in enumerate(all_trees)
+    ]
+    shown = _thinned([len(json.dumps(one)) for one in made], own)
+    trees = [made[at] for at in shown]
+    kept = _used_features(trees, columns)
+    _renumber(trees, kept)
+    classes = None if named.classes is None else [text_of(one) for one in named.classes]
+    return {
+        "version": __version__,
+        "target": short(subject.target),
+        "classes": classes,
+        "colors": None if classes is None else class_colors(len(classes)),
+        "columns": _columns(columns, kept, cells),
+        "features": [named.features[j] for j in kept],
+        "spread": _rounded(named.spread[kept]),
+        "means": _rounded(training.means[0, kept]),
+        "lowest": _rounded(training.lowest[kept]),
+        "highest": _rounded(training.highest[kept]),
+        "trees": trees,
+        "own": shown.index(own),
+        "sides": _sides(named),
+        "rows": _sample(columns, kept, cells, truth),
+        "history": None if subject.history is None else _history(subject.history),
+        "facts": {short(name): short(fact) for name, fact in subject.facts.items()},
+        "rules": _rules(named),
+        "notes": _notes(subject, rows, truth, len(all_trees), len(shown)),
+    }
+
+
+def short(name: Any) -> str:
+    """Return a name as the page shows it, cut where it is longer than anyone reads."""
+    text = str(name)
+    return text if len(text) <= MAX_NAME else f"{text[: MAX_NAME - 1]}…"
+
+
+def _with_short_names(named: NamedTree) -> NamedTree:
+    """Return a tree whose features and classes have names of a readable length."""
+    classes = None if named.classes is None else tuple(short(text_of(c)) for c in named.classes)
+    return replace(named, features=tuple(map(short, named.features)), classes=classes)
+
+
+def _codes_or_numbers(y: Any, classes: Any, rows: np.ndarray | None) -> np.ndarray:
+    """Return targets as floats, or as positions of their classes, which are compared as written."""
+    values = np.asarray(y)
+    if rows is None or values.shape != (len(rows),):
+        n = 0 if rows is None else len(rows)
+        raise ValueError(f"y has shape {values.shape}: allowed is ({n},), one for each row of X.")
+    if classes is None:
+        numbers = numbers_of(pd.Series(values)).to_numpy()
+        if not np.isfinite(numbers).all():
+            raise ValueError("y has values that are not finite numbers.")
+        return numbers
+    places = {text_of(label): at for at, label in enumerate(classes)}
+    codes, known = pd.factorize(values)
+    texts = [text_of(label) for label in known]
+    unknown = [text for text in texts if text not in places]
+    if unknown or (codes < 0).any():
+        shown = quoted(unknown[0]) if unknown else "a missing value"
+        raise ValueError(f"y has {shown}: allowed are the classes of the model.")
+    found: np.ndarray = np.array([places[text] for text in texts], dtype=np.int64)[codes]
+    return found
+
+
+def _training(subject: Subject, rows: np.ndarray | None) -> TrainingRows:
+    """Return the summary of the training rows, or what comes nearest to it."""
+    tree = subject.named.tree
+    if subject.training is not None:
+        return subject.training
+    if rows is not None:
+        return summarize(tree, rows, np.ones(len(rows)))
+    nothing = np.zeros((len(tree), tree.n_features))
+    anything = np.full(tree.n_features, np.inf)
+    return TrainingRows(nothing, uncorrelated_spreads(tree), -anything, anything)
+
+
+# ---- trees ---------------------------------------------------------------------------------------
+
+
+def _tree(
+    tree: ObliqueTree,
+    subject: Subject,
+    rows: np.ndarray | None,
+    truth: np.ndarray | None,
+    own: bool,
+) -> dict[str, Any]:
+    """Return one of the trees to choose from, features still counted among all."""
+    named, training = replace(subject.named, tree=tree), subject.training
+    assert training is not None
+    known = training if own else training.of_other_tree(tree)
+    sides = named.sides if own else None
+    member = next((one for one in subject.front if one == tree), None)
+    shares = importances(tree)
+    most = [j for j in np.argsort(-shares, kind="stable")[:20].tolist() if shares[j] > 0.0]
+    found = {
+        "nodes": [_node(named, k, known, own) for k in range(len(tree))],
+        "size": tree.subtree_size.tolist(),
+        "leaves": tree.n_leaves,
+        "terms": tree.n_terms,
+        "complexity": tree.complexity,
+        "depth": tree.depth,
+        "quality": None if member is None else _rounded(member.quality),
+        "origin": None if member is None else str(member.origin),
+        "importances": [[j, _rounded(shares[j], 4)] for j in most],
+        "measures": None,
+    }
+    if rows is not None and truth is not None:
+        is_classes = named.classes is not None
+        found["measures"] = measures(tree, rows, truth, sides, is_classes)
+    return found
+
+
+def _node(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[str, Any]:
+    """Return a node: its rows, values and label, and its terms, the most influential first."""
+    tree = named.tree
+    samples = tree.n_node_samples
+    node: dict[str, Any] = {
+        "n": None if samples is None else _rounded(samples[k]),
+        "v": [named.value(k)]
+        if named.classes is None
+        else _rounded(tree.values[k], 6 if own else 3),
+        "l": int(tree.labels[k]),
+    }
+    is_leaf = tree.subtree_size[k] == 1
+    if is_leaf and named.model(k) is None:
+        return node
+    factors, influence = named.factors[k], named.influence(k)
+    features = np.flatnonzero(factors)
+    features = features[np.argsort(-influence[features], kind="stable")]
+    node |= {"f": features.tolist(), "w": factors[features].tolist()}
+    if own:
+        # The means at the nodes of other trees are those of all rows.
+        node["c"] = _rounded(training.means[k, features])
+    if is_leaf:
+        assert tree.models is not None
+        parts = {"b": tree.models.intercepts, "lo": tree.models.lowest, "hi": tree.models.highest}
+        return node | {name: float(array[k]) for name, array in parts.items()}
+    return node | {"t": float(tree.thresholds[k]), "s": _rounded(training.spreads[k])}
+
+
+def _sides(named: NamedTree) -> dict[str, Any] | None:
+    """Return what probabilities of the model's own tree are made of."""
+    if named.sides is None:
+        return None
+    sides = named.sides
+    found = {
+        "slopes": sides.slopes.tolist(),
+        "intercepts": sides.intercepts.tolist(),
+        "shares": sides.shares.tolist(),
+    }
+    return found | {"labels": named.tree.values.argmax(axis=1).tolist()}
+
+
+def _thinned(lengths: Sequence[int], own: int) -> list[int]:
+    """Return the positions of the trees that there is room for: every n-th, and the model's own."""
+    step = 1
+    while True:
+        kept = [at for at in range(len(lengths)) if at == own or (at - own) % step == 0]
+        if sum(lengths[at] for at in kept) <= MAX_TREES_LENGTH or len(kept) == 1:
+            return kept
+        step *= 2
+
+
+def _used_features(trees: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> np.ndarray:
+    """Return the features of all columns that some tree uses."""
+    column_of = np.array(column_of_feature(columns))
+    used = {j for tree in trees for node in tree["nodes"] for j in node.get("f", ())}
+    return np.flatnonzero(np.isin(column_of, column_of[sorted(used)] if used else []))
+
+
+def _renumber(trees: Sequence[Mapping[str, Any]], kept: np.ndarray) -> None:
+    """Count the features of trees among those that are kept."""
+    place = {j: at for at, j in enumerate(kept.tolist())}
+    for tree in trees:
+        tree["importances"][:] = [[place[j], share] for j, share in tree["importances"]]
+        for node in tree["nodes"]:
+            if "f" in node:
+                node["f"] = [place[j] for j in node["f"]]
+
+
+# ---- rows ----------------------------------------------------------------------------------------
+
+
+def _kept_columns(columns: Sequence[Column], kept: np.ndarray) -> list[int]:
+    """Return the positions of the columns that the kept features are made of."""
+    column_of = column_of_feature(columns)
+    return sorted({column_of[j] for j in kept.tolist()})
+
+
+def _columns(
+    columns: Sequence[Column], kept: np.ndarray, cells: pd.DataFrame | None
+) -> list[dict[str, Any]]:
+    """Return how each column is typed, and which features it makes."""
+    found, first = [], 0
+    for at in _kept_columns(columns, kept):
+        column = columns[at]
+        one: dict[str, Any] = {"name": short(column.name), "first": first}
+        first += len(column.feature_names)
+        if isinstance(column, NumericColumn):
+            one |= {"fill": column.fill, "indicator": column.indicator}
+        else:
+            options = _options(column, None if cells is None else cells.iloc[:, at])
+            one["options"] = [short(option) for option in options]
+            one["n_levels"] = len(column.levels)
+            one["missing"] = column.levels.index(MISSING) if MISSING in column.levels else None
+        found.append(one)
+    return found
+
+
+def _options(column: CategoricalColumn, cells: pd.Series | None) -> list[str]:
+    """Return the levels of a column, and other values that its cells have, the most frequent."""
+    if cells is None:
+        return list(column.levels)
+    codes, known = pd.factorize(cells)
+    counts = np.bincount(codes[codes >= 0], minlength=len(known))
+    texts = [text_of(known[at]) for at in np.argsort(-counts, kind="stable")]
+    others = dict.fromkeys(text for text in texts if text not in column.levels)
+    return [*column.levels, *list(others)[:MAX_OPTIONS]]
+
+
+def _sample(
+    columns: Sequence[Column], kept: np.ndarray, cells: pd.DataFrame | None, truth: Any
+) -> dict[str, Any] | None:
+    """Return some rows, drawn at random where there are many, by columns."""
+    if cells is None:
+        return None
+    used = _kept_columns(columns, kept)
+    most = min(MAX_ROWS, max(20, MAX_CELLS // max(len(used), 1)))
+    drawn = np.arange(len(cells))
+    if len(cells) > most:
+        drawn = np.sort(np.random.default_rng(0).choice(len(cells), most, replace=False))
+    found = []
+    for at in used:
+        column, some = columns[at], cells.iloc[drawn, at]
+        if isinstance(column, NumericColumn):
+            numbers = some.isna(), numbers_of(some)
+            found.append([None if absent else one for absent, one in zip(*numbers, strict=True)])
+            continue
+        place = {text: p for p, text in enumerate(_options(column, cells.iloc[:, at]))}
+        codes, known = pd.factorize(some)
+        places = [place.get(text_of(value), -1) for value in known]
+        found.append([None if code < 0 else places[code] for code in codes])
+    return {
+        "total": len(cells),
+        "numbers": drawn.tolist(),
+        "cells": found,
+        "y": None if truth is None else truth[drawn].tolist(),
+    }
+
+
+# ---- records -------------------------------------------------------------------------------------
+
+
+def _history(records: pd.DataFrame) -> dict[str, Any]:
+    """Return the curves of a run, by their names."""
+    curves = ("fitness", "quality", "size", "terms", "complexity")
+    names = [f"{curve}_{field}" for curve in curves for field in ("best", "mean")]
+    prefix = f"{ORIGIN}_"
+    origins = [name for name in map(str, records) if name.startswith(prefix)]
+    found: dict[str, Any] = {
+        "gen": _rounded(records["gen"]) if "gen" in records else list(range(len(records))),
+        "curves": {name: _rounded(records[name], 5) for name in names if name in records},
+        "origins": {name.removeprefix(prefix): _rounded(records[name], 4) for name in origins},
+    }
+    try:
+        refiners = cumulated(records)
+    except ValueError:
+        refiners = {}
+    found["refiners"] = {
+        name: {field: _rounded(table[field], 4) for field in table}
+        for name, table in refiners.items()
+    }
+    return found
+
+
+def _rules(named: NamedTree) -> str:
+    """Return the rules of the model's own tree, cut where they are very long."""
+    rules = export_rules(named.tree, named.features, named.classes)
+    if len(rules) <= MAX_RULES:
+        return rules
+    return f"{rules[:MAX_RULES]}\n... (the first {MAX_RULES:,} characters of {len(rules):,})"
+
+
+def _notes(
+    subject: Subject,
+    rows: np.ndarray | None,
+    truth: np.ndarray | None,
+    n_trees: int,
+    n_shown: int,
+) -> list[str]:
+    """Return what the reader has to know of the page: what is left out, and why."""
+    notes = []
+    if rows is None:
+        notes.append("No rows were given: there is no table of rows, and nothing is measured.")
+    elif truth is None:
+        notes.append("No targets were given: nothing is measured.")
+    if not subject.front:
+        notes.append("The model has no Pareto front: there is one tree to look at.")
+    elif n_shown < n_trees:
+        notes.append(f"{n_shown} of the {n_trees} trees of the front are shown, evenly spaced.")
+    if subject.history is None:
+        notes.append("The model keeps no record of an evolution.")
+    if subject.training is None:
+        kind = "the rows given" if rows is not None else "zero"
+        notes.append(
+            f"The model keeps no summary of its training rows: contributions are measured from "
+            f"{'the means of ' if rows is not None else ''}{kind}."
+        )
+    return notes
+
+
+def _rounded(values: Any, digits: int = 7) -> Any:
+    """Return numbers with a few significant digits, None for those that are not finite."""
+    if values is None:
+        return None
+    if np.ndim(values):
+        return [_rounded(value, digits) for value in np.asarray(values, dtype=np.float64).tolist()]
+    value = float(f"{float(values):.{digits}g}")
+    if not np.isfinite(value):
+        return None
+    return int(value) if value.is_integer() and abs(value) < 1e15 else value

@@ -1,0 +1,91 @@
+"""What a report is of: a tree with its names, and what is known of how it came about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import pandas as pd
+
+from evotree.engine.history import to_frame
+from evotree.explain.training_rows import TrainingRows
+from evotree.export.named import NamedTree, named_tree
+from evotree.tree import ObliqueTree
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A model to report on.
+
+    Attributes
+    ----------
+    named : NamedTree
+        Its tree, with the columns that the features are made of.
+    target : str
+        What is predicted.
+    front : sequence of FrontTree
+        Other trees to choose from, by rising complexity; may be empty.
+    history : pandas.DataFrame or None
+        The records of the generations, as `evotree.to_frame` makes them.
+    training : TrainingRows or None
+        The summary of the training rows at the nodes of the tree.
+    facts : mapping of str to str
+        What else is known of the training, to be shown as it is.
+    """
+
+    named: NamedTree
+    target: str = "the target"
+    front: Sequence[Any] = ()
+    history: pd.DataFrame | None = None
+    training: TrainingRows | None = None
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of_estimator(cls, estimator: Any, target: str | None = None) -> Self:
+        """Return what a fitted estimator of this package knows of itself.
+
+        Parameters
+        ----------
+        estimator : TreeClassifier or TreeRegressor
+            Fitted.
+        target : str, optional
+            What is predicted.
+
+        Returns
+        -------
+        Subject
+            With a front and records where the tree was evolved.
+        """
+        logbook = getattr(estimator, "history_", None)
+        history = None if logbook is None or not len(logbook) else to_frame(logbook)
+        return cls(
+            named_tree(estimator, None, None),
+            target or "the target",
+            list(getattr(estimator, "pareto_front_", ())),
+            history,
+            estimator.training_rows_,
+            _facts(estimator),
+        )
+
+    @property
+    def trees(self) -> tuple[list[ObliqueTree], int]:
+        """The trees to choose from, by rising complexity, and the position of the model's own."""
+        own = self.named.tree
+        others = [tree for tree in self.front if tree != own]
+        at = sum(tree.complexity <= own.complexity for tree in others)
+        return [*others[:at], own, *others[at:]], at
+
+
+def _facts(estimator: Any) -> dict[str, str]:
+    """Return what a fit has chosen and how it ended, as text."""
+    found = {"estimator": type(estimator).__name__}
+    for name in ("size_penalty", "term_penalty"):
+        if hasattr(estimator, f"{name}_"):
+            found[name.replace("_", " ")] = f"{getattr(estimator, f'{name}_'):.4g}"
+    if hasattr(estimator, "n_generations_"):
+        found["generations"] = str(estimator.n_generations_)
+        found["stopped by"] = str(estimator.stop_reason_).replace("_", " ")
+        seconds = estimator.seconds_.items()
+        found["seconds"] = ", ".join(f"{name} {took:.3g}" for name, took in seconds if took >= 0.05)
+    return found

@@ -1,0 +1,736 @@
+// The page of a report. Whatever comes from the data is set as text, never as HTML.
+"use strict";
+
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const model = Model(data);
+  const { isClassifier } = model;
+  const classes = data.classes || [];
+  const byId = (id) => document.getElementById(id);
+  const state = { tree: data.own, folded: new Set(), selected: 0, focus: 0, cells: null, rows: [], page: 0 };
+  const tree = () => data.trees[state.tree];
+
+  // ---- words and elements ----------------------------------------------------------------------
+
+  const make = (name, attributes = {}, ...children) => {
+    const element = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) {
+      if (key === "text") element.textContent = value;
+      else if (key === "style") Object.assign(element.style, value);
+      else if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+      else if (value !== null && value !== false) element.setAttribute(key, value === true ? "" : value);
+    }
+    element.append(...children.filter((child) => child !== null));
+    return element;
+  };
+
+  const number = (value, digits = 4) => {
+    if (value === null || value === undefined || Number.isNaN(value)) return "–";
+    if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+    if (value === 0) return "0";
+    const size = Math.abs(value);
+    const text = size >= 1e6 || size < 1e-4
+      ? value.toExponential(digits - 1).replace(/\.?0+e/, "e").replace("e+", "e")
+      : String(Number(value.toPrecision(Math.max(digits, Math.ceil(Math.log10(size + 1))))));
+    return text.replace("-", "−");
+  };
+  const count = (n, what) => `${n === null ? "?" : d3.format(",")(Math.round(n * 10) / 10)} ${what}${n === 1 ? "" : "s"}`;
+  const percent = (share) => {
+    if (share > 0.995 && share < 1) return "> 99 %";
+    if (share > 0 && share < 0.005) return "< 1 %";
+    return `${Math.round(100 * share)} %`;
+  };
+  const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+  const color = (c) => (data.colors[c] === "#000000" ? "var(--ink)" : data.colors[c]);
+  const predictionText = (value) => (isClassifier ? classes[value] : number(value));
+
+  const sumText = (weights, features, most, digits = 3) => {
+    const parts = features.slice(0, most).map((j, i) => {
+      const size = Math.abs(weights[i]);
+      const sign = weights[i] < 0 ? "− " : i === 0 ? "" : "+ ";
+      return `${sign}${size === 1 ? "" : `${number(size, digits)} `}${data.features[j]}`;
+    });
+    if (features.length > most) parts.push(`+ ${features.length - most} more`);
+    return parts.join(" ") || "0";
+  };
+  const conditionText = (node, most = Infinity) => {
+    const { terms, relation, threshold } = model.inequality(node);
+    return `${sumText(terms, node.f, most)} ${relation} ${number(threshold)}`;
+  };
+  const leafText = (node) => {
+    if (isClassifier) return classes[node.l];
+    if (node.b === undefined) return number(node.v[0]);
+    return `line of ${count(node.f.length, "term")}`;
+  };
+
+  // ---- bars --------------------------------------------------------------------------------------
+
+  const shareBar = (shares) => make("span", { class: "track split", "aria-hidden": "true" },
+    ...shares.map((share, c) => make("span", { style: { width: `${100 * share}%`, background: color(c) } })));
+  const bar = (share, paint = "var(--bar)") => make("span", { class: "track", "aria-hidden": "true" },
+    make("span", { style: { left: "0", width: `${100 * share}%`, background: paint } }));
+  const signedBar = (value, most) => {
+    const width = most > 0 ? (50 * Math.abs(value)) / most : 0;
+    return make("span", { class: "track", "aria-hidden": "true" },
+      make("span", {
+        style: { left: `${value < 0 ? 50 - width : 50}%`, width: `${width}%`, background: value < 0 ? "var(--minus)" : "var(--bar)" },
+      }),
+      make("span", { class: "middle" }));
+  };
+
+  const table = (heads, rows, attributes = {}) => make("table", attributes,
+    make("thead", {}, make("tr", {}, ...heads.map((head, i) => make("th", { scope: "col", text: head, class: i === 0 ? "text" : null })))),
+    make("tbody", {}, ...rows.map((cells) => make("tr", {}, ...cells.map((cell, i) => {
+      const inner = cell instanceof Node ? [cell] : [];
+      const attrs = i === 0 ? { scope: "row" } : {};
+      return make(i === 0 ? "th" : "td", inner.length ? attrs : { ...attrs, text: cell }, ...inner);
+    })))));
+
+  const sharesTable = (shares) => {
+    const order = d3.range(shares.length).filter((c) => shares[c] > 0).sort((a, b) => shares[b] - shares[a]).slice(0, 8);
+    return table(["class", "", "share"], order.map((c) => [classes[c], bar(shares[c], color(c)), percent(shares[c])]), { class: "wide" });
+  };
+
+  // ---- the tree ------------------------------------------------------------------------------------
+
+  const CARD = { width: 214, height: 64, gapX: 56, gapY: 12 };
+  const OPEN_LEAVES = 10;
+  const svg = d3.select("#tree");
+  svg.append("defs").append("clipPath").attr("id", "card-clip").append("rect")
+    .attr("width", CARD.width - 16).attr("height", CARD.height).attr("x", 8);
+  const stage = svg.append("g");
+  const edges = stage.append("g").attr("aria-hidden", "true");
+  const nodesLayer = stage.append("g").attr("role", "tree").attr("aria-labelledby", "tree-title");
+  const zoom = d3.zoom().scaleExtent([0.1, 3])
+    .filter((event) => (event.type === "wheel" ? event.ctrlKey || event.metaKey : !event.button))
+    .on("zoom", (event) => stage.attr("transform", event.transform));
+  svg.call(zoom).on("dblclick.zoom", null);
+
+  const weightOf = (node) => (node.n === null ? 1 : node.n);
+  const isOpen = (node) => !node.isLeaf && !state.folded.has(node.id);
+
+  // Unfold what most rows pass, until enough leaves are open to fill the drawing.
+  const foldMany = () => {
+    state.folded = new Set(tree().nodes.filter((node) => !node.isLeaf).map((node) => node.id));
+    const waiting = [tree().nodes[0]];
+    for (let open = 1; open < OPEN_LEAVES && waiting.length; open += 1) {
+      waiting.sort((a, b) => weightOf(b) - weightOf(a));
+      const node = waiting.shift();
+      state.folded.delete(node.id);
+      waiting.push(...node.children.map((k) => tree().nodes[k]).filter((child) => !child.isLeaf));
+    }
+  };
+
+  const unfoldTo = (k) => {
+    for (let at = tree().nodes[k].parent; at !== undefined; at = tree().nodes[at].parent) state.folded.delete(at);
+  };
+
+  const layout = () => {
+    const root = d3.hierarchy(tree().nodes[0], (node) => (isOpen(node) ? node.children.map((k) => tree().nodes[k]) : null));
+    d3.tree().nodeSize([CARD.height + CARD.gapY, CARD.width + CARD.gapX]).separation(() => 1)(root);
+    return root;
+  };
+
+  const passed = () => new Set(state.cells === null ? [] : model.path(tree(), model.encode(state.cells)));
+
+  const nodeLabel = (node) => {
+    const rows = node.n === null ? "" : `, ${count(node.n, "training row")}`;
+    const way = state.cells !== null && passed().has(node.id) ? ", on the way of the row" : "";
+    const side = node.parent === undefined ? "" : tree().nodes[node.parent].children[0] === node.id ? "yes: " : "no: ";
+    const what = node.isLeaf ? `leaf ${node.id}, predicts ${leafText(node)}` : `split ${node.id}, ${conditionText(node, 4)}`;
+    return `${side}${what}${rows}${way}`;
+  };
+
+  // Set a text, cut to a width.
+  const fitText = (element, text, width) => {
+    element.text(cut(text, 60));
+    const length = element.node().getComputedTextLength();
+    if (length > width) element.text(cut(text, Math.max(2, Math.floor((Math.min(text.length, 60) * width) / length) - 1)));
+  };
+
+  const drawCard = (node, group) => {
+    group.append("rect").attr("class", "card").attr("width", CARD.width).attr("height", CARD.height).attr("rx", 6);
+    const inside = group.append("g").attr("clip-path", "url(#card-clip)");
+    inside.append("text").attr("class", "small").attr("x", 10).attr("y", 16).text(`#${node.id}`);
+    if (node.n !== null) {
+      inside.append("text").attr("class", "small").attr("x", CARD.width - 10).attr("y", 16).attr("text-anchor", "end").text(count(node.n, "row"));
+    }
+    const width = CARD.width - 20;
+    const words = inside.append("text").attr("x", 10).attr("y", 34).attr("class", node.isLeaf ? "strong" : null);
+    if (node.isLeaf) fitText(words, isClassifier ? leafText(node) : `predicts ${leafText(node)}`, width);
+    else {
+      const { terms, relation, threshold } = model.inequality(node);
+      const more = node.f.length > 1 ? `+${node.f.length - 1}` : "";
+      const end = inside.append("text").attr("x", CARD.width - 14).attr("y", 34).attr("text-anchor", "end").text(`${more} ${relation} ${number(threshold, 3)}`.trim());
+      fitText(words, sumText(terms.slice(0, 1), node.f.slice(0, 1), 1), width - end.node().getComputedTextLength() - 10);
+    }
+    const strip = (parts, y, paint, opacity) => {
+      let x = 10;
+      inside.append("rect").attr("class", "bar-back").attr("x", 10).attr("y", y).attr("width", width).attr("height", 6);
+      parts.forEach((part, i) => {
+        inside.append("rect").attr("x", x).attr("y", y).attr("width", Math.max(0, part * width - 0.6)).attr("height", 6)
+          .style("fill", paint(i)).style("opacity", opacity(i));
+        x += part * width;
+      });
+    };
+    if (node.f.length) {
+      const whole = d3.sum(node.influence) || 1;
+      strip(node.influence.map((one) => one / whole), 42, () => "var(--bar)", (i) => Math.max(0.2, 1 - 0.22 * i));
+    }
+    if (isClassifier) strip(node.v, 51, color, () => 1);
+    else {
+      const range = d3.extent(tree().nodes, (one) => one.v[0]);
+      strip([range[1] > range[0] ? (node.v[0] - range[0]) / (range[1] - range[0]) : 0], 51, () => "var(--good)", () => 0.8);
+    }
+  };
+
+  const drawTree = () => {
+    const root = layout();
+    const onWay = passed();
+    const visible = root.descendants().map((one) => one.data.id);
+    while (!visible.includes(state.selected)) state.selected = tree().nodes[state.selected].parent;
+    state.focus = state.selected;
+    const whole = weightOf(tree().nodes[0]) || 1;
+    const isPassed = (one) => onWay.has(one.data.id);
+    const link = edges.selectAll("g").data(root.links()).join((enter) => {
+      const group = enter.append("g");
+      group.append("path");
+      group.append("text").attr("class", "edge-text").attr("text-anchor", "middle");
+      return group;
+    });
+    link.select("path").attr("class", ({ target }) => `edge${isPassed(target) ? " passed" : ""}`)
+      .attr("stroke-width", ({ target }) => 1.5 + 9 * Math.sqrt(weightOf(target.data) / whole))
+      .attr("d", ({ source, target }) => d3.linkHorizontal()({ source: [source.y + CARD.width, source.x], target: [target.y, target.x] }));
+    link.select("text").attr("x", ({ target }) => target.y - 22).attr("y", ({ source, target }) => target.x + (target.x < source.x ? -8 : 15))
+      .text(({ source, target }) => (source.children[0] === target ? "yes" : "no"));
+    nodesLayer.selectAll("g.node").data(root.descendants(), (one) => `${state.tree}/${one.data.id}`)
+      .join("g").each(function draw(one) {
+        const group = d3.select(this);
+        group.selectAll("*").remove();
+        const node = one.data;
+        group.attr("class", `node${onWay.has(node.id) ? " passed" : ""}${node.id === state.selected ? " selected" : ""}`)
+          .attr("transform", `translate(${one.y},${one.x - CARD.height / 2})`)
+          .attr("data-node", node.id).attr("role", "treeitem").attr("aria-level", one.depth + 1)
+          .attr("aria-label", nodeLabel(node)).attr("aria-selected", node.id === state.selected)
+          .attr("aria-expanded", node.isLeaf ? null : isOpen(node))
+          .attr("tabindex", node.id === state.focus ? 0 : -1)
+          .on("click", () => select(node.id));
+        drawCard(node, group);
+        if (!node.isLeaf) {
+          const knob = group.append("g").attr("class", "fold").attr("transform", `translate(${CARD.width},${CARD.height / 2})`)
+            .on("click", (event) => { event.stopPropagation(); toggle(node.id); });
+          knob.append("title").text(isOpen(node) ? "Fold" : "Unfold");
+          knob.append("circle").attr("r", 8);
+          knob.append("text").attr("dy", "0.32em").text(isOpen(node) ? "−" : "+");
+        }
+      }).order();
+  };
+
+  const box = () => byId("tree-box").getBoundingClientRect();
+  const fit = () => {
+    const all = layout().descendants();
+    const [x0, x1] = [0, d3.max(all, (one) => one.y) + CARD.width];
+    const [y0, y1] = d3.extent(all, (one) => one.x);
+    byId("tree-box").style.height = `${Math.min(Math.max(0.9 * (y1 - y0) + 2 * CARD.height, 260), 560)}px`;
+    const { width, height } = box();
+    const scale = Math.min(1.1, (width - 32) / (x1 - x0), (height - 24) / (y1 - y0 + CARD.height));
+    const used = Math.max(scale, 0.72);
+    // Where all of it would be too small to read, the root and what is beside it are shown.
+    const left = used > scale ? 12 : (width - used * (x1 - x0)) / 2;
+    const isTall = used * (y1 - y0 + CARD.height) > height;
+    const middle = isTall ? 0 : (y0 + y1) / 2;
+    svg.call(zoom.transform, d3.zoomIdentity.translate(left, height / 2 - used * middle).scale(used));
+  };
+
+  // Move the drawing just as far as it takes to see a node.
+  const show = (k) => {
+    const one = layout().descendants().find((candidate) => candidate.data.id === k);
+    const now = d3.zoomTransform(svg.node());
+    const { width, height } = box();
+    const [left, top] = now.apply([one.y, one.x - CARD.height / 2]);
+    const [right, bottom] = now.apply([one.y + CARD.width + 10, one.x + CARD.height / 2]);
+    const dx = left < 8 ? 8 - left : Math.min(0, width - 8 - right);
+    const dy = top < 8 ? 8 - top : Math.min(0, height - 8 - bottom);
+    if (dx || dy) svg.call(zoom.translateBy, dx / now.k, dy / now.k);
+  };
+
+  const focusNode = () => {
+    const element = nodesLayer.selectAll("g.node").filter((one) => one.data.id === state.selected).node();
+    element.focus({ preventScroll: true });
+  };
+  const select = (k, focus = true) => {
+    state.selected = k;
+    drawTree();
+    drawPanel();
+    show(k);
+    if (focus) focusNode();
+  };
+  const toggle = (k) => {
+    if (!state.folded.delete(k)) state.folded.add(k);
+    select(k);
+  };
+
+  const KEYS = {
+    ArrowRight: (node) => (node.isLeaf ? null : isOpen(node) ? select(node.children[0]) : toggle(node.id)),
+    ArrowLeft: (node) => (isOpen(node) ? toggle(node.id) : node.parent === undefined ? null : select(node.parent)),
+    ArrowDown: (node, order) => order[order.indexOf(node.id) + 1],
+    ArrowUp: (node, order) => order[order.indexOf(node.id) - 1],
+    Home: (_, order) => order[0],
+    End: (_, order) => order.at(-1),
+    Enter: (node) => (node.isLeaf ? null : toggle(node.id)),
+    " ": (node) => (node.isLeaf ? null : toggle(node.id)),
+  };
+  nodesLayer.on("keydown", (event) => {
+    if (!(event.key in KEYS) || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    const order = layout().descendants().map((one) => one.data.id).sort((a, b) => a - b);
+    const next = KEYS[event.key](tree().nodes[state.selected], order);
+    if (next !== undefined && next !== null) select(next);
+  });
+
+  const drawLegend = () => {
+    const items = isClassifier ? classes.map((name, c) => [color(c), name]) : [["var(--good)", "the mean target, from the least to the greatest of the tree"]];
+    byId("legend").replaceChildren(
+      make("li", {}, make("span", { class: "swatch", style: { background: "var(--bar)" } }), "influence of the terms, the strongest first"),
+      ...items.slice(0, 30).map(([paint, name]) => make("li", {}, make("span", { class: "swatch", style: { background: paint } }), name)),
+    );
+  };
+
+  // ---- the node selected -----------------------------------------------------------------------------
+
+  const termsTable = (node, weights, head) => {
+    const whole = d3.sum(node.influence) || 1;
+    const most = (d3.max(node.influence) || 1) / whole;
+    return make("div", { class: "more", tabindex: "0", role: "region", "aria-label": "Terms" },
+      table(["feature", head, "", "influence"], node.f.map((j, i) => [
+        data.features[j], number(weights[i]), bar(node.influence[i] / whole / most), percent(node.influence[i] / whole),
+      ]), { class: "wide" }));
+  };
+
+  const measuredText = (node) => {
+    const found = tree().measures;
+    if (found === null) return null;
+    const reached = found.reached[node.id];
+    const lost = found.lost[node.id];
+    const how = reached === 0 ? "" : isClassifier
+      ? `, ${number(lost)} of them predicted wrongly`
+      : `, with a root mean squared error of ${number(Math.sqrt(lost / reached))}`;
+    return make("p", { text: `Of the rows given: ${count(reached, "row")}${node.isLeaf ? how : ` pass${reached === 1 ? "es" : ""}`}.` });
+  };
+
+  const drawPanel = () => {
+    const node = tree().nodes[state.selected];
+    const rows = node.n === null ? "" : ` · ${count(node.n, "training row")}`;
+    const parts = [make("h3", { text: `${node.isLeaf ? "Leaf" : "Split"} #${node.id}${rows}` })];
+    if (node.isLeaf) {
+      parts.push(make("p", { class: "outcome" }, "Predicts ", make("strong", { text: node.b === undefined ? leafText(node) : "a line" })));
+      if (node.b !== undefined) {
+        parts.push(make("p", { class: "inequality", text: `${number(node.b)} ${node.w[0] < 0 ? "" : "+ "}${sumText(node.w, node.f, Infinity)}, within ${number(node.lo)} and ${number(node.hi)}` }));
+        parts.push(termsTable(node, node.w, "coefficient"));
+      }
+    } else {
+      parts.push(make("p", { text: `Yes, on to #${node.children[0]}, if` }));
+      parts.push(make("p", { class: "inequality", text: conditionText(node) }));
+      parts.push(make("p", { text: `No, on to #${node.children[1]}, otherwise.` }));
+      parts.push(termsTable(node, model.inequality(node).terms, "weight"));
+      parts.push(make("p", {}, make("button", { type: "button", onclick: () => toggle(node.id), text: isOpen(node) ? "Fold this split" : "Unfold this split" })));
+    }
+    if (isClassifier) parts.push(make("h3", { text: "Class shares of the training rows" }), sharesTable(node.v));
+    else parts.push(make("p", { text: `Mean target: ${number(node.v[0])}` }));
+    parts.push(measuredText(node));
+    byId("panel").replaceChildren(...parts.filter((part) => part !== null));
+  };
+
+  // ---- choosing a tree ---------------------------------------------------------------------------------
+
+  const figureOf = (one) => (one.measures === null ? null : one.measures.figures[0]);
+  const treeText = (one) => {
+    const known = [
+      `complexity ${one.complexity}: ${count(one.leaves, "leaf").replace("leafs", "leaves")}, ${count(one.terms, "term")}, depth ${one.depth}`,
+      one.quality === null ? null : `quality in the search ${number(one.quality)}`,
+      figureOf(one) === null ? null : `${figureOf(one)[0]} on the rows given ${number(figureOf(one)[1])}`,
+      one.origin === null ? null : `descends from “${one.origin}”`,
+      one === model.own ? "the model's own tree" : null,
+    ];
+    return known.filter((part) => part !== null).join(" · ");
+  };
+
+  const chooseTree = (at) => {
+    state.tree = at;
+    byId("front-slider").value = at;
+    byId("front-slider").setAttribute("aria-valuetext", treeText(tree()));
+    byId("front-text").textContent = treeText(tree());
+    byId("front-own").disabled = at === data.own;
+    foldMany();
+    state.selected = 0;
+    if (state.cells !== null) unfoldTo(model.path(tree(), model.encode(state.cells)).at(-1));
+    drawTree();
+    drawPanel();
+    fit();
+    drawFront();
+    drawTrace();
+    drawMeasures();
+    drawImportances();
+    drawRows();
+  };
+
+  // ---- charts --------------------------------------------------------------------------------------
+
+  const LINES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a8f98", "#b2a400"];
+
+  const chart = (caption, label, { x, y, xLabel, yLabel, height = 260, xTicks = 6 }) => {
+    const [width, left, right, top, bottom] = [440, 52, 14, 20, 38];
+    const figure = make("figure", {}, make("figcaption", { text: caption }));
+    const root = d3.select(figure).append("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img").attr("aria-label", label);
+    const scaleX = x.scale.range([left, width - right]);
+    const scaleY = y.scale.range([height - bottom, top]);
+    root.append("g").attr("transform", `translate(0,${height - bottom})`).call(d3.axisBottom(scaleX).ticks(xTicks, x.format));
+    root.append("g").attr("transform", `translate(${left},0)`).call(d3.axisLeft(scaleY).ticks(5, y.format));
+    root.append("text").attr("x", (left + width - right) / 2).attr("y", height - 5).attr("text-anchor", "middle").text(xLabel);
+    root.append("text").attr("x", 4).attr("y", 11).text(yLabel);
+    return { figure, root, scaleX, scaleY };
+  };
+  const key = (names, paint) => make("ul", { class: "legend" }, ...names.map((name, i) => make("li", {},
+    make("span", { class: "swatch", style: { background: paint(i) } }), name)));
+  const linear = (domain) => d3.scaleLinear().domain(domain);
+  const spanOf = (values, margin = 0.06) => {
+    const [low, high] = d3.extent(values.filter((value) => value !== null));
+    const edge = margin * (high - low) || 0.5 * Math.abs(low) || 0.5;
+    return [low - edge, high + edge];
+  };
+
+  const drawFront = () => {
+    if (data.trees.length < 2) return;
+    const curves = [];
+    if (data.trees.some((one) => one.quality !== null)) curves.push(["in the search", (one) => one.quality]);
+    if (figureOf(tree()) !== null) curves.push([`${figureOf(tree())[0]} on the rows given`, (one) => figureOf(one)[1]]);
+    if (!curves.length) return;
+    const values = curves.flatMap(([, get]) => data.trees.map(get)).filter((value) => value !== null);
+    const { figure, root, scaleX, scaleY } = chart("Quality and complexity", `Quality of ${data.trees.length} trees against their complexity`, {
+      x: { scale: linear(spanOf(data.trees.map((one) => one.complexity))), format: "d" },
+      y: { scale: linear(spanOf([Math.max(d3.min(values), d3.max(values) - 1), d3.max(values)])) },
+      xLabel: "complexity (leaves and terms)", yLabel: isClassifier ? "quality" : "R²", height: 160,
+    });
+    curves.forEach(([, get], c) => {
+      const points = data.trees.map((one, at) => ({ at, x: scaleX(one.complexity), y: get(one) })).filter((one) => one.y !== null && one.y >= scaleY.domain()[0]);
+      root.append("path").attr("fill", "none").attr("stroke", LINES[c]).attr("stroke-width", 1.3)
+        .attr("d", d3.line((one) => one.x, (one) => scaleY(one.y))(points));
+      root.selectAll(null).data(points).join("circle").attr("cx", (one) => one.x).attr("cy", (one) => scaleY(one.y))
+        .attr("r", (one) => (one.at === state.tree ? 6 : 3.2)).attr("fill", LINES[c])
+        .attr("class", (one) => (one.at === state.tree ? "now" : null)).style("cursor", "pointer")
+        .on("click", (_, one) => chooseTree(one.at));
+    });
+    figure.append(key(curves.map(([name]) => name), (c) => LINES[c]));
+    byId("front-chart").replaceChildren(...figure.childNodes);
+  };
+
+  const lines = (caption, label, xs, curves, labels, from = null) => {
+    const values = curves.flatMap(([, ys]) => ys);
+    const y = linear(from === null ? spanOf(values) : [from, Math.max(spanOf(values)[1], from + 1e-9)]);
+    const x = linear(spanOf(curves.flatMap(([, , own]) => own || xs), 0));
+    const { figure, root, scaleX, scaleY } = chart(caption, label, { x: { scale: x }, y: { scale: y }, ...labels });
+    curves.forEach(([name, ys, own, dashed], c) => {
+      const points = ys.map((value, i) => [(own || xs)[i], value]).filter((one) => one[1] !== null);
+      root.append("path").attr("fill", "none").attr("stroke", LINES[(dashed ? c - 1 : c) % LINES.length]).attr("stroke-width", dashed ? 1.1 : 1.9)
+        .attr("stroke-dasharray", dashed ? "4 3" : null).attr("d", d3.line((one) => scaleX(one[0]), (one) => scaleY(one[1]))(points))
+        .append("title").text(name);
+    });
+    const named = curves.map(([name, , , dashed], c) => [name, dashed ? c - 1 : c]);
+    figure.append(key(named.map(([name]) => name), (i) => LINES[named[i][1] % LINES.length]));
+    return figure;
+  };
+
+  const drawHistory = () => {
+    const history = data.history;
+    if (history === null) return;
+    byId("history-section").hidden = false;
+    const figures = [];
+    const ends = (name) => { const ys = history.curves[`${name}_best`]; return `${number(ys[0])} to ${number(ys.at(-1))}`; };
+    const pairs = (names) => names.filter((name) => history.curves[`${name}_best`] !== undefined)
+      .flatMap((name) => [[`${name}, best`, history.curves[`${name}_best`]], [`${name}, mean (dashed)`, history.curves[`${name}_mean`], null, true]]);
+    const learned = pairs(["fitness", "quality"]);
+    if (learned.length) figures.push(lines("Learning curve", `Learning curve: the best fitness goes from ${ends("fitness")}`, history.gen, learned, { xLabel: "generation", yLabel: "fitness, quality" }));
+    const grown = pairs(["complexity", "size"]);
+    if (grown.length) figures.push(lines("Size of the trees", `The complexity of the best tree goes from ${ends("complexity")}`, history.gen, grown, { xLabel: "generation", yLabel: "leaves and terms; nodes" }, 0));
+    const origins = Object.keys(history.origins).sort((a, b) => history.origins[b].at(-1) - history.origins[a].at(-1));
+    if (origins.length) figures.push(drawLineage(history, origins));
+    const refiners = Object.entries(history.refiners);
+    if (refiners.length) {
+      const told = refiners.map(([name, one]) => `${name}: ${number(one.improved.at(-1))} of ${number(one.tried.at(-1))} improved, ${number(one.gain.at(-1))} gained in ${number(one.seconds.at(-1), 3)} s`);
+      const figure = lines("Worth of the refiners", told.join("; "), null, refiners.map(([name, one]) => [name, one.gain, one.seconds]), { xLabel: "seconds spent", yLabel: "fitness gained" }, 0);
+      figure.append(make("ul", { class: "notes" }, ...told.map((one) => make("li", { text: one }))));
+      figures.push(figure);
+    }
+    byId("history").replaceChildren(...figures);
+  };
+
+  const drawLineage = (history, origins) => {
+    const { figure, root, scaleX, scaleY } = chart("Lineage of the first trees",
+      `Shares of the last population: ${origins.map((name) => `${name} ${percent(history.origins[name].at(-1))}`).join(", ")}`, {
+        x: { scale: linear(spanOf(history.gen, 0)) }, y: { scale: linear([0, 1]), format: "%" },
+        xLabel: "generation", yLabel: "share of the population",
+      });
+    const layers = d3.stack().keys(origins).value((i, name) => history.origins[name][i] || 0)(d3.range(history.gen.length));
+    root.selectAll(null).data(layers).join("path").attr("fill", (_, i) => LINES[i % LINES.length]).attr("opacity", 0.8)
+      .attr("d", d3.area((_, i) => scaleX(history.gen[i]), (one) => scaleY(one[0]), (one) => scaleY(one[1])));
+    figure.append(key(origins, (i) => LINES[i % LINES.length]));
+    return figure;
+  };
+
+  const drawImportances = () => {
+    const found = tree().importances;
+    const most = found.length ? found[0][1] : 1;
+    const shown = table(["feature", "", "share"], found.slice(0, 15).map(([j, share]) => [data.features[j], bar(share / most), percent(share)]), { class: "wide" });
+    const note = make("p", { class: "hint", text: "Shares of the features in lowering the impurity: what each split gains, over its terms by influence (weight times spread)." });
+    byId("importances").replaceChildren(note, found.length ? shown : make("p", { text: "It looks at nothing: it is one leaf." }));
+  };
+
+  // ---- measures ------------------------------------------------------------------------------------
+
+  const drawMeasures = () => {
+    const found = tree().measures;
+    if (found === null) return;
+    byId("measures-section").hidden = false;
+    const figures = make("figure", {}, make("figcaption", { text: `Figures of the tree shown, ${count(data.rows.total, "row")}` }),
+      table(["figure", "tree", "one leaf"], found.figures.map(([name, ours, base]) => [name, number(ours), number(base)])),
+      make("p", { class: "hint", text: isClassifier ? "One leaf always says the class, and the shares, of the root." : "One leaf always predicts the mean of the root." }));
+    const charts = [figures];
+    if (found.confusion !== undefined) charts.push(drawConfusion(found.confusion));
+    if (found.calibration !== undefined) charts.push(drawCalibration(found.calibration));
+    if (!isClassifier) charts.push(drawResiduals());
+    byId("measures").replaceChildren(...charts);
+  };
+
+  const drawConfusion = (counts) => {
+    const head = make("tr", {}, make("th", { scope: "col", class: "text", text: "true ↓  predicted →" }), ...classes.map((name) => make("th", { scope: "col", text: cut(name, 14), title: name })));
+    const rows = counts.map((row, a) => {
+      const whole = d3.sum(row) || 1;
+      return make("tr", {}, make("th", { scope: "row", text: cut(classes[a], 18), title: classes[a] }), ...row.map((n, b) => make("td", {
+        text: String(n), title: `${classes[a]} predicted as ${classes[b]}: ${n}`,
+        style: { background: n ? `rgba(var(--heat), ${0.08 + 0.42 * (n / whole)})` : "none", fontWeight: a === b ? "600" : "400" },
+      })));
+    });
+    return make("figure", {}, make("figcaption", { text: "Confusion matrix" }), make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Confusion matrix" },
+      make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows))));
+  };
+
+  const drawCalibration = (bins) => {
+    const ofWhat = classes.length === 2 ? `“${classes[1]}”` : "the class predicted";
+    const told = bins.map(([mean, share, n]) => `${percent(mean)} said, ${percent(share)} so, ${count(n, "row")}`).join("; ");
+    const unit = () => ({ scale: linear([0, 1]), format: "%" });
+    const { figure, root, scaleX, scaleY } = chart("Calibration", `Calibration: ${told}`, {
+      x: unit(), y: unit(), xLabel: `probability of ${cut(ofWhat, 40)}`, yLabel: "share of rows where it is so",
+    });
+    root.append("line").attr("x1", scaleX(0)).attr("y1", scaleY(0)).attr("x2", scaleX(1)).attr("y2", scaleY(1)).attr("stroke", "var(--soft)").attr("stroke-dasharray", "4 3");
+    const most = d3.max(bins, (bin) => bin[2]);
+    root.append("path").attr("fill", "none").attr("stroke", LINES[0]).attr("stroke-width", 1.4).attr("d", d3.line((bin) => scaleX(bin[0]), (bin) => scaleY(bin[1]))(bins));
+    root.selectAll(null).data(bins).join("circle").attr("cx", (bin) => scaleX(bin[0])).attr("cy", (bin) => scaleY(bin[1]))
+      .attr("r", (bin) => 3 + 6 * Math.sqrt(bin[2] / most)).attr("fill", LINES[0]).attr("fill-opacity", 0.75)
+      .append("title").text(([mean, share, n]) => `${percent(mean)} said, ${percent(share)} so, ${count(n, "row")}`);
+    figure.append(make("p", { class: "hint", text: "Larger dots are more rows; on the dashed line probabilities are what they say." }));
+    return figure;
+  };
+
+  const drawResiduals = () => {
+    const points = data.rows.y.map((y, i) => {
+      const predicted = model.predict(tree(), model.encode(cellsOf(i)));
+      return { i, predicted, residual: y - predicted };
+    });
+    const { figure, root, scaleX, scaleY } = chart("Residuals", `Residuals of ${points.length} rows against their predictions`, {
+      x: { scale: linear(spanOf(points.map((one) => one.predicted))) }, y: { scale: linear(spanOf(points.map((one) => one.residual))) },
+      xLabel: "prediction", yLabel: "target minus prediction",
+    });
+    root.append("line").attr("x1", scaleX.range()[0]).attr("x2", scaleX.range()[1]).attr("y1", scaleY(0)).attr("y2", scaleY(0)).attr("stroke", "var(--soft)").attr("stroke-dasharray", "4 3");
+    root.selectAll(null).data(points).join("circle").attr("cx", (one) => scaleX(one.predicted)).attr("cy", (one) => scaleY(one.residual)).attr("r", 2.6)
+      .attr("fill", LINES[0]).attr("fill-opacity", 0.5).style("cursor", "pointer").on("click", (_, one) => followRow(one.i));
+    return figure;
+  };
+
+  // ---- rows ----------------------------------------------------------------------------------------
+
+  const cellsOf = (i) => data.rows.cells.map((column) => column[i]);
+  const PAGE = 50;
+
+  const drawForm = () => {
+    const fields = data.columns.map((column, j) => {
+      const id = `cell-${j}`;
+      const name = make("label", { for: id, text: column.name, title: column.name });
+      if (column.options === undefined) return make("div", {}, name, make("input", { id, inputmode: "decimal", placeholder: "missing" }));
+      const options = column.options.map((option, at) => make("option", { value: String(at), text: option }));
+      return make("div", {}, name, make("select", { id }, make("option", { value: "", text: "(missing)" }), ...options, make("option", { value: "-1", text: "(any other)" })));
+    });
+    byId("row-form").replaceChildren(...fields);
+    byId("row-form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      follow(readForm());
+    });
+  };
+
+  const fillForm = (cells) => data.columns.forEach((column, j) => {
+    const field = byId(`cell-${j}`);
+    field.value = cells[j] === null ? "" : String(cells[j]);
+    field.removeAttribute("aria-invalid");
+  });
+
+  // The cells of the form, or null where some are no numbers; the first of these has the focus then.
+  const readForm = () => {
+    const cells = data.columns.map((column, j) => {
+      const field = byId(`cell-${j}`);
+      const cell = model.parse(field.value);
+      field.toggleAttribute("aria-invalid", false);
+      if (cell === undefined) field.setAttribute("aria-invalid", "true");
+      return cell;
+    });
+    const wrong = cells.indexOf(undefined);
+    byId("row-message").textContent = wrong < 0 ? "" : `${data.columns[wrong].name}: type a number, or nothing for a missing value.`;
+    if (wrong >= 0) byId(`cell-${wrong}`).focus();
+    return wrong < 0 ? cells : null;
+  };
+
+  const follow = (cells) => {
+    if (cells === null) return;
+    state.cells = cells;
+    const leaf = model.path(tree(), model.encode(cells)).at(-1);
+    unfoldTo(leaf);
+    state.selected = leaf;
+    drawTree();
+    drawPanel();
+    show(leaf);
+    drawTrace();
+  };
+
+  const followRow = (i) => {
+    const cells = cellsOf(i);
+    fillForm(cells);
+    byId("row-message").textContent = "";
+    state.row = i;
+    follow(cells);
+    drawRows();
+  };
+
+  const outsideText = (x) => {
+    const names = data.features.filter((_, j) => (data.lowest[j] !== null && x[j] < data.lowest[j]) || (data.highest[j] !== null && x[j] > data.highest[j]));
+    return names.length ? `No training row had such values: ${names.slice(0, 8).join(", ")}${names.length > 8 ? ", …" : ""}.` : null;
+  };
+
+  const MOST_TERMS = 8;
+  const stepItem = (step) => {
+    const node = tree().nodes[step.node];
+    const most = d3.max(step.terms, (term) => Math.abs(term.contribution)) || 1;
+    const rows = step.terms.slice(0, MOST_TERMS).map((term) => [data.features[term.feature], number(term.value), signedBar(term.contribution, most), number(term.contribution, 3)]);
+    if (step.terms.length > MOST_TERMS) {
+      const rest = d3.sum(step.terms.slice(MOST_TERMS), (term) => term.contribution);
+      rows.push([`${step.terms.length - MOST_TERMS} weaker terms`, "", signedBar(rest, Math.max(most, Math.abs(rest))), number(rest, 3)]);
+    }
+    const heads = ["feature", "value", "", "adds"];
+    const parts = node.isLeaf
+      ? [make("strong", { text: `Leaf #${node.id}` })]
+      : [make("strong", { text: `#${node.id}: ${step.goesLeft ? "yes" : "no"}, on to #${node.children[step.goesLeft ? 0 : 1]}` }), make("p", { class: "hint", text: cut(conditionText(node, 6), 300) })];
+    if (step.terms.length) {
+      const sum = node.isLeaf
+        ? `${number(step.centre)} for the mean row of the leaf, ${number(step.total)} for this one, within ${number(node.lo)} and ${number(node.hi)}.`
+        : `${number(step.centre, 3)} for the mean row of the node, ${number(step.total, 3)} for this one: ${Math.abs(step.total) < 1e-9 ? "on the hyperplane, to within rounding" : `${number(Math.abs(step.total), 3)} spreads of the projection beyond the hyperplane`}.`;
+      parts.push(table(heads, rows, { class: "wide" }), make("p", { class: "hint", text: sum }));
+    }
+    return make("li", { "data-step": step.node }, ...parts);
+  };
+
+  const drawTrace = () => {
+    if (state.cells === null) return;
+    const x = model.encode(state.cells);
+    const steps = model.explain(tree(), x);
+    const leaf = steps.at(-1).node;
+    const predicted = model.predict(tree(), x);
+    const parts = [make("p", { class: "outcome", "data-leaf": leaf }, `The row ends in leaf #${leaf}, which predicts `, make("strong", { text: predictionText(predicted) }), ".")];
+    const outside = outsideText(x);
+    if (outside !== null) parts.push(make("p", { class: "wrong", text: outside }));
+    parts.push(make("p", {
+      class: "hint",
+      text: "What a term adds is its weight times what its value is above the mean of the training rows there, in spreads of the projection. The sum is at most 0 on the side of the first child, above 0 on the other.",
+    }));
+    parts.push(make("ol", { class: "steps" }, ...steps.map(stepItem)));
+    if (isClassifier) parts.push(make("h3", { text: "Probabilities" }), sharesTable(model.probabilities(tree(), x)));
+    byId("trace").replaceChildren(...parts);
+  };
+
+  const cellText = (column, cell) => {
+    if (cell === null) return "–";
+    if (column.options === undefined) return number(cell, 5);
+    return cell < 0 ? "(other)" : column.options[cell];
+  };
+  const isWrong = (predicted, y) => (isClassifier ? predicted !== y : false);
+
+  const drawRows = () => {
+    if (data.rows === null) return;
+    const truth = data.rows.y;
+    const found = data.rows.numbers.map((_, i) => ({ i, predicted: model.predict(tree(), model.encode(cellsOf(i))) }));
+    const wanted = byId("rows-filter").value;
+    state.rows = found.filter(({ i, predicted }) => wanted !== "wrong" || isWrong(predicted, truth[i]));
+    if (wanted === "worst") state.rows.sort((a, b) => Math.abs(truth[b.i] - b.predicted) - Math.abs(truth[a.i] - a.predicted));
+    state.page = Math.min(state.page, Math.max(0, Math.ceil(state.rows.length / PAGE) - 1));
+    const some = state.rows.slice(state.page * PAGE, (state.page + 1) * PAGE);
+    byId("rows-at").textContent = state.rows.length ? `${state.page * PAGE + 1} to ${state.page * PAGE + some.length} of ${state.rows.length}` : "none";
+    byId("rows-back").disabled = state.page === 0;
+    byId("rows-next").disabled = (state.page + 1) * PAGE >= state.rows.length;
+    const heads = ["row", "", ...(truth === null ? [] : [cut(data.target, 20)]), "predicted", ...data.columns.map((column) => column.name)];
+    const body = some.map(({ i, predicted }) => {
+      const wrong = truth !== null && isWrong(predicted, truth[i]);
+      const texts = [...(truth === null ? [] : [predictionText(truth[i])]), predictionText(predicted), ...data.columns.map((column, j) => cellText(column, data.rows.cells[j][i]))];
+      const button = make("button", { type: "button", text: "Follow", "aria-label": `Follow row ${data.rows.numbers[i]}`, onclick: () => followRow(i) });
+      return make("tr", { class: i === state.row ? "chosen" : null }, make("th", { scope: "row", text: String(data.rows.numbers[i]) }), make("td", {}, button),
+        ...texts.map((text, at) => make("td", { text, title: text, class: wrong && at === 1 ? "wrong" : null })));
+    });
+    byId("rows").replaceChildren(make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col", text: head, title: head })))), make("tbody", {}, ...body));
+  };
+
+  const prepareRows = () => {
+    if (data.rows === null) return;
+    byId("rows-box").hidden = false;
+    const { total, numbers, y } = data.rows;
+    byId("rows-title").textContent = numbers.length < total ? `${count(numbers.length, "row")} of ${d3.format(",")(total)}, drawn at random` : `Rows`;
+    const choices = [["all", "all rows"]];
+    if (y !== null) choices.push(isClassifier ? ["wrong", "rows predicted wrongly"] : ["worst", "the greatest errors first"]);
+    byId("rows-filter").replaceChildren(...choices.map(([value, text]) => make("option", { value, text })));
+    const turn = (step) => () => { state.page = step === 0 ? 0 : state.page + step; drawRows(); };
+    byId("rows-filter").addEventListener("change", turn(0));
+    byId("rows-back").addEventListener("click", turn(-1));
+    byId("rows-next").addEventListener("click", turn(1));
+  };
+
+  // ---- start -----------------------------------------------------------------------------------------
+
+  const drawHead = () => {
+    const one = model.own;
+    byId("title").textContent = `A decision tree for ${data.target}`;
+    const what = isClassifier ? `one of ${classes.length} classes` : one.nodes.some((node) => node.b !== undefined) ? "a number, by lines in the leaves" : "a number";
+    byId("summary").textContent = `One tree predicts ${what}: ${count(one.leaves, "leaf").replace("leafs", "leaves")}, ${count(one.terms, "term")}, depth ${one.depth}, over ${count(data.columns.length, "column")} that some tree of the page uses.`;
+    byId("notes").replaceChildren(...data.notes.map((note) => make("li", { text: note })));
+    byId("version").textContent = data.version;
+    byId("facts").replaceChildren(...Object.entries(data.facts).map(([name, fact]) => make("p", {}, make("strong", { text: `${name}: ` }), fact)));
+    byId("rules").textContent = data.rules;
+  };
+
+  const connect = () => {
+    byId("zoom-in").addEventListener("click", () => svg.call(zoom.scaleBy, 1.3));
+    byId("zoom-out").addEventListener("click", () => svg.call(zoom.scaleBy, 1 / 1.3));
+    byId("zoom-fit").addEventListener("click", fit);
+    byId("unfold").addEventListener("click", () => { state.folded.clear(); drawTree(); fit(); });
+    byId("fold").addEventListener("click", () => { foldMany(); drawTree(); drawPanel(); fit(); });
+    byId("front-own").addEventListener("click", () => chooseTree(data.own));
+    const slider = byId("front-slider");
+    slider.max = data.trees.length - 1;
+    slider.addEventListener("input", () => chooseTree(Number(slider.value)));
+    byId("front-section").hidden = data.trees.length < 2;
+  };
+
+  drawHead();
+  drawLegend();
+  connect();
+  drawForm();
+  prepareRows();
+  drawHistory();
+  chooseTree(data.own);
+  if (data.rows !== null) fillForm(cellsOf(0));
+  // For tests, and for scripts of a page that this one is part of.
+  window.evotreeReport = { data, model, followRow };
+})();

@@ -1,0 +1,130 @@
+"""Models without a fit: random trees over a table of numbers, categories and missing cells."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evotree.cli.model_file import Model
+from evotree.engine.pareto import FrontTree
+from evotree.export.named import NamedTree
+from evotree.leaf_models import LeafModels
+from evotree.report import Subject
+from evotree.soft_sides import SoftSides
+from evotree.tables.columns import encode, fit_columns
+from evotree.tree import ObliqueTree, node_weights
+
+HOSTILE = (
+    "</script><script>window.broken=1</script>",
+    "\"'><img src=x onerror=window.broken=1>",
+    "<!--<script>",
+    "x" * 10_000,
+    "\u2028${d3}`\\",
+)
+"""Names that would do something if they were ever read as HTML or as a script."""
+
+
+def table(n_rows: int = 300, names: tuple[str, ...] = ("a", "b", "c", "d", "kind")) -> pd.DataFrame:
+    """Return rows of numbers, some missing, and of categories."""
+    rng = np.random.default_rng(1)
+    numbers = rng.normal(size=(n_rows, 4)).round(2) * [1.0, 100.0, 0.01, 1.0]
+    numbers[:, 3] = rng.integers(0, 4, n_rows)
+    frame = pd.DataFrame(numbers, columns=list(names[:4]))
+    frame.loc[rng.random(n_rows) < 0.15, names[1]] = np.nan
+    kinds = np.array(["red", "green", "blue", "</script>", None], dtype=object)
+    frame[names[4]] = kinds[rng.integers(0, len(kinds), n_rows)]
+    return frame
+
+
+def random_tree(rows: np.ndarray, n_outputs: int, n_splits: int, seed: int = 0) -> ObliqueTree:
+    """Return a tree whose splits are near the middle of the rows that reach them."""
+    rng = np.random.default_rng(seed)
+    weights: list[np.ndarray] = []
+    thresholds: list[float] = []
+    sizes: list[int] = []
+
+    def grow(some: np.ndarray, splits: int) -> None:
+        at = len(sizes)
+        sizes.append(2 * splits + 1)
+        weights.append(np.zeros(rows.shape[1]))
+        thresholds.append(0.0)
+        if splits == 0:
+            return
+        chosen = rng.choice(rows.shape[1], 3, replace=False)
+        weights[at][chosen] = rng.normal(size=3) / (rows[:, chosen].std(axis=0) + 1e-9)
+        reached = rows[some] @ weights[at]
+        thresholds[at] = float(np.median(reached)) if reached.size else 0.0
+        left = int(rng.integers(0, splits))
+        grow(some[reached <= thresholds[at]], left)
+        grow(some[reached > thresholds[at]], splits - 1 - left)
+
+    grow(np.arange(len(rows)), n_splits)
+    values = (
+        rng.dirichlet(np.ones(n_outputs), len(sizes))
+        if n_outputs > 1
+        else rng.normal(size=(len(sizes), 1))
+    )
+    tree = ObliqueTree(
+        np.array(weights), np.array(thresholds), np.array(sizes, np.int32), values, rows.std(axis=0)
+    )
+    tree.n_node_samples = node_weights(tree.apply(rows), np.ones(len(rows)), tree.subtree_size)
+    return tree.validate()
+
+
+def with_lines(tree: ObliqueTree) -> ObliqueTree:
+    """Return a regression tree with bounded linear models in its leaves."""
+    rng = np.random.default_rng(3)
+    coefficients = rng.normal(size=tree.weights.shape)
+    coefficients[~tree.is_leaf] = 0.0
+    coefficients[:, 2:] = 0.0
+    bounds = np.full(len(tree), 2.0)
+    return tree.with_models(LeafModels(rng.normal(size=len(tree)), coefficients, -bounds, bounds))
+
+
+def soft_sides(tree: ObliqueTree) -> SoftSides:
+    """Return soft sides of a tree."""
+    rng = np.random.default_rng(4)
+    inner = ~tree.is_leaf
+    shares = rng.dirichlet(np.ones(tree.values.shape[1]), len(tree)) * tree.is_leaf[:, None]
+    return SoftSides(inner * rng.uniform(0.1, 2.0, len(tree)), inner * 0.1, shares)
+
+
+def make_model(
+    kind: str, frame: pd.DataFrame | None = None, labels: tuple[Any, ...] = ("no", "yes", "maybe")
+) -> Model:
+    """Return a model: ``"classes"``, ``"soft"``, ``"numbers"`` or ``"lines"``."""
+    frame = table() if frame is None else frame
+    columns = fit_columns(frame)
+    rows = encode(columns, frame)
+    if kind in ("classes", "soft"):
+        tree = random_tree(rows, len(labels), 9)
+        sides = soft_sides(tree) if kind == "soft" else None
+        return Model("answer", np.array(labels, dtype=object), columns, tree, {}, sides)
+    tree = random_tree(rows, 1, 9)
+    return Model("answer", None, columns, with_lines(tree) if kind == "lines" else tree)
+
+
+def make_subject(model: Model, frame: pd.DataFrame | None = None) -> Subject:
+    """Return a model with a front of other trees."""
+    rows = encode(model.columns, table() if frame is None else frame)
+    n_outputs = model.tree.values.shape[1]
+    others = [random_tree(rows, n_outputs, n, seed=n) for n in (0, 1, 3, 20)]
+    front = [FrontTree.of(tree, 0.5 + 0.1 * at, "widths") for at, tree in enumerate(others)]
+    front.insert(3, FrontTree.of(model.tree, 0.85, "widths"))
+    classes = None if model.classes is None else tuple(model.classes.tolist())
+    spread = model.tree.spread
+    assert spread is not None
+    named = NamedTree(
+        model.tree, model.feature_names, classes, spread, model.columns, sides=model.sides
+    )
+    return Subject(named, model.target, front)
+
+
+def truth_of(model: Model, frame: pd.DataFrame) -> np.ndarray:
+    """Return targets of which the model predicts most."""
+    rng = np.random.default_rng(5)
+    predicted = model.predict(frame)
+    if model.classes is None:
+        return predicted + rng.normal(scale=0.3, size=len(predicted))
+    others = rng.choice(model.classes, len(predicted))
+    return np.where(rng.random(len(predicted)) < 0.7, predicted, others)

@@ -1,0 +1,263 @@
+"""The page of a report in a real browser, where there is one: Chromium, driven by Selenium."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evotree.explain.paths import explain
+from evotree.explain.training_rows import summarize
+from evotree.report import Report, report
+from evotree.tables.columns import encode
+from tests.report.models import HOSTILE, make_model, make_subject, table, truth_of
+
+webdriver = pytest.importorskip("selenium.webdriver")
+keys = pytest.importorskip("selenium.webdriver.common.keys")
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="there is no Chromium with its driver"),
+]
+KINDS = ("classes", "soft", "numbers", "lines")
+Open = Callable[[Report], Any]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.add_argument("--window-size=1280,900")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def open_page(browser: Any, tmp_path: Path) -> Iterator[Open]:
+    """Open a page; at the end nothing has failed in it, and nothing was fetched."""
+
+    def opened(page: Report) -> Any:
+        page.save(tmp_path / "page.html")
+        browser.get((tmp_path / "page.html").as_uri())
+        return browser
+
+    yield opened
+    assert browser.get_log("browser") == []
+    fetched = "return performance.getEntriesByType('resource').map((one) => one.name)"
+    assert browser.execute_script(fetched) == []
+    assert browser.execute_script("return window.broken") is None
+
+
+def make_page(kind: str) -> tuple[Any, Any, np.ndarray, Report]:
+    model, frame = make_model(kind), table()
+    y = truth_of(model, frame)
+    return model, frame, y, report(make_subject(model), frame, y)
+
+
+def nodes(driver: Any) -> list[Any]:
+    return driver.find_elements("css selector", "#tree g.node")
+
+
+def selected(driver: Any) -> int:
+    chosen = driver.find_elements("css selector", "#tree g.node[aria-selected=true]")
+    assert len(chosen) == 1
+    return int(chosen[0].get_attribute("data-node"))
+
+
+def press(driver: Any, key: str) -> None:
+    driver.switch_to.active_element.send_keys(getattr(keys.Keys, key))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_go_where_the_model_sends_them(open_page: Open, kind: str) -> None:
+    """The cells of the page, its encoder, router, predictions and contributions are evotree's."""
+    model, frame, _, page = make_page(kind)
+    driver = open_page(page)
+    found = driver.execute_script("""
+        const { data, model } = evotreeReport;
+        const rows = data.rows.numbers.map((_, i) =>
+            model.encode(data.rows.cells.map((column) => column[i])));
+        return rows.map((x) => ({
+            x,
+            leaves: data.trees.map((tree) => model.apply(tree, x)),
+            predicted: data.trees.map((tree) => model.predict(tree, x)),
+            shares: data.classes && model.probabilities(model.own, x),
+            steps: model.explain(model.own, x),
+        }));
+    """)
+    rows = encode(model.columns, frame)
+    subject = make_subject(model)
+    place = [model.feature_names.index(name) for name in page.data["features"]]
+    assert [one["x"] for one in found] == rows[:, place].tolist()
+    for at, tree in enumerate(subject.trees[0]):
+        assert [one["leaves"][at] for one in found] == tree.apply(rows).tolist()
+    own = page.data["own"]
+    predicted = [one["predicted"][own] for one in found]
+    if model.classes is None:
+        np.testing.assert_allclose(predicted, model.predict(frame), rtol=1e-12)
+    else:
+        assert predicted == model.codes(frame).tolist()
+        shares = [one["shares"] for one in found]
+        np.testing.assert_allclose(shares, model.predict_proba(frame), atol=1e-5)
+    training = summarize(model.tree, rows, np.ones(len(rows)))
+    terms = explain(model.tree, training, rows, model.feature_names).terms
+    told = [
+        (i, step["node"], page.data["features"][term["feature"]], term["contribution"])
+        for i, one in enumerate(found)
+        for step in one["steps"]
+        for term in step["terms"]
+    ]
+    expected = {
+        (r, n, f): c
+        for r, n, f, c in zip(
+            terms["row"], terms["node"], terms["feature"], terms["contribution"], strict=True
+        )
+    }
+    assert len(told) == len(expected) > 300
+    for i, node, feature, contribution in told:
+        wanted = expected[i, node, feature]
+        assert contribution == pytest.approx(wanted, rel=1e-4, abs=1e-4)
+
+
+def test_a_typed_row_ends_in_the_leaf_of_apply(open_page: Open) -> None:
+    model, frame, _, page = make_page("soft")
+    driver = open_page(page)
+    some = frame.iloc[:: len(frame) // 12]
+    leaves = model.tree.apply(encode(model.columns, some))
+    for (_, row), leaf in zip(some.iterrows(), leaves, strict=True):
+        for j, column in enumerate(page.data["columns"]):
+            field = driver.find_element("id", f"cell-{j}")
+            cell = row[column["name"]]
+            is_missing = cell is None or cell != cell
+            if "options" in column:
+                text = "(missing)" if is_missing else cell
+                options = field.find_elements("tag name", "option")
+                next(one for one in options if one.get_attribute("textContent") == text).click()
+            else:
+                field.clear()
+                field.send_keys("" if is_missing else repr(float(cell)))
+        press(driver, "TAB")
+        driver.find_element("id", "row-trace").click()
+        told = driver.find_element("css selector", "#trace [data-leaf]")
+        assert int(told.get_attribute("data-leaf")) == leaf == selected(driver)
+        passed = driver.find_elements("css selector", "#tree g.node.passed")
+        depth = len(driver.find_elements("css selector", "#trace .steps > li"))
+        assert len(passed) == depth
+    names = [column["name"] for column in page.data["columns"]]
+    number = driver.find_element("id", f"cell-{names.index('a')}")
+    number.clear()
+    number.send_keys("0x10")
+    driver.find_element("id", "row-trace").click()
+    assert number.get_attribute("aria-invalid") == "true"
+    assert "a: type a number" in driver.find_element("id", "row-message").text
+
+
+def test_clicks_and_keys_fold(open_page: Open) -> None:
+    driver = open_page(make_page("classes")[3])
+    driver.find_element("id", "unfold").click()
+    n_nodes = len(driver.execute_script("return evotreeReport.model.own.nodes"))
+    assert len(nodes(driver)) == n_nodes
+    root = driver.find_element("css selector", "#tree g.node[data-node='0']")
+    assert root.get_attribute("aria-expanded") == "true"
+    driver.execute_script(
+        "document.querySelector('g.node[data-node=\"0\"] .fold').dispatchEvent(new MouseEvent("
+        "'click', {bubbles: true}))"
+    )
+    assert len(nodes(driver)) == 1
+    root = driver.find_element("css selector", "#tree g.node[data-node='0']")
+    assert root.get_attribute("aria-expanded") == "false"
+    assert driver.switch_to.active_element == root
+    press(driver, "ENTER")
+    assert len(nodes(driver)) == n_nodes
+    press(driver, "ARROW_RIGHT")
+    assert selected(driver) == 1
+    press(driver, "ARROW_DOWN")
+    assert selected(driver) == 2
+    press(driver, "END")
+    assert selected(driver) == n_nodes - 1
+    press(driver, "HOME")
+    press(driver, "ARROW_LEFT")
+    assert len(nodes(driver)) == 1
+    assert "Split #0" in driver.find_element("id", "panel").text
+
+
+@pytest.mark.parametrize("kind", ["soft", "lines"])
+def test_the_slider_draws_another_tree(open_page: Open, kind: str) -> None:
+    model, _, _, page = make_page(kind)
+    driver = open_page(page)
+    driver.execute_script("evotreeReport.followRow(0)")
+    slider = driver.find_element("id", "front-slider")
+    assert int(slider.get_attribute("value")) == page.data["own"]
+    driver.execute_script("arguments[0].focus()", slider)
+    press(driver, "HOME")
+    assert len(nodes(driver)) == 1
+    for at in range(1, len(page.data["trees"])):
+        press(driver, "ARROW_RIGHT")
+        driver.find_element("id", "unfold").click()
+        driver.execute_script("arguments[0].focus()", slider)
+        one = page.data["trees"][at]
+        assert len(nodes(driver)) == len(one["nodes"])
+        assert f"complexity {one['complexity']}:" in driver.find_element("id", "front-text").text
+        leaf = driver.find_element("css selector", "#trace [data-leaf]").get_attribute("data-leaf")
+        apply = (
+            "const { data, model } = evotreeReport; return model.apply(data.trees[arguments[0]], "
+        )
+        cells = "model.encode(data.rows.cells.map((column) => column[0])))"
+        assert driver.execute_script(apply + cells, at) == int(leaf)
+        shown = driver.find_element("css selector", "#measures td").text
+        assert float(shown.replace("−", "-")) == pytest.approx(
+            one["measures"]["figures"][0][1], rel=1e-3
+        )
+    driver.find_element("id", "front-own").click()
+    assert int(slider.get_attribute("value")) == page.data["own"]
+
+
+def test_hostile_names_do_nothing(open_page: Open) -> None:
+    frame = table(names=HOSTILE)
+    model = replace(make_model("classes", frame, labels=HOSTILE[:3]), target=HOSTILE[1])
+    subject = make_subject(model, frame)
+    subject = replace(subject, facts={HOSTILE[0]: HOSTILE[2]})
+    driver = open_page(report(subject, frame, truth_of(model, frame)))
+    for i in range(5):
+        driver.execute_script("evotreeReport.followRow(arguments[0])", i)
+    for node in range(len(model.tree)):
+        driver.execute_script(
+            "document.querySelector(`g.node[data-node='${arguments[0]}']`)?.dispatchEvent("
+            "new MouseEvent('click', {bubbles: true}))",
+            node,
+        )
+    assert HOSTILE[1] in driver.find_element("id", "title").text
+    assert driver.find_elements("css selector", "img") == []
+    width = driver.execute_script("return document.documentElement.scrollWidth")
+    assert width <= driver.execute_script("return window.innerWidth")
+
+
+def test_light_and_dark(open_page: Open) -> None:
+    driver = open_page(make_page("numbers")[3])
+    backs = []
+    for scheme in ("light", "dark"):
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+        backs.append(
+            driver.execute_script("return getComputedStyle(document.body).backgroundColor")
+        )
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert backs[0] != backs[1]
+
+
+def test_all_controls_have_names(open_page: Open) -> None:
+    """Chromium's own tree for screen readers has a name for whatever can be operated."""
+    driver = open_page(make_page("soft")[3])
+    driver.execute_cdp_cmd("Accessibility.enable", {})
+    found = driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+    roles = ("button", "slider", "combobox", "textbox", "treeitem", "tree", "image", "region")
+    seen = [one for one in found if one.get("role", {}).get("value") in roles]
+    assert {one["role"]["value"] for one in seen} >= {"button", "slider", "treeitem", "tree"}
+    assert [one for one in seen if not one.get("name", {}).get("value")] == []

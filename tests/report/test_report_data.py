@@ -1,0 +1,211 @@
+"""What the page of a report holds: the model's own numbers, figures that are right, little room."""
+
+import json
+import re
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn import metrics
+from sklearn.base import clone
+from sklearn.calibration import calibration_curve
+from sklearn.datasets import load_iris
+
+from evotree.cli.main import main
+from evotree.cli.model_file import save_model
+from evotree.cli.report import report_of_model
+from evotree.report import Subject, report
+from evotree.report.data import MAX_TREES_LENGTH
+from evotree.tables.columns import encode
+from tests.quick_models import brief, every
+from tests.report.models import HOSTILE, make_model, make_subject, random_tree, table, truth_of
+
+KINDS = ("classes", "soft", "numbers", "lines")
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def embedded(html: str) -> dict:
+    """Read the data of a page as a browser does: up to the first end of their element."""
+    begin = '<script id="data" type="application/json">'
+    return json.loads(html.split(begin)[1].split("</script>")[0])
+
+
+@every_kind
+def test_the_page_holds_the_tree(kind: str) -> None:
+    model, frame = make_model(kind), table()
+    page = report(make_subject(model), frame, truth_of(model, frame))
+    data = embedded(page.html)
+    assert data == json.loads(json.dumps(page.data))
+    own, tree = data["trees"][data["own"]], model.tree
+    assert own["size"] == tree.subtree_size.tolist()
+    assert own["quality"] == 0.85
+    assert [one["complexity"] for one in data["trees"]] == sorted(
+        one["complexity"] for one in data["trees"]
+    )
+    place = [model.feature_names.index(name) for name in data["features"]]
+    for k, node in enumerate(own["nodes"]):
+        assert node["n"] == tree.n_node_samples[k]
+        weights = np.zeros(tree.n_features)
+        weights[[place[j] for j in node.get("f", [])]] = node.get("w", [])
+        if tree.subtree_size[k] > 1:
+            assert (weights == tree.weights[k]).all() and node["t"] == tree.thresholds[k]
+        elif kind == "lines":
+            assert (weights == tree.models.coefficients[k]).all()
+            assert node["b"] == tree.models.intercepts[k]
+        if kind in ("classes", "soft"):
+            np.testing.assert_allclose(node["v"], tree.values[k], rtol=1e-5)
+            assert node["l"] == tree.labels[k]
+
+
+@pytest.mark.parametrize("labels", [("no", "yes"), ("no", "yes", "maybe")])
+def test_figures_of_classes(labels: tuple[str, ...]) -> None:
+    frame = table()
+    model = make_model("soft", labels=labels)
+    y = truth_of(model, frame)
+    data = report(make_subject(model), frame, y).data
+    found = data["trees"][data["own"]]["measures"]
+    predicted, shares = model.predict(frame), model.predict_proba(frame)
+    codes = np.array([labels.index(label) for label in y])
+    figures = {name: ours for name, ours, _ in found["figures"]}
+    assert figures["accuracy"] == pytest.approx(metrics.accuracy_score(y, predicted))
+    balanced = metrics.balanced_accuracy_score(y, predicted)
+    assert figures["balanced accuracy"] == pytest.approx(balanced)
+    loss = metrics.log_loss(codes, shares, labels=range(len(labels)))
+    assert figures["log loss"] == pytest.approx(loss)
+    brier = ((shares - np.eye(len(labels))[codes]) ** 2).sum(axis=1).mean()
+    assert figures["Brier score"] == pytest.approx(brier)
+    matrix = metrics.confusion_matrix(y, predicted, labels=labels)
+    assert found["confusion"] == matrix.tolist()
+    if len(labels) == 2:
+        so, mean = calibration_curve(codes, shares[:, 1], n_bins=10)
+        drawn = np.array(found["calibration"])[:, :2]
+        np.testing.assert_allclose(drawn, np.column_stack([mean, so]))
+    leaves = model.tree.apply(encode(model.columns, frame))
+    for k in np.flatnonzero(model.tree.is_leaf):
+        assert found["reached"][k] == (leaves == k).sum()
+        assert found["lost"][k] == (predicted != y)[leaves == k].sum()
+    root = model.tree.labels[0]
+    assert found["figures"][0][2] == pytest.approx((codes == root).mean())
+
+
+def test_figures_of_numbers() -> None:
+    frame, model = table(), make_model("lines")
+    y = truth_of(model, frame)
+    data = report(make_subject(model), frame, y).data
+    predicted = model.predict(frame)
+    figures = {name: ours for name, ours, _ in data["trees"][data["own"]]["measures"]["figures"]}
+    assert figures["R²"] == pytest.approx(metrics.r2_score(y, predicted))
+    assert figures["RMSE"] == pytest.approx(metrics.root_mean_squared_error(y, predicted))
+    assert figures["mean absolute error"] == pytest.approx(
+        metrics.mean_absolute_error(y, predicted)
+    )
+
+
+def test_hostile_names_stay_text() -> None:
+    frame = table(names=HOSTILE)
+    model = make_model("classes", frame, labels=HOSTILE[:3])
+    model = replace(model, target=f"{HOSTILE[0]}!")
+    html = report_of_model(model, frame).html
+    harmless = report_of_model(make_model("classes"), table()).html
+    for tag in ("<script", "</script", "<img", "<!--"):
+        assert html.count(tag) == harmless.count(tag)
+    assert "x" * 1000 not in html
+    assert embedded(html)["classes"] == list(HOSTILE[:3])
+
+
+def test_many_rows_are_sampled_and_all_are_measured() -> None:
+    model, frame = make_model("soft"), table(50_000)
+    y = truth_of(model, frame)
+    page = report(make_subject(model), frame, y)
+    assert len(page.html.encode()) < 2_000_000
+    rows = page.data["rows"]
+    assert rows["total"] == 50_000 and len(rows["numbers"]) == 1000
+    some = frame.iloc[rows["numbers"]]
+    assert [model.classes[c] for c in rows["y"]] == y[rows["numbers"]].tolist()
+    a = next(j for j, one in enumerate(page.data["columns"]) if one["name"] == "a")
+    assert rows["cells"][a] == some["a"].tolist()
+    accuracy = page.data["trees"][page.data["own"]]["measures"]["figures"][0][1]
+    assert accuracy == pytest.approx((model.predict(frame) == y).mean())
+
+
+def test_a_large_front_is_thinned() -> None:
+    model = make_model("classes")
+    subject = make_subject(model)
+    rows = encode(model.columns, table())
+    member = type(subject.front[0])
+    many = [member.of(random_tree(rows, 3, 60, seed), 0.9, "widths") for seed in range(90)]
+    data = report(replace(subject, front=[*subject.front, *many])).data
+    assert len(json.dumps(data["trees"])) < 1.2 * MAX_TREES_LENGTH
+    assert data["trees"][data["own"]]["size"] == model.tree.subtree_size.tolist()
+    assert any("evenly spaced" in note for note in data["notes"])
+
+
+def test_what_is_not_there_is_left_out_and_named() -> None:
+    data = report_of_model(make_model("classes"), None).data
+    assert data["rows"] is None and data["history"] is None and len(data["trees"]) == 1
+    assert len(data["notes"]) == 4
+
+
+def test_targets_that_do_not_fit() -> None:
+    frame, subject = table(), make_subject(make_model("classes"))
+    with pytest.raises(ValueError, match="y has 'perhaps'"):
+        report(subject, frame, np.repeat("perhaps", len(frame)))
+    with pytest.raises(ValueError, match=r"y has shape \(3,\): allowed is \(300,\)"):
+        report(subject, frame, ["no", "yes", "no"])
+    with pytest.raises(ValueError, match="y has shape"):
+        report(subject, None, ["no"])
+
+
+def test_the_report_of_an_estimator(tmp_path: Path) -> None:
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    model = brief().fit(X, y)
+    page = model.report(X, y, tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == page.html
+    data = page.data
+    assert len(data["trees"]) == len(model.pareto_front_)
+    assert data["own"] == model.pareto_front_.chosen
+    assert [one["quality"] for one in data["trees"]] == pytest.approx(
+        [one.quality for one in model.pareto_front_]
+    )
+    assert len(data["history"]["gen"]) == len(model.history_)
+    assert set(data["history"]["refiners"]) == {"sparse"}
+    assert data["notes"] == []
+    accuracy = data["trees"][data["own"]]["measures"]["figures"][0][1]
+    assert accuracy == pytest.approx(model.score(X, y))
+    frame = page._repr_html_()
+    assert unescape(re.search(r'srcdoc="(.*?)" sandbox', frame, re.DOTALL)[1]) == page.html
+    assert Subject.of_estimator(model).trees[0][data["own"]] == model.tree_
+
+
+@every
+def test_every_estimator_has_a_report(model: Any) -> None:
+    X, y = load_iris(return_X_y=True)
+    estimator = clone(model).fit(X, y)
+    data = estimator.report(X, y).data
+    own = data["trees"][data["own"]]
+    assert own["size"] == estimator.tree_.subtree_size.tolist()
+    assert own["measures"]["figures"][0][1] == pytest.approx(estimator.score(X, y))
+
+
+def test_the_command_line_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, frame = make_model("soft"), table()
+    frame["answer"] = truth_of(model, frame)
+    frame.loc[:9, "answer"] = None
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    save_model(tmp_path / "model.json", model)
+    out = tmp_path / "page.html"
+    command = ["report", str(tmp_path / "model.json"), "--out", str(out)]
+    assert main(command) == 0
+    assert main([*command, "--data", str(tmp_path / "rows.csv")]) == 0
+    data = embedded(out.read_text(encoding="utf-8"))
+    assert data["rows"]["total"] == len(frame) - 10
+    known = frame.iloc[10:]
+    accuracy = (model.predict(known) == known["answer"]).mean()
+    assert data["trees"][0]["measures"]["figures"][0][1] == pytest.approx(accuracy)
+    assert "no record of an evolution" in capsys.readouterr().err
+    frame.drop(columns="a").to_csv(tmp_path / "rows.csv", index=False)
+    assert main([*command, "--data", str(tmp_path / "rows.csv")]) == 2
+    assert "'a'" in capsys.readouterr().err
