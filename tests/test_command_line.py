@@ -103,8 +103,12 @@ def test_fit_predict_and_show(run: Run, iris: pd.DataFrame, iris_csv: Path) -> N
     # As many test rows of each class: the mean of the recalls is the accuracy.
     np.testing.assert_allclose(training["balanced_accuracy"], training["test_accuracy"])
     np.testing.assert_allclose(np.mean(training["recall"]), training["test_accuracy"])
-    assert f"chosen     size_penalty {training['hyperparameters']['size_penalty']}, " in out
-    assert f"term_penalty {training['hyperparameters']['term_penalty']}, C (" in out
+    predicted = [line.split() for line in out.splitlines() if line.split()[:1] == ["versicolor"]]
+    confusion = np.array(training["confusion"])
+    assert ["versicolor", *map(str, confusion[1])] in predicted
+    np.testing.assert_allclose(np.diag(confusion) / confusion.sum(axis=1), training["recall"])
+    assert f"chosen     size_penalty {training['hyperparameters']['size_penalty']:.4g}, " in out
+    assert f"term_penalty {training['hyperparameters']['term_penalty']:.4g}, C (" in out
     tree = load_model("model.json").tree
     assert f"{tree.n_leaves} leaves, depth {tree.depth}, {tree.n_terms} terms, " in out
     assert f"complexity {tree.complexity}\n" in out
@@ -248,6 +252,45 @@ def test_classes_have_the_weights_that_are_asked_for(
     for wrong in ("rose=1", "setosa=many", "setosa", "equal"):
         named = f"--class-weight {wrong}: allowed are 'balanced', or CLASS=NUMBER"
         assert_error(run(*fit, "--class-weight", wrong), named, "setosa, versicolor, virginica")
+
+
+def test_errors_cost_what_a_table_says(run: Run, iris_csv: Path, told: dict[str, object]) -> None:
+    fit = ("fit", iris_csv, "--target", "species", "--out", "m.json", "--cost-matrix", "costs.csv")
+    rows = {"virginica": "9,0,3", "setosa": "0,2.5,1", "versicolor": "4,5,0"}
+
+    def write(header: str = "true,setosa,virginica,versicolor", **changed: str) -> None:
+        lines = [header, *(f"{name},{cells}" for name, cells in {**rows, **changed}.items())]
+        Path("costs.csv").write_text("\n".join(lines), encoding="utf-8")
+
+    write()
+    assert_error(run(*fit), "not fitted")
+    np.testing.assert_array_equal(
+        told["cost_matrix"], [[0.0, 1.0, 2.5], [4.0, 0.0, 5.0], [9.0, 3.0, 0.0]]
+    )
+    write(setosa="0,much,1")
+    assert_error(run(*fit), "--cost-matrix has a cell that is no number")
+    write("true,setosa,rose,versicolor")
+    assert_error(
+        run(*fit), "setosa, rose, versicolor in its header", "setosa, versicolor, virginica"
+    )
+    write(rose="1,1,1")
+    assert_error(run(*fit), "in its column 'true'", "each once")
+
+
+@pytest.mark.parametrize("share", ["0.2", "0"])
+def test_fit_writes_a_report(run: Run, iris_csv: Path, share: str) -> None:
+    fit = ("fit", iris_csv, "--target", "species", "--out", "m.json", *QUICK, "--test-size", share)
+    status, out, err = run(*fit, "--report", "page.html")
+    assert status == 0, err
+    assert out.endswith("wrote page.html\n")
+    page = Path("page.html").read_text(encoding="utf-8")
+    data = json.loads(
+        page.split('<script id="data" type="application/json">')[1].split("</script>")[0]
+    )
+    assert data["target"] == "species"
+    assert data["rows"]["total"] == (30 if share == "0.2" else 150)
+    assert len(data["trees"]) > 1 and data["history"]
+    assert_error(run(*fit, "--report", "nowhere/page.html"), "nowhere")
 
 
 def test_reading_counts_as_time(
@@ -484,6 +527,7 @@ def test_the_task_can_be_told(run: Run, iris: pd.DataFrame, told: dict[str, obje
     ("targets", "options", "named"),
     [
         (np.arange(150.0), ["--class-weight", "balanced"], "--class-weight is for classes"),
+        (np.arange(150.0), ["--cost-matrix", "costs.csv"], "--cost-matrix is for classes"),
         (np.arange(150) % 3, ["--leaves", "linear"], "--leaves is for numbers"),
         (["a", "b"] * 75, ["--task", "regression"], "'a', which is no finite number"),
         (np.r_[np.arange(149.0), np.inf], [], "inf, which is no finite number"),

@@ -142,7 +142,17 @@ def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
         nargs="+",
         help="weights of rows: 'balanced', for classes of equal weight, or CLASS=NUMBER each (1)",
     )
+    fit.add_argument(
+        "--cost-matrix",
+        metavar="FILE",
+        help="a table of what errors cost: the class, then a column for each predicted class",
+    )
     fit.add_argument("--plots", metavar="DIR", help="draw learning curve and tree into a folder")
+    fit.add_argument(
+        "--report",
+        metavar="FILE.html",
+        help="write a page about the tree, the others of its front and the run",
+    )
     for command in (demo, fit):
         add_evolution(command, defaults)
 
@@ -218,13 +228,17 @@ def _demo(args: argparse.Namespace) -> None:
 
 
 def _fit(args: argparse.Namespace) -> None:
+    import pandas as pd
+
     from evotree.cli import table
     from evotree.cli.model_file import save_model
-    from evotree.cli.training import class_weights, train, train_regressor
+    from evotree.cli.training import class_weights, cost_matrix, train, train_regressor
     from evotree.tables.readers import read_table
 
     begin = time.perf_counter()
     check_writable(args.out)
+    if args.report:
+        check_writable(args.report)
     folder = _make_folder(args.plots) if args.plots else None
     frame = read_table(args.data)
     X, y = table.features_and_target(frame, args.target, args.drop)
@@ -244,6 +258,8 @@ def _fit(args: argparse.Namespace) -> None:
     parameters = evolution_parameters(args)
     if not is_regression:
         parameters["class_weight"] = class_weights(args.class_weight, y)
+        if args.cost_matrix is not None:
+            parameters["cost_matrix"] = cost_matrix(read_table(args.cost_matrix), y)
     elif args.leaves is not None:
         parameters["leaves"] = args.leaves
     if "time_limit" in parameters:
@@ -263,6 +279,10 @@ def _fit(args: argparse.Namespace) -> None:
     print(f"wrote {args.out}")
     if folder:
         _draw(model, estimator, X, y, folder)
+    if args.report:
+        rows, truth = (X, y) if test is None else test
+        estimator.report(rows, pd.Series(truth, name=args.target), args.report)
+        print(f"wrote {args.report}")
 
 
 def _is_regression(args: argparse.Namespace, y: np.ndarray) -> bool:
@@ -270,8 +290,10 @@ def _is_regression(args: argparse.Namespace, y: np.ndarray) -> bool:
     from evotree.cli.table import AUTO, REGRESSION, is_many_numbers
 
     is_regression = is_many_numbers(y) if args.task == AUTO else args.task == REGRESSION
-    if is_regression and args.class_weight is not None:
-        raise UsageError("--class-weight is for classes, which --task classification predicts")
+    for option in ("class_weight", "cost_matrix"):
+        if is_regression and getattr(args, option) is not None:
+            name = option.replace("_", "-")
+            raise UsageError(f"--{name} is for classes, which --task classification predicts")
     if not is_regression and args.leaves is not None:
         raise UsageError("--leaves is for numbers, which --task regression predicts")
     if is_regression and args.task == AUTO:

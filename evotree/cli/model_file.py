@@ -55,6 +55,9 @@ STOP_REASONS = {
     "interrupt": "interrupted",
 }
 
+_MOST_CONFUSED = 12
+"""Of more classes no table is shown."""
+
 
 @dataclass(frozen=True, eq=False)
 class Model:
@@ -220,7 +223,10 @@ class Model:
         ]
         lines += self._error_lines() if self.labels is None else self._accuracy_lines(self.labels)
         if "hyperparameters" in known:
-            chosen = [f"{name} {text_of(one)}" for name, one in known["hyperparameters"].items()]
+            chosen = [
+                f"{name} {one:.4g}" if isinstance(one, float) else f"{name} {one}"
+                for name, one in known["hyperparameters"].items()
+            ]
             lines.append(f"chosen     {', '.join(chosen)}")
         if "generations" in known:
             reason = STOP_REASONS.get(known["stop_reason"], known["stop_reason"])
@@ -246,6 +252,8 @@ class Model:
             )
             lines.append(f"           balanced accuracy {known['balanced_accuracy']:.4f}")
             lines.append(f"           recall: {recalls}")
+        if "confusion" in known and len(labels) <= _MOST_CONFUSED:
+            lines += _confusion_lines(labels, known["confusion"])
         return lines
 
     def _error_lines(self) -> list[str]:
@@ -259,6 +267,22 @@ class Model:
         ]
         others = known.get("others", {})
         return lines + [f"           {name}: {errors_text(*two)}" for name, two in others.items()]
+
+
+def _confusion_lines(labels: list[str], confusion: list[list[int]]) -> list[str]:
+    """Return a table of the rows of each class by what they are predicted."""
+    cells = [["", *labels]]
+    cells += [
+        [label, *(f"{n:d}" for n in row)] for label, row in zip(labels, confusion, strict=True)
+    ]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        "  ".join([first.ljust(widths[0]), *map(str.rjust, rest, widths[1:])])
+        for first, *rest in cells
+    ]
+    return ["           rows of each class, and what they are predicted:"] + [
+        f"             {line}" for line in lines
+    ]
 
 
 def errors_text(r2: float, rmse: float) -> str:

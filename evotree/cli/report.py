@@ -20,7 +20,7 @@ def report_of_model(model: Model, frame: pd.DataFrame | None) -> Report:
     Parameters
     ----------
     model : Model
-        The model; it has no front and no records.
+        The model; it has no front and no records, but those that `evotree fit --report` shows.
     frame : DataFrame of shape (n_rows, n_columns) or None
         Rows with its columns. Where it also has the target, the rows that have one are measured,
         and the others are left out.
@@ -42,7 +42,7 @@ def report_of_model(model: Model, frame: pd.DataFrame | None) -> Report:
     # Names of the user's may have line breaks in them.
     lines = [line.split(maxsplit=1) for line in model.summary().splitlines()]
     facts = {line[0]: line[1] for line in lines if len(line) == 2 and line[0] in FACTS}
-    subject = Subject(named, model.target, facts=facts)
+    subject = Subject(named, model.target, training=model.training_rows, facts=facts)
     if frame is None:
         return report(subject)
     frame = frame.set_axis(frame.columns.map(str), axis=1)

@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 from sklearn.linear_model import RidgeCV
-from sklearn.metrics import r2_score, root_mean_squared_error
+from sklearn.metrics import confusion_matrix, r2_score, root_mean_squared_error
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from evotree.cli.model_file import Model
 from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
-from evotree.tables.columns import encode, text_of
+from evotree.tables.columns import encode, numbers_of, text_of
 
-__all__ = ["class_weights", "errors", "train", "train_regressor"]
+__all__ = ["class_weights", "cost_matrix", "errors", "train", "train_regressor"]
 
 _Kind = TypeVar("_Kind", EvoTreeClassifier, EvoTreeRegressor)
 Rows = tuple[pd.DataFrame, np.ndarray]
@@ -198,6 +198,43 @@ def class_weights(given: Sequence[str] | None, y: np.ndarray) -> str | dict[Any,
     return weights
 
 
+def cost_matrix(table: pd.DataFrame, y: np.ndarray) -> np.ndarray:
+    """Return what errors cost as the classifier takes it.
+
+    Parameters
+    ----------
+    table : DataFrame of shape (n_classes, n_classes + 1)
+        The classes in the first column; the others are named by the classes that are predicted.
+    y : ndarray of shape (n_rows,)
+        The classes.
+
+    Returns
+    -------
+    ndarray of shape (n_classes, n_classes)
+        A `cost_matrix`: rows and columns in the order of the sorted classes.
+
+    Raises
+    ------
+    ValueError
+        If the table has other rows or columns than those of the classes, or cells that are no
+        numbers.
+    """
+    labels = [text_of(label) for label in np.unique(y).tolist()]
+    first, *predicted = map(str, table.columns)
+    rows = [text_of(label) for label in table.iloc[:, 0].tolist()]
+    for where, found in ((f"column {first!r}", rows), ("header", predicted)):
+        if sorted(found) != sorted(labels):
+            raise ValueError(
+                f"--cost-matrix has {', '.join(found)} in its {where}: allowed are the classes "
+                f"{', '.join(labels)}, each once"
+            )
+    costs = table.iloc[:, 1:].set_axis(rows).set_axis(predicted, axis=1)
+    numbers = costs.apply(numbers_of).loc[labels, labels].to_numpy()
+    if not np.isfinite(numbers).all():
+        raise ValueError("--cost-matrix has a cell that is no number")
+    return numbers
+
+
 def _most_frequent(y: np.ndarray) -> Any:
     classes, counts = np.unique(y, return_counts=True)
     return classes[counts.argmax()]
@@ -222,7 +259,8 @@ def _test_figures(
     model: Model, classes: np.ndarray, most_frequent: Any, X: pd.DataFrame, y: np.ndarray
 ) -> dict[str, Any]:
     """Return how well a model predicts rows that it was not made of."""
-    right = model.predict(X) == y
+    predicted = model.predict(X)
+    right = predicted == y
     recall = [float(right[y == label].mean()) if (y == label).any() else None for label in classes]
     return {
         "test_rows": len(y),
@@ -230,4 +268,5 @@ def _test_figures(
         "base_rate": float((y == most_frequent).mean()),
         "balanced_accuracy": float(np.mean([one for one in recall if one is not None])),
         "recall": recall,
+        "confusion": confusion_matrix(y, predicted, labels=classes).tolist(),
     }
