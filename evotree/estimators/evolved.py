@@ -778,6 +778,30 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     leaves: Annotated[str, StrOptions(set(LEAVES))] = "auto"
     leaf_features: Annotated[Any, "array-like", str, None] = None
 
+    @classmethod
+    def from_preset(cls, name: str, **parameters: Any) -> Self:
+        """Make an estimator with the hyperparameters of a preset, whose leaves are means.
+
+        Parameters
+        ----------
+        name : str
+            A key of `evotree.estimators.EVOLUTION_PRESETS`: ``"gea_odt"``, the published
+            algorithm.
+        **parameters
+            Parameters that differ from the preset.
+
+        Returns
+        -------
+        EvoTreeRegressor
+            Not fitted.
+
+        Raises
+        ------
+        ValueError
+            If there is no such preset.
+        """
+        return super().from_preset(name, **{"leaves": "constant", **parameters})
+
     def _objective(self, dataset: Dataset) -> Objective | None:
         """Return what trees are evolved for."""
         named = as_objective(self.objective or "squared_error", dataset, level=self.quantile)

@@ -45,6 +45,8 @@ def test_the_front_rises_strictly(kind, algorithm):
     load = load_wine if kind is EvoTreeClassifier else load_diabetes
     seen = []
     model = brief(kind, size_penalty=0.002, variation__algorithm=algorithm)
+    if kind is EvoTreeRegressor:  # a line is dropped where it adds nothing once rounded
+        model.set_params(leaves="constant")
     model.set_params(max_generations=10, callbacks=[seen.append]).fit(*load(return_X_y=True))
     front = model.pareto_front_
     complexities = [member.complexity for member in front]

@@ -97,7 +97,7 @@ def test_deviations_have_the_unit_of_the_targets(model):
     y = abs(y)
     one, other = (clone(model).fit(X, unit * y) for unit in (1.0, 1024.0))
     if one.tree_ == other.tree_:
-        np.testing.assert_allclose(1024.0 * one.residual_std_, other.residual_std_, rtol=1e-6)
+        np.testing.assert_allclose(1024.0 * one.residual_std_, other.residual_std_, rtol=1e-3)
 
 
 def test_other_trees_of_the_front_have_deviations_too():

@@ -154,10 +154,10 @@ def test_predictions_are_bounded_for_any_rows(model):
     predicted = fitted.predict(wild)
     for leaf in np.unique(leaves):
         own = y[reached == leaf] if (reached == leaf).sum() >= 10 else y
-        quarter = 0.25 * np.ptp(own)
+        margin = 0.25 * np.ptp(own) + 1e-3 * np.std(y)  # bounds are rounded outwards
         of_leaf = predicted[leaves == leaf]
-        assert own.min() - quarter - 1e-9 <= of_leaf.min()
-        assert of_leaf.max() <= own.max() + quarter + 1e-9
+        assert own.min() - margin <= of_leaf.min()
+        assert of_leaf.max() <= own.max() + margin
     assert np.ptp(predicted) > np.ptp(y)
 
 

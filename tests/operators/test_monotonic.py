@@ -313,7 +313,7 @@ def remade(individual, dataset):
 def repaired(individual, dataset, constraint=CONSTRAINT):
     """Return a clone that keeps a constraint, over a data set whose trees do."""
     clone = remade(individual, constrained(dataset, constraint))
-    constraint.repair(clone, dataset)
+    constraint.repair(clone, constrained(dataset, constraint))
     return clone
 
 

@@ -268,7 +268,10 @@ def try_support(problem, support, theta, best, found):
         for j in range(width):
             problem.s[i] += own[j] * part[i, j]
     here, threshold, sign = cheapest_threshold(problem, -theta[d])
-    here += problem.term_cost * (width - 1)
+    n_terms = 0  # a feature that is constant here has no weight
+    for j in range(width):
+        n_terms += own[j] != 0.0
+    here += problem.term_cost * max(0, n_terms - 1)
     if here < best:
         best = here
         for j in range(d):
