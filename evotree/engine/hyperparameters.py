@@ -35,6 +35,7 @@ _HELD_OUT_ROWS = 1000  # held out in all, if that takes no more than five folds
 _RIVAL_ROWS = 400  # held out, by which a regularization is chosen
 _FOLDS = 5
 _STANDARD_ERRORS = 0.5
+_ERRORS_OF_KINDS = 2.0  # by which means in the leaves have to be better than lines
 _JUDGED = 3  # trees, whose losses are averaged
 _KEPT_TREES = 5  # of each fold, that join the first population
 _SEEDS_EACH = 2  # optimized trees for each of the penalties that are tried
@@ -247,6 +248,7 @@ def choose(
         best = {one: best_prunings(trees, resampled, *one, _KEPT_TREES) for one in set(tried)}
         return [best[one] for one in tried]
 
+    are_kinds = len(dataset.alternatives) > 1
     with thread_map(config.n_jobs, dataset.X.shape) as mapper:
         found = cross_validate(
             dataset,
@@ -257,6 +259,7 @@ def choose(
             n_folds=_FOLDS,
             max_folds=n_folds,
             standard_errors=_STANDARD_ERRORS,
+            errors_of_candidates=_ERRORS_OF_KINDS if are_kinds else None,
             time_limit=half,
             map=mapper,
         )
@@ -441,6 +444,7 @@ def cross_validate(
     n_folds: int = 5,
     max_folds: int = 5,
     standard_errors: float = 1.0,
+    errors_of_candidates: float | None = None,
     time_limit: float | None = None,
     map: Callable[..., Iterable[Any]] = map,
 ) -> Found:
@@ -474,6 +478,8 @@ def cross_validate(
         Only so many of the folds are held out in turn.
     standard_errors : float, at least 0, default=1.0
         By how many standard errors later candidates and more complex trees have to be better.
+    errors_of_candidates : float, at least 0, optional
+        By how many later candidates have to be better, where these are others.
     time_limit : float or None, default=None
         No search starts after this many seconds, except the first; a later fold that is not
         complete then does not count.
@@ -527,7 +533,9 @@ def cross_validate(
         for i in standing
     ]
     at_best = np.array([one[np.argmin(one @ weights)] for one in losses])
-    best = standing[worth_it(at_best, weights, standard_errors)]
+    if errors_of_candidates is None:
+        errors_of_candidates = standard_errors
+    best = standing[worth_it(at_best, weights, errors_of_candidates)]
     if len(for_all) > 1 and complete == n_rival:
         found |= search_folds(range(n_rival, len(held_out)), [best])
     done = [fold for fold in range(len(held_out)) if (fold, best) in found]
