@@ -308,16 +308,6 @@ class Dataset:
         """Return the same rows with an objective (`evotree.fitness.objectives.as_objective`)."""
         return replace(self, objective=objective)
 
-    @property
-    def alternatives(self) -> list[Any]:
-        """The objectives among which cross-validation chooses."""
-        return [None] if self.objective is None else self.objective.alternatives()
-
-    def with_alternative(self, at: int) -> Dataset:
-        """Return the same rows with one of the objectives among which cross-validation chooses."""
-        objective = self.alternatives[at]
-        return self if objective is self.objective else self.evolved_for(objective)
-
     def priced(self, term_penalty: float) -> Dataset:
         """Return the same rows, where the terms of linear leaves have a penalty."""
         objective = self.objective

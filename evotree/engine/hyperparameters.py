@@ -35,7 +35,6 @@ _HELD_OUT_ROWS = 1000  # held out in all, if that takes no more than five folds
 _RIVAL_ROWS = 400  # held out, by which a regularization is chosen
 _FOLDS = 5
 _STANDARD_ERRORS = 0.5
-_ERRORS_OF_KINDS = 2.0  # by which means in the leaves have to be better than lines
 _JUDGED = 3  # trees, whose losses are averaged
 _KEPT_TREES = 5  # of each fold, that join the first population
 _SEEDS_EACH = 2  # optimized trees for each of the penalties that are tried
@@ -81,56 +80,32 @@ class Chosen(NamedTuple):
         Without ``"auto"``.
     penalties : Penalties
         For nodes and terms.
-    alternative : int, default=0
-        Position of the objective among the alternatives of the rows.
     """
 
     regularization: Regularization
     penalties: Penalties
-    alternative: int = 0
 
 
-class Candidate(NamedTuple):
-    """What cross-validation tries.
-
-    Attributes
-    ----------
-    regularization : Regularization
-        Without ``"auto"``.
-    alternative : int
-        Position of the objective among the alternatives of the rows.
-    """
-
-    regularization: Regularization
-    alternative: int
-
-    def rows(self, dataset: Dataset, stream: np.ndarray) -> Dataset:
-        """Return the rows that the fitness is measured on (`resample`), with their objective."""
-        return resample(dataset, self.regularization, stream).with_alternative(self.alternative)
-
-
-def candidates(config: SearchConfig, objectives: Sequence[Any] = (None,)) -> list[Candidate]:
-    """Return what cross-validation chooses among.
+def candidates(config: SearchConfig, objective: Any = None) -> list[Regularization]:
+    """Return the regularizations that cross-validation chooses among.
 
     Parameters
     ----------
     config : SearchConfig
         Says whether its noise is to be chosen.
-    objectives : sequence of Objective or None, default=(None,)
-        The alternatives of the rows. Linear leaves are told no noise: it would flatten their lines.
+    objective : Objective or None, default=None
+        What leaves are fitted for. Linear leaves are told no noise: it would flatten their lines.
 
     Returns
     -------
-    list of Candidate
-        What is preferred first.
+    list of Regularization
+        What is preferred first, without ``"auto"``.
     """
-    given, found = configuration("regularization", config.regularization), []
-    for at, objective in enumerate(objectives):
-        noises: tuple[float, ...] = (given.noise,)
-        if is_auto(given.noise):
-            noises = NOISES if objective is None or objective.takes_noise else (0.0,)
-        found += [Candidate(replace(given, noise=noise), at) for noise in noises]
-    return found
+    given = configuration("regularization", config.regularization)
+    noises: tuple[float, ...] = (given.noise,)
+    if is_auto(given.noise):
+        noises = NOISES if objective is None or objective.takes_noise else (0.0,)
+    return [replace(given, noise=noise) for noise in noises]
 
 
 def penalties_to_try(config: SearchConfig, n_rows: int) -> list[Penalties]:
@@ -231,7 +206,7 @@ def choose(
         The best trees of each fold at what is chosen, over the rows that they were found on.
     """
     n_folds = min(_FOLDS, math.ceil(_HELD_OUT_ROWS * _FOLDS / dataset.X.shape[0]))
-    rivals = candidates(config, dataset.alternatives)
+    rivals = candidates(config, dataset.objective)
     folds, resampling = streams
     half = each = None
     if config.time_limit is not None:
@@ -240,15 +215,14 @@ def choose(
         each = half / (n_rival * len(rivals) + n_folds - n_rival)
 
     def search(
-        rows: Dataset, candidate: Candidate, tried: Sequence[Penalties]
+        rows: Dataset, candidate: Regularization, tried: Sequence[Penalties]
     ) -> list[list[Individual]]:
         step()
-        resampled = candidate.rows(rows, resampling.copy())
-        trees = first_trees(resampled, candidate.regularization, tried, each)
+        resampled = resample(rows, candidate, resampling.copy())
+        trees = first_trees(resampled, candidate, tried, each)
         best = {one: best_prunings(trees, resampled, *one, _KEPT_TREES) for one in set(tried)}
         return [best[one] for one in tried]
 
-    are_kinds = len(dataset.alternatives) > 1
     with thread_map(config.n_jobs, dataset.X.shape) as mapper:
         found = cross_validate(
             dataset,
@@ -259,12 +233,10 @@ def choose(
             n_folds=_FOLDS,
             max_folds=n_folds,
             standard_errors=_STANDARD_ERRORS,
-            errors_of_candidates=_ERRORS_OF_KINDS if are_kinds else None,
             time_limit=half,
             map=mapper,
         )
-    regularization, alternative = found.candidate
-    return Chosen(regularization, found.penalties, alternative), found.trees
+    return Chosen(found.candidate, found.penalties), found.trees
 
 
 def seeds_of_all_sizes(
@@ -444,7 +416,6 @@ def cross_validate(
     n_folds: int = 5,
     max_folds: int = 5,
     standard_errors: float = 1.0,
-    errors_of_candidates: float | None = None,
     time_limit: float | None = None,
     map: Callable[..., Iterable[Any]] = map,
 ) -> Found:
@@ -478,8 +449,6 @@ def cross_validate(
         Only so many of the folds are held out in turn.
     standard_errors : float, at least 0, default=1.0
         By how many standard errors later candidates and more complex trees have to be better.
-    errors_of_candidates : float, at least 0, optional
-        By how many later candidates have to be better, where these are others.
     time_limit : float or None, default=None
         No search starts after this many seconds, except the first; a later fold that is not
         complete then does not count.
@@ -533,9 +502,7 @@ def cross_validate(
         for i in standing
     ]
     at_best = np.array([one[np.argmin(one @ weights)] for one in losses])
-    if errors_of_candidates is None:
-        errors_of_candidates = standard_errors
-    best = standing[worth_it(at_best, weights, errors_of_candidates)]
+    best = standing[worth_it(at_best, weights, standard_errors)]
     if len(for_all) > 1 and complete == n_rival:
         found |= search_folds(range(n_rival, len(held_out)), [best])
     done = [fold for fold in range(len(held_out)) if (fold, best) in found]

@@ -30,12 +30,12 @@ from evotree.engine.checkpoint import (
 from evotree.engine.config import CONFIGURATIONS, Regularization, SearchConfig, configuration
 from evotree.engine.evolution import CallbackError, Evolution, evolve
 from evotree.engine.hyperparameters import (
-    Candidate,
     Chosen,
     Penalties,
     candidates,
     choose,
     penalties_to_try,
+    resample,
     seeds_of_all_sizes,
 )
 from evotree.engine.interrupt import interrupt_as_flag
@@ -308,8 +308,7 @@ class _Search:
                 run, rows, failure = self.evolve_samples(plan, stage, islands)
             if self.interrupted():
                 run.stop_reason = "interrupt"
-        dataset = self.dataset.with_alternative(plan.chosen.alternative)
-        return Result(run, dataset, rows, plan, self.config, self.progress.seconds, failure)
+        return Result(run, self.dataset, rows, plan, self.config, self.progress.seconds, failure)
 
     # ---- what a run begins with ------------------------------------------------------------------
 
@@ -337,9 +336,8 @@ class _Search:
                     first_trees if of_seeds else partial(self.evolve_candidate, seed),
                 )
             except KeyboardInterrupt:
-                first, alternative = candidates(self.config, rows.alternatives)[0]
-                penalties = penalties_to_try(self.config, rows.X.shape[0])[0]
-                chosen = Chosen(first, penalties, alternative)
+                first = candidates(self.config, rows.objective)[0]
+                chosen = Chosen(first, penalties_to_try(self.config, rows.X.shape[0])[0])
             else:
                 self.found = found if WIDTHS in self.shares else []  # they take the places of paths
         return Plan(seed, chosen), 0, None
@@ -365,9 +363,8 @@ class _Search:
     def rows(self, dataset: Dataset, plan: Plan) -> Dataset:
         """Return the rows that the fitness is measured on."""
         stream = make_streams(plan.seed, _OWN_STREAMS, 2)[1]
-        regularization, penalties, alternative = plan.chosen
-        rows = Candidate(regularization, alternative).rows(dataset, stream)
-        return rows.priced(penalties.term)
+        rows = resample(dataset, plan.chosen.regularization, stream)
+        return rows.priced(plan.chosen.penalties.term)
 
     def evolve_candidate(
         self,
@@ -586,7 +583,6 @@ def describe(config: SearchConfig, plan: Plan, stage: int) -> dict[str, Any]:
         "regularization": regularization,
         "size_penalty": plan.chosen.penalties.size,
         "term_penalty": plan.chosen.penalties.term,
-        "alternative": plan.chosen.alternative,
         "stage": stage,
     }
 
@@ -623,8 +619,7 @@ def read_plan(told: Mapping[str, Any], config: SearchConfig, path: PathLike) -> 
         if given["teacher"] == _GIVEN:
             given["teacher"] = configuration("regularization", config.regularization).teacher
         penalties = Penalties(float(told["size_penalty"]), float(told["term_penalty"]))
-        chosen = Chosen(Regularization(**given), penalties, range(2).index(told["alternative"]))
-        plan = Plan(int(told["seed"]), chosen)
+        plan = Plan(int(told["seed"]), Chosen(Regularization(**given), penalties))
         stage = range(2**31).index(told["stage"])
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise ValueError(f"{path} was not written by a search: {repr(error)[:200]}.") from error

@@ -336,7 +336,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         """Set the fitted attributes: trees and records, no rows."""
         run, chosen = result.run, result.plan.chosen
         self._last = result.continuation() if self.warm_start else None
-        self.regularization_, (self.size_penalty_, self.term_penalty_), _ = chosen
+        self.regularization_, (self.size_penalty_, self.term_penalty_) = chosen
         front = result.front()
         self.hall_of_fame_ = [result.tree(one) for one in run.hall_of_fame]
         self.best_trees_ = {gen: result.tree(one) for gen, one in run.best_trees.items()}
@@ -747,9 +747,9 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     quantile : float in (0, 1), default=0.5
         The quantile that leaves predict where the objective is ``"quantile"``.
     leaves : {"auto", "linear", "constant"}, default="auto"
-        What leaves hold: a bounded linear model of few terms (`evotree.fitness.linear_leaves`), the
-        mean of their targets, or what cross-validation chooses. Lines are for the squared error
-        without `monotonic_cst`; with others ``"auto"`` takes constants.
+        What leaves hold: a bounded linear model of few terms, or of none
+        (`evotree.fitness.linear_leaves`), or the mean of their targets. Lines are for the squared
+        error without `monotonic_cst`; ``"auto"`` is lines where they can be, and means elsewhere.
     leaf_features : list of int or str, or None, default=None
         Positions or names of the columns that linear models of leaves may use; None for any. Splits
         may use all columns.

@@ -303,8 +303,6 @@ class LinearLeaves(Objective):
         target, 48 at most.
     max_terms : int, at least 0, default=10
         Greatest number of terms of a leaf.
-    or_constant : bool, default=False
-        Whether cross-validation may choose means in the leaves instead.
     rows : Dataset, optional
         What it is bound to.
     """
@@ -315,7 +313,6 @@ class LinearLeaves(Objective):
     term_penalty: float = 0.0
     used: tuple[int, ...] | None = None
     max_terms: int = 10
-    or_constant: bool = False
     rows: Any = None
     memory: Any = None
     whole: Any = None
@@ -340,10 +337,6 @@ class LinearLeaves(Objective):
         prior = whole.sums[1:, 1:] / whole.sums[0, 0] - np.outer(mean, mean)
         unit = float(whole.sums[-1, -1]) or 1.0
         return replace(bound, whole=whole, prior=prior, unit=unit)
-
-    def alternatives(self) -> list[Objective | None]:
-        """Return the objectives among which cross-validation chooses, what is preferred first."""
-        return [replace(self, or_constant=False), None] if self.or_constant else [self]
 
     def whole_loss(self, dataset: Dataset) -> float:
         """Return the squared error of the mean."""
@@ -521,7 +514,7 @@ def as_linear_leaves(
     Parameters
     ----------
     leaves : {"constant", "linear", "auto"}
-        What leaves hold; ``"auto"`` lets cross-validation choose.
+        What leaves hold; ``"auto"`` is lines where they can be.
     leaf_features : sequence of int or str, or None
         Positions or names of the columns whose features lines may use; None for any.
     columns : sequence of NumericColumn or CategoricalColumn
@@ -553,7 +546,7 @@ def as_linear_leaves(
     can_be = objective in (None, "squared_error") and monotonic_cst is None
     if leaves == "constant" or not can_be:
         return None
-    return LinearLeaves(used=used, or_constant=leaves == "auto")
+    return LinearLeaves(used=used)
 
 
 def _positions(leaf_features: Any, columns: Sequence[Column]) -> tuple[int, ...]:

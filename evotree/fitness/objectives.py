@@ -63,10 +63,6 @@ class Objective:
         """Return the objective on the rows of a data set; the same where it needs none."""
         return self
 
-    def alternatives(self) -> list[Objective | None]:
-        """Return the objectives among which cross-validation chooses, what is preferred first."""
-        return [self]
-
     def priced(self, term_penalty: float) -> Self:
         """Return the objective where terms of leaves have a penalty."""
         return self

@@ -281,10 +281,12 @@ def test_auto_takes_constants_where_lines_cannot_be(changed):
     assert_same_fit(auto, constant)
 
 
-def test_auto_chooses_by_the_rows():
+def test_auto_is_lines_which_may_be_constant():
     changed = {"leaves": "auto", "size_penalty": "auto", "term_penalty": "auto"}
     changed["regularization"] = Regularization()
-    assert quick(**changed).fit(*pieces(noise=0.3)).tree_.models is not None
+    auto = quick(**changed).fit(*pieces(noise=0.3))
+    assert auto.tree_.models is not None
+    assert_same_fit(auto, clone(auto).set_params(leaves="linear").fit(*pieces(noise=0.3)))
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
     steps = 2.0 * (X[:, 0] > 0.0) + (X[:, 1] > 0.0) + 0.1 * rng.normal(size=300)

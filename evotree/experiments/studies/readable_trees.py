@@ -481,7 +481,7 @@ def restarts(dataset: Dataset, config: SearchConfig, begin: float) -> Result:
     if config.time_limit is None:
         raise ValueError("time_limit=None: restarts need a number of seconds.")
     result = search(dataset, config, begin=begin)
-    regularization, penalties, _ = result.plan.chosen
+    regularization, penalties = result.plan.chosen
     refinement = configuration("refinement", config.refinement)
     if refinement is not None:
         refinement = replace(refinement, C=regularization.C, penalty=regularization.penalty)

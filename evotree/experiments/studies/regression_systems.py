@@ -48,12 +48,12 @@ from evotree.experiments.studies.systems import (
     tune_forest,
 )
 
-CONSTANT, LINEAR = "EvoTree constant", "EvoTree linear"
+CONSTANT = "EvoTree constant"
 """EvoTree with either kind of leaves; `EVOTREE` chooses the kind itself."""
 TAO, TAO_LINEAR, CEDT = "TAO", "TAO linear", "CEDT"
 RIDGE, CUBIST, LINEAR_TREE = "Ridge", "Cubist", "linear-tree"
 CART_DEPTH = "CART by depth"
-TREES = (EVOTREE, CONSTANT, LINEAR, TAO, TAO_LINEAR, CEDT, CART, LINEAR_TREE)
+TREES = (EVOTREE, CONSTANT, TAO, TAO_LINEAR, CEDT, CART, LINEAR_TREE)
 """The methods whose model is one tree."""
 BOOSTED = ("HistGB", "XGBoost", "EBM")
 SYSTEMS = (*TREES, RIDGE, CUBIST, FOREST, *BOOSTED, "Tuned XGBoost", "Tuned forest")
@@ -286,9 +286,8 @@ def standardized(model: RegressorMixin) -> TransformedTargetRegressor:
 def make_systems() -> dict[str, RegressorMixin]:
     """Return the methods of the study by name; the last one is of RADDT's protocol alone."""
     systems = {
-        EVOTREE: EvoTreeRegressor(leaves="auto"),
+        EVOTREE: EvoTreeRegressor(),
         CONSTANT: EvoTreeRegressor(leaves="constant"),
-        LINEAR: EvoTreeRegressor(leaves="linear"),
         TAO: TAORegressor(),
         TAO_LINEAR: TAORegressor(leaves="linear"),
         CEDT: ObliqueTreeRegressor.from_preset(CEDT, criterion="squared_error"),
