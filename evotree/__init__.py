@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         SearchConfig,
         Variation,
     )
-    from evotree.engine.evolution import Evolution, evolve
+    from evotree.engine.evolution import Evolution, evolve, keep_best_trees
     from evotree.engine.history import make_statistics, to_frame
     from evotree.engine.pareto import ParetoFront
     from evotree.engine.search import search
@@ -61,6 +61,7 @@ __all__ = [
     "TAOPath",
     "TAORegressor",
     "evolve",
+    "keep_best_trees",
     "make_statistics",
     "make_toolbox",
     "round_tree",
@@ -91,6 +92,7 @@ _HOMES = {
     "TAOPath": "estimators",
     "TAORegressor": "estimators",
     "evolve": "engine.evolution",
+    "keep_best_trees": "engine.evolution",
     "make_statistics": "engine.history",
     "make_toolbox": "engine.toolbox",
     "round_tree": "operators.structure.rounding",

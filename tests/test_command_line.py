@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.image import imread
+from PIL import Image
 from sklearn.datasets import load_iris
 from sklearn.model_selection import train_test_split
 
@@ -140,14 +142,28 @@ def test_the_same_seed_gives_the_same_tree(run: Run, iris_csv: Path) -> None:
 def test_demo_draws_what_it_found(run: Run) -> None:
     status, out, err = run("demo", "--out", "pictures", *QUICK)
     assert (status, err) == (0, "")
-    assert "chessboard2" in out and "test       accuracy" in out and "on 1000 rows" in out
-    for name in ("learning-curve.png", "decision-regions.png"):
+    assert "chessboard2" in out and "test       accuracy" in out and "on 10000 rows" in out
+    assert "16 random trees evolve" in out
+    told = re.findall(r"(\d+) has +(\d+) nodes and gets ([0-9.]+) %", out)
+    assert [int(gen) for gen, _, _ in told] == [0, 1, 2, 5, 10, 20]
+    for name in ("learning-curve.png", "decision-regions.png", "tree.png"):
         assert f"wrote {Path('pictures', name)}" in out
         assert imread(Path("pictures", name)).std() > 0.0
+    assert f"wrote {Path('pictures', 'evolution.gif')}" in out
+    with Image.open(Path("pictures", "evolution.gif")) as film:
+        assert film.n_frames > 1
 
 
 @pytest.mark.slow
-def test_demo_in_more_dimensions_draws_the_tree(run: Run) -> None:
+def test_demo_solves_the_chessboard(run: Run) -> None:
+    out = run("demo")[1]
+    told = re.findall(r"has +(\d+) nodes and gets ([0-9.]+) %", out)
+    assert float(told[0][1]) < 96.0 < 99.5 < float(told[-1][1]) and told[-1][0] == "7"
+    assert float(re.search(r"test +accuracy ([0-9.]+)", out)[1]) >= 0.99
+
+
+@pytest.mark.slow
+def test_demo_in_more_dimensions_draws_no_regions(run: Run) -> None:
     assert run("demo", "--problem", "LS10", "--out", "pictures", *QUICK)[0] == 0
     assert {path.name for path in Path("pictures").iterdir()} == {"learning-curve.png", "tree.png"}
 

@@ -228,6 +228,9 @@ def test_records(iris):
     assert table["size_mean"].iloc[-1] == pytest.approx(np.mean([len(ind) for ind in last]))
     fitness = [ind.fitness.values[0] for ind in last]
     assert table["fitness_std"].iloc[-1] == pytest.approx(np.std(fitness))
+    for chapter, values in (("fitness", fitness), ("size", list(map(len, last)))):
+        drawn = table.iloc[-1][[f"{chapter}_{name}" for name in ("q1", "median", "q3")]]
+        assert drawn.tolist() == pytest.approx(np.quantile(values, [0.25, 0.5, 0.75]))
     assert "diversity" in str(result.logbook)
 
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from functools import partial
-from itertools import combinations
+from itertools import combinations, pairwise
 from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from deap import tools
 from matplotlib.axes import Axes
@@ -34,14 +35,18 @@ def ax() -> Axes:
     return Figure(figsize=(6.0, 4.0)).subplots()
 
 
+FIELDS = ("best", "mean", "std", "q1", "median", "q3")
+
+
 def make_run(seed: int, n_generations: int = 12) -> tools.Logbook:
     """Make up the records of a run."""
     rng = np.random.default_rng(seed)
     logbook, seconds = make_logbook(), 0.0
     for gen in range(n_generations):
         seconds += rng.random()
-        fields = rng.random((len(CHAPTERS), 3)) + [[gen, 0.0, 0.0]]
-        rows = [dict(zip(("best", "mean", "std"), row, strict=True)) for row in fields]
+        fields = rng.random((len(CHAPTERS), len(FIELDS)))
+        fields[:, 0] += gen
+        rows = [dict(zip(FIELDS, row, strict=True)) for row in fields]
         chapters = dict(zip(CHAPTERS, rows, strict=True))
         nevals = int(rng.integers(0, 64))
         logbook.record(gen=gen, nevals=nevals, diversity=1.0, seconds=seconds, **chapters)
@@ -80,10 +85,21 @@ def line_data(ax: Axes) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     return {line.get_label(): (line.get_xdata(), line.get_ydata()) for line in ax.get_lines()}
 
 
-def size_axes(ax: Axes) -> Axes:
-    """Return the right axes of a learning curve."""
-    (right,) = [other for other in ax.figure.axes if other is not ax]
-    return right
+def lower_panel(ax: Axes) -> Axes:
+    """Return the panel below a learning curve."""
+    (panel,) = [other for other in ax.figure.axes if other is not ax]
+    return panel
+
+
+def without_quartiles(logbook: tools.Logbook) -> pd.DataFrame:
+    """Return the records of a run as islands have them."""
+    frame = to_frame(logbook)
+    return frame.drop(columns=[name for name in frame if name.endswith(("_q1", "_median", "_q3"))])
+
+
+def corners_of(ax: Axes) -> list[set[tuple[float, float]]]:
+    """Return the corners of each band of some axes."""
+    return [{tuple(corner) for corner in band.get_paths()[0].vertices} for band in ax.collections]
 
 
 def boxes_of(ax: Axes) -> list[FancyBboxPatch]:
@@ -138,71 +154,51 @@ def test_axes_of_another_kind_are_refused(draw: Callable[..., Axes]) -> None:
 
 
 @pytest.mark.parametrize("x", ["gen", "seconds", "evaluations"])
-def test_lines_are_the_records(x: str, ax: Axes) -> None:
+def test_lines_and_bands_are_the_records(x: str, ax: Axes) -> None:
     logbook = make_run(1)
     table = to_frame(logbook)
     positions = np.cumsum(table["nevals"]) if x == "evaluations" else table[x]
-    right = size_axes(plot_learning_curve(logbook, x=x, ax=ax))
-    # Only one of the curves that share an axis has a band.
-    means = {"fitness": "mean ± std", "quality": "mean", "size (right)": "mean ± std"}
-    for side, name in ((ax, "fitness"), (ax, "quality"), (right, "size (right)")):
-        chapter = name.split()[0]
-        for label, field in (("best", "best"), (means[name], "mean")):
-            drawn = line_data(side)[f"{name}, {label}"]
-            np.testing.assert_array_equal(drawn, (positions, table[f"{chapter}_{field}"]))
-    assert (len(ax.get_lines()), len(right.get_lines())) == (4, 2)
-    assert (len(ax.collections), len(right.collections)) == (1, 1)
+    below = lower_panel(plot_learning_curve(logbook, x=x, ax=ax))
+    for panel, chapters in ((ax, ("quality", "fitness")), (below, ("complexity",))):
+        drawn = line_data(panel)
+        assert len(drawn) == 2 * len(chapters) and len(panel.collections) == len(chapters)
+        for chapter, corners in zip(chapters, corners_of(panel), strict=True):
+            for field in ("best", "median"):
+                expected = positions, table[f"{chapter}_{field}"]
+                np.testing.assert_array_equal(drawn[f"{chapter}, {field}"], expected)
+            for edge in ("q1", "q3"):
+                assert corners.issuperset(zip(positions, table[f"{chapter}_{edge}"], strict=True))
 
 
-def test_band_is_one_std_about_the_mean_where_values_can_be(ax: Axes) -> None:
-    table = to_frame(make_run(2))
-    table["quality_best"] %= 1.0
-    assert (table["quality_mean"] + table["quality_std"]).max() > 1.0
-    for curve in ("quality", "size"):
-        plot_learning_curve(table, curves=[curve], ax=ax)
-        corners = {tuple(corner) for corner in ax.collections[-1].get_paths()[0].vertices}
-        mean, std = table[f"{curve}_mean"], table[f"{curve}_std"]
-        limits = (0.0, 1.0 if curve == "quality" else np.inf)
-        for edge in (mean - std, mean + std):
-            assert corners.issuperset(zip(table["gen"], np.clip(edge, *limits), strict=True))
-
-
-def test_no_individual_is_fitter_than_the_best(ax: Axes) -> None:
-    table = to_frame(make_run(2))
-    table["fitness_best"] = table["fitness_mean"] + 0.5 * table["fitness_std"]
-    plot_learning_curve(table, ax=ax)
-    corners = {tuple(corner) for corner in ax.collections[0].get_paths()[0].vertices}
-    assert corners.issuperset(zip(table["gen"], table["fitness_best"], strict=True))
+def test_runs_without_quartiles_have_means(ax: Axes) -> None:
+    table = without_quartiles(make_run(1))
+    plot_learning_curve(table, curves="quality", ax=ax)
+    np.testing.assert_array_equal(line_data(ax)["quality, mean"][1], table["quality_mean"])
+    assert not ax.collections
 
 
 @pytest.mark.parametrize("n_runs", [1, 2])
-def test_the_size_lies_below_the_other_curves(n_runs: int, ax: Axes) -> None:
+def test_counts_have_a_panel_below_with_the_same_positions(n_runs: int, ax: Axes) -> None:
+    frame = ax.get_window_extent().frozen()
     for seed in range(n_runs):
         plot_learning_curve(make_run(seed), ax=ax)
-    right = size_axes(ax)
-
-    def heights(side: Axes) -> np.ndarray:
-        drawn = [line.get_xydata() for line in side.get_lines()]
-        drawn += [band.get_paths()[0].vertices for band in side.collections]
-        return side.transData.transform(np.concatenate(drawn))[:, 1]
-
-    assert heights(right).max() < heights(ax).min()
-    frame = ax.get_window_extent()
-    assert frame.y0 <= heights(right).min() and heights(ax).max() <= frame.y1
-    for side in (ax, right):
-        low, high = heights(side).min(), heights(side).max()
-        ticks = side.transData.transform([(0.0, tick) for tick in side.get_yticks()])[:, 1]
-        margin = 0.1 * frame.height
-        assert len(ticks) >= 2 and ticks.min() > low - margin and ticks.max() < high + margin
+    below = lower_panel(ax)
+    upper, lower = ax.get_window_extent(), below.get_window_extent()
+    assert lower.y1 < upper.y0 and (lower.x0, lower.x1) == (upper.x0, upper.x1)
+    np.testing.assert_allclose([lower.y0, upper.y1], [frame.y0, frame.y1])
+    assert below.get_xlim() == ax.get_xlim()
+    assert (ax.get_xlabel(), below.get_xlabel()) == ("", "generation")
+    below.set_xlim(2.0, 3.0)
+    assert ax.get_xlim() == (2.0, 3.0)
 
 
-@pytest.mark.parametrize("curve", ["terms", "complexity"])
-def test_terms_and_complexity_are_drawn_as_the_size_is(curve: str, ax: Axes) -> None:
+@pytest.mark.parametrize("curve", ["size", "terms", "complexity"])
+def test_all_that_counts_stands_below_others(curve: str, ax: Axes) -> None:
     table = to_frame(make_run(1))
     plot_learning_curve(table, curves=("quality", curve), ax=ax)
-    right = size_axes(ax)
-    assert right.get_ylabel() == curve and ax.get_ylabel() == "quality"
-    drawn = line_data(right)[f"{curve} (right), best"][1]
+    below = lower_panel(ax)
+    assert below.get_ylabel() == curve and ax.get_ylabel() == "quality"
+    drawn = line_data(below)[f"{curve}, best"][1]
     np.testing.assert_array_equal(drawn, table[f"{curve}_best"])
     alone = plot_learning_curve(table, curves=[curve])
     assert alone.get_ylabel() == curve and len(alone.figure.axes) == 1
@@ -217,25 +213,48 @@ def test_all_carriers_of_a_history_are_drawn_alike() -> None:
         np.testing.assert_array_equal(drawn[1], best)
 
 
-def test_two_runs_share_the_size_axes_and_differ_in_colour(ax: Axes) -> None:
+def test_two_runs_share_the_panels_and_differ_in_colour(ax: Axes) -> None:
     for name in ("a", "b"):
         plot_learning_curve(make_run(4), ax=ax, label=name)
-    lines = [*ax.get_lines(), *size_axes(ax).get_lines()]
-    assert len({line.get_color() for line in lines}) == 6
-    assert "b: size (right), best" in line_data(size_axes(ax))
-    assert len(ax.get_legend().get_texts()) == len(lines) == 12
+    lines = [*ax.get_lines(), *lower_panel(ax).get_lines()]
+    assert len(lines) == 12 and len({line.get_color() for line in lines}) == 6
+    assert "b: complexity, best" in line_data(lower_panel(ax))
 
 
-def test_size_alone_needs_no_second_axes(ax: Axes) -> None:
+@pytest.mark.parametrize("equal", [False, True])
+@pytest.mark.parametrize("layout", ["constrained", None])
+def test_labels_stand_at_their_lines_and_none_covers_another(
+    layout: str | None, equal: bool
+) -> None:
+    figure = Figure(figsize=(7.0, 5.0), layout=layout)
+    ax = figure.subplots()
+    for seed in range(2):
+        table = to_frame(make_run(seed))
+        if equal:
+            table[[name for name in table if "_" in name]] = 1.0
+        plot_learning_curve(table, ax=ax, label=f"run {seed}")
+    figure.canvas.draw()
+    for panel in (ax, lower_panel(ax)):
+        labels = sorted(panel.texts, key=lambda text: text.get_window_extent().y0)
+        assert {text.get_text() for text in labels} == set(line_data(panel))
+        boxes = [text.get_window_extent() for text in labels]
+        assert all(box.x0 > panel.get_window_extent().x1 for box in boxes)
+        # Letters need not have the whole height of a line.
+        assert all(above.y0 > below.y0 + 0.8 * below.height for below, above in pairwise(boxes))
+        ends = [line_data(panel)[text.get_text()][1][-1] for text in labels]
+        assert ends == sorted(ends)
+
+
+def test_counts_alone_need_no_second_panel(ax: Axes) -> None:
     assert plot_learning_curve(RUN, curves="size", ax=ax).figure.axes == [ax]
 
 
 def test_legend_is_below_the_lines() -> None:
-    for ax in (plot_learning_curve(make_run(6)), plot_learning_curves({"a": [make_run(6)]})):
-        ax.figure.canvas.draw()
-        legend = ax.get_legend().get_window_extent()
-        assert legend.y1 <= ax.xaxis.label.get_window_extent().y0
-        assert legend.y0 >= 0.0
+    ax = plot_learning_curves({"a": [make_run(6)]})
+    ax.figure.canvas.draw()
+    legend = ax.get_legend().get_window_extent()
+    assert legend.y1 <= ax.xaxis.label.get_window_extent().y0
+    assert legend.y0 >= 0.0
 
 
 def test_band_is_numpys_quantiles_of_the_runs_carried_forward(ax: Axes) -> None:

@@ -20,19 +20,22 @@ def run_blocks(path):
     return names
 
 
-def test_the_readme_runs(capsys):
+def test_the_readme_runs(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     names = run_blocks(README)
     printed = capsys.readouterr().out
     assert "petal" in printed and "setosa" not in printed
     assert names["run"].generation == 300
     assert names["tree"].n_features == 4
     assert names["shifted"].generation == 5
-    assert len(plt.get_fignums()) == 2
+    assert len(plt.get_fignums()) == 3
+    assert (tmp_path / "evolution.gif").stat().st_size > 0
     plt.close("all")
 
 
 @pytest.mark.slow
-def test_the_guide_runs():
+def test_the_guide_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     names = run_blocks(GUIDE)
     assert len(names["table"]) == names["model"].n_generations_ + 1
     assert names["islands"].n_generations_ >= 20

@@ -86,9 +86,11 @@ def _defaults(argv: Sequence[str]) -> dict[str, Any]:
     """Return the classifier's parameters where the help of a command shows them."""
     if argv[:1] not in (["fit"], ["demo"]) or not {"-h", "--help"} & set(argv):
         return {}
+    from evotree.cli.demo import HYPERPARAMETERS
     from evotree.estimators import EvoTreeClassifier
 
-    return EvoTreeClassifier().get_params(deep=False)
+    of_command = HYPERPARAMETERS if argv[0] == "demo" else {}
+    return {**EvoTreeClassifier().get_params(deep=False), **of_command}
 
 
 def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
@@ -103,7 +105,7 @@ def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
     warmup = commands.add_parser("warmup", help="compile everything now, so that no fit has to")
     warmup.set_defaults(run=_warm_up)
 
-    demo = commands.add_parser("demo", help="evolve a tree for a synthetic problem and draw it")
+    demo = commands.add_parser("demo", help="watch random trees evolve to the best one")
     demo.set_defaults(run=_demo)
     demo.add_argument("--problem", metavar="NAME", default="chessboard2", help="(%(default)s)")
     demo.add_argument("--out", metavar="DIR", default="demo-output", help="(%(default)s)")
@@ -184,26 +186,23 @@ def _add_uses(commands: Any, table: str) -> None:
 
 
 def _demo(args: argparse.Namespace) -> None:
-    import numpy as np
-    import pandas as pd
-
+    from evotree.cli.demo import HYPERPARAMETERS, course, draw_rows
     from evotree.cli.training import train
-    from evotree.experiments.problems import PROBLEMS, make_problem
+    from evotree.experiments.problems import PROBLEMS
 
     if args.problem not in PROBLEMS:
         raise UsageError(f"--problem {args.problem}: there are {', '.join(PROBLEMS)}")
     problem, folder = PROBLEMS[args.problem], _make_folder(args.out)
-    names = [f"x{j + 1}" for j in range(problem.n_features)]
-    samples = []
-    for part in (0, 1):
-        rng = np.random.default_rng([args.random_state, part])
-        X, y = make_problem(args.problem, random_state=rng)
-        samples.append((pd.DataFrame(X, columns=names), y))
-    rows, test = samples
     print(f"{problem.name}: {problem.description}; the best tree has {problem.optimal_nodes} nodes")
-    model, classifier = train(*rows, "class", evolution_parameters(args), test)
-    print(f"{model.rules()}\n{model.summary()}")
-    _draw(model, classifier, *rows, folder, with_tree=problem.n_features != 2)
+    rows, test = draw_rows(args.problem, args.random_state)
+    parameters = {**HYPERPARAMETERS, **evolution_parameters(args)}
+    model, classifier = train(*rows, "class", parameters, test)
+    print(f"{course(classifier)}\n\n{model.rules()}\n{model.summary()}")
+    _draw(model, classifier, *rows, folder)
+    if problem.n_features == 2:
+        film = _plotting().plot_evolution(classifier, *rows, class_names=model.labels)
+        film.save(folder / "evolution.gif", writer="pillow", dpi=80)
+        print(f"wrote {folder / 'evolution.gif'}")
 
 
 def _fit(args: argparse.Namespace) -> None:
@@ -251,7 +250,7 @@ def _fit(args: argparse.Namespace) -> None:
         print(f"no rows were held out: --test-size 0.2 measures {figure} on new ones")
     print(f"wrote {args.out}")
     if folder:
-        _draw(model, estimator, X, y, folder, with_tree=True)
+        _draw(model, estimator, X, y, folder)
 
 
 def _is_regression(args: argparse.Namespace, y: np.ndarray) -> bool:
@@ -399,7 +398,6 @@ def _draw(
     X: pd.DataFrame,
     y: np.ndarray,
     folder: Path,
-    with_tree: bool,
 ) -> None:
     """Draw what there is to see of a run, and name the files."""
     plotting = _plotting()
@@ -409,9 +407,6 @@ def _draw(
         axes["decision-regions.png"] = plotting.plot_decision_regions(
             estimator, X, y, class_names=model.labels
         )
-    if with_tree:
-        axes["tree.png"] = plotting.plot_tree(
-            model.tree, feature_names=names, class_names=model.labels
-        )
+    axes["tree.png"] = plotting.plot_tree(model.tree, feature_names=names, class_names=model.labels)
     for name, ax in axes.items():
         print(f"wrote {_save_figure(ax, folder / name)}")

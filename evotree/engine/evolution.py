@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -57,6 +58,9 @@ class Evolution:
         Generation in which that was found.
     origins : list of str
         The kinds of first individuals, `Individual.origin`.
+    best_trees : dict of int to Individual
+        Every tree that became the best of its generation, by the generation; kept by the callback
+        `keep_best_trees`, else empty.
     stop_reason : str
         Why the run ended: ``"max_generations"``, ``"patience"``, ``"time_limit"``, ``"callback"``,
         ``"callback_error"`` or ``"interrupt"``; empty while it goes on.
@@ -73,6 +77,7 @@ class Evolution:
     best_fitness: tuple[float, ...] = ()
     last_improvement: int = 0
     origins: list[str] = field(default_factory=list)
+    best_trees: dict[int, Individual] = field(default_factory=dict)
     stop_reason: str = ""
 
     @property
@@ -82,6 +87,20 @@ class Evolution:
 
 
 Callback = Callable[[Evolution], object]
+
+
+def keep_best_trees(run: Evolution) -> None:
+    """Keep the best tree of a generation where it is another one than before; a callback.
+
+    Parameters
+    ----------
+    run : Evolution
+        The run, whose `best_trees` gain it. Where several islands evolve, only the generations of
+        their migrations are seen.
+    """
+    last = next(reversed(run.best_trees.values()), None)
+    if run.best != last:
+        run.best_trees[run.generation] = deepcopy(run.best)
 
 
 class CallbackError(Exception):

@@ -19,14 +19,16 @@ if TYPE_CHECKING:
 CHAPTERS = ("fitness", "quality", "size", "terms", "complexity")
 ORIGIN = "origin"
 REFINEMENT = "refinement"
+QUARTILES = {"q1": 0.25, "median": 0.5, "q3": 0.75}
 # What DEAP repeats in every chapter.
 _OF_ALL = {"gen", "nevals", "diversity", "seconds"}
 
 
 def make_statistics() -> tools.MultiStatistics:
-    """Return the statistics of a population: best, mean and std of each of `CHAPTERS`.
+    """Return the statistics of a population: best, mean, std and quartiles of each of `CHAPTERS`.
 
-    ``best`` is the value of the first individual; the loop keeps the best one first.
+    ``best`` is the value of the first individual; the loop keeps the best one first. The quartiles
+    are ``q1``, ``median`` and ``q3``.
 
     Returns
     -------
@@ -44,6 +46,8 @@ def make_statistics() -> tools.MultiStatistics:
     statistics.register("best", itemgetter(0))
     statistics.register("mean", fmean)
     statistics.register("std", deviation)
+    for name, share in QUARTILES.items():
+        statistics.register(name, quantile, share=share)
     return statistics
 
 
@@ -52,6 +56,15 @@ def deviation(values: Sequence[float]) -> float:
     array = np.array(values, dtype=np.float64)
     array -= fmean(values)
     return math.sqrt(array.dot(array) / len(array))
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """Return a quantile of a few numbers as `numpy.quantile` does, in a tenth of its time."""
+    ordered = sorted(values)
+    at = share * (len(ordered) - 1)
+    low = int(at)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (at - low) * (ordered[high] - ordered[low])
 
 
 def make_logbook() -> tools.Logbook:
@@ -184,7 +197,8 @@ def join_records(
     """Return the record of a generation of several populations seen as one.
 
     Numbers of evaluations and of refinements are sums, means and deviations those of all members,
-    the best is that of the fittest population, seconds are those of the slowest.
+    the best is that of the fittest population, seconds are those of the slowest. There are no
+    quartiles: those of all members do not follow from those of the populations.
     """
     present = [k for k, logbook in enumerate(logbooks) if len(logbook) > gen]
     weights = [sizes[k] for k in present]

@@ -284,7 +284,7 @@ def join(
     hall_of_fame : deap.tools.HallOfFame, optional
         Updated with the best of the islands; by default one of size 10.
     before : Archipelago, optional
-        The same islands an epoch earlier; its logbook is taken over.
+        The same islands an epoch earlier; its logbook and its best trees are taken over.
 
     Returns
     -------
@@ -305,6 +305,7 @@ def join(
     sizes = [len(island.population) for island in islands]
     if before is not None:
         joint.logbook, joint.n_joint = before.logbook, before.n_joint
+        joint.best_trees = before.best_trees
     join_logbooks(logbooks, sizes, joint.logbook, joint.n_joint)
     joint.n_joint = min(map(len, logbooks))
     joint.spent = Spent(

@@ -169,12 +169,16 @@ _ATTRIBUTES = """Attributes
     training_rows_ : TrainingRows
         Means and ranges of the training rows, which `explain` and `counterfactuals` take.
     history_ : deap.tools.Logbook
-        One record for each generation: evaluations, diversity, seconds; in its chapters best, mean
-        and standard deviation of fitness, quality, size (nodes), terms and complexity; and in
-        ``origin`` the share of the population that descends from each kind of first trees.
+        One record for each generation: evaluations, diversity, seconds; in its chapters best, mean,
+        standard deviation, quartiles and median of fitness, quality, size (nodes), terms and
+        complexity; and in ``origin`` the share of the population that descends from each kind of
+        first trees.
         `evotree.to_frame` makes a table.
     hall_of_fame_ : list of ObliqueTree
         The ten fittest trees of the search, the best first, over raw features.
+    best_trees_ : dict of int to ObliqueTree
+        Every tree that became the best of its generation, by the generation, over raw features;
+        kept where `evotree.keep_best_trees` is among the callbacks, else empty.
     pareto_front_ : FittedFront
         The best trees of rising complexity that the search met, over raw features, at most 100.
         Printed, it is a table with an arrow at `tree_`.
@@ -335,6 +339,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         self.regularization_, (self.size_penalty_, self.term_penalty_), _ = chosen
         front = result.front()
         self.hall_of_fame_ = [result.tree(one) for one in run.hall_of_fame]
+        self.best_trees_ = {gen: result.tree(one) for gen, one in run.best_trees.items()}
         self.history_ = run.logbook
         self.n_generations_ = run.generation
         self.stop_reason_ = run.stop_reason

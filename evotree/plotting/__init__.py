@@ -1,11 +1,13 @@
 """Pictures of runs and of trees, drawn with matplotlib alone.
 
 In: the records of runs (logbooks, or what carries one), trees, fitted classifiers. Out: the Axes
-that were drawn on, those given or new ones. Nothing is shown or saved; what was given is only read.
+that were drawn on, those given or new ones; of a film, matplotlib's animation. Nothing is shown or
+saved; what was given is only read.
 """
 
 from evotree.plotting.curves import plot_learning_curve, plot_learning_curves
 from evotree.plotting.explanation import plot_explanation, plot_importances
+from evotree.plotting.evolution import plot_evolution
 from evotree.plotting.lineage import plot_lineage
 from evotree.plotting.pareto import plot_pareto
 from evotree.plotting.refinement import plot_refinement
@@ -19,6 +21,7 @@ __all__ = [
     "plot_decision_regions",
     "plot_explanation",
     "plot_importances",
+    "plot_evolution",
     "plot_learning_curve",
     "plot_learning_curves",
     "plot_lineage",

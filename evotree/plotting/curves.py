@@ -3,38 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle, islice
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.gridspec import GridSpec
 from matplotlib.ticker import MaxNLocator
 
 from evotree.engine.history import to_frame
-from evotree.plotting.style import PALETTE, axes_or_new, legend_below
+from evotree.plotting.style import PALETTE, axes_or_new, label_lines, legend_below
 
 Position: TypeAlias = Literal["gen", "seconds", "evaluations"]
 
 POSITION_LABELS = {"gen": "generation", "seconds": "seconds", "evaluations": "evaluations"}
 LINE_STYLES = ("-", "--", "-.", ":")
-SIZES = {"size": "size (nodes)", "terms": "terms", "complexity": "complexity"}
-"""Chapters that count something, and what their axis is called."""
-# Shares of the height that sizes and the other curves have, so that none covers another.
-SIZE_BELOW, OTHERS_ABOVE = 0.30, 0.36
+COUNTS = ("size", "terms", "complexity")
+"""Chapters that count something."""
+LOWER_PANEL = "counts"
 
 
 def plot_learning_curve(
     history: Any,
     *,
     x: Position = "gen",
-    curves: Sequence[str] = ("fitness", "quality", "size"),
+    curves: Sequence[str] = ("quality", "fitness", "complexity"),
     ax: Axes | None = None,
     label: str | None = None,
 ) -> Axes:
-    """Draw one run: the best individual and the population's mean.
+    """Draw one run: the best individual, and the median and the quartiles of the population.
 
-    The first of the curves, and sizes, have a band of one standard deviation about the mean. It is
-    cut where no value can be: at 0, for shares at 1, for the fitness at the best.
+    The best is a line, the median is dashed, in a band from the first quartile to the third. A
+    history without quartiles, such as that of islands, has the mean in the place of the median.
 
     Parameters
     ----------
@@ -42,18 +43,19 @@ def plot_learning_curve(
         The run.
     x : {"gen", "seconds", "evaluations"}, default="gen"
         What runs along the axis; evaluations are the cumulated ``nevals``.
-    curves : sequence of str, default=("fitness", "quality", "size")
-        Chapters of the logbook. Beside others, ``"size"``, ``"terms"`` and ``"complexity"`` are
-        drawn below them, with an axis of their own on the right.
+    curves : sequence of str, default=("quality", "fitness", "complexity")
+        Chapters of the logbook. Beside others, ``"size"``, ``"terms"`` and ``"complexity"`` have a
+        panel of their own below.
     ax : matplotlib Axes, optional
-        Where to draw; new ones by default. A second run on the same axes has other colours.
+        Where to draw; new ones by default. Two panels share its place. A second run on the same
+        axes has other colours.
     label : str, optional
-        Name of the run in the legend.
+        Name of the run in the labels of its lines.
 
     Returns
     -------
     matplotlib Axes
-        The left axes.
+        The upper axes.
 
     Raises
     ------
@@ -65,63 +67,58 @@ def plot_learning_curve(
     curves = (curves,) if isinstance(curves, str) else tuple(curves)
     if not curves:
         raise ValueError("curves is empty: name at least one chapter of the history.")
-    best = {curve: _column(records, f"{curve}_best", f"curves={curves!r}") for curve in curves}
+    for curve in curves:
+        _column(records, f"{curve}_best", f"curves={curves!r}")
 
-    ax = axes_or_new(ax, (7.0, 4.5))
-    others = [curve for curve in curves if curve not in SIZES]
-    sizes = ", ".join(SIZES[curve] for curve in curves if curve in SIZES)
-    right = _size_axes(ax, sizes) if others and sizes else ax
-    n_drawn = len({*ax.get_lines(), *right.get_lines()}) // 2
-    for i, curve in enumerate(curves):
-        side = right if curve in SIZES else ax
-        color = PALETTE[(n_drawn + i) % len(PALETTE)]
-        name = f"{label}: {curve}" if label else curve
-        name += " (right)" if side is not ax else ""
-        side.plot(positions, best[curve], color=color, linewidth=1.8, label=f"{name}, best")
-        if f"{curve}_mean" not in records:
-            continue
-        mean = records[f"{curve}_mean"].to_numpy(dtype=np.float64)
-        has_band = f"{curve}_std" in records and (side is not ax or curve == curves[0])
-        meaning = "mean ± std" if has_band else "mean"
-        side.plot(positions, mean, "--", color=color, linewidth=0.9, label=f"{name}, {meaning}")
-        if has_band:
-            std = records[f"{curve}_std"].to_numpy(dtype=np.float64)
-            low, high = _band(curve, best[curve], mean, std)
-            side.fill_between(positions, low, high, color=color, alpha=0.12, lw=0)
-    ax.set(xlabel=POSITION_LABELS[x], ylabel=", ".join(others) or sizes)
-    if right is not ax:
-        _stack(ax, right)
-    finish(ax, x, n_columns=len(curves), others=[right] if right is not ax else [])
+    ax = axes_or_new(ax, (7.0, 5.0))
+    counts = [curve for curve in curves if curve in COUNTS]
+    others = [curve for curve in curves if curve not in COUNTS]
+    panels = {ax: others or counts}
+    if others and counts:
+        panels[_panel_below(ax)] = counts
+    prefix = f"{label}: " if label else ""
+    n_drawn = sum(line.get_linestyle() == "-" for panel in panels for line in panel.get_lines())
+    colors = islice(cycle(PALETTE), n_drawn, None)
+    for panel, shown in panels.items():
+        for curve, color in zip(shown, colors, strict=False):
+            _draw_curve(panel, positions, records, curve, prefix, color)
+        panel.set(ylabel=", ".join(shown), xlabel="")
+        set_grid(panel, x)
+    panel.set_xlabel(POSITION_LABELS[x])
+    label_lines(*panels)
     return ax
 
 
-def _band(
-    curve: str, best: np.ndarray, mean: np.ndarray, std: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the limits of one standard deviation about the mean that values can reach."""
-    low, high = mean - std, mean + std
-    values = np.concatenate([best, mean])
-    if values.min() >= 0.0:
-        low = np.maximum(low, 0.0)
-        high = np.minimum(high, 1.0) if curve not in SIZES and values.max() <= 1.0 else high
-    if curve == "fitness":
-        high = np.minimum(high, np.maximum(best, mean))
-    return low, high
+def _draw_curve(
+    ax: Axes, positions: np.ndarray, records: pd.DataFrame, curve: str, prefix: str, color: str
+) -> None:
+    """Draw the best of a chapter, and what is known of the others."""
+    name = f"{prefix}{curve}"
+    ax.plot(positions, records[f"{curve}_best"], color=color, lw=1.8, label=f"{name}, best")
+    middle = "median" if f"{curve}_median" in records else "mean"
+    if f"{curve}_{middle}" in records:
+        values = records[f"{curve}_{middle}"]
+        ax.plot(positions, values, "--", color=color, lw=1.0, label=f"{name}, {middle}")
+    if {f"{curve}_q1", f"{curve}_q3"} <= {*records}:
+        low, high = records[f"{curve}_q1"], records[f"{curve}_q3"]
+        ax.fill_between(positions, low, high, color=color, alpha=0.15, lw=0)
 
 
-def _stack(ax: Axes, right: Axes) -> None:
-    """Put what two axes with one frame show above each other, each with ticks of its own part."""
-    parts = ((ax, OTHERS_ABOVE, 1.0, False), (right, 0.0, SIZE_BELOW, True))
-    for side, bottom, top, is_size in parts:
-        low, high = (0.0 if is_size else side.dataLim.y0), side.dataLim.y1
-        margin = 0.05 * (high - low) or 0.5
-        high, low = high + margin, low - (0.0 if is_size else margin)
-        height = (high - low) / (top - bottom)
-        start = low - bottom * height
-        ticks = np.asarray(MaxNLocator(4 if is_size else 6, integer=is_size).tick_values(low, high))
-        side.set_yticks(ticks[(ticks >= low) & (ticks <= high)])
-        side.set_ylim(start, start + height)
-        side.yaxis.label.set_y((bottom + top) / 2)
+def _panel_below(ax: Axes) -> Axes:
+    """Return the panel below some axes: that of an earlier run, or one in their lower part."""
+    for other in ax.get_shared_x_axes().get_siblings(ax):
+        if other.get_label() == LOWER_PANEL:
+            return other
+    place: Any = ax.get_subplotspec()
+    if place is None:
+        box = ax.get_position()
+        edges = {"left": box.x0, "bottom": box.y0, "right": box.x1, "top": box.y1}
+        place = GridSpec(1, 1, ax.figure, **edges)[0]
+    upper, lower = place.subgridspec(2, 1, height_ratios=(5, 3), hspace=0.08)
+    ax.set_subplotspec(upper)
+    ax.tick_params(labelbottom=False)
+    panel: Axes = ax.figure.add_subplot(lower, sharex=ax, label=LOWER_PANEL)
+    return panel
 
 
 def plot_learning_curves(
@@ -237,20 +234,15 @@ def _aligned(name: str, group: Any, x: str, column: str) -> tuple[np.ndarray, np
     return grid, np.stack([value[np.searchsorted(at, grid, "right") - 1] for at, value in runs])
 
 
-def _size_axes(ax: Axes, text: str) -> Axes:
-    """Return the right axes for sizes: those of an earlier run, or new ones."""
-    for other in ax.get_shared_x_axes().get_siblings(ax):
-        if other.get_label() == "size" and other.get_position().bounds == ax.get_position().bounds:
-            return other
-    twin = ax.twinx()
-    twin.set(label="size", ylabel=text)
-    return twin
-
-
-def finish(ax: Axes, x: str, n_columns: int, others: Sequence[Axes] = ()) -> None:
-    """Give axes of runs their grid, ticks and legend."""
+def set_grid(ax: Axes, x: str) -> None:
+    """Give axes of runs their grid and ticks."""
     ax.margins(x=0.01)
     ax.grid(alpha=0.25, linewidth=0.6)
     if x != "seconds":
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    legend_below(ax, n_columns, others)
+
+
+def finish(ax: Axes, x: str, n_columns: int) -> None:
+    """Give axes of runs their grid, ticks and legend."""
+    set_grid(ax, x)
+    legend_below(ax, n_columns)

@@ -77,7 +77,7 @@ def plot_decision_regions(
         )
     if resolution < 2:
         raise ValueError(f"resolution={resolution!r}: allowed are whole numbers from 2.")
-    points, codes, labels = _check_points(tree_or_classifier, tree, X, y)
+    points, codes, labels = check_points(tree_or_classifier, tree, X, y)
     known = getattr(tree_or_classifier, "feature_names_", getattr(X, "columns", None))
     features = names_or_known("feature_names", feature_names, known, 2, prefix="x")
     classes = names_or_known("class_names", class_names, labels, len(labels))
@@ -118,14 +118,41 @@ def plot_decision_regions(
     return ax
 
 
-def _check_points(
+def check_points(
     source: Any, tree: ObliqueTree, X: Any, y: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the points, their class codes and the labels of all classes."""
+    """Return the points as a tree reads them, their class codes and the labels of all classes.
+
+    Parameters
+    ----------
+    source : ObliqueTree or fitted classifier
+        What may know the encoding of rows and the labels.
+    tree : ObliqueTree
+        Its tree.
+    X : array-like of shape (n_samples, n_features)
+        The points.
+    y : array-like of shape (n_samples,)
+        Their labels.
+
+    Returns
+    -------
+    points : ndarray of shape (n_samples, n_features), float64
+        Finite.
+    codes : ndarray of shape (n_samples,), int64
+        Positions in `labels`.
+    labels : ndarray of shape (n_classes,)
+        Those of the classifier; else the labels in `y` if there are as many as classes of the tree,
+        or numbers from 0.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, values are not finite or labels are unknown.
+    """
     encode = getattr(source, "encode", np.asarray)
     points, given = np.asarray(encode(X), dtype=np.float64), np.asarray(y)
-    if points.ndim != 2 or points.shape[1] != 2 or points.shape[0] == 0:
-        raise ValueError(f"X has shape {points.shape}: allowed is (n_samples, 2).")
+    if points.ndim != 2 or points.shape[1] != tree.n_features or points.shape[0] == 0:
+        raise ValueError(f"X has shape {points.shape}: allowed is (n_samples, {tree.n_features}).")
     if not np.isfinite(points).all():
         raise ValueError("X has values that are NaN or infinite.")
     if given.shape != points.shape[:1]:

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
+from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 
 from evotree.tree import ObliqueTree
@@ -29,6 +30,8 @@ INK = "#222222"
 MARKERS = "osD^vPX*"
 TERM_COLORS = {False: "#4393C3", True: "#D6604D"}  # of terms below 0, and above
 NAME_LENGTH = 28
+LINE_LABEL = "line label"
+LINE_HEIGHT = 12.0
 
 
 def class_colors(n_classes: int) -> list[str]:
@@ -82,6 +85,48 @@ def legend_below(ax: Axes, n_columns: int, others: Sequence[Axes] = ()) -> None:
         frameon=False,
         fontsize="small",
     )
+
+
+def label_lines(*panels: Axes) -> None:
+    """Write the labels of lines right of axes where the lines end; none covers another.
+
+    Those of an earlier call are written anew, for lines may have come.
+    """
+    for ax in panels:
+        for text in [text for text in ax.texts if text.get_gid() == LINE_LABEL]:
+            text.remove()
+    panels[0].figure.figure.draw_without_rendering()  # the layout settles how high the axes are
+    for ax in panels:
+        shown = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
+        lines = sorted(shown, key=_end_of)
+        low, high = ax.get_ylim()
+        height = 72.0 * ax.get_window_extent().height / ax.figure.dpi
+        ends = np.array([_end_of(line) for line in lines])
+        points = height * (ends - low) / (high - low)
+        for line, end, shift in zip(lines, ends, _spread(points, height) - points, strict=True):
+            ax.annotate(
+                str(line.get_label()),
+                xy=(1.0, end),
+                xycoords=("axes fraction", "data"),
+                xytext=(5.0, shift),
+                textcoords="offset points",
+                va="center",
+                color=line.get_color(),
+                fontsize="small",
+                annotation_clip=False,
+                gid=LINE_LABEL,
+            )
+
+
+def _end_of(line: Line2D) -> float:
+    return float(np.asarray(line.get_ydata())[-1])
+
+
+def _spread(places: np.ndarray, top: float) -> np.ndarray:
+    """Move ascending places apart by the height of a line of text, in points, up to a top."""
+    steps = LINE_HEIGHT * np.arange(len(places))
+    upwards = np.maximum.accumulate(places - steps) + steps
+    return np.minimum(upwards, top + steps - steps[-1])
 
 
 def tree_of(source: Any) -> ObliqueTree:

@@ -1,13 +1,16 @@
 """Callbacks of the evolved estimators: what they see, how they stop a run."""
 
 import io
+import pickle
 import threading
+from itertools import pairwise
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import cross_val_score, cross_validate
 
+from evotree import keep_best_trees
 from tests.quick_models import assert_same, brief, every_evolved, rows_for
 
 
@@ -34,6 +37,34 @@ def test_callbacks_see_the_logbook_and_stop_the_run(model):
     assert_same(stopped, clone(model).set_params(max_generations=2).fit(X, y), X)
     whole = clone(model).set_params(callbacks=[lambda run: "stop?"]).fit(X, y)
     assert whole.stop_reason_ == "max_generations" and whole.n_generations_ == 4
+
+
+@every_evolved
+def test_best_trees_are_kept_where_they_change(model):
+    X, y = rows_for(model)
+    bare = clone(model).fit(X, y)
+    assert bare.best_trees_ == {}
+    runs = []
+    kept = clone(model).set_params(callbacks=[keep_best_trees, runs.append]).fit(X, y)
+    assert_same(bare, kept, X)
+    history, run = kept.history_, runs[-1]
+    best = dict(zip(history.select("gen"), history.chapters["fitness"].select("best"), strict=True))
+    generations = [*kept.best_trees_]
+    assert generations[0] == 0 and generations == [*run.best_trees] == sorted(generations)
+    for gen, one in run.best_trees.items():
+        assert one.fitness.wvalues[0] == best[gen]
+    assert all(a != b for a, b in pairwise(run.best_trees.values()))
+    for gen in best.keys() - {*generations}:
+        before = max(one for one in generations if one < gen)
+        assert best[gen] == best[before]
+    assert [*run.best_trees.values()][-1] == run.best
+
+
+def test_the_last_best_tree_is_that_of_the_classifier():
+    X, y = load_iris(return_X_y=True)
+    model = brief(callbacks=[keep_best_trees]).fit(X, y)
+    assert [*model.best_trees_.values()][-1] == model.tree_
+    assert pickle.loads(pickle.dumps(model)).best_trees_ == model.best_trees_
 
 
 def test_callbacks_travel_with_the_estimator():

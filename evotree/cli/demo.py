@@ -1,0 +1,82 @@
+"""What ``evotree demo`` shows: random trees that plain evolution turns into the best one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evotree.engine.config import Regularization, Variation
+from evotree.engine.evolution import keep_best_trees
+from evotree.engine.history import to_frame
+from evotree.estimators import EvoTreeClassifier
+from evotree.experiments.problems import PROBLEMS, make_problem
+
+# As in the paper: trees on dipoles are the first ones, and nothing refines them. More mutation and
+# the best of parents and offspring solve the chessboard in a fifth of the paper's generations.
+HYPERPARAMETERS: dict[str, Any] = {
+    "init": None,
+    "refinement": None,
+    "size_penalty": 0.005,
+    "term_penalty": 0.0,
+    "population_size": 100,
+    "max_generations": 400,
+    "patience": None,
+    "scaling": "common",
+    "variation": Variation(
+        mutation_probability=0.3, term_mutation_probability=0.0, sparse_dipoles=False
+    ),
+    "regularization": Regularization(noise=0.0),
+    "callbacks": [keep_best_trees],
+}
+"""The parameters of `EvoTreeClassifier` that differ from its defaults."""
+
+N_TEST_ROWS = 10_000
+_SHARES = (0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)  # of the generations, which `course` tells of
+
+
+def draw_rows(problem: str, seed: int) -> tuple[tuple[pd.DataFrame, np.ndarray], ...]:
+    """Draw training rows and test rows of a problem.
+
+    Parameters
+    ----------
+    problem : str
+        A key of `PROBLEMS`.
+    seed : int, at least 0
+        Of the draws.
+
+    Returns
+    -------
+    tuple of two tuples (DataFrame, ndarray)
+        Features ``x1``, ``x2``, ..., and classes: as many rows as in the paper, and 10,000.
+    """
+    samples = []
+    for part, n_rows in enumerate((PROBLEMS[problem].default_samples, N_TEST_ROWS)):
+        X, y = make_problem(problem, n_rows, np.random.default_rng([seed, part]))
+        names = [f"x{j + 1}" for j in range(X.shape[1])]
+        samples.append((pd.DataFrame(X, columns=names), y))
+    return tuple(samples)
+
+
+def course(classifier: EvoTreeClassifier) -> str:
+    """Return in words how the best tree became what it is.
+
+    Parameters
+    ----------
+    classifier : EvoTreeClassifier
+        Fitted.
+
+    Returns
+    -------
+    str
+        Lines: what was evolved, and the best tree of some generations.
+    """
+    history = to_frame(classifier.history_)
+    last = len(history) - 1
+    shown = history.iloc[sorted({round(share * last) for share in _SHARES})]
+    lines = [f"{classifier.population_size} random trees evolve; the best of generation"]
+    for row in shown.itertuples():
+        right = f"{100.0 * row.quality_best:.1f} % of the training rows right"
+        lines.append(f"{row.gen:11d} has {row.size_best:2d} nodes and gets {right}")
+    return "\n".join(lines)

@@ -1,0 +1,174 @@
+"""The film of a run: the decision regions of the best tree, and how well it did until then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.animation import FuncAnimation
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+
+from evotree.explain.importances import importances
+from evotree.plotting.curves import plot_learning_curve, positions_of, records_of
+from evotree.plotting.regions import check_points, plot_decision_regions
+from evotree.plotting.style import names_or_known, tree_of
+from evotree.tree import ObliqueTree
+
+_HELD = 5  # pictures that the last one stands for
+
+
+def plot_evolution(
+    classifier: Any,
+    X: Any,
+    y: Any,
+    *,
+    curves: Sequence[str] = ("quality", "complexity"),
+    max_frames: int = 30,
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
+) -> FuncAnimation:
+    """Make a film of a run: regions of the best tree beside the learning curve until then.
+
+    There is a picture for each tree that became the best. Of more than two features, the two are
+    shown that have the most influence in the last tree
+    (`evotree.explain.importances.importances`), and the regions are those where all others have
+    their medians.
+
+    Parameters
+    ----------
+    classifier : fitted classifier
+        Its `callbacks` held `evotree.keep_best_trees`.
+    X : array-like of shape (n_samples, n_features)
+        Points; they also set the limits. The classifier encodes them.
+    y : array-like of shape (n_samples,)
+        Their labels.
+    curves : sequence of str, default=("quality", "complexity")
+        What `plot_learning_curve` shows.
+    max_frames : int, at least 2, default=30
+        Greatest number of pictures. Of more trees, some are left out, but not the last.
+    feature_names, class_names : sequence of str, optional
+        By default those that the classifier knows.
+
+    Returns
+    -------
+    matplotlib.animation.FuncAnimation
+        The film: ``save("film.gif", writer="pillow")`` writes it, ``to_jshtml()`` shows it in a
+        notebook.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If no trees were kept, if they have fewer than two features or no classes, or if the shapes
+        do not fit.
+
+    Examples
+    --------
+    >>> from evotree import EvoTreeClassifier, keep_best_trees
+    >>> model = EvoTreeClassifier(init=None, callbacks=[keep_best_trees])  # doctest: +SKIP
+    >>> plot_evolution(model.fit(X, y), X, y).save("film.gif", writer="pillow")  # doctest: +SKIP
+    """
+    tree, trees = tree_of(classifier), getattr(classifier, "best_trees_", {})
+    if not trees:
+        raise ValueError(
+            "classifier has kept no trees of its generations: fit it with "
+            "callbacks=[evotree.keep_best_trees]."
+        )
+    if not hasattr(classifier, "classes_"):
+        raise TypeError(f"classifier is a {type(classifier).__name__}: regions are of classes.")
+    if tree.n_features < 2:
+        raise ValueError(f"classifier has n_features={tree.n_features}: allowed are 2 or more.")
+    if max_frames < 2:
+        raise ValueError(f"max_frames={max_frames!r}: allowed are whole numbers from 2.")
+    points, codes, labels = check_points(classifier, tree, X, y)
+    known = getattr(classifier, "feature_names_", None)
+    features = names_or_known("feature_names", feature_names, known, tree.n_features, prefix="x")
+    classes = names_or_known("class_names", class_names, labels, len(labels))
+    records = records_of(classifier, "classifier")
+    quality = dict(zip(records["gen"], records["quality_best"], strict=True))
+    shown = np.sort(np.argsort(-importances(tree, "influence"), kind="stable")[:2])
+    middle = np.median(points, axis=0)
+
+    figure = plt.figure(figsize=(10.0, 4.4), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(5, 6))
+
+    def draw(gen: int) -> list[Axes]:
+        best = trees[max(one for one in trees if one <= gen)]
+        left.clear()
+        plot_decision_regions(
+            slice_of(best, shown, middle),
+            points[:, shown],
+            codes,
+            ax=left,
+            feature_names=[features[j] for j in shown],
+            class_names=classes,
+            resolution=150,
+        )
+        left.set_title(f"generation {gen}: {best.n_leaves} leaves, quality {quality[gen]:.3f}")
+        for panel in panels:
+            _cover(panel, gen)
+        return [left, *panels]
+
+    frames = frames_of(trees, int(positions_of(records, "gen")[-1]), max_frames)
+    panels: list[Axes] = []
+    draw(frames[-1])  # the layout of all
+    plot_learning_curve(records, curves=curves, ax=right)
+    panels += [ax for ax in figure.axes if ax is not left]
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # it is the same for all, and takes longer than a picture
+    return FuncAnimation(figure, draw, frames=[*frames, *frames[-1:] * _HELD], interval=250)
+
+
+def frames_of(trees: Mapping[int, ObliqueTree], end: int, max_frames: int) -> list[int]:
+    """Return generations that a film shows.
+
+    Parameters
+    ----------
+    trees : mapping from int to ObliqueTree
+        The best trees by the generation in which they became the best.
+    end : int
+        The last generation of the run.
+    max_frames : int, at least 2
+        Greatest number of generations.
+
+    Returns
+    -------
+    list of int
+        Generations of trees, evenly chosen, with the first one; and `end`, which shows the last.
+    """
+    generations = [gen for gen in trees if gen < end]
+    n = min(len(generations), max_frames - 1)
+    chosen = np.linspace(0, len(generations) - 1, n).round().astype(int)
+    return [generations[k] for k in chosen] + [end]
+
+
+def slice_of(tree: ObliqueTree, shown: np.ndarray, at: np.ndarray) -> ObliqueTree:
+    """Return what a tree is where all but some features have given values.
+
+    Parameters
+    ----------
+    tree : ObliqueTree
+        The tree.
+    shown : ndarray of int
+        The features that stay free.
+    at : ndarray of shape (n_features,)
+        Values of the others.
+
+    Returns
+    -------
+    ObliqueTree
+        A tree over the free features, with the same nodes.
+    """
+    others = np.setdiff1d(np.arange(tree.n_features), shown)
+    thresholds = tree.thresholds - tree.weights[:, others] @ at[others]
+    return ObliqueTree(tree.weights[:, shown], thresholds, tree.subtree_size, tree.values)
+
+
+def _cover(ax: Axes, gen: int) -> None:
+    """Hide what learning curves show of later generations."""
+    begin = ax.get_xlim()[0]
+    seen = Rectangle((begin, 0.0), gen - begin, 1.0, transform=ax.get_xaxis_transform())
+    for artist in (*ax.get_lines(), *ax.collections):
+        artist.set_clip_path(seen)

@@ -1,0 +1,108 @@
+"""Films of runs: a picture for each tree, and what a picture of many features shows."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from evotree.plotting import plot_evolution
+from evotree.plotting.evolution import frames_of, slice_of
+from tests.test_plotting import make_run, make_tree
+
+
+def make_model(n_features: int = 2, **others: object) -> SimpleNamespace:
+    """Make up a classifier that has kept trees."""
+    trees = {gen: make_tree(gen, 4, n_features) for gen in (0, 1, 5, 8)}
+    fitted = {
+        "tree_": trees[8],
+        "best_trees_": trees,
+        "history_": make_run(0),
+        "classes_": np.array(["a", "b", "c"]),
+    }
+    return SimpleNamespace(**{**fitted, **others})
+
+
+def rows(n_features: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    return np.random.default_rng(0).random((30, n_features)), np.tile(["a", "b", "c"], 10)
+
+
+@pytest.mark.parametrize("n_features", [2, 5])
+def test_a_film_has_a_picture_for_each_tree_and_the_end_and_the_curves_until_then(
+    n_features: int, tmp_path: Path
+) -> None:
+    film = plot_evolution(make_model(n_features), *rows(n_features))
+    film.save(tmp_path / "film.gif", writer="pillow", dpi=40)
+    with Image.open(tmp_path / "film.gif") as image:
+        assert image.n_frames == 5
+    figure = film._fig
+    last = figure.axes[0].get_title()
+    for gen in (0, 1, 5, 8, 11):
+        film._func(gen)
+        figure.canvas.draw()
+        title = figure.axes[0].get_title()
+        assert title.startswith(f"generation {gen}: 4 leaves, quality ")
+        for panel in figure.axes[1:]:
+            end, _ = panel.transData.transform((gen, 0.0))
+            for artist in (*panel.get_lines(), *panel.collections):
+                seen, frame = artist.clipbox, panel.bbox
+                expected = frame.x0, frame.y0, end, frame.y1
+                np.testing.assert_allclose([seen.x0, seen.y0, seen.x1, seen.y1], expected)
+    assert title == last
+
+
+@given(st.sets(st.integers(0, 200), min_size=1), st.integers(0, 50), st.integers(2, 60))
+def test_frames_are_generations_of_trees_and_the_end(
+    generations: set[int], more: int, max_frames: int
+) -> None:
+    trees = {gen: make_tree(0, 1) for gen in sorted(generations)}
+    end = max(trees) + more
+    frames = frames_of(trees, end, max_frames)
+    assert frames == sorted(set(frames)) and frames[-1] == end
+    assert len(frames) == min(max_frames, len({*trees, end}))
+    assert {*frames} <= {*trees, end}
+    assert frames[0] == min(trees)
+
+
+@pytest.mark.parametrize("n_features", [2, 3, 6])
+def test_a_slice_predicts_as_the_tree_does_there(n_features: int) -> None:
+    tree = make_tree(1, 8, n_features)
+    rng = np.random.default_rng(1)
+    shown, at = np.sort(rng.permutation(n_features)[:2]), rng.random(n_features)
+    free = rng.random((200, 2))
+    whole = np.tile(at, (200, 1))
+    whole[:, shown] = free
+    leaves = slice_of(tree, shown, at).validate().apply(free)
+    np.testing.assert_array_equal(leaves, tree.apply(whole))
+    assert len(set(leaves.tolist())) > 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "others"),
+    [
+        (ValueError, "kept no trees.*keep_best_trees", {"best_trees_": {}}),
+        (ValueError, "max_frames=1", {"max_frames": 1}),
+        (ValueError, r"X has shape \(30, 2\): allowed is \(n_samples, 3\)", {"n_features": 3}),
+        (ValueError, "n_features=1", {"n_features": 1}),
+        (ValueError, "y has labels", {"classes_": np.array(["a", "b", "d"])}),
+        (TypeError, "classifier is a SimpleNamespace", {"tree_": None}),
+    ],
+)
+def test_errors_name_what_is_wrong_and_leave_no_figure(
+    kind: type[Exception], message: str, others: dict[str, object]
+) -> None:
+    film = {name: others.pop(name) for name in ("max_frames",) if name in others}
+    with pytest.raises(kind, match=message):
+        plot_evolution(make_model(**others), *rows(), **film)
+    assert not plt.get_fignums()
+
+
+def test_regressions_have_no_regions() -> None:
+    model = make_model()
+    del model.classes_
+    with pytest.raises(TypeError, match="regions are of classes"):
+        plot_evolution(model, *rows())
