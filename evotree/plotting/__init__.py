@@ -6,8 +6,8 @@ saved; what was given is only read.
 """
 
 from evotree.plotting.curves import plot_learning_curve, plot_learning_curves
-from evotree.plotting.explanation import plot_explanation, plot_importances
 from evotree.plotting.evolution import plot_evolution
+from evotree.plotting.explanation import plot_explanation, plot_importances
 from evotree.plotting.lineage import plot_lineage
 from evotree.plotting.pareto import plot_pareto
 from evotree.plotting.refinement import plot_refinement
