@@ -58,7 +58,6 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("evotree",),
-    "reference_url": {"evotree": None},
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_signature": False,
