@@ -9,11 +9,12 @@ Fit a tree, print it, and draw it. What is printed is what predicts.
 # The wine data has 13 measurements of wines from three cultivars. A default fit chooses its
 # hyperparameters by cross-validation, and keeps the tree small.
 
+from sklearn.datasets import load_wine
+from sklearn.model_selection import train_test_split
+
 from evotree import EvoTreeClassifier
 from evotree.export import export_text
 from evotree.plotting import plot_tree
-from sklearn.datasets import load_wine
-from sklearn.model_selection import train_test_split
 
 wine = load_wine(as_frame=True)
 X, y = wine.data, wine.target_names[wine.target]
@@ -30,8 +31,8 @@ print(f"Accuracy on held-out rows: {model.score(X_test, y_test):.3f}")
 plot_tree(model)
 
 # %%
-# Rows far from the hyperplanes are surer than rows beside them. The class of ``predict`` is always
-# the most probable one.
+# Rows far from the hyperplanes are surer than rows beside them. The class of ``predict`` is
+# always the most probable one.
 
 probabilities = model.predict_proba(X_test)
 print(model.classes_)

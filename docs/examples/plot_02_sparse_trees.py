@@ -6,11 +6,12 @@ Bound the terms of a split: one term makes axis-parallel trees, two terms splits
 """
 
 # %%
-# Two classes lie on both sides of a slanted stripe. An axis-parallel tree climbs it in steps; a tree
-# with two terms a split needs one hyperplane for each side of the stripe.
+# Two classes lie on both sides of a slanted stripe. An axis-parallel tree climbs it in steps; a
+# tree with two terms a split needs one hyperplane for each side of the stripe.
 
 import matplotlib.pyplot as plt
 import numpy as np
+
 from evotree import EvoTreeClassifier, Regularization
 from evotree.plotting import plot_decision_regions
 

@@ -10,10 +10,11 @@ Give data frames as they are: numbers, categories, and cells that are missing.
 
 import numpy as np
 import pandas as pd
+from sklearn.datasets import load_diabetes
+
 from evotree import EvoTreeClassifier
 from evotree.export import export_text
 from evotree.plotting import plot_importances
-from sklearn.datasets import load_diabetes
 
 people, progression = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 people = people[["age", "sex", "bmi", "bp", "s5"]].rename(columns={"s5": "log lipids"})
@@ -28,8 +29,8 @@ people.loc[rng.random(len(people)) < 0.1, "sex"] = None
 print(people.head())
 
 # %%
-# A missing number becomes the median of the training rows, and the feature ``bp is missing`` lets a
-# split ask for it. Each level of a category is a feature of 0 and 1.
+# A missing number becomes the median of the training rows, and the feature ``bp is missing`` lets
+# a split ask for it. Each level of a category is a feature of 0 and 1.
 
 model = EvoTreeClassifier(random_state=0).fit(people, fast)
 print(model.feature_names_)

@@ -10,10 +10,11 @@ Evolve trees for the score that counts, or for what errors cost.
 # accuracy may not.
 
 import matplotlib.pyplot as plt
-from evotree import EvoTreeClassifier
 from sklearn.datasets import make_classification
 from sklearn.metrics import ConfusionMatrixDisplay, balanced_accuracy_score
 from sklearn.model_selection import train_test_split
+
+from evotree import EvoTreeClassifier
 
 X, y = make_classification(
     n_samples=1200,
@@ -38,9 +39,7 @@ costs = {}
 for ax, (name, aim) in zip(axes, aims.items(), strict=True):
     model = EvoTreeClassifier(**aim, **hyperparameters, random_state=0).fit(X_train, y_train)
     predicted = model.predict(X_test)
-    ConfusionMatrixDisplay.from_predictions(
-        y_test, predicted, ax=ax, colorbar=False, cmap="Blues"
-    )
+    ConfusionMatrixDisplay.from_predictions(y_test, predicted, ax=ax, colorbar=False, cmap="Blues")
     balanced = balanced_accuracy_score(y_test, predicted)
     ax.set_title(f"evolved for {name}\nbalanced accuracy {balanced:.2f}")
     missed = ((y_test == 1) & (predicted == 0)).sum()
@@ -54,8 +53,8 @@ for name, cost in costs.items():
     print(f"evolved for {name:<18} {cost:.2f}")
 
 # %%
-# Features may cost something, too. A column is paid for once on the way to a leaf, and the tree asks
-# for it only where it is worth its price.
+# Features may cost something, too. A column is paid for once on the way to a leaf, and the tree
+# asks for it only where it is worth its price.
 
 thrifty = EvoTreeClassifier(
     cost_matrix=[[0, 1], [20, 0]],

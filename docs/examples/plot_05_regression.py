@@ -10,9 +10,10 @@ Predict numbers by lines of few terms in the leaves, with intervals that cover a
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.model_selection import train_test_split
+
 from evotree import EvoTreeRegressor
 from evotree.plotting import plot_tree
-from sklearn.model_selection import train_test_split
 
 rng = np.random.default_rng(0)
 X = rng.uniform(0.0, 10.0, (600, 2))

@@ -2,17 +2,18 @@
 Seed the population by greedy trees
 ===================================
 
-Begin with trees of the greedy algorithms, or with a tree of your own, and follow what becomes of them.
+Begin with trees of the greedy algorithms, or with your own, and follow what becomes of them.
 """
 
 # %%
 # A first population may hold trees of any splitter, and fitted trees of scikit-learn.
 
 import matplotlib.pyplot as plt
-from evotree import EvoTreeClassifier, Regularization, Variation
-from evotree.plotting import plot_learning_curve, plot_lineage
 from sklearn.datasets import load_digits
 from sklearn.tree import DecisionTreeClassifier
+
+from evotree import EvoTreeClassifier, Regularization, Variation
+from evotree.plotting import plot_learning_curve, plot_lineage
 
 X, y = load_digits(n_class=4, return_X_y=True)
 cart = DecisionTreeClassifier(max_leaf_nodes=8, random_state=0).fit(X, y)
@@ -37,7 +38,9 @@ models = {
 }
 for name, model in models.items():
     tree = model.tree_
-    print(f"{name:<14} accuracy {model.score(X, y):.3f}, {tree.n_leaves} leaves, {tree.n_terms} terms")
+    print(
+        f"{name:<14} accuracy {model.score(X, y):.3f}, {tree.n_leaves} leaves, {tree.n_terms} terms"
+    )
 
 # %%
 # The lineage tells which share of the population descends from what.

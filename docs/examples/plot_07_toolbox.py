@@ -6,14 +6,16 @@ Compose the evolution from DEAP's toolbox: one line replaces an operator, the lo
 """
 
 # %%
-# A data set holds the rows as the kernels want them. The toolbox holds one function for each role.
+# A data set holds the rows as the kernels want them. The toolbox holds one function for each
+# role.
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.datasets import make_moons
+
 from evotree import Dataset, EvoTreeClassifier, Regularization, evolve, make_toolbox, with_tree
 from evotree.plotting import plot_decision_regions, plot_learning_curves
 from evotree.rng import as_generator
-from sklearn.datasets import make_moons
 
 X, y = make_moons(400, noise=0.2, random_state=0)
 dataset = Dataset.from_arrays(X, y)
@@ -21,17 +23,15 @@ dataset = Dataset.from_arrays(X, y)
 
 def make(name, operator):
     """Make a toolbox that grows random trees, with one operator of our own."""
-    toolbox = make_toolbox(
-        dataset, size_penalty=0.003, init=None, refinement=None, random_state=0
-    )
+    toolbox = make_toolbox(dataset, size_penalty=0.003, init=None, refinement=None, random_state=0)
     if operator is not None:
         toolbox.register(name, operator)
     return toolbox
 
 
 # %%
-# An operator draws from ``individual.stream`` and makes new arrays. This one turns every hyperplane a
-# little, about a point on it.
+# An operator draws from ``individual.stream`` and makes new arrays. This one turns every
+# hyperplane a little, about a point on it.
 
 
 def turn(individual):

@@ -7,8 +7,8 @@ what the population descends from.
 """
 
 # %%
-# The published algorithm begins with random trees on dipoles, so there is much to see. The chessboard
-# is turned by 45 degrees: no axis-parallel split helps.
+# The published algorithm begins with random trees on dipoles, so there is much to see. The
+# chessboard is turned by 45 degrees: no axis-parallel split helps.
 
 from evotree import EvoTreeClassifier, keep_best_trees, to_frame
 from evotree.experiments.problems import make_problem
@@ -38,7 +38,8 @@ model = fit(seed=0)
 plot_learning_curve(model)
 
 # %%
-# Several seeds belong together: the line is their median, the band reaches from quartile to quartile.
+# Several seeds belong together: the line is their median, the band reaches from quartile to
+# quartile.
 
 runs = {
     f"α = {size_penalty}": [fit(seed, size_penalty) for seed in range(4)]
@@ -47,8 +48,8 @@ runs = {
 plot_learning_curves(runs, chapter="quality")
 
 # %%
-# ``keep_best_trees`` keeps each tree that became the best. `evotree.plotting.plot_evolution` makes a
-# film of them; here are the first, one in the middle and the last.
+# ``keep_best_trees`` keeps each tree that became the best. `evotree.plotting.plot_evolution`
+# makes a film of them; here are the first, one in the middle and the last.
 
 import matplotlib.pyplot as plt
 
@@ -58,12 +59,11 @@ fig, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
 for ax, generation in zip(axes, shown, strict=True):
     tree = model.best_trees_[generation]
     plot_decision_regions(tree, X, y, ax=ax)
-    ax.get_legend() and ax.get_legend().remove()
     ax.set_title(f"generation {generation}: {tree.n_leaves} leaves")
 
 # %%
-# A default fit begins with optimized trees. The lineage says which share of the population descends
-# from which kind of them.
+# A default fit begins with optimized trees. The lineage says which share of the population
+# descends from which kind of them.
 
 plot_lineage(EvoTreeClassifier(random_state=0).fit(X, y))
 

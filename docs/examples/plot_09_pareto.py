@@ -9,10 +9,11 @@ Choose the size of the tree after the search: one run keeps the best tree of eac
 # Complexity is the number of leaves and terms. The arrow marks the tree that predicts.
 
 import matplotlib.pyplot as plt
-from evotree import Dataset, EvoTreeClassifier
-from evotree.plotting import plot_pareto, plot_tree
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
+
+from evotree import Dataset, EvoTreeClassifier
+from evotree.plotting import plot_pareto, plot_tree
 
 cancer = load_breast_cancer(as_frame=True)
 X, y = cancer.data, cancer.target_names[cancer.target]
@@ -29,8 +30,8 @@ held_out = Dataset.in_raw_units(X_test.to_numpy(), (y_test == "malignant").astyp
 plot_pareto(model, held_out=held_out)
 
 # %%
-# ``select_tree`` takes another tree of the front: by a bound, or by rows held out. Any tree of the
-# front predicts without being chosen, ``model.predict(X, tree=3)``.
+# ``select_tree`` takes another tree of the front: by a bound, or by rows held out. Any tree of
+# the front predicts without being chosen, ``model.predict(X, tree=3)``.
 
 model.select_tree("complexity<=7", X_train, y_train)
 print(f"held-out accuracy: {model.score(X_test, y_test):.3f}")

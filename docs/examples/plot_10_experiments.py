@@ -13,12 +13,13 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import matplotlib.pyplot as plt
+from sklearn.tree import DecisionTreeClassifier
+
 from evotree import ObliqueTreeClassifier, TAOClassifier
 from evotree.experiments.execution import run_experiment
 from evotree.experiments.experiment import Experiment
 from evotree.experiments.protocols import Protocol
 from evotree.experiments.report import write_report
-from sklearn.tree import DecisionTreeClassifier
 
 experiment = Experiment(
     name="three trees",
@@ -54,8 +55,8 @@ plot_accuracy_against_size(runs)
 plt.show()
 
 # %%
-# The same experiment may stand in a file, ``evotree experiment run small.toml --jobs 2``. A second
-# call runs only what is missing.
+# The same experiment may stand in a file, ``evotree experiment run small.toml --jobs 2``. A
+# second call runs only what is missing.
 
 again = run_experiment(experiment, folder, jobs=1)
 print(len(again) == len(runs), os.listdir(folder) != [])

@@ -40,7 +40,8 @@ with ThreadPoolExecutor(2) as threads:
 print(f"{model.n_generations_} generations, quality {model.score(X, y):.3f}")
 
 # %%
-# The file holds data and never code. The search goes on from it, here to twice as many generations.
+# The file holds data and never code. The search goes on from it, here to twice as many
+# generations.
 
 print(f"{path.name}: {path.stat().st_size // 1024} KiB")
 longer = EvoTreeClassifier(

@@ -8,10 +8,11 @@ Take a tree to where it is needed: as source code, as a query, as a model for ot
 # %%
 # Fit a tree to two classes of the iris data, with names that SQL and C can say.
 
+from sklearn.datasets import load_iris
+
 from evotree import EvoTreeClassifier
 from evotree.export import export_c, export_python, export_sql, to_onnx
 from evotree.plotting import plot_tree
-from sklearn.datasets import load_iris
 
 iris = load_iris(as_frame=True)
 X = iris.data.rename(columns=lambda name: name.removesuffix(" (cm)").replace(" ", "_"))

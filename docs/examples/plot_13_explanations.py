@@ -9,10 +9,11 @@ Ask a tree why it predicts what it does, and what would have to change.
 # The disease progression of 442 people is fast or slow; the columns are in their own units.
 
 import numpy as np
+from sklearn.datasets import load_diabetes
+
 from evotree import EvoTreeClassifier
 from evotree.export import export_text
 from evotree.plotting import plot_explanation, plot_importances
-from sklearn.datasets import load_diabetes
 
 people, progression = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 names = {"bp": "blood pressure", "s3": "HDL", "s5": "log triglycerides"}
@@ -41,7 +42,8 @@ for name, value in zip(people.columns, values, strict=True):
     print(f"{name:<18} {value:+.3f}")
 
 # %%
-# A counterfactual is the nearest row that is predicted otherwise, found exactly. Age cannot change.
+# A counterfactual is the nearest row that is predicted otherwise, found exactly. Age cannot
+# change.
 
 other = "slow" if model.predict(person)[0] == "fast" else "fast"
 for norm in ("l1", "count"):
