@@ -19,6 +19,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "myst_parser",
     "sphinx_design",
+    "sphinx-mathjax-offline",
 ]
 exclude_patterns = ["_build", "examples", "auto_examples/*.ipynb", "auto_examples/*.py"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
@@ -34,6 +35,7 @@ pygments_style = "friendly"
 # ---- the API ------------------------------------------------------------------------------------
 
 autosummary_generate = True
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # the docstrings state types, shapes and ranges
 numpydoc_show_class_members = False  # the template of classes lists them
 
@@ -55,7 +57,6 @@ sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "auto_examples",
     "within_subsection_order": "FileNameSortKey",
-    "abort_on_example_error": True,
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("evotree",),
     "download_all_examples": False,

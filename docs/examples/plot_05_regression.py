@@ -19,7 +19,7 @@ rng = np.random.default_rng(0)
 X = rng.uniform(0.0, 10.0, (600, 2))
 is_above = X[:, 1] > X[:, 0]
 y = np.where(is_above, 20.0 - 1.5 * X[:, 1], 2.0 * X[:, 0]) + rng.normal(0.0, 0.7, 600)
-X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
 
 scores = {}
 for leaves in ("constant", "linear"):
@@ -44,7 +44,7 @@ predicted = model.predict(X_new)
 fig, ax = plt.subplots(figsize=(6.5, 4.2), layout="constrained")
 order = np.argsort(predicted)
 ax.vlines(predicted[order], low[order], high[order], color="0.8", lw=3, label="90 % interval")
-ax.scatter(predicted, y_new, s=14, label="held-out row")
+ax.scatter(predicted, y_new, s=14, zorder=3, label="held-out row")
 ax.set(xlabel="prediction", ylabel="target")
 ax.legend(frameon=False)
 print(f"covered: {np.mean((low <= y_new) & (y_new <= high)):.2f}")
