@@ -63,7 +63,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "show_signature": False,
     "min_reported_time": 0,
-    "capture_repr": ("_repr_html_", "__repr__"),
+    "capture_repr": (),  # the examples print what they show
 }
 
 # ---- the pages ----------------------------------------------------------------------------------

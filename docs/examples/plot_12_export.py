@@ -6,7 +6,7 @@ Take a tree to where it is needed: as source code, as a query, as a model for ot
 """
 
 # %%
-# Fit a tree to two classes of the iris data, with names that SQL and C can say.
+# Fit a tree to the iris data, with names that SQL can say, and take one with an oblique split.
 
 from sklearn.datasets import load_iris
 
@@ -18,6 +18,7 @@ iris = load_iris(as_frame=True)
 X = iris.data.rename(columns=lambda name: name.removesuffix(" (cm)").replace(" ", "_"))
 y = iris.target_names[iris.target]
 model = EvoTreeClassifier(random_state=0).fit(X, y)
+model.select_tree("complexity<=7", X, y)
 plot_tree(model)
 
 # %%
