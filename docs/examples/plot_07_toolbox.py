@@ -80,3 +80,5 @@ for ax, objective in zip(axes, ("accuracy", careful), strict=True):
     of_objective = EvoTreeClassifier(objective=objective, **hyperparameters).fit(X, y)
     plot_decision_regions(of_objective, X, y, ax=ax)
     ax.set_title(objective if isinstance(objective, str) else objective.__name__)
+
+# sphinx_gallery_thumbnail_number = 2

@@ -72,3 +72,5 @@ plot_lineage(EvoTreeClassifier(random_state=0).fit(X, y))
 
 table = to_frame(model.history_)
 print(table[["gen", "nevals", "quality_best", "size_best"]].iloc[::40])
+
+# sphinx_gallery_thumbnail_number = 2

@@ -50,3 +50,5 @@ for norm in ("l1", "count"):
     found = model.counterfactuals(person, target=other, norm=norm, fixed=["age"])[0]
     for name, (before, after) in found.changes.items():
         print(f"{norm:<6} {name}: {before:.4g} -> {after:.4g}")
+
+# sphinx_gallery_thumbnail_number = 2
