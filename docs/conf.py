@@ -31,8 +31,6 @@ default_role = "py:obj"  # a name in single backticks leads to what it names, as
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 pygments_style = "friendly"
-# The list of benchmarks ends with whatever page it does not name, mostly none.
-suppress_warnings = ["toc.empty_glob"]
 
 # ---- the API ------------------------------------------------------------------------------------
 
