@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo experiment test test-all check bench clean
+.PHONY: help demo experiment test test-all check docs bench clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -34,11 +34,15 @@ check: $(VENV)/stamp-dev ## lint, formatting, types, floors
 	$(BIN)/mypy -p evotree
 	$(BIN)/lint-imports
 
+docs: $(VENV)/stamp-docs ## build the documentation into docs/_build/html, its examples executed
+	$(BIN)/sphinx-build -b html -W --keep-going -q docs docs/_build/html
+
 bench: $(VENV)/stamp-test ## time the kernels and the operators
 	$(BIN)/python -m benchmarks
 
 clean: ## remove .venv, caches and built files
 	rm -rf $(VENV) .numba_cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst
 	rm -rf build dist *.egg-info demo-output experiment-output htmlcov .coverage .coverage.*
 	find evotree tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
@@ -55,6 +59,10 @@ $(VENV)/stamp-test: setup.cfg | $(BIN)/pip
 $(VENV)/stamp-dev: setup.cfg | $(BIN)/pip
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $(VENV)/stamp-base $(VENV)/stamp-test $(VENV)/stamp-dev
+
+$(VENV)/stamp-docs: setup.cfg | $(BIN)/pip
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $(VENV)/stamp-base $(VENV)/stamp-docs
 
 # pip is the last thing that venv writes: without Debian's python3-venv package a folder with an
 # interpreter but no pip is left behind, and the next run has to make it again.

@@ -36,7 +36,7 @@ class ExplainedTree(RowEncoder):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Shares that the columns have in lowering the impurity, of shape (n_features_in_,).
+        """Shares that the columns have in lowering the impurity, of shape (`n_features_in_`,).
 
         At least 0, with a sum of 1; those of `importances`.
         """
@@ -56,7 +56,7 @@ class ExplainedTree(RowEncoder):
 
         Returns
         -------
-        ndarray of shape (n_features_in_,)
+        ndarray of shape (`n_features_in_`,)
             At least 0, with a sum of 1; zeros for a single leaf without a model. The levels of a
             category count together, and a number with the question whether it is missing.
         """

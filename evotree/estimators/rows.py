@@ -51,7 +51,7 @@ class RowEncoder(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features_in_)
+        X : array-like of shape (n_samples, `n_features_in_`)
             Rows; they may have missing values.
 
         Returns

@@ -221,9 +221,9 @@ class TAOClassifier(TreeClassifier, AlternatingTree):
         How the columns of `X` become features, and the names of these.
     n_features_in_ : int
         Number of columns seen during `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, where `X` had names.
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    feature_importances_ : ndarray of shape (`n_features_in_`,)
         Shares that the columns have in lowering the impurity.
     training_rows_ : TrainingRows
         Means and ranges of the training rows, which `explain` and `counterfactuals` take.
@@ -309,9 +309,9 @@ class TAORegressor(TreeRegressor, AlternatingTree):
         How the columns of `X` become features, and the names of these.
     n_features_in_ : int
         Number of columns seen during `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, where `X` had names.
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    feature_importances_ : ndarray of shape (`n_features_in_`,)
         Shares that the columns have in lowering the impurity.
     training_rows_ : TrainingRows
         Means and ranges of the training rows, which `explain` and `counterfactuals` take.

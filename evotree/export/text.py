@@ -37,11 +37,12 @@ def export_text(
     """Return a tree as indented rules.
 
     A row goes to the first branch below a split where the split holds, and to ``else`` where it
-    does not. The terms of a split are ordered by their influence, |weight| times the spread of the
-    feature, the largest first; weights of 0 are left out. A split is scaled so that the weight of
-    its first term is 1, which changes no decision: the other weights and the threshold are then in
-    units of that feature. Nodes have the numbers that ``apply`` and ``decision_path`` give, and
-    leaves name their training rows and class shares. The linear model of a leaf is written as
+    does not. The terms of a split are ordered by their influence, the absolute weight times the
+    spread of the feature, the largest first; weights of 0 are left out. A split is scaled so that
+    the weight of its first term is 1, which changes no decision: the other weights and the
+    threshold are then in units of that feature. Nodes have the numbers that ``apply`` and
+    ``decision_path`` give, and leaves name their training rows and class shares. The linear model
+    of a leaf is written as
     ``predict 3.2 + 0.51 * rooms - 0.11 * age, within [5, 50]``: the sum, its terms ordered as those
     of a split are, and the bounds that predictions do not leave.
 

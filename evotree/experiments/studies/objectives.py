@@ -203,7 +203,7 @@ def write(results: Results) -> str:
     """Return the report."""
     runs = results.runs
     tables = "\n\n".join(
-        f"### {objective}\n\n{scores_table(runs, objective)}"
+        f"## {objective}\n\n{scores_table(runs, objective)}"
         for objective in SCORES
         if not scores_of(runs, objective).empty
     )

@@ -90,15 +90,20 @@ def with_tree(
 
     Examples
     --------
+    >>> from evotree import Dataset, make_toolbox
+    >>> from evotree.rng import as_generator
+    >>> dataset = Dataset.from_arrays([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> toolbox = make_toolbox(dataset, size_penalty=0.005, init=None, random_state=0)
     >>> def mutate(individual):
     ...     rng = as_generator(individual.stream)
     ...     thresholds = individual.thresholds + 0.1 * rng.normal(size=len(individual))
-    ...     return (
-    ...         with_tree(
-    ...             individual, dataset, individual.weights, thresholds, individual.subtree_size
-    ...         ),
-    ...     )
-    >>> toolbox.register("mutate", mutate)  # doctest: +SKIP
+    ...     nodes = individual.weights, thresholds, individual.subtree_size
+    ...     return (with_tree(individual, dataset, *nodes),)
+    >>> toolbox.register("mutate", mutate)
+    >>> (before,) = toolbox.population(n=1)
+    >>> (after,) = toolbox.mutate(before)
+    >>> len(after) == len(before)
+    True
     """
     arrays = checked_arrays(weights, thresholds, subtree_size)
     n_features = dataset.X.shape[1]

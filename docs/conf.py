@@ -1,0 +1,85 @@
+"""Configuration of Sphinx for the documentation, which `make docs` builds."""
+
+import os
+from importlib.metadata import version as version_of
+
+# One thread: an executed example shows what it takes on one core.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+project = "evotree"
+author = "The evotree developers"
+copyright = author
+version = release = version_of("evotree")
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+    "myst_parser",
+    "sphinx_design",
+    "sphinx-mathjax-offline",
+]
+exclude_patterns = ["_build", "examples", "auto_examples/*.ipynb", "auto_examples/*.py"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+templates_path = ["_templates"]
+
+# ---- text ---------------------------------------------------------------------------------------
+
+default_role = "py:obj"  # a name in single backticks leads to what it names, as numpydoc has it
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+pygments_style = "friendly"
+
+# ---- the API ------------------------------------------------------------------------------------
+
+autosummary_generate = True
+toc_object_entries_show_parents = "hide"
+autodoc_typehints = "none"  # the docstrings state types, shapes and ranges
+numpydoc_show_class_members = False  # the template of classes lists them
+
+
+def skips_inherited(app, kind, name, member, skip, options):
+    """Leave out what scikit-learn documents, and what its metadata routing adds to a class."""
+    home = getattr(member, "__module__", None) or ""
+    routed = name.startswith("set_") and name.endswith("_request")
+    return True if routed or home.startswith("sklearn.") else None
+
+
+def setup(app):
+    app.connect("autodoc-skip-member", skips_inherited)
+
+
+# ---- the gallery --------------------------------------------------------------------------------
+
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "auto_examples",
+    "within_subsection_order": "FileNameSortKey",
+    "backreferences_dir": "generated/backreferences",
+    "doc_module": ("evotree",),
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_signature": False,
+    "min_reported_time": 0,
+    "capture_repr": (),  # the examples print what they show
+}
+
+# ---- the pages ----------------------------------------------------------------------------------
+
+html_theme = "pydata_sphinx_theme"
+html_title = "evotree"
+html_static_path = ["_static"]
+html_css_files = ["evotree.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "show_prev_next": True,
+    "navbar_align": "left",
+    "header_links_before_dropdown": 8,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+}

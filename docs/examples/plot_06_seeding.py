@@ -1,0 +1,60 @@
+"""
+Seed the population by greedy trees
+===================================
+
+Begin with trees of the greedy algorithms, or with your own, and follow what becomes of them.
+"""
+
+# %%
+# A first population may hold trees of any splitter, and fitted trees of scikit-learn.
+
+import matplotlib.pyplot as plt
+from sklearn.datasets import load_digits
+from sklearn.tree import DecisionTreeClassifier
+
+from evotree import EvoTreeClassifier, Regularization, Variation
+from evotree.plotting import plot_learning_curve, plot_lineage
+
+X, y = load_digits(n_class=4, return_X_y=True)
+cart = DecisionTreeClassifier(max_leaf_nodes=8, random_state=0).fit(X, y)
+
+hyperparameters = {
+    "size_penalty": 0.002,
+    "term_penalty": 0.0002,
+    "regularization": Regularization(noise=0.0),
+    "refinement": None,
+    "max_generations": 40,
+    "patience": None,
+    "random_state": 0,
+}
+first_trees = {
+    "random trees": None,
+    "CART's tree": [cart],
+    "WODT and OC1": {"wodt": 0.2, "oc1": 0.2},
+}
+models = {
+    name: EvoTreeClassifier(init=init, **hyperparameters).fit(X, y)
+    for name, init in first_trees.items()
+}
+for name, model in models.items():
+    tree = model.tree_
+    print(
+        f"{name:<14} accuracy {model.score(X, y):.3f}, {tree.n_leaves} leaves, {tree.n_terms} terms"
+    )
+
+# %%
+# The lineage tells which share of the population descends from what.
+
+plot_lineage(models["WODT and OC1"])
+
+# %%
+# ``max_origin_share`` keeps one kind of first trees from taking the population over.
+
+shared = EvoTreeClassifier(
+    init=first_trees["WODT and OC1"],
+    variation=Variation(max_origin_share=0.5),
+    **hyperparameters,
+).fit(X, y)
+fig, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+plot_lineage(shared, ax=axes[0])
+plot_learning_curve(shared, curves="quality", ax=axes[1])

@@ -1,0 +1,76 @@
+"""
+Learning curves and lineage
+===========================
+
+See how a search went: the best, the median and the quartiles of each generation, several seeds, and
+what the population descends from.
+"""
+
+# %%
+# The published algorithm begins with random trees on dipoles, so there is much to see. The
+# chessboard is turned by 45 degrees: no axis-parallel split helps.
+
+from evotree import EvoTreeClassifier, keep_best_trees, to_frame
+from evotree.experiments.problems import make_problem
+from evotree.plotting import (
+    plot_decision_regions,
+    plot_learning_curve,
+    plot_learning_curves,
+    plot_lineage,
+)
+
+X, y = make_problem("chessboard2", n_samples=600, random_state=0)
+
+
+def fit(seed, size_penalty=0.005):
+    model = EvoTreeClassifier.from_preset(
+        "gea_odt",
+        size_penalty=size_penalty,
+        max_generations=200,
+        patience=None,
+        callbacks=[keep_best_trees],
+        random_state=seed,
+    )
+    return model.fit(X, y)
+
+
+model = fit(seed=0)
+plot_learning_curve(model)
+
+# %%
+# Several seeds belong together: the line is their median, the band reaches from quartile to
+# quartile.
+
+runs = {
+    f"α = {size_penalty}": [fit(seed, size_penalty) for seed in range(4)]
+    for size_penalty in (0.005, 0.02)
+}
+plot_learning_curves(runs, chapter="quality")
+
+# %%
+# ``keep_best_trees`` keeps each tree that became the best. `evotree.plotting.plot_evolution`
+# makes a film of them; here are the first, one in the middle and the last.
+
+import matplotlib.pyplot as plt
+
+generations = sorted(model.best_trees_)
+shown = [generations[0], generations[len(generations) // 2], generations[-1]]
+fig, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
+for ax, generation in zip(axes, shown, strict=True):
+    tree = model.best_trees_[generation]
+    plot_decision_regions(tree, X, y, ax=ax)
+    ax.set_title(f"generation {generation}: {tree.n_leaves} leaves")
+
+# %%
+# A default fit begins with optimized trees. The lineage says which share of the population
+# descends from which kind of them.
+
+plot_lineage(EvoTreeClassifier(random_state=0).fit(X, y))
+
+# %%
+# The history is a table.
+
+table = to_frame(model.history_)
+print(table[["gen", "nevals", "quality_best", "size_best"]].iloc[::40])
+
+# sphinx_gallery_thumbnail_number = 2
