@@ -57,7 +57,7 @@ X, _ = load_iris(return_X_y=True)
 EvoTreeRegressor(random_state=0).fit(X[:, :3], X[:, 3])
 """,
 }
-MOST_KERNELS = 130
+MOST_KERNELS = {"classification": 130, "regression": 136}  # lines in leaves have their own
 
 
 def python(code, **environment):
@@ -92,7 +92,7 @@ def test_a_first_fit_compiles_little_and_nothing_twice(task, tmp_path):
     }
     of_kernels = Counter((n, k) for n, k, _ in first + then if n.startswith("evotree."))
     assert {key: n for key, n in of_kernels.items() if n > 1} == {}
-    assert of_kernels.total() <= MOST_KERNELS
+    assert of_kernels.total() <= MOST_KERNELS[task]
 
 
 def test_without_a_folder_for_the_cache_kernels_work_and_one_warning_says_so():

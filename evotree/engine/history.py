@@ -197,7 +197,7 @@ def join_records(
     """Return the record of a generation of several populations seen as one.
 
     Numbers of evaluations and of refinements are sums, means and deviations those of all members,
-    the best is that of the fittest population, seconds are those of the slowest. There are no
+    the best is that of the fittest population, seconds are those of the slowest. Several have no
     quartiles: those of all members do not follow from those of the populations.
     """
     present = [k for k, logbook in enumerate(logbooks) if len(logbook) > gen]
@@ -208,12 +208,12 @@ def join_records(
         "nevals": sum(row["nevals"] for row in rows),
         "diversity": _weighted_mean([row["diversity"] for row in rows], weights),
         "seconds": max(row["seconds"] for row in rows),
-        **_join_chapters([logbooks[k].chapters for k in present], gen, weights),
+        **_join_chapters([logbooks[k].chapters for k in present], gen, weights, len(logbooks) == 1),
     }
 
 
 def _join_chapters(
-    chapters: Sequence[Mapping[str, tools.Logbook]], gen: int, sizes: Sequence[int]
+    chapters: Sequence[Mapping[str, tools.Logbook]], gen: int, sizes: Sequence[int], is_one: bool
 ) -> dict[str, dict[str, float]]:
     best = max(range(len(chapters)), key=lambda k: chapters[k]["fitness"][gen]["best"])
     found: dict[str, dict[str, float]] = {}
@@ -223,6 +223,8 @@ def _join_chapters(
         square = [row["std"] ** 2 + (row["mean"] - mean) ** 2 for row in rows]
         std = math.sqrt(_weighted_mean(square, sizes))
         found[name] = {"best": rows[best]["best"], "mean": mean, "std": std}
+        if is_one:
+            found[name] |= {quartile: rows[0][quartile] for quartile in QUARTILES}
     for name, of_all in ((ORIGIN, _weighted_mean), (REFINEMENT, _sum)):
         rows = [of_one[name][gen] for of_one in chapters if name in of_one]
         keys = sorted({key for row in rows for key in row} - _OF_ALL)
