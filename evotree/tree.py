@@ -281,43 +281,25 @@ class ObliqueTree:
 
     def labelled(self, labels: np.ndarray) -> ObliqueTree:
         """Return the same tree whose nodes predict other classes, by position."""
-        return ObliqueTree(
-            self.weights,
-            self.thresholds,
-            self.subtree_size,
-            self.values,
-            self.spread,
-            self.n_node_samples,
-            labels,
-            self.models,
-        )
+        return self._told(self.values, labels, self.models)
 
     def predicting(self, values: np.ndarray) -> ObliqueTree:
         """Return the same tree whose nodes predict other values, of shape (n_nodes, n_outputs).
 
         It has no linear models, which would predict in their place.
         """
-        return ObliqueTree(
-            self.weights,
-            self.thresholds,
-            self.subtree_size,
-            values,
-            self.spread,
-            self.n_node_samples,
-        )
+        return self._told(values, None, None)
 
     def with_models(self, models: LeafModels | None) -> ObliqueTree:
         """Return the same tree with linear models in its leaves, or without."""
-        return ObliqueTree(
-            self.weights,
-            self.thresholds,
-            self.subtree_size,
-            self.values,
-            self.spread,
-            self.n_node_samples,
-            self.given_labels,
-            models,
-        )
+        return self._told(self.values, self.given_labels, models)
+
+    def _told(
+        self, values: np.ndarray, labels: np.ndarray | None, models: LeafModels | None
+    ) -> ObliqueTree:
+        """Return the same splits and rows with other predictions."""
+        splits = self.weights, self.thresholds, self.subtree_size
+        return ObliqueTree(*splits, values, self.spread, self.n_node_samples, labels, models)
 
     def left(self, k: int) -> int:
         """Return the left child of internal node `k`."""

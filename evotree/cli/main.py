@@ -124,7 +124,7 @@ def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
     fit.add_argument(
         "--leaves",
         choices=("auto", "linear", "constant"),
-        help="what leaves of regression hold: means, lines, or what suits the rows (auto)",
+        help="what leaves of regression hold: lines where they can be (auto), lines, or means",
     )
     fit.add_argument(
         "--test-size",

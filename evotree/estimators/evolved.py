@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -202,6 +202,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
     """An estimator whose tree is found by evolving a population of whole trees."""
 
     pareto_front_: FittedFront
+    _of_presets: ClassVar[Mapping[str, Any]] = {}  # which each preset has besides its own
 
     @classmethod
     def from_preset(cls, name: str, **parameters: Any) -> Self:
@@ -225,7 +226,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         ValueError
             If there is no such preset.
         """
-        return cls(**{**preset(EVOLUTION_PRESETS, name), **parameters})
+        return cls(**{**preset(EVOLUTION_PRESETS, name), **cls._of_presets, **parameters})
 
     @classmethod
     def from_run(cls, run: Evolution, dataset: Dataset, **parameters: Any) -> Self:
@@ -774,33 +775,11 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     True
     """
 
+    _of_presets = {"leaves": "constant"}  # those of the papers are means
+
     quantile: Annotated[float, Interval(Real, 0.0, 1.0, closed="neither")] = 0.5
     leaves: Annotated[str, StrOptions(set(LEAVES))] = "auto"
     leaf_features: Annotated[Any, "array-like", str, None] = None
-
-    @classmethod
-    def from_preset(cls, name: str, **parameters: Any) -> Self:
-        """Make an estimator with the hyperparameters of a preset, whose leaves are means.
-
-        Parameters
-        ----------
-        name : str
-            A key of `evotree.estimators.EVOLUTION_PRESETS`: ``"gea_odt"``, the published
-            algorithm.
-        **parameters
-            Parameters that differ from the preset.
-
-        Returns
-        -------
-        EvoTreeRegressor
-            Not fitted.
-
-        Raises
-        ------
-        ValueError
-            If there is no such preset.
-        """
-        return super().from_preset(name, **{"leaves": "constant", **parameters})
 
     def _objective(self, dataset: Dataset) -> Objective | None:
         """Return what trees are evolved for."""

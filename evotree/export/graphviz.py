@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from evotree.export.named import NamedTree, check_shown, named_tree, number
+from evotree.export.text import sum_pieces
 
 
 def export_graphviz(
@@ -107,26 +108,8 @@ def _escaped(name: Any) -> str:
 def _split(named: NamedTree, k: int, decimals: int | None, max_terms: int | None) -> list[str]:
     """Return the lines of a split, one for each term."""
     terms, relation, threshold = named.split(k)
-    lines = _sum(named, [], terms, decimals, max_terms) or ["0"]
+    lines = sum_pieces(named, [], terms, decimals, max_terms, " ", _escaped) or ["0"]
     return [*lines, f"{relation} {number(threshold, decimals)}"]
-
-
-def _sum(
-    named: NamedTree,
-    before: list[str],
-    terms: Sequence[tuple[float, int]],
-    decimals: int | None,
-    max_terms: int | None,
-) -> list[str]:
-    """Return the lines of a sum, and its terms below them."""
-    lines = list(before)
-    for weight, j in terms[:max_terms]:
-        factor = "" if abs(weight) == 1.0 else f"{number(abs(weight), decimals)} "
-        sign = "- " if weight < 0.0 else "+ " if lines else ""
-        lines.append(f"{sign}{factor}{_escaped(named.features[j])}")
-    if max_terms is not None and len(terms) > max_terms:
-        lines.append(f"(+{len(terms) - max_terms} more)")
-    return lines
 
 
 def _leaf(named: NamedTree, k: int, decimals: int | None, max_terms: int | None) -> list[str]:
@@ -134,7 +117,8 @@ def _leaf(named: NamedTree, k: int, decimals: int | None, max_terms: int | None)
     model = named.model(k)
     if model is not None:
         begin, low, high = (number(x, decimals) for x in (model.intercept, *model[2:]))
-        return [*_sum(named, [begin], model.terms, decimals, max_terms), f"within [{low}, {high}]"]
+        lines = sum_pieces(named, [begin], model.terms, decimals, max_terms, " ", _escaped)
+        return [*lines, f"within [{low}, {high}]"]
     if named.classes is None:
         return [number(named.value(k), decimals)]
     return [f"{_escaped(name)}: {share}" for name, share in named.shares(k)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -270,7 +270,7 @@ def split_pieces(
     list of str
         At least one piece; the last one ends in the threshold.
     """
-    pieces = _sum(named, [], split.terms, decimals, max_terms) or ["0"]
+    pieces = sum_pieces(named, [], split.terms, decimals, max_terms) or ["0"]
     pieces[-1] += f" {split.relation} {number(split.threshold, decimals)}"
     return pieces
 
@@ -297,25 +297,50 @@ def model_pieces(
         The first piece has the intercept, the last one the bounds.
     """
     begin = f"predict {number(model.intercept, decimals)}"
-    pieces = _sum(named, [begin], model.terms, decimals, max_terms)
+    pieces = sum_pieces(named, [begin], model.terms, decimals, max_terms)
     bounds = number(model.lowest, decimals), number(model.highest, decimals)
     pieces[-1] += ","
     return [*pieces, f"within [{', '.join(bounds)}]"]
 
 
-def _sum(
+def sum_pieces(
     named: NamedTree,
     before: list[str],
     terms: Sequence[tuple[float, int]],
     decimals: int | None,
     max_terms: int | None,
+    times: str = " * ",
+    written: Callable[[str], str] = printable,
 ) -> list[str]:
-    """Return the pieces of a sum, and its terms after them."""
+    """Return the pieces of a sum, one for each term after those before it.
+
+    Parameters
+    ----------
+    named : NamedTree
+        Gives the features their names.
+    before : list of str
+        The first pieces, such as an intercept.
+    terms : sequence of tuple of float and int
+        Weights and features.
+    decimals : int, at least 0, or None
+        As for `number`.
+    max_terms : int, at least 1, or None
+        Number of terms that are named; how many more there are is the last piece then.
+    times : str, default=" * "
+        What stands between a weight and a name.
+    written : callable
+        Makes a name fit for where it is shown.
+
+    Returns
+    -------
+    list of str
+        The pieces.
+    """
     pieces = list(before)
     for weight, j in terms[:max_terms]:
-        factor = "" if abs(weight) == 1.0 else f"{number(abs(weight), decimals)} * "
+        factor = "" if abs(weight) == 1.0 else f"{number(abs(weight), decimals)}{times}"
         sign = "-" if weight < 0.0 else "+"
-        term = f"{factor}{printable(named.features[j])}"
+        term = f"{factor}{written(named.features[j])}"
         pieces.append(f"{sign} {term}" if pieces else f"{sign.strip('+')}{term}")
     if max_terms is not None and len(terms) > max_terms:
         pieces.append(f"(+{len(terms) - max_terms} more)")
