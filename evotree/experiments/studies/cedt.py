@@ -196,8 +196,8 @@ def _agreement(tests: Mapping[tuple[str, str], FriedmanTest]) -> str:
 
 
 def draw_sampling(path: Path) -> None:
-    """Draw how the search closes in at the root of a chessboard, after figures 4 and 5."""
-    X, y = make_problem("chessboard2", random_state=0)
+    """Draw how the search closes in at the root of oblique stripes, after figures 4 and 5."""
+    X, y = make_problem("zebra1", random_state=0)
     node = Node.of(X, y.astype(np.int32), np.ones(len(y)), 2, int(Criterion.GINI), 1)
     trace = CrossEntropy().trace(node, make_streams(0, 0, 1)[0])
     save_picture(plot_sampling_on_sphere(trace), path)
@@ -248,7 +248,7 @@ The better system stands behind those below {SIGNIFICANT}.
 
 ## Figures 4 and 5: the search on the sphere
 
-At the root of chessboard2, two features: a hyperplane is a direction on the sphere in three
+At the root of zebra1, two features: a hyperplane is a direction on the sphere in three
 dimensions, drawn as two discs of equal area. Around the mean direction of the candidates that
 scored best the next ones are drawn, closer and closer.
 
