@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,14 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from scipy import stats
 
-from evotree.experiments.comparison import FriedmanTest, PairedTest, friedman, mean_table
+from evotree.experiments.comparison import (
+    MARKDOWN_ESCAPES,
+    NOTE_ESCAPES,
+    FriedmanTest,
+    MeanTable,
+    friedman,
+    mean_table,
+)
 from evotree.experiments.markdown import markdown_table
 from evotree.experiments.method_runs import complete_datasets, mean_scores
 from evotree.experiments.pictures import save_picture
@@ -67,18 +74,26 @@ def write_report(
     runs = everything[everything["status"] == DONE]
     if runs.empty:
         raise ValueError(f"{folder} holds no fit that is done.")
-    # Folds overlap; the seeds of an official split do not.
-    has_folds = runs.groupby("dataset")["fold"].nunique().min() > 1
-    test: PairedTest = "corrected" if has_folds else "paired"
+    ratio = _test_ratio(definition)
     written, sections = [], _what_was_run(everything, definition)
     for metric in definition["metrics"]:
-        table = mean_table(runs, metric, reference=reference, test=test)
-        for ending, text in (("csv", table.to_csv()), ("tex", table.to_latex(_DECIMALS))):
-            path = folder / f"{metric}.{ending}"
+        table = mean_table(
+            runs,
+            metric,
+            reference=reference,
+            test="corrected" if ratio else "paired",
+            test_ratio=ratio,
+        )
+        texts = {f"{metric}.csv": table.to_csv(), f"{metric}.tex": table.to_latex(_DECIMALS)}
+        if not table.tests.empty:
+            texts[f"{metric}_tests.csv"] = table.tests.to_csv(index=False)
+            texts[f"{metric}_tests.tex"] = _tests_in_latex(table)
+        for name, text in texts.items():
+            path = folder / name
             path.write_text(text, encoding="utf-8")
             written.append(path)
-        ranks = _rank_sentence(runs, metric)
-        sections += [f"## {metric}", table.to_markdown(_DECIMALS), ranks]
+        sections += [f"## {metric}", table.to_markdown(_DECIMALS)]
+        sections += [*_tests_in_markdown(table, ratio), _rank_sentence(runs, metric)]
     for column, decimals in (_SIZES | _COSTS).items():
         some = runs[runs[column].notna()]
         if not some.empty:
@@ -119,6 +134,65 @@ def _what_was_run(runs: pd.DataFrame, definition: dict[str, Any]) -> list[str]:
 
 def _version_text(text: str) -> str:
     return ", ".join(f"{name} {number}" for name, number in json.loads(text).items())
+
+
+def _test_ratio(definition: Mapping[str, Any]) -> float | None:
+    """Return test rows to a training row of folds, which overlap; None of an official split."""
+    protocol = definition.get("protocol")
+    protocol = protocol if isinstance(protocol, Mapping) else {}
+    n_folds = protocol.get("n_folds")
+    if not isinstance(n_folds, int) or n_folds < 2 or protocol.get("official"):
+        return None
+    return 1.0 / (n_folds - 1)
+
+
+def _cells_of_tests(table: MeanTable) -> pd.DataFrame:
+    """Return the tests of a table as texts: a row for each other method and data set."""
+    tests = table.tests
+    verdicts = {"win": "better", "loss": "worse", "tie": "not significant", "": "one pair"}
+    cells = {"method": tests["method"], "data set": tests["dataset"]}
+    cells["difference"] = tests["difference"].map(f"{{:+.{_DECIMALS + 1}f}}".format)
+    cells["standard error"] = tests["standard_error"].map(f"{{:.{_DECIMALS + 1}f}}".format)
+    cells["t"] = tests["statistic"].map("{:.2f}".format)
+    cells["df"] = (tests["n_pairs"] - 1).astype(str)
+    cells["p"] = tests["p_value"].map("{:.2g}".format)
+    cells["p, Holm"] = tests["adjusted"].map("{:.2g}".format)
+    cells["result"] = tests["verdict"].map(verdicts)
+    return pd.DataFrame(cells).replace(["nan", "+nan"], "")
+
+
+def _tests_in_markdown(table: MeanTable, ratio: float | None) -> list[str]:
+    """Return a section about the tests of the reference, or how to get one."""
+    if table.reference is None:
+        return ["No tests of pairs: `--reference METHOD` names the one to compare with the others."]
+    if table.tests.empty:
+        return []
+    rows = _cells_of_tests(table)
+    for name in ("method", "data set"):
+        rows[name] = rows[name].str.translate(MARKDOWN_ESCAPES)
+    formula = "the plain paired t-test, of the seeds alone: the rows are always the same"
+    if ratio:
+        formula = (
+            f"standard error √((1/n + {ratio:.3g}) s²), with {ratio:.3g} test rows to a training "
+            "row, since training sets overlap (Nadeau and Bengio 2003)"
+        )
+    counts = [f"{count} against {name}" for name, count in table.counts.items()]
+    note = (
+        f"Differences: {table.reference} less the method, over n pairs of fold and seed, with the "
+        f"variance s²; {formula}; n - 1 degrees of freedom; p-values two-sided, adjusted by Holm "
+        f"over the data sets of a method; level {table.level:g}. Wins/ties/losses of "
+        f"{table.reference}: {', '.join(counts)}."
+    ).translate(NOTE_ESCAPES)
+    title = f"### {table.reference} against each method, on each data set"
+    return [title.translate(MARKDOWN_ESCAPES), markdown_table(rows, 2), note]
+
+
+def _tests_in_latex(table: MeanTable) -> str:
+    """Return the tests of the reference in LaTeX, for the package booktabs."""
+    rows = _cells_of_tests(table)
+    styler = rows.style.hide(axis="index").format(escape="latex")
+    styler = styler.format_index(escape="latex", axis="columns")
+    return str(styler.to_latex(column_format="llrrrrrrl", hrules=True))
 
 
 def _test_ranks(runs: pd.DataFrame, metric: str) -> FriedmanTest | None:

@@ -50,7 +50,10 @@ def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
     files = {line.removeprefix("wrote ") for line in printed.out.splitlines()[1:]}
     against = [f"accuracy_against_{name}" for name in ("size", "terms", "complexity")]
     pictures = ("critical_differences", *against, "times", "learning_curves")
-    names = ("report.md", "accuracy.csv", "accuracy.tex", *(f"{name}.png" for name in pictures))
+    tables = [
+        f"{name}.{kind}" for name in ("accuracy", "accuracy_tests") for kind in ("csv", "tex")
+    ]
+    names = ("report.md", *tables, *(f"{name}.png" for name in pictures))
     assert files == {str(out / name) for name in names}
     assert all((out / name).stat().st_size > 100 for name in names)
     text = (out / "report.md").read_text()
@@ -64,7 +67,9 @@ def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
         "- Seeds: 0.",
         "- Versions: evotree ",
         "| sklearn:iris | 150 | 4 | 3 |",
-        "(corrected resampled t-tests, level 0.05). ±: standard deviation over folds",
+        "(corrected resampled t-tests, Holm over data sets, level 0.05). ±: standard deviation",
+        "### EvoTree against each method, on each data set",
+        "standard error √((1/n + 1) s²), with 1 test rows to a training row",
         "## terms (of all splits)",
         "## complexity (leaves and terms)",
     ):
