@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import pickle
 import re
@@ -17,8 +18,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats.distributions import rv_frozen
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.metrics import get_scorer_names
+from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearchCV
+from sklearn.model_selection._search import BaseSearchCV
 
 from evotree.engine.history import to_frame
 from evotree.estimators import GREEDY_PRESETS, EvoTreeClassifier, ObliqueTreeClassifier
@@ -34,6 +38,7 @@ MAX_BYTES = 2**20
 """Of the file of a definition."""
 SIZES = ("leaves", "nodes", "depth", "terms", "complexity")
 """Measures of a fitted tree, missing for other models."""
+_ADDRESS = re.compile(" at 0x[0-9a-f]+")
 _INTERFACE = ("fit", "get_params", "set_params", "__sklearn_tags__")
 
 
@@ -172,7 +177,12 @@ class Experiment:
             # Lists may grow: what is only shown is not compared.
             "shown": [
                 f"Protocol: {self.protocol}.",
-                *(f"{name}: `{_on_one_line(method)}`" for name, method in self.methods.items()),
+                *(f"{name}: `{as_code(method)}`" for name, method in self.methods.items()),
+                *(
+                    f"{name}: {text}"
+                    for name, method in self.methods.items()
+                    for text in searches(method)
+                ),
             ],
             "metrics": {metric: True for metric in self.metrics},
             "datasets": list(self.datasets),
@@ -190,18 +200,75 @@ class Experiment:
 
 def describe(method: BaseEstimator) -> dict[str, str]:
     """Return class and parameters of an estimator as texts, by name."""
-    # Addresses of functions and objects differ from one process to the next.
-    parameters = {
-        name: re.sub(r" at 0x[0-9a-f]+", "", repr(value))
-        for name, value in sorted(method.get_params().items())
-    }
+    parameters = {name: _as_text(value) for name, value in sorted(method.get_params().items())}
     kind = type(method)
     return {"estimator": f"{kind.__module__}.{kind.__qualname__}", **parameters}
 
 
-def _on_one_line(method: BaseEstimator) -> str:
-    """Return an estimator as code, with the parameters that differ from the defaults."""
-    return re.sub(r" at 0x[0-9a-f]+", "", " ".join(repr(method).split()))
+def _as_text(value: Any) -> str:
+    """Return what is printed of a value, without addresses, which differ between processes."""
+    text = repr(value)
+    # The text of a distribution is its address alone.
+    return as_code(value) if "_frozen object at 0x" in text else _ADDRESS.sub("", text)
+
+
+def as_code(value: Any) -> str:
+    """Return a value as code on one line; an estimator with what differs from its defaults.
+
+    Parameters
+    ----------
+    value : object
+        An estimator, a distribution of scipy, a list, tuple or dictionary of these, or anything
+        else, of which it is what Python prints.
+
+    Returns
+    -------
+    str
+        Nothing is left out, however long it is.
+    """
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{as_code(k)}: {as_code(v)}' for k, v in value.items())}}}"
+    if type(value) in (list, tuple):
+        text = ", ".join(map(as_code, value))
+        if isinstance(value, list):
+            return f"[{text}]"
+        return f"({text},)" if len(value) == 1 else f"({text})"
+    if isinstance(value, rv_frozen):
+        arguments = [*map(as_code, value.args)]
+        arguments += [f"{name}={as_code(one)}" for name, one in value.kwds.items()]
+        return f"{value.dist.name}({', '.join(arguments)})"
+    if isinstance(value, BaseEstimator):
+        defaults = inspect.signature(type(value)).parameters
+        parameters = {name: as_code(one) for name, one in value.get_params(deep=False).items()}
+        changed = [
+            f"{name}={text}"
+            for name, text in parameters.items()
+            if name not in defaults or text != as_code(defaults[name].default)
+        ]
+        return f"{type(value).__name__}({', '.join(changed)})"
+    return _ADDRESS.sub("", " ".join(repr(value).split()))
+
+
+def searches(method: BaseEstimator) -> list[str]:
+    """Return what the searches within a method try, and how they choose, in words."""
+    found = []
+    for search in (method, *method.get_params().values()):
+        if not isinstance(search, BaseSearchCV):
+            continue
+        tried = "settings of its space"
+        if isinstance(search, GridSearchCV):
+            tried = f"all {len(ParameterGrid(search.param_grid)):,} settings of its grid"
+        elif isinstance(search, RandomizedSearchCV):
+            tried = f"{search.n_iter:,} settings at random"
+        folds = "5 folds" if search.cv is None else f"{as_code(search.cv)} folds"
+        if not isinstance(search.cv, int | None):
+            folds = as_code(search.cv)
+        score = "its own score" if search.scoring is None else as_code(search.scoring)
+        found.append(
+            f"nested search by {type(search).__name__}: {tried}, compared by {score} over {folds} "
+            "of the training rows alone; the best is fitted to all training rows."
+        )
+    return found
 
 
 def checksum(description: Mapping[str, str]) -> str:

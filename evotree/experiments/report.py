@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from evotree.experiments.pictures.comparison import (
 )
 from evotree.experiments.runner import DONE
 from evotree.experiments.store import read_curves, read_definition, read_runs
+from evotree.experiments.what_was_run import what_is_left_out, what_was_run
 from evotree.plotting import plot_learning_curves
 
 _DECIMALS = 3
@@ -71,11 +71,18 @@ def write_report(
         allowed = ", ".join(map(repr, PICTURE_FORMATS))
         raise ValueError(f"picture_format={picture_format!r}: allowed are {allowed}.")
     everything, definition = read_runs(folder), read_definition(folder)
+    everything = _in_order(everything, definition)
     runs = everything[everything["status"] == DONE]
     if runs.empty:
         raise ValueError(f"{folder} holds no fit that is done.")
     ratio = _test_ratio(definition)
-    written, sections = [], _what_was_run(everything, definition)
+    statuses = everything["status"].value_counts()
+    counts = ", ".join(f"{count:,} {status}" for status, count in statuses.items())
+    sections = [f"# {definition['name']}", f"{len(everything):,} fits: {counts}."]
+    sections += what_was_run(everything, definition)
+    titles = {name: _TITLES.get(name, name) for name in _SIZES}
+    sections += what_is_left_out(everything, definition, titles)
+    written = []
     for metric in definition["metrics"]:
         table = mean_table(
             runs,
@@ -111,29 +118,16 @@ def write_report(
     return [report, *written]
 
 
-def _what_was_run(runs: pd.DataFrame, definition: dict[str, Any]) -> list[str]:
-    """Return the head of the report: fits, protocol, data sets, methods, versions."""
-    statuses = runs["status"].value_counts()
-    counts = ", ".join(f"{count:,} {status}" for status, count in statuses.items())
-    facts = pd.DataFrame.from_dict(definition.get("data", {}), orient="index").reset_index()
-    facts = facts.rename(columns={"index": "data set"}).convert_dtypes().astype(str)
-    seeds = ", ".join(str(seed) for seed in sorted(runs["seed"].unique()))
-    versions = sorted(set(runs["versions"].dropna()))
-    revisions = sorted(set(runs["revision"].dropna()) - {""})
-    dates = sorted(runs["finished"].dropna().str[:10])
-    lines = [
-        *(f"- {line}" for line in definition.get("shown", [])),
-        f"- Seeds: {seeds}.",
-        *(f"- Versions: {_version_text(text)}." for text in versions),
-        *([f"- Revision of the source: {', '.join(revisions)}."] if revisions else []),
-        *([f"- Run {' to '.join(dict.fromkeys([dates[0], dates[-1]]))}."] if dates else []),
-    ]
-    head = [f"# {definition['name']}", f"{len(runs):,} fits: {counts}.", "## What was run"]
-    return [*head, "\n".join(lines), *([markdown_table(facts)] if len(facts) else [])]
-
-
-def _version_text(text: str) -> str:
-    return ", ".join(f"{name} {number}" for name, number in json.loads(text).items())
+def _in_order(runs: pd.DataFrame, definition: Mapping[str, Any]) -> pd.DataFrame:
+    """Return rows in the order in which the experiment names its data sets and methods."""
+    names = {"dataset": definition.get("datasets", []), "method": definition["methods"]}
+    places = {
+        column: {name: place for place, name in enumerate(dict.fromkeys([*known, *runs[column]]))}
+        for column, known in names.items()
+    }
+    return runs.sort_values(
+        list(places), key=lambda column: column.map(places[column.name]), kind="stable"
+    )
 
 
 def _test_ratio(definition: Mapping[str, Any]) -> float | None:
