@@ -27,6 +27,7 @@ from sklearn.model_selection._search import BaseSearchCV
 from evotree.engine.history import to_frame
 from evotree.estimators import GREEDY_PRESETS, EvoTreeClassifier, ObliqueTreeClassifier
 from evotree.estimators.presets import EVOLUTION_PRESETS
+from evotree.experiments.measures import innermost
 from evotree.experiments.protocols import Protocol, Task
 from evotree.experiments.store import KEY
 
@@ -43,8 +44,11 @@ _INTERFACE = ("fit", "get_params", "set_params", "__sklearn_tags__")
 
 
 def learning_curve(model: Any) -> pd.DataFrame | None:
-    """Return the learning curve of a fitted model that has a ``history_``."""
-    history = getattr(model, "history_", None)
+    """Return the learning curve of a fitted model that has a ``history_``, or holds one that has.
+
+    Of a search it is the run of the best setting on all rows.
+    """
+    history = getattr(innermost(model), "history_", None)
     return None if history is None else to_frame(history)
 
 

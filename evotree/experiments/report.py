@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from scipy import stats
 
@@ -26,10 +25,10 @@ from evotree.experiments.pictures.comparison import (
     plot_critical_differences,
     plot_times,
 )
+from evotree.experiments.pictures.curves import plot_curves_of_datasets
 from evotree.experiments.runner import DONE
 from evotree.experiments.store import read_curves, read_definition, read_runs
 from evotree.experiments.what_was_run import what_is_left_out, what_was_run
-from evotree.plotting import plot_learning_curves
 
 _DECIMALS = 3
 _SIZES = {"leaves": 1, "terms": 0, "complexity": 0}
@@ -242,19 +241,6 @@ def _draw(folder: Path, runs: pd.DataFrame, metric: str, ending: str) -> Iterato
                 f"accuracy_against_{name}", plot_accuracy_against_size(sized, size, metric=metric)
             )
     yield save("times", plot_times(runs))
-    curves: dict[str, dict[str, list[pd.DataFrame]]] = {}
-    for (dataset, method, *_), curve in read_curves(folder).items():
-        curves.setdefault(dataset, {}).setdefault(method, []).append(curve)
-    if curves:
-        n_columns = min(3, len(curves))
-        n_rows = -(-len(curves) // n_columns)
-        size_in_inches = (5.0 * n_columns, 4.0 * n_rows)
-        _, axes = plt.subplots(
-            n_rows, n_columns, figsize=size_in_inches, squeeze=False, layout="constrained"
-        )
-        for ax, (dataset, histories) in zip(axes.flat, curves.items(), strict=False):
-            plot_learning_curves(histories, ax=ax)
-            ax.set_title(dataset)
-        for ax in axes.flat[len(curves) :]:
-            ax.remove()
-        yield save("learning_curves", axes[0, 0])
+    curves = plot_curves_of_datasets(read_curves(folder), list(runs["method"].unique()))
+    if curves is not None:
+        yield save("learning_curves", curves.axes[0])
