@@ -25,6 +25,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.datasets import load_iris
 from sklearn.metrics import get_scorer
+from sklearn.model_selection._search import BaseSearchCV
 from tqdm import tqdm
 
 from evotree.experiments.experiment import Experiment, checksum, describe
@@ -91,10 +92,14 @@ def warm_up(method: BaseEstimator) -> None:
     key = checksum(describe(seed_method(method, 0)))
     if key in _warm:
         return
+    if isinstance(method, BaseSearchCV):
+        # What it searches needs no other code than itself.
+        method = method.estimator
     for X, y in (make_problem("chessboard4", 100, 0), load_iris(return_X_y=True)):
         small = seed_method(method, 0)
-        if "max_generations" in small.get_params():
-            small.set_params(max_generations=min(20, small.get_params()["max_generations"]))
+        for name, value in small.get_params().items():
+            if name.rpartition("__")[2] == "max_generations":
+                small.set_params(**{name: min(20, value)})
         small.fit(X, y)
     _warm.add(key)
 

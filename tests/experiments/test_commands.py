@@ -112,12 +112,17 @@ def test_two_methods_are_compared_by_signed_ranks(file, tmp_path):
 
 
 def test_fits_that_fail_are_told(file, tmp_path, capsys):
-    file.write_text(TOML.replace("max_depth = 1", "max_depth = -1"))
+    text = TOML.split("[methods.EvoTree]")[0]
+    fails = 'estimator = "sklearn.svm.SVC"\nkernel = "precomputed"'
+    file.write_text(text + f"[methods.machine]\n{fails}")
     assert run("run", file, "--out", tmp_path / "out") == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("12 done, 6 failed\nfirst failed: sklearn:breast_cancer, stump: ")
-    assert "max_depth" in printed.splitlines()[1]
-    file.write_text(TOML.replace("max_depth = 1", "max_depth = 1").replace('"small"', '"other"'))
+    assert printed.startswith("12 done, 6 failed\nfirst failed: sklearn:breast_cancer, machine: ")
+    assert "Precomputed matrix" in printed.splitlines()[1]
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert "6 of 18 fits are in no table:" in report
+    assert "| machine | sklearn:iris | failed | 2 | ValueError: Precomputed matrix" in report
+    file.write_text(TOML.replace('"small"', '"other"'))
     assert run("run", file, "--out", tmp_path / "out") == 2
     assert "another experiment" in capsys.readouterr().err
 
@@ -142,6 +147,14 @@ def test_mistakes_end_with_one_line(file, tmp_path, capsys, monkeypatch, argumen
     assert run(*(file if one == "FILE" else one for one in arguments)) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
+
+
+def test_values_that_no_fit_would_take_are_refused_before_any_fit(file, tmp_path, capsys):
+    file.write_text(TOML.replace("max_depth = 1", "max_depth = -1"))
+    assert run("run", file, "--out", tmp_path / "out") == 2
+    error = capsys.readouterr().err
+    assert "[methods.stump]: The 'max_depth' parameter" in error and "Got -1" in error
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_interrupt_says_that_the_rows_are_kept(file, tmp_path, capsys, monkeypatch):

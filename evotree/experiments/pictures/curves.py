@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -55,7 +56,7 @@ def plot_curves_of_datasets(
     handles: dict[str, Any] = {}
     for i, (dataset, histories) in enumerate(groups.items()):
         place = places[divmod(i, n_columns)].subgridspec(2, 1, hspace=0.06)
-        upper, lower = place.subplots(sharex=True)
+        upper, lower = np.ravel(place.subplots(sharex=True))
         upper.set_title(dataset, fontsize="medium", parse_math=False)
         for ax, chapter in ((upper, "quality"), (lower, "complexity")):
             handles |= _draw_chapter(ax, histories, methods, chapter)
@@ -93,7 +94,8 @@ def _draw_chapter(
             ax.plot([], [])  # keeps the colours of those that follow
             continue
         plot_learning_curves({method: group}, chapter=chapter, ax=ax)
-        ax.get_legend().remove()
+        if legend := ax.get_legend():
+            legend.remove()
         lines[method] = ax.get_lines()[-1]
     ax.yaxis.set_major_locator(MaxNLocator(5, integer=chapter == "complexity"))
     ax.tick_params(labelsize="small")
