@@ -35,7 +35,21 @@ _SIZES = {"leaves": 1, "terms": 0, "complexity": 0}
 _COSTS = {"seconds": 2, "peak_memory_mb": 0}
 """Columns, and with how many decimals their tables are written."""
 _LEAST_FOR_RANKS = 3  # methods, and data sets, below which tests of ranks say nothing
-_TITLES = {"terms": "terms (of all splits)", "complexity": "complexity (leaves and terms)"}
+_TITLES = {
+    "terms": "terms (of all splits)",
+    "complexity": "complexity (leaves and terms)",
+    "seconds": "seconds of a fit",
+    "peak_memory_mb": "peak memory (MiB)",
+}
+_CAPTIONS = {
+    "critical_differences": "Mean ranks over the data sets; a bar joins methods that Friedman's "
+    "test, with Holm's for the pairs, does not tell apart.",
+    "accuracy_against": "Means over the data sets; better is up and to the left.",
+    "times": "Mean seconds of a fit on each data set, the fastest data set first.",
+    "learning_curves": "The best tree of each generation, on the rows it is fitted to: medians and "
+    "quartiles over folds and seeds. A run that ended early keeps its last values.",
+}
+"""What stands above the pictures whose names begin so."""
 
 PICTURE_FORMATS = ("png", "pdf")
 
@@ -111,6 +125,7 @@ def write_report(
     sections.append("## Pictures")
     for path in _draw(folder, runs, metric, picture_format):
         written.append(path)
+        sections += [text for name, text in _CAPTIONS.items() if path.stem.startswith(name)]
         sections.append(f"{shown}[{path.stem.replace('_', ' ')}]({path.name})")
     report = folder / "report.md"
     report.write_text("\n\n".join(map(str.strip, sections)) + "\n", encoding="utf-8")
@@ -236,7 +251,7 @@ def _draw(folder: Path, runs: pd.DataFrame, metric: str, ending: str) -> Iterato
     for name, size in (("size", "leaves"), ("terms", "terms"), ("complexity", "complexity")):
         # A tree of one leaf has no terms, and no place on a logarithmic axis.
         sized = runs[runs[size] > 0]
-        if complete_datasets(sized)[0]:
+        if sized["method"].nunique() > 1 and complete_datasets(sized)[0]:
             yield save(
                 f"accuracy_against_{name}", plot_accuracy_against_size(sized, size, metric=metric)
             )

@@ -95,6 +95,7 @@ def what_is_left_out(
     """
     done = runs[runs["status"] == DONE]
     ended, missing = _ended_otherwise(runs), _not_run(runs, definition)
+    by_method = done.groupby("method", sort=False)
     lines = []
     if missing:
         lines.append(f"- Not run: {'; '.join(missing)}.")
@@ -102,14 +103,13 @@ def what_is_left_out(
         lines.append(
             f"- Means over data sets, ranks and Friedman's test are without {'; '.join(lacks)}."
         )
+    without: dict[str, list[str]] = {}
     for column, title in columns.items():
-        has_none = [
-            str(name) for name, group in done.groupby("method") if group[column].isna().all()
-        ]
+        has_none = [name for name, group in by_method if group[column].isna().all()]
         if has_none and done[column].notna().any():
-            lines.append(
-                f"- The table of {title} is without {', '.join(has_none)}: no such figure."
-            )
+            without.setdefault(", ".join(map(str, has_none)), []).append(title)
+    for names, titles in without.items():
+        lines.append(f"- Tables of {', '.join(titles)} are without {names}: no such figures.")
     parts = ["## What is left out", *ended]
     if lines:
         parts.append("\n".join(lines).translate(MARKDOWN_ESCAPES))

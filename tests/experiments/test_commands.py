@@ -76,7 +76,7 @@ def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
         "## complexity (leaves and terms)",
     ):
         assert said in text
-    assert "**" not in text.split("## peak_memory_mb")[1]
+    assert "**" not in text.split("## peak memory (MiB)")[1]
     table = pd.read_csv(out / "accuracy.csv", index_col=0)
     runs = read_runs(out)
     means = runs.groupby(["dataset", "method"])["accuracy"].mean()

@@ -105,7 +105,7 @@ def test_what_was_not_run_is_told(runs):
 
 def test_methods_without_a_figure_are_named(runs):
     runs.loc[runs.method == "B_b", "leaves"] = None
-    assert r"- The table of leaves of trees is without B\_b: no such figure." in left_out(runs)
+    assert r"- Tables of leaves of trees are without B\_b: no such figures." in left_out(runs)
     assert "Nothing: all 24" in left_out(runs.assign(leaves=None))
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -56,7 +55,9 @@ def plot_curves_of_datasets(
     handles: dict[str, Any] = {}
     for i, (dataset, histories) in enumerate(groups.items()):
         place = places[divmod(i, n_columns)].subgridspec(2, 1, hspace=0.06)
-        upper, lower = np.ravel(place.subplots(sharex=True))
+        upper = figure.add_subplot(place[0])
+        lower = figure.add_subplot(place[1], sharex=upper)
+        upper.tick_params(labelbottom=False)
         upper.set_title(dataset, fontsize="medium", parse_math=False)
         for ax, chapter in ((upper, "quality"), (lower, "complexity")):
             handles |= _draw_chapter(ax, histories, methods, chapter)
