@@ -278,7 +278,7 @@ def _check_candidates(
     """Check the values that a search gives to one parameter."""
     known = estimator.get_params()
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=3)
+        near = difflib.get_close_matches(name, known, cutoff=0.8)
         meant = f" Did you mean {' or '.join(near)}?" if near else ""
         raise ValueError(
             f"[{path}]: {type(estimator).__name__} has no parameter {short(name)}.{meant} Allowed "

@@ -44,12 +44,15 @@ _TITLES = {
 _CAPTIONS = {
     "critical_differences": "Mean ranks over the data sets; a bar joins methods that Friedman's "
     "test, with Holm's for the pairs, does not tell apart.",
-    "accuracy_against": "Means over the data sets; better is up and to the left.",
+    "accuracy_against_size": "Score and leaves, means over the data sets; best is the upper left.",
+    "accuracy_against_terms": "Score and terms, as above.",
+    "accuracy_against_complexity": "Score and complexity, as above.",
     "times": "Mean seconds of a fit on each data set, the fastest data set first.",
-    "learning_curves": "The best tree of each generation, on the rows it is fitted to: medians and "
-    "quartiles over folds and seeds. A run that ended early keeps its last values.",
+    "learning_curves": "Quality on the training rows, and complexity, of the best tree of each "
+    "generation: medians and quartiles over folds and seeds. Of a method's runs, those that ended "
+    "early keep their last values.",
 }
-"""What stands above the pictures whose names begin so."""
+"""What stands above the pictures."""
 
 PICTURE_FORMATS = ("png", "pdf")
 
@@ -125,7 +128,7 @@ def write_report(
     sections.append("## Pictures")
     for path in _draw(folder, runs, metric, picture_format):
         written.append(path)
-        sections += [text for name, text in _CAPTIONS.items() if path.stem.startswith(name)]
+        sections.append(_CAPTIONS[path.stem])
         sections.append(f"{shown}[{path.stem.replace('_', ' ')}]({path.name})")
     report = folder / "report.md"
     report.write_text("\n\n".join(map(str.strip, sections)) + "\n", encoding="utf-8")
@@ -256,6 +259,8 @@ def _draw(folder: Path, runs: pd.DataFrame, metric: str, ending: str) -> Iterato
                 f"accuracy_against_{name}", plot_accuracy_against_size(sized, size, metric=metric)
             )
     yield save("times", plot_times(runs))
-    curves = plot_curves_of_datasets(read_curves(folder), list(runs["method"].unique()))
+    curves = plot_curves_of_datasets(
+        read_curves(folder), list(runs["dataset"].unique()), list(runs["method"].unique())
+    )
     if curves is not None:
         yield save("learning_curves", curves.axes[0])

@@ -34,7 +34,7 @@ def curves_of(datasets, methods, n_fits=5):
 
 def test_each_data_set_has_two_panels_with_medians_and_quartiles():
     curves = curves_of(["a", "b$_"], ["x", "y"])
-    figure = plot_curves_of_datasets(curves, ["x", "y"])
+    figure = plot_curves_of_datasets(curves, ["a", "b$_"], ["x", "y"])
     assert [ax.get_title() for ax in figure.axes] == ["a", "", "b$_", ""]
     for upper, dataset in ((0, "a"), (2, "b$_")):
         for ax, chapter in zip(
@@ -66,7 +66,8 @@ def test_each_data_set_has_two_panels_with_medians_and_quartiles():
 
 def test_a_method_keeps_its_colour_where_another_has_no_curves():
     curves = curves_of(["a"], ["x", "y"]) | curves_of(["b"], ["y"])
-    figure = plot_curves_of_datasets(curves, ["none", "x", "y"])
+    figure = plot_curves_of_datasets(curves, ["b", "c", "a"], ["none", "x", "y"])
+    assert [ax.get_title() for ax in figure.axes[::2]] == ["b", "a"]
     for ax in figure.axes:
         drawn = [line for line in ax.get_lines() if len(line.get_xdata())]
         assert drawn[-1].get_color() == PALETTE[2]
@@ -75,16 +76,16 @@ def test_a_method_keeps_its_colour_where_another_has_no_curves():
 
 def test_a_flat_curve_does_not_look_like_a_change():
     flat = pd.DataFrame({"gen": [0, 1], "quality_best": [1.0, 1.0], "complexity_best": [5, 5]})
-    upper, lower = plot_curves_of_datasets({("a", "x", 0, 0): flat}, ["x"]).axes
+    upper, lower = plot_curves_of_datasets({("a", "x", 0, 0): flat}, ["a"], ["x"]).axes
     assert np.ptp(upper.get_ylim()) == pytest.approx(0.02)
     assert np.ptp(lower.get_ylim()) == pytest.approx(2.0)
 
 
 def test_other_records_are_left_out():
     foreign = pd.DataFrame({"gen": [0], "loss": [1.0]})
-    assert plot_curves_of_datasets({}, ["x"]) is None
-    assert plot_curves_of_datasets({("a", "x", 0, 0): foreign}, ["x"]) is None
-    assert plot_curves_of_datasets(curves_of(["a"], ["x"]), ["y"]) is None
+    assert plot_curves_of_datasets({}, ["a"], ["x"]) is None
+    assert plot_curves_of_datasets({("a", "x", 0, 0): foreign}, ["a"], ["x"]) is None
+    assert plot_curves_of_datasets(curves_of(["a"], ["x"]), ["a"], ["y"]) is None
     lacking = {key: one.drop(columns="complexity_best") for key, one in curves_of("a", "x").items()}
-    upper, lower = plot_curves_of_datasets(lacking | {("a", "x", 9, 0): foreign}, ["x"]).axes
+    upper, lower = plot_curves_of_datasets(lacking | {("a", "x", 9, 0): foreign}, ["a"], ["x"]).axes
     assert upper.get_lines()[0].get_xdata().size and not lower.get_lines()[0].get_xdata().size

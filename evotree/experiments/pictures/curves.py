@@ -20,7 +20,7 @@ _CHAPTERS = {"quality": ("quality, best tree", 0.02), "complexity": ("complexity
 
 
 def plot_curves_of_datasets(
-    curves: Mapping[tuple[Any, ...], pd.DataFrame], methods: Sequence[str]
+    curves: Mapping[tuple[Any, ...], pd.DataFrame], datasets: Sequence[str], methods: Sequence[str]
 ) -> Figure | None:
     """Draw quality and complexity by generation, for each data set: medians and quartiles of fits.
 
@@ -31,6 +31,8 @@ def plot_curves_of_datasets(
     curves : mapping of tuple to DataFrame
         Learning curves of fits, by data set, method, fold and seed, as
         `evotree.experiments.store.read_curves` returns them.
+    datasets : sequence of str
+        Those that are drawn, in this order, if they have curves.
     methods : sequence of str
         All methods of the experiment: a method has the same colour wherever it is drawn. Those
         without curves of quality or complexity are left out.
@@ -40,11 +42,13 @@ def plot_curves_of_datasets(
     matplotlib Figure or None
         Two panels for each data set; None where there is no curve.
     """
-    groups: dict[str, dict[str, list[pd.DataFrame]]] = {}
+    groups: dict[str, dict[str, list[pd.DataFrame]]] = {dataset: {} for dataset in datasets}
     for (dataset, method, *_), curve in curves.items():
         has_chapter = any(f"{chapter}_best" in curve for chapter in _CHAPTERS)
-        if method in methods and "gen" in curve and len(curve) and has_chapter:
-            groups.setdefault(dataset, {}).setdefault(method, []).append(curve)
+        is_known = dataset in groups and method in methods
+        if is_known and "gen" in curve and len(curve) and has_chapter:
+            groups[dataset].setdefault(method, []).append(curve)
+    groups = {dataset: histories for dataset, histories in groups.items() if histories}
     if not groups:
         return None
     n_columns = min(_MOST_COLUMNS, len(groups))
