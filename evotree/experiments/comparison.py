@@ -7,32 +7,23 @@ tables and tests of a paper; its pictures are drawn by `evotree.experiments.pict
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
-from scipy import stats
 
 from evotree.experiments.markdown import markdown_table
 from evotree.experiments.method_runs import complete_datasets, done_runs, mean_scores, rank_methods
-from evotree.experiments.rank_tests import (
-    FriedmanTest,
-    check_choice,
-    friedman,
-    without_last_bits,
-)
+from evotree.experiments.paired_tests import PairedTest, paired_t_tests
+from evotree.experiments.rank_tests import FriedmanTest, check_choice, friedman
 
 __all__ = [
     "FriedmanTest",
     "MeanTable",
     "friedman",
     "mean_table",
-    "paired_t_test",
 ]
-
-PairedTest = Literal["paired", "corrected"]
 
 TEST_NAMES = {"paired": "paired t-tests", "corrected": "corrected resampled t-tests"}
 MARKDOWN_ESCAPES = str.maketrans({character: f"\\{character}" for character in "\\`*_|<"})
@@ -67,8 +58,9 @@ class MeanTable:
     means, stds : DataFrame of shape (n_datasets, n_methods)
         Means and standard deviations over folds and seeds; NaN where there are no runs, and for
         the deviation of one run.
-    p_values : DataFrame of shape (n_datasets, n_methods)
-        Of the tests of the reference against each method; NaN where there was none.
+    tests : DataFrame
+        The tests of the reference against each other method, as
+        `evotree.experiments.paired_tests.paired_t_tests` returns them; empty without a reference.
     verdicts : DataFrame of str of shape (n_datasets, n_methods)
         ``win`` where the reference is significantly better than the method, ``loss`` where worse,
         ``tie``, and an empty text where there was no test.
@@ -82,14 +74,14 @@ class MeanTable:
     reference : str or None
         The method compared with the others.
     test : {"paired", "corrected"}
-        What the p-values are of.
+        Which tests.
     level : float
-        Verdicts other than ``tie`` have a p-value below it.
+        Verdicts other than ``tie`` have an adjusted p-value below it.
     """
 
     means: pd.DataFrame
     stds: pd.DataFrame
-    p_values: pd.DataFrame
+    tests: pd.DataFrame
     verdicts: pd.DataFrame
     mean_ranks: pd.Series
     datasets: list[str]
@@ -209,7 +201,7 @@ class MeanTable:
         win, loss = form.marks["win"].strip(), form.marks["loss"].strip()
         return (
             f"{win}/{loss}: {self.reference} is significantly better/worse "
-            f"({TEST_NAMES[self.test]}, level {self.level:g}). {note}"
+            f"({TEST_NAMES[self.test]}, Holm over data sets, level {self.level:g}). {note}"
         )
 
 
@@ -256,7 +248,7 @@ def mean_table(
         The paired t-test, or Nadeau and Bengio's correction of it for training sets that overlap,
         as those of folds do.
     level : float in (0, 1), default=0.05
-        Differences with a p-value below it are significant.
+        Differences with a p-value below it, adjusted by Holm over the data sets, are significant.
     test_ratio : float > 0, optional
         Test rows to a training row, for the corrected test; by default 1 / (k - 1) on a data set
         with runs on k folds.
@@ -291,26 +283,24 @@ def mean_table(
         check_choice("reference", reference, tuple(means.columns))
     datasets, left_out = complete_datasets(runs)
     stds = runs.groupby(["dataset", "method"])[metric].std().unstack()
-    p_values = pd.DataFrame(math.nan, means.index, means.columns)
     verdicts = pd.DataFrame("", means.index, means.columns, dtype=object)
-    for dataset, group in runs.groupby("dataset") if reference is not None else ():
-        scores = group.pivot(index=["fold", "seed"], columns="method", values=metric)
-        ratio = 0.0
-        if test == "corrected":
-            ratio = test_ratio or _ratio_of_folds(dataset, group.fold.nunique())
-        for method in scores.columns.drop(reference, errors="ignore"):
-            pairs = scores.reindex(columns=[reference, method]).dropna()
-            if len(pairs) < 2:
-                continue
-            p_value = paired_t_test(pairs[reference], pairs[method], ratio)
-            gain = (pairs[reference] - pairs[method]).sum()
-            verdict = "win" if (gain > 0.0) == larger_is_better else "loss"
-            p_values.loc[dataset, method] = p_value
-            verdicts.loc[dataset, method] = verdict if p_value < level else "tie"
+    tests = pd.DataFrame()
+    if reference is not None:
+        tests = paired_t_tests(
+            runs,
+            metric,
+            reference,
+            larger_is_better=larger_is_better,
+            test=test,
+            level=level,
+            test_ratio=test_ratio,
+        )
+        for row in tests.itertuples():
+            verdicts.loc[row.dataset, row.method] = row.verdict
     return MeanTable(
         means=means,
         stds=stds.reindex_like(means),
-        p_values=p_values,
+        tests=tests,
         verdicts=verdicts,
         mean_ranks=rank_methods(means.loc[datasets], larger_is_better).mean(),
         datasets=datasets,
@@ -320,41 +310,3 @@ def mean_table(
         test=test,
         level=level,
     )
-
-
-def _ratio_of_folds(dataset: str, n_folds: int) -> float:
-    if n_folds < 2:
-        raise ValueError(
-            f"test_ratio=None: {dataset} has runs on one fold, which does not tell the test rows "
-            "to a training row."
-        )
-    return 1.0 / (n_folds - 1)
-
-
-def paired_t_test(first: pd.Series, second: pd.Series, test_ratio: float = 0.0) -> float:
-    """Return the two-sided p-value of paired scores; 1 where all pairs are equal.
-
-    Parameters
-    ----------
-    first, second : Series of shape (n_pairs,)
-        Scores, at least two pairs.
-    test_ratio : float >= 0, default=0.0
-        Test rows to a training row, by which Nadeau and Bengio correct the variance; 0 leaves the
-        plain t-test.
-
-    Returns
-    -------
-    float
-        The p-value.
-    """
-    first, second = without_last_bits(first, second)
-    if first.equals(second):
-        return 1.0
-    with warnings.catch_warnings():
-        # Differences that are all the same have a p-value near 0, as it should be.
-        warnings.filterwarnings("ignore", "Precision loss", RuntimeWarning)
-        result = stats.ttest_rel(first.to_numpy(), second.to_numpy())
-    n = len(first)
-    # The variance of the mean is (1/n + ratio) s² in place of s²/n.
-    statistic = result.statistic / math.sqrt(1.0 + n * test_ratio)
-    return float(2.0 * stats.t.sf(abs(statistic), n - 1))

@@ -75,12 +75,16 @@ class LoadedData:
     n_train : int or None
         Number of leading rows that form the official training part, less than n_samples; the
         others are the test part. None where there is no official split.
+    source : str
+        Where it came from, as a paper says it: a file with its checksum, a function of
+        scikit-learn, or a version of OpenML.
     """
 
     name: str
     X: pd.DataFrame
     y: NDArray
     n_train: int | None
+    source: str = ""
 
 
 def load(name: str, data_home: str | os.PathLike[str] | None = None) -> LoadedData:
@@ -117,26 +121,28 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> LoadedDa
     >>> load("sklearn:iris").X.shape
     (150, 4)
     """
+    place = name
     if name.startswith(_BUNDLED):
-        source, (X, y) = name, _load_bundled(name.removeprefix(_BUNDLED))
+        X, y = _load_bundled(name.removeprefix(_BUNDLED))
+        source = f"scikit-learn's load_{name.removeprefix(_BUNDLED)}"
     elif name.startswith(_OPENML):
-        source, (X, y) = name, _fetch_from_openml(name.removeprefix(_OPENML), data_home)
+        X, y, source = _fetch_from_openml(name.removeprefix(_OPENML), data_home)
     else:
         path = _find(name, data_home)
-        _verify_checksum(path)
-        source, (X, y) = str(path), _read(path)
+        source = f"{path.name}, SHA-256 {_checked_sum(path)}"
+        place, (X, y) = str(path), _read(path)
     if X.shape[1] == 0:
-        raise ValueError(f"{source}: there must be at least one feature")
+        raise ValueError(f"{place}: there must be at least one feature")
     n_missing = int(pd.isna(y).sum())
     if n_missing:
-        raise ValueError(f"{source}: the target is missing in {n_missing} of {len(y)} rows")
+        raise ValueError(f"{place}: the target is missing in {n_missing} of {len(y)} rows")
     n_train = OFFICIAL_TRAIN_ROWS.get(name)
     if n_train is not None and n_train >= len(y):
         raise ValueError(
-            f"{source}: the official training part of {name!r} has {n_train} rows and must leave "
+            f"{place}: the official training part of {name!r} has {n_train} rows and must leave "
             f"rows for testing, but the file has {len(y)} rows"
         )
-    return LoadedData(name=name, X=X, y=y, n_train=n_train)
+    return LoadedData(name=name, X=X, y=y, n_train=n_train, source=source)
 
 
 def _read(path: Path) -> tuple[pd.DataFrame, NDArray]:
@@ -170,8 +176,8 @@ def _load_bundled(name: str) -> tuple[pd.DataFrame, NDArray]:
 
 def _fetch_from_openml(
     name: str, data_home: str | os.PathLike[str] | None
-) -> tuple[pd.DataFrame, NDArray]:
-    """Load a data set of OpenML from the network, or from the cache if it was loaded before.
+) -> tuple[pd.DataFrame, NDArray, str]:
+    """Load a data set of OpenML and its source, from the network or the cache if it is there.
 
     J. Vanschoren, J. N. van Rijn, B. Bischl, L. Torgo: OpenML: Networked Science in Machine
     Learning. SIGKDD Explorations 15(2), 2013, 49-60.
@@ -199,7 +205,9 @@ def _fetch_from_openml(
         raise ValueError(f"{source} cannot be loaded: {str(error)[:200]}") from error
     if len(bunch.target_names) != 1:
         raise ValueError(f"{source} must have one target, but has {bunch.target_names or 'none'}")
-    return bunch.data.apply(_plain_column), _plain_column(bunch.target).to_numpy()
+    found = bunch.details
+    told = f"OpenML's {found['name']}, version {found['version']}, number {found['id']}"
+    return bunch.data.apply(_plain_column), _plain_column(bunch.target).to_numpy(), told
 
 
 def _plain_column(column: pd.Series) -> pd.Series:
@@ -249,20 +257,19 @@ def _stem(file_name: str) -> str:
     return ""
 
 
-def _verify_checksum(path: Path) -> None:
-    """Compare a file with its line of ``checksums.txt``, where there is one."""
+def _checked_sum(path: Path) -> str:
+    """Return the SHA-256 of a file, which its line of ``checksums.txt`` must not contradict."""
+    with path.open("rb") as file:
+        actual = hashlib.file_digest(file, "sha256").hexdigest()
     listing = path.with_name(_CHECKSUMS)
-    if not listing.is_file():
-        return
     # Names of other files may be of any encoding.
-    for line in listing.read_text(encoding="utf-8", errors="replace").splitlines():
+    text = listing.read_text(encoding="utf-8", errors="replace") if listing.is_file() else ""
+    for line in text.splitlines():
         expected, _, file_name = line.strip().partition(" ")
         # sha256sum writes two characters between sum and name: a blank, then a blank or a star.
-        if file_name.lstrip(" *") == path.name:
-            with path.open("rb") as file:
-                actual = hashlib.file_digest(file, "sha256").hexdigest()
-            if actual != expected.lower():
-                raise ValueError(
-                    f"{path}: the sha256 checksum is {actual}, but {listing.name} says "
-                    f"{expected[:64]}; fetch the file again or correct its line"
-                )
+        if file_name.lstrip(" *") == path.name and actual != expected.lower():
+            raise ValueError(
+                f"{path}: the sha256 checksum is {actual}, but {listing.name} says "
+                f"{expected[:64]}; fetch the file again or correct its line"
+            )
+    return actual

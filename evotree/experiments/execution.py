@@ -6,15 +6,16 @@ import json
 import logging
 import math
 import multiprocessing
+import platform
 import subprocess
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,11 +25,12 @@ import pandas as pd
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.datasets import load_iris
 from sklearn.metrics import get_scorer
+from sklearn.model_selection._search import BaseSearchCV
 from tqdm import tqdm
 
 from evotree.experiments.experiment import Experiment, checksum, describe
 from evotree.experiments.logs import LOG_FILE, log_to_file
-from evotree.experiments.measures import PeakMemory, tree_sizes
+from evotree.experiments.measures import PeakMemory, machine, tree_sizes
 from evotree.experiments.problems import make_problem
 from evotree.experiments.protocols import Protocol, Task
 from evotree.experiments.runner import CRASHED, Outcome, Workers, run_tasks
@@ -37,7 +39,7 @@ from evotree.experiments.store import Store
 log = logging.getLogger(__name__)
 
 PACKAGES = ("evotree", "numpy", "scipy", "scikit-learn", "numba", "deap")
-"""Whose versions a row holds."""
+"""Whose versions a row holds, beside those of Python and of what methods come from."""
 
 
 class Fit(NamedTuple):
@@ -90,10 +92,14 @@ def warm_up(method: BaseEstimator) -> None:
     key = checksum(describe(seed_method(method, 0)))
     if key in _warm:
         return
+    if isinstance(method, BaseSearchCV):
+        # What it searches needs no other code than itself.
+        method = method.estimator
     for X, y in (make_problem("chessboard4", 100, 0), load_iris(return_X_y=True)):
         small = seed_method(method, 0)
-        if "max_generations" in small.get_params():
-            small.set_params(max_generations=min(20, small.get_params()["max_generations"]))
+        for name, value in small.get_params().items():
+            if name.rpartition("__")[2] == "max_generations":
+                small.set_params(**{name: min(20, value)})
         small.fit(X, y)
     _warm.add(key)
 
@@ -207,13 +213,20 @@ def run_experiment(
     end = math.inf if max_seconds is None else time.monotonic() + max_seconds
     planned = experiment.tasks()
     names = dict.fromkeys(task.dataset for task in planned)
-    facts = {name: experiment.protocol.check(name, data_home) for name in names}
-    definition = experiment.definition() | {"data": facts}
+    facts, sources = {}, {}
+    for name in names:
+        facts[name] = experiment.protocol.check(name, data_home)
+        sources[name] = experiment.protocol.source(name, data_home)
+    definition = experiment.definition() | {
+        "data": facts,
+        "sources": sources,
+        "machines": [_where(jobs, executor)],
+    }
     store = Store(out, experiment.columns(), definition)
     finished = store.done() - store.done(retry)
     missing = [task for task in planned if task not in finished]
     notes = {
-        "versions": json.dumps({name: _version(name) for name in PACKAGES}),
+        "versions": json.dumps(_versions(experiment.methods.values())),
         "revision": revision(),
     }
     settings = {name: checksum(text) for name, text in definition["methods"].items()}
@@ -255,6 +268,23 @@ def run_experiment(
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _where(jobs: int, executor: Executor | None) -> str:
+    """Return where the fits run, in words."""
+    if executor is not None:
+        return f"{type(executor).__name__}, started on {machine()}; one thread a fit"
+    return f"{machine()}; {jobs} {'process' if jobs == 1 else 'processes'}, one thread a fit"
+
+
+def _versions(methods: Iterable[BaseEstimator]) -> dict[str, str]:
+    """Return the versions of Python, of our packages and of those that methods come from."""
+    parts = [part for method in methods for part in (method, *method.get_params().values())]
+    modules = {type(part).__module__.split(".")[0] for part in parts if hasattr(part, "get_params")}
+    homes = packages_distributions()
+    others = sorted({package for name in modules for package in homes.get(name, ())})
+    packages = dict.fromkeys([*PACKAGES, *others])
+    return {"python": platform.python_version()} | {name: _version(name) for name in packages}
 
 
 @cache

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
+import inspect
 import json
 import pickle
 import re
-import reprlib
-import sys
 import tomllib
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -17,12 +15,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats.distributions import rv_frozen
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.metrics import get_scorer_names
+from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearchCV
+from sklearn.model_selection._search import BaseSearchCV
 
 from evotree.engine.history import to_frame
-from evotree.estimators import GREEDY_PRESETS, EvoTreeClassifier, ObliqueTreeClassifier
-from evotree.estimators.presets import EVOLUTION_PRESETS
+from evotree.experiments.measures import innermost
+from evotree.experiments.messages import short
+from evotree.experiments.method_tables import make_method
 from evotree.experiments.protocols import Protocol, Task
 from evotree.experiments.store import KEY
 
@@ -34,12 +36,15 @@ MAX_BYTES = 2**20
 """Of the file of a definition."""
 SIZES = ("leaves", "nodes", "depth", "terms", "complexity")
 """Measures of a fitted tree, missing for other models."""
-_INTERFACE = ("fit", "get_params", "set_params", "__sklearn_tags__")
+_ADDRESS = re.compile(" at 0x[0-9a-f]+")
 
 
 def learning_curve(model: Any) -> pd.DataFrame | None:
-    """Return the learning curve of a fitted model that has a ``history_``."""
-    history = getattr(model, "history_", None)
+    """Return the learning curve of a fitted model that has a ``history_``, or holds one that has.
+
+    Of a search it is the run of the best setting on all rows.
+    """
+    history = getattr(innermost(model), "history_", None)
     return None if history is None else to_frame(history)
 
 
@@ -100,25 +105,25 @@ class Experiment:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise ValueError(f"name={_short(self.name)}: allowed are strings that are not empty.")
+            raise ValueError(f"name={short(self.name)}: allowed are strings that are not empty.")
         for what, kind in (("datasets", str), ("methods", str), ("seeds", int), ("metrics", str)):
             value = getattr(self, what)
             is_needed = what != "metrics" or not self.scorers
             is_list = isinstance(value, Sequence | Mapping) and not isinstance(value, str)
             if not is_list or (is_needed and not value):
-                raise ValueError(f"{what}={_short(value)}: at least one is needed, in a list.")
+                raise ValueError(f"{what}={short(value)}: at least one is needed, in a list.")
             for item in value:
                 if not isinstance(item, kind):
                     allowed = "integers" if kind is int else "strings"
-                    raise ValueError(f"{what} has {_short(item)}: allowed are {allowed}.")
+                    raise ValueError(f"{what} has {short(item)}: allowed are {allowed}.")
             if len(set(value)) < len(value):
-                raise ValueError(f"{what}={_short(list(value))}: each may stand there once.")
+                raise ValueError(f"{what}={short(list(value))}: each may stand there once.")
         if not isinstance(self.methods, Mapping):
-            raise ValueError(f"methods={_short(self.methods)}: allowed is a mapping of names.")
+            raise ValueError(f"methods={short(self.methods)}: allowed is a mapping of names.")
         for seed in self.seeds:
             if not _is_whole(seed, 0, MAX_SEED):
                 raise ValueError(
-                    f"seeds has {_short(seed)}: allowed are integers of at least 0, below 2**32."
+                    f"seeds has {short(seed)}: allowed are integers of at least 0, below 2**32."
                 )
         for task in self.plan or ():
             if task.dataset not in self.datasets or task.method not in self.methods:
@@ -133,16 +138,16 @@ class Experiment:
             if metric.removeprefix("train_") not in get_scorer_names():
                 allowed = ", ".join(get_scorer_names())
                 raise ValueError(
-                    f"metrics has {_short(metric)}: allowed are scikit-learn's scorers, with or "
+                    f"metrics has {short(metric)}: allowed are scikit-learn's scorers, with or "
                     f"without 'train_' before them: {allowed}."
                 )
         if not isinstance(self.warm_up, bool):
-            raise ValueError(f"warm_up={_short(self.warm_up)}: allowed are true and false.")
+            raise ValueError(f"warm_up={short(self.warm_up)}: allowed are true and false.")
         for name, method in self.methods.items():
             known = hasattr(method, "get_params") and hasattr(method, "__sklearn_tags__")
             if not known or not (is_classifier(method) or is_regressor(method)):
                 raise ValueError(
-                    f"methods[{_short(name)}]={_short(method)}: allowed are classifiers and "
+                    f"methods[{short(name)}]={short(method)}: allowed are classifiers and "
                     "regressors of scikit-learn's interface."
                 )
             try:
@@ -172,7 +177,12 @@ class Experiment:
             # Lists may grow: what is only shown is not compared.
             "shown": [
                 f"Protocol: {self.protocol}.",
-                *(f"{name}: `{_on_one_line(method)}`" for name, method in self.methods.items()),
+                *(f"{name}: `{as_code(method)}`" for name, method in self.methods.items()),
+                *(
+                    f"{name}: {text}"
+                    for name, method in self.methods.items()
+                    for text in searches(method)
+                ),
             ],
             "metrics": {metric: True for metric in self.metrics},
             "datasets": list(self.datasets),
@@ -190,18 +200,75 @@ class Experiment:
 
 def describe(method: BaseEstimator) -> dict[str, str]:
     """Return class and parameters of an estimator as texts, by name."""
-    # Addresses of functions and objects differ from one process to the next.
-    parameters = {
-        name: re.sub(r" at 0x[0-9a-f]+", "", repr(value))
-        for name, value in sorted(method.get_params().items())
-    }
+    parameters = {name: _as_text(value) for name, value in sorted(method.get_params().items())}
     kind = type(method)
     return {"estimator": f"{kind.__module__}.{kind.__qualname__}", **parameters}
 
 
-def _on_one_line(method: BaseEstimator) -> str:
-    """Return an estimator as code, with the parameters that differ from the defaults."""
-    return re.sub(r" at 0x[0-9a-f]+", "", " ".join(repr(method).split()))
+def _as_text(value: Any) -> str:
+    """Return what is printed of a value, without addresses, which differ between processes."""
+    text = repr(value)
+    # The text of a distribution is its address alone.
+    return as_code(value) if "_frozen object at 0x" in text else _ADDRESS.sub("", text)
+
+
+def as_code(value: Any) -> str:
+    """Return a value as code on one line; an estimator with what differs from its defaults.
+
+    Parameters
+    ----------
+    value : object
+        An estimator, a distribution of scipy, a list, tuple or dictionary of these, or anything
+        else, of which it is what Python prints.
+
+    Returns
+    -------
+    str
+        Nothing is left out, however long it is.
+    """
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{as_code(k)}: {as_code(v)}' for k, v in value.items())}}}"
+    if type(value) in (list, tuple):
+        text = ", ".join(map(as_code, value))
+        if isinstance(value, list):
+            return f"[{text}]"
+        return f"({text},)" if len(value) == 1 else f"({text})"
+    if isinstance(value, rv_frozen):
+        arguments = [*map(as_code, value.args)]
+        arguments += [f"{name}={as_code(one)}" for name, one in value.kwds.items()]
+        return f"{value.dist.name}({', '.join(arguments)})"
+    if isinstance(value, BaseEstimator):
+        defaults = inspect.signature(type(value)).parameters
+        parameters = {name: as_code(one) for name, one in value.get_params(deep=False).items()}
+        changed = [
+            f"{name}={text}"
+            for name, text in parameters.items()
+            if name not in defaults or text != as_code(defaults[name].default)
+        ]
+        return f"{type(value).__name__}({', '.join(changed)})"
+    return _ADDRESS.sub("", " ".join(repr(value).split()))
+
+
+def searches(method: BaseEstimator) -> list[str]:
+    """Return what the searches within a method try, and how they choose, in words."""
+    found = []
+    for search in (method, *method.get_params().values()):
+        if not isinstance(search, BaseSearchCV):
+            continue
+        tried = "settings of its space"
+        if isinstance(search, GridSearchCV):
+            tried = f"all {len(ParameterGrid(search.param_grid)):,} settings of its grid"
+        elif isinstance(search, RandomizedSearchCV):
+            tried = f"{search.n_iter:,} settings at random"
+        folds = "5 folds" if search.cv is None else f"{as_code(search.cv)} folds"
+        if not isinstance(search.cv, int | None):
+            folds = as_code(search.cv)
+        score = "its own score" if search.scoring is None else as_code(search.scoring)
+        found.append(
+            f"nested search by {type(search).__name__}: {tried}, compared by {score} over {folds} "
+            "of the training rows alone; the best is fitted to all training rows."
+        )
+    return found
 
 
 def checksum(description: Mapping[str, str]) -> str:
@@ -214,11 +281,6 @@ def _is_whole(value: Any, least: int, most: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
-def _short(value: Any) -> str:
-    """Return a value as messages show it, whatever its length."""
-    return reprlib.repr(value) if isinstance(value, int | list | dict) else repr(value)[:200]
-
-
 # ---- definition in a file ------------------------------------------------------------------------
 
 
@@ -229,11 +291,10 @@ def read_experiment(path: Path) -> Experiment:
     ----------
     path : Path
         Has ``name``, ``datasets``, a table ``[methods.NAME]`` for each method, and may have
-        ``seeds``, ``metrics``, ``warm_up`` and a table ``[protocol]``. A method has an
-        ``estimator``, the import path of a class such as
-        ``"sklearn.tree.DecisionTreeClassifier"``, or a ``preset``, the name of a published
-        algorithm; all else are its parameters. The file is data but for these
-        import paths, whose modules are imported: of installed packages, not the standard library.
+        ``seeds``, ``metrics``, ``warm_up`` and a table ``[protocol]``. What the tables of
+        methods may have, nested pipelines and searches too, is told by
+        `evotree.experiments.method_tables`. The file is data but for the import paths of classes,
+        whose modules are imported: of installed packages, not the standard library.
 
     Returns
     -------
@@ -260,15 +321,14 @@ def read_experiment(path: Path) -> Experiment:
     methods = content["methods"]
     if not isinstance(methods, dict):
         raise ValueError(
-            f"{path}: methods={_short(methods)}: a table [methods.NAME] is needed for each."
+            f"{path}: methods={short(methods)}: a table [methods.NAME] is needed for each."
         )
     protocol = content.get("protocol", {})
     _check_keys(protocol, {"n_folds", "official"}, set(), f"{path}: [protocol]")
-    content["methods"] = {
-        name: make_method(settings, f"{path}: [methods.{name}]")
-        for name, settings in methods.items()
-    }
     try:
+        content["methods"] = {
+            name: make_method(table, f"methods.{name}") for name, table in methods.items()
+        }
         return Experiment(**content | {"protocol": Protocol(**protocol)})
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
@@ -276,68 +336,8 @@ def read_experiment(path: Path) -> Experiment:
 
 def _check_keys(table: Any, known: set[str], needed: set[str], where: str) -> None:
     if not isinstance(table, dict):
-        raise ValueError(f"{where} is {_short(table)}: a table is needed.")
+        raise ValueError(f"{where} is {short(table)}: a table is needed.")
     for name in sorted(table.keys() - known):
-        raise ValueError(f"{where} has {_short(name)}: allowed are {', '.join(sorted(known))}.")
+        raise ValueError(f"{where} has {short(name)}: allowed are {', '.join(sorted(known))}.")
     for name in sorted(needed - table.keys()):
         raise ValueError(f"{where} has no {name!r}, which is needed.")
-
-
-def make_method(settings: Any, where: str) -> BaseEstimator:
-    """Make the estimator of a method from its table in a TOML file.
-
-    Parameters
-    ----------
-    settings : dict
-        ``estimator`` or ``preset``, and parameters.
-    where : str
-        Begins the messages of errors.
-
-    Returns
-    -------
-    BaseEstimator
-        Not fitted.
-
-    Raises
-    ------
-    ValueError
-        If there is no such class, preset or parameter.
-    """
-    if not isinstance(settings, dict) or len({"estimator", "preset"} & settings.keys()) != 1:
-        raise ValueError(f"{where} needs an 'estimator' or a 'preset', one of the two.")
-    parameters = {k: v for k, v in settings.items() if k not in ("estimator", "preset")}
-    try:
-        if "preset" in settings:
-            return _from_preset(settings["preset"], parameters)
-        return _estimator_class(settings["estimator"])().set_params(**parameters)
-    # A class of another package may raise anything.
-    except Exception as error:
-        raise ValueError(f"{where}: {str(error)[:500]}") from error
-
-
-def _estimator_class(address: Any) -> type:
-    """Return the class of an import path; nothing of a module is called before it is known."""
-    home, _, name = str(address).rpartition(".")
-    parts = home.split(".")
-    is_path = home and all(part.isidentifier() for part in (*parts, name))
-    # Some modules do something when they are imported, those that a command starts with above all.
-    if not is_path or parts[0] in sys.stdlib_module_names or "__main__" in parts:
-        raise ValueError(
-            f"estimator={_short(address)}: allowed are import paths such as "
-            "'sklearn.tree.DecisionTreeClassifier'."
-        )
-    kind = getattr(importlib.import_module(home), name)
-    if not isinstance(kind, type) or not all(hasattr(kind, part) for part in _INTERFACE):
-        raise ValueError(
-            f"estimator={_short(address)}: it is no class of scikit-learn's interface."
-        )
-    return kind
-
-
-def _from_preset(name: Any, parameters: dict[str, Any]) -> BaseEstimator:
-    if name in EVOLUTION_PRESETS:
-        return EvoTreeClassifier.from_preset(name, **parameters)
-    if name in GREEDY_PRESETS:
-        return ObliqueTreeClassifier.from_preset(name, **parameters)
-    allowed = ", ".join([*EVOLUTION_PRESETS, *GREEDY_PRESETS])
-    raise ValueError(f"preset={_short(name)}: allowed are {allowed}.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -108,3 +110,15 @@ class PeakMemory:
             return float("nan")
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak / 2**20 if sys.platform == "darwin" else peak / 1024.0
+
+
+def machine() -> str:
+    """Return system, processor and number of logical cores of this machine, in words."""
+    processor = platform.processor() or platform.machine()
+    # Python knows the name of the processor on other systems than Linux alone.
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                processor = line.partition(":")[2].strip()
+                break
+    return f"{platform.system()} {platform.machine()}, {processor}, {os.cpu_count()} logical cores"

@@ -110,6 +110,10 @@ class Protocol:
         labels = np.unique(data.y)
         return facts if data.y.dtype.kind == "f" else facts | {"classes": len(labels)}
 
+    def source(self, dataset: str, data_home: Path | None) -> str:
+        """Return where a data set comes from, in words."""
+        return self.load(dataset, data_home).source
+
     def take_parts(self, task: Task, data_home: Path | None, stratified: bool = True) -> Parts:
         """Return the rows to fit on and to score on."""
         data = self.load(task.dataset, data_home)

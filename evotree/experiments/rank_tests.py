@@ -142,9 +142,3 @@ def check_choice(parameter: str, given: object, allowed: tuple[str, ...]) -> Non
     """Raise a ValueError if what was given is not allowed."""
     if given not in allowed:
         raise ValueError(f"{parameter}={given!r}: allowed are {', '.join(allowed)}.")
-
-
-def without_last_bits(first: pd.Series, second: pd.Series) -> tuple[pd.Series, pd.Series]:
-    """Return scores scaled and rounded, so that those which differ by the last bits are equal."""
-    scale = max(first.abs().max(), second.abs().max()) or 1.0
-    return (first / scale).round(12).rename(None), (second / scale).round(12).rename(None)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from scipy import stats
 
-from evotree.experiments.comparison import FriedmanTest, PairedTest, friedman, mean_table
+from evotree.experiments.comparison import (
+    MARKDOWN_ESCAPES,
+    NOTE_ESCAPES,
+    FriedmanTest,
+    MeanTable,
+    friedman,
+    mean_table,
+)
 from evotree.experiments.markdown import markdown_table
 from evotree.experiments.method_runs import complete_datasets, mean_scores
 from evotree.experiments.pictures import save_picture
@@ -20,16 +25,34 @@ from evotree.experiments.pictures.comparison import (
     plot_critical_differences,
     plot_times,
 )
+from evotree.experiments.pictures.curves import plot_curves_of_datasets
 from evotree.experiments.runner import DONE
 from evotree.experiments.store import read_curves, read_definition, read_runs
-from evotree.plotting import plot_learning_curves
+from evotree.experiments.what_was_run import what_is_left_out, what_was_run
 
 _DECIMALS = 3
 _SIZES = {"leaves": 1, "terms": 0, "complexity": 0}
 _COSTS = {"seconds": 2, "peak_memory_mb": 0}
 """Columns, and with how many decimals their tables are written."""
 _LEAST_FOR_RANKS = 3  # methods, and data sets, below which tests of ranks say nothing
-_TITLES = {"terms": "terms (of all splits)", "complexity": "complexity (leaves and terms)"}
+_TITLES = {
+    "terms": "terms (of all splits)",
+    "complexity": "complexity (leaves and terms)",
+    "seconds": "seconds of a fit",
+    "peak_memory_mb": "peak memory (MiB)",
+}
+_CAPTIONS = {
+    "critical_differences": "Mean ranks over the data sets; a bar joins methods that Friedman's "
+    "test, with Holm's for the pairs, does not tell apart.",
+    "accuracy_against_size": "Score and leaves, means over the data sets; best is the upper left.",
+    "accuracy_against_terms": "Score and terms, as above.",
+    "accuracy_against_complexity": "Score and complexity, as above.",
+    "times": "Mean seconds of a fit on each data set, the fastest data set first.",
+    "learning_curves": "Quality on the training rows, and complexity, of the best tree of each "
+    "generation: medians and quartiles over folds and seeds. Of a method's runs, those that ended "
+    "early keep their last values.",
+}
+"""What stands above the pictures."""
 
 PICTURE_FORMATS = ("png", "pdf")
 
@@ -64,21 +87,36 @@ def write_report(
         allowed = ", ".join(map(repr, PICTURE_FORMATS))
         raise ValueError(f"picture_format={picture_format!r}: allowed are {allowed}.")
     everything, definition = read_runs(folder), read_definition(folder)
+    everything = _in_order(everything, definition)
     runs = everything[everything["status"] == DONE]
     if runs.empty:
         raise ValueError(f"{folder} holds no fit that is done.")
-    # Folds overlap; the seeds of an official split do not.
-    has_folds = runs.groupby("dataset")["fold"].nunique().min() > 1
-    test: PairedTest = "corrected" if has_folds else "paired"
-    written, sections = [], _what_was_run(everything, definition)
+    ratio = _test_ratio(definition)
+    statuses = everything["status"].value_counts()
+    counts = ", ".join(f"{count:,} {status}" for status, count in statuses.items())
+    sections = [f"# {definition['name']}", f"{len(everything):,} fits: {counts}."]
+    sections += what_was_run(everything, definition)
+    titles = {name: _TITLES.get(name, name) for name in _SIZES}
+    sections += what_is_left_out(everything, definition, titles)
+    written = []
     for metric in definition["metrics"]:
-        table = mean_table(runs, metric, reference=reference, test=test)
-        for ending, text in (("csv", table.to_csv()), ("tex", table.to_latex(_DECIMALS))):
-            path = folder / f"{metric}.{ending}"
+        table = mean_table(
+            runs,
+            metric,
+            reference=reference,
+            test="corrected" if ratio else "paired",
+            test_ratio=ratio,
+        )
+        texts = {f"{metric}.csv": table.to_csv(), f"{metric}.tex": table.to_latex(_DECIMALS)}
+        if not table.tests.empty:
+            texts[f"{metric}_tests.csv"] = table.tests.to_csv(index=False)
+            texts[f"{metric}_tests.tex"] = _tests_in_latex(table)
+        for name, text in texts.items():
+            path = folder / name
             path.write_text(text, encoding="utf-8")
             written.append(path)
-        ranks = _rank_sentence(runs, metric)
-        sections += [f"## {metric}", table.to_markdown(_DECIMALS), ranks]
+        sections += [f"## {metric}", table.to_markdown(_DECIMALS)]
+        sections += [*_tests_in_markdown(table, ratio), _rank_sentence(runs, metric)]
     for column, decimals in (_SIZES | _COSTS).items():
         some = runs[runs[column].notna()]
         if not some.empty:
@@ -90,35 +128,82 @@ def write_report(
     sections.append("## Pictures")
     for path in _draw(folder, runs, metric, picture_format):
         written.append(path)
+        sections.append(_CAPTIONS[path.stem])
         sections.append(f"{shown}[{path.stem.replace('_', ' ')}]({path.name})")
     report = folder / "report.md"
     report.write_text("\n\n".join(map(str.strip, sections)) + "\n", encoding="utf-8")
     return [report, *written]
 
 
-def _what_was_run(runs: pd.DataFrame, definition: dict[str, Any]) -> list[str]:
-    """Return the head of the report: fits, protocol, data sets, methods, versions."""
-    statuses = runs["status"].value_counts()
-    counts = ", ".join(f"{count:,} {status}" for status, count in statuses.items())
-    facts = pd.DataFrame.from_dict(definition.get("data", {}), orient="index").reset_index()
-    facts = facts.rename(columns={"index": "data set"}).convert_dtypes().astype(str)
-    seeds = ", ".join(str(seed) for seed in sorted(runs["seed"].unique()))
-    versions = sorted(set(runs["versions"].dropna()))
-    revisions = sorted(set(runs["revision"].dropna()) - {""})
-    dates = sorted(runs["finished"].dropna().str[:10])
-    lines = [
-        *(f"- {line}" for line in definition.get("shown", [])),
-        f"- Seeds: {seeds}.",
-        *(f"- Versions: {_version_text(text)}." for text in versions),
-        *([f"- Revision of the source: {', '.join(revisions)}."] if revisions else []),
-        *([f"- Run {' to '.join(dict.fromkeys([dates[0], dates[-1]]))}."] if dates else []),
-    ]
-    head = [f"# {definition['name']}", f"{len(runs):,} fits: {counts}.", "## What was run"]
-    return [*head, "\n".join(lines), *([markdown_table(facts)] if len(facts) else [])]
+def _in_order(runs: pd.DataFrame, definition: Mapping[str, Any]) -> pd.DataFrame:
+    """Return rows in the order in which the experiment names its data sets and methods."""
+    names = {"dataset": definition.get("datasets", []), "method": definition["methods"]}
+    places = {
+        column: {name: place for place, name in enumerate(dict.fromkeys([*known, *runs[column]]))}
+        for column, known in names.items()
+    }
+    return runs.sort_values(
+        list(places), key=lambda column: column.map(places[column.name]), kind="stable"
+    )
 
 
-def _version_text(text: str) -> str:
-    return ", ".join(f"{name} {number}" for name, number in json.loads(text).items())
+def _test_ratio(definition: Mapping[str, Any]) -> float | None:
+    """Return test rows to a training row of folds, which overlap; None of an official split."""
+    protocol = definition.get("protocol")
+    protocol = protocol if isinstance(protocol, Mapping) else {}
+    n_folds = protocol.get("n_folds")
+    if not isinstance(n_folds, int) or n_folds < 2 or protocol.get("official"):
+        return None
+    return 1.0 / (n_folds - 1)
+
+
+def _cells_of_tests(table: MeanTable) -> pd.DataFrame:
+    """Return the tests of a table as texts: a row for each other method and data set."""
+    tests = table.tests
+    verdicts = {"win": "better", "loss": "worse", "tie": "not significant", "": "one pair"}
+    cells = {"method": tests["method"], "data set": tests["dataset"]}
+    cells["difference"] = tests["difference"].map(f"{{:+.{_DECIMALS + 1}f}}".format)
+    cells["standard error"] = tests["standard_error"].map(f"{{:.{_DECIMALS + 1}f}}".format)
+    cells["t"] = tests["statistic"].map("{:.2f}".format)
+    cells["df"] = (tests["n_pairs"] - 1).astype(str)
+    cells["p"] = tests["p_value"].map("{:.2g}".format)
+    cells["p, Holm"] = tests["adjusted"].map("{:.2g}".format)
+    cells["result"] = tests["verdict"].map(verdicts)
+    return pd.DataFrame(cells).replace(["nan", "+nan"], "")
+
+
+def _tests_in_markdown(table: MeanTable, ratio: float | None) -> list[str]:
+    """Return a section about the tests of the reference, or how to get one."""
+    if table.reference is None:
+        return ["No tests of pairs: `--reference METHOD` names the one to compare with the others."]
+    if table.tests.empty:
+        return []
+    rows = _cells_of_tests(table)
+    for name in ("method", "data set"):
+        rows[name] = rows[name].str.translate(MARKDOWN_ESCAPES)
+    formula = "the plain paired t-test, of the seeds alone: the rows are always the same"
+    if ratio:
+        formula = (
+            f"standard error √((1/n + {ratio:.3g}) s²), with {ratio:.3g} test rows to a training "
+            "row, since training sets overlap (Nadeau and Bengio 2003)"
+        )
+    counts = [f"{count} against {name}" for name, count in table.counts.items()]
+    note = (
+        f"Differences: {table.reference} less the method, over n pairs of fold and seed, with the "
+        f"variance s²; {formula}; n - 1 degrees of freedom; p-values two-sided, adjusted by Holm "
+        f"over the data sets of a method; level {table.level:g}. Wins/ties/losses of "
+        f"{table.reference}: {', '.join(counts)}."
+    ).translate(NOTE_ESCAPES)
+    title = f"### {table.reference} against each method, on each data set"
+    return [title.translate(MARKDOWN_ESCAPES), markdown_table(rows, 2), note]
+
+
+def _tests_in_latex(table: MeanTable) -> str:
+    """Return the tests of the reference in LaTeX, for the package booktabs."""
+    rows = _cells_of_tests(table)
+    styler = rows.style.hide(axis="index").format(escape="latex")
+    styler = styler.format_index(escape="latex", axis="columns")
+    return str(styler.to_latex(column_format="llrrrrrrl", hrules=True))
 
 
 def _test_ranks(runs: pd.DataFrame, metric: str) -> FriedmanTest | None:
@@ -169,24 +254,13 @@ def _draw(folder: Path, runs: pd.DataFrame, metric: str, ending: str) -> Iterato
     for name, size in (("size", "leaves"), ("terms", "terms"), ("complexity", "complexity")):
         # A tree of one leaf has no terms, and no place on a logarithmic axis.
         sized = runs[runs[size] > 0]
-        if complete_datasets(sized)[0]:
+        if sized["method"].nunique() > 1 and complete_datasets(sized)[0]:
             yield save(
                 f"accuracy_against_{name}", plot_accuracy_against_size(sized, size, metric=metric)
             )
     yield save("times", plot_times(runs))
-    curves: dict[str, dict[str, list[pd.DataFrame]]] = {}
-    for (dataset, method, *_), curve in read_curves(folder).items():
-        curves.setdefault(dataset, {}).setdefault(method, []).append(curve)
-    if curves:
-        n_columns = min(3, len(curves))
-        n_rows = -(-len(curves) // n_columns)
-        size_in_inches = (5.0 * n_columns, 4.0 * n_rows)
-        _, axes = plt.subplots(
-            n_rows, n_columns, figsize=size_in_inches, squeeze=False, layout="constrained"
-        )
-        for ax, (dataset, histories) in zip(axes.flat, curves.items(), strict=False):
-            plot_learning_curves(histories, ax=ax)
-            ax.set_title(dataset)
-        for ax in axes.flat[len(curves) :]:
-            ax.remove()
-        yield save("learning_curves", axes[0, 0])
+    curves = plot_curves_of_datasets(
+        read_curves(folder), list(runs["dataset"].unique()), list(runs["method"].unique())
+    )
+    if curves is not None:
+        yield save("learning_curves", curves.axes[0])

@@ -50,7 +50,10 @@ def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
     files = {line.removeprefix("wrote ") for line in printed.out.splitlines()[1:]}
     against = [f"accuracy_against_{name}" for name in ("size", "terms", "complexity")]
     pictures = ("critical_differences", *against, "times", "learning_curves")
-    names = ("report.md", "accuracy.csv", "accuracy.tex", *(f"{name}.png" for name in pictures))
+    tables = [
+        f"{name}.{kind}" for name in ("accuracy", "accuracy_tests") for kind in ("csv", "tex")
+    ]
+    names = ("report.md", *tables, *(f"{name}.png" for name in pictures))
     assert files == {str(out / name) for name in names}
     assert all((out / name).stat().st_size > 100 for name in names)
     text = (out / "report.md").read_text()
@@ -61,15 +64,19 @@ def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
     for said in (
         "- Protocol: 2 stratified folds",
         "- stump: `DecisionTreeClassifier(max_depth=1)`",
-        "- Seeds: 0.",
-        "- Versions: evotree ",
-        "| sklearn:iris | 150 | 4 | 3 |",
-        "(corrected resampled t-tests, level 0.05). ±: standard deviation over folds",
+        "- Seeds: 0; fits of a method on a data set: 2.",
+        "- Versions: python 3.",
+        "; 2 processes, one thread a fit.",
+        "| sklearn:iris | scikit-learn's load\\_iris | 150 | 4 | 3 |",
+        "## What is left out\n\nNothing: all 18 fits are done.",
+        "(corrected resampled t-tests, Holm over data sets, level 0.05). ±: standard deviation",
+        "### EvoTree against each method, on each data set",
+        "standard error √((1/n + 1) s²), with 1 test rows to a training row",
         "## terms (of all splits)",
         "## complexity (leaves and terms)",
     ):
         assert said in text
-    assert "**" not in text.split("## peak_memory_mb")[1]
+    assert "**" not in text.split("## peak memory (MiB)")[1]
     table = pd.read_csv(out / "accuracy.csv", index_col=0)
     runs = read_runs(out)
     means = runs.groupby(["dataset", "method"])["accuracy"].mean()
@@ -105,12 +112,17 @@ def test_two_methods_are_compared_by_signed_ranks(file, tmp_path):
 
 
 def test_fits_that_fail_are_told(file, tmp_path, capsys):
-    file.write_text(TOML.replace("max_depth = 1", "max_depth = -1"))
+    text = TOML.split("[methods.EvoTree]")[0]
+    fails = 'estimator = "sklearn.svm.SVC"\nkernel = "precomputed"'
+    file.write_text(text + f"[methods.machine]\n{fails}")
     assert run("run", file, "--out", tmp_path / "out") == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("12 done, 6 failed\nfirst failed: sklearn:breast_cancer, stump: ")
-    assert "max_depth" in printed.splitlines()[1]
-    file.write_text(TOML.replace("max_depth = 1", "max_depth = 1").replace('"small"', '"other"'))
+    assert printed.startswith("12 done, 6 failed\nfirst failed: sklearn:breast_cancer, machine: ")
+    assert "Precomputed matrix" in printed.splitlines()[1]
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert "6 of 18 fits are in no table:" in report
+    assert "| machine | sklearn:iris | failed | 2 | ValueError: Precomputed matrix" in report
+    file.write_text(TOML.replace('"small"', '"other"'))
     assert run("run", file, "--out", tmp_path / "out") == 2
     assert "another experiment" in capsys.readouterr().err
 
@@ -135,6 +147,14 @@ def test_mistakes_end_with_one_line(file, tmp_path, capsys, monkeypatch, argumen
     assert run(*(file if one == "FILE" else one for one in arguments)) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
+
+
+def test_values_that_no_fit_would_take_are_refused_before_any_fit(file, tmp_path, capsys):
+    file.write_text(TOML.replace("max_depth = 1", "max_depth = -1"))
+    assert run("run", file, "--out", tmp_path / "out") == 2
+    error = capsys.readouterr().err
+    assert "[methods.stump]: The 'max_depth' parameter" in error and "Got -1" in error
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_interrupt_says_that_the_rows_are_kept(file, tmp_path, capsys, monkeypatch):

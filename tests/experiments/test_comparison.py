@@ -7,14 +7,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
-from sklearn.datasets import make_moons
-from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
-from sklearn.svm import SVC
+from statsmodels.stats.multitest import multipletests
 
-from evotree.experiments.comparison import friedman, mean_table, paired_t_test
+from evotree.experiments.comparison import friedman, mean_table
 from evotree.experiments.method_runs import done_runs, rank_methods
 from evotree.experiments.pictures.comparison import plot_accuracy_against_size, plot_times
 
@@ -91,80 +87,39 @@ def test_bad_runs_are_refused(runs):
         mean_table(runs.assign(status="failed"), "accuracy")
 
 
-# ---- paired tests --------------------------------------------------------------------------------
-
-
-def test_corrected_test_is_that_of_the_example_of_scikit_learn():
-    """The example "Statistical comparison of models using grid search" prints these figures."""
-    X, y = make_moons(noise=0.352, random_state=1, n_samples=100)
-    folds = RepeatedStratifiedKFold(n_splits=10, n_repeats=10, random_state=0)
-    rbf, linear = (
-        cross_val_score(SVC(kernel=kernel, random_state=0), X, y, scoring="roc_auc", cv=folds)
-        for kernel in ("rbf", "linear")
-    )
-    rows = [
-        {"dataset": "moons", "method": name, "fold": k % 10, "seed": k // 10, "auc": score}
-        for name, scores in (("rbf", rbf), ("linear", linear))
-        for k, score in enumerate(scores)
-    ]
-    runs = shuffled(pd.DataFrame(rows))
-    plain = mean_table(runs, "auc", reference="rbf", test="paired")
-    corrected = mean_table(runs, "auc", reference="rbf")
-    # Theirs are one-sided.
-    assert round(plain.p_values.loc["moons", "linear"] / 2.0, 3) == 0.005
-    assert round(corrected.p_values.loc["moons", "linear"] / 2.0, 3) == 0.227
-    assert plain.verdicts.loc["moons", "linear"] == "win"
-    assert corrected.verdicts.loc["moons", "linear"] == "tie"
-
-
-@given(
-    first=st.lists(st.integers(0, 20), min_size=3, max_size=12),
-    seed=st.integers(0, 99),
-    ratio=st.sampled_from([0.0, 1.0 / 9.0, 0.5]),
-    scale=st.sampled_from([1e-9, 1.0, 1e6]),
-)
-def test_paired_test_is_its_formula(first, seed, ratio, scale):
-    rng = np.random.default_rng(seed)
-    first = np.array(first, dtype=float)
-    second = first + rng.normal(size=len(first))
-    difference = first - second
-    n = len(first)
-    variance = difference.var(ddof=1) * (1.0 / n + ratio)
-    expected = 2.0 * stats.t.sf(abs(difference.mean()) / np.sqrt(variance), n - 1)
-    args = pd.Series(scale * first), pd.Series(scale * second)
-    assert paired_t_test(*args, ratio) == pytest.approx(expected, rel=1e-6)
-    assert paired_t_test(*args[::-1], ratio) == pytest.approx(expected, rel=1e-6)
-
-
-def test_scores_that_differ_by_their_last_bits_are_equal():
-    first = pd.Series([0.1 + 0.2, 0.5, 0.7])
-    assert paired_t_test(first, pd.Series([0.3, 0.5, 0.7])) == 1.0
-    assert paired_t_test(first, first + 0.1) < 1e-6
-    assert paired_t_test(0.0 * first, 0.0 * first) == 1.0
-
-
 # ---- table of means ------------------------------------------------------------------------------
+
+
+def result_of(table, dataset, method):
+    """Return the row of one test."""
+    (row,) = table.tests.query("dataset == @dataset and method == @method").itertuples()
+    return row
 
 
 def test_means_and_verdicts_are_those_of_scipy(runs):
     table = mean_table(shuffled(runs), "accuracy", reference="A", test="paired")
-    for dataset in ("d0", "d1", "d2", "d3"):
-        for method in ("A", "B", "C"):
-            scores = scores_of(runs, dataset, method)
-            assert table.means.loc[dataset, method] == pytest.approx(scores.mean())
-            assert table.stds.loc[dataset, method] == pytest.approx(scores.std(ddof=1))
-            if method == "A":
-                continue
-            result = stats.ttest_rel(scores_of(runs, dataset, "A"), scores)
-            p_value = table.p_values.loc[dataset, method]
-            assert p_value == pytest.approx(result.pvalue)
+    datasets = list(table.means.index)
+    assert set(datasets) == {"d0", "d1", "d2", "d3"}
+    for method in ("A", "B", "C"):
+        scores = {dataset: scores_of(runs, dataset, method) for dataset in datasets}
+        for dataset in datasets:
+            assert table.means.loc[dataset, method] == pytest.approx(scores[dataset].mean())
+            assert table.stds.loc[dataset, method] == pytest.approx(scores[dataset].std(ddof=1))
+        if method == "A":
+            continue
+        results = [stats.ttest_rel(scores_of(runs, name, "A"), scores[name]) for name in datasets]
+        adjusted = multipletests([result.pvalue for result in results], method="holm")[1]
+        for dataset, result, p_value in zip(datasets, results, adjusted, strict=True):
+            assert result_of(table, dataset, method).p_value == pytest.approx(result.pvalue)
+            assert result_of(table, dataset, method).adjusted == pytest.approx(p_value)
             better = "win" if result.statistic > 0 else "loss"
             verdict = table.verdicts.loc[dataset, method]
-            assert verdict == (better if result.pvalue < 0.05 else "tie")
-    assert table.p_values["A"].isna().all() and table.verdicts["A"].eq("").all()
+            assert verdict == (better if p_value < 0.05 else "tie")
+    assert "A" not in set(table.tests.method) and table.verdicts["A"].eq("").all()
     assert table.counts["C"] == "4/0/0" and table.counts["B"].startswith("0/")
     strict = mean_table(runs, "accuracy", reference="A", level=1e-9, test="paired")
     assert list(strict.counts) == ["0/4/0", "0/4/0"]
+    assert mean_table(runs, "accuracy").tests.empty
 
 
 def test_smaller_may_be_better(runs):
@@ -180,25 +135,14 @@ def test_runs_are_paired_by_fold_and_seed(runs):
     fewer = runs[(runs.method != "A") | (runs.seed == 0)]  # A draws nothing: one seed is all
     table = mean_table(shuffled(fewer), "accuracy", reference="A", test="paired")
     ours, theirs = scores_of(fewer, "d0", "A"), scores_of(fewer[fewer.seed == 0], "d0", "B")
-    assert table.p_values.loc["d0", "B"] == pytest.approx(stats.ttest_rel(ours, theirs).pvalue)
+    expected = stats.ttest_rel(ours, theirs).pvalue
+    assert result_of(table, "d0", "B").p_value == pytest.approx(expected)
     assert table.left_out == []
     one = runs[(runs.method != "A") | ((runs.seed == 0) & (runs.fold == 0))]
     table = mean_table(one, "accuracy", reference="A", test="paired")
     assert table.verdicts.eq("").all(axis=None) and list(table.counts) == ["0/0/0", "0/0/0"]
     assert table.left_out == ["d0", "d1", "d2", "d3"]
     assert "| d0 | 0." in table.to_markdown().replace("**", "")
-
-
-def test_the_correction_needs_folds(runs):
-    one = runs[runs.fold == 0]
-    with pytest.raises(ValueError, match="test_ratio=None: d0 has runs on one fold"):
-        mean_table(one, "accuracy", reference="A", test="corrected")
-    table = mean_table(one, "accuracy", reference="A", test="corrected", test_ratio=0.5)
-    first, second = (pd.Series(scores_of(one, "d0", name)) for name in "AB")
-    assert table.p_values.loc["d0", "B"] == pytest.approx(paired_t_test(first, second, 0.5))
-    whole = mean_table(runs, "accuracy", reference="A", test="corrected")
-    given_ratio = mean_table(runs, "accuracy", reference="A", test="corrected", test_ratio=0.25)
-    pd.testing.assert_frame_equal(whole.p_values, given_ratio.p_values)
 
 
 def test_bad_arguments_are_refused(runs):
@@ -238,7 +182,8 @@ def test_markdown():
         "| mean rank | 2.0 | 3.0 | **1.0** |",
         "| win/tie/loss | – | 1/0/0 | 0/0/1 |",
         "",
-        r"•/◦: my\_tree is significantly better/worse (paired t-tests, level 0.05). "
+        r"•/◦: my\_tree is significantly better/worse (paired t-tests, Holm over data sets, "
+        "level 0.05). "
         "±: standard deviation over folds and seeds. "
         "Last rows: over 1 of 2 data sets, without wine.",
     ]

@@ -228,6 +228,7 @@ def bunch(*targets):
         data=frame.drop(columns=list(targets)),
         target=frame[targets[0]] if len(targets) == 1 else None,
         target_names=list(targets),
+        details={"name": "toy", "version": "2", "id": "7"},
     )
 
 
@@ -248,6 +249,7 @@ def test_load_from_openml(tmp_path, openml, name, wanted):
     assert data.X["digit"].tolist()[:2] == ["0", "1"] and isinstance(data.X["digit"][2], float)
     np.testing.assert_array_equal(data.X["number"], [4.0, np.nan, 5.0])
     assert data.y.tolist() == ["1", "2", "3"] and data.y.dtype == object
+    assert data.source == "OpenML's toy, version 2, number 7"
 
 
 def test_openml_errors(tmp_path, openml):

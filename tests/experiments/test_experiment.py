@@ -160,8 +160,8 @@ def test_a_file_says_the_same_as_python(tmp_path):
         ("tree.Decision", "tree.Indecision", r"\[methods.CART\]: .*IndecisionTreeClassifier"),
         ("sklearn.tree", "sklearn.trees", r"\[methods.CART\]: No module named"),
         ("sklearn.tree.DecisionTreeClassifier", "CART", "allowed are import paths"),
-        ("estimator =", "kind =", "needs an 'estimator' or a 'preset'"),
-        ("[methods.CART]\n", "[methods.CART]\npreset = 'WODT'\n", "one of the two"),
+        ("estimator =", "kind =", "needs an 'estimator', a 'preset' or 'steps'"),
+        ("[methods.CART]\n", "[methods.CART]\npreset = 'WODT'\n", "one of them"),
     ],
 )
 def test_mistakes_in_files_are_named(tmp_path, old, new, message):

@@ -111,6 +111,12 @@ class StudyProtocol(Protocol):
             return {"columns": PROBLEMS[dataset].n_features, "classes": PROBLEMS[dataset].n_classes}
         return super().check(dataset, data_home)
 
+    def source(self, dataset: str, data_home: Path | None) -> str:
+        """Return where a data set comes from; synthetic problems are drawn."""
+        if dataset in PROBLEMS:
+            return f"synthetic: {PROBLEMS[dataset].description}"
+        return super().source(dataset, data_home)
+
     def take_parts(self, task: Task, data_home: Path | None, stratified: bool = True) -> Parts:
         """Return the rows of a fit: a fold or the official split, or a problem drawn anew."""
         if task.dataset in PROBLEMS and task.fold == OFFICIAL:
