@@ -287,6 +287,10 @@ class Individual(ObliqueTree):
         """Models of leaves follow from the rows and the objective."""
 
     @property
+    def output_names(self) -> None:  # type: ignore[override]
+        """Known to the data set alone."""
+
+    @property
     def spread(self) -> None:  # type: ignore[override]
         """Known to the data set alone."""
 

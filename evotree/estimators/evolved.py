@@ -35,6 +35,7 @@ from evotree.estimators.presets import EVOLUTION_PRESETS
 from evotree.fitness.costs import FeatureCosts
 from evotree.fitness.linear_leaves import LEAVES, as_linear_leaves
 from evotree.fitness.objectives import ExpectedCost, Objective, as_objective, check_costs
+from evotree.fitness.several_outputs import for_all_outputs
 from evotree.operators.constraints.monotonic import check_monotonic_cst, monotonic
 from evotree.rng import seed_from
 from evotree.tables.columns import NumericColumn, column_of_feature
@@ -269,6 +270,8 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         estimator.feature_names_, estimator.n_features_in_ = names, n_features
         if dataset.n_classes:
             estimator.classes_ = dataset.classes
+        else:
+            estimator._know_outputs(dataset)
         given = (estimator.size_penalty, estimator.term_penalty)
         penalties = Penalties(*(0.0 if is_auto(one) else float(one) for one in given))
         regularization = configuration("regularization", estimator.regularization)
@@ -331,7 +334,11 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         objective = self._objective(dataset)
         given = self.monotonic_cst, self, self.columns_, dataset.n_classes
         constraint = check_monotonic_cst(*given)
-        return objective if constraint is None else monotonic(objective, constraint, self.objective)
+        if constraint is None:
+            return objective
+        if dataset.outputs is not None:
+            raise ValueError(f"monotonic_cst: y has {dataset.n_outputs} outputs; allowed is None.")
+        return monotonic(objective, constraint, self.objective)
 
     def _keep(self, result: Result) -> None:
         """Set the fitted attributes: trees and records, no rows."""
@@ -786,7 +793,13 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         named = as_objective(self.objective or "squared_error", dataset, level=self.quantile)
         told = {"objective": self.objective, "monotonic_cst": self.monotonic_cst}
         lines = as_linear_leaves(self.leaves, self.leaf_features, self.columns_, **told)
-        return named if lines is None else lines
+        name = self.objective or "squared_error"
+        return for_all_outputs(named if lines is None else lines, dataset, name)
+
+    def _held_out(self, X: Any, y: Any) -> Dataset:
+        """Return held-out rows in raw units."""
+        rows, y = self._check_targets(X, y)
+        return Dataset.in_raw_units(rows, y, None).evolved_for(self.objective_)
 
     def _fit_uncertainty(self, dataset: Dataset) -> None:
         """Measure the deviations of the leaves, also of the other trees of the front."""

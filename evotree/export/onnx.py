@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from evotree.leaf_models import LeafModels
+from evotree.leaf_models import LeafModels, OutputModels
 from evotree.soft_sides import LEAD, SoftSides
 from evotree.tree import ObliqueTree
 
@@ -172,8 +172,12 @@ def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
     paths = _Paths(graph, operator.inputs[0].full_name, tree)
     leaf = paths.reached()
     if tree.models is None:
-        means = graph.constant("means", tree.values[tree.is_leaf][:, :1])
+        means = graph.constant("means", tree.values[tree.is_leaf])
         picked = graph.node("Gather", [means, leaf], axis=0)
+    elif isinstance(tree.models, OutputModels):
+        each = tree.models.take(tree.is_leaf).each
+        columns = [_modelled(graph, paths.rows, leaf, models) for models in each]
+        picked = graph.node("Concat", columns, axis=1)
     else:
         picked = _modelled(graph, paths.rows, leaf, tree.models.take(tree.is_leaf))
     graph.cast(picked, _precision(operator), operator.outputs[0].full_name)
