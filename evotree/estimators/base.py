@@ -246,7 +246,7 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
 
 
 class TreeRegressor(RegressorMixin, TreeEstimator):
-    """A regressor whose model is one oblique tree with a mean or a line in each leaf."""
+    """A regressor whose model is one oblique tree with a mean or a line of each output in a leaf."""
 
     leaves: str
     leaf_features: Any

@@ -290,8 +290,9 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         X : array-like of shape (n_samples, n_features)
             Training rows, which may have missing values. A missing number becomes the median of its
             column; a further feature says where it was missing.
-        y : array-like of shape (n_samples,)
-            Class labels, or targets.
+        y : array-like of shape (n_samples,), or (n_samples, n_outputs) for regression
+            Class labels, or targets. Several outputs share one tree; they are standardized, each
+            by its own mean and standard deviation, and count alike.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows; a row of weight 2 counts as two rows.
         sensitive : array-like of shape (n_samples,), optional
@@ -751,6 +752,10 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     and of a split after its first. A dipole is mixed where its targets differ by more than those of
     two rows drawn from the same node.
 
+    Of several outputs the fitness takes the mean of these shares, so that all have equal weight; the
+    leaves hold a mean, or a line, for each. They are for the squared error, without `monotonic_cst`
+    and without a teacher.
+
     <PARAMETERS>
     quantile : float in (0, 1), default=0.5
         The quantile that leaves predict where the objective is ``"quantile"``.
@@ -763,7 +768,9 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         may use all columns.
 
     <ATTRIBUTES>
-    residual_std_ : ndarray of shape (n_nodes,)
+    n_outputs_ : int
+        Number of targets of a row.
+    residual_std_ : ndarray of shape (n_nodes,), or (n_nodes, n_outputs)
         Standard deviations of the residuals of the leaves' training rows
         (`evotree.estimators.intervals`); 0 at splits.
 
@@ -852,9 +859,9 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
 
         Returns
         -------
-        predictions : ndarray of shape (n_samples,)
+        predictions : ndarray of shape (n_samples,), or (n_samples, n_outputs)
             Predictions.
-        std : ndarray of shape (n_samples,)
+        std : ndarray of shape (n_samples,), or (n_samples, n_outputs)
             With `return_std`, standard deviations of the targets about them, those of the leaves
             (`evotree.estimators.intervals`).
 

@@ -86,8 +86,9 @@ class GreedyTree(TreeEstimator):
         X : array-like of shape (n_samples, n_features)
             Training rows, which may have missing values, encoded as by `EvoTreeClassifier`. OC1
             imputes means: ``make_pipeline(SimpleImputer(), ObliqueTreeClassifier())``.
-        y : array-like of shape (n_samples,)
-            Class labels, or targets.
+        y : array-like of shape (n_samples,), or (n_samples, n_outputs) for regression
+            Class labels, or targets. Several outputs share one tree; they are standardized, each
+            by its own mean and standard deviation, and count alike.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows; a row of weight 2 counts as two rows.
 
@@ -129,8 +130,9 @@ class GreedyTree(TreeEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             Training rows.
-        y : array-like of shape (n_samples,)
-            Class labels, or targets.
+        y : array-like of shape (n_samples,), or (n_samples, n_outputs) for regression
+            Class labels, or targets. Several outputs share one tree; they are standardized, each
+            by its own mean and standard deviation, and count alike.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows.
 
@@ -317,7 +319,9 @@ class ObliqueTreeRegressor(TreeRegressor, GreedyTree):
     ----------
     tree_ : ObliqueTree
         The tree, over features in their own units; its values are means, or medians.
-    residual_std_ : ndarray of shape (n_nodes,)
+    n_outputs_ : int
+        Number of targets of a row.
+    residual_std_ : ndarray of shape (n_nodes,), or (n_nodes, n_outputs)
         Standard deviations of the residuals of the leaves' training rows
         (`evotree.estimators.intervals`); 0 at splits.
     columns_, feature_names_ : tuple

@@ -68,7 +68,7 @@ def register_onnx() -> None:
             skl2onnx.update_registered_converter(
                 kind,
                 "EvotreeRegressor",
-                shapes.calculate_linear_regressor_output_shapes,
+                _shape_regressor,
                 _convert_regressor,
             )
 
@@ -164,6 +164,14 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
         mixed = paths.mix(model.probabilities_)
         found = _raised(graph, mixed, graph.node("Gather", [is_label, leaf], axis=0))
     graph.cast(found, _precision(operator), operator.outputs[1].full_name)
+
+
+def _shape_regressor(operator: Any) -> None:
+    """Say which numbers a regressor returns, a column for each output."""
+    shapes = import_module("skl2onnx.common.shape_calculator")
+    shapes.calculate_linear_regressor_output_shapes(operator)
+    n_rows = operator.inputs[0].type.shape[0]
+    operator.outputs[0].type.shape = [n_rows, operator.raw_operator.tree_.values.shape[1]]
 
 
 def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:

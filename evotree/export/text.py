@@ -335,11 +335,13 @@ def output_pieces(
     list of str
         At least one piece for each output.
     """
+    models = [one.model(k) for one in named.each]
+    comma = ";" if any(models) else ","  # there are commas in models
     pieces: list[str] = []
-    for name, one in zip(named.targets, named.each, strict=True):
-        begin, model = f"{printable(name)} = ", one.model(k)
+    for name, one, model in zip(named.targets, named.each, models, strict=True):
+        begin = f"{printable(name)} = "
         if pieces:
-            pieces[-1] += ","
+            pieces[-1] += comma
         if model is None:
             pieces.append(f"{begin}{number(one.value(k), decimals)}")
         else:
@@ -396,11 +398,12 @@ def _leaf(named: NamedTree, k: int, decimals: int | None, max_terms: int | None)
     """Return what a leaf predicts, its rows and its class shares, in pieces."""
     rows, model = named.rows(k), None if named.targets else named.model(k)
     if named.classes is None:
-        pieces = [f"value: {number(named.value(k), decimals)}"]
         if named.targets:
             pieces = output_pieces(named, k, decimals, max_terms)
         elif model is not None:
             pieces = model_pieces(named, model, decimals, max_terms)
+        else:
+            pieces = [f"value: {number(named.value(k), decimals)}"]
         pieces[-1] += f" ({rows})" if rows else ""
         return pieces
     shares = ", ".join(f"{printable(name)}: {share}" for name, share in named.shares(k))
