@@ -246,7 +246,10 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
 
 
 class TreeRegressor(RegressorMixin, TreeEstimator):
-    """A regressor whose model is one oblique tree with a mean or a line of each output in a leaf."""
+    """A regressor whose model is one oblique tree with a mean or a line in each leaf.
+
+    Of several outputs each has its own.
+    """
 
     leaves: str
     leaf_features: Any
@@ -420,7 +423,7 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
 
 def is_of_several_outputs(y: Any) -> bool:
     """Return whether targets have several columns."""
-    shape = np.shape(y)
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     return len(shape) == 2 and shape[1] > 1
 
 

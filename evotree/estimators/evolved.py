@@ -752,9 +752,9 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     and of a split after its first. A dipole is mixed where its targets differ by more than those of
     two rows drawn from the same node.
 
-    Of several outputs the fitness takes the mean of these shares, so that all have equal weight; the
-    leaves hold a mean, or a line, for each. They are for the squared error, without `monotonic_cst`
-    and without a teacher.
+    Of several outputs the fitness takes the mean of these shares, so that all have equal weight;
+    the leaves hold a mean, or a line, for each. They are for the squared error, without
+    `monotonic_cst` and without a teacher.
 
     <PARAMETERS>
     quantile : float in (0, 1), default=0.5

@@ -200,9 +200,9 @@ def test_trees_of_the_front_are_chosen_by_the_score():
     table = fitted.pareto_front_.to_frame(fitted._held_out(*held))
     for i in range(len(fitted.pareto_front_)):
         score = r2_score(held[1], fitted.predict(held[0], tree=i))
-        assert table["held_out"].iloc[i] == pytest.approx(score)
+        assert table["held_out_quality"].iloc[i] == pytest.approx(score)
     best = fitted.select_tree("validation", *held).score(*held)
-    assert best == pytest.approx(table["held_out"].max())
+    assert best == pytest.approx(table["held_out_quality"].max())
     with pytest.raises(ValueError, match="y has 1 outputs: allowed are 2"):
         fitted.select_tree("validation", held[0], held[1][:, 0])
 
