@@ -178,7 +178,9 @@ class Dataset:
             mean = X.min(axis=0) + 0.5 * (X.max(axis=0) - X.min(axis=0))
             scale = (X - mean).max(axis=0)
             scale[scale == 0.0] = 1.0
-        target_mean, target_scale, outputs = 0.0, 1.0, None
+        target_mean: Any = 0.0
+        target_scale: Any = 1.0
+        outputs = None
         if task == "regression":
             if codes.ndim == 2:
                 outputs, target_mean, target_scale = _standardized(codes, weight)

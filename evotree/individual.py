@@ -283,7 +283,7 @@ class Individual(ObliqueTree):
         """Labels follow from the counts and the objective."""
 
     @property
-    def models(self) -> None:  # type: ignore[override]
+    def models(self) -> None:
         """Models of leaves follow from the rows and the objective."""
 
     @property

@@ -179,7 +179,7 @@ class ObliqueTree:
         self.spread = spread
         self.n_node_samples = n_node_samples
         self.given_labels = labels
-        self.models = models
+        self.models: Any = models  # what reads the arrays of models is for one output
         self.output_names = output_names
 
     def __len__(self) -> int:
@@ -302,9 +302,15 @@ class ObliqueTree:
     def of_output(self, j: int) -> ObliqueTree:
         """Return the same tree that predicts one of its outputs alone."""
         models = self.models.each[j] if isinstance(self.models, OutputModels) else self.models
-        splits = self.weights, self.thresholds, self.subtree_size
-        told = self.values[:, j : j + 1], self.spread, self.n_node_samples, None, models
-        return ObliqueTree(*splits, *told)
+        return ObliqueTree(
+            self.weights,
+            self.thresholds,
+            self.subtree_size,
+            self.values[:, j : j + 1],
+            self.spread,
+            self.n_node_samples,
+            models=models,
+        )
 
     def _told(
         self,
@@ -313,9 +319,17 @@ class ObliqueTree:
         models: LeafModels | OutputModels | None,
     ) -> ObliqueTree:
         """Return the same splits and rows with other predictions."""
-        splits = self.weights, self.thresholds, self.subtree_size
-        told = values, self.spread, self.n_node_samples, labels, models, self.output_names
-        return ObliqueTree(*splits, *told)
+        return ObliqueTree(
+            self.weights,
+            self.thresholds,
+            self.subtree_size,
+            values,
+            self.spread,
+            self.n_node_samples,
+            labels,
+            models,
+            self.output_names,
+        )
 
     def left(self, k: int) -> int:
         """Return the left child of internal node `k`."""

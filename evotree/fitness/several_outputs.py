@@ -82,7 +82,7 @@ class MeansOfOutputs(Objective):
 
     def whole_loss(self, dataset: Dataset) -> float:
         """Return the squared error of the means."""
-        return float(dataset.sample_weight @ np.square(dataset.outputs).sum(axis=1)) or 1.0
+        return float(dataset.sample_weight @ np.square(dataset.targets).sum(axis=1)) or 1.0
 
     def residuals(self, rows: np.ndarray) -> np.ndarray:
         """Return the leading component of the outputs of some rows."""
@@ -167,8 +167,9 @@ class LinesOfOutputs(MeansOfOutputs):
         return leading_component(left, self.rows.sample_weight[rows])
 
     def _errors(self, tree: Any, splits: bool) -> np.ndarray:
-        found: np.ndarray = sum(one.errors(tree, splits=splits) for one in self.each)
-        return found / self.whole_loss(self.rows)
+        found = np.sum([one.errors(tree, splits=splits) for one in self.each], axis=0)
+        share: np.ndarray = found / self.whole_loss(self.rows)
+        return share
 
     def n_leaf_terms(self, tree: Any) -> int:
         """Return the number of coefficients of all leaves and outputs."""
@@ -184,7 +185,7 @@ class LinesOfOutputs(MeansOfOutputs):
 
     def risk(self, tree: Any) -> np.ndarray:
         """Return what each node takes from the quality, and for its terms, if it is a leaf."""
-        n_terms: np.ndarray = sum(one.n_terms_of_nodes(tree) for one in self.each)
+        n_terms = np.sum([one.n_terms_of_nodes(tree) for one in self.each], axis=0)
         return self._errors(tree, True) + self.lines.term_penalty * n_terms
 
     def quality(self, tree: Any) -> float:
