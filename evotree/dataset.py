@@ -152,10 +152,11 @@ class Dataset:
             classes, codes = np.empty(0), _check_targets(y)
         if X.ndim != 2 or X.shape[0] == 0 or X.shape[1] == 0:
             raise ValueError(f"X has shape {X.shape}: allowed are 2 dimensions, both at least 1.")
-        if codes.shape[:1] != (X.shape[0],) or codes.ndim > (1 if task == "classification" else 2):
-            raise ValueError(f"y has shape {codes.shape}: one label for each of {X.shape[0]} rows.")
-        if codes.ndim == 2 and codes.shape[1] == 1:
+        if task == "regression" and codes.ndim == 2 and codes.shape[1] == 1:
             codes = codes[:, 0]
+        is_row = codes.ndim == 1 or (task == "regression" and codes.ndim == 2 and codes.size)
+        if not is_row or len(codes) != len(X):
+            raise ValueError(f"y has shape {codes.shape}: one label for each of {X.shape[0]} rows.")
         if feature_names is None:
             named = [f"x{j}" for j in range(X.shape[1])] if header is None else header
             feature_names = tuple(map(str, named))
@@ -178,24 +179,15 @@ class Dataset:
             mean = X.min(axis=0) + 0.5 * (X.max(axis=0) - X.min(axis=0))
             scale = (X - mean).max(axis=0)
             scale[scale == 0.0] = 1.0
-        target_mean: Any = 0.0
-        target_scale: Any = 1.0
-        outputs = None
-        if task == "regression":
-            if codes.ndim == 2:
-                outputs, target_mean, target_scale = _standardized(codes, weight)
-                output_names = output_names or tuple(f"y{j}" for j in range(codes.shape[1]))
-                codes = leading_component(outputs, weight)[:, None]
-            codes, location, spread = _standardized(codes.reshape(len(X), -1), weight)
-            codes = codes[:, 0]
-            if outputs is None:
-                target_mean, target_scale = float(location[0]), float(spread[0])
+        if task == "classification":
+            targets: dict[str, Any] = {"y": codes.astype(np.int32)}
+        else:
+            targets = _standard_targets(codes, weight, output_names)
         rows = empty_rows(*X.shape)
         np.subtract(X, mean, out=rows)
         rows /= scale
         dataset = cls(
             X=rows,
-            y=codes.astype(np.int32 if task == "classification" else np.float64),
             sample_weight=weight,
             classes=classes,
             feature_names=feature_names,
@@ -204,12 +196,9 @@ class Dataset:
             spread=deviation / scale,
             raw=X,
             multiplicity=times,
-            target_mean=target_mean,
-            target_scale=target_scale,
             extras=columns_apart,
             columns=tuple(columns),
-            outputs=outputs,
-            output_names=None if outputs is None else output_names,
+            **targets,
         )
         dataset.freeze()
         return dataset
@@ -687,6 +676,25 @@ def _sorted_order(keys: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         order[tied] = rows = rows[np.lexsort((key[rows], group))]
         is_new[tied[1:]] |= key[rows[1:]] != key[rows[:-1]]
     return order, is_new
+
+
+def _standard_targets(
+    targets: np.ndarray, weight: np.ndarray, names: tuple[str, ...] | None
+) -> dict[str, Any]:
+    """Return what a data set holds of targets of one output, or of several, by its attributes."""
+    if targets.ndim == 1:
+        y, location, spread = _standardized(targets[:, np.newaxis], weight)
+        units = {"target_mean": float(location[0]), "target_scale": float(spread[0])}
+        return {"y": y[:, 0], **units}
+    outputs, location, spread = _standardized(targets, weight)
+    target = leading_component(outputs, weight)
+    return {
+        "y": _standardized(target[:, np.newaxis], weight)[0][:, 0],
+        "target_mean": location,
+        "target_scale": spread,
+        "outputs": outputs,
+        "output_names": names or tuple(f"y{j}" for j in range(targets.shape[1])),
+    }
 
 
 def _standardized(
