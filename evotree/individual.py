@@ -287,8 +287,9 @@ class Individual(ObliqueTree):
         """Models of leaves follow from the rows and the objective."""
 
     @property
-    def output_names(self) -> None:  # type: ignore[override]
-        """Known to the data set alone."""
+    def output_names(self) -> tuple[str, ...] | None:  # type: ignore[override]
+        """None: values are class shares."""
+        return None
 
     @property
     def spread(self) -> None:  # type: ignore[override]
@@ -372,6 +373,12 @@ class RegressionIndividual(Individual):
             values: np.ndarray = self.objective.values(self)
             return values
         return self.counts[:, 1:2] / self.counts[:, :1]
+
+    @property
+    def output_names(self) -> tuple[str, ...] | None:  # type: ignore[override]
+        """Names of several outputs; None where there is one."""
+        names: tuple[str, ...] | None = getattr(self.objective, "output_names", None)
+        return names
 
     @property
     def n_node_samples(self) -> np.ndarray:  # type: ignore[override]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from evotree import ObliqueTreeRegressor
 from evotree.cli.model_file import Model
+from evotree.dataset import Dataset
 from evotree.export import (
     coefficient_table,
     export_c,
@@ -26,7 +27,9 @@ from evotree.export import (
     tree_from_dict,
     tree_to_dict,
 )
+from evotree.fitness.several_outputs import MeansOfOutputs
 from evotree.leaf_models import OutputModels
+from evotree.operators.structure.splice import make_individual
 from evotree.plotting import plot_tree
 from evotree.tables.columns import NumericColumn
 from evotree.tree import ObliqueTree
@@ -125,6 +128,14 @@ def test_onnx_predicts_as_the_tree_does(fitted: Any) -> None:
 
 
 # ---- data ----------------------------------------------------------------------------------------
+
+
+def test_individuals_know_their_outputs() -> None:
+    X = np.arange(8.0)[:, np.newaxis]
+    Y = np.column_stack([X[:, 0] > 3.0, X[:, 0] > 1.0])
+    dataset = Dataset.from_arrays(X, Y, task="regression").evolved_for(MeansOfOutputs())
+    arrays = np.array([[1.0], [0.0], [0.0]]), np.zeros(3), np.array([3, 1, 1], dtype=np.int32)
+    assert "predict y0 = " in str(make_individual(dataset, *arrays))
 
 
 @given(cases())

@@ -76,6 +76,12 @@ class MeansOfOutputs(Objective):
 
     rows: Any = None
 
+    @property
+    def output_names(self) -> tuple[str, ...] | None:  # type: ignore[override]
+        """Names of the outputs."""
+        names: tuple[str, ...] | None = self.rows.output_names
+        return names
+
     def bind(self, dataset: Dataset) -> Self:
         """Return the objective on the rows of a data set."""
         return replace(self, rows=dataset)
