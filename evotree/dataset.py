@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from evotree._jit import kernel
+from evotree.outputs import leading_component
 from evotree.tree import ObliqueTree, node_weights, project
 
 SCALINGS = ("standard", "common", "minmax")
@@ -36,7 +37,8 @@ class Dataset:
         Rows: ``(raw - mean) / scale``.
     y : ndarray of shape (n_rows,)
         Class codes, positions in `classes`, int32; for regression the targets less their mean, in
-        units of their standard deviation, float64.
+        units of their standard deviation, float64. Where there are several outputs, their leading
+        component (`evotree.outputs`): what operators take that know of one target alone.
     sample_weight : ndarray of shape (n_rows,), float64
         Weights, all above 0.
     classes : ndarray of shape (n_classes,)
@@ -52,7 +54,7 @@ class Dataset:
     multiplicity : ndarray of shape (n_rows,), int64
         How many training rows each row stands for, whatever their weights; 0 for a row that is
         none, such as a copy with noise.
-    target_mean, target_scale : float
+    target_mean, target_scale : float, or ndarray of shape (n_outputs,)
         The affine map of the targets to raw units; 0 and 1 for classes.
     extras : dict of str to ndarray of shape (n_rows,)
         Columns that are no features, such as a group or a cost, in the order of the rows.
@@ -62,6 +64,11 @@ class Dataset:
     columns : tuple of tuple of str and int
         Name of each column of the table that the features were made of, and how many features it
         makes; empty where every feature is a column.
+    outputs : ndarray of shape (n_rows, n_outputs), float64, or None
+        Several outputs, each less its mean and in units of its standard deviation; None for classes
+        and for one output.
+    output_names : tuple of str or None
+        Names of several outputs.
     """
 
     X: np.ndarray
@@ -74,11 +81,13 @@ class Dataset:
     spread: np.ndarray
     raw: np.ndarray
     multiplicity: np.ndarray
-    target_mean: float = 0.0
-    target_scale: float = 1.0
+    target_mean: Any = 0.0
+    target_scale: Any = 1.0
     extras: dict[str, np.ndarray] = field(default_factory=dict)
     objective: Any = None
     columns: tuple[tuple[str, int], ...] = ()
+    outputs: np.ndarray | None = None
+    output_names: tuple[str, ...] | None = None
 
     @classmethod
     def from_arrays(
@@ -91,6 +100,7 @@ class Dataset:
         task: str = "classification",
         extras: Mapping[str, Any] | None = None,
         columns: tuple[tuple[str, int], ...] = (),
+        output_names: tuple[str, ...] | None = None,
     ) -> Dataset:
         """Make a data set of raw rows.
 
@@ -98,7 +108,7 @@ class Dataset:
         ----------
         X : array-like of shape (n_samples, n_features)
             Raw rows, of magnitudes up to 1e100; a feature that varies does so by 1e-100 or more.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,), or (n_samples, n_outputs) for regression
             Class labels, or targets with the same bounds.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, at least 0, with a sum from 1e-100 to 1e100; 1 for every row by default.
@@ -115,6 +125,8 @@ class Dataset:
         columns : tuple of tuple of str and int, optional
             Names of the columns of a table, and how many features each of them makes, in order; by
             default every feature is a column.
+        output_names : tuple of str, optional
+            Names of several outputs; by default ``y0``, ``y1``, ...
 
         Returns
         -------
@@ -140,7 +152,10 @@ class Dataset:
             classes, codes = np.empty(0), _check_targets(y)
         if X.ndim != 2 or X.shape[0] == 0 or X.shape[1] == 0:
             raise ValueError(f"X has shape {X.shape}: allowed are 2 dimensions, both at least 1.")
-        if codes.shape != (X.shape[0],):
+        if task == "regression" and codes.ndim == 2 and codes.shape[1] == 1:
+            codes = codes[:, 0]
+        is_row = codes.ndim == 1 or (task == "regression" and codes.ndim == 2 and codes.size)
+        if not is_row or len(codes) != len(X):
             raise ValueError(f"y has shape {codes.shape}: one label for each of {X.shape[0]} rows.")
         if feature_names is None:
             named = [f"x{j}" for j in range(X.shape[1])] if header is None else header
@@ -164,18 +179,15 @@ class Dataset:
             mean = X.min(axis=0) + 0.5 * (X.max(axis=0) - X.min(axis=0))
             scale = (X - mean).max(axis=0)
             scale[scale == 0.0] = 1.0
-        target_mean, target_scale = 0.0, 1.0
-        if task == "regression":
-            _check_magnitudes(codes[:, None], lambda _: "y")
-            location, spread = _location_and_scale(codes[:, None], weight)
-            target_mean, target_scale = float(location[0]), float(spread[0])
-            codes = (codes - target_mean) / target_scale
+        if task == "classification":
+            targets: dict[str, Any] = {"y": codes.astype(np.int32)}
+        else:
+            targets = _standard_targets(codes, weight, output_names)
         rows = empty_rows(*X.shape)
         np.subtract(X, mean, out=rows)
         rows /= scale
         dataset = cls(
             X=rows,
-            y=codes.astype(np.int32 if task == "classification" else np.float64),
             sample_weight=weight,
             classes=classes,
             feature_names=feature_names,
@@ -184,10 +196,9 @@ class Dataset:
             spread=deviation / scale,
             raw=X,
             multiplicity=times,
-            target_mean=target_mean,
-            target_scale=target_scale,
             extras=columns_apart,
             columns=tuple(columns),
+            **targets,
         )
         dataset.freeze()
         return dataset
@@ -200,8 +211,9 @@ class Dataset:
         ----------
         X : ndarray of shape (n_rows, n_features), float64
             Raw rows, finite.
-        y : ndarray of shape (n_rows,)
-            Class labels, or targets.
+        y : ndarray of shape (n_rows,), or (n_rows, n_outputs)
+            Class labels, or targets. Several outputs are in units of their standard deviations, so
+            that their errors add up.
         classes : ndarray of shape (n_classes,) or None
             Class labels, sorted; None for regression.
 
@@ -229,6 +241,9 @@ class Dataset:
             raw=np.empty((0, n_features)),
             multiplicity=np.empty(0, dtype=np.int64),
         )
+        if y.ndim == 2:
+            scale = _location_and_scale(y, np.ones(n_rows))[1]
+            empty = replace(empty, target_mean=np.zeros_like(scale), target_scale=scale)
         return empty.like(X, y)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -239,7 +254,8 @@ class Dataset:
     def fingerprint(self) -> str:
         """Checksum of the rows, targets, weights and extra columns, and of the features."""
         digest = hashlib.sha256()
-        for array in (self.X, self.y, self.sample_weight, self.mean, self.scale):
+        outputs = () if self.outputs is None else (self.outputs,)
+        for array in (self.X, self.y, self.sample_weight, self.mean, self.scale, *outputs):
             digest.update(f"{array.dtype.str}{array.shape}".encode())
             digest.update(np.ascontiguousarray(array).data)
         extras = {name: [*map(str, column)] for name, column in sorted(self.extras.items())}
@@ -267,6 +283,32 @@ class Dataset:
         """Position of the column that each feature was made of, of shape (n_features,), rising."""
         n_made = [n for _, n in self.columns] or [1] * self.X.shape[1]
         return np.repeat(np.arange(len(n_made)), n_made)
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of targets of a row; 1 for classes."""
+        return 1 if self.outputs is None else self.outputs.shape[1]
+
+    @property
+    def targets(self) -> np.ndarray:
+        """What a row loses by: its class or target, or all of its outputs."""
+        return self.y if self.outputs is None else self.outputs
+
+    def of_output(self, j: int) -> Dataset:
+        """Return the same rows with one of the outputs alone, without an objective."""
+        if self.outputs is None:
+            return self.evolved_for(None)
+        one = replace(
+            self,
+            y=np.ascontiguousarray(self.outputs[:, j]),
+            target_mean=float(self.target_mean[j]),
+            target_scale=float(self.target_scale[j]),
+            objective=None,
+            outputs=None,
+            output_names=None,
+        )
+        one.freeze()
+        return one
 
     @property
     def total_weight(self) -> float:
@@ -300,6 +342,7 @@ class Dataset:
             raw=self.raw[rows],
             multiplicity=self.multiplicity[rows],
             extras={name: column[rows] for name, column in self.extras.items()},
+            outputs=None if self.outputs is None else self.outputs[rows],
         )
         part.freeze()
         return part
@@ -321,7 +364,7 @@ class Dataset:
         ----------
         X : ndarray of shape (n_samples, n_features)
             Raw rows, finite.
-        y : ndarray of shape (n_samples,)
+        y : ndarray of shape (n_samples,), or (n_samples, n_outputs)
             Their labels or targets.
 
         Returns
@@ -335,6 +378,7 @@ class Dataset:
             If a label is none of the classes.
         """
         codes: np.ndarray
+        outputs = None
         if self.n_classes:
             unknown = np.setdiff1d(y, self.classes)
             if unknown.size:
@@ -344,6 +388,8 @@ class Dataset:
             codes = np.searchsorted(self.classes, y).astype(np.int32)
         else:
             codes = (_check_targets(y) - self.target_mean) / self.target_scale
+            if codes.ndim == 2:
+                outputs, codes = codes, leading_component(codes, np.ones(len(codes)))
         rows = np.ascontiguousarray((X - self.mean) / self.scale)
         other = replace(
             self,
@@ -353,6 +399,7 @@ class Dataset:
             raw=np.array(X),
             multiplicity=np.ones(len(X), dtype=np.int64),
             extras={},
+            outputs=outputs,
         )
         other.freeze()
         return other
@@ -393,7 +440,8 @@ class Dataset:
         varies = self.raw.max(axis=0) > self.raw.min(axis=0)
         spread = np.where(varies, self.spread * self.scale, 0.0)
         samples = node_weights(leaves, self.sample_weight, tree.subtree_size)
-        return ObliqueTree(weights, thresholds, tree.subtree_size, values, spread, samples)
+        told = values, spread, samples, None, None, self.output_names
+        return ObliqueTree(weights, thresholds, tree.subtree_size, *told)
 
     def from_raw(self, tree: ObliqueTree) -> ObliqueTree:
         """Map a tree over raw features to one over the features of `X`, as `to_raw` maps it back.
@@ -421,7 +469,7 @@ class Dataset:
         Parameters
         ----------
         tree : ObliqueTree
-            A tree over raw features, of as many outputs as there are classes, or of one.
+            A tree over raw features, of as many outputs as there are classes, or targets.
 
         Returns
         -------
@@ -435,7 +483,7 @@ class Dataset:
         if self.n_classes:
             shares: np.ndarray = self.y[:, np.newaxis] == np.arange(self.n_classes)
         else:
-            shares = (self.target_mean + self.target_scale * self.y)[:, np.newaxis]
+            shares = (self.target_mean + self.target_scale * self.targets).reshape(len(self.y), -1)
         sums = np.column_stack(
             [node_weights(leaves, self.sample_weight * one, tree.subtree_size) for one in shares.T]
         )
@@ -451,6 +499,7 @@ class Dataset:
             sums[kept] / samples[kept, np.newaxis],
             tree.spread,
             samples[kept],
+            output_names=self.output_names,
         )
 
 
@@ -595,7 +644,7 @@ def _canonical_rows(
         X, codes, weight = X[kept], codes[kept], weight[kept]
         extras = {name: column[kept] for name, column in extras.items()}
     apart = [np.unique(column, return_inverse=True)[1] for column in extras.values()]
-    order, is_new = _sorted_order([*X.T, codes, *apart])
+    order, is_new = _sorted_order([*X.T, *np.atleast_2d(codes.T), *apart])
     if not is_new.all():  # a sum of floats depends on their order
         order = order[np.lexsort((weight[order], np.cumsum(is_new)))]
     first = np.flatnonzero(is_new)
@@ -627,6 +676,35 @@ def _sorted_order(keys: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         order[tied] = rows = rows[np.lexsort((key[rows], group))]
         is_new[tied[1:]] |= key[rows[1:]] != key[rows[:-1]]
     return order, is_new
+
+
+def _standard_targets(
+    targets: np.ndarray, weight: np.ndarray, names: tuple[str, ...] | None
+) -> dict[str, Any]:
+    """Return what a data set holds of targets of one output, or of several, by its attributes."""
+    if targets.ndim == 1:
+        y, location, spread = _standardized(targets[:, np.newaxis], weight)
+        units = {"target_mean": float(location[0]), "target_scale": float(spread[0])}
+        return {"y": y[:, 0], **units}
+    outputs, location, spread = _standardized(targets, weight)
+    target = leading_component(outputs, weight)
+    return {
+        "y": _standardized(target[:, np.newaxis], weight)[0][:, 0],
+        "target_mean": location,
+        "target_scale": spread,
+        "outputs": outputs,
+        "output_names": names or tuple(f"y{j}" for j in range(targets.shape[1])),
+    }
+
+
+def _standardized(
+    targets: np.ndarray, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the columns of targets in standard units, their means and standard deviations."""
+    is_one = targets.shape[1] == 1
+    _check_magnitudes(targets, lambda j: "y" if is_one else f"y, in the column {j},")
+    location, spread = _location_and_scale(targets, weight)
+    return np.ascontiguousarray((targets - location) / spread), location, spread
 
 
 def _location_and_scale(X: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

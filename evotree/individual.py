@@ -283,8 +283,13 @@ class Individual(ObliqueTree):
         """Labels follow from the counts and the objective."""
 
     @property
-    def models(self) -> None:  # type: ignore[override]
+    def models(self) -> None:
         """Models of leaves follow from the rows and the objective."""
+
+    @property
+    def output_names(self) -> tuple[str, ...] | None:  # type: ignore[override]
+        """None: values are class shares."""
+        return None
 
     @property
     def spread(self) -> None:  # type: ignore[override]
@@ -368,6 +373,12 @@ class RegressionIndividual(Individual):
             values: np.ndarray = self.objective.values(self)
             return values
         return self.counts[:, 1:2] / self.counts[:, :1]
+
+    @property
+    def output_names(self) -> tuple[str, ...] | None:  # type: ignore[override]
+        """Names of several outputs; None where there is one."""
+        names: tuple[str, ...] | None = getattr(self.objective, "output_names", None)
+        return names
 
     @property
     def n_node_samples(self) -> np.ndarray:  # type: ignore[override]

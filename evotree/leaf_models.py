@@ -85,3 +85,44 @@ class LeafModels(NamedTuple):
                 raise ValueError(f"{name} has values that are not finite.")
         if (self.lowest > self.highest).any():
             raise ValueError("lowest has values above those of highest.")
+
+
+class OutputModels(NamedTuple):
+    """Linear models of the leaves for several outputs.
+
+    Attributes
+    ----------
+    each : tuple of LeafModels
+        Those of each output.
+    """
+
+    each: tuple[LeafModels, ...]
+
+    @property
+    def n_terms(self) -> int:
+        """Number of coefficients other than 0."""
+        return sum(models.n_terms for models in self.each)
+
+    @property
+    def table(self) -> np.ndarray:
+        """The tables of the outputs, side by side."""
+        return np.hstack([models.table for models in self.each])
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """Which features the models of a node use: sums of absolute coefficients over outputs."""
+        total: np.ndarray = np.sum([np.abs(models.coefficients) for models in self.each], axis=0)
+        return total
+
+    def take(self, nodes: np.ndarray) -> OutputModels:
+        """Return the models of some nodes, by positions or a mask."""
+        return OutputModels(tuple(models.take(nodes) for models in self.each))
+
+    def predict(self, X: np.ndarray, leaves: np.ndarray) -> np.ndarray:
+        """Return what rows are predicted, of shape (n_samples, n_outputs)."""
+        return np.column_stack([models.predict(X, leaves) for models in self.each])
+
+    def validate(self, n_nodes: int, n_features: int) -> None:
+        """Check shapes and numbers, as `LeafModels.validate` does."""
+        for models in self.each:
+            models.validate(n_nodes, n_features)

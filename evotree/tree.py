@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from evotree._jit import dot_kernel, kernel, read_only
-from evotree.leaf_models import LeafModels
+from evotree.leaf_models import LeafModels, OutputModels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,7 +131,7 @@ class ObliqueTree:
     subtree_size : ndarray of shape (n_nodes,), int32
         Number of nodes of the subtree that starts at each node; 1 at a leaf.
     values : ndarray of shape (n_nodes, n_outputs), float64
-        What a node predicts: class shares for classification.
+        What a node predicts: class shares for classification, a target for each output.
     spread : ndarray of shape (n_features,), float64, optional
         Standard deviation of each feature over the training rows, in the units of the hyperplanes.
         The influence of a term is its absolute weight times the spread of its feature.
@@ -140,15 +140,18 @@ class ObliqueTree:
     labels : ndarray of shape (n_nodes,), int64, optional
         Position of the class that each node predicts, where it need not be the one with the highest
         share.
-    models : LeafModels, optional
-        Linear models of the leaves; then `values` are the means of the nodes' targets, of shape
-        (n_nodes, 1).
+    models : LeafModels or OutputModels, optional
+        Linear models of the leaves, those of several outputs as `OutputModels`; then `values` are
+        the means of the nodes' targets.
+    output_names : tuple of str, optional
+        Names of several outputs; None where there is one, and where values are class shares.
     """
 
     __slots__ = (
         "given_labels",
         "models",
         "n_node_samples",
+        "output_names",
         "spread",
         "subtree_size",
         "thresholds",
@@ -166,7 +169,8 @@ class ObliqueTree:
         spread: np.ndarray | None = None,
         n_node_samples: np.ndarray | None = None,
         labels: np.ndarray | None = None,
-        models: LeafModels | None = None,
+        models: LeafModels | OutputModels | None = None,
+        output_names: tuple[str, ...] | None = None,
     ) -> None:
         self.weights = weights
         self.thresholds = thresholds
@@ -175,7 +179,8 @@ class ObliqueTree:
         self.spread = spread
         self.n_node_samples = n_node_samples
         self.given_labels = labels
-        self.models = models
+        self.models: Any = models  # what reads the arrays of models is for one output
+        self.output_names = output_names
 
     def __len__(self) -> int:
         return self.subtree_size.shape[0]
@@ -290,16 +295,41 @@ class ObliqueTree:
         """
         return self._told(values, None, None)
 
-    def with_models(self, models: LeafModels | None) -> ObliqueTree:
+    def with_models(self, models: LeafModels | OutputModels | None) -> ObliqueTree:
         """Return the same tree with linear models in its leaves, or without."""
         return self._told(self.values, self.given_labels, models)
 
+    def of_output(self, j: int) -> ObliqueTree:
+        """Return the same tree that predicts one of its outputs alone."""
+        models = self.models.each[j] if isinstance(self.models, OutputModels) else self.models
+        return ObliqueTree(
+            self.weights,
+            self.thresholds,
+            self.subtree_size,
+            self.values[:, j : j + 1],
+            self.spread,
+            self.n_node_samples,
+            models=models,
+        )
+
     def _told(
-        self, values: np.ndarray, labels: np.ndarray | None, models: LeafModels | None
+        self,
+        values: np.ndarray,
+        labels: np.ndarray | None,
+        models: LeafModels | OutputModels | None,
     ) -> ObliqueTree:
         """Return the same splits and rows with other predictions."""
-        splits = self.weights, self.thresholds, self.subtree_size
-        return ObliqueTree(*splits, values, self.spread, self.n_node_samples, labels, models)
+        return ObliqueTree(
+            self.weights,
+            self.thresholds,
+            self.subtree_size,
+            values,
+            self.spread,
+            self.n_node_samples,
+            labels,
+            models,
+            self.output_names,
+        )
 
     def left(self, k: int) -> int:
         """Return the left child of internal node `k`."""
@@ -360,7 +390,7 @@ class ObliqueTree:
         leaves = self.apply(X)
         if self.models is None:
             return self.values[leaves]
-        return self.models.predict(X, leaves)[:, np.newaxis]
+        return self.models.predict(X, leaves).reshape(len(leaves), -1)
 
     def validate(self) -> ObliqueTree:
         """Check that the arrays form one tree, and return the tree.
@@ -388,10 +418,17 @@ class ObliqueTree:
             wrong = labels.shape != (self.n_nodes,) or labels.dtype.kind not in "iu"
             if wrong or labels.min() < 0 or labels.max() >= n_outputs:
                 raise ValueError(f"labels: allowed are {self.n_nodes} integers below {n_outputs}.")
+        if self.output_names is not None and len(self.output_names) != n_outputs:
+            raise ValueError(
+                f"output_names has {len(self.output_names)} entries: allowed are {n_outputs}."
+            )
         if self.models is not None:
-            if n_outputs != 1:
+            several = isinstance(self.models, OutputModels)
+            n_models = len(self.models.each) if several else 1
+            if n_outputs != n_models:
                 raise ValueError(
-                    f"values has {n_outputs} columns: allowed is 1 where leaves have linear models."
+                    f"values has {n_outputs} columns: allowed is {n_models}, one for each linear "
+                    "model of a leaf."
                 )
             self.models.validate(self.n_nodes, self.n_features)
             if self.models.coefficients[~self.is_leaf].any():
@@ -408,6 +445,7 @@ class ObliqueTree:
             self.n_node_samples,
             self.given_labels,
             self.models,
+            self.output_names,
         )
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evotree.engine.config import configuration
 from evotree.fitness.objectives import as_objective
+from evotree.fitness.several_outputs import for_all_outputs
 from evotree.operators.constraints.base import Constraint, keeps_all, repair
 from evotree.operators.constraints.interactions import as_interactions
 from evotree.operators.constraints.limits import Limits
@@ -46,11 +48,14 @@ def with_objective(dataset: Dataset, config: SearchConfig) -> Dataset:
     ValueError
         If the objective or the constraint is not as described.
     """
+    if dataset.outputs is not None:
+        _check_outputs(dataset, config)
     is_plain = config.objective is None and config.monotonic_cst is None
-    if is_plain or dataset.objective is not None:
+    if dataset.objective is not None or (is_plain and dataset.outputs is None):
         return dataset
     default = "accuracy" if dataset.n_classes else "squared_error"
     objective = as_objective(config.objective or default, dataset)
+    objective = for_all_outputs(objective, dataset, config.objective)
     names = np.array(dataset.feature_names, dtype=object)
     features = SimpleNamespace(n_features_in_=len(names), feature_names_in_=names)
     columns = [NumericColumn(name, 0.0) for name in dataset.feature_names]
@@ -58,6 +63,16 @@ def with_objective(dataset: Dataset, config: SearchConfig) -> Dataset:
     if constraint is not None:
         objective = monotonic(objective, constraint, config.objective)
     return dataset.evolved_for(objective)
+
+
+def _check_outputs(dataset: Dataset, config: SearchConfig) -> None:
+    """Refuse what is for one output alone."""
+    for name, is_given in (
+        ("monotonic_cst", config.monotonic_cst is not None),
+        ("teacher", configuration("regularization", config.regularization).teacher is not None),
+    ):
+        if is_given:
+            raise ValueError(f"{name}: y has {dataset.n_outputs} outputs; allowed is None.")
 
 
 def make_constraints(config: SearchConfig, dataset: Dataset) -> list[Constraint]:

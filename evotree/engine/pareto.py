@@ -377,8 +377,9 @@ def held_out_quality(front: Sequence[Any], held_out: Dataset) -> tuple[np.ndarra
     weight = whole = held_out.total_weight
     variance = np.maximum(0.0, square_losses / weight - (losses / weight) ** 2)
     if held_out.n_classes == 0:
-        mean = np.average(held_out.y, weights=held_out.sample_weight)
-        whole = float(held_out.sample_weight @ (held_out.y - mean) ** 2)
+        targets = held_out.targets.reshape(len(held_out.y), -1)
+        mean = np.average(targets, axis=0, weights=held_out.sample_weight)
+        whole = float(held_out.sample_weight @ ((targets - mean) ** 2).sum(axis=1))
     if whole == 0.0:  # equal targets
         return np.where(losses == 0.0, 1.0, 0.0), np.zeros(len(front))
     return 1.0 - losses / whole, np.sqrt(variance * weight) / whole

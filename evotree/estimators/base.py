@@ -20,6 +20,7 @@ from evotree.estimators.probabilities import fit_soft_sides
 from evotree.files import PathLike
 from evotree.fitness.linear_leaves import as_linear_leaves, term_penalty_of_rows
 from evotree.fitness.objectives import Objective
+from evotree.fitness.several_outputs import for_all_outputs
 from evotree.soft_sides import SoftSides
 from evotree.tree import ObliqueTree
 
@@ -100,6 +101,9 @@ class TreeEstimator(ExplainedTree):
         from evotree.report import Subject, report
 
         check_is_fitted(self)
+        names = self.tree_.output_names
+        if names is not None:
+            raise ValueError(f"report: the tree has {len(names)} outputs; a page shows one.")
         target = getattr(y, "name", None)
         cells = None if X is None else self._cells(X)
         page = report(Subject.of_estimator(self, target), cells, y)
@@ -242,12 +246,22 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
 
 
 class TreeRegressor(RegressorMixin, TreeEstimator):
-    """A regressor whose model is one oblique tree with a mean or a line in each leaf."""
+    """A regressor whose model is one oblique tree with a mean or a line in each leaf.
+
+    Of several outputs each has its own.
+    """
 
     leaves: str
     leaf_features: Any
     residual_std_: np.ndarray
+    n_outputs_: int
     _scores: np.ndarray | None
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags: there may be several outputs."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
     def _make_dataset(
         self,
@@ -257,20 +271,31 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
         scaling: str,
         extras: Mapping[str, Any] | None = None,
     ) -> Dataset:
-        table, y = self._read_training_rows(X, y, y_numeric=True)
+        header = getattr(y, "columns", None)
+        several = is_of_several_outputs(y)
+        table, y = self._read_training_rows(X, y, y_numeric=True, multi_output=several)
         weight = _check_sample_weight(
             sample_weight, table, dtype=np.float64, ensure_non_negative=True
         )
         rows = self._fit_encoder(table, weight)
         columns = self._columns_of_features()
-        return Dataset.from_arrays(
-            rows, y, weight, self.feature_names_, scaling, "regression", extras, columns
-        )
+        names = tuple(map(str, header)) if several and header is not None else None
+        told = scaling, "regression", extras, columns, names
+        dataset = Dataset.from_arrays(rows, y, weight, self.feature_names_, *told)
+        self._know_outputs(dataset)
+        return dataset
+
+    def _know_outputs(self, dataset: Dataset) -> None:
+        """Set how many outputs there are, and their units."""
+        self.n_outputs_ = dataset.n_outputs
+        self._output_scale = np.atleast_1d(dataset.target_scale)
 
     def _objective(self, dataset: Dataset) -> Objective | None:
         """Return what leaves are fitted for: lines, where they are asked for."""
         lines = as_linear_leaves(self.leaves, self.leaf_features, self.columns_)
-        return None if lines is None else lines.priced(term_penalty_of_rows(len(dataset.y)))
+        if lines is not None:
+            lines = lines.priced(term_penalty_of_rows(len(dataset.y)))
+        return for_all_outputs(lines, dataset, "squared_error")
 
     def _fit_uncertainty(self, dataset: Dataset) -> None:
         """Measure the deviations of the leaves; what was calibrated is of another tree."""
@@ -291,18 +316,35 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
 
         Returns
         -------
-        predictions : ndarray of shape (n_samples,)
+        predictions : ndarray of shape (n_samples,), or (n_samples, n_outputs)
             Predictions.
-        std : ndarray of shape (n_samples,)
+        std : ndarray of shape (n_samples,), or (n_samples, n_outputs)
             With `return_std`, standard deviations of the targets about them: `residual_std_` of the
             leaves.
         """
         check_is_fitted(self)
         rows = self.encode(X)
-        predictions = self.tree_.predict_value(rows)[:, 0]
+        predictions = self._predict_targets(rows)
         if not return_std:
             return predictions
         return predictions, self.residual_std_[self.tree_.apply(rows)]
+
+    def _predict_targets(self, rows: np.ndarray) -> np.ndarray:
+        """Return predictions of encoded rows, one column for each of several outputs."""
+        predictions = self.tree_.predict_value(rows)
+        return predictions if predictions.shape[1] > 1 else predictions[:, 0]
+
+    def _check_targets(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return encoded rows and their targets, as many as the tree predicts."""
+        several = is_of_several_outputs(y)
+        told = {"dtype": np.float64, "y_numeric": True, "multi_output": several}
+        rows, y = check_X_y(self.encode(X), y, estimator=self, **told)
+        n_outputs = y.shape[1] if several else 1
+        if n_outputs != self.tree_.values.shape[1]:
+            raise ValueError(
+                f"y has {n_outputs} outputs: allowed are {self.tree_.values.shape[1]}, as in fit."
+            )
+        return rows, y
 
     def calibrate(self, X: Any, y: Any) -> Self:
         """Learn from held-out rows how wide intervals have to be.
@@ -311,7 +353,7 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             Held-out rows, which `fit` has not seen.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,), or (n_samples, n_outputs)
             Their targets.
 
         Returns
@@ -325,10 +367,9 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
             If rows and targets are not as described.
         """
         check_is_fitted(self)
-        told = {"dtype": np.float64, "y_numeric": True, "estimator": self}
-        rows, y = check_X_y(self.encode(X), y, **told)
-        residuals = np.abs(y - self.tree_.predict_value(rows)[:, 0])
-        self._scores = np.sort(residuals / self._units[self.tree_.apply(rows)])
+        rows, y = self._check_targets(X, y)
+        residuals = np.abs(y - self._predict_targets(rows))
+        self._scores = np.sort(residuals / self._units[self.tree_.apply(rows)], axis=0)
         return self
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
@@ -340,7 +381,8 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
         new row are exchangeable, such as drawn independently from one distribution, the interval
         holds the new target with a probability of at least `coverage`, and of at most
         ``coverage + 1 / (n + 1)`` if no two of them are alike, however good the tree is. That is on
-        average over rows of all leaves, not for each leaf by itself.
+        average over rows of all leaves, not for each leaf by itself. Of several outputs each has
+        intervals of its own; that all of them hold at once is less probable.
 
         Parameters
         ----------
@@ -351,7 +393,7 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
 
         Returns
         -------
-        lower, upper : ndarray of shape (n_samples,)
+        lower, upper : ndarray of shape (n_samples,), or (n_samples, n_outputs)
             Ends of the intervals.
 
         Raises
@@ -369,7 +411,7 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
             )
         width = conformal_width(self._scores, coverage)
         rows = self.encode(X)
-        middle, margin = self.tree_.predict_value(rows)[:, 0], width * self._units
+        middle, margin = self._predict_targets(rows), width * self._units
         reached = margin[self.tree_.apply(rows)]
         return middle - reached, middle + reached
 
@@ -377,6 +419,12 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
     def _units(self) -> np.ndarray:
         """Units of the residuals by leaf: their deviations, or 1 where nothing deviates."""
         return np.where(self.residual_std_ > 0.0, self.residual_std_, 1.0)
+
+
+def is_of_several_outputs(y: Any) -> bool:
+    """Return whether targets have several columns."""
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    return len(shape) == 2 and shape[1] > 1
 
 
 def class_weight_of_rows(class_weight: Any, y: np.ndarray, weight: np.ndarray) -> np.ndarray:

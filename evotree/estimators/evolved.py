@@ -35,6 +35,7 @@ from evotree.estimators.presets import EVOLUTION_PRESETS
 from evotree.fitness.costs import FeatureCosts
 from evotree.fitness.linear_leaves import LEAVES, as_linear_leaves
 from evotree.fitness.objectives import ExpectedCost, Objective, as_objective, check_costs
+from evotree.fitness.several_outputs import for_all_outputs
 from evotree.operators.constraints.monotonic import check_monotonic_cst, monotonic
 from evotree.rng import seed_from
 from evotree.tables.columns import NumericColumn, column_of_feature
@@ -269,6 +270,8 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         estimator.feature_names_, estimator.n_features_in_ = names, n_features
         if dataset.n_classes:
             estimator.classes_ = dataset.classes
+        else:
+            estimator._know_outputs(dataset)
         given = (estimator.size_penalty, estimator.term_penalty)
         penalties = Penalties(*(0.0 if is_auto(one) else float(one) for one in given))
         regularization = configuration("regularization", estimator.regularization)
@@ -287,8 +290,9 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         X : array-like of shape (n_samples, n_features)
             Training rows, which may have missing values. A missing number becomes the median of its
             column; a further feature says where it was missing.
-        y : array-like of shape (n_samples,)
-            Class labels, or targets.
+        y : array-like of shape (n_samples,), or (n_samples, n_outputs) for regression
+            Class labels, or targets. Several outputs share one tree; they are standardized, each
+            by its own mean and standard deviation, and count alike.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows; a row of weight 2 counts as two rows.
         sensitive : array-like of shape (n_samples,), optional
@@ -331,7 +335,11 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         objective = self._objective(dataset)
         given = self.monotonic_cst, self, self.columns_, dataset.n_classes
         constraint = check_monotonic_cst(*given)
-        return objective if constraint is None else monotonic(objective, constraint, self.objective)
+        if constraint is None:
+            return objective
+        if dataset.outputs is not None:
+            raise ValueError(f"monotonic_cst: y has {dataset.n_outputs} outputs; allowed is None.")
+        return monotonic(objective, constraint, self.objective)
 
     def _keep(self, result: Result) -> None:
         """Set the fitted attributes: trees and records, no rows."""
@@ -744,6 +752,10 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     and of a split after its first. A dipole is mixed where its targets differ by more than those of
     two rows drawn from the same node.
 
+    Of several outputs the fitness takes the mean of these shares, so that all have equal weight;
+    the leaves hold a mean, or a line, for each. They are for the squared error, without
+    `monotonic_cst` and without a teacher.
+
     <PARAMETERS>
     quantile : float in (0, 1), default=0.5
         The quantile that leaves predict where the objective is ``"quantile"``.
@@ -756,7 +768,9 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         may use all columns.
 
     <ATTRIBUTES>
-    residual_std_ : ndarray of shape (n_nodes,)
+    n_outputs_ : int
+        Number of targets of a row.
+    residual_std_ : ndarray of shape (n_nodes,), or (n_nodes, n_outputs)
         Standard deviations of the residuals of the leaves' training rows
         (`evotree.estimators.intervals`); 0 at splits.
 
@@ -786,7 +800,13 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         named = as_objective(self.objective or "squared_error", dataset, level=self.quantile)
         told = {"objective": self.objective, "monotonic_cst": self.monotonic_cst}
         lines = as_linear_leaves(self.leaves, self.leaf_features, self.columns_, **told)
-        return named if lines is None else lines
+        name = self.objective or "squared_error"
+        return for_all_outputs(named if lines is None else lines, dataset, name)
+
+    def _held_out(self, X: Any, y: Any) -> Dataset:
+        """Return held-out rows in raw units."""
+        rows, y = self._check_targets(X, y)
+        return Dataset.in_raw_units(rows, y, None).evolved_for(self.objective_)
 
     def _fit_uncertainty(self, dataset: Dataset) -> None:
         """Measure the deviations of the leaves, also of the other trees of the front."""
@@ -839,9 +859,9 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
 
         Returns
         -------
-        predictions : ndarray of shape (n_samples,)
+        predictions : ndarray of shape (n_samples,), or (n_samples, n_outputs)
             Predictions.
-        std : ndarray of shape (n_samples,)
+        std : ndarray of shape (n_samples,), or (n_samples, n_outputs)
             With `return_std`, standard deviations of the targets about them, those of the leaves
             (`evotree.estimators.intervals`).
 

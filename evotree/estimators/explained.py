@@ -29,6 +29,7 @@ class ExplainedTree(RowEncoder):
 
     tree_: ObliqueTree
     training_rows_: TrainingRows
+    _output_scale: np.ndarray | None = None
 
     def _summarize(self, dataset: Dataset) -> None:
         """Keep what explanations need of the training rows."""
@@ -61,16 +62,34 @@ class ExplainedTree(RowEncoder):
             category count together, and a number with the question whether it is missing.
         """
         check_is_fitted(self)
-        of_features = importances(self.tree_, kind)
+        of_features = importances(self.tree_, kind, self._output_scale)
         return np.bincount(column_of_feature(self.columns_), of_features, self.n_features_in_)
 
-    def explain(self, X: Any) -> Explanation:
+    def _of_output(self, output: int | str | None) -> ObliqueTree:
+        """Return the tree that predicts one of several outputs alone."""
+        names = self.tree_.output_names
+        if names is None and output is None:
+            return self.tree_
+        if names is None:
+            raise ValueError(f"output={output!r}: the tree has one; allowed is None.")
+        if isinstance(output, str) and output in names:
+            return self.tree_.of_output(names.index(output))
+        if isinstance(output, Integral) and 0 <= int(output) < len(names):
+            return self.tree_.of_output(int(output))
+        raise ValueError(
+            f"output={output!r}: allowed are {', '.join(map(repr, names))}, and positions from 0 "
+            f"to {len(names) - 1}."
+        )
+
+    def explain(self, X: Any, output: int | str | None = None) -> Explanation:
         """Explain how rows reach their leaves.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows.
+        output : int, str or None, default=None
+            Which of several outputs is explained, by position or name; None for a tree of one.
 
         Returns
         -------
@@ -84,7 +103,8 @@ class ExplainedTree(RowEncoder):
 
         rows = self.encode(X)
         classes = self.classes_ if is_classifier(self) else None
-        return explain(self.tree_, self.training_rows_, rows, self.feature_names_, classes)
+        tree = self._of_output(output)
+        return explain(tree, self.training_rows_, rows, self.feature_names_, classes)
 
     def shap_values(
         self, X: Any, background: Any, *, n_permutations: int = 100, random_state: Any = None
@@ -139,6 +159,7 @@ class ExplainedTree(RowEncoder):
         fixed: Any = None,
         plausible: bool = True,
         n_points: int = 1,
+        output: int | str | None = None,
     ) -> list[Counterfactual]:
         """Return the nearest points that the tree predicts otherwise.
 
@@ -170,6 +191,8 @@ class ExplainedTree(RowEncoder):
             Whether each number stays in the range that it has in the training rows.
         n_points : int, at least 1, default=1
             How many points to find at most, each in another leaf.
+        output : int, str or None, default=None
+            Which of several outputs `target` is of, by position or name; None for a tree of one.
 
         Returns
         -------
@@ -197,13 +220,14 @@ class ExplainedTree(RowEncoder):
         row = _one_row(x)
         point = self.encode(row)[0].astype(np.float64)
         limits = Limits.of(self.columns_, costs, bounds, integers, fixed, plausible)
-        goal = self._goal(point, target)
+        tree = self._of_output(output)
+        goal = self._goal(tree, point, target)
 
         is_missing = np.asarray(pd.isna(pd.DataFrame(row))).ravel()
 
         def space_of(limits: Limits) -> Space:
             limits = replace(limits, fixed=limits.fixed | is_missing)
-            return Space(self.tree_, self.training_rows_, self.columns_, point, limits)
+            return Space(tree, self.training_rows_, self.columns_, point, limits)
 
         found = nearest_points(space_of(limits), goal, norm, n_points)
         if not found:
@@ -211,13 +235,13 @@ class ExplainedTree(RowEncoder):
             raise ValueError(f"target={target!r}: no point within the constraints; {why}")
         return [self._decoded(row, point, *one) for one in found]
 
-    def _goal(self, point: np.ndarray, target: Any) -> Goal:
+    def _goal(self, tree: ObliqueTree, point: np.ndarray, target: Any) -> Goal:
         """Return the leaves that predict what is asked for."""
         from evotree.explain.counterfactuals import goal_of_class, goal_of_interval
 
         if is_classifier(self):
-            return goal_of_class(self.tree_, point, self.classes_, target)
-        return goal_of_interval(self.tree_, target)
+            return goal_of_class(tree, point, self.classes_, target)
+        return goal_of_interval(tree, target)
 
     def _decoded(
         self, row: Any, before: np.ndarray, distance: float, leaf: int, point: np.ndarray

@@ -86,8 +86,9 @@ class GreedyTree(TreeEstimator):
         X : array-like of shape (n_samples, n_features)
             Training rows, which may have missing values, encoded as by `EvoTreeClassifier`. OC1
             imputes means: ``make_pipeline(SimpleImputer(), ObliqueTreeClassifier())``.
-        y : array-like of shape (n_samples,)
-            Class labels, or targets.
+        y : array-like of shape (n_samples,), or (n_samples, n_outputs) for regression
+            Class labels, or targets. Several outputs share one tree; they are standardized, each
+            by its own mean and standard deviation, and count alike.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows; a row of weight 2 counts as two rows.
 
@@ -109,7 +110,7 @@ class GreedyTree(TreeEstimator):
             dataset,
             partial(self._grow, stream=stream),
             pruning=self.pruning,
-            ccp_alpha=self.ccp_alpha / dataset.target_scale**2,
+            ccp_alpha=self.ccp_alpha / _unit(dataset) ** 2,
             risk=self._risk(),
             validation_fraction=self.validation_fraction,
             n_folds=self.n_folds,
@@ -129,8 +130,9 @@ class GreedyTree(TreeEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             Training rows.
-        y : array-like of shape (n_samples,)
-            Class labels, or targets.
+        y : array-like of shape (n_samples,), or (n_samples, n_outputs) for regression
+            Class labels, or targets. Several outputs share one tree; they are standardized, each
+            by its own mean and standard deviation, and count alike.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows.
 
@@ -146,7 +148,7 @@ class GreedyTree(TreeEstimator):
         grown = self._grow(dataset, make_streams(seed_from(self.random_state), 0, 1)[0])
         risk, _ = risk_of_leaves(grown, dataset.n_classes, self._risk())
         alphas, impurities = cost_complexity_path(risk, grown.subtree_size)
-        unit = dataset.target_scale**2
+        unit = _unit(dataset) ** 2
         return Bunch(ccp_alphas=alphas * unit, impurities=impurities * unit)
 
     def _grow(self, dataset: Dataset, stream: np.ndarray) -> Individual:
@@ -159,13 +161,18 @@ class GreedyTree(TreeEstimator):
             min_samples_split=self.min_samples_split,
             min_samples_leaf=self.min_samples_leaf,
             min_weight_fraction_leaf=self.min_weight_fraction_leaf,
-            min_impurity_decrease=self.min_impurity_decrease / dataset.target_scale**power,
+            min_impurity_decrease=self.min_impurity_decrease / _unit(dataset) ** power,
             stream=stream,
         )
 
     def _risk(self) -> str | None:
         """Return the criterion that `ccp_alpha` is weighed against, or None for squared error."""
         return None if self.criterion == "absolute_error" else self.criterion
+
+
+def _unit(dataset: Dataset) -> float:
+    """Return the unit of the targets; several outputs stay standardized."""
+    return 1.0 if dataset.outputs is not None else float(dataset.target_scale)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -312,7 +319,9 @@ class ObliqueTreeRegressor(TreeRegressor, GreedyTree):
     ----------
     tree_ : ObliqueTree
         The tree, over features in their own units; its values are means, or medians.
-    residual_std_ : ndarray of shape (n_nodes,)
+    n_outputs_ : int
+        Number of targets of a row.
+    residual_std_ : ndarray of shape (n_nodes,), or (n_nodes, n_outputs)
         Standard deviations of the residuals of the leaves' training rows
         (`evotree.estimators.intervals`); 0 at splits.
     columns_, feature_names_ : tuple
@@ -345,5 +354,10 @@ class ObliqueTreeRegressor(TreeRegressor, GreedyTree):
             raise ValueError(
                 f"leaves='linear': criterion={self.criterion!r} needs 'constant'; lines are fitted "
                 "by the squared error."
+            )
+        if dataset.outputs is not None and self.criterion != "squared_error":
+            raise ValueError(
+                f"criterion={self.criterion!r}: y has {dataset.n_outputs} outputs; allowed is "
+                "'squared_error'."
             )
         return super()._objective(dataset)

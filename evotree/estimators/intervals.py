@@ -16,6 +16,7 @@ in microarray experiments. Statistical Applications in Genetics and Molecular Bi
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -46,9 +47,13 @@ def leaf_deviations(tree: ObliqueTree, dataset: Dataset) -> np.ndarray:
 
     Returns
     -------
-    ndarray of shape (n_nodes,), float64
+    ndarray of shape (n_nodes,), or (n_nodes, n_outputs), float64
         In the units of the targets; 0 at splits.
     """
+    if dataset.outputs is not None:
+        outputs = range(dataset.n_outputs)
+        each = [leaf_deviations(tree.of_output(j), dataset.of_output(j)) for j in outputs]
+        return np.column_stack(each)
     leaves, n_rows = tree.apply(dataset.raw), len(dataset.y)
     targets = dataset.target_mean + dataset.target_scale * dataset.y
     weight = dataset.sample_weight * (n_rows / dataset.total_weight)
@@ -64,19 +69,19 @@ def leaf_deviations(tree: ObliqueTree, dataset: Dataset) -> np.ndarray:
     return np.where(tree.is_leaf, np.sqrt(variances), 0.0)
 
 
-def conformal_width(scores: np.ndarray, coverage: float) -> float:
+def conformal_width(scores: np.ndarray, coverage: float) -> Any:
     """Return the score that a further row keeps below with a probability of `coverage` or more.
 
     Parameters
     ----------
-    scores : ndarray of shape (n_rows,)
+    scores : ndarray of shape (n_rows,), or (n_rows, n_outputs)
         Rising; those of rows that the predictions do not depend on.
     coverage : float in (0, 1)
         The probability.
 
     Returns
     -------
-    float
+    float, or ndarray of shape (n_outputs,)
         The k-th of the n scores, where k is ``(n + 1) coverage``, rounded up.
 
     Raises
@@ -92,4 +97,4 @@ def conformal_width(scores: np.ndarray, coverage: float) -> float:
         raise ValueError(
             f"coverage={coverage!r}: {n} rows of calibration allow {n / (n + 1):.6g} at most."
         )
-    return float(scores[k - 1])
+    return scores[k - 1]

@@ -88,17 +88,20 @@ class RowEncoder(BaseEstimator):
         return _as_table(X).set_axis([one.name for one in self.columns_], axis=1)
 
     def _read_training_rows(
-        self, X: Any, y: Any, y_numeric: bool = False
+        self, X: Any, y: Any, **checks: bool
     ) -> tuple[pd.DataFrame, np.ndarray]:
-        """Return training rows as a table with names, and their checked labels or targets."""
+        """Return training rows as a table with names, and their checked labels or targets.
+
+        `checks` are those of scikit-learn: ``y_numeric`` and ``multi_output``.
+        """
         given = self.categorical_features
         if _is_frame(X) or not (given is None or isinstance(given, str)):
             table = _as_table(X)
             validate_data(self, X, y, skip_check_array=True)
-            y = _check_y(y, y_numeric=y_numeric, estimator=self)
+            y = _check_y(y, estimator=self, **checks)
             check_consistent_length(X, y)
         else:
-            numbers, y = _as_numbers(self, X, y=y, dtype=np.float64, y_numeric=y_numeric)
+            numbers, y = _as_numbers(self, X, y=y, dtype=np.float64, **checks)
             table = pd.DataFrame(numbers, copy=False)
         unnamed = [f"x{j}" for j in range(table.shape[1])]
         return table.set_axis(list(getattr(self, "feature_names_in_", unnamed)), axis=1), y

@@ -73,8 +73,9 @@ class AlternatingTree(TreeEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             Training rows, which may have missing values, encoded as by `EvoTreeClassifier`.
-        y : array-like of shape (n_samples,)
-            Class labels, or targets.
+        y : array-like of shape (n_samples,), or (n_samples, n_outputs) for regression
+            Class labels, or targets. Several outputs share one tree; they are standardized, each
+            by its own mean and standard deviation, and count alike.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows; a row of weight 2 counts as two rows.
 
@@ -300,7 +301,9 @@ class TAORegressor(TreeRegressor, AlternatingTree):
     ----------
     tree_ : ObliqueTree
         The tree, over features in their own units; its values are means.
-    residual_std_ : ndarray of shape (n_nodes,)
+    n_outputs_ : int
+        Number of targets of a row.
+    residual_std_ : ndarray of shape (n_nodes,), or (n_nodes, n_outputs)
         Standard deviations of the residuals of the leaves' training rows
         (`evotree.estimators.intervals`); 0 at splits.
     n_iter_ : int

@@ -10,7 +10,9 @@ KINDS = ("impurity", "influence")
 """What the importance of a feature may be."""
 
 
-def importances(tree: ObliqueTree, kind: str = "impurity") -> np.ndarray:
+def importances(
+    tree: ObliqueTree, kind: str = "impurity", scale: np.ndarray | None = None
+) -> np.ndarray:
     """Return the share that each feature has in what a tree does.
 
     A split has an amount, which is distributed over its terms by their influence, the absolute
@@ -30,6 +32,8 @@ def importances(tree: ObliqueTree, kind: str = "impurity") -> np.ndarray:
         The tree, with the rows of its nodes.
     kind : {"impurity", "influence"}, default="impurity"
         What is distributed.
+    scale : ndarray of shape (n_outputs,), optional
+        Units of several outputs, in which their squared errors are added; 1 by default.
 
     Returns
     -------
@@ -47,18 +51,31 @@ def importances(tree: ObliqueTree, kind: str = "impurity") -> np.ndarray:
     """
     if kind not in KINDS:
         raise ValueError(f"kind={kind!r}: allowed are {', '.join(map(repr, KINDS))}.")
+    if tree.output_names is None:
+        found = _amounts(tree, kind)
+    else:
+        units = np.ones(len(tree.output_names)) if scale is None else scale
+        if kind == "influence":  # has no unit
+            units = np.ones(len(units))
+        each = [_amounts(tree.of_output(j), kind) / unit**2 for j, unit in enumerate(units)]
+        found = np.sum(each, axis=0)
+    total = found.sum()
+    return found / total if total > 0.0 else np.zeros(tree.n_features)
+
+
+def _amounts(tree: ObliqueTree, kind: str) -> np.ndarray:
+    """Return what is distributed over the features, of shape (n_features,)."""
     spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
     samples = np.ones(len(tree)) if tree.n_node_samples is None else tree.n_node_samples
     amounts = samples if kind == "influence" else _decreases(tree, samples)
-    found = amounts @ _shares(np.abs(tree.weights) * spread)
+    found: np.ndarray = amounts @ _shares(np.abs(tree.weights) * spread)
     if tree.models is not None:
         explained = np.abs(tree.models.coefficients) * spread
         if kind == "influence":
             found += samples @ _shares(explained)
         else:
             found += samples @ np.square(explained)
-    total = found.sum()
-    return found / total if total > 0.0 else np.zeros(tree.n_features)
+    return found
 
 
 def _decreases(tree: ObliqueTree, samples: np.ndarray) -> np.ndarray:

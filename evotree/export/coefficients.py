@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evotree.export.named import named_tree
+from evotree.export.named import NamedTree, named_tree
 
 
 def coefficient_table(tree: Any, feature_names: Sequence[str] | None = None) -> pd.DataFrame:
@@ -26,7 +26,8 @@ def coefficient_table(tree: Any, feature_names: Sequence[str] | None = None) -> 
     pandas.DataFrame
         One row for each leaf: ``leaf``, its number as ``apply`` gives it, ``n_node_samples`` where
         that is known, ``intercept``, ``lowest`` and ``highest``, the bounds of its predictions, and
-        the coefficient of each feature that some leaf uses, in the order of the features.
+        the coefficient of each feature that some leaf uses, in the order of the features. Of
+        several outputs each has the rows of the leaves, with its name as ``output`` in front.
 
     Raises
     ------
@@ -34,6 +35,16 @@ def coefficient_table(tree: Any, feature_names: Sequence[str] | None = None) -> 
         If the leaves have no linear models, or the number of names does not fit the tree.
     """
     named = named_tree(tree, feature_names, None)
+    if not named.targets:
+        return _of_output(named)
+    tables = [_of_output(one) for one in named.each]
+    for name, table in zip(named.targets, tables, strict=True):
+        table.insert(0, "output", name)
+    return pd.concat(tables, ignore_index=True).fillna(0.0)
+
+
+def _of_output(named: NamedTree) -> pd.DataFrame:
+    """Return the table of one output."""
     tree, models = named.tree, named.tree.models
     if models is None:
         raise ValueError("tree has no linear models in its leaves.")

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from evotree.explain.training_rows import TrainingRows
-from evotree.leaf_models import LeafModels
+from evotree.leaf_models import LeafModels, OutputModels
 from evotree.soft_sides import SoftSides
 from evotree.tree import ObliqueTree
 
-TREE_VERSION = 2
-"""The newest form that is read. Trees without linear models are written in the first one."""
+TREE_VERSION = 3
+"""The newest form that is read. Trees of several outputs are written in it, others with linear
+models in the second one, and all others in the first one."""
 #: Limits of what is taken for a tree; far above anything that evolution makes.
 MAX_NODES = 100_000
 MAX_NUMBERS = 50_000_000
@@ -36,24 +37,36 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
     -------
     dict
         ``version`` of this form, and the arrays of the tree as nested lists, ``spread``,
-        ``n_node_samples``, ``labels`` and ``models`` only where the tree has them. `json.dumps`
-        writes a float so that it reads back as the same one.
+        ``n_node_samples``, ``labels``, ``models`` and ``output_names`` only where the tree has
+        them; the models of several outputs are a list. `json.dumps` writes a float so that it reads
+        back as the same one.
     """
     known = {
         "spread": tree.spread,
         "n_node_samples": tree.n_node_samples,
         "labels": tree.given_labels,
     }
-    models = None if tree.models is None else tree.models._asdict()
+    models: Any = None
+    if isinstance(tree.models, OutputModels):
+        models = [_models_to_dict(one) for one in tree.models.each]
+    elif tree.models is not None:
+        models = _models_to_dict(tree.models)
+    version = 1 if models is None else 2
     return {
-        "version": 1 if models is None else TREE_VERSION,
+        "version": version if tree.output_names is None else TREE_VERSION,
         "subtree_size": tree.subtree_size.tolist(),
         "thresholds": tree.thresholds.tolist(),
         "weights": tree.weights.tolist(),
         "values": tree.values.tolist(),
         **{name: array.tolist() for name, array in known.items() if array is not None},
-        **({"models": {name: array.tolist() for name, array in models.items()}} if models else {}),
+        **({"models": models} if models else {}),
+        **({"output_names": list(tree.output_names)} if tree.output_names else {}),
     }
+
+
+def _models_to_dict(models: LeafModels) -> dict[str, Any]:
+    """Return the linear models of one output as plain data."""
+    return {name: array.tolist() for name, array in models._asdict().items()}
 
 
 def tree_from_dict(data: Any) -> ObliqueTree:
@@ -105,11 +118,26 @@ def tree_from_dict(data: Any) -> ObliqueTree:
         },
         labels=None if labels is None else labels.clip(-1, MAX_NODES).astype(np.int64),
         models=None if data.get("models") is None else _models(data["models"]),
+        output_names=None if data.get("output_names") is None else _names(data["output_names"]),
     ).validate()
 
 
-def _models(data: Any) -> LeafModels:
+def _names(names: Any) -> tuple[str, ...]:
+    """Return the names of outputs, whose number is not yet checked."""
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError("output_names is not a list of strings.")
+    return tuple(names)
+
+
+def _models(data: Any) -> LeafModels | OutputModels:
     """Return linear models of leaves, whose shapes are not yet checked."""
+    if isinstance(data, list):
+        return OutputModels(tuple(map(_models_of_output, data)))
+    return _models_of_output(data)
+
+
+def _models_of_output(data: Any) -> LeafModels:
+    """Return the linear models of one output."""
     if not isinstance(data, Mapping):
         raise ValueError(f"models is {_kind(data)}, not an object with names.")
     if missing := [name for name in LeafModels._fields if name not in data]:

@@ -20,6 +20,7 @@ def export_graphviz(
     class_names: Sequence[Any] | np.ndarray | None = None,
     decimals: int | None = None,
     max_terms: int | None = 6,
+    output_names: Sequence[str] | None = None,
 ) -> str:
     r"""Return a tree as a graph in DOT, the language of Graphviz.
 
@@ -43,6 +44,8 @@ def export_graphviz(
     max_terms : int, at least 1, or None, default=6
         Number of terms of a split, or of the model of a leaf, that are shown, the most influential
         ones; None for all.
+    output_names : sequence of str, optional
+        One name for each of several outputs; by default those of the tree.
 
     Returns
     -------
@@ -71,7 +74,7 @@ def export_graphviz(
     0 -> 2 [label=" no "]
     """
     check_shown(decimals, max_terms)
-    named = named_tree(tree, feature_names, class_names)
+    named = named_tree(tree, feature_names, class_names, output_names)
     tree, winners = named.tree, named.winners()
     lines = [
         "digraph tree {",
@@ -114,6 +117,12 @@ def _split(named: NamedTree, k: int, decimals: int | None, max_terms: int | None
 
 def _leaf(named: NamedTree, k: int, decimals: int | None, max_terms: int | None) -> list[str]:
     """Return the lines of a leaf, one for each class that it has rows of, or for each term."""
+    if named.targets:
+        lines = []
+        for name, one in zip(named.targets, named.each, strict=True):
+            first, *others = _leaf(one, k, decimals, max_terms)
+            lines += [f"{_escaped(name)} = {first}", *others]
+        return lines
     model = named.model(k)
     if model is not None:
         begin, low, high = (number(x, decimals) for x in (model.intercept, *model[2:]))

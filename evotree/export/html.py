@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from evotree.export.named import NamedTree, check_shown, named_tree, number
-from evotree.export.text import model_pieces, split_pieces
+from evotree.export.text import model_pieces, output_pieces, split_pieces
 
 #: Browsers nest elements no deeper than some hundred.
 MAX_DEPTH = 100
@@ -91,6 +91,8 @@ def _note(named: NamedTree, k: int) -> str:
 
 def _leaf(named: NamedTree, k: int, decimals: int | None, max_terms: int | None) -> str:
     """Return what a leaf predicts, after a bar of its class shares."""
+    if named.targets:
+        return escape(" ".join(output_pieces(named, k, decimals, max_terms)))
     values, model = named.tree.values[k], named.model(k)
     if model is not None:
         return escape(" ".join(model_pieces(named, model, decimals, max_terms)))

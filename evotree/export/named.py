@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
@@ -86,6 +86,8 @@ class NamedTree:
         What a row costs at each node as a leaf, where the tree was evolved for costs.
     sides : SoftSides or None
         What probabilities are made of, where that is more than the shares of leaves.
+    targets : tuple of str
+        Names of several outputs; empty where there is one, and for classes.
     """
 
     tree: ObliqueTree
@@ -95,6 +97,15 @@ class NamedTree:
     columns: tuple[Column, ...] | None = None
     costs: np.ndarray | None = None
     sides: SoftSides | None = None
+    targets: tuple[str, ...] = ()
+
+    @cached_property
+    def each(self) -> tuple[NamedTree, ...]:
+        """The same tree for each of several outputs alone; otherwise itself."""
+        if not self.targets:
+            return (self,)
+        outputs = range(len(self.targets))
+        return tuple(replace(self, tree=self.tree.of_output(j), targets=()) for j in outputs)
 
     @cached_property
     def factors(self) -> np.ndarray:
@@ -233,6 +244,7 @@ def named_tree(
     tree: Any,
     feature_names: Sequence[str] | None,
     class_names: Sequence[Any] | np.ndarray | None,
+    output_names: Sequence[str] | None = None,
 ) -> NamedTree:
     """Return a tree with the names that are given, those its estimator knows, or made ones.
 
@@ -245,6 +257,8 @@ def named_tree(
     class_names : sequence, optional
         One name for each class; by default those of the estimator, else 0, 1, ... A tree with one
         output and no class names predicts its values.
+    output_names : sequence of str, optional
+        One name for each of several outputs; by default those of the tree.
 
     Returns
     -------
@@ -269,7 +283,12 @@ def named_tree(
     n_features, n_outputs = tree.n_features, tree.values.shape[1]
     if feature_names is None:
         feature_names = [f"x{j}" for j in range(n_features)]
-    if class_names is None and n_outputs > 1:
+    output_names = tree.output_names if output_names is None else output_names
+    if output_names is not None:
+        check_length("output_names", output_names, n_outputs, "outputs")
+        if class_names is not None:
+            raise ValueError("class_names: allowed is None for a tree of several outputs.")
+    elif class_names is None and n_outputs > 1:
         class_names = range(n_outputs)
     check_length("feature_names", feature_names, n_features, "features")
     if class_names is not None:
@@ -286,6 +305,7 @@ def named_tree(
         columns,
         costs,
         sides,
+        () if output_names is None or n_outputs == 1 else tuple(map(str, output_names)),
     )
 
 

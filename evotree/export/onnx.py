@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from evotree.leaf_models import LeafModels
+from evotree.leaf_models import LeafModels, OutputModels
 from evotree.soft_sides import LEAD, SoftSides
 from evotree.tree import ObliqueTree
 
@@ -68,7 +68,7 @@ def register_onnx() -> None:
             skl2onnx.update_registered_converter(
                 kind,
                 "EvotreeRegressor",
-                shapes.calculate_linear_regressor_output_shapes,
+                _shape_regressor,
                 _convert_regressor,
             )
 
@@ -166,14 +166,26 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     graph.cast(found, _precision(operator), operator.outputs[1].full_name)
 
 
+def _shape_regressor(operator: Any) -> None:
+    """Say which numbers a regressor returns, a column for each output."""
+    shapes = import_module("skl2onnx.common.shape_calculator")
+    shapes.calculate_linear_regressor_output_shapes(operator)
+    n_rows = operator.inputs[0].type.shape[0]
+    operator.outputs[0].type.shape = [n_rows, operator.raw_operator.tree_.values.shape[1]]
+
+
 def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
     """Write the nodes of a regressor: its numbers, or linear models, picked by leaf."""
     tree, graph = operator.raw_operator.tree_, _Graph(scope, container)
     paths = _Paths(graph, operator.inputs[0].full_name, tree)
     leaf = paths.reached()
     if tree.models is None:
-        means = graph.constant("means", tree.values[tree.is_leaf][:, :1])
+        means = graph.constant("means", tree.values[tree.is_leaf])
         picked = graph.node("Gather", [means, leaf], axis=0)
+    elif isinstance(tree.models, OutputModels):
+        each = tree.models.take(tree.is_leaf).each
+        columns = [_modelled(graph, paths.rows, leaf, models) for models in each]
+        picked = graph.node("Concat", columns, axis=1)
     else:
         picked = _modelled(graph, paths.rows, leaf, tree.models.take(tree.is_leaf))
     graph.cast(picked, _precision(operator), operator.outputs[0].full_name)

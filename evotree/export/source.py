@@ -38,7 +38,8 @@ def export_python(
     """Return a tree as a Python function that needs nothing, no import either.
 
     The function takes one row, a sequence of floats in the order of the features, and returns what
-    ``predict`` returns for it: the label of a class, or a number. The features of an estimator are
+    ``predict`` returns for it: the label of a class, a number, or a list of several outputs. The
+    features of an estimator are
     those that its ``encode`` returns; comments say how they are made of its columns. Numbers of
     single precision are to be made Python's own first (``row.tolist()``), else NumPy reckons in
     single precision.
@@ -130,23 +131,37 @@ def python_source(named: NamedTree, name: str) -> str:
     """
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
         raise ValueError(f"name={name!r}: allowed is the name of a function in Python.")
-    outputs = [repr(output) for output in named.outputs()]
+    outputs = [[repr(output) for output in one.outputs()] for one in named.each]
     lines = [f"def {name}(x):", *(f"    # {note}" for note in _notes(named, "floats"))]
     for k, level, left_first in clauses(named.tree):
         indent = "    " * (level + 1)
         if named.tree.subtree_size[k] == 1:
-            output, model = outputs[k], named.model(k)
-            if model is not None:
-                sums = _sums(_pieces(named, k), max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 6)
-                lines += [f"{indent}s = {line}" for line in sums]
-                low, high = model.lowest, model.highest
-                output = f"{low!r} if s < {low!r} else {high!r} if s > {high!r} else s"
-            lines.append(f"{indent}return {output}")
+            lines += _python_leaf(named, k, outputs, indent)
             continue
         *sums, split = _split(named, k, LINE_WIDTH - len(indent) - 8)
         lines += [f"{indent}s = {line}" for line in sums]
         lines.append(f"{indent}if {split}:" if left_first else f"{indent}if not {split}:")
     return "\n".join(lines) + "\n"
+
+
+def _python_leaf(
+    named: NamedTree, k: int, outputs: Sequence[Sequence[str]], indent: str
+) -> Iterator[str]:
+    """Yield the lines that return what a leaf predicts; several outputs are a list."""
+    returned = []
+    for j, one in enumerate(named.each):
+        output, model = outputs[j][k], one.model(k)
+        if model is not None:
+            sums = _sums(_pieces(one, k), max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 6)
+            yield from (f"{indent}s = {line}" for line in sums)
+            low, high = model.lowest, model.highest
+            output = f"{low!r} if s < {low!r} else {high!r} if s > {high!r} else s"
+            if named.targets:
+                yield f"{indent}y{j} = {output}"
+                output = f"y{j}"
+        returned.append(output)
+    result = f"[{', '.join(returned)}]" if named.targets else returned[0]
+    yield f"{indent}return {result}"
 
 
 def export_c(
@@ -160,7 +175,8 @@ def export_c(
 
     The function takes one row, an array of doubles in the order of the features. Of a classifier it
     returns the index of the class, which ``<name>_classes[index]`` is the label of, as text; of a
-    regressor it returns the number.
+    regressor it returns the number. Several outputs are written into a second array of doubles,
+    ``void <name>(const double *x, double *y)``.
 
     Where a row lies on a hyperplane to within rounding errors it may go another way than in
     ``predict``, and missing values (NaN) go to the right: see `export_python`. With
@@ -262,7 +278,10 @@ def c_source(named: NamedTree, name: str) -> str:
         labels = [f"    {_c_string(str(label), at)}," for at, label in enumerate(named.classes)]
         lines += [f"const char *const {name}_classes[{len(labels)}] = {{", *labels, "};", ""]
     kind = "double" if named.classes is None else "int"
-    lines += [f"{kind} {name}(const double *x)", "{"]
+    head = f"{kind} {name}(const double *x)"
+    if named.targets:
+        head = f"void {name}(const double *x, double *y)"
+    lines += [head, "{"]
     lines += [f"    // {note}" for note in _notes(named, "doubles")]
     if any(line.lstrip().startswith("s = ") for line in body):
         lines.append("    double s;")
@@ -281,18 +300,29 @@ def _c_body(named: NamedTree) -> Iterator[str]:
             yield "    " * depth + "}"
         indent, open_splits = "    " * (level + 1), level
         if named.tree.subtree_size[k] == 1:
-            output, model = str(winners[k]) if is_class else repr(named.value(k)), named.model(k)
-            if model is not None:
-                sums = _sums(_pieces(named, k), max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 7)
-                yield from (f"{indent}s = {line};" for line in sums)
-                low, high = model.lowest, model.highest
-                output = f"s < {low!r} ? {low!r} : s > {high!r} ? {high!r} : s"
-            yield f"{indent}return {output};"
+            if is_class:
+                yield f"{indent}return {winners[k]};"
+            else:
+                yield from _c_leaf(named, k, indent)
             continue
         *sums, split = _split(named, k, LINE_WIDTH - len(indent) - 10)
         yield from (f"{indent}s = {line};" for line in sums)
         yield f"{indent}if ({split}) {{" if left_first else f"{indent}if (!({split})) {{"
         open_splits += 1
+
+
+def _c_leaf(named: NamedTree, k: int, indent: str) -> Iterator[str]:
+    """Yield the lines that return the number of a leaf, or write those of several outputs."""
+    for j, one in enumerate(named.each):
+        output, model = repr(one.value(k)), one.model(k)
+        if model is not None:
+            sums = _sums(_pieces(one, k), max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 7)
+            yield from (f"{indent}s = {line};" for line in sums)
+            low, high = model.lowest, model.highest
+            output = f"s < {low!r} ? {low!r} : s > {high!r} ? {high!r} : s"
+        yield f"{indent}y[{j}] = {output};" if named.targets else f"{indent}return {output};"
+    if named.targets:
+        yield f"{indent}return;"
 
 
 def _notes(named: NamedTree, numbers: str) -> list[str]:
@@ -303,6 +333,7 @@ def _notes(named: NamedTree, numbers: str) -> list[str]:
     return [
         f"x holds {len(named.features)} {numbers}:",
         *(f"x[{j}] is {about[j]}" for j in named.used_features()),
+        *(f"y[{j}] is {target!r}" for j, target in enumerate(named.targets)),
     ]
 
 
@@ -320,7 +351,8 @@ def _encoding(column: Column) -> list[str]:
 
 def _pieces(named: NamedTree, k: int) -> list[str]:
     """Return the terms of a split, or the intercept and terms of a leaf, with their signs."""
-    model = named.model(k)
+    is_leaf = named.tree.subtree_size[k] == 1
+    model = named.model(k) if is_leaf else None
     pieces = [] if model is None else [repr(model.intercept)]
     for weight, j in named.terms(k):
         product = f"x[{j}]" if abs(weight) == 1.0 else f"{abs(weight)!r} * x[{j}]"

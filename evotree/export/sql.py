@@ -66,7 +66,8 @@ def export_sql(
     Returns
     -------
     str
-        An expression, on several lines.
+        An expression, on several lines; of several outputs one for each, named by ``AS`` and parted
+        by commas, a list of columns for ``SELECT``.
 
     Raises
     ------
@@ -188,6 +189,15 @@ def sql_expression(named: NamedTree, table: str | None = None) -> str:
     ValueError
         If two columns have one name, or a name or label is of a kind that SQL cannot hold.
     """
+    if named.targets:
+        pairs = zip(named.each, named.targets, strict=True)
+        columns = [f"{_expression(one, table).rstrip()} AS {sql_name(name)}" for one, name in pairs]
+        return ",\n".join(columns) + "\n"
+    return _expression(named, table)
+
+
+def _expression(named: NamedTree, table: str | None) -> str:
+    """Return the expression of one output."""
     names = list(named.features)
     if named.columns is not None:
         names = [column.name for column in named.columns]
@@ -265,7 +275,8 @@ def _bounded(model: LinearModel, pieces: list[str]) -> str:
 
 def _sum(named: NamedTree, k: int, operands: Sequence[str]) -> list[str]:
     """Return the terms of a split, or the intercept and terms of a leaf, with their signs."""
-    model = named.model(k)
+    is_leaf = named.tree.subtree_size[k] == 1
+    model = named.model(k) if is_leaf else None
     pieces = [] if model is None else [sql_number(model.intercept)]
     for weight, j in named.terms(k):
         # A factor of 1 stays: it makes SQLite read the texts of a column as numbers.

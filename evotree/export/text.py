@@ -33,6 +33,7 @@ def export_text(
     class_names: Sequence[Any] | np.ndarray | None = None,
     decimals: int | None = None,
     max_terms: int | None = None,
+    output_names: Sequence[str] | None = None,
 ) -> str:
     """Return a tree as indented rules.
 
@@ -44,7 +45,8 @@ def export_text(
     ``decision_path`` give, and leaves name their training rows and class shares. The linear model
     of a leaf is written as
     ``predict 3.2 + 0.51 * rooms - 0.11 * age, within [5, 50]``: the sum, its terms ordered as those
-    of a split are, and the bounds that predictions do not leave.
+    of a split are, and the bounds that predictions do not leave. Of several outputs each is named:
+    ``predict height = 1.2, width = 3``.
 
     Parameters
     ----------
@@ -63,6 +65,9 @@ def export_text(
     max_terms : int, at least 1, or None, default=None
         Number of terms of a split, or of the model of a leaf, that are shown, the most influential
         ones; None for all.
+    output_names : sequence of str, optional
+        One name for each of several outputs; by default those of the tree, which are the columns of
+        the targets that it was fitted to, else ``y0``, ``y1``, ...
 
     Returns
     -------
@@ -92,7 +97,7 @@ def export_text(
     |   |--- [2] class: yes (yes: 0.75, no: 0.25)
     """
     check_shown(decimals, max_terms)
-    named = named_tree(tree, feature_names, class_names)
+    named = named_tree(tree, feature_names, class_names, output_names)
     return _bounded(_indented(named, decimals, max_terms))
 
 
@@ -276,7 +281,11 @@ def split_pieces(
 
 
 def model_pieces(
-    named: NamedTree, model: LinearModel, decimals: int | None, max_terms: int | None = None
+    named: NamedTree,
+    model: LinearModel,
+    decimals: int | None,
+    max_terms: int | None = None,
+    begin: str = "predict ",
 ) -> list[str]:
     """Return the linear model of a leaf in pieces, one for each term, as names on a terminal.
 
@@ -290,17 +299,55 @@ def model_pieces(
         As for `number`.
     max_terms : int, at least 1, optional
         Number of terms that are named; by default all.
+    begin : str, default="predict "
+        What stands before the intercept.
 
     Returns
     -------
     list of str
         The first piece has the intercept, the last one the bounds.
     """
-    begin = f"predict {number(model.intercept, decimals)}"
-    pieces = sum_pieces(named, [begin], model.terms, decimals, max_terms)
+    first = f"{begin}{number(model.intercept, decimals)}"
+    pieces = sum_pieces(named, [first], model.terms, decimals, max_terms)
     bounds = number(model.lowest, decimals), number(model.highest, decimals)
     pieces[-1] += ","
     return [*pieces, f"within [{', '.join(bounds)}]"]
+
+
+def output_pieces(
+    named: NamedTree, k: int, decimals: int | None, max_terms: int | None = None
+) -> list[str]:
+    """Return what leaf `k` predicts of several outputs in pieces, as names on a terminal.
+
+    Parameters
+    ----------
+    named : NamedTree
+        The tree.
+    k : int
+        The leaf.
+    decimals : int, at least 0, or None
+        As for `number`.
+    max_terms : int, at least 1, optional
+        Number of terms of a linear model that are named; by default all.
+
+    Returns
+    -------
+    list of str
+        At least one piece for each output.
+    """
+    models = [one.model(k) for one in named.each]
+    comma = ";" if any(models) else ","  # there are commas in models
+    pieces: list[str] = []
+    for name, one, model in zip(named.targets, named.each, models, strict=True):
+        begin = f"{printable(name)} = "
+        if pieces:
+            pieces[-1] += comma
+        if model is None:
+            pieces.append(f"{begin}{number(one.value(k), decimals)}")
+        else:
+            pieces += model_pieces(one, model, decimals, max_terms, begin)
+    pieces[0] = f"predict {pieces[0]}"
+    return pieces
 
 
 def sum_pieces(
@@ -349,11 +396,14 @@ def sum_pieces(
 
 def _leaf(named: NamedTree, k: int, decimals: int | None, max_terms: int | None) -> list[str]:
     """Return what a leaf predicts, its rows and its class shares, in pieces."""
-    rows, model = named.rows(k), named.model(k)
+    rows, model = named.rows(k), None if named.targets else named.model(k)
     if named.classes is None:
-        pieces = [f"value: {number(named.value(k), decimals)}"]
-        if model is not None:
+        if named.targets:
+            pieces = output_pieces(named, k, decimals, max_terms)
+        elif model is not None:
             pieces = model_pieces(named, model, decimals, max_terms)
+        else:
+            pieces = [f"value: {number(named.value(k), decimals)}"]
         pieces[-1] += f" ({rows})" if rows else ""
         return pieces
     shares = ", ".join(f"{printable(name)}: {share}" for name, share in named.shares(k))

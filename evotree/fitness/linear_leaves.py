@@ -267,11 +267,11 @@ class _Known(NamedTuple):
 class _Memory:
     """What is known of sets of rows, the latest ones."""
 
-    def __init__(self, n_rows: int, n_features: int) -> None:
+    def __init__(self, n_rows: int, n_features: int, n_sharing: int = 1) -> None:
         rng = np.random.default_rng(_KEYS_SEED)
         self.keys = rng.integers(0, 2**64, (n_rows, 2), dtype=np.uint64)
-        self.shape = n_rows, n_features
-        self.most = max(256, _REMEMBERED // (8 * (n_features + 2) ** 2))
+        self.shape = n_rows, n_features, n_sharing
+        self.most = max(256, _REMEMBERED // (8 * n_sharing * (n_features + 2) ** 2))
         self.known: OrderedDict[bytes, _Known] = OrderedDict()
         self.last: tuple[Any, ...] = (None,)
 
@@ -303,6 +303,8 @@ class LinearLeaves(Objective):
         target, 48 at most.
     max_terms : int, at least 0, default=10
         Greatest number of terms of a leaf.
+    n_sharing : int, at least 1, default=1
+        Number of outputs that have such leaves, and share the memory.
     rows : Dataset, optional
         What it is bound to.
     """
@@ -313,6 +315,7 @@ class LinearLeaves(Objective):
     term_penalty: float = 0.0
     used: tuple[int, ...] | None = None
     max_terms: int = 10
+    n_sharing: int = 1
     rows: Any = None
     memory: Any = None
     whole: Any = None
@@ -328,7 +331,7 @@ class LinearLeaves(Objective):
             used = tuple(map(int, most_correlated(dataset, min(d, _MOST_FEATURES))))
         columns = np.column_stack([np.ones(n), dataset.X[:, list(used)], dataset.y])
         squares = np.einsum("i,ij,ij->j", dataset.sample_weight, columns, columns)
-        memory, grid = _Memory(n, len(used)), rounding_grid(squares)
+        memory, grid = _Memory(n, len(used), self.n_sharing), rounding_grid(squares)
         bound = replace(self, used=used, rows=dataset, memory=memory, grid=grid)
         if n == 0:  # as where none is held out: there is nothing to fit
             return bound
@@ -449,6 +452,15 @@ class LinearLeaves(Objective):
         """Return the number of coefficients of all leaves."""
         return int(np.count_nonzero(self.fits(tree)[:, _N_FIXED:]))
 
+    def n_terms_of_nodes(self, tree: Any) -> np.ndarray:
+        """Return the number of coefficients that each node has as a leaf, of shape (n_nodes,)."""
+        n_terms: np.ndarray = np.count_nonzero(self.fits(tree, splits=True)[:, _N_FIXED:], axis=1)
+        return n_terms
+
+    def errors(self, tree: Any, *, splits: bool = False) -> np.ndarray:
+        """Return the squared errors of leaves, or of all nodes as leaves, of shape (n_nodes,)."""
+        return self.fits(tree, splits=splits)[:, ERROR]
+
     def table(self, tree: Any) -> np.ndarray:
         """Return the models of the leaves: intercepts, bounds and coefficients."""
         return self.models(tree).table
@@ -464,26 +476,24 @@ class LinearLeaves(Objective):
 
     def risk(self, tree: Any) -> np.ndarray:
         """Return what each node takes from the quality, and for its terms, if it is a leaf."""
-        fits = self.fits(tree, splits=True)
-        n_terms = np.count_nonzero(fits[:, _N_FIXED:], axis=1)
-        risk: np.ndarray = fits[:, ERROR] / self.unit + self.term_penalty * n_terms
+        n_terms = self.n_terms_of_nodes(tree)
+        risk: np.ndarray = self.errors(tree, splits=True) / self.unit + self.term_penalty * n_terms
         return risk
 
     def quality(self, tree: Any) -> float:
         """Return the share of the targets' variance that is explained."""
-        return 1.0 - float(self.fits(tree)[tree.subtree_size == 1, ERROR].sum()) / self.unit
+        return 1.0 - float(self.errors(tree)[tree.subtree_size == 1].sum()) / self.unit
 
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
         """Return a fitted tree, over raw features, with the models of its leaves."""
         tree = dataset.refill(tree)
-        leaves = tree.apply(dataset.raw)
-        order = np.argsort(leaves, kind="stable").astype(np.int32)
-        start = np.searchsorted(leaves[order], np.arange(len(tree))).astype(np.int32)
-        last = np.arange(len(tree)) + tree.subtree_size
-        end = np.searchsorted(leaves[order], last).astype(np.int32)
         judge = self if self.rows is dataset else self.bind(dataset)
-        routed = SimpleNamespace(order=order, start=start, end=end, subtree_size=tree.subtree_size)
-        found, scale = judge.models(routed), dataset.target_scale
+        return tree.with_models(judge.raw_models(routed_rows(tree, dataset.raw), tree))
+
+    def raw_models(self, routed: Any, tree: ObliqueTree) -> LeafModels:
+        """Return the models of the leaves of a tree over raw features, whose values are means."""
+        dataset, found = self.rows, self.models(routed)
+        scale = dataset.target_scale
         coefficients = scale * found.coefficients / dataset.scale
         models = LeafModels(
             dataset.target_mean + scale * found.intercepts - coefficients @ dataset.mean,
@@ -493,7 +503,17 @@ class LinearLeaves(Objective):
         )
         for constants in (models.intercepts, models.lowest, models.highest):
             constants[~tree.is_leaf] = tree.values[~tree.is_leaf, 0]
-        return tree.with_models(models)
+        return models
+
+
+def routed_rows(tree: ObliqueTree, X: np.ndarray) -> SimpleNamespace:
+    """Return the partition of rows by a tree over their features, as an individual has it."""
+    leaves = tree.apply(X)
+    order = np.argsort(leaves, kind="stable").astype(np.int32)
+    start = np.searchsorted(leaves[order], np.arange(len(tree))).astype(np.int32)
+    last = np.arange(len(tree)) + tree.subtree_size
+    end = np.searchsorted(leaves[order], last).astype(np.int32)
+    return SimpleNamespace(order=order, start=start, end=end, subtree_size=tree.subtree_size)
 
 
 def term_penalty_of_rows(n_rows: int) -> float:

@@ -51,6 +51,9 @@ class Objective:
     features: FeatureCosts | None = None
     """What features cost; None where they are free."""
 
+    output_names: tuple[str, ...] | None = None
+    """Names of several outputs; None for classes and for one output."""
+
     constraint: Any = None
     """What all trees have to keep for the leaves' predictions to be those of the objective."""
 

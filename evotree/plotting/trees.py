@@ -122,7 +122,8 @@ def plot_tree(
     features = names_or_known("feature_names", feature_names, known, tree.n_features, prefix="x")
     labels = getattr(tree_or_classifier, "classes_", None)
     n_outputs = tree.values.shape[1]
-    is_value = n_outputs == 1 and class_names is None and labels is None
+    is_number = n_outputs == 1 or tree.output_names is not None
+    is_value = is_number and class_names is None and labels is None
     classes = None if is_value else names_or_known("class_names", class_names, labels, n_outputs)
     named = named_tree(tree, features, classes)
     notes = [" ".join(filter(None, (f"[{k}]", named.rows(k)))) for k in range(tree.n_nodes)]
@@ -132,7 +133,7 @@ def plot_tree(
         else _split_text(named, k, max_terms, decimals, image is not None)
         for k in range(tree.n_nodes)
     ]
-    models = [named.model(k) for k in range(tree.n_nodes)]
+    models = [None if named.targets else named.model(k) for k in range(tree.n_nodes)]
     n_bars = [0 if model is None else len(model.terms[:max_terms]) for model in models]
     if not is_value:
         n_bars = tree.is_leaf.astype(int).tolist()
@@ -206,7 +207,9 @@ def _draw_terms(ax: Axes, box: Box, lengths: np.ndarray) -> None:
 
 
 def _value_colors(tree: ObliqueTree) -> list[str]:
-    """Return a colour for the value of each node, the paler the lower."""
+    """Return a colour for the value of each node, the paler the lower; one for several outputs."""
+    if tree.values.shape[1] > 1:
+        return [INK] * len(tree)
     values = tree.values[:, 0]
     low, high = values[tree.is_leaf].min(), values[tree.is_leaf].max()
     shares = np.clip((values - low) / (high - low), 0.0, 1.0) if high > low else values * 0.0 + 1.0
@@ -297,6 +300,10 @@ def _sum(
 
 def _leaf_text(named: NamedTree, k: int, max_terms: int, decimals: int | None) -> str:
     """Write what a leaf predicts: its largest class shares, its mean, or its linear model."""
+    if named.targets:
+        each = zip(named.targets, named.each, strict=True)
+        told = max_terms, decimals
+        return "\n".join(f"{short_name(name)} = {_leaf_text(one, k, *told)}" for name, one in each)
     model = named.model(k)
     if model is not None:
         begin, low, high = (_signed(x, decimals) for x in (model.intercept, *model[2:]))

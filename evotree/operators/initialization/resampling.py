@@ -229,7 +229,12 @@ def blur(dataset: Dataset, noise: float, n_copies: int, stream: np.ndarray) -> D
     n_times = n_copies + 1
     y, weight = np.tile(dataset.y, n_times), np.tile(dataset.sample_weight / n_times, n_times)
     extras = {name: np.tile(column, n_times) for name, column in dataset.extras.items()}
-    return with_rows(dataset, X, y, weight, extras)
+    noisy_rows = with_rows(dataset, X, y, weight, extras)
+    if dataset.outputs is None:
+        return noisy_rows
+    outputs = np.tile(dataset.outputs, (n_times, 1))
+    outputs.flags.writeable = False
+    return replace(noisy_rows, outputs=outputs)
 
 
 def with_rows(

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evotree._jit import kernel
-from evotree.fitness.targets import target_loss
 from evotree.individual import Individual
 from evotree.operators.pruning.penalized import cheapest, risk_of_leaves, weakest_links
-from evotree.operators.structure.reduced import class_masses, loss_of_targets, prediction_at
+from evotree.operators.structure.reduced import class_masses, loss_at, loss_of_targets
 from evotree.rng import as_generator
 from evotree.tree import ObliqueTree, project
 
@@ -157,10 +156,7 @@ def add_losses(
     for i in range(X.shape[0]):
         k = 0
         while True:
-            if isinstance(y[i], float):
-                lost = target_loss(y[i], prediction_at(table, k, X, i), loss, level, origin)
-            else:
-                lost = table[k, y[i]]
+            lost = loss_at(table, k, X, y, i, loss, level, origin)
             losses[k] += sample_weight[i] * lost
             square_losses[k] += sample_weight[i] * lost * lost
             if subtree_size[k] == 1:
@@ -171,12 +167,17 @@ def add_losses(
                 k += 1 + subtree_size[k + 1]
 
 
-def predictions_of_nodes(tree: ObliqueTree) -> np.ndarray:
+def predictions_of_nodes(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
     """Return what each node of a tree for targets predicts as a leaf, as `leaf_table` does."""
     if isinstance(tree, Individual) and tree.objective is not None:
         table: np.ndarray = tree.objective.held_out_table(tree, tree.counts, tree)
         return table
-    return tree.values if tree.models is None else tree.models.table
+    table = tree.values if tree.models is None else tree.models.table
+    if held_out.outputs is None:
+        return table
+    # Raw outputs have units of their own.
+    unit = np.repeat(held_out.target_scale, table.shape[1] // held_out.n_outputs)
+    return table / unit
 
 
 def node_losses(tree: ObliqueTree, held_out: Dataset) -> tuple[np.ndarray, np.ndarray]:
@@ -198,7 +199,7 @@ def node_losses(tree: ObliqueTree, held_out: Dataset) -> tuple[np.ndarray, np.nd
         Weighted sums of the squares of these losses.
     """
     if held_out.n_classes == 0:
-        table = predictions_of_nodes(tree)
+        table = predictions_of_nodes(tree, held_out)
     elif held_out.judge is not None:
         counted, leaves = tree.counted(), tree.apply(held_out.X)
         mass = class_masses(leaves, held_out, tree.subtree_size)
@@ -209,7 +210,7 @@ def node_losses(tree: ObliqueTree, held_out: Dataset) -> tuple[np.ndarray, np.nd
     losses, square_losses = np.zeros(len(tree)), np.zeros(len(tree))
     add_losses(
         held_out.X,
-        held_out.y,
+        held_out.targets,
         held_out.sample_weight,
         tree.weights,
         tree.thresholds,

@@ -407,7 +407,7 @@ def prune_tree(tree: ObliqueTree, marks: np.ndarray) -> ObliqueTree:
     samples = None if tree.n_node_samples is None else tree.n_node_samples[kept]
     labels = None if tree.given_labels is None else tree.given_labels[kept]
     models = None if tree.models is None else tree.models.take(kept)
-    arrays = tree.values[kept], tree.spread, samples, labels, models
+    arrays = tree.values[kept], tree.spread, samples, labels, models, tree.output_names
     return ObliqueTree(weights, thresholds, size, *arrays)
 
 

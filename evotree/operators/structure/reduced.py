@@ -52,6 +52,43 @@ def prediction_at(table, k, X, i):
     return min(max(predicted, table[k, 1]), table[k, 2])
 
 
+@inner_kernel
+def squared_error_at(table, k, X, outputs, i):
+    """Return the squared error of row `i` at leaf `k`, summed over several outputs."""
+    width = table.shape[1] // outputs.shape[1]
+    total = 0.0
+    for o in range(outputs.shape[1]):
+        first = o * width
+        predicted = table[k, first]
+        if width > 1:
+            for j in range(X.shape[1]):
+                predicted += table[k, first + 3 + j] * X[i, j]
+            predicted = min(max(predicted, table[k, first + 1]), table[k, first + 2])
+        total += (outputs[i, o] - predicted) ** 2
+    return total
+
+
+@inner_kernel
+def loss_at(table, k, X, y, i, loss, level, origin):
+    """Return what a unit of weight of row `i` loses at leaf `k`; `y` is classes or targets."""
+    if y.ndim == 2:
+        lost = squared_error_at(table, k, X, y, i)
+    elif isinstance(y[i], float):
+        lost = target_loss(y[i], prediction_at(table, k, X, i), loss, level, origin)
+    else:
+        lost = table[k, y[i]]
+    return lost
+
+
+@kernel
+def squared_errors(table, leaves, X, outputs):
+    """Return the squared error of each row at its leaf, summed over outputs, (n_rows,)."""
+    errors = np.empty(leaves.shape[0])
+    for i in range(leaves.shape[0]):
+        errors[i] = squared_error_at(table, leaves[i], X, outputs, i)
+    return errors
+
+
 @kernel
 def predictions_at(table, leaves, X):
     """Return what each row is predicted at its leaf, of shape (n_rows,)."""
@@ -69,7 +106,7 @@ def care_rows(
 
     Parameters
     ----------
-    X, y, sample_weight : ndarray of shapes (n, d), (n,) and (n,)
+    X, y, sample_weight : ndarray of shapes (n, d), (n,) or (n, n_outputs), and (n,)
         All rows.
     rows : ndarray of int32
         The rows that reach the node.
@@ -77,7 +114,7 @@ def care_rows(
         The node.
     weights, thresholds, subtree_size : ndarray
         The tree.
-    table : ndarray of shape (n_nodes, n_classes), or (n_nodes, 1 or 3 + d) for targets
+    table : ndarray of shape (n_nodes, n_classes), or (n_nodes, n_outputs * (1 or 3 + d))
         From `leaf_table`.
     loss : int
     level, origin : float
@@ -103,13 +140,8 @@ def care_rows(
         i = rows[t]
         on_left = leaf_from(X, i, left, weights, thresholds, subtree_size)
         on_right = leaf_from(X, i, right, weights, thresholds, subtree_size)
-        if isinstance(y[i], float):
-            predicted = prediction_at(table, on_left, X, i)
-            excess = target_loss(y[i], predicted, loss, level, origin)
-            predicted = prediction_at(table, on_right, X, i)
-            excess -= target_loss(y[i], predicted, loss, level, origin)
-        else:
-            excess = table[on_left, y[i]] - table[on_right, y[i]]
+        excess = loss_at(table, on_left, X, y, i, loss, level, origin)
+        excess -= loss_at(table, on_right, X, y, i, loss, level, origin)
         if excess != 0.0:
             chosen[m] = i
             goes_right[m] = excess > 0.0
@@ -144,10 +176,10 @@ def leaf_table(individual: Individual, n_classes: int) -> np.ndarray:
 
     Returns
     -------
-    ndarray of shape (n_nodes, n_classes), or (n_nodes, 1 or 3 + n_features) for regression
+    ndarray of shape (n_nodes, n_classes), or (n_nodes, n_outputs * (1 or 3 + n_features))
         What a unit of weight of each class loses where a node is a leaf, in units of the quality of
-        all rows; for regression what each node predicts: a number, or the intercept, the bounds and
-        the coefficients of a linear model.
+        all rows; for regression what each node predicts of each output: a number, or the
+        intercept, the bounds and the coefficients of a linear model.
     """
     if individual.objective is not None:
         return np.ascontiguousarray(individual.objective.table(individual))
@@ -204,6 +236,9 @@ def row_losses(
     if held_out.n_classes:
         losses: np.ndarray = table[leaves, held_out.y]
         return losses
+    if held_out.outputs is not None:
+        errors: np.ndarray = squared_errors(table, leaves, held_out.X, held_out.outputs)
+        return errors
     predicted = predictions_at(table, leaves, held_out.X)
     return losses_of_targets(held_out.y, predicted, *loss_of_targets(held_out))
 
@@ -250,7 +285,7 @@ def reduced_problem(
         rows = rows[((np.arange(max_rows) + uniform(stream)) * each).astype(np.int64)]
     care, goes_right, cost = care_rows(
         dataset.X,
-        dataset.y,
+        dataset.targets,
         dataset.sample_weight,
         rows,
         k,

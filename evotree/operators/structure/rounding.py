@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evotree._jit import kernel
-from evotree.leaf_models import LeafModels
+from evotree.leaf_models import LeafModels, OutputModels
 from evotree.tree import ObliqueTree
 
 AUTO = "auto"
@@ -144,6 +144,10 @@ def round_models(
     """
     if precision is None or tree.models is None:
         return tree
+    if isinstance(tree.models, OutputModels):
+        told = X, precision, sample_weight
+        each = [round_models(tree.of_output(j), *told) for j in range(tree.values.shape[1])]
+        return tree.with_models(OutputModels(tuple(one.models for one in each)))
     weight = np.ones(len(X)) if sample_weight is None else sample_weight
     leaves = tree.apply(X)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -228,6 +232,7 @@ class Rounder:
             tree.n_node_samples,
             tree.given_labels,
             tree.models,
+            tree.output_names,
         )
 
     def _shortest(self, split: _Split, left: np.ndarray, right: np.ndarray) -> _Split | None:

@@ -1,0 +1,243 @@
+"""Trees of several outputs: one partition, in whose leaves each output has a mean or a line.
+
+Outputs are standardized, and their squared errors are added, so that all have equal weight. The
+quality is the mean over the outputs of the share of their variances that is explained. Trees grow
+by the leading principal component of what is left to explain in a node; all else asks for all
+outputs.
+
+References
+----------
+De'ath G. (2002). Multivariate regression trees: a new technique for modeling species-environment
+relationships. Ecology 83, 1105-1117.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from evotree._jit import kernel
+from evotree.fitness.linear_leaves import LinearLeaves, routed_rows
+from evotree.fitness.objectives import Objective
+from evotree.leaf_models import OutputModels
+from evotree.outputs import leading_component
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.tree import ObliqueTree
+
+
+@kernel
+def output_sums(order, start, end, subtree_size, outputs, sample_weight):
+    """Return sums over the rows of each node.
+
+    Parameters
+    ----------
+    order, start, end, subtree_size : ndarray of int32
+        The tree and its partition: the rows of node k are ``order[start[k]:end[k]]``.
+    outputs : ndarray of shape (n_rows, n_outputs)
+        Standardized outputs.
+    sample_weight : ndarray of shape (n_rows,)
+        Weights.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes, n_outputs + 2)
+        Of each output, of the squares of all of them, and of 1, weighted.
+    """
+    n_outputs = outputs.shape[1]
+    sums = np.zeros((subtree_size.shape[0], n_outputs + 2))
+    for k in range(subtree_size.shape[0] - 1, -1, -1):
+        if subtree_size[k] > 1:
+            right = k + 1 + subtree_size[k + 1]
+            for c in range(n_outputs + 2):
+                sums[k, c] = sums[k + 1, c] + sums[right, c]
+            continue
+        for t in range(start[k], end[k]):
+            i = order[t]
+            for o in range(n_outputs):
+                sums[k, o] += sample_weight[i] * outputs[i, o]
+                sums[k, n_outputs] += sample_weight[i] * outputs[i, o] ** 2
+            sums[k, n_outputs + 1] += sample_weight[i]
+    return sums
+
+
+@dataclass(frozen=True, eq=False)
+class MeansOfOutputs(Objective):
+    """The squared error of several outputs, whose means the leaves predict.
+
+    Parameters
+    ----------
+    rows : Dataset, optional
+        What it is bound to.
+    """
+
+    rows: Any = None
+
+    @property
+    def output_names(self) -> tuple[str, ...] | None:  # type: ignore[override]
+        """Names of the outputs."""
+        names: tuple[str, ...] | None = self.rows.output_names
+        return names
+
+    def bind(self, dataset: Dataset) -> Self:
+        """Return the objective on the rows of a data set."""
+        return replace(self, rows=dataset)
+
+    def whole_loss(self, dataset: Dataset) -> float:
+        """Return the squared error of the means."""
+        return float(dataset.sample_weight @ np.square(dataset.targets).sum(axis=1)) or 1.0
+
+    def residuals(self, rows: np.ndarray) -> np.ndarray:
+        """Return the leading component of the outputs of some rows."""
+        return leading_component(self.rows.outputs[rows], self.rows.sample_weight[rows])
+
+    def _sums(self, tree: Any) -> np.ndarray:
+        partition = tree.order, tree.start, tree.end, tree.subtree_size
+        sums: np.ndarray = output_sums(*partition, self.rows.outputs, self.rows.sample_weight)
+        return sums
+
+    def errors(self, tree: Any) -> np.ndarray:
+        """Return the squared error of each node as a leaf, a share of the whole, (n_nodes,)."""
+        sums = self._sums(tree)
+        errors = sums[:, -2] - np.square(sums[:, :-2]).sum(axis=1) / sums[:, -1]
+        return np.maximum(0.0, errors) / (sums[0, -2] or 1.0)
+
+    def table(self, tree: Any) -> np.ndarray:
+        """Return the means of each node, of shape (n_nodes, n_outputs)."""
+        sums = self._sums(tree)
+        return sums[:, :-2] / sums[:, -1:]
+
+    def values(self, tree: Any) -> np.ndarray:
+        """Return the means of each node, of shape (n_nodes, n_outputs)."""
+        return MeansOfOutputs.table(self, tree)
+
+    def risk(self, tree: Any) -> np.ndarray:
+        """Return what each node takes from the quality if it is a leaf, of shape (n_nodes,)."""
+        return self.errors(tree)
+
+    def quality(self, tree: Any) -> float:
+        """Return the mean share of the outputs' variances that is explained."""
+        return 1.0 - float(self.errors(tree)[tree.subtree_size == 1].sum())
+
+    def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
+        """Return a fitted tree, over raw features, with the means of the training rows."""
+        return dataset.refill(tree)
+
+
+@dataclass(frozen=True, eq=False)
+class LinesOfOutputs(MeansOfOutputs):
+    """The squared error of several outputs, each of which has a line in each leaf.
+
+    A term has the same price whichever output it is of.
+
+    Parameters
+    ----------
+    lines : LinearLeaves
+        How lines are fitted.
+    each : tuple of LinearLeaves
+        Those of each output, bound to its rows.
+    """
+
+    takes_noise = False
+
+    lines: LinearLeaves = LinearLeaves()
+    each: tuple[LinearLeaves, ...] = ()
+
+    def bind(self, dataset: Dataset) -> Self:
+        """Return the objective on the rows of a data set."""
+        n = dataset.n_outputs
+        # The penalty is a share of the squared error of all outputs, lines take one of their own.
+        lines = replace(self.lines.priced(n * self.lines.term_penalty), n_sharing=n)
+        each = tuple(lines.bind(dataset.of_output(j)) for j in range(n))
+        return replace(self, rows=dataset, each=each)
+
+    def priced(self, term_penalty: float) -> Self:
+        """Return the objective where terms of leaves have another penalty."""
+        lines = self.lines.priced(term_penalty)
+        if lines is self.lines:
+            return self
+        each = tuple(one.priced(len(self.each) * term_penalty) for one in self.each)
+        return replace(self, lines=lines, each=each)
+
+    def forget(self) -> None:
+        """Give the memory of fits free."""
+        for one in self.each:
+            one.forget()
+
+    def residuals(self, rows: np.ndarray) -> np.ndarray:
+        """Return the leading component of what the models of some rows leave of their outputs."""
+        left = np.column_stack([one.residuals(rows) for one in self.each])
+        return leading_component(left, self.rows.sample_weight[rows])
+
+    def _errors(self, tree: Any, splits: bool) -> np.ndarray:
+        found = np.sum([one.errors(tree, splits=splits) for one in self.each], axis=0)
+        share: np.ndarray = found / self.whole_loss(self.rows)
+        return share
+
+    def n_leaf_terms(self, tree: Any) -> int:
+        """Return the number of coefficients of all leaves and outputs."""
+        return sum(one.n_leaf_terms(tree) for one in self.each)
+
+    def table(self, tree: Any) -> np.ndarray:
+        """Return the models of the leaves, one output after the other."""
+        return np.hstack([one.table(tree) for one in self.each])
+
+    def held_out_table(self, tree: Any, mass: np.ndarray, reference: Any) -> np.ndarray:
+        """Return the models of all nodes, each as if it were a leaf."""
+        return np.hstack([one.held_out_table(tree, mass, reference) for one in self.each])
+
+    def risk(self, tree: Any) -> np.ndarray:
+        """Return what each node takes from the quality, and for its terms, if it is a leaf."""
+        n_terms = np.sum([one.n_terms_of_nodes(tree) for one in self.each], axis=0)
+        return self._errors(tree, True) + self.lines.term_penalty * n_terms
+
+    def quality(self, tree: Any) -> float:
+        """Return the mean share of the outputs' variances that is explained."""
+        return 1.0 - float(self._errors(tree, False)[tree.subtree_size == 1].sum())
+
+    def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
+        """Return a fitted tree, over raw features, with the models of its leaves."""
+        tree = dataset.refill(tree)
+        judge = self if self.rows is dataset else self.bind(dataset)
+        routed = routed_rows(tree, dataset.raw)
+        models = [
+            one.raw_models(routed, tree.predicting(tree.values[:, j : j + 1]))
+            for j, one in enumerate(judge.each)
+        ]
+        return tree.with_models(OutputModels(tuple(models)))
+
+
+def for_all_outputs(objective: Objective | None, dataset: Dataset, name: Any) -> Objective | None:
+    """Return the objective of all outputs of a data set that one of one output stands for.
+
+    Parameters
+    ----------
+    objective : Objective or None
+        That of one output; None for the squared error of means.
+    dataset : Dataset
+        Training rows.
+    name : object
+        What the user calls it.
+
+    Returns
+    -------
+    Objective or None
+        The same for classes and for one output.
+
+    Raises
+    ------
+    ValueError
+        If it is neither the squared error of means nor that of lines.
+    """
+    if dataset.outputs is None or isinstance(objective, MeansOfOutputs):
+        return objective
+    if objective is None:
+        return MeansOfOutputs()
+    if isinstance(objective, LinearLeaves):
+        return LinesOfOutputs(lines=objective)
+    raise ValueError(
+        f"objective={name!r}: y has {dataset.n_outputs} outputs; allowed is 'squared_error'."
+    )

@@ -1,0 +1,198 @@
+"""Several outputs in the engine: one target that stands for them, errors, tables and lines."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.decomposition import PCA
+from sklearn.metrics import r2_score
+
+from evotree.dataset import Dataset
+from evotree.fitness.linear_leaves import LinearLeaves
+from evotree.fitness.objectives import TargetObjective
+from evotree.fitness.several_outputs import (
+    LinesOfOutputs,
+    MeansOfOutputs,
+    for_all_outputs,
+    output_sums,
+)
+from evotree.operators.pruning.held_out import node_losses
+from evotree.operators.structure.reduced import care_rows, leaf_table, loss_of_targets, row_losses
+from evotree.operators.structure.splice import make_individual
+from evotree.outputs import leading_component
+from tests.reference import several_outputs as naive
+
+
+def random_tree(dataset, rng, n_splits=4):
+    """Return an individual with random splits."""
+
+    def sizes(n):
+        if n == 0:
+            return [1]
+        n_left = int(rng.integers(n))
+        return [2 * n + 1, *sizes(n_left), *sizes(n - 1 - n_left)]
+
+    size = np.array(sizes(n_splits), dtype=np.int32)
+    weights = rng.normal(size=(len(size), dataset.X.shape[1])) * (size > 1)[:, np.newaxis]
+    return make_individual(dataset, weights, 0.3 * rng.normal(size=len(size)) * (size > 1), size)
+
+
+@st.composite
+def cases(draw, kinds=(False, True)):
+    """Draw rows of several outputs, of whole weights, and a tree over them."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n, n_outputs = draw(st.integers(20, 60)), draw(st.integers(2, 4))
+    X = rng.normal(size=(n, 3))
+    Y = X @ rng.normal(size=(3, n_outputs)) + rng.normal(size=(n, n_outputs))
+    Y *= 10.0 ** rng.integers(-3, 4, n_outputs)
+    weight = rng.integers(1, 4, n).astype(float)
+    dataset = Dataset.from_arrays(X, Y, weight, task="regression")
+    objective = (
+        LinesOfOutputs(lines=LinearLeaves()) if draw(st.sampled_from(kinds)) else MeansOfOutputs()
+    )
+    dataset = dataset.evolved_for(objective)
+    return dataset, random_tree(dataset, rng)
+
+
+# ---- one target ----------------------------------------------------------------------------------
+
+
+def test_the_target_is_the_first_principal_component():
+    rng = np.random.default_rng(0)
+    outputs = rng.normal(size=(100, 3)) @ np.diag([3.0, 1.0, 0.5])
+    found = leading_component(outputs, np.ones(100))
+    scores = PCA(1).fit_transform(outputs)[:, 0]
+    assert abs(np.corrcoef(found, scores)[0, 1]) > 0.999
+    assert found.mean() == pytest.approx(0.0, abs=1e-12)
+    assert found[np.abs(found).argmax()] > 0.0
+
+
+@given(st.integers(0, 2**32), st.integers(2, 5))
+def test_the_target_of_equal_outputs_is_each_of_them(seed, n_outputs):
+    y = np.random.default_rng(seed).normal(size=30)
+    y -= y.mean()
+    found = leading_component(np.repeat(y[:, np.newaxis], n_outputs, axis=1), np.ones(30))
+    sign = np.sign(found @ y)
+    np.testing.assert_allclose(found, sign * y, atol=1e-12)
+
+
+def test_rows_of_unequal_outputs_have_unequal_targets():
+    """Of four classes as outputs no component parts all pairs by itself."""
+    outputs = np.repeat(np.eye(4), 5, axis=0)
+    found = leading_component(outputs, np.ones(20))
+    assert len(np.unique(found.round(9))) == 4
+
+
+def test_rows_stay_apart_where_any_output_differs():
+    X = np.zeros((4, 1))
+    Y = np.array([[1.0, 2.0], [1.0, 3.0], [1.0, 2.0], [2.0, 2.0]])
+    dataset = Dataset.from_arrays(X, Y, task="regression")
+    assert sorted(dataset.sample_weight) == [1.0, 1.0, 2.0]
+    raw = dataset.target_mean + dataset.target_scale * dataset.outputs
+    np.testing.assert_allclose(dataset.sample_weight @ raw, Y.sum(axis=0))
+
+
+def test_a_single_column_is_one_output():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 2)), rng.normal(size=30)
+    one, column = (Dataset.from_arrays(X, t, task="regression") for t in (y, y[:, np.newaxis]))
+    assert column.outputs is None and one.fingerprint == column.fingerprint
+
+
+def test_the_fingerprint_tells_outputs_apart():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(30, 2)), rng.normal(size=(30, 2))
+    dataset = Dataset.from_arrays(X, Y, task="regression")
+    other = Dataset.from_arrays(X, Y, task="regression")
+    assert dataset.fingerprint == other.fingerprint
+    turned = Dataset.from_arrays(X, Y[:, ::-1], task="regression")
+    assert dataset.fingerprint != turned.fingerprint
+
+
+# ---- what the search asks ------------------------------------------------------------------------
+
+
+@given(cases([False]))
+def test_sums_are_those_of_rows(case):
+    dataset, tree = case
+    partition = tree.order, tree.start, tree.end, tree.subtree_size
+    found = output_sums(*partition, dataset.outputs, dataset.sample_weight)
+    wanted = naive.output_sums(tree, dataset.outputs, dataset.sample_weight)
+    np.testing.assert_allclose(found, wanted, atol=1e-9)
+
+
+@given(cases([False]))
+def test_the_quality_is_the_mean_of_the_shares_of_variance(case):
+    dataset, tree = case
+    predicted = tree.values[tree.apply(dataset.X)]
+    shares = r2_score(dataset.outputs, predicted, sample_weight=dataset.sample_weight)
+    assert tree.quality == pytest.approx(shares)
+    risk = tree.objective.risk(tree)
+    assert tree.quality == pytest.approx(1.0 - risk[tree.subtree_size == 1].sum())
+
+
+@settings(max_examples=30)
+@given(cases([True]))
+def test_lines_are_those_of_each_output_alone(case):
+    dataset, tree = case
+    n = dataset.n_outputs
+    arrays = tree.weights, tree.thresholds, tree.subtree_size
+    alone = [
+        make_individual(dataset.of_output(j).evolved_for(LinearLeaves()), *arrays) for j in range(n)
+    ]
+    assert tree.quality == pytest.approx(np.mean([one.quality for one in alone]))
+    table = leaf_table(tree, 0)
+    np.testing.assert_array_equal(table, np.hstack([leaf_table(one, 0) for one in alone]))
+    assert tree.n_terms - alone[0].n_terms == sum(
+        one.objective.n_leaf_terms(one) for one in alone[1:]
+    )
+
+
+@given(cases())
+def test_care_rows_are_those_that_matter(case):
+    dataset, tree = case
+    table = leaf_table(tree, 0)
+    for k in np.flatnonzero(tree.subtree_size > 1):
+        rows = tree.order[tree.start[k] : tree.end[k]]
+        arrays = tree.weights, tree.thresholds, tree.subtree_size
+        told = dataset.X, dataset.targets, dataset.sample_weight, rows, k, *arrays, table
+        care, goes_right, cost = care_rows(*told, *loss_of_targets(dataset))
+        chosen, wanted, costs = naive.reduced_problem(tree, dataset, rows, k, table)
+        np.testing.assert_array_equal(care, dataset.X[chosen])
+        np.testing.assert_array_equal(goes_right == 1, wanted)
+        np.testing.assert_allclose(cost, costs)
+
+
+@given(cases())
+def test_losses_of_rows_and_nodes_are_their_squared_errors(case):
+    dataset, tree = case
+    leaves, table = tree.apply(dataset.X), leaf_table(tree, 0)
+    found = row_losses(tree, dataset)
+    wanted = [
+        naive.squared_error(table[k], dataset.outputs[i], dataset.X[i])
+        for i, k in enumerate(leaves)
+    ]
+    np.testing.assert_allclose(found, wanted, atol=1e-12)
+    at_nodes, _ = node_losses(tree, dataset)
+    np.testing.assert_allclose(at_nodes[tree.is_leaf].sum(), dataset.sample_weight @ found)
+
+
+def test_a_term_costs_the_same_whichever_output_it_is_of():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    Y = X @ rng.normal(size=(3, 2)) + 0.1 * rng.normal(size=(200, 2))
+    for penalty in (0.01, 0.3):
+        lines = LinesOfOutputs(lines=LinearLeaves(term_penalty=penalty))
+        dataset = Dataset.from_arrays(X, Y, task="regression").evolved_for(lines)
+        tree = random_tree(dataset, rng, 0)
+        n_terms = dataset.judge.n_leaf_terms(tree)
+        assert tree.objective.risk(tree)[0] == pytest.approx(1.0 - tree.quality + penalty * n_terms)
+        without = dataset.priced(0.0)
+        free = make_individual(without, *tree.nodes()[:3])
+        assert free.quality >= tree.quality and without.judge.n_leaf_terms(free) >= n_terms
+
+
+def test_what_is_for_one_output_is_refused():
+    dataset = Dataset.from_arrays(np.eye(3), np.eye(3)[:, :2], task="regression")
+    with pytest.raises(ValueError, match="objective='quantile': y has 2 outputs"):
+        for_all_outputs(TargetObjective(), dataset, "quantile")
