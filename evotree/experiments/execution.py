@@ -217,14 +217,14 @@ def run_experiment(
     for name in names:
         facts[name] = experiment.protocol.check(name, data_home)
         sources[name] = experiment.protocol.source(name, data_home)
-    definition = experiment.definition() | {
-        "data": facts,
-        "sources": sources,
-        "machines": [_where(jobs, executor)],
-    }
+    definition = experiment.definition() | {"data": facts, "sources": sources}
     store = Store(out, experiment.columns(), definition)
     finished = store.done() - store.done(retry)
     missing = [task for task in planned if task not in finished]
+    if missing:  # else no fit runs on this machine
+        store = Store(
+            out, experiment.columns(), definition | {"machines": [_where(jobs, executor)]}
+        )
     notes = {
         "versions": json.dumps(_versions(experiment.methods.values())),
         "revision": revision(),

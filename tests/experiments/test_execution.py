@@ -21,7 +21,7 @@ from evotree.engine.config import Regularization
 from evotree.experiments.execution import run_experiment, seed_method
 from evotree.experiments.experiment import Experiment, learning_curve
 from evotree.experiments.protocols import OFFICIAL, Protocol, Task, stratified_folds
-from evotree.experiments.store import FILE, read_curves, read_runs
+from evotree.experiments.store import FILE, read_curves, read_definition, read_runs
 
 TIMES = ["seconds", "score_seconds", "peak_memory_mb", "finished"]
 TREE = DecisionTreeClassifier(max_depth=3)
@@ -113,6 +113,23 @@ def test_rows_are_the_same_on_a_cluster(home, tmp_path):
     ):
         there = run_experiment(made, tmp_path / "there", home, executor=client.get_executor())
     pd.testing.assert_frame_equal(here.drop(columns=TIMES), there.drop(columns=TIMES))
+
+
+def test_sources_and_machines_are_kept(home, tmp_path):
+    made = experiment(datasets=["iris"], methods={"CART": TREE})
+    run_experiment(made, tmp_path, home, jobs=1)
+    run_experiment(made, tmp_path, home, jobs=2)  # nothing is left to do
+    kept = read_definition(tmp_path)
+    assert kept["sources"]["iris"].startswith("iris.csv, SHA-256 ")
+    (machine,) = kept["machines"]
+    assert machine.endswith("logical cores; 1 process, one thread a fit")
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "iris.csv").write_bytes((home / "wine.csv").read_bytes())
+    with pytest.raises(ValueError, match="sources.iris was"):
+        run_experiment(
+            experiment(datasets=["iris"], methods={"CART": TREE}, seeds=[1]), tmp_path, other
+        )
 
 
 def test_scores_are_those_of_scikit_learn(home, tmp_path):

@@ -40,7 +40,7 @@ def same(text, expected):
 def test_a_pipeline_has_named_steps():
     text = """
     svc__gamma = 0.5
-    memory = "/tmp/x"
+    memory = "cache"
     [[steps]]
     estimator = "sklearn.preprocessing.StandardScaler"
     with_mean = false
@@ -57,9 +57,9 @@ def test_a_pipeline_has_named_steps():
         ("best", SelectKBest(k=2)),
         ("svc", SVC(C=3.0, gamma=0.5)),
     ]
-    assert same(text, Pipeline(steps, memory="/tmp/x"))
+    assert same(text, Pipeline(steps, memory="cache"))
     by_path = 'estimator = "sklearn.pipeline.Pipeline"\n' + text
-    assert same(by_path, Pipeline(steps, memory="/tmp/x"))
+    assert same(by_path, Pipeline(steps, memory="cache"))
 
 
 def test_searches_nest():
