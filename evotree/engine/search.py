@@ -156,8 +156,11 @@ class Result:
         if isinstance(self.config.precision, Integral):
             tree = dataset.refill(tree)
         tree = keep_for_rows(tree, dataset, self.constraints)
-        tree = tree if dataset.judge is None else dataset.judge.finish(tree, dataset)
-        return round_models(tree, dataset.raw, self.config.precision, dataset.sample_weight)
+        if dataset.judge is None:
+            return tree
+        tree = dataset.judge.finish(tree, dataset)
+        told = self.config.precision, dataset.sample_weight, dataset.judge.sharing(tree)
+        return round_models(tree, dataset.raw, *told)
 
     @cached_property
     def _priced(self) -> Dataset:

@@ -750,7 +750,7 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     leaves : {"auto", "linear", "constant"}, default="auto"
         What leaves hold: a bounded linear model of few terms, or of none
         (`evotree.fitness.linear_leaves`), or the mean of their targets. Lines are for the squared
-        error without `monotonic_cst`; ``"auto"`` is lines where they can be, and means elsewhere.
+        error; ``"auto"`` is lines where they can be, and means elsewhere.
     leaf_features : list of int or str, or None, default=None
         Positions or names of the columns that linear models of leaves may use; None for any. Splits
         may use all columns.
@@ -784,8 +784,8 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     def _objective(self, dataset: Dataset) -> Objective | None:
         """Return what trees are evolved for."""
         named = as_objective(self.objective or "squared_error", dataset, level=self.quantile)
-        told = {"objective": self.objective, "monotonic_cst": self.monotonic_cst}
-        lines = as_linear_leaves(self.leaves, self.leaf_features, self.columns_, **told)
+        given = self.leaves, self.leaf_features, self.columns_
+        lines = as_linear_leaves(*given, objective=self.objective)
         return named if lines is None else lines
 
     def _fit_uncertainty(self, dataset: Dataset) -> None:

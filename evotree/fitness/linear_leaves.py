@@ -36,9 +36,13 @@ LEAVES = ("auto", "linear", "constant")
 LOWEST, HIGHEST, ERROR, INTERCEPT = range(4)
 """Columns of a fit, before the coefficients."""
 
-_N_FIXED = 4
+N_FIXED = 4
+"""Number of columns of a fit before the coefficients."""
+
+LEAST_ROWS = 10
+"""A leaf with fewer predicts by the model of all rows."""
+
 _WIDENED = 0.25  # of the range of a leaf's targets, on each side
-_LEAST_ROWS = 10  # a leaf with fewer predicts by the model of all rows
 _REMEMBERED = 1 << 26  # bytes of sums of products
 _MOST_FEATURES = 48  # that lines may use, unless the user names them
 _KEYS_SEED = 0x5EED
@@ -172,8 +176,25 @@ def squared_error(sums, fit):
     return error if error > _ROUNDING * size else 0.0
 
 
+@inner_kernel
+def drop_wrong_signs(T, is_in, is_barred, signs):
+    """Let the features leave for good whose coefficients have another sign than they may."""
+    n_dropped = 0
+    while True:
+        wrong = -1
+        for j in range(signs.shape[0]):
+            if is_in[j] and signs[j] * T[j, -1] < 0.0:
+                wrong = j
+        if wrong < 0:
+            return n_dropped
+        sweep(T, wrong)
+        is_in[wrong] = False
+        is_barred[wrong] = True
+        n_dropped += 1
+
+
 @kernel
-def fit_model(sums, prior, shrinkage, n_rows, term_cost, most_terms, fit):
+def fit_model(sums, prior, shrinkage, n_rows, term_cost, most_terms, signs, fit):
     """Fit the linear model of one leaf.
 
     Parameters
@@ -190,6 +211,8 @@ def fit_model(sums, prior, shrinkage, n_rows, term_cost, most_terms, fit):
         By how much a term has to lower the squared error.
     most_terms : int, at least 0
         Greatest number of terms.
+    signs : ndarray of shape (m,), int64
+        1 or -1 for coefficients that may not be below or above 0, 0 for others.
     fit : ndarray of shape (4 + m,)
         Written but for the bounds: the squared error, the intercept and the coefficients.
     """
@@ -203,14 +226,16 @@ def fit_model(sums, prior, shrinkage, n_rows, term_cost, most_terms, fit):
     own = np.empty(m)
     for j in range(m):
         own[j] = max(T[j, j], 1e-300)
-    is_in = np.zeros(m, dtype=np.bool_)
+    is_in, is_barred = np.zeros(m, dtype=np.bool_), np.zeros(m, dtype=np.bool_)
     most = min(most_terms, int(n_rows / 5.0))
     bic = np.log(max(n_rows, 2.0))
     n_in = 0
     while n_in < most:
         best, gain = -1, 0.0
         for j in range(m):
-            if not is_in[j] and T[j, j] > 1e-7 * own[j]:
+            if is_in[j] or is_barred[j] or signs[j] * T[j, m] < 0.0:
+                continue
+            if T[j, j] > 1e-7 * own[j]:
                 here = T[j, m] * T[j, m] / T[j, j]
                 if here > gain:
                     best, gain = j, here
@@ -219,7 +244,7 @@ def fit_model(sums, prior, shrinkage, n_rows, term_cost, most_terms, fit):
             break
         sweep(T, best)
         is_in[best] = True
-        n_in += 1
+        n_in += 1 - drop_wrong_signs(T, is_in, is_barred, signs)
     for _ in range(n_in):  # what later ones made worthless leaves
         worst, loss = -1, np.inf
         for j in range(m):
@@ -232,7 +257,7 @@ def fit_model(sums, prior, shrinkage, n_rows, term_cost, most_terms, fit):
             break
         sweep(T, worst)
         is_in[worst] = False
-        n_in -= 1
+        n_in -= 1 + drop_wrong_signs(T, is_in, is_barred, signs)
     fit[3] = sums[0, m + 1] / weight
     for j in range(m):
         fit[4 + j] = T[j, m] if is_in[j] else 0.0
@@ -364,9 +389,16 @@ class LinearLeaves(Objective):
         if len(memory.last) > 1 and all(a is b for a, b in zip(asked, memory.last, strict=False)):
             remembered: np.ndarray = memory.last[-1]
             return remembered
-        found = np.zeros((len(size), _N_FIXED + len(self.used or ())))
+        found = np.zeros((len(size), N_FIXED + len(self.used or ())))
+        self._fit_nodes(tree, self._known(tree, splits), found)
+        memory.last = (*asked, found)
+        return found
+
+    def _known(self, tree: Any, splits: bool) -> dict[int, _Known]:
+        """Return what is known of the rows of the leaves of a tree, or of all nodes."""
+        size, memory = tree.subtree_size, self.memory
         keys = leaf_keys(tree.order, tree.start, tree.end, size, memory.keys)
-        sums: dict[int, _Known] = {}
+        found: dict[int, _Known] = {}
         for k in range(len(size) - 1, -1, -1):
             if size[k] > 1 and not splits:
                 continue
@@ -376,11 +408,15 @@ class LinearLeaves(Objective):
                 if size[k] == 1:
                     known = self._sum_rows(tree.order[tree.start[k] : tree.end[k]])
                 else:
-                    known = _both(sums[k + 1], sums[k + 1 + size[k + 1]])
+                    known = _both(found[k + 1], found[k + 1 + size[k + 1]])
                 memory.put(key, known)
-            sums[k], found[k] = known, self._fit_of(known)
-        memory.last = (*asked, found)
+            found[k] = known
         return found
+
+    def _fit_nodes(self, tree: Any, known: dict[int, _Known], found: np.ndarray) -> None:
+        """Write the fits of some nodes, which are those of their rows alone."""
+        for k, one in known.items():
+            found[k] = self._fit_of(one)
 
     def _sum_rows(self, rows: np.ndarray) -> _Known:
         """Return the sums of products of some rows."""
@@ -393,17 +429,35 @@ class LinearLeaves(Objective):
 
     def _fit(self, known: _Known) -> np.ndarray:
         """Return the fit of what is known of a leaf."""
-        whole, mean_weight = self.whole, self.whole.sums[0, 0] / len(self.rows.y)
-        n_rows = known.sums[0, 0] / mean_weight
-        if n_rows < _LEAST_ROWS and known is not whole:
+        whole, n_rows = self.whole, self._n_rows(known.sums)
+        if n_rows < LEAST_ROWS and known is not whole:
             fit = self._fit_of(whole).copy()
             fit[ERROR] = squared_error(known.sums, fit)
             return fit
-        fit = np.empty(len(known.sums) - 2 + _N_FIXED)
-        told = self.shrinkage * mean_weight, n_rows, self.term_penalty * self.unit, self.max_terms
-        fit_model(known.sums, self.prior, *told, fit)
+        fit = self._fit_sums(known.sums, n_rows, 1)
         fit[LOWEST], fit[HIGHEST] = known.bounds
         return fit
+
+    def _n_rows(self, sums: np.ndarray) -> float:
+        """Return the number of rows by their weight."""
+        return float(sums[0, 0] / self._mean_weight)
+
+    @property
+    def _mean_weight(self) -> float:
+        return float(self.whole.sums[0, 0] / len(self.rows.y))
+
+    def _fit_sums(self, sums: np.ndarray, n_rows: float, n_leaves: int) -> np.ndarray:
+        """Return the line of some sums, but for its bounds, each term of which so many leaves have."""
+        fit = np.empty(len(sums) - 2 + N_FIXED)
+        price = n_leaves * self.term_penalty * self.unit
+        told = self.shrinkage * self._mean_weight, n_rows, price, self.max_terms
+        fit_model(sums, self.prior, *told, self._signs, fit)
+        return fit
+
+    @property
+    def _signs(self) -> np.ndarray:
+        """The signs that coefficients have to have; 0 for any."""
+        return np.zeros(len(self.used or ()), dtype=np.int64)
 
     def _fit_of(self, known: _Known) -> np.ndarray:
         """Return the fit of what is known of a leaf, remembered."""
@@ -427,14 +481,14 @@ class LinearLeaves(Objective):
         """Return what the model of some rows leaves of their targets."""
         fit = self._fit(self._sum_rows(rows))
         X = self.rows.X[rows][:, list(self.used or ())]
-        left: np.ndarray = self.rows.y[rows] - fit[INTERCEPT] - X @ fit[_N_FIXED:]
+        left: np.ndarray = self.rows.y[rows] - fit[INTERCEPT] - X @ fit[N_FIXED:]
         return left
 
     def models(self, tree: Any, *, splits: bool = False) -> LeafModels:
         """Return the models of leaves, or of all nodes as leaves, in the units of the data set."""
         fits = self.fits(tree, splits=splits)
         coefficients = np.zeros((len(fits), self.rows.X.shape[1]))
-        coefficients[:, list(self.used or ())] = fits[:, _N_FIXED:]
+        coefficients[:, list(self.used or ())] = fits[:, N_FIXED:]
         margin = _WIDENED * (fits[:, HIGHEST] - fits[:, LOWEST])
         return LeafModels(
             fits[:, INTERCEPT].copy(),
@@ -447,7 +501,7 @@ class LinearLeaves(Objective):
 
     def n_leaf_terms(self, tree: Any) -> int:
         """Return the number of coefficients of all leaves."""
-        return int(np.count_nonzero(self.fits(tree)[:, _N_FIXED:]))
+        return int(np.count_nonzero(self.fits(tree)[:, N_FIXED:]))
 
     def table(self, tree: Any) -> np.ndarray:
         """Return the models of the leaves: intercepts, bounds and coefficients."""
@@ -465,7 +519,7 @@ class LinearLeaves(Objective):
     def risk(self, tree: Any) -> np.ndarray:
         """Return what each node takes from the quality, and for its terms, if it is a leaf."""
         fits = self.fits(tree, splits=True)
-        n_terms = np.count_nonzero(fits[:, _N_FIXED:], axis=1)
+        n_terms = np.count_nonzero(fits[:, N_FIXED:], axis=1)
         risk: np.ndarray = fits[:, ERROR] / self.unit + self.term_penalty * n_terms
         return risk
 
@@ -476,17 +530,19 @@ class LinearLeaves(Objective):
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
         """Return a fitted tree, over raw features, with the models of its leaves."""
         tree = dataset.refill(tree)
+        judge = self if self.rows is dataset else self.bind(dataset)
         leaves = tree.apply(dataset.raw)
         order = np.argsort(leaves, kind="stable").astype(np.int32)
         start = np.searchsorted(leaves[order], np.arange(len(tree))).astype(np.int32)
         last = np.arange(len(tree)) + tree.subtree_size
         end = np.searchsorted(leaves[order], last).astype(np.int32)
-        judge = self if self.rows is dataset else self.bind(dataset)
-        routed = SimpleNamespace(order=order, start=start, end=end, subtree_size=tree.subtree_size)
-        found, scale = judge.models(routed), dataset.target_scale
+        parts = {"order": order, "start": start, "end": end, "subtree_size": tree.subtree_size}
+        found = judge.models(SimpleNamespace(weights=tree.weights, **parts))
+        scale = dataset.target_scale
         coefficients = scale * found.coefficients / dataset.scale
+        at_mean = self._at_mean(coefficients, dataset.mean)
         models = LeafModels(
-            dataset.target_mean + scale * found.intercepts - coefficients @ dataset.mean,
+            dataset.target_mean + scale * found.intercepts - at_mean,
             coefficients,
             dataset.target_mean + scale * found.lowest,
             dataset.target_mean + scale * found.highest,
@@ -494,6 +550,11 @@ class LinearLeaves(Objective):
         for constants in (models.intercepts, models.lowest, models.highest):
             constants[~tree.is_leaf] = tree.values[~tree.is_leaf, 0]
         return tree.with_models(models)
+
+    def _at_mean(self, coefficients: np.ndarray, mean: np.ndarray) -> np.ndarray:
+        """Return what the terms of each line are at the mean of the features."""
+        found: np.ndarray = coefficients @ mean
+        return found
 
 
 def term_penalty_of_rows(n_rows: int) -> float:
@@ -507,7 +568,6 @@ def as_linear_leaves(
     columns: Sequence[Column],
     *,
     objective: Any = None,
-    monotonic_cst: Any = None,
 ) -> LinearLeaves | None:
     """Return the objective of linear leaves, as users ask for them.
 
@@ -521,8 +581,6 @@ def as_linear_leaves(
         How columns become features.
     objective : object, optional
         What trees are evolved for; lines are fitted by the squared error alone.
-    monotonic_cst : object, optional
-        Lines keep no monotonic constraint.
 
     Returns
     -------
@@ -535,15 +593,12 @@ def as_linear_leaves(
         If a column is not there, or linear leaves are asked for where they cannot be.
     """
     used = None if leaf_features is None else _positions(leaf_features, columns)
-    if leaves == "linear":
-        if objective not in (None, "squared_error"):
-            raise ValueError(
-                f"leaves='linear': objective={objective!r} needs 'constant' or 'auto'; lines are "
-                "fitted by the squared error."
-            )
-        if monotonic_cst is not None:
-            raise ValueError("leaves='linear': monotonic_cst needs 'constant' or 'auto'.")
-    can_be = objective in (None, "squared_error") and monotonic_cst is None
+    can_be = objective in (None, "squared_error")
+    if leaves == "linear" and not can_be:
+        raise ValueError(
+            f"leaves='linear': objective={objective!r} needs 'constant' or 'auto'; lines are "
+            "fitted by the squared error."
+        )
     if leaves == "constant" or not can_be:
         return None
     return LinearLeaves(used=used)
