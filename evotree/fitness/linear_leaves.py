@@ -24,7 +24,7 @@ import numpy as np
 from evotree._jit import inner_kernel, kernel
 from evotree.fitness.objectives import Objective
 from evotree.leaf_models import LeafModels
-from evotree.tables.columns import Column, column_of_feature
+from evotree.tables.columns import Column, column_of_feature, columns_asked
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
@@ -47,7 +47,6 @@ _REMEMBERED = 1 << 26  # bytes of sums of products
 _MOST_FEATURES = 48  # that lines may use, unless the user names them
 _KEYS_SEED = 0x5EED
 _ROUNDING = 1e-13  # share of its terms that a sum of them is none below
-_SHOWN_NAMES = 8
 _TERM_SHARE = 0.05  # of log(n) / n, a penalty for a term
 
 
@@ -447,7 +446,7 @@ class LinearLeaves(Objective):
         return float(self.whole.sums[0, 0] / len(self.rows.y))
 
     def _fit_sums(self, sums: np.ndarray, n_rows: float, n_leaves: int) -> np.ndarray:
-        """Return the line of some sums, but for its bounds, each term of which so many leaves have."""
+        """Return the line of some sums, which so many leaves have, but for its bounds."""
         fit = np.empty(len(sums) - 2 + N_FIXED)
         price = n_leaves * self.term_penalty * self.unit
         told = self.shrinkage * self._mean_weight, n_rows, price, self.max_terms
@@ -592,7 +591,10 @@ def as_linear_leaves(
     ValueError
         If a column is not there, or linear leaves are asked for where they cannot be.
     """
-    used = None if leaf_features is None else _positions(leaf_features, columns)
+    used = None
+    if leaf_features is not None:
+        chosen = columns_asked(leaf_features, [one.name for one in columns], "leaf_features")
+        used = tuple(j for j, at in enumerate(column_of_feature(columns)) if at in chosen)
     can_be = objective in (None, "squared_error")
     if leaves == "linear" and not can_be:
         raise ValueError(
@@ -602,29 +604,6 @@ def as_linear_leaves(
     if leaves == "constant" or not can_be:
         return None
     return LinearLeaves(used=used)
-
-
-def _positions(leaf_features: Any, columns: Sequence[Column]) -> tuple[int, ...]:
-    """Return the features of the columns that users name."""
-    names = [column.name for column in columns]
-    asked = [leaf_features] if isinstance(leaf_features, str) else list(leaf_features)
-    chosen = set()
-    for one in asked:
-        if (
-            isinstance(one, int | np.integer)
-            and not isinstance(one, bool)
-            and 0 <= one < len(names)
-        ):
-            chosen.add(int(one))
-        elif isinstance(one, str) and one in names:
-            chosen.add(names.index(one))
-        else:
-            raise ValueError(
-                f"leaf_features names {one!r}: allowed are positions from 0 to {len(names) - 1}, "
-                f"and names of columns: {', '.join(map(repr, names[:_SHOWN_NAMES]))}."
-            )
-    of_feature = column_of_feature(columns)
-    return tuple(j for j, column in enumerate(of_feature) if column in chosen)
 
 
 def _both(one: _Known, other: _Known) -> _Known:

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
-from evotree import EvoTreeRegressor
+from evotree import EvoTreeRegressor, Variation
 from evotree.dataset import Dataset
 from evotree.fitness.linear_leaves import LinearLeaves
 from evotree.leaf_models import LeafModels
@@ -175,6 +176,7 @@ def test_the_topmost_split_with_an_order_is_found(seed):
 def test_leaves_share_lines_and_intercepts_are_isotonic(seed):
     dataset = problem(seed)
     for one in individuals_of(dataset, seed):
+        prune(one, dataset, 0.005)
         models, orders = one.objective.models(one), CONSTRAINT.wanted_orders(one)
         above, size = topmost(orders, one.subtree_size), one.subtree_size
         signed = models.coefficients[one.is_leaf] * SIGNS
@@ -188,7 +190,7 @@ def test_leaves_share_lines_and_intercepts_are_isotonic(seed):
             assert np.ptp(models.lowest[leaves]) == np.ptp(models.highest[leaves]) == 0.0
             rest = [dataset.y[r] - dataset.X[r] @ line for r in rows]
             weights = [dataset.sample_weight[r] for r in rows]
-            if sum(map(len, rows)) >= 40 and len(leaves) > 1:
+            if sum(map(len, rows)) >= 40 and 1 < len(leaves) < 6:  # the twin tries all orders
                 means, mass = np.zeros(size[root]), np.ones(size[root])
                 means[leaves - root] = list(map(np.average, rest, [None] * len(rest), weights))
                 mass[leaves - root] = list(map(np.sum, weights))
@@ -196,9 +198,7 @@ def test_leaves_share_lines_and_intercepts_are_isotonic(seed):
                     {1} if o == 1 else {-1} if o == -1 else {1, -1} if o else set()
                     for o in orders[root : root + size[root]]
                 ]
-                isotonic = naive_orders.isotonic(
-                    size[root : root + size[root]], pulls, means, mass
-                )
+                isotonic = naive_orders.isotonic(size[root : root + size[root]], pulls, means, mass)
                 expected = [isotonic[k] for k in leaves - root]
                 np.testing.assert_allclose(models.intercepts[leaves], expected, atol=1e-8)
             for k, left, weight in zip(leaves, rest, weights, strict=True):
@@ -280,17 +280,16 @@ def test_splits_between_equal_leaves_are_left_out():
 # ---- what users get ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("changed", [{}, {"algorithm": "nsga2"}], ids=["weighted", "nsga2"])
-@pytest.mark.parametrize("precision", ["auto", 2])
-def test_all_trees_of_a_search_keep_the_constraint(changed, precision):
+@pytest.mark.parametrize(("algorithm", "precision"), [("penalized", "auto"), ("nsga2", 2)])
+def test_all_trees_of_a_search_keep_the_constraint(algorithm, precision):
     rng = np.random.default_rng(1)
     X = pd.DataFrame(rng.normal(size=(240, 4)), columns=["up", "down", "free", "bent"])
     y = X["up"] - X["down"] + np.abs(X["bent"]) + 2.0 * (X["up"] > 0.2) + X["free"]
     signs = {"up": 1, "down": -1, "bent": 1}
-    model = EvoTreeRegressor(**BRIEF, leaves="linear", monotonic_cst=signs, precision=precision)
-    fitted = model.set_params(variation=changed or None).fit(X, y)
-    auto = EvoTreeRegressor(**BRIEF, leaves="auto", monotonic_cst=signs, precision=precision)
-    assert auto.set_params(variation=changed or None).fit(X, y).tree_ == fitted.tree_
+    changed = {"precision": precision, "variation": Variation(algorithm=algorithm)}
+    model = EvoTreeRegressor(**BRIEF, **changed, leaves="linear", monotonic_cst=signs)
+    fitted = clone(model).fit(X, y)
+    assert clone(model).set_params(leaves="auto").fit(X, y).tree_ == fitted.tree_
     known = np.array([1, -1, 0, 1])
     assert fitted.tree_.models is not None
     assert fitted.score(X, y) > 0.7

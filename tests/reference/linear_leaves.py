@@ -52,9 +52,7 @@ def fit(X, y, weight, prior, shrinkage, n_rows, term_cost, most_terms, signs):
 
     while len(chosen) < min(most_terms, int(n_rows / 5)):
         others = [j for j in range(m) if j not in chosen and j not in barred]
-        losses = {
-            j: loss_of(T, [*chosen, j])[0] for j in others if not is_wrong(j, [*chosen, j])
-        }
+        losses = {j: loss_of(T, [*chosen, j])[0] for j in others if not is_wrong(j, [*chosen, j])}
         if not losses:
             break
         best = min(losses, key=losses.get)

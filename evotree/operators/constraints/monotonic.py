@@ -13,13 +13,13 @@ from sklearn.utils.validation import _check_monotonic_cst
 from evotree.fitness.linear_leaves import LinearLeaves
 from evotree.fitness.objectives import ExpectedCost, Objective
 from evotree.individual import Individual
+from evotree.operators.constraints.monotonic_lines import MonotonicLines
 from evotree.operators.constraints.orders import (
     CONFLICT,
     cheapest_labels,
     isotonic_values,
     node_orders,
 )
-from evotree.operators.constraints.monotonic_lines import MonotonicLines
 from evotree.operators.constraints.proof import Violation, violations
 from evotree.operators.pruning.penalized import prune_tree
 from evotree.operators.splitters.linear_fit import LOSSES, start_at

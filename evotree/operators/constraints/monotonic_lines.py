@@ -114,7 +114,8 @@ class MonotonicLines(LinearLeaves):
         while True:
             finished = super().finish(tree, dataset)
             line_of, is_constant = self.sharing(finished), finished.is_leaf.copy()
-            lines = np.column_stack([line_of, finished.models.intercepts])
+            models: Any = finished.models
+            lines = np.column_stack([line_of, models.intercepts])
             for k in np.flatnonzero(~finished.is_leaf)[::-1].tolist():
                 left, right = finished.left(k), finished.right(k)
                 is_equal = (lines[left] == lines[right]).all()
@@ -126,7 +127,7 @@ class MonotonicLines(LinearLeaves):
             tree = prune_tree(finished, is_constant).with_models(None)
 
     def _at_mean(self, coefficients: np.ndarray, mean: np.ndarray) -> np.ndarray:
-        """Return what the terms of each line are at the mean: the same for the same coefficients."""
+        """Return what the terms of each line are at the mean, the same where they are equal."""
         found: np.ndarray = (coefficients * mean).sum(axis=1)
         return found
 

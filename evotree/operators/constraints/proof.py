@@ -9,7 +9,7 @@ multipliers (Motzkin 1936, a theorem of the alternative for strict inequalities)
 Where leaves have bounded lines, A and B may be the same leaf, and there are four programs: a line
 within its bounds is above a number t if it, or its lower bound, is above t, and so is its upper
 one. The proof is about lines in exact arithmetic. Rounding may break it only where the coefficients
-of two leaves differ: sums of the same products, in the same order, keep the order of the intercepts.
+of two leaves differ: sums of the same products in the same order keep the order of the intercepts.
 """
 
 from __future__ import annotations
