@@ -20,6 +20,7 @@ from evotree.estimators.probabilities import fit_soft_sides
 from evotree.files import PathLike
 from evotree.fitness.linear_leaves import as_linear_leaves, term_penalty_of_rows
 from evotree.fitness.objectives import Objective
+from evotree.operators.constraints.split_features import with_split_features
 from evotree.soft_sides import SoftSides
 from evotree.tree import ObliqueTree
 
@@ -246,6 +247,7 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
 
     leaves: str
     leaf_features: Any
+    split_features: Any
     residual_std_: np.ndarray
     _scores: np.ndarray | None
 
@@ -263,9 +265,10 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
         )
         rows = self._fit_encoder(table, weight)
         columns = self._columns_of_features()
-        return Dataset.from_arrays(
+        dataset = Dataset.from_arrays(
             rows, y, weight, self.feature_names_, scaling, "regression", extras, columns
         )
+        return with_split_features(dataset, self.split_features)
 
     def _objective(self, dataset: Dataset) -> Objective | None:
         """Return what leaves are fitted for: lines, where they are asked for."""

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
-from evotree import EvoTreeClassifier, EvoTreeRegressor, Refinement, Variation
+from evotree import (
+    EvoTreeClassifier,
+    EvoTreeRegressor,
+    ObliqueTreeRegressor,
+    Refinement,
+    TAORegressor,
+    Variation,
+)
 from evotree.dataset import Dataset
 from evotree.operators.constraints.split_features import SplitFeatures, with_split_features
 from evotree.operators.initialization.dipolar import init_dipolar
@@ -136,6 +143,30 @@ def test_lines_use_all_columns_and_splits_those_that_may():
     assert fitted.score(frame, y) > 0.95
     for same in ("region", [3], np.array([3])):
         assert clone(model).set_params(split_features=same).fit(frame, y).tree_ == fitted.tree_
+
+
+@pytest.mark.parametrize("leaves", ["constant", "linear"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        ObliqueTreeRegressor("axis", max_depth=3),
+        ObliqueTreeRegressor("linear", max_depth=3),
+        TAORegressor(depth=3, random_state=0),
+        TAORegressor(TAORegressor(depth=2, random_state=0), node="axis"),
+    ],
+    ids=repr,
+)
+def test_greedy_and_alternating_trees_keep_to_them(model, leaves):
+    X, y = load_diabetes(return_X_y=True)
+    model = clone(model).set_params(leaves=leaves, split_features=[2, 4, 8])
+    if isinstance(model, TAORegressor) and model.init != "random":
+        model.set_params(init=model.init.fit(X, y))
+        assert others_used(model.init.tree_, [2, 4, 8])
+    fitted = model.fit(X, y)
+    assert not others_used(fitted.tree_, [2, 4, 8])
+    assert fitted.tree_.n_leaves > 1 and fitted.score(X, y) > 0.3
+    if leaves == "linear":
+        assert np.delete(fitted.tree_.models.coefficients, [2, 4, 8], axis=1).any()
 
 
 @pytest.mark.parametrize("kind", [EvoTreeRegressor, EvoTreeClassifier])
