@@ -385,8 +385,9 @@ class LinearLeaves(Objective):
         """
         size, memory = tree.subtree_size, self.memory
         asked = tree.order, tree.start, size, self.term_penalty, splits
-        if len(memory.last) > 1 and all(a is b for a, b in zip(asked, memory.last, strict=False)):
-            remembered: np.ndarray = memory.last[-1]
+        last = memory.last  # read once: another thread may replace it
+        if len(last) > 1 and all(a is b for a, b in zip(asked, last, strict=False)):
+            remembered: np.ndarray = last[-1]
             return remembered
         found = np.zeros((len(size), N_FIXED + len(self.used or ())))
         self._fit_nodes(tree, self._known(tree, splits), found)
