@@ -69,6 +69,8 @@ class Dataset:
         and for one output.
     output_names : tuple of str or None
         Names of several outputs.
+    is_split_on : ndarray of shape (n_features,), bool, or None
+        The features that splits may use; None for any.
     """
 
     X: np.ndarray
@@ -88,6 +90,7 @@ class Dataset:
     columns: tuple[tuple[str, int], ...] = ()
     outputs: np.ndarray | None = None
     output_names: tuple[str, ...] | None = None
+    is_split_on: np.ndarray | None = None
 
     @classmethod
     def from_arrays(
@@ -267,6 +270,19 @@ class Dataset:
     def judge(self) -> Any:
         """The objective on these rows, or None."""
         return None if self.objective is None else self.objective.bind(self)
+
+    @cached_property
+    def split_X(self) -> np.ndarray:
+        """The rows as splits see them: features that they may not use are 0."""
+        if self.is_split_on is None:
+            return self.X
+        rows = np.where(self.is_split_on, self.X, 0.0)
+        rows.flags.writeable = False
+        return rows
+
+    def allowed(self, weights: np.ndarray) -> np.ndarray:
+        """Return weights of splits, those of features that these may not use being 0."""
+        return weights if self.is_split_on is None else np.where(self.is_split_on, weights, 0.0)
 
     @property
     def n_classes(self) -> int:

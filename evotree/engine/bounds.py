@@ -18,6 +18,7 @@ from evotree.operators.constraints.base import Constraint, keeps_all, repair
 from evotree.operators.constraints.interactions import as_interactions
 from evotree.operators.constraints.limits import Limits
 from evotree.operators.constraints.monotonic import check_monotonic_cst, monotonic
+from evotree.operators.constraints.split_features import SplitFeatures
 from evotree.operators.structure.splice import make_individual
 from evotree.tables.columns import NumericColumn
 from evotree.tree import ObliqueTree, node_weights
@@ -106,6 +107,8 @@ def make_constraints(config: SearchConfig, dataset: Dataset) -> list[Constraint]
     )
     interactions = as_interactions(config.interaction_cst, dataset)
     found: list[Constraint] = [] if interactions is None else [interactions]
+    if dataset.is_split_on is not None:
+        found.insert(0, SplitFeatures(dataset.is_split_on))
     if dataset.objective is not None and dataset.objective.constraint is not None:
         found.append(dataset.objective.constraint)
     return found if limits == Limits() else [*found, limits]

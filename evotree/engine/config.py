@@ -192,6 +192,7 @@ class SearchConfig:
     ] = 1
     max_terms: Annotated[int | None, _WHOLE_FROM_0, None] = None
     interaction_cst: Annotated[Any, list, tuple, StrOptions(set(WORDS)), None] = None
+    split_features: Annotated[Any, "array-like", str, None] = None
     monotonic_cst: Annotated[Any, "array-like", dict, None] = None
     population_size: Annotated[int, _WHOLE_FROM_2] = 64
     max_generations: Annotated[int, _WHOLE_FROM_0] = 50

@@ -50,6 +50,7 @@ from evotree.files import PathLike, check_writable
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.individual import Individual
 from evotree.operators.constraints.base import Constraint, keeps_all, repair
+from evotree.operators.constraints.split_features import with_split_features
 from evotree.operators.initialization.seeding import TAO, WIDTHS
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.structure.rebuild import in_place_of
@@ -156,8 +157,11 @@ class Result:
         if isinstance(self.config.precision, Integral):
             tree = dataset.refill(tree)
         tree = keep_for_rows(tree, dataset, self.constraints)
-        tree = tree if dataset.judge is None else dataset.judge.finish(tree, dataset)
-        return round_models(tree, dataset.raw, self.config.precision, dataset.sample_weight)
+        if dataset.judge is None:
+            return tree
+        tree = dataset.judge.finish(tree, dataset)
+        told = self.config.precision, dataset.sample_weight, dataset.judge.sharing(tree)
+        return round_models(tree, dataset.raw, *told)
 
     @cached_property
     def _priced(self) -> Dataset:
@@ -278,7 +282,7 @@ def search(
     config = SearchConfig() if config is None else config
     check_parameters(config)
     begin = time.perf_counter() if begin is None else begin
-    dataset = with_objective(dataset, config)
+    dataset = with_split_features(with_objective(dataset, config), config.split_features)
     with compiling_beside("classification" if dataset.n_classes else "regression"):
         return _Search(dataset, config, begin).run(continues)
 

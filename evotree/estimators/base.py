@@ -21,6 +21,7 @@ from evotree.files import PathLike
 from evotree.fitness.linear_leaves import as_linear_leaves, term_penalty_of_rows
 from evotree.fitness.objectives import Objective
 from evotree.fitness.several_outputs import for_all_outputs
+from evotree.operators.constraints.split_features import with_split_features
 from evotree.soft_sides import SoftSides
 from evotree.tree import ObliqueTree
 
@@ -253,6 +254,7 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
 
     leaves: str
     leaf_features: Any
+    split_features: Any
     residual_std_: np.ndarray
     n_outputs_: int
     _scores: np.ndarray | None
@@ -283,7 +285,7 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
         told = scaling, "regression", extras, columns, names
         dataset = Dataset.from_arrays(rows, y, weight, self.feature_names_, *told)
         self._know_outputs(dataset)
-        return dataset
+        return with_split_features(dataset, self.split_features)
 
     def _know_outputs(self, dataset: Dataset) -> None:
         """Set how many outputs there are, and their units."""

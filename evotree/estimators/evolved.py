@@ -77,6 +77,9 @@ _PARAMETERS = """Parameters
         positions or names of columns; those of no set form another one, as in scikit-learn's
         `HistGradientBoostingClassifier`. All features of a column belong to its sets. Unlike there,
         different splits of one path may be of different sets.
+    split_features : list of int or str, or None, default=None
+        Positions or names of the columns that splits may use; None for any. Linear models of leaves
+        may use all columns.
     monotonic_cst : array-like of shape (n_columns,), dict or None, default=None
         1 for columns that the prediction may not fall with, -1 for those that it may not rise with,
         0 for others; or these numbers by names of columns. For two classes the share of the second
@@ -112,7 +115,8 @@ _PARAMETERS = """Parameters
         ``"widths"`` alone has four fifths; the rest is random. Trees join
         as they are: `ObliqueTree`, fitted estimators of this package, scikit-learn's fitted
         decision trees (in searches wrapped by `sklearn.frozen.FrozenEstimator`, since clones are
-        not fitted); those that break a bound on trees, or `interaction_cst`, are repaired.
+        not fitted); those that break a bound on trees, `interaction_cst` or `split_features` are
+        repaired.
     refinement : str, list, dict of str to float, Refinement or None, default="sparse"
         What refines some of the offspring: ``"sparse"``, one sweep of tree alternating optimization
         that chooses the features of each split; ``"tao"``, one sweep on all features;
@@ -762,10 +766,10 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     leaves : {"auto", "linear", "constant"}, default="auto"
         What leaves hold: a bounded linear model of few terms, or of none
         (`evotree.fitness.linear_leaves`), or the mean of their targets. Lines are for the squared
-        error without `monotonic_cst`; ``"auto"`` is lines where they can be, and means elsewhere.
+        error; ``"auto"`` is lines where they can be, and means elsewhere.
     leaf_features : list of int or str, or None, default=None
-        Positions or names of the columns that linear models of leaves may use; None for any. Splits
-        may use all columns.
+        Positions or names of the columns that linear models of leaves may use; None for any. What
+        splits may use is for `split_features`.
 
     <ATTRIBUTES>
     n_outputs_ : int
@@ -798,8 +802,8 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     def _objective(self, dataset: Dataset) -> Objective | None:
         """Return what trees are evolved for."""
         named = as_objective(self.objective or "squared_error", dataset, level=self.quantile)
-        told = {"objective": self.objective, "monotonic_cst": self.monotonic_cst}
-        lines = as_linear_leaves(self.leaves, self.leaf_features, self.columns_, **told)
+        given = self.leaves, self.leaf_features, self.columns_
+        lines = as_linear_leaves(*given, objective=self.objective)
         name = self.objective or "squared_error"
         return for_all_outputs(named if lines is None else lines, dataset, name)
 

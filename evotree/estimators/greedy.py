@@ -314,6 +314,8 @@ class ObliqueTreeRegressor(TreeRegressor, GreedyTree):
         with ``"absolute_error"``.
     leaf_features : list of int or str, or None, default=None
         Positions or names of the columns that linear models of leaves may use; None for any.
+    split_features : list of int or str, or None, default=None
+        Positions or names of the columns that splits may use; None for any.
 
     Attributes
     ----------
@@ -347,6 +349,7 @@ class ObliqueTreeRegressor(TreeRegressor, GreedyTree):
     criterion: Annotated[str, StrOptions(set(REGRESSION))] = "squared_error"
     leaves: Annotated[str, StrOptions({"constant", "linear"})] = "constant"
     leaf_features: Annotated[Any, "array-like", str, None] = None
+    split_features: Annotated[Any, "array-like", str, None] = None
 
     def _objective(self, dataset: Dataset) -> Objective | None:
         """Return what leaves are fitted for: lines, where they are asked for."""

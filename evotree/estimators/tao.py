@@ -23,6 +23,7 @@ from evotree.estimators.base import (
     TreeRegressor,
 )
 from evotree.individual import Individual
+from evotree.operators.constraints.split_features import SplitFeatures
 from evotree.operators.initialization.dipolar import init_complete
 from evotree.operators.initialization.growth import grow
 from evotree.operators.initialization.seeding import init_from_tree, raw_tree
@@ -116,6 +117,8 @@ class AlternatingTree(TreeEstimator):
         else:
             self._check_given_tree(dataset.X.shape[1])
             individual = init_from_tree(dataset, 0.0, self.init)
+            if dataset.is_split_on is not None:
+                SplitFeatures(dataset.is_split_on).repair(individual, dataset)
         individual.stream = stream
         return individual
 
@@ -296,6 +299,8 @@ class TAORegressor(TreeRegressor, AlternatingTree):
         ``log(n) / (20 n)`` of the whole squared error, for n rows.
     leaf_features : list of int or str, or None, default=None
         Positions or names of the columns that linear models of leaves may use; None for any.
+    split_features : list of int or str, or None, default=None
+        Positions or names of the columns that splits may use; None for any.
 
     Attributes
     ----------
@@ -337,3 +342,4 @@ class TAORegressor(TreeRegressor, AlternatingTree):
     C: Annotated[float, Interval(Real, 0.0, None, closed="neither")] = 1.0
     leaves: Annotated[str, StrOptions({"constant", "linear"})] = "constant"
     leaf_features: Annotated[Any, "array-like", str, None] = None
+    split_features: Annotated[Any, "array-like", str, None] = None

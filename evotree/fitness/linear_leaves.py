@@ -24,7 +24,7 @@ import numpy as np
 from evotree._jit import inner_kernel, kernel
 from evotree.fitness.objectives import Objective
 from evotree.leaf_models import LeafModels
-from evotree.tables.columns import Column, column_of_feature
+from evotree.tables.columns import Column, column_of_feature, columns_asked
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
@@ -36,14 +36,17 @@ LEAVES = ("auto", "linear", "constant")
 LOWEST, HIGHEST, ERROR, INTERCEPT = range(4)
 """Columns of a fit, before the coefficients."""
 
-_N_FIXED = 4
+N_FIXED = 4
+"""Number of columns of a fit before the coefficients."""
+
+LEAST_ROWS = 10
+"""A leaf with fewer predicts by the model of all rows."""
+
 _WIDENED = 0.25  # of the range of a leaf's targets, on each side
-_LEAST_ROWS = 10  # a leaf with fewer predicts by the model of all rows
 _REMEMBERED = 1 << 26  # bytes of sums of products
 _MOST_FEATURES = 48  # that lines may use, unless the user names them
 _KEYS_SEED = 0x5EED
 _ROUNDING = 1e-13  # share of its terms that a sum of them is none below
-_SHOWN_NAMES = 8
 _TERM_SHARE = 0.05  # of log(n) / n, a penalty for a term
 
 
@@ -172,8 +175,25 @@ def squared_error(sums, fit):
     return error if error > _ROUNDING * size else 0.0
 
 
+@inner_kernel
+def drop_wrong_signs(T, is_in, is_barred, signs):
+    """Let the features leave for good whose coefficients have another sign than they may."""
+    n_dropped = 0
+    while True:
+        wrong = -1
+        for j in range(signs.shape[0]):
+            if is_in[j] and signs[j] * T[j, -1] < 0.0:
+                wrong = j
+        if wrong < 0:
+            return n_dropped
+        sweep(T, wrong)
+        is_in[wrong] = False
+        is_barred[wrong] = True
+        n_dropped += 1
+
+
 @kernel
-def fit_model(sums, prior, shrinkage, n_rows, term_cost, most_terms, fit):
+def fit_model(sums, prior, shrinkage, n_rows, term_cost, most_terms, signs, fit):
     """Fit the linear model of one leaf.
 
     Parameters
@@ -190,6 +210,8 @@ def fit_model(sums, prior, shrinkage, n_rows, term_cost, most_terms, fit):
         By how much a term has to lower the squared error.
     most_terms : int, at least 0
         Greatest number of terms.
+    signs : ndarray of shape (m,), int64
+        1 or -1 for coefficients that may not be below or above 0, 0 for others.
     fit : ndarray of shape (4 + m,)
         Written but for the bounds: the squared error, the intercept and the coefficients.
     """
@@ -203,14 +225,16 @@ def fit_model(sums, prior, shrinkage, n_rows, term_cost, most_terms, fit):
     own = np.empty(m)
     for j in range(m):
         own[j] = max(T[j, j], 1e-300)
-    is_in = np.zeros(m, dtype=np.bool_)
+    is_in, is_barred = np.zeros(m, dtype=np.bool_), np.zeros(m, dtype=np.bool_)
     most = min(most_terms, int(n_rows / 5.0))
     bic = np.log(max(n_rows, 2.0))
     n_in = 0
     while n_in < most:
         best, gain = -1, 0.0
         for j in range(m):
-            if not is_in[j] and T[j, j] > 1e-7 * own[j]:
+            if is_in[j] or is_barred[j] or signs[j] * T[j, m] < 0.0:
+                continue
+            if T[j, j] > 1e-7 * own[j]:
                 here = T[j, m] * T[j, m] / T[j, j]
                 if here > gain:
                     best, gain = j, here
@@ -219,7 +243,7 @@ def fit_model(sums, prior, shrinkage, n_rows, term_cost, most_terms, fit):
             break
         sweep(T, best)
         is_in[best] = True
-        n_in += 1
+        n_in += 1 - drop_wrong_signs(T, is_in, is_barred, signs)
     for _ in range(n_in):  # what later ones made worthless leaves
         worst, loss = -1, np.inf
         for j in range(m):
@@ -232,7 +256,7 @@ def fit_model(sums, prior, shrinkage, n_rows, term_cost, most_terms, fit):
             break
         sweep(T, worst)
         is_in[worst] = False
-        n_in -= 1
+        n_in -= 1 + drop_wrong_signs(T, is_in, is_barred, signs)
     fit[3] = sums[0, m + 1] / weight
     for j in range(m):
         fit[4 + j] = T[j, m] if is_in[j] else 0.0
@@ -364,12 +388,20 @@ class LinearLeaves(Objective):
         """
         size, memory = tree.subtree_size, self.memory
         asked = tree.order, tree.start, size, self.term_penalty, splits
-        if len(memory.last) > 1 and all(a is b for a, b in zip(asked, memory.last, strict=False)):
-            remembered: np.ndarray = memory.last[-1]
+        last = memory.last  # read once: another thread may replace it
+        if len(last) > 1 and all(a is b for a, b in zip(asked, last, strict=False)):
+            remembered: np.ndarray = last[-1]
             return remembered
-        found = np.zeros((len(size), _N_FIXED + len(self.used or ())))
+        found = np.zeros((len(size), N_FIXED + len(self.used or ())))
+        self._fit_nodes(tree, self._known(tree, splits), found)
+        memory.last = (*asked, found)
+        return found
+
+    def _known(self, tree: Any, splits: bool) -> dict[int, _Known]:
+        """Return what is known of the rows of the leaves of a tree, or of all nodes."""
+        size, memory = tree.subtree_size, self.memory
         keys = leaf_keys(tree.order, tree.start, tree.end, size, memory.keys)
-        sums: dict[int, _Known] = {}
+        found: dict[int, _Known] = {}
         for k in range(len(size) - 1, -1, -1):
             if size[k] > 1 and not splits:
                 continue
@@ -379,11 +411,15 @@ class LinearLeaves(Objective):
                 if size[k] == 1:
                     known = self._sum_rows(tree.order[tree.start[k] : tree.end[k]])
                 else:
-                    known = _both(sums[k + 1], sums[k + 1 + size[k + 1]])
+                    known = _both(found[k + 1], found[k + 1 + size[k + 1]])
                 memory.put(key, known)
-            sums[k], found[k] = known, self._fit_of(known)
-        memory.last = (*asked, found)
+            found[k] = known
         return found
+
+    def _fit_nodes(self, tree: Any, known: dict[int, _Known], found: np.ndarray) -> None:
+        """Write the fits of some nodes, which are those of their rows alone."""
+        for k, one in known.items():
+            found[k] = self._fit_of(one)
 
     def _sum_rows(self, rows: np.ndarray) -> _Known:
         """Return the sums of products of some rows."""
@@ -396,17 +432,35 @@ class LinearLeaves(Objective):
 
     def _fit(self, known: _Known) -> np.ndarray:
         """Return the fit of what is known of a leaf."""
-        whole, mean_weight = self.whole, self.whole.sums[0, 0] / len(self.rows.y)
-        n_rows = known.sums[0, 0] / mean_weight
-        if n_rows < _LEAST_ROWS and known is not whole:
+        whole, n_rows = self.whole, self._n_rows(known.sums)
+        if n_rows < LEAST_ROWS and known is not whole:
             fit = self._fit_of(whole).copy()
             fit[ERROR] = squared_error(known.sums, fit)
             return fit
-        fit = np.empty(len(known.sums) - 2 + _N_FIXED)
-        told = self.shrinkage * mean_weight, n_rows, self.term_penalty * self.unit, self.max_terms
-        fit_model(known.sums, self.prior, *told, fit)
+        fit = self._fit_sums(known.sums, n_rows, 1)
         fit[LOWEST], fit[HIGHEST] = known.bounds
         return fit
+
+    def _n_rows(self, sums: np.ndarray) -> float:
+        """Return the number of rows by their weight."""
+        return float(sums[0, 0] / self._mean_weight)
+
+    @property
+    def _mean_weight(self) -> float:
+        return float(self.whole.sums[0, 0] / len(self.rows.y))
+
+    def _fit_sums(self, sums: np.ndarray, n_rows: float, n_leaves: int) -> np.ndarray:
+        """Return the line of some sums, which so many leaves have, but for its bounds."""
+        fit = np.empty(len(sums) - 2 + N_FIXED)
+        price = n_leaves * self.term_penalty * self.unit
+        told = self.shrinkage * self._mean_weight, n_rows, price, self.max_terms
+        fit_model(sums, self.prior, *told, self._signs, fit)
+        return fit
+
+    @property
+    def _signs(self) -> np.ndarray:
+        """The signs that coefficients have to have; 0 for any."""
+        return np.zeros(len(self.used or ()), dtype=np.int64)
 
     def _fit_of(self, known: _Known) -> np.ndarray:
         """Return the fit of what is known of a leaf, remembered."""
@@ -430,14 +484,14 @@ class LinearLeaves(Objective):
         """Return what the model of some rows leaves of their targets."""
         fit = self._fit(self._sum_rows(rows))
         X = self.rows.X[rows][:, list(self.used or ())]
-        left: np.ndarray = self.rows.y[rows] - fit[INTERCEPT] - X @ fit[_N_FIXED:]
+        left: np.ndarray = self.rows.y[rows] - fit[INTERCEPT] - X @ fit[N_FIXED:]
         return left
 
     def models(self, tree: Any, *, splits: bool = False) -> LeafModels:
         """Return the models of leaves, or of all nodes as leaves, in the units of the data set."""
         fits = self.fits(tree, splits=splits)
         coefficients = np.zeros((len(fits), self.rows.X.shape[1]))
-        coefficients[:, list(self.used or ())] = fits[:, _N_FIXED:]
+        coefficients[:, list(self.used or ())] = fits[:, N_FIXED:]
         margin = _WIDENED * (fits[:, HIGHEST] - fits[:, LOWEST])
         return LeafModels(
             fits[:, INTERCEPT].copy(),
@@ -450,11 +504,11 @@ class LinearLeaves(Objective):
 
     def n_leaf_terms(self, tree: Any) -> int:
         """Return the number of coefficients of all leaves."""
-        return int(np.count_nonzero(self.fits(tree)[:, _N_FIXED:]))
+        return int(np.count_nonzero(self.fits(tree)[:, N_FIXED:]))
 
     def n_terms_of_nodes(self, tree: Any) -> np.ndarray:
         """Return the number of coefficients that each node has as a leaf, of shape (n_nodes,)."""
-        n_terms: np.ndarray = np.count_nonzero(self.fits(tree, splits=True)[:, _N_FIXED:], axis=1)
+        n_terms: np.ndarray = np.count_nonzero(self.fits(tree, splits=True)[:, N_FIXED:], axis=1)
         return n_terms
 
     def errors(self, tree: Any, *, splits: bool = False) -> np.ndarray:
@@ -495,8 +549,9 @@ class LinearLeaves(Objective):
         dataset, found = self.rows, self.models(routed)
         scale = dataset.target_scale
         coefficients = scale * found.coefficients / dataset.scale
+        at_mean = self._at_mean(coefficients, dataset.mean)
         models = LeafModels(
-            dataset.target_mean + scale * found.intercepts - coefficients @ dataset.mean,
+            dataset.target_mean + scale * found.intercepts - at_mean,
             coefficients,
             dataset.target_mean + scale * found.lowest,
             dataset.target_mean + scale * found.highest,
@@ -504,6 +559,11 @@ class LinearLeaves(Objective):
         for constants in (models.intercepts, models.lowest, models.highest):
             constants[~tree.is_leaf] = tree.values[~tree.is_leaf, 0]
         return models
+
+    def _at_mean(self, coefficients: np.ndarray, mean: np.ndarray) -> np.ndarray:
+        """Return what the terms of each line are at the mean of the features."""
+        found: np.ndarray = coefficients @ mean
+        return found
 
 
 def routed_rows(tree: ObliqueTree, X: np.ndarray) -> SimpleNamespace:
@@ -513,7 +573,8 @@ def routed_rows(tree: ObliqueTree, X: np.ndarray) -> SimpleNamespace:
     start = np.searchsorted(leaves[order], np.arange(len(tree))).astype(np.int32)
     last = np.arange(len(tree)) + tree.subtree_size
     end = np.searchsorted(leaves[order], last).astype(np.int32)
-    return SimpleNamespace(order=order, start=start, end=end, subtree_size=tree.subtree_size)
+    parts = {"order": order, "start": start, "end": end, "subtree_size": tree.subtree_size}
+    return SimpleNamespace(weights=tree.weights, **parts)
 
 
 def term_penalty_of_rows(n_rows: int) -> float:
@@ -527,7 +588,6 @@ def as_linear_leaves(
     columns: Sequence[Column],
     *,
     objective: Any = None,
-    monotonic_cst: Any = None,
 ) -> LinearLeaves | None:
     """Return the objective of linear leaves, as users ask for them.
 
@@ -541,8 +601,6 @@ def as_linear_leaves(
         How columns become features.
     objective : object, optional
         What trees are evolved for; lines are fitted by the squared error alone.
-    monotonic_cst : object, optional
-        Lines keep no monotonic constraint.
 
     Returns
     -------
@@ -554,42 +612,19 @@ def as_linear_leaves(
     ValueError
         If a column is not there, or linear leaves are asked for where they cannot be.
     """
-    used = None if leaf_features is None else _positions(leaf_features, columns)
-    if leaves == "linear":
-        if objective not in (None, "squared_error"):
-            raise ValueError(
-                f"leaves='linear': objective={objective!r} needs 'constant' or 'auto'; lines are "
-                "fitted by the squared error."
-            )
-        if monotonic_cst is not None:
-            raise ValueError("leaves='linear': monotonic_cst needs 'constant' or 'auto'.")
-    can_be = objective in (None, "squared_error") and monotonic_cst is None
+    used = None
+    if leaf_features is not None:
+        chosen = columns_asked(leaf_features, [one.name for one in columns], "leaf_features")
+        used = tuple(j for j, at in enumerate(column_of_feature(columns)) if at in chosen)
+    can_be = objective in (None, "squared_error")
+    if leaves == "linear" and not can_be:
+        raise ValueError(
+            f"leaves='linear': objective={objective!r} needs 'constant' or 'auto'; lines are "
+            "fitted by the squared error."
+        )
     if leaves == "constant" or not can_be:
         return None
     return LinearLeaves(used=used)
-
-
-def _positions(leaf_features: Any, columns: Sequence[Column]) -> tuple[int, ...]:
-    """Return the features of the columns that users name."""
-    names = [column.name for column in columns]
-    asked = [leaf_features] if isinstance(leaf_features, str) else list(leaf_features)
-    chosen = set()
-    for one in asked:
-        if (
-            isinstance(one, int | np.integer)
-            and not isinstance(one, bool)
-            and 0 <= one < len(names)
-        ):
-            chosen.add(int(one))
-        elif isinstance(one, str) and one in names:
-            chosen.add(names.index(one))
-        else:
-            raise ValueError(
-                f"leaf_features names {one!r}: allowed are positions from 0 to {len(names) - 1}, "
-                f"and names of columns: {', '.join(map(repr, names[:_SHOWN_NAMES]))}."
-            )
-    of_feature = column_of_feature(columns)
-    return tuple(j for j, column in enumerate(of_feature) if column in chosen)
 
 
 def _both(one: _Known, other: _Known) -> _Known:

@@ -129,6 +129,13 @@ class Objective:
         """Return a fitted tree, over raw features, with what its leaves predict."""
         raise NotImplementedError
 
+    def sharing(self, tree: ObliqueTree) -> np.ndarray | None:
+        """Return numbers that are equal where leaves have to have equal coefficients.
+
+        None where leaves are free.
+        """
+        return None
+
 
 class ClassObjective(Objective):
     """An objective of classifiers."""

@@ -24,6 +24,7 @@ __all__ = [
     "Column",
     "NumericColumn",
     "column_of_feature",
+    "columns_asked",
     "encode",
     "encode_in_order",
     "feature_names",
@@ -37,6 +38,7 @@ __all__ = [
 MISSING = "missing"
 # So many characters of a cell are shown in a message.
 _SHOWN = 100
+_SHOWN_NAMES = 8
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,44 @@ def feature_names(columns: Sequence[Column]) -> tuple[str, ...]:
 def column_of_feature(columns: Sequence[Column]) -> list[int]:
     """Return the position of the column that makes each feature, in order."""
     return [at for at, column in enumerate(columns) for _ in column.feature_names]
+
+
+def columns_asked(asked: Any, names: Sequence[str], parameter: str) -> set[int]:
+    """Return the positions of the columns that users name.
+
+    Parameters
+    ----------
+    asked : sequence of int or str, or str
+        Positions or names of columns.
+    names : sequence of str
+        The names of all columns.
+    parameter : str
+        What the user calls them.
+
+    Returns
+    -------
+    set of int
+        Positions of columns.
+
+    Raises
+    ------
+    ValueError
+        If a column is not there.
+    """
+    chosen = set()
+    for one in [asked] if isinstance(asked, str) else list(asked):
+        is_number = isinstance(one, int | np.integer) and not isinstance(one, bool)
+        at = int(one) if is_number else -1
+        if 0 <= at < len(names):
+            chosen.add(at)
+        elif isinstance(one, str) and one in names:
+            chosen.add(list(names).index(one))
+        else:
+            raise ValueError(
+                f"{parameter} names {one!r}: allowed are positions from 0 to {len(names) - 1}, "
+                f"and names of columns: {', '.join(map(repr, names[:_SHOWN_NAMES]))}."
+            )
+    return chosen
 
 
 def fit_columns(

@@ -247,7 +247,6 @@ def test_other_columns_are_refused(model, wrong):
         ({"objective": "absolute_error"}, "leaves='linear': objective='absolute_error' needs"),
         ({"objective": "quantile"}, "leaves='linear': objective='quantile' needs"),
         ({"objective": "poisson"}, "leaves='linear': objective='poisson' needs"),
-        ({"monotonic_cst": [1, 0, 0, 0]}, "leaves='linear': monotonic_cst needs 'constant'"),
         ({"leaves": "lines"}, "'leaves' parameter of EvoTreeRegressor must be"),
         ({"objective": len}, "objective=<built-in function len>: allowed are 'squared_error'"),
     ],
@@ -268,9 +267,7 @@ def test_greedy_and_alternating_trees_refuse_too():
 
 
 @pytest.mark.parametrize(
-    "changed",
-    [{"objective": "absolute_error"}, {"objective": "poisson"}, {"monotonic_cst": [1, 0, 0, 0]}],
-    ids=str,
+    "changed", [{"objective": "absolute_error"}, {"objective": "poisson"}], ids=str
 )
 def test_auto_takes_constants_where_lines_cannot_be(changed):
     X, y = pieces()

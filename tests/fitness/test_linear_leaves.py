@@ -101,19 +101,24 @@ def test_sums_of_products_are_exact_on_their_grid(seed, n, m, unit):
     np.testing.assert_array_equal(sums, summed(rows[:cut])[2] + summed(np.sort(rows[cut:]))[2])
 
 
-@given(seeds, st.integers(12, 100), st.integers(1, 6), st.sampled_from((0.0, 3.0, 10.0)))
-def test_fits_are_those_of_least_squares_on_the_chosen_features(seed, n, m, shrinkage):
+@given(
+    seeds, st.integers(12, 100), st.integers(1, 6), st.sampled_from((0.0, 3.0, 10.0)), st.booleans()
+)
+def test_fits_are_those_of_least_squares_on_the_chosen_features(seed, n, m, shrinkage, is_free):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, m)) @ (np.eye(m) + 0.5 * rng.normal(size=(m, m)))
     y = X @ (rng.normal(size=m) * (rng.random(m) < 0.6)) + rng.normal(size=n) + 2.0
     weight = rng.choice([0.5, 1.0, 2.0], n)
     A = rng.normal(size=(m + 1, 3 * m + 3))
     told = A @ A.T / (3 * m + 3), shrinkage, float(n), rng.choice([0.0, 5.0]), int(rng.integers(7))
+    signs = np.zeros(m, dtype=np.int64) if is_free else rng.integers(-1, 2, m)
+    told = *told, signs
     fit, sums = np.zeros(N_FIXED + m), naive.products(X, y, weight)
     fit_model(sums, *told, fit)
     intercept, coefficients, error = naive.fit(X, y, weight, *told)
     assert fit[INTERCEPT] == pytest.approx(intercept, abs=1e-8)
     np.testing.assert_allclose(fit[N_FIXED:], coefficients, atol=1e-8)
+    assert (fit[N_FIXED:] * signs >= 0.0).all()
     assert fit[ERROR] == pytest.approx(error, rel=1e-8)
     assert squared_error(sums, fit) == fit[ERROR]
     if shrinkage == 0.0 and told[3] == 0.0:  # plain least squares on the same features
@@ -130,11 +135,24 @@ def test_a_term_that_later_ones_made_worthless_leaves():
     X[:, 2] = X[:, 0] + X[:, 1] + 0.3 * rng.normal(size=200)
     y, weight = X[:, 0] + X[:, 1] + 0.05 * rng.normal(size=200), np.ones(200)
     fit, told = np.zeros(N_FIXED + 3), (np.zeros((4, 4)), 0.0, 200.0, 0.0)
-    fit_model(naive.products(X, y, weight), *told, 1, fit)
+    free = np.zeros(3, dtype=np.int64)
+    fit_model(naive.products(X, y, weight), *told, 1, free, fit)
     assert np.flatnonzero(fit[N_FIXED:]).tolist() == [2]
-    fit_model(naive.products(X, y, weight), *told, 3, fit)
+    fit_model(naive.products(X, y, weight), *told, 3, free, fit)
     assert np.flatnonzero(fit[N_FIXED:]).tolist() == [0, 1]
-    np.testing.assert_allclose(fit[N_FIXED:], naive.fit(X, y, weight, *told, 3)[1], atol=1e-9)
+    np.testing.assert_allclose(fit[N_FIXED:], naive.fit(X, y, weight, *told, 3, free)[1], atol=1e-9)
+
+
+def test_features_whose_slope_turns_leave():
+    """Alone the second feature rises with the target; beside the first one it falls."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    X[:, 1] += X[:, 0]
+    y, weight = 3.0 * X[:, 0] - X[:, 1] + 0.1 * rng.normal(size=300), np.ones(300)
+    fit, told = np.zeros(N_FIXED + 2), (np.zeros((3, 3)), 0.0, 300.0, 0.0, 10)
+    for signs, expected in (([0, 0], [3.0, -1.0]), ([0, 1], [2.0, 0.0]), ([-1, 1], [0.0, 0.5])):
+        fit_model(naive.products(X, y, weight), *told, np.array(signs), fit)
+        np.testing.assert_allclose(fit[N_FIXED:], expected, atol=0.1)
 
 
 def test_a_line_without_noise_leaves_no_error():
@@ -142,7 +160,7 @@ def test_a_line_without_noise_leaves_no_error():
     X = rng.normal(size=(50, 3))
     y, weight = 3.0 + X @ [1.0, 0.0, -2.0], np.ones(50)
     fit, sums = np.zeros(N_FIXED + 3), naive.products(X, y, weight)
-    fit_model(sums, np.zeros((4, 4)), 0.0, 50.0, 0.0, 10, fit)
+    fit_model(sums, np.zeros((4, 4)), 0.0, 50.0, 0.0, 10, np.zeros(3, dtype=np.int64), fit)
     assert fit[ERROR] == 0.0
     np.testing.assert_allclose(fit[INTERCEPT:], [3.0, 1.0, 0.0, -2.0], atol=1e-12)
 

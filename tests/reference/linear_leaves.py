@@ -32,16 +32,27 @@ def loss_of(T, chosen):
     return T[-1, -1] - b @ coefficients, coefficients
 
 
-def fit(X, y, weight, prior, shrinkage, n_rows, term_cost, most_terms):
+def fit(X, y, weight, prior, shrinkage, n_rows, term_cost, most_terms, signs):
     """Choose features forwards, then backwards; return intercept, coefficients and squared error.
 
-    The rows that the line of all rows stands for join as centred products.
+    The rows that the line of all rows stands for join as centred products. Features whose
+    coefficients get a wrong sign leave for good.
     """
     m = X.shape[1]
     T = covariance(X, y, weight) * weight.sum() + shrinkage * prior
-    bic, chosen = np.log(max(n_rows, 2.0)), []
+    bic, chosen, barred = np.log(max(n_rows, 2.0)), [], set()
+
+    def is_wrong(j, among):
+        return loss_of(T, among)[1][among.index(j)] * signs[j] < 0.0
+
+    def drop_wrong():
+        while wrong := [j for j in chosen if is_wrong(j, chosen)]:
+            chosen.remove(max(wrong))
+            barred.add(max(wrong))
+
     while len(chosen) < min(most_terms, int(n_rows / 5)):
-        losses = {j: loss_of(T, [*chosen, j])[0] for j in range(m) if j not in chosen}
+        others = [j for j in range(m) if j not in chosen and j not in barred]
+        losses = {j: loss_of(T, [*chosen, j])[0] for j in others if not is_wrong(j, [*chosen, j])}
         if not losses:
             break
         best = min(losses, key=losses.get)
@@ -49,6 +60,7 @@ def fit(X, y, weight, prior, shrinkage, n_rows, term_cost, most_terms):
         if loss_of(T, chosen)[0] - losses[best] <= max(term_cost, bic * noise):
             break
         chosen.append(best)
+        drop_wrong()
     for _ in range(len(chosen)):
         here = loss_of(T, chosen)[0]
         rises = {j: loss_of(T, [i for i in chosen if i != j])[0] - here for j in chosen}
@@ -58,6 +70,7 @@ def fit(X, y, weight, prior, shrinkage, n_rows, term_cost, most_terms):
         if rises[worst] > max(term_cost, bic * here / max(1.0, n_rows - len(chosen) - 1)):
             break
         chosen.remove(worst)
+        drop_wrong()
     coefficients = np.zeros(m)
     coefficients[chosen] = loss_of(T, chosen)[1]
     intercept = np.average(y - X @ coefficients, weights=weight)
@@ -79,6 +92,7 @@ def fit_of_rows(objective, dataset, rows):
         w[fitted].sum() / mean_weight,
         objective.term_penalty * (w @ y**2 or 1.0),
         objective.max_terms,
+        np.zeros(X.shape[1]),
     )
     error = w[rows] @ (y[rows] - intercept - X[rows] @ coefficients) ** 2
     return y[fitted].min(), y[fitted].max(), error, intercept, coefficients

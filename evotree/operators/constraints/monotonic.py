@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import _check_monotonic_cst
 
+from evotree.fitness.linear_leaves import LinearLeaves
 from evotree.fitness.objectives import ExpectedCost, Objective
 from evotree.individual import Individual
+from evotree.operators.constraints.monotonic_lines import MonotonicLines
 from evotree.operators.constraints.orders import (
     CONFLICT,
     cheapest_labels,
@@ -116,12 +118,13 @@ class MonotonicConstraint:
     n_classes: int = 0
 
     @cached_property
-    def _signs(self) -> np.ndarray:
+    def array(self) -> np.ndarray:
+        """The signs as an array."""
         return np.array(self.signs, dtype=np.int64)
 
     def orders(self, tree: ObliqueTree) -> np.ndarray:
         """Return the order that the two sides of each split have to keep (`node_orders`)."""
-        return node_orders(tree.weights, self._signs)
+        return node_orders(tree.weights, self.array)
 
     # ---- splits ----------------------------------------------------------------------------------
 
@@ -131,7 +134,7 @@ class MonotonicConstraint:
         """Return whether no split pulls its sides in both directions."""
         return not (self.orders(individual) == CONFLICT).any()
 
-    def _wanted_orders(self, individual: Individual) -> np.ndarray:
+    def wanted_orders(self, individual: Individual) -> np.ndarray:
         """Return the orders after repair: where a split has a conflict, that of its sides' means.
 
         So trees within an operator are judged by what becomes of them.
@@ -163,9 +166,9 @@ class MonotonicConstraint:
         if conflicts.size == 0:
             return
         weights, thresholds = individual.weights.copy(), individual.thresholds.copy()
-        orders = self._wanted_orders(individual)
+        orders = self.wanted_orders(individual)
         for k in conflicts.tolist():
-            dropped = np.sign(weights[k]) * self._signs == -orders[k]
+            dropped = np.sign(weights[k]) * self.array == -orders[k]
             mean = dataset.X[individual.order[individual.start[k] : individual.end[k]]].mean(axis=0)
             thresholds[k] -= weights[k, dropped] @ mean[dropped]
             weights[k, dropped] = 0.0
@@ -191,7 +194,7 @@ class MonotonicConstraint:
         """
         if (node.y == node.y[0]).all():
             return None
-        pulls = np.sign(weights) * np.abs(self._signs)
+        pulls = np.sign(weights) * np.abs(self.array)
         theta = start_at(node.X, weights, threshold)
         support = np.flatnonzero(weights)
         while support.size:
@@ -237,7 +240,7 @@ class MonotonicConstraint:
             Of the least squared error in order (`isotonic_values`); targets in the units of the
             data set.
         """
-        orders = self._wanted_orders(tree)
+        orders = self.wanted_orders(tree)
         values: np.ndarray = isotonic_values(orders, tree.subtree_size, *_means(tree))
         return values
 
@@ -301,15 +304,24 @@ class MonotonicConstraint:
             tree.spread,
             tree.n_node_samples,
         )
-        finished = prune_tree(whole, is_constant)
-        broken = self.violations(finished)
+        return self.proved(prune_tree(whole, is_constant))
+
+    def proved(self, tree: ObliqueTree) -> ObliqueTree:
+        """Return a tree if it is proved to keep the constraint.
+
+        Raises
+        ------
+        RuntimeError
+            If the proof fails, which would be an error of this package.
+        """
+        broken = self.violations(tree)
         if broken:
             raise RuntimeError(f"monotonic_cst is not proved to hold: {broken[0]}.")
-        return finished
+        return tree
 
     def violations(self, tree: ObliqueTree) -> list[Violation]:
         """Return the pairs of leaves that break the constraint (`violations`); none is a proof."""
-        return violations(tree, self._signs)
+        return violations(tree, self.array)
 
 
 def _means(tree: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -340,7 +352,7 @@ class MonotonicLabels(ExpectedCost):
         if self.features is not None:
             risk += (self.features.of_paths(tree) * tree.counts.sum(axis=1))[:, np.newaxis]
         risk /= unit * tree.counts[0].sum()
-        orders = self.constraint._wanted_orders(tree)
+        orders = self.constraint.wanted_orders(tree)
         labels, marks = cheapest_labels(orders, tree.subtree_size, risk, node_price, split_price)
         return labels, marks
 
@@ -413,7 +425,7 @@ def monotonic(objective: Objective | None, constraint: MonotonicConstraint, name
     Returns
     -------
     Objective
-        `MonotonicLabels` or `MonotonicMeans`.
+        `MonotonicLabels`, `MonotonicMeans` or `MonotonicLines`.
 
     Raises
     ------
@@ -426,6 +438,8 @@ def monotonic(objective: Objective | None, constraint: MonotonicConstraint, name
         return (
             MonotonicMeans(constraint) if is_regression else MonotonicLabels(constraint=constraint)
         )
+    if isinstance(objective, LinearLeaves):
+        return MonotonicLines(used=objective.used, constraint=constraint)
     if not isinstance(objective, ExpectedCost):
         raise ValueError(
             f"objective={name!r}: with monotonic_cst allowed are 'accuracy', 'balanced_accuracy', "

@@ -59,7 +59,7 @@ def narrow(individual: Individual, dataset: Dataset, kept: np.ndarray) -> None:
     table = leaf_table(individual, dataset.n_classes)
     (stream,) = make_streams(0, 0, 1)
     splitter = Sparse(widths="same")
-    for k in np.flatnonzero(lost.any(axis=1))[::-1]:
+    for k in np.flatnonzero(lost.any(axis=1) & weights.any(axis=1))[::-1]:
         node = reduced_problem(
             individual, dataset, k, weights, thresholds, table, stream, SPARSE_ROWS
         )

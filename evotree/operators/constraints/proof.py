@@ -5,6 +5,11 @@ row of A that falls into B when the feature is raised. The rows of a leaf are a 
 linear program for each such pair of leaves tells. What the solver says is not believed: a row is
 shown to the tree itself, and that there is none is proved in exact arithmetic, by the solver's
 multipliers (Motzkin 1936, a theorem of the alternative for strict inequalities).
+
+Where leaves have bounded lines, A and B may be the same leaf, and there are four programs: a line
+within its bounds is above a number t if it, or its lower bound, is above t, and so is its upper
+one. The proof is about lines in exact arithmetic. Rounding may break it only where the coefficients
+of two leaves differ: sums of the same products in the same order keep the order of the intercepts.
 """
 
 from __future__ import annotations
@@ -45,7 +50,10 @@ class Violation(NamedTuple):
 
 
 class _System(NamedTuple):
-    """Inequalities ``A z <= b`` of z = (x, step), some of which are strict."""
+    """Inequalities ``A z <= b``, some of which are strict.
+
+    Of z = (x, step), or (x, step, t) where a number t is to part the predictions of lines.
+    """
 
     A: np.ndarray
     b: np.ndarray
@@ -59,7 +67,7 @@ def violations(tree: ObliqueTree, signs: np.ndarray) -> list[Violation]:
     ----------
     tree : ObliqueTree
         Predicts by the last column of its values: the share of the second of two classes, or the
-        target.
+        target; or by the linear models of its leaves.
     signs : ndarray of shape (n_features,), int
         1 for features that the prediction may not fall with, -1 for those that it may not rise
         with, 0 for others.
@@ -68,11 +76,6 @@ def violations(tree: ObliqueTree, signs: np.ndarray) -> list[Violation]:
     -------
     list of Violation
         An empty list is the proof that the tree keeps the constraints for all rows.
-
-    Raises
-    ------
-    ValueError
-        If leaves have linear models, of which this is no proof.
 
     Examples
     --------
@@ -110,35 +113,94 @@ def is_monotonic(tree: ObliqueTree, signs: np.ndarray) -> bool:
 
 def _violations(tree: ObliqueTree, signs: np.ndarray) -> Iterator[Violation]:
     for leaf, raised_leaf, feature in _suspects(tree, signs):
-        system = _joining_rows(tree, leaf, raised_leaf, feature)
-        z, support = _solve(system, _units(tree, feature))
-        rows = _witness(tree, z, leaf, raised_leaf, feature)
-        if rows is not None:
-            yield Violation(leaf, raised_leaf, feature, *rows)
-        elif not _is_infeasible(system, support):
-            yield Violation(leaf, raised_leaf, feature, None, None)
+        pair, is_proved = (leaf, raised_leaf, feature), True
+        for system in _systems(tree, *pair, signs[feature]):
+            z, support = _solve(system, _units(tree, feature))
+            rows = _witness(tree, z, *pair, signs[feature])
+            if rows is not None:
+                yield Violation(*pair, *rows)
+                break
+            is_proved = is_proved and _is_infeasible(system, support)
+        else:
+            if not is_proved:
+                yield Violation(*pair, None, None)
 
 
 def _suspects(tree: ObliqueTree, signs: np.ndarray) -> Iterator[tuple[int, int, int]]:
-    """Yield the pairs of leaves in the wrong order that lie on the two sides of some split.
+    """Yield the pairs of leaves that may be in the wrong order, on the two sides of some split.
 
-    Raising a feature takes rows from one side to the other only, by the sign of its weight.
+    Raising a feature takes rows from one side to the other only, by the sign of its weight. A leaf
+    whose line has the wrong slope is a pair with itself.
     """
-    if tree.models is not None:
-        raise ValueError("tree has linear models in its leaves: the proof is for constant ones.")
-    predictions = tree.values[:, -1]
     for k in np.flatnonzero(~tree.is_leaf).tolist():
         sides = _leaves(tree, tree.left(k)), _leaves(tree, tree.right(k))
         for j in np.flatnonzero((tree.weights[k] != 0.0) & (np.asarray(signs) != 0)).tolist():
             before, after = sides if tree.weights[k, j] > 0.0 else sides[::-1]
-            fall = np.subtract.outer(predictions[before], predictions[after]) * signs[j]
-            for a, b in np.argwhere(fall > 0.0).tolist():
+            if signs[j] > 0:
+                may_fall = ~_in_order(tree, before, after, j, signs[j])
+            else:
+                may_fall = ~_in_order(tree, after, before, j, signs[j]).T
+            for a, b in np.argwhere(may_fall).tolist():
                 yield int(before[a]), int(after[b]), j
+    if tree.models is not None:
+        for k, j in np.argwhere(tree.models.coefficients * np.asarray(signs) < 0.0).tolist():
+            yield k, k, j
+
+
+def _in_order(
+    tree: ObliqueTree, low: np.ndarray, high: np.ndarray, feature: int, sign: int
+) -> np.ndarray:
+    """Return for pairs of leaves whether their numbers alone say that they are in order.
+
+    Shape (n_low, n_high); False also where it depends on the rows, as it does if two lines cross.
+    """
+    if tree.models is None:
+        values = tree.values[:, -1]
+        in_order: np.ndarray = np.less_equal.outer(values[low], values[high])
+        return in_order
+    below, above = tree.models.take(low), tree.models.take(high)
+    is_shifted = (below.coefficients[:, np.newaxis] == above.coefficients).all(axis=2)
+    is_shifted &= above.coefficients[:, feature] * sign >= 0.0
+    for name in ("intercepts", "lowest", "highest"):
+        is_shifted &= np.less_equal.outer(getattr(below, name), getattr(above, name))
+    return is_shifted | np.less_equal.outer(below.highest, above.lowest)
 
 
 def _leaves(tree: ObliqueTree, k: int) -> np.ndarray:
     """Return the leaves of the subtree at node `k`."""
     return k + np.flatnonzero(tree.subtree_size[k : k + tree.subtree_size[k]] == 1)
+
+
+def _systems(
+    tree: ObliqueTree, leaf: int, raised_leaf: int, feature: int, sign: int
+) -> Iterator[_System]:
+    """Yield what holds of rows that show a pair of leaves to break a constraint: one of these."""
+    joining = _joining_rows(tree, leaf, raised_leaf, feature)
+    if tree.models is None:
+        yield joining
+        return
+    (low, high), models = ((leaf, raised_leaf)[:: int(sign)]), tree.models
+
+    def line(k: int, is_raised: bool) -> np.ndarray:
+        slopes = models.coefficients[k]
+        return np.append(slopes, slopes[feature] if is_raised else 0.0)
+
+    low_line, high_line = line(low, sign < 0), line(high, sign > 0)
+    nothing, n_rows = np.zeros_like(low_line), len(joining.b)
+    # The lower leaf is above t, and the higher one is not.
+    for above, above_bound in ((-low_line, models.intercepts[low]), (nothing, models.lowest[low])):
+        for under, under_bound in (
+            (high_line, models.intercepts[high]),
+            (nothing, models.highest[high]),
+        ):
+            of_rows = np.vstack([joining.A, above, nothing, under, nothing])
+            of_t = np.append(np.zeros(n_rows), [1.0, 1.0, -1.0, -1.0])
+            bounds = [above_bound, models.highest[low], -under_bound, -models.lowest[high]]
+            yield _System(
+                np.column_stack([of_rows, of_t]),
+                np.append(joining.b, bounds),
+                np.append(joining.is_strict, [True, True, False, False]),
+            )
 
 
 def _joining_rows(tree: ObliqueTree, leaf: int, raised_leaf: int, feature: int) -> _System:
@@ -159,7 +221,7 @@ def _joining_rows(tree: ObliqueTree, leaf: int, raised_leaf: int, feature: int) 
         is_strict.append(not goes_left)
 
     k = 0
-    while True:
+    while tree.subtree_size[k] > 1:
         sides = [at < tree.right(k) for at in (leaf, raised_leaf)]
         if sides[0] != sides[1]:
             break
@@ -175,10 +237,14 @@ def _joining_rows(tree: ObliqueTree, leaf: int, raised_leaf: int, feature: int) 
 
 
 def _units(tree: ObliqueTree, feature: int) -> np.ndarray:
-    """Return units of (x, step) in which hyperplanes are about as far apart in all directions."""
+    """Return units of z in which hyperplanes are about as far apart in all directions."""
     spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
     units = np.where(spread > 0.0, spread, 1.0)
-    return np.append(units, units[feature])
+    units = np.append(units, units[feature])
+    if tree.models is None:
+        return units
+    reach = float(tree.models.highest.max() - tree.models.lowest.min())
+    return np.append(units, reach or 1.0)
 
 
 def _solve(system: _System, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -186,7 +252,7 @@ def _solve(system: _System, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     Returns
     -------
-    z : ndarray of shape (n_features + 1,)
+    z : ndarray of shape (n_features + 1,) or (n_features + 2,)
         The point.
     support : ndarray of int
         The inequalities that keep it from having more room.
@@ -213,12 +279,14 @@ def _solve(system: _System, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _witness(
-    tree: ObliqueTree, z: np.ndarray, leaf: int, raised_leaf: int, feature: int
+    tree: ObliqueTree, z: np.ndarray, leaf: int, raised_leaf: int, feature: int, sign: int
 ) -> np.ndarray | None:
-    """Return a row and the raised one if the tree itself takes them to the two leaves."""
-    rows = np.array([z[:-1], z[:-1]])
-    rows[1, feature] += z[-1]
-    is_real = z[-1] > 0.0 and tree.apply(rows).tolist() == [leaf, raised_leaf]
+    """Return a row and the raised one if the tree itself takes them to the leaves, and falls."""
+    x, step = z[: tree.n_features], z[tree.n_features]
+    rows = np.array([x, x])
+    rows[1, feature] += step
+    is_real = step > 0.0 and tree.apply(rows).tolist() == [leaf, raised_leaf]
+    is_real = is_real and sign * np.diff(tree.predict_value(rows)[:, -1])[0] < 0.0
     return rows if is_real else None
 
 

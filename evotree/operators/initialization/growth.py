@@ -98,7 +98,7 @@ def grow(
         The tree over ``dataset.X`` with its partition; its fitness is not evaluated.
     """
     code = int(Criterion[criterion.upper()])  # members of an enumeration cost numba 90 us a call
-    X, y, sample_weight = dataset.X, dataset.y, weights_to_grow_by(dataset)
+    X, y, sample_weight = dataset.split_X, dataset.y, weights_to_grow_by(dataset)
     n, total_weight = X.shape[0], sample_weight.sum()
     order = np.arange(n, dtype=np.int32)
     weights, thresholds, is_split = [], [], []
@@ -138,9 +138,8 @@ def grow(
             continue
         weights[-1], thresholds[-1], is_split[-1] = split.weights, split.threshold, True
         pending += [(mid, hi, depth + 1), (lo, mid, depth + 1)]
-    return make_individual(
-        dataset, np.array(weights), np.array(thresholds), subtree_sizes(is_split)
-    )
+    tests = dataset.allowed(np.array(weights)), np.array(thresholds)
+    return make_individual(dataset, *tests, subtree_sizes(is_split))
 
 
 def weights_to_grow_by(dataset: Dataset) -> np.ndarray:

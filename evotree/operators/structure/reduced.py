@@ -295,6 +295,8 @@ def reduced_problem(
         table,
         *loss_of_targets(dataset),
     )
+    if dataset.is_split_on is not None:
+        care[:, ~dataset.is_split_on] = 0.0
     return Node.of(care, goes_right, each * cost, 2, _ERROR, 1) if cost.size else None
 
 
@@ -319,7 +321,7 @@ def replace_tests(
             dataset.X,
             dataset.y,
             dataset.sample_weight,
-            weights,
+            dataset.allowed(weights),
             thresholds,
             individual.subtree_size,
             dataset.n_statistics,

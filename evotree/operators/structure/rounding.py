@@ -108,6 +108,7 @@ def round_models(
     X: np.ndarray,
     precision: int | str | None,
     sample_weight: np.ndarray | None = None,
+    sharing: np.ndarray | None = None,
 ) -> ObliqueTree:
     """Return a tree whose linear models of leaves are written in numbers of few digits.
 
@@ -136,6 +137,9 @@ def round_models(
         Number of significant digits; None returns the tree itself.
     sample_weight : ndarray of shape (n_samples,), optional
         Weights of the rows in means; 1 for every row by default.
+    sharing : ndarray of shape (n_nodes,), int, optional
+        Equal numbers for leaves whose lines differ by the intercepts alone; these are rounded as
+        one, so that their intercepts keep their order.
 
     Returns
     -------
@@ -157,9 +161,10 @@ def round_models(
             return tree
         models = LeafModels(*(array.copy() for array in tree.models))
         spread = X.std(axis=0) if tree.spread is None else tree.spread
-        for k in np.unique(leaves).tolist():
-            rows = leaves == k
-            _round_model(models, k, X[rows], weight[rows], spread, unit, precision)
+        sharing = np.arange(len(tree)) if sharing is None else sharing
+        for one in np.unique(sharing[leaves]).tolist():
+            rows, equals = sharing[leaves] == one, np.flatnonzero(tree.is_leaf & (sharing == one))
+            _round_line(models, equals, X[rows], weight[rows], spread, unit, precision)
     return tree.with_models(models)
 
 
@@ -496,19 +501,19 @@ def _deviation(values: np.ndarray, weight: np.ndarray) -> float:
     return float(np.sqrt(np.average(centred**2, weights=weight)))
 
 
-def _round_model(
+def _round_line(
     models: LeafModels,
-    k: int,
+    leaves: np.ndarray,
     X: np.ndarray,
     weight: np.ndarray,
     spread: np.ndarray,
     unit: float,
     precision: int | str,
 ) -> None:
-    """Write the numbers of a leaf in few digits, given its rows and a unit of predictions."""
-    used = np.flatnonzero(models.coefficients[k])
+    """Write the numbers of leaves of one line in few digits, given their rows and a unit."""
+    used = np.flatnonzero(models.coefficients[leaves[0]])
     mean = np.average(X[:, used], axis=0, weights=weight)
-    before = models.coefficients[k, used]
+    before = models.coefficients[leaves[0], used]
     steps = np.concatenate([X[:, used] - mean, np.diag(spread[used])])
     if not np.isfinite(steps @ before).all():
         return
@@ -520,12 +525,13 @@ def _round_model(
         moved = float(np.abs(steps @ (after - before)).max())
         last = Decimal(unit).adjusted() - int(precision) + 1
         allowed = max(moved, 0.5 * 10.0**last)
-    models.coefficients[k, used] = after
-    intercept = float(models.intercepts[k] + (before - after) @ mean)
-    place = Decimal(2.0 * allowed).adjusted()
-    models.intercepts[k] = _at_place(intercept, place, ROUND_HALF_EVEN)
-    models.lowest[k] = _at_place(float(models.lowest[k]), place, ROUND_FLOOR)
-    models.highest[k] = _at_place(float(models.highest[k]), place, ROUND_CEILING)
+    moved, place = (before - after) @ mean, Decimal(2.0 * allowed).adjusted()
+    for k in leaves.tolist():
+        models.coefficients[k, used] = after
+        intercept = float(models.intercepts[k] + moved)
+        models.intercepts[k] = _at_place(intercept, place, ROUND_HALF_EVEN)
+        models.lowest[k] = _at_place(float(models.lowest[k]), place, ROUND_FLOOR)
+        models.highest[k] = _at_place(float(models.highest[k]), place, ROUND_CEILING)
 
 
 def _fewest_coefficient_digits(before: np.ndarray, steps: np.ndarray, allowed: float) -> np.ndarray:

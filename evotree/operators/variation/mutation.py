@@ -279,7 +279,7 @@ def mut_nodes(
     if first < len(individual):
         individual.replace(
             mutate_nodes(
-                dataset.X,
+                dataset.split_X,
                 dataset.y,
                 dataset.sample_weight,
                 dataset.spread,

@@ -1,0 +1,78 @@
+"""Which features splits may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evotree.operators.constraints.narrowing import narrow
+from evotree.tables.columns import columns_asked
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.individual import Individual
+
+
+@dataclass(frozen=True, eq=False)
+class SplitFeatures:
+    """Splits use some of the features alone; a `Constraint`.
+
+    Operators see rows in which the others are 0 (`evotree.dataset.Dataset.split_X`), so that few
+    trees need repairs: those from elsewhere, and those whose operators draw weights at random. A
+    split that uses other features loses these, and what is left is fitted anew; without any left it
+    is taken out.
+
+    Parameters
+    ----------
+    is_allowed : ndarray of shape (n_features,), bool
+        The features that splits may use.
+    """
+
+    is_allowed: np.ndarray
+
+    @property
+    def max_width(self) -> int:
+        """No split has more terms than there are features for it."""
+        return max(1, int(self.is_allowed.sum()))
+
+    def keeps(self, individual: Individual, dataset: Dataset) -> bool:
+        """Return whether no split of a tree uses another feature."""
+        return not individual.weights[:, ~self.is_allowed].any()
+
+    def repair(self, individual: Individual, dataset: Dataset) -> None:
+        """Take all other features from the splits of a tree."""
+        kept = np.broadcast_to(self.is_allowed, individual.weights.shape)
+        narrow(individual, dataset, kept)
+
+
+def with_split_features(dataset: Dataset, split_features: Any) -> Dataset:
+    """Return a data set whose splits may use some of the columns alone.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    split_features : sequence of int or str, str or None
+        Positions or names of columns, all of whose features splits may use; None for any.
+
+    Returns
+    -------
+    Dataset
+        The same rows.
+
+    Raises
+    ------
+    ValueError
+        If a column is not there, or there is none.
+    """
+    if split_features is None:
+        return dataset
+    names = [name for name, _ in dataset.columns] or list(dataset.feature_names)
+    asked = columns_asked(split_features, names, "split_features")
+    if not asked:
+        raise ValueError("split_features=[]: allowed are None, and at least one column.")
+    is_split_on = np.isin(dataset.column_of, list(asked))
+    is_split_on.flags.writeable = False
+    return replace(dataset, is_split_on=is_split_on)

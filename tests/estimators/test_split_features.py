@@ -1,0 +1,190 @@
+"""Splits that may use some of the columns alone."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes
+
+from evotree import (
+    EvoTreeClassifier,
+    EvoTreeRegressor,
+    ObliqueTreeRegressor,
+    Refinement,
+    TAORegressor,
+    Variation,
+)
+from evotree.dataset import Dataset
+from evotree.operators.constraints.split_features import SplitFeatures, with_split_features
+from evotree.operators.initialization.dipolar import init_dipolar
+from evotree.operators.structure.splice import make_individual
+from evotree.rng import make_streams
+from tests.quick_models import BRIEF
+from tests.strategies import VARIATION, apply_operator, assert_sound, seeds
+
+ALLOWED = [1, 3, 4]
+
+
+def brief(kind=EvoTreeRegressor, **changed):
+    model = kind(**BRIEF, split_features=ALLOWED)
+    return model.set_params(size_penalty=0.0, term_penalty=0.0).set_params(**changed)
+
+
+def others_used(tree, allowed=ALLOWED):
+    """Return whether a tree splits on another feature."""
+    return bool(np.delete(tree.weights, allowed, axis=1).any())
+
+
+def watched(model, X, y):
+    """Return a fitted model, all of whose trees, at all times, split on allowed features alone."""
+    n_seen = 0
+
+    def watch(run):
+        nonlocal n_seen
+        for tree in (*run.population, *run.hall_of_fame, *run.pareto_front):
+            assert not others_used(tree)
+            n_seen += len(tree) > 1
+
+    fitted = model.set_params(callbacks=[watch]).fit(X, y)
+    assert n_seen > 0
+    for tree in (fitted.tree_, *fitted.hall_of_fame_, *fitted.pareto_front_):
+        assert not others_used(tree)
+    return fitted
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    kind=st.sampled_from([EvoTreeRegressor, EvoTreeClassifier]),
+    seed=st.integers(0, 1000),
+    islands=st.sampled_from((None, 2)),
+    changed=st.fixed_dictionaries(
+        {
+            "precision": st.sampled_from(("auto", None, 1)),
+            "max_samples": st.sampled_from((None, 0.3)),
+            "variation": st.sampled_from(
+                [Variation(), Variation(algorithm="nsga2"), Variation(sparse_dipoles=False)]
+            ),
+            "regularization__noise": st.sampled_from((0.0, 0.1)),
+            "max_features_per_split": st.sampled_from((None, 1, 2)),
+            "init": st.sampled_from(("widths", "tao", "axis", "dipole")),
+        }
+    ),
+)
+def test_no_split_of_any_tree_uses_another_feature(kind, seed, islands, changed):
+    load = load_diabetes if kind is EvoTreeRegressor else load_breast_cancer
+    X, y = load(return_X_y=True)
+    rows = np.random.default_rng(seed).integers(len(X), size=150)
+    model = brief(kind, random_state=seed, islands=islands, **changed)
+    watched(model, X[rows, :10], y[rows])
+
+
+def test_every_operator_keeps_to_them():
+    X, y = load_diabetes(return_X_y=True)
+    names = ["tao", "sparse", "centre", "prune", "axis", "dipole"]
+    model = brief(init=["widths", "tao", "cart_lc"], population_size=24)
+    assert watched(model.set_params(refinement=Refinement(names, probability=0.5)), X, y)
+
+
+def test_given_trees_are_repaired():
+    X, y = load_diabetes(return_X_y=True)
+    free = EvoTreeRegressor(**BRIEF, leaves="constant").fit(X, y)
+    assert others_used(free.tree_)
+    watched(brief(leaves="constant", init=free), X, y)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seeds, st.sampled_from(["classification", "regression"]))
+def test_operators_make_few_trees_that_need_repairs(seed, task):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(120, 5))
+    y = (X.sum(axis=1) > 0.0).astype(int) if task == "classification" else X.sum(axis=1)
+    dataset = with_split_features(Dataset.from_arrays(X, y, task=task), ALLOWED)
+    constraint = SplitFeatures(dataset.is_split_on)
+    first, second = (init_dipolar(dataset, 0.0, one) for one in make_streams(seed, 0, 2))
+    assert constraint.keeps(first, dataset) and constraint.keeps(second, dataset)
+    for name in (*VARIATION, "sparse", "tao"):
+        made = apply_operator(name, first, second, dataset, make_streams(seed, 1, 1)[0])
+        for one in made:
+            if not name.startswith("mutate nodes") or "few" in name:  # else noise joins any weight
+                assert constraint.keeps(one, dataset), name
+            constraint.repair(one, dataset)
+            assert constraint.keeps(one, dataset)
+            assert_sound(one, dataset)
+
+
+def test_repair_fits_what_is_left_and_takes_out_what_is_none():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = (X[:, 0] + 0.5 * X[:, 1] > 0.0).astype(int)
+    dataset = with_split_features(Dataset.from_arrays(X, y), [0])
+    free, size = Dataset.from_arrays(X, y), np.array([3, 1, 1], dtype=np.int32)
+    for weights, n_leaves in (([1.0, 3.0, 0.0], 2), ([0.0, 1.0, 0.0], 1)):
+        weights = np.array([weights, [0.0] * 3, [0.0] * 3])
+        stump = make_individual(free, weights, np.zeros(3), size)
+        SplitFeatures(dataset.is_split_on).repair(stump, dataset)
+        assert stump.n_leaves == n_leaves and not others_used(stump, [0])
+        assert stump.quality > (0.8 if n_leaves == 2 else 0.4)
+
+
+def test_lines_use_all_columns_and_splits_those_that_may():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(400, 3)), columns=["a", "b", "c"])
+    frame["region"] = pd.Categorical(rng.choice(["east", "north", "west"], 400))
+    slope = frame["region"].map({"east": 1.0, "north": -1.0, "west": 3.0}).astype(float)
+    y = slope * frame["a"] + frame["b"] + 0.1 * rng.normal(size=400)
+    model = EvoTreeRegressor(**BRIEF, split_features=["region"]).set_params(max_generations=8)
+    fitted = clone(model).fit(frame, y)
+    named = np.array(fitted.feature_names_)
+    used = set(named[fitted.tree_.weights.any(axis=0)])
+    assert used and all(name.startswith("region is") for name in used)
+    assert {"a", "b"} <= set(named[fitted.tree_.models.coefficients.any(axis=0)])
+    assert fitted.score(frame, y) > 0.95
+    for same in ("region", [3], np.array([3])):
+        assert clone(model).set_params(split_features=same).fit(frame, y).tree_ == fitted.tree_
+
+
+@pytest.mark.parametrize("leaves", ["constant", "linear"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        ObliqueTreeRegressor("axis", max_depth=3),
+        ObliqueTreeRegressor("linear", max_depth=3),
+        TAORegressor(depth=3, random_state=0),
+        TAORegressor(TAORegressor(depth=2, random_state=0), node="axis"),
+    ],
+    ids=repr,
+)
+def test_greedy_and_alternating_trees_keep_to_them(model, leaves):
+    X, y = load_diabetes(return_X_y=True)
+    model = clone(model).set_params(leaves=leaves, split_features=[2, 4, 8])
+    if isinstance(model, TAORegressor) and not isinstance(model.init, str):
+        model.set_params(init=model.init.fit(X, y))
+        assert others_used(model.init.tree_, [2, 4, 8])
+    fitted = model.fit(X, y)
+    assert not others_used(fitted.tree_, [2, 4, 8])
+    assert fitted.tree_.n_leaves > 1 and fitted.score(X, y) > 0.3
+    if leaves == "linear":
+        assert np.delete(fitted.tree_.models.coefficients, [2, 4, 8], axis=1).any()
+
+
+@pytest.mark.parametrize("kind", [EvoTreeRegressor, EvoTreeClassifier])
+def test_trees_are_as_good_as_on_these_columns_alone(kind):
+    X, y = (load_diabetes if kind is EvoTreeRegressor else load_breast_cancer)(return_X_y=True)
+    X, allowed = X[:, :10], [2, 4, 8]
+    model = brief(kind, split_features=allowed, size_penalty=0.005, max_generations=10)
+    if kind is EvoTreeRegressor:
+        model.set_params(leaves="constant")
+    fitted = clone(model).fit(X, y)
+    alone = clone(model).set_params(split_features=None).fit(X[:, allowed], y)
+    assert fitted.score(X, y) > alone.score(X[:, allowed], y) - 0.03
+
+
+@pytest.mark.parametrize("wrong", [["a"], [10], [-1], [True], [1.5]], ids=repr)
+def test_other_columns_are_refused(wrong):
+    X, y = load_diabetes(return_X_y=True)
+    with pytest.raises(ValueError, match="split_features names .*: allowed are positions from 0"):
+        brief(split_features=wrong).fit(X, y)
+    with pytest.raises(ValueError, match="split_features=.*at least one column"):
+        brief(split_features=[]).fit(X, y)
