@@ -268,7 +268,7 @@ def test_importances_do_not_depend_on_units():
         (quick(objective=lambda counts: 1.0), "callables are for classes"),
         (ObliqueTreeRegressor("axis", criterion="absolute_error"), "criterion='absolute_error'"),
     ],
-    ids=str,
+    ids=["monotonic", "quantile", "absolute", "teacher", "callable", "criterion"],
 )
 def test_what_is_for_one_output_is_refused_by_name(model, named):
     with pytest.raises(ValueError, match=named):
