@@ -217,11 +217,9 @@ class ObliqueTree:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        from evotree.export.html import export_html
+        from evotree.export.html import notebook_html
 
-        if self.n_leaves > _PRINTED_LEAVES:
-            return f"<code>{self!r}</code>"
-        return export_html(self, max_terms=_PRINTED_TERMS)
+        return notebook_html(self)
 
     @property
     def n_nodes(self) -> int:

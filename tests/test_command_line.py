@@ -1,14 +1,16 @@
 """The command line as its users call it, mistakes included."""
 
+import argparse
 import io
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -22,7 +24,7 @@ from sklearn.model_selection import train_test_split
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, __version__
 from evotree.cli.arguments import EVOLUTION
-from evotree.cli.main import main
+from evotree.cli.main import _make_parser, main
 from evotree.cli.model_file import load_model
 
 PARAMETERS = {option.parameter for option in EVOLUTION.values()}
@@ -379,6 +381,52 @@ def test_version_and_help(run: Run, capsys: pytest.CaptureFixture[str], option: 
     assert done.value.code == 0
     out = capsys.readouterr().out
     assert out == f"evotree {__version__}\n" if option == "--version" else "demo" in out
+
+
+def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """Yield a parser and those of its commands."""
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield from parsers(command)
+
+
+def examples() -> dict[str, list[str]]:
+    """Return by command the lines that its help ends with."""
+    found = {}
+    for parser in parsers(_make_parser({})):
+        text, _, lines = parser.format_help().partition("\nexample:\n")
+        found[parser.prog] = [line.strip() for line in lines.splitlines()]
+        assert "example" not in text
+    return found
+
+
+@pytest.mark.parametrize(("command", "lines"), examples().items())
+def test_help_ends_with_an_example_of_the_command(command: str, lines: list[str]) -> None:
+    assert lines and any(line.startswith(command) for line in lines)
+    for line in lines:
+        program, *arguments = shlex.split(line)
+        if program == "python":
+            compile(arguments[arguments.index("-c") + 1], command, "exec")
+        elif "--help" not in arguments:
+            _make_parser({}).parse_args(arguments)
+
+
+@pytest.mark.slow
+def test_the_examples_of_help_run_one_after_the_other(run: Run) -> None:
+    told = examples()
+    for command in ("fit", "predict", "explain", "show", "export", "report"):
+        for line in told[f"evotree {command}"]:
+            program, *arguments = shlex.split(line)
+            if program == "python":
+                subprocess.run([sys.executable, *arguments], check=True)
+            else:
+                status, _, err = run(*arguments)
+                assert status == 0, err
+    for name in ("predictions.csv", "terms.csv", "first-row.png", "tree.png", "iris.sql"):
+        assert Path(name).stat().st_size > 0
+    assert Path("iris.html").stat().st_size > 100_000
 
 
 def test_parameters_that_are_not_given_are_the_classifiers_own(

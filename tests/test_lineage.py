@@ -3,7 +3,9 @@
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
+from sklearn.datasets import load_iris, make_friedman1
 
+from evotree import EvoTreeClassifier, EvoTreeRegressor, to_frame
 from evotree.plotting import plot_lineage
 
 
@@ -26,3 +28,18 @@ def test_lineage_fills_the_picture() -> None:
     plot_lineage(frame, x="evaluations")
     with pytest.raises(ValueError, match="no chapter 'origin'"):
         plot_lineage(frame[["gen", "nevals"]])
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows"),
+    [
+        (EvoTreeClassifier, load_iris(return_X_y=True)),
+        (EvoTreeRegressor, make_friedman1(80, 5, random_state=0)),
+    ],
+)
+def test_every_tree_of_a_default_fit_descends_from_a_named_one(kind, rows) -> None:
+    """Also the trees that the choice of hyperparameters leaves to the first population."""
+    model = kind(population_size=20, max_generations=3, random_state=0).fit(*rows)
+    told = {name for name in to_frame(model.history_) if name.startswith("origin_")}
+    assert told == {"origin_widths", "origin_dipole"}
+    assert {member.origin for member in model.pareto_front_} <= {"widths", "dipole"}

@@ -193,6 +193,12 @@ def test_a_small_tree_prints_its_rules_and_a_large_one_its_sizes():
     assert tree._repr_html_() == export_html(tree)
     large = exported.chain(101)
     assert str(large) == repr(large)
-    assert repr(large) in large._repr_html_()
+    html = large._repr_html_()
+    assert html == export_html(large)
+    # Of its fifty splits those of the first three levels are open.
+    assert (html.count("<details open>"), html.count("<details>")) == (3, 47)
+    assert tree._repr_html_().count("<details>") == 0
+    deep = exported.chain(301)
+    assert repr(deep) in deep._repr_html_()
     wide = exported.stump([1.0] * 30)
     assert "(+20 more)" in str(wide) and "(+20 more)" in wide._repr_html_()

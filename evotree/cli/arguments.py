@@ -59,6 +59,14 @@ def size(text: str) -> float:
     return share(text, strict=True) if "." in text else number(int, 1)(text)
 
 
+def example(*lines: str) -> dict[str, Any]:
+    """Return what a parser is made with whose help ends with lines to copy."""
+    return {
+        "epilog": "example:\n" + "\n".join(f"  {line}" for line in lines),
+        "formatter_class": argparse.RawDescriptionHelpFormatter,
+    }
+
+
 class Option(NamedTuple):
     """An option of the evolution.
 

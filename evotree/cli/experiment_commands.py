@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evotree.cli.arguments import number
+from evotree.cli.arguments import example, number
 from evotree.experiments.studies import STUDIES, load_study
 
 if TYPE_CHECKING:
@@ -27,11 +27,17 @@ def add_commands(commands: Any) -> None:
     commands : subparsers of argparse
         Gains ``experiment``, with ``run``, ``report`` and ``study``.
     """
+    run_small = "evotree experiment run docs/experiments/small.toml --out results"
+    report_it = "evotree experiment report results --reference EvoTree"
     experiment = commands.add_parser(
-        "experiment", help="run methods on data sets, and compare them"
+        "experiment",
+        help="run methods on data sets, and compare them",
+        **example(run_small, report_it),
     )
     parts = experiment.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    run = parts.add_parser("run", help="do the fits that a file defines and that are missing")
+    run = parts.add_parser(
+        "run", help="do the fits that a file defines and that are missing", **example(run_small)
+    )
     run.set_defaults(run=_run)
     run.add_argument("file", metavar="FILE.toml", type=Path, help="defines the experiment")
     run.add_argument("--data-home", metavar="DIR", type=Path, help="folder of the data sets")
@@ -47,7 +53,9 @@ def add_commands(commands: Any) -> None:
         metavar="STATUS",
         help=f"do fits anew that ended so: {', '.join(RETRIED)}",
     )
-    report = parts.add_parser("report", help="write tables, tests and pictures of the results")
+    report = parts.add_parser(
+        "report", help="write tables, tests and pictures of the results", **example(report_it)
+    )
     report.set_defaults(run=_report)
     report.add_argument("out", metavar="RESULTS", type=Path, help="folder of the results")
     for command in (run, report):
@@ -55,7 +63,14 @@ def add_commands(commands: Any) -> None:
         command.add_argument(
             "--pictures", choices=("png", "pdf"), default="png", help="their format (png)"
         )
-    study = parts.add_parser("study", help="run a paper's tables and figures anew, or a benchmark")
+    study = parts.add_parser(
+        "study",
+        help="run a paper's tables and figures anew, or a benchmark",
+        **example(
+            "evotree experiment study cedt --data-home . --datasets iris --max-seconds 60 "
+            "--out studies"
+        ),
+    )
     study.set_defaults(run=_study)
     study.add_argument("name", metavar="NAME", choices=STUDIES, help=", ".join(STUDIES))
     study.add_argument("--data-home", metavar="DIR", type=Path, help="folder of the data sets")

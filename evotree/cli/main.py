@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from evotree import __version__
-from evotree.cli.arguments import add_evolution, evolution_parameters, share
+from evotree.cli.arguments import add_evolution, evolution_parameters, example, share
 from evotree.cli.experiment_commands import add_commands
 from evotree.files import check_writable
 
@@ -97,20 +97,44 @@ def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="evotree",
         description="Evolve small oblique decision trees, use them and read them.",
+        **example("evotree demo", "evotree fit --help"),
     )
     parser.add_argument("--version", action="version", version=f"evotree {__version__}")
     table = "a table: CSV with a header row (.csv, .csv.gz), .npz, .arff or .libsvm"
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    warmup = commands.add_parser("warmup", help="compile everything now, so that no fit has to")
+    _add_fits(commands, table, defaults)
+    _add_uses(commands, table)
+    _add_views(commands, table)
+    add_commands(commands)
+    return parser
+
+
+def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
+    """Add the commands that compile and evolve."""
+    warmup = commands.add_parser(
+        "warmup", help="compile everything now, so that no fit has to", **example("evotree warmup")
+    )
     warmup.set_defaults(run=_warm_up)
 
-    demo = commands.add_parser("demo", help="watch random trees evolve to the best one")
+    demo = commands.add_parser(
+        "demo",
+        help="watch random trees evolve to the best one",
+        **example("evotree demo --problem chessboard2 --out demo-output"),
+    )
     demo.set_defaults(run=_demo)
     demo.add_argument("--problem", metavar="NAME", default="chessboard2", help="(%(default)s)")
     demo.add_argument("--out", metavar="DIR", default="demo-output", help="(%(default)s)")
 
-    fit = commands.add_parser("fit", help="evolve a tree for a table and write a model file")
+    fit = commands.add_parser(
+        "fit",
+        help="evolve a tree for a table and write a model file",
+        **example(
+            'python -c "from sklearn.datasets import load_iris as iris; '
+            "iris(as_frame=True).frame.to_csv('iris.csv', index=False)\"",
+            "evotree fit iris.csv --target target --out iris.json --report iris.html",
+        ),
+    )
     fit.set_defaults(run=_fit)
     fit.add_argument("data", metavar="DATA", help=table)
     fit.add_argument("--target", metavar="COLUMN", required=True, help="the column to predict")
@@ -156,15 +180,14 @@ def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
     for command in (demo, fit):
         add_evolution(command, defaults)
 
-    _add_uses(commands, table)
-    _add_views(commands, table)
-    add_commands(commands)
-    return parser
-
 
 def _add_uses(commands: Any, table: str) -> None:
     """Add the commands that take a model file."""
-    predict = commands.add_parser("predict", help="predict the target of a table's rows")
+    predict = commands.add_parser(
+        "predict",
+        help="predict the target of a table's rows",
+        **example("evotree predict iris.json iris.csv --out predictions.csv"),
+    )
     predict.set_defaults(run=_predict)
     predict.add_argument("model", metavar="MODEL.json", help="a model file")
     predict.add_argument("data", metavar="DATA", help=f"{table}, with the model's columns")
@@ -173,7 +196,11 @@ def _add_uses(commands: Any, table: str) -> None:
         "--proba", action="store_true", help="write the shares of all classes, a column each"
     )
 
-    explain = commands.add_parser("explain", help="say why a table's rows are predicted so")
+    explain = commands.add_parser(
+        "explain",
+        help="say why a table's rows are predicted so",
+        **example("evotree explain iris.json iris.csv --out terms.csv --plot first-row.png"),
+    )
     explain.set_defaults(run=_explain)
     explain.add_argument("model", metavar="MODEL.json", help="a model file")
     explain.add_argument("data", metavar="DATA", help=f"{table}, with the model's columns")
@@ -183,19 +210,31 @@ def _add_uses(commands: Any, table: str) -> None:
 
 def _add_views(commands: Any, table: str) -> None:
     """Add the commands that show a model in other forms."""
-    show = commands.add_parser("show", help="print a model's tree as rules")
+    show = commands.add_parser(
+        "show",
+        help="print a model's tree as rules",
+        **example("evotree show iris.json --plot tree.png"),
+    )
     show.set_defaults(run=_show)
     show.add_argument("model", metavar="MODEL.json", help="a model file")
     show.add_argument("--plot", metavar="FILE.png", help="draw the tree as well")
 
-    export = commands.add_parser("export", help="write a model's tree as rules, drawing or code")
+    export = commands.add_parser(
+        "export",
+        help="write a model's tree as rules, drawing or code",
+        **example("evotree export iris.json --to sql --out iris.sql"),
+    )
     export.set_defaults(run=_export)
     export.add_argument("model", metavar="MODEL.json", help="a model file")
     about = "rules, dot, python or c (over encoded features), or sql (over the table's columns)"
     export.add_argument("--to", metavar="FORM", required=True, help=about)
     export.add_argument("--out", metavar="FILE", help="(standard output)")
 
-    page = commands.add_parser("report", help="write a page about a model, to look at and to ask")
+    page = commands.add_parser(
+        "report",
+        help="write a page about a model, to look at and to ask",
+        **example("evotree report iris.json --data iris.csv --out iris.html"),
+    )
     page.set_defaults(run=_report)
     page.add_argument("model", metavar="MODEL.json", help="a model file")
     page.add_argument(

@@ -112,6 +112,23 @@ class TreeEstimator(ExplainedTree):
             page.save(path)
         return page
 
+    def _repr_html_inner(self) -> str:
+        """Return what a notebook shows that knows no bundles: scikit-learn's diagram, the tree."""
+        return self._with_tree(super()._repr_html_inner())
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Return what a notebook shows, as text and as HTML."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._with_tree(bundle["text/html"])
+        return bundle
+
+    def _with_tree(self, diagram: str) -> str:
+        """Put the tree, if there is one, below a diagram."""
+        from evotree.export.html import notebook_html
+
+        return diagram + notebook_html(self) if self.__sklearn_is_fitted__() else diagram
+
     def _objective(self, dataset: Dataset) -> Objective | None:
         """Return what leaves are fitted for; None for the shares of classes, and for means."""
         return None

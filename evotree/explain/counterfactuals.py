@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evotree.explain.limits import Limits
-from evotree.explain.nearest import SHORTEST, Steps, least_length, length_of
+from evotree.explain.nearest import SHORTEST, Steps, fewest, least_length, length_of
 from evotree.explain.training_rows import TrainingRows, uncorrelated_spreads
 from evotree.tables.columns import (
     MISSING,
@@ -275,18 +275,25 @@ def nearest_points(space: Space, goal: Goal, norm: str, n_points: int = 1) -> li
     for least, leaf, made in sorted(waiting, key=lambda one: one[:2]):
         if len(found) == n_points and least >= found[-1].distance:
             break
-        one = _nearest_of_leaf(space, leaf, goal, norm, made)
+        below = found[-1].distance if len(found) == n_points else np.inf
+        one = _nearest_of_leaf(space, leaf, goal, norm, below, made)
         if one is not None:
             found = sorted([*found, one], key=lambda point: point.distance)[:n_points]
     return found
 
 
 def _nearest_of_leaf(
-    space: Space, leaf: int, goal: Goal, norm: str, first: tuple[np.ndarray, Steps] | None
+    space: Space,
+    leaf: int,
+    goal: Goal,
+    norm: str,
+    below: float,
+    first: tuple[np.ndarray, Steps] | None,
 ) -> Found | None:
     """Return the nearest point of a leaf that the tree itself takes there, or None.
 
-    The steps of the first attempt are given.
+    None also where few columns are asked for and no fewer than `below` will do. The steps of the
+    first attempt are given.
     """
     for attempt in range(len(MARGINS)):
         made = space.steps(leaf, goal, attempt) if attempt else first
@@ -299,7 +306,7 @@ def _nearest_of_leaf(
                 "norm='count' needs finite bounds: allowed are plausible=True, and bounds for "
                 f"the columns {sorted(names)}."
             )
-        step = SHORTEST[norm](steps)
+        step = fewest(steps, below) if norm == "count" else SHORTEST[norm](steps)
         if step is None:
             return None
         moved = np.abs(step * space.unit[features]) >= _NOTHING * space.spread[features]

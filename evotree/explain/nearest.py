@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ _WHOLE = 1e-6  # what is nearer to a whole number is one
 _SOLVED = (0, 2)  # what milp calls an optimum, and the proof that there is none
 _EXACT = {"mip_rel_gap": 0.0}
 _SLACK = 1e-9  # of sums
+_MOST_SETS, _MOST_PROGRAMS = 5_000, 100  # more take longer than one mixed-integer program
 _LEAST_RESIDUAL = 1e-9  # below it, no step of fewer than a billion units is long enough
 
 
@@ -107,19 +110,108 @@ def shortest_l2(steps: Steps) -> np.ndarray | None:
     return _branch(relaxed, length, steps.is_whole, steps.lower, steps.upper)
 
 
-def fewest(steps: Steps) -> np.ndarray | None:
+def fewest(steps: Steps, below: float = np.inf) -> np.ndarray | None:
     """Return the step that changes the cheapest columns; of several, the one with the smallest sum.
+
+    Where columns cost the same, sets of few of them are gone through: most cannot keep some
+    constraint, or the sum of two, and the others leave small programs. What needs many columns, or
+    has columns of several prices, is a mixed-integer program.
 
     Parameters
     ----------
     steps : Steps
         The steps that are allowed; they have finite bounds.
+    below : float, default=inf
+        What the columns have to cost less than.
 
     Returns
     -------
     ndarray of shape (n_parts,) or None
-        None if no step is allowed.
+        None if no step is allowed, or none that is cheap enough.
     """
+    prices = steps.column_prices
+    if prices.size == 0 or (prices != prices[0]).any():
+        return _fewest_by_program(steps, below)
+    told = _with_sums(steps)
+    for n_changed in range(len(prices) + 1):
+        if n_changed * prices[0] >= below:
+            return None
+        sets = _sets_of_columns(told, n_changed)
+        if sets is None:
+            return _fewest_by_program(steps, below)
+        found = _shortest_of_sets(steps, told, sets)
+        if found is not None:
+            return found
+    return None
+
+
+def _sets_of_columns(steps: Steps, size: int) -> np.ndarray | None:
+    """Return sets of so many columns, those that may be enough, or None if there are too many.
+
+    Each has all columns that must change, and gains enough for each constraint by itself.
+    """
+    n_columns = len(steps.column_prices)
+    must = np.unique(steps.column[(steps.lower > 0.0) | (steps.upper < 0.0)])
+    others = np.setdiff1d(np.arange(n_columns), must)
+    n_others = size - len(must)
+    if n_others < 0:
+        return np.empty((0, size), dtype=np.int64)
+    if math.comb(len(others), n_others) > _MOST_SETS:
+        return None
+    chosen = np.array(list(combinations(others.tolist(), n_others)), dtype=np.int64)
+    sets = np.hstack([np.tile(must, (len(chosen), 1)), chosen])
+    gains = _gains_of_columns(steps, np.ones(len(steps.b), dtype=bool))
+    enough = gains[:, sets].sum(axis=2) >= -steps.b[:, np.newaxis] - _SLACK
+    sets = sets[enough.all(axis=0)]
+    return sets if len(sets) <= _MOST_PROGRAMS else None
+
+
+def _shortest_of_sets(steps: Steps, told: Steps, sets: np.ndarray) -> np.ndarray | None:
+    """Return the step with the smallest sum that changes the columns of one of some sets.
+
+    What more is told of the steps bounds their lengths.
+    """
+    best, least = None, np.inf
+    kept = [np.isin(steps.column, one) for one in sets]
+    bounds = [least_length(_only(told, parts), "l1") for parts in kept]
+    for at in np.argsort(bounds, kind="stable").tolist():
+        if bounds[at] >= least:
+            break
+        step = _shortest_of_parts(steps, kept[at])
+        if step is not None and (length := length_of(step, steps, "l1")) < least:
+            best, least = step, length
+    return best
+
+
+def _with_sums(steps: Steps) -> Steps:
+    """Return the steps with the sums of any two constraints beside them.
+
+    These follow, but tell more of what a few columns can do.
+    """
+    i, j = np.triu_indices(len(steps.b), 1)
+    A = np.vstack([steps.A, steps.A[i] + steps.A[j]])
+    return replace(steps, A=A, b=np.append(steps.b, steps.b[i] + steps.b[j]))
+
+
+def _shortest_of_parts(steps: Steps, parts: np.ndarray) -> np.ndarray | None:
+    """Return the step with the smallest sum that changes some parts alone."""
+    found = shortest_l1(_only(steps, parts))
+    if found is None:
+        return None
+    step = np.zeros(len(steps.prices))
+    step[parts] = found
+    return step
+
+
+def _only(steps: Steps, parts: np.ndarray) -> Steps:
+    """Return the steps in some parts, where the others are 0."""
+    names = ("lower", "upper", "prices", "is_whole", "column")
+    some = {name: getattr(steps, name)[parts] for name in names}
+    return replace(steps, A=steps.A[:, parts], **some)
+
+
+def _fewest_by_program(steps: Steps, below: float) -> np.ndarray | None:
+    """Return what `fewest` does, by a mixed-integer program."""
     n, n_columns = len(steps.prices), len(steps.column_prices)
     low, high = _two_sided(steps)
     is_of = (steps.column[:, np.newaxis] == np.arange(n_columns)).astype(np.float64)
@@ -134,18 +226,14 @@ def fewest(steps: Steps) -> np.ndarray | None:
     found = _solve(chosen, whole, low, high, rows, limits)
     if found is not None:
         least = float(chosen @ np.round(found))
+        if least >= below:
+            return None
         rows, limits = np.vstack([rows, chosen]), np.append(limits, least + _WHOLE)
         found = _solve(price, whole, low, high, rows, limits)
     if found is None:
         return None
     # Parts of columns that are not changed are 0 to within a tolerance: now to the last digit.
-    stays = ~np.round(found[2 * n :]).astype(bool)[steps.column]
-    pinned = replace(
-        steps,
-        lower=np.where(stays, 0.0, steps.lower),
-        upper=np.where(stays, 0.0, steps.upper),
-    )
-    return shortest_l1(pinned)
+    return _shortest_of_parts(steps, np.round(found[2 * n :]).astype(bool)[steps.column])
 
 
 SHORTEST: dict[str, Callable[[Steps], np.ndarray | None]] = {
@@ -209,10 +297,7 @@ def least_length(steps: Steps, norm: str) -> float:
 
 def _fewest_by_single(steps: Steps, broken: np.ndarray) -> float:
     """Return what the columns cost that must change to keep any one of some constraints."""
-    ends = np.stack([steps.A[broken] * steps.lower, steps.A[broken] * steps.upper])
-    of_parts = np.maximum(-ends.min(axis=0), 0.0)
-    gains = np.zeros((len(of_parts), len(steps.column_prices)))
-    np.add.at(gains.T, steps.column, of_parts.T)
+    gains = _gains_of_columns(steps, broken)
     prices, least = steps.column_prices, float(steps.column_prices.min())
     for gain, needed in zip(gains, -steps.b[broken] - _SLACK, strict=True):
         order = np.argsort(-gain / prices, kind="stable")
@@ -227,6 +312,15 @@ def _fewest_by_single(steps: Steps, broken: np.ndarray) -> float:
                 least, float(prices[order[:n_whole]].sum() + share * prices[order[n_whole]])
             )
     return least
+
+
+def _gains_of_columns(steps: Steps, rows: np.ndarray) -> np.ndarray:
+    """Return by how much each column can lower the sums of some constraints, at most."""
+    ends = np.stack([steps.A[rows] * steps.lower, steps.A[rows] * steps.upper])
+    of_parts = np.maximum(-ends.min(axis=0), 0.0)
+    gains = np.zeros((len(of_parts), len(steps.column_prices)))
+    np.add.at(gains.T, steps.column, of_parts.T)
+    return gains
 
 
 def _two_sided(steps: Steps) -> tuple[np.ndarray, np.ndarray]:

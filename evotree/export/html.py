@@ -9,12 +9,23 @@ from typing import Any
 import numpy as np
 
 from evotree.export.named import NamedTree, check_shown, named_tree, number
+<<<<<<< HEAD
 from evotree.export.text import model_pieces, output_pieces, split_pieces
+=======
+from evotree.export.text import model_pieces, split_pieces
+from evotree.tree import node_depths
+>>>>>>> m_look
 
 #: Browsers nest elements no deeper than some hundred.
 MAX_DEPTH = 100
 
-_WHOLE = "font-family:sans-serif;font-size:13px;line-height:1.5"
+#: Of a tree of more leaves, branches below some splits are closed at first.
+OPEN_LEAVES, OPEN_DEPTH = 32, 3
+
+#: Leaves of a tree, and terms of a split or of a line, that notebooks show.
+SHOWN_LEAVES, SHOWN_TERMS = 256, 10
+
+_WHOLE = "font-family:sans-serif;font-size:13px;line-height:1.5;overflow-wrap:anywhere"
 _BRANCH = "margin-left:1.3em;border-left:1px solid #ccc;padding-left:0.6em"
 _BAR = "display:inline-flex;width:6em;height:0.7em;margin-right:0.6em;background:#ddd"
 _PIECE = "height:100%"
@@ -31,7 +42,8 @@ def export_html(
     """Return a tree as an element of HTML, without scripts.
 
     Splits, numbers of nodes, rows, class shares and linear models are those of `export_text`; a bar
-    shows the class shares of a leaf, the largest first. ``IPython.display.HTML`` shows it.
+    shows the class shares of a leaf, the largest first. A tree of more than 32 leaves is open down
+    to its third level. ``IPython.display.HTML`` shows it.
 
     Parameters
     ----------
@@ -65,9 +77,30 @@ def export_html(
     return f'<div style="{_WHOLE}">{body}</div>\n'
 
 
+def notebook_html(tree: Any) -> str:
+    """Return what a notebook shows of a tree.
+
+    Parameters
+    ----------
+    tree : ObliqueTree or fitted estimator
+        The tree.
+
+    Returns
+    -------
+    str
+        `export_html` of the tree; of a very large one its sizes.
+    """
+    shown = getattr(tree, "tree_", tree)
+    if shown.n_leaves > SHOWN_LEAVES or shown.depth > MAX_DEPTH:
+        return f"<div><code>{escape(repr(shown))}</code></div>"
+    return export_html(tree, max_terms=SHOWN_TERMS)
+
+
 def _elements(named: NamedTree, decimals: int | None, max_terms: int | None) -> Iterator[str]:
     """Yield the elements of all nodes, each branch inside of its split."""
     tree = named.tree
+    n_open = OPEN_DEPTH if tree.n_leaves > OPEN_LEAVES else MAX_DEPTH
+    is_open = node_depths(tree.subtree_size) < n_open
     waiting: list[int | str] = [0]
     while waiting:
         k = waiting.pop()
@@ -77,7 +110,8 @@ def _elements(named: NamedTree, decimals: int | None, max_terms: int | None) -> 
             yield f"<div>{_note(named, k)}{_leaf(named, k, decimals, max_terms)}</div>"
         else:
             split = escape(" ".join(split_pieces(named, named.split(k), decimals, max_terms)))
-            yield f"<details open><summary>{_note(named, k)}{split}</summary>"
+            state = " open" if is_open[k] else ""
+            yield f"<details{state}><summary>{_note(named, k)}{split}</summary>"
             inner = f'<div style="{_BRANCH}">'
             waiting += ["</div></details>", tree.right(k), "<div>else</div>"]
             waiting += [tree.left(k), inner]

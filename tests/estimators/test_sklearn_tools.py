@@ -49,6 +49,7 @@ from evotree import (
     TAOClassifier,
     TAORegressor,
 )
+from evotree.export.html import notebook_html
 from tests.quick_models import (
     BRIEF,
     CLASSIFIERS,
@@ -161,6 +162,8 @@ def test_notebooks_show_models(model):
     assert "Not fitted" in model._repr_html_()
     html = model.fit(X, y)._repr_html_()
     assert name_of(model) in html and "Not fitted" not in html
+    tree = notebook_html(model)
+    assert html.endswith(tree) and model._repr_mimebundle_()["text/html"].endswith(tree)
     assert name_of(model) in make_pipeline(StandardScaler(), model)._repr_html_()
 
 

@@ -221,5 +221,6 @@ def test_found_trees_join_the_population_pruned_for_its_rows(dataset):
         assert_sound(one, dataset)
     adopted = [adopt(one, dataset, 0.001, 0.0003) for one in found]
     assert sum(one in population for one in adopted) >= 2
+    assert {one.origin for one in population} == {"widths", "dipole"}
     worth = PenalizedAccuracy(0.001, 0.0003)
     assert max(map(worth, population)) >= max(map(worth, adopted))

@@ -188,6 +188,27 @@ def test_clicks_and_keys_fold(open_page: Open) -> None:
     assert "Split #0" in driver.find_element("id", "panel").text
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_node_of_a_drawing_is_cut_at_its_sides(open_page: Open, kind: str) -> None:
+    """What is unfolded at first fits, beside the text about a node or above it."""
+    page = make_page(kind)[3]
+    driver = open_page(page)
+    slider = driver.find_element("id", "front-slider")
+    driver.execute_script("arguments[0].focus()", slider)
+    press(driver, "HOME")
+    for _ in page.data["trees"]:
+        assert (
+            driver.execute_script("""
+            const box = document.getElementById("tree-box").getBoundingClientRect();
+            return [...document.querySelectorAll("#tree g.node")]
+                .map((node) => node.getBoundingClientRect())
+                .filter((node) => node.left < box.left || node.right > box.right).length;
+        """)
+            == 0
+        )
+        press(driver, "ARROW_RIGHT")
+
+
 @pytest.mark.parametrize("kind", ["soft", "lines"])
 def test_the_slider_draws_another_tree(open_page: Open, kind: str) -> None:
     model, _, _, page = make_page(kind)

@@ -368,12 +368,12 @@ def init_from_tree(
 def adopt(
     individual: Individual, dataset: Dataset, size_penalty: float, term_penalty: float = 0.0
 ) -> Individual:
-    """Make one individual of a tree that was found on other rows in the same units.
+    """Make one individual of a tree of a path that was followed on other rows in the same units.
 
     Parameters
     ----------
     individual : Individual
-        The tree; read only.
+        A tree of `path_trees`; read only.
     dataset : Dataset
         Training rows.
     size_penalty : float, at least 0
@@ -389,7 +389,7 @@ def adopt(
     """
     nodes = individual.weights, individual.thresholds, individual.subtree_size
     adopted = make_individual(dataset, *nodes)
-    adopted.origin = individual.origin or WIDTHS
+    adopted.origin = WIDTHS
     return prune(adopted, dataset, size_penalty, term_penalty)[0]
 
 

@@ -60,7 +60,7 @@
   const leafText = (node) => {
     if (isClassifier) return classes[node.l];
     if (node.b === undefined) return number(node.v[0]);
-    return `line of ${count(node.f.length, "term")}`;
+    return `a line of ${count(node.f.length, "term")}`;
   };
 
   // ---- bars --------------------------------------------------------------------------------------
@@ -86,15 +86,22 @@
       return make(i === 0 ? "th" : "td", inner.length ? attrs : { ...attrs, text: cell }, ...inner);
     })))));
 
+  const MOST_SHARES = 8;
   const sharesTable = (shares) => {
-    const order = d3.range(shares.length).filter((c) => shares[c] > 0).sort((a, b) => shares[b] - shares[a]).slice(0, 8);
-    return table(["class", "", "share"], order.map((c) => [classes[c], bar(shares[c], color(c)), percent(shares[c])]), { class: "wide" });
+    const order = d3.range(shares.length).filter((c) => shares[c] > 0).sort((a, b) => shares[b] - shares[a]);
+    const shown = order.slice(0, MOST_SHARES).map((c) => [classes[c], bar(shares[c], color(c)), percent(shares[c])]);
+    const others = order.slice(MOST_SHARES);
+    const rest = d3.sum(others, (c) => shares[c]);
+    if (others.length) shown.push([`${others.length} more`, bar(rest), percent(rest)]);
+    return table(["class", "", "share"], shown, { class: "wide" });
   };
 
   // ---- the tree ------------------------------------------------------------------------------------
 
   const CARD = { width: 214, height: 64, gapX: 56, gapY: 12 };
   const OPEN_LEAVES = 10;
+  const LEAST_SCALE = 0.72;
+  const LEVEL = CARD.width + CARD.gapX;
   const svg = d3.select("#tree");
   svg.append("defs").append("clipPath").attr("id", "card-clip").append("rect")
     .attr("width", CARD.width - 16).attr("height", CARD.height).attr("x", 8);
@@ -109,15 +116,18 @@
   const weightOf = (node) => (node.n === null ? 1 : node.n);
   const isOpen = (node) => !node.isLeaf && !state.folded.has(node.id);
 
-  // Unfold what most rows pass, until enough leaves are open to fill the drawing.
+  // Unfold what most rows pass, until enough leaves are open to fill the drawing, and no wider.
   const foldMany = () => {
+    const levels = Math.max(3, Math.floor((byId("stage").clientWidth / LEAST_SCALE + CARD.gapX) / LEVEL));
+    const depths = new Map([[0, 1]]);
     state.folded = new Set(tree().nodes.filter((node) => !node.isLeaf).map((node) => node.id));
     const waiting = [tree().nodes[0]];
     for (let open = 1; open < OPEN_LEAVES && waiting.length; open += 1) {
       waiting.sort((a, b) => weightOf(b) - weightOf(a));
       const node = waiting.shift();
       state.folded.delete(node.id);
-      waiting.push(...node.children.map((k) => tree().nodes[k]).filter((child) => !child.isLeaf));
+      node.children.forEach((k) => depths.set(k, depths.get(node.id) + 1));
+      waiting.push(...node.children.map((k) => tree().nodes[k]).filter((child) => !child.isLeaf && depths.get(child.id) < levels));
     }
   };
 
@@ -127,7 +137,7 @@
 
   const layout = () => {
     const root = d3.hierarchy(tree().nodes[0], (node) => (isOpen(node) ? node.children.map((k) => tree().nodes[k]) : null));
-    d3.tree().nodeSize([CARD.height + CARD.gapY, CARD.width + CARD.gapX]).separation(() => 1)(root);
+    d3.tree().nodeSize([CARD.height + CARD.gapY, LEVEL]).separation(() => 1)(root);
     return root;
   };
 
@@ -226,18 +236,25 @@
       }).order();
   };
 
+  const PANEL = 356; // its width, with the gap
   const box = () => byId("tree-box").getBoundingClientRect();
   const fit = () => {
     const all = layout().descendants();
     const [x0, x1] = [0, d3.max(all, (one) => one.y) + CARD.width];
     const [y0, y1] = d3.extent(all, (one) => one.x);
-    byId("tree-box").style.height = `${Math.min(Math.max(0.9 * (y1 - y0) + 2 * CARD.height, 260), 560)}px`;
-    const { width, height } = box();
-    const scale = Math.min(1.1, (width - 32) / (x1 - x0), (height - 24) / (y1 - y0 + CARD.height));
-    const used = Math.max(scale, 0.72);
+    // The text about a node moves below a drawing that would not fit beside it.
+    const beside = byId("stage").clientWidth - PANEL - 32;
+    byId("stage").classList.toggle("stacked", LEAST_SCALE * (x1 - x0) > beside);
+    const { width } = box();
+    const widest = Math.min(1.1, (width - 32) / (x1 - x0));
+    const tall = y1 - y0 + CARD.height;
+    const height = Math.min(Math.max(Math.max(widest, LEAST_SCALE) * tall + 48, 260), 560);
+    byId("tree-box").style.height = `${height}px`;
+    const scale = Math.min(widest, (height - 24) / tall);
+    const used = Math.max(scale, LEAST_SCALE);
     // Where all of it would be too small to read, the root and what is beside it are shown.
     const left = used > scale ? 12 : (width - used * (x1 - x0)) / 2;
-    const isTall = used * (y1 - y0 + CARD.height) > height;
+    const isTall = used * tall > height;
     const middle = isTall ? 0 : (y0 + y1) / 2;
     svg.call(zoom.transform, d3.zoomIdentity.translate(left, height / 2 - used * middle).scale(used));
   };
@@ -379,7 +396,7 @@
   const LINES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a8f98", "#b2a400"];
 
   const chart = (caption, label, { x, y, xLabel, yLabel, height = 260, xTicks = 6 }) => {
-    const [width, left, right, top, bottom] = [440, 52, 14, 20, 38];
+    const [width, left, right, top, bottom] = [440, 52, 18, 20, 38];
     const figure = make("figure", {}, make("figcaption", { text: caption }));
     const root = d3.select(figure).append("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img").attr("aria-label", label);
     const scaleX = x.scale.range([left, width - right]);
@@ -395,7 +412,7 @@
   const linear = (domain) => d3.scaleLinear().domain(domain);
   const spanOf = (values, margin = 0.06) => {
     const [low, high] = d3.extent(values.filter((value) => value !== null));
-    const edge = margin * (high - low) || 0.5 * Math.abs(low) || 0.5;
+    const edge = high > low ? margin * (high - low) : 0.5 * Math.abs(low) || 0.5;
     return [low - edge, high + edge];
   };
 
@@ -502,7 +519,7 @@
   };
 
   const drawConfusion = (counts) => {
-    const head = make("tr", {}, make("th", { scope: "col", class: "text", text: "true ↓  predicted →" }), ...classes.map((name) => make("th", { scope: "col", text: cut(name, 14), title: name })));
+    const head = make("tr", {}, make("th", { scope: "col", class: "text", text: "true\u00a0↓ predicted\u00a0→" }), ...classes.map((name) => make("th", { scope: "col", text: cut(name, 14), title: name })));
     const rows = counts.map((row, a) => {
       const whole = d3.sum(row) || 1;
       return make("tr", {}, make("th", { scope: "row", text: cut(classes[a], 18), title: classes[a] }), ...row.map((n, b) => make("td", {
@@ -511,7 +528,7 @@
       })));
     });
     return make("figure", {}, make("figcaption", { text: "Confusion matrix" }), make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Confusion matrix" },
-      make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows))));
+      make("table", { class: "matrix" }, make("thead", {}, head), make("tbody", {}, ...rows))));
   };
 
   const drawCalibration = (bins) => {
@@ -616,7 +633,9 @@
   const MOST_TERMS = 8;
   const stepItem = (step) => {
     const node = tree().nodes[step.node];
-    const most = d3.max(step.terms, (term) => Math.abs(term.contribution)) || 1;
+    // What hardly moves a row has short bars.
+    const sizes = [...step.terms.map((term) => term.contribution), node.isLeaf ? 0 : step.total].map(Math.abs);
+    const most = d3.max(sizes) || 1;
     const rows = step.terms.slice(0, MOST_TERMS).map((term) => [data.features[term.feature], number(term.value), signedBar(term.contribution, most), number(term.contribution, 3)]);
     if (step.terms.length > MOST_TERMS) {
       const rest = d3.sum(step.terms.slice(MOST_TERMS), (term) => term.contribution);
@@ -669,7 +688,7 @@
     if (wanted === "worst") state.rows.sort((a, b) => Math.abs(truth[b.i] - b.predicted) - Math.abs(truth[a.i] - a.predicted));
     state.page = Math.min(state.page, Math.max(0, Math.ceil(state.rows.length / PAGE) - 1));
     const some = state.rows.slice(state.page * PAGE, (state.page + 1) * PAGE);
-    byId("rows-at").textContent = state.rows.length ? `${state.page * PAGE + 1} to ${state.page * PAGE + some.length} of ${state.rows.length}` : "none";
+    byId("rows-at").textContent = state.rows.length ? `${state.page * PAGE + 1} to ${state.page * PAGE + some.length} of ${d3.format(",")(state.rows.length)}` : "none";
     byId("rows-back").disabled = state.page === 0;
     byId("rows-next").disabled = (state.page + 1) * PAGE >= state.rows.length;
     const heads = ["row", "", ...(truth === null ? [] : [cut(data.target, 20)]), "predicted", ...data.columns.map((column) => column.name)];

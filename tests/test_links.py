@@ -1,0 +1,99 @@
+"""The links of the README, the change log and the documentation's pages lead somewhere."""
+
+import re
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [page for page in PAGES if "_build" not in page.parts]
+BUILT = ("auto_examples/", "generated/")  # what Sphinx makes of examples and docstrings
+
+CODE = re.compile(r"^(```+|~~~+).*?^\1|(`+)[^`].*?\2", re.DOTALL | re.MULTILINE)
+INLINE = re.compile(r"\]\(\s*<?([^)\s>]+)[^)]*\)")
+REFERENCE = re.compile(r"^\[[^\]]+\]:\s+<?([^\s>]+)", re.MULTILINE)
+HTML = re.compile(r"\b(?:src|href)=[\"']([^\"']+)")
+ROLE = re.compile(r"\{doc\}`(?:[^`<]*<)?([^`>]+)>?`")
+BARE = re.compile(r"<(https?:[^>]*)>")
+HEADING = re.compile(r"^#+\s+(.*?)\s*#*$", re.MULTILINE)
+LABEL = re.compile(r"^\(([^)]+)\)=$", re.MULTILINE)
+WEB = re.compile(r"https?://(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?(?:/[^\s\"<>]*)?(?:[?#][^\s\"<>]*)?")
+
+
+def prose(page: Path) -> str:
+    """Return the text of a page without its code."""
+    return CODE.sub("", page.read_text(encoding="utf-8"))
+
+
+@cache
+def links(page: Path) -> tuple[list[str], list[str]]:
+    """Return where the links of a page lead: in the project, and elsewhere."""
+    text = prose(page)
+    found = [one for kind in (INLINE, REFERENCE, HTML, BARE) for one in kind.findall(text)]
+    web = [one for one in found if re.match(r"[a-z]+:", one)]
+    return [one for one in found if one not in web], web
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page: its labels, and its headings as GitHub and MyST name them."""
+    text = re.sub(
+        r"^(```+|~~~+).*?^\1", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE
+    )
+    seen: Counter[str] = Counter()
+    found = set(LABEL.findall(text))
+    for heading in HEADING.findall(text):
+        shown = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "")
+        name = re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-")
+        found.add(f"{name}-{seen[name]}" if seen[name] else name)
+        seen[name] += 1
+    return found
+
+
+def lost(page: Path) -> list[str]:
+    """Return the links of a page into the project that lead nowhere."""
+    missing = []
+    for link in links(page)[0]:
+        path, _, anchor = unquote(link).partition("#")
+        target = page.parent / path if path else page
+        is_page = target.suffix == ".md" and target.exists()
+        named = not anchor or (is_page and anchor in anchors(target.resolve()))
+        if not (target.exists() and named):
+            missing.append(link)
+    for name in ROLE.findall(page.read_text(encoding="utf-8")):
+        pages = [(page.parent / f"{name}{ending}") for ending in (".md", ".rst")]
+        if not name.startswith(BUILT) and not any(one.exists() for one in pages):
+            missing.append(name)
+    return missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_into_the_project_lead_somewhere(page: Path) -> None:
+    assert lost(page) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_into_the_web_are_addresses(page: Path) -> None:
+    """They are not followed: tests use no network."""
+    assert [link for link in links(page)[1] if not WEB.fullmatch(link)] == []
+
+
+def test_what_leads_nowhere_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    (tmp_path / "other.md").write_text("# A `name` of it\n\n(label)=\n## Twice\n\n## Twice\n")
+    right = ("other.md", "other.md#a-name-of-it", "other.md#twice-1", "other.md#label", "#here")
+    wrong = ("none.md", "other.md#nothing", "#there", "none.png")
+    page.write_text("# Here\n" + "\n".join(f"[text\n]({one})" for one in right + wrong))
+    assert lost(page) == list(wrong)
+    page.write_text("`[text](none.md)`\n```\n[text](none.md)\n```\n{doc}`a <other>` {doc}`none`")
+    links.cache_clear()
+    assert lost(page) == ["none"]
+
+
+def test_there_are_links() -> None:
+    inner, web = (sum(len(links(page)[kind]) for page in PAGES) for kind in (0, 1))
+    assert len(PAGES) > 30 and inner > 50 and web > 0
