@@ -9,12 +9,8 @@ from typing import Any
 import numpy as np
 
 from evotree.export.named import NamedTree, check_shown, named_tree, number
-<<<<<<< HEAD
 from evotree.export.text import model_pieces, output_pieces, split_pieces
-=======
-from evotree.export.text import model_pieces, split_pieces
 from evotree.tree import node_depths
->>>>>>> m_look
 
 #: Browsers nest elements no deeper than some hundred.
 MAX_DEPTH = 100
