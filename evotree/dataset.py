@@ -499,7 +499,8 @@ class Dataset:
         if self.n_classes:
             shares: np.ndarray = self.y[:, np.newaxis] == np.arange(self.n_classes)
         else:
-            shares = (self.target_mean + self.target_scale * self.targets).reshape(len(self.y), -1)
+            shares = self.target_mean + self.target_scale * self.targets
+            shares = shares.reshape(len(self.y), self.n_outputs)
         sums = np.column_stack(
             [node_weights(leaves, self.sample_weight * one, tree.subtree_size) for one in shares.T]
         )

@@ -388,7 +388,7 @@ class ObliqueTree:
         leaves = self.apply(X)
         if self.models is None:
             return self.values[leaves]
-        return self.models.predict(X, leaves).reshape(len(leaves), -1)
+        return self.models.predict(X, leaves).reshape(len(leaves), self.values.shape[1])
 
     def validate(self) -> ObliqueTree:
         """Check that the arrays form one tree, and return the tree.

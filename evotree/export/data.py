@@ -105,6 +105,7 @@ def tree_from_dict(data: Any) -> ObliqueTree:
         raise ValueError(f"subtree_size is not a list of 1 to {MAX_NODES} numbers.")
     if not all(type(size) is int and 1 <= size <= len(sizes) for size in sizes):
         raise ValueError(f"subtree_size has entries that are not whole numbers in 1..{len(sizes)}.")
+    names = None if data.get("output_names") is None else _names(data["output_names"])
     labels = None if data.get("labels") is None else _vector(data["labels"], "labels")
     if labels is not None and not (labels == np.floor(labels)).all():
         raise ValueError("labels has an entry that is no whole number.")
@@ -117,8 +118,8 @@ def tree_from_dict(data: Any) -> ObliqueTree:
             name: _vector(data[name], name) for name in ("spread", "n_node_samples") if name in data
         },
         labels=None if labels is None else labels.clip(-1, MAX_NODES).astype(np.int64),
-        models=None if data.get("models") is None else _models(data["models"]),
-        output_names=None if data.get("output_names") is None else _names(data["output_names"]),
+        models=None if data.get("models") is None else _models(data["models"], names),
+        output_names=names,
     ).validate()
 
 
@@ -129,9 +130,9 @@ def _names(names: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _models(data: Any) -> LeafModels | OutputModels:
+def _models(data: Any, names: tuple[str, ...] | None) -> LeafModels | OutputModels:
     """Return linear models of leaves, whose shapes are not yet checked."""
-    if isinstance(data, list):
+    if names is not None and isinstance(data, list):
         return OutputModels(tuple(map(_models_of_output, data)))
     return _models_of_output(data)
 
