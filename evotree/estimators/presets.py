@@ -9,6 +9,7 @@ from typing import Any
 from evotree.engine.config import Regularization, Variation
 from evotree.operators.splitters.annealing import Annealing
 from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.c45 import C45
 from evotree.operators.splitters.cart_lc import CartLC
 from evotree.operators.splitters.co2 import CO2
 from evotree.operators.splitters.cross_entropy import CrossEntropy
@@ -31,6 +32,7 @@ _CEDT = CrossEntropy(max_samples=None, max_rows=None, refine_threshold=False)
 GREEDY_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "APDT": {"splitter": Axis(), "criterion": "entropy", "scaling": "minmax"},
+        "C4.5": {"splitter": C45(), "criterion": "gain_ratio", "pruning": "pessimistic"},
         "CART-LC": {"splitter": CartLC(start="axis"), **_OC1},
         "CART-LCr": {"splitter": CartLC(start="random"), **_OC1},
         "CEDT": {"splitter": _CEDT, **_OC1, "criterion": "gini"},

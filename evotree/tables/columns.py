@@ -28,6 +28,7 @@ __all__ = [
     "encode_in_order",
     "feature_names",
     "fit_columns",
+    "indicator_of_feature",
     "numbers_of",
     "quoted",
     "text_of",
@@ -116,6 +117,15 @@ def feature_names(columns: Sequence[Column]) -> tuple[str, ...]:
 def column_of_feature(columns: Sequence[Column]) -> list[int]:
     """Return the position of the column that makes each feature, in order."""
     return [at for at, column in enumerate(columns) for _ in column.feature_names]
+
+
+def indicator_of_feature(columns: Sequence[Column]) -> list[int]:
+    """Return the position of the feature that is 1 where each feature is missing; -1 for none."""
+    found: list[int] = []
+    for column in columns:
+        is_told = isinstance(column, NumericColumn) and column.indicator
+        found += [len(found) + 1, -1] if is_told else [-1] * len(column.feature_names)
+    return found
 
 
 def fit_columns(
