@@ -26,8 +26,8 @@ from evotree.estimators.presets import GREEDY_PRESETS
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION
 from evotree.fitness.objectives import Objective
 from evotree.individual import Individual
-from evotree.operators.initialization.growth import grow
 from evotree.operators.initialization.c45 import induce_c45, with_indicators
+from evotree.operators.initialization.growth import grow
 from evotree.operators.initialization.induction import PESSIMISTIC, PRUNINGS, induce, leaf_medians
 from evotree.operators.pruning.held_out import cost_complexity_path
 from evotree.operators.pruning.penalized import risk_of_leaves

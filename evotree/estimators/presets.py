@@ -13,6 +13,7 @@ from evotree.operators.splitters.c45 import C45
 from evotree.operators.splitters.cart_lc import CartLC
 from evotree.operators.splitters.co2 import CO2
 from evotree.operators.splitters.cross_entropy import CrossEntropy
+from evotree.operators.splitters.linear_machine import LinearMachine
 from evotree.operators.splitters.oc1 import OC1
 from evotree.operators.splitters.wodt import WODT
 
@@ -39,6 +40,11 @@ GREEDY_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "CO2": {"splitter": CO2(start="axis"), "criterion": "entropy", "scaling": "minmax"},
         "CO2r": {"splitter": CO2(start="random"), "criterion": "entropy", "scaling": "minmax"},
         "DT": {"splitter": Axis(), **_OC1, "criterion": "gini"},
+        "LMDT": {
+            "splitter": LinearMachine(),
+            "criterion": "entropy",
+            "pruning": "reduced_error",
+        },
         "OC1": {"splitter": OC1(), **_OC1},
         "OC1-AP": {"splitter": Axis(), **_OC1},
         "OC1r": {"splitter": OC1(random_start=True), **_OC1},

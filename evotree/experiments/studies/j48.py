@@ -86,27 +86,26 @@ def as_nested(tree: ObliqueTree, column_of: list[int], k: int = 0) -> Node:
     return column_of[feature], float(tree.thresholds[k]), *sides
 
 
-def same(one: Node, other: Node) -> bool:
-    """Return whether trees are the same but for the six decimals that J48 prints."""
-    if len(one) != len(other) or one[0] != other[0]:
-        return False
-    if len(one) == 1:
-        return True
-    near = abs(one[1] - other[1]) <= 1e-6 + 1e-9 * abs(one[1])
-    return near and same(one[2], other[2]) and same(one[3], other[3])
+def differences(one: Node, other: Node) -> list[str]:
+    """Return where two trees differ, the highest places alone.
+
+    Thresholds may differ by the six decimals that J48 prints.
+    """
+    if len(one) == 1 or len(other) == 1:
+        return [] if one == other else [f"{_place(one)} / {_place(other)}"]
+    if one[0] != other[0] or abs(one[1] - other[1]) > 1e-6 + 1e-9 * abs(one[1]):
+        return [f"{_place(one)} / {_place(other)}"]
+    return differences(one[2], other[2]) + differences(one[3], other[3])
+
+
+def _place(node: Node) -> str:
+    """Return a leaf or a test as text."""
+    return f"class {node[0]}" if len(node) == 1 else f"x{node[0]} <= {node[1]:.6g}"
 
 
 def n_leaves(node: Node) -> int:
     """Return the number of leaves."""
     return 1 if len(node) == 1 else n_leaves(node[2]) + n_leaves(node[3])
-
-
-def differences(one: Node, other: Node) -> int:
-    """Return in how many places, the highest alone, two trees differ."""
-    if same(one, other):
-        return 0
-    near = len(one) == len(other) == 4 and same((*one[:2], (), ()), (*other[:2], (), ()))
-    return differences(one[2], other[2]) + differences(one[3], other[3]) if near else 1
 
 
 @contextmanager
@@ -149,7 +148,7 @@ def compare(dataset: str, weka: Path, data_home: Path) -> dict[str, str]:
         "missing": f"{100 * np.isnan(X).mean():.1f} %",
         "leaves, J48": str(n_leaves(theirs)),
         "leaves, J48's numbers": str(n_leaves(wekas)),
-        "places that differ": str(differences(theirs, wekas)),
+        "where they differ": ", ".join(differences(theirs, wekas)) or "nowhere",
         "leaves, C4.5's numbers": str(n_leaves(quinlan)),
         "accuracy, J48": f"{100 * accuracy:.2f}",
         "ours, J48's numbers": f"{100 * accuracy_of_same:.2f}",
@@ -165,12 +164,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(), help="folder of the report")
     parser.add_argument("--datasets", nargs="*", default=DATASETS)
     options = parser.parse_args()
-    rows = []
-    for dataset in options.datasets:
-        rows.append(compare(dataset, options.weka, options.data_home))
-        print(rows[-1])
+    rows = [compare(dataset, options.weka, options.data_home) for dataset in options.datasets]
     table = pd.DataFrame(rows)
-    n_same = int((table["places that differ"] == "0").sum())
+    n_same = int((table["where they differ"] == "nowhere").sum())
     (options.out / "j48.md").write_text(
         f"""# C4.5 beside Weka's J48
 

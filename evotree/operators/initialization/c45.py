@@ -55,9 +55,7 @@ def induce_c45(
     """
     raw = dataset.unscaled()
     indicators = np.array(splitter.indicators, dtype=np.int64) if splitter.indicators else None
-    grown = grow_splits(
-        raw, splitter, "gain_ratio", indicators=indicators, stream=stream, **limits
-    )
+    grown = grow_splits(raw, splitter, "gain_ratio", indicators=indicators, stream=stream, **limits)
     at_values = grown._replace(thresholds=values_at_or_below(grown, raw.X, indicators))
     splits, counts = prune_pessimistic(at_values, raw, confidence, indicators)
     if indicators is not None:

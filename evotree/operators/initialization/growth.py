@@ -92,10 +92,10 @@ def grow_splits(
     n, total_weight = X.shape[0], weight.sum()
     weights, thresholds, is_split = [], [], []
     leaf_weights = np.zeros(X.shape[1])
-    pending = [(np.arange(n, dtype=np.int32), weight, 0)]
+    pending = [(np.arange(n, dtype=np.int32), weight, 0, splitter)]
     end = math.inf if seconds is None else time.perf_counter() + seconds
     while pending:
-        rows, weight, depth = pending.pop()
+        rows, weight, depth, splitter = pending.pop()
         weights.append(leaf_weights)
         thresholds.append(0.0)
         is_split.append(False)
@@ -123,7 +123,8 @@ def grow_splits(
         if lightest < min_weight_fraction_leaf * total_weight:
             continue
         weights[-1], thresholds[-1], is_split[-1] = split.weights, split.threshold, True
-        pending += [(*side, depth + 1) for side in reversed(sides)]
+        below = splitter if split.below is None else split.below
+        pending += [(*side, depth + 1, below) for side in reversed(sides)]
     return Splits(np.array(weights), np.array(thresholds), subtree_sizes(is_split))
 
 

@@ -1,4 +1,4 @@
-"""The tests of C4.5: one feature, by gain ratio, with a price for thresholds (Quinlan 1993, 1996)."""
+"""The tests of C4.5: one feature, by gain ratio, thresholds at a price (Quinlan 1993; 1996)."""
 
 from __future__ import annotations
 
