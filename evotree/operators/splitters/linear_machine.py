@@ -10,13 +10,14 @@ asks which of two functions is higher, until all rows of a node have one winner.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
-from evotree._jit import kernel
+from evotree._jit import inner_kernel, kernel
 from evotree.fitness.node import Node, score_hyperplane
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Split
@@ -25,6 +26,17 @@ from evotree.rng import as_generator
 # Beta at first and where training ends, the factor and the step by which it falls, and the most
 # passes over the rows.
 _COOLING = (2.0, 1e-3, 0.999, 0.0005, 1_000)
+
+
+@inner_kernel
+def move(function, row, step):
+    """Add a multiple of a row to a function; return by how much its magnitude has risen."""
+    before = after = 0.0
+    for f in range(row.shape[0]):
+        before += function[f] * function[f]
+        function[f] += step * row[f]
+        after += function[f] * function[f]
+    return math.sqrt(after) - math.sqrt(before)
 
 
 @kernel
@@ -56,13 +68,7 @@ def train_machine(rows, y, sample_weight, order, functions, hot, cold, factor, s
         Training ends after so many passes.
     """
     n_classes, p = functions.shape
-    beta, magnitude, rose = hot, 0.0, False
-    for c in range(n_classes):
-        if functions[c, p - 1] > -np.inf:
-            square = 0.0
-            for f in range(p):
-                square += functions[c, f] * functions[c, f]
-            magnitude += np.sqrt(square)
+    beta, rose = hot, False
     values = np.empty(n_classes)
     for _ in range(most_passes):
         n_corrected = 0
@@ -82,20 +88,11 @@ def train_machine(rows, y, sample_weight, order, functions, hot, cold, factor, s
                 continue
             n_corrected += 1
             correction = sample_weight[i] * beta * beta / (beta + k)
-            before = after = 0.0
-            for c in (right, rival):
-                sign = 1.0 if c == right else -1.0
-                old = new = 0.0
-                for f in range(p):
-                    old += functions[c, f] * functions[c, f]
-                    functions[c, f] += sign * correction * rows[i, f]
-                    new += functions[c, f] * functions[c, f]
-                before += np.sqrt(old)
-                after += np.sqrt(new)
-            magnitude += after - before
-            if after < before and rose:
+            change = move(functions[right], rows[i], correction)
+            change += move(functions[rival], rows[i], -correction)
+            if change < 0.0 and rose:
                 beta = factor * beta - step
-            rose = after > before
+            rose = change > 0.0
             if beta < cold:
                 return
         if n_corrected == 0:
