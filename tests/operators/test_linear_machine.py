@@ -38,7 +38,7 @@ def node_of(X, y, n_classes):
 @settings(max_examples=40)
 @given(seeds, st.integers(2, 4), st.sampled_from((1, 2, 6)))
 def test_training_is_that_of_the_twin(seed, n_classes, most_passes):
-    """For a few passes: a row on the boundary goes by the last bit, and all that follows with it."""
+    """For few passes: a row on the boundary goes by the last bit, and so does what follows."""
     rng = np.random.default_rng(seed)
     rows = np.column_stack([rng.normal(size=(20, 2)), np.ones(20)])
     y = rng.integers(0, n_classes, 20).astype(np.int32)
