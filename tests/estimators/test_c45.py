@@ -130,7 +130,7 @@ def test_errors_to_expect_of_the_book():
     assert normal_deviation(0.25) == pytest.approx(0.84 - 0.59 / 4)
 
 
-@given(st.floats(1.0, 1e4), st.floats(0.0, 0.5), st.floats(0.01, 0.99))
+@given(st.floats(1.0, 1e4), st.floats(0.0, 1.0), st.floats(0.01, 0.99))
 def test_more_is_to_be_expected_at_less_confidence(n, share, confidence):
     wrong = share * n
     less, more = (added_errors(n, wrong, c) for c in (confidence, 0.5 * confidence))

@@ -239,7 +239,8 @@ rows in `gea_odt_runs.csv`: {results.planned} fits; the preset `gea_odt` of
 `EvoTreeClassifier` throughout: α = 0.005, population 64, mutation 0.1 for each node, crossover 0.2,
 at most 10,000 generations, stop after 1,000 without improvement. Published figures: Krętowski and
 Grześ (2005). Quality is the share of test rows classified correctly, in percent; ± is the standard
-deviation over repetitions. OC1 and C4.5, which the paper compares with, are our presets.
+deviation over repetitions. OC1 and C4.5, which the paper compares with, are our presets; the trees
+of C4.5 are those of another program ([j48.md](j48.md)).
 
 ## Table 1: synthetic problems
 
