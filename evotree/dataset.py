@@ -363,6 +363,17 @@ class Dataset:
         part.freeze()
         return part
 
+    def unscaled(self) -> Dataset:
+        """Return the same rows, with their weights, in the units that they were given in."""
+        d = self.X.shape[1]
+        rows = empty_rows(*self.raw.shape)
+        rows[:] = self.raw
+        same = replace(
+            self, X=rows, mean=np.zeros(d), scale=np.ones(d), spread=self.spread * self.scale
+        )
+        same.freeze()
+        return same
+
     def evolved_for(self, objective: Any) -> Dataset:
         """Return the same rows with an objective (`evotree.fitness.objectives.as_objective`)."""
         return replace(self, objective=objective)
@@ -452,12 +463,18 @@ class Dataset:
         values = tree.values
         if self.n_classes == 0:
             values = self.target_mean + self.target_scale * values
-        # A constant feature has a scale of 1, but no spread: whatever its weight, it parts no rows.
-        varies = self.raw.max(axis=0) > self.raw.min(axis=0)
-        spread = np.where(varies, self.spread * self.scale, 0.0)
         samples = node_weights(leaves, self.sample_weight, tree.subtree_size)
-        told = values, spread, samples, None, None, self.output_names
+        told = values, self.raw_spread, samples, None, None, self.output_names
         return ObliqueTree(weights, thresholds, tree.subtree_size, *told)
+
+    @property
+    def raw_spread(self) -> np.ndarray:
+        """Standard deviations of the raw features, of shape (n_features,); 0 for a constant one.
+
+        Such a feature has a scale of 1, but whatever its weight, it parts no rows.
+        """
+        varies = self.raw.max(axis=0) > self.raw.min(axis=0)
+        return np.where(varies, self.spread * self.scale, 0.0)
 
     def from_raw(self, tree: ObliqueTree) -> ObliqueTree:
         """Map a tree over raw features to one over the features of `X`, as `to_raw` maps it back.

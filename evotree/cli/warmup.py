@@ -21,6 +21,8 @@ from evotree.operators.initialization.induction import PRUNINGS
 from evotree.operators.splitters.registry import SPLITTERS
 
 TASKS = ("classification", "regression")
+PRESETS = ("C4.5", "LMDT")
+"""Those whose splitters have no name."""
 
 
 def estimators(task: str) -> list[Any]:
@@ -42,6 +44,7 @@ def estimators(task: str) -> list[Any]:
     if task == "regression":
         evolved, greedy, tao = EvoTreeRegressor, ObliqueTreeRegressor, TAORegressor
     short: dict[str, Any] = {"max_generations": 3, "random_state": 0}
+    presets = [ObliqueTreeClassifier.from_preset(name) for name in PRESETS]
     plain = Regularization(C=1.0, penalty="l1", noise=0.0)
     return [
         evolved(random_state=0),
@@ -50,6 +53,7 @@ def estimators(task: str) -> list[Any]:
         *(greedy(splitter, random_state=0) for splitter in SPLITTERS),
         *(greedy("axis", pruning=pruning, random_state=0) for pruning in PRUNINGS),
         tao(random_state=0),
+        *(presets if task == "classification" else []),
     ]
 
 

@@ -136,7 +136,11 @@ class TreeEstimator(ExplainedTree):
     def _keep_tree(self, tree: ObliqueTree, dataset: Dataset) -> None:
         """Set the fitted attributes of a tree in the units of its training rows."""
         raw, judge = dataset.to_raw(tree), dataset.judge
-        self.tree_ = raw if judge is None else judge.finish(raw, dataset)
+        self._keep_raw_tree(raw if judge is None else judge.finish(raw, dataset), dataset)
+
+    def _keep_raw_tree(self, tree: ObliqueTree, dataset: Dataset) -> None:
+        """Set the fitted attributes of a tree in raw units."""
+        self.tree_ = tree
         self._fit_uncertainty(dataset)
         self._summarize(dataset)
 

@@ -26,13 +26,16 @@ from evotree.estimators.presets import GREEDY_PRESETS
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION
 from evotree.fitness.objectives import Objective
 from evotree.individual import Individual
+from evotree.operators.initialization.c45 import induce_c45, with_indicators
 from evotree.operators.initialization.growth import grow
-from evotree.operators.initialization.induction import PRUNINGS, induce, leaf_medians
+from evotree.operators.initialization.induction import PESSIMISTIC, PRUNINGS, induce, leaf_medians
 from evotree.operators.pruning.held_out import cost_complexity_path
 from evotree.operators.pruning.penalized import risk_of_leaves
 from evotree.operators.splitters.base import Splitter
+from evotree.operators.splitters.c45 import C45
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter
 from evotree.rng import make_streams, seed_from
+from evotree.tables.columns import indicator_of_feature
 
 
 @dataclass(eq=False, repr=False)
@@ -106,6 +109,11 @@ class GreedyTree(TreeEstimator):
         dataset = self._make_dataset(X, y, sample_weight, self.scaling)
         dataset = dataset.evolved_for(self._objective(dataset))
         stream = make_streams(seed_from(self.random_state), 0, 1)[0]
+        self._induce(dataset, stream)
+        return self
+
+    def _induce(self, dataset: Dataset, stream: np.ndarray, **rules: Any) -> None:
+        """Grow a tree, prune it and keep it."""
         individual = induce(
             dataset,
             partial(self._grow, stream=stream),
@@ -115,13 +123,13 @@ class GreedyTree(TreeEstimator):
             validation_fraction=self.validation_fraction,
             n_folds=self.n_folds,
             standard_errors=self.standard_errors,
+            **rules,
             stream=stream,
         )
         tree = individual.to_tree()
         if self.criterion == "absolute_error":
             tree.values = leaf_medians(individual, dataset)
         self._keep_tree(tree, dataset)
-        return self
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Return the sequence of minimal cost-complexity pruning of the tree grown on some rows.
@@ -152,18 +160,19 @@ class GreedyTree(TreeEstimator):
         return Bunch(ccp_alphas=alphas * unit, impurities=impurities * unit)
 
     def _grow(self, dataset: Dataset, stream: np.ndarray) -> Individual:
+        limits = self._limits(dataset)
+        return grow(dataset, as_splitter(self.splitter), self.criterion, **limits, stream=stream)
+
+    def _limits(self, dataset: Dataset) -> dict[str, Any]:
+        """Return what says where nodes are leaves, as `grow` takes it."""
         power = 1 if self.criterion == "absolute_error" else 2
-        return grow(
-            dataset,
-            as_splitter(self.splitter),
-            self.criterion,
-            max_depth=self.max_depth,
-            min_samples_split=self.min_samples_split,
-            min_samples_leaf=self.min_samples_leaf,
-            min_weight_fraction_leaf=self.min_weight_fraction_leaf,
-            min_impurity_decrease=self.min_impurity_decrease / _unit(dataset) ** power,
-            stream=stream,
-        )
+        return {
+            "max_depth": self.max_depth,
+            "min_samples_split": self.min_samples_split,
+            "min_samples_leaf": self.min_samples_leaf,
+            "min_weight_fraction_leaf": self.min_weight_fraction_leaf,
+            "min_impurity_decrease": self.min_impurity_decrease / _unit(dataset) ** power,
+        }
 
     def _risk(self) -> str | None:
         """Return the criterion that `ccp_alpha` is weighed against, or None for squared error."""
@@ -202,10 +211,15 @@ class ObliqueTreeClassifier(TreeClassifier, GreedyTree):
     ccp_alpha : float, at least 0, default=0.0
         Minimal cost-complexity pruning: the smallest subtree that minimizes the impurity plus
         `ccp_alpha` for each leaf is kept, as in scikit-learn. Not with `pruning`.
-    pruning : {"cost_complexity", "cross_validation", "reduced_error"} or None, default=None
+    pruning : {"cost_complexity", "cross_validation", "pessimistic", "reduced_error"} or None, \
+default=None
         ``"cost_complexity"`` chooses from the nested sequence of Breiman et al. by a held-out
         part of the rows, ``"cross_validation"`` by cross-validation; ``"reduced_error"`` cuts
-        what does not help on a held-out part. The leaves of the pruned tree predict by all rows.
+        what does not help on a held-out part. ``"pessimistic"`` cuts, or raises subtrees, by upper
+        bounds of the errors on the training rows, as C4.5 does. The leaves of the pruned tree
+        predict by all rows.
+    confidence : float in (0, 1], default=0.25
+        Of ``"pessimistic"``: the less, the more is pruned.
     validation_fraction : float in (0, 1), default=0.1
         Share of the rows that is held out.
     n_folds : int, at least 2, default=10
@@ -258,10 +272,22 @@ class ObliqueTreeClassifier(TreeClassifier, GreedyTree):
     """
 
     criterion: Annotated[str, StrOptions(set(CLASSIFICATION))] = "gini"
+    pruning: Annotated[str | None, StrOptions({*PRUNINGS, PESSIMISTIC}), None] = None
+    confidence: Annotated[float, Interval(Real, 0.0, 1.0, closed="right")] = 0.25
     class_weight: Annotated[
         Mapping[Any, float] | str | None, dict, StrOptions({"balanced"}), None
     ] = None
     probability: Annotated[str, StrOptions(set(PROBABILITIES))] = "leaf"
+
+    def _induce(self, dataset: Dataset, stream: np.ndarray, **rules: Any) -> None:
+        """Grow a tree, prune it and keep it; C4.5 shares rows with missing values."""
+        splitter, rules = as_splitter(self.splitter), {**rules, "confidence": self.confidence}
+        if isinstance(splitter, C45) and self.pruning == PESSIMISTIC:
+            splitter = with_indicators(splitter, indicator_of_feature(self.columns_))
+            rules |= self._limits(dataset)
+            self._keep_raw_tree(induce_c45(dataset, splitter, **rules, stream=stream), dataset)
+        else:
+            super()._induce(dataset, stream, **rules)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -9,9 +9,11 @@ from typing import Any
 from evotree.engine.config import Regularization, Variation
 from evotree.operators.splitters.annealing import Annealing
 from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.c45 import C45
 from evotree.operators.splitters.cart_lc import CartLC
 from evotree.operators.splitters.co2 import CO2
 from evotree.operators.splitters.cross_entropy import CrossEntropy
+from evotree.operators.splitters.linear_machine import LinearMachine
 from evotree.operators.splitters.oc1 import OC1
 from evotree.operators.splitters.wodt import WODT
 
@@ -31,12 +33,18 @@ _CEDT = CrossEntropy(max_samples=None, max_rows=None, refine_threshold=False)
 GREEDY_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "APDT": {"splitter": Axis(), "criterion": "entropy", "scaling": "minmax"},
+        "C4.5": {"splitter": C45(), "criterion": "gain_ratio", "pruning": "pessimistic"},
         "CART-LC": {"splitter": CartLC(start="axis"), **_OC1},
         "CART-LCr": {"splitter": CartLC(start="random"), **_OC1},
         "CEDT": {"splitter": _CEDT, **_OC1, "criterion": "gini"},
         "CO2": {"splitter": CO2(start="axis"), "criterion": "entropy", "scaling": "minmax"},
         "CO2r": {"splitter": CO2(start="random"), "criterion": "entropy", "scaling": "minmax"},
         "DT": {"splitter": Axis(), **_OC1, "criterion": "gini"},
+        "LMDT": {
+            "splitter": LinearMachine(),
+            "criterion": "entropy",
+            "pruning": "reduced_error",
+        },
         "OC1": {"splitter": OC1(), **_OC1},
         "OC1-AP": {"splitter": Axis(), **_OC1},
         "OC1r": {"splitter": OC1(random_start=True), **_OC1},

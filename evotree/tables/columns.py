@@ -29,6 +29,7 @@ __all__ = [
     "encode_in_order",
     "feature_names",
     "fit_columns",
+    "indicator_of_feature",
     "numbers_of",
     "quoted",
     "text_of",
@@ -156,6 +157,15 @@ def columns_asked(asked: Any, names: Sequence[str], parameter: str) -> set[int]:
                 f"and names of columns: {', '.join(map(repr, names[:_SHOWN_NAMES]))}."
             )
     return chosen
+
+
+def indicator_of_feature(columns: Sequence[Column]) -> list[int]:
+    """Return the position of the feature that is 1 where each feature is missing; -1 for none."""
+    found: list[int] = []
+    for column in columns:
+        is_told = isinstance(column, NumericColumn) and column.indicator
+        found += [len(found) + 1, -1] if is_told else [-1] * len(column.feature_names)
+    return found
 
 
 def fit_columns(

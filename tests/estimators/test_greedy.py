@@ -127,8 +127,8 @@ def test_presets(name):
 
 
 def test_unknown_presets_are_named():
-    with pytest.raises(ValueError, match=r"'C4\.5'.*'OC1'"):
-        ObliqueTreeClassifier.from_preset("C4.5")
+    with pytest.raises(ValueError, match=r"'ID3'.*'OC1'"):
+        ObliqueTreeClassifier.from_preset("ID3")
 
 
 def test_missing_values_are_imputed_by_the_mean_in_a_pipeline():
@@ -153,7 +153,7 @@ def test_works_in_searches():
         ({"splitter": "forest"}, "'splitter'"),
         ({"splitter": 3}, "'splitter'"),
         ({"criterion": "squared_error"}, "'criterion'"),
-        ({"pruning": "pessimistic"}, "'pruning'"),
+        ({"pruning": "optimistic"}, "'pruning'"),
         ({"max_depth": -1}, "'max_depth'"),
         ({"min_samples_split": 1}, "'min_samples_split'"),
         ({"validation_fraction": 1.0}, "'validation_fraction'"),

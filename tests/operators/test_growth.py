@@ -8,10 +8,11 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree.dataset import Dataset
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION
-from evotree.operators.initialization.growth import grow, subtree_sizes
+from evotree.operators.initialization.growth import grow
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Split, axis_normal
 from evotree.operators.splitters.dipole import Dipole
+from evotree.operators.structure.sides import subtree_sizes
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams, uniform
 from tests.reference import pruning as naive

@@ -205,7 +205,7 @@ in the studies' own reports.
 
 {markdown_table(table)}
 
-*{OTHER_PROGRAM.capitalize()}*: figures of systems that are none of ours, as C4.5 or cover trees.
+*{OTHER_PROGRAM.capitalize()}*: figures of systems that are none of ours, as cover trees.
 
 ## Worse
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evotree._jit import kernel
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import Node, score_undivided
-from evotree.fitness.partition import is_uniform, project_rows, split_rows
+from evotree.fitness.partition import is_uniform
+from evotree.operators.structure.sides import Splits, share_rows, subtree_sizes
 from evotree.operators.structure.splice import make_individual
 
 if TYPE_CHECKING:
@@ -20,37 +20,23 @@ if TYPE_CHECKING:
     from evotree.operators.splitters.base import Splitter
 
 
-@kernel
-def part_rows(X, order, lo, hi, w, threshold):
-    """Reorder ``order[lo:hi]`` by a hyperplane, as every partition does; return the middle."""
-    projection = np.empty(hi - lo)
-    project_rows(w.reshape(1, w.shape[0]), 0, X, order, lo, hi, projection)
-    return split_rows(order, lo, hi, projection, threshold, np.empty(hi - lo, dtype=np.int32))
-
-
-def subtree_sizes(is_split: list[bool]) -> np.ndarray:
-    """Return the sizes of the subtrees of nodes in prefix order.
+def grow(dataset: Dataset, splitter: Splitter, *args: Any, **limits: Any) -> Individual:
+    """Grow a tree on all rows of a data set, and partition these by it.
 
     Parameters
     ----------
-    is_split : list of bool
-        Whether each node is internal.
+    dataset, splitter, *args, **limits
+        As for `grow_splits`, whose rows all go one way.
 
     Returns
     -------
-    ndarray of shape (n_nodes,), int32
-        1 at leaves.
+    Individual
+        The tree over ``dataset.X`` with its partition; its fitness is not evaluated.
     """
-    size = np.ones(len(is_split), dtype=np.int32)
-    complete: list[int] = []
-    for k in reversed(range(len(is_split))):
-        if is_split[k]:
-            size[k] += complete.pop() + complete.pop()
-        complete.append(int(size[k]))
-    return size
+    return make_individual(dataset, *grow_splits(dataset, splitter, *args, **limits))
 
 
-def grow(
+def grow_splits(
     dataset: Dataset,
     splitter: Splitter,
     criterion: str = "gini",
@@ -61,8 +47,9 @@ def grow(
     min_weight_fraction_leaf: float = 0.0,
     min_impurity_decrease: float = 0.0,
     seconds: float | None = None,
+    indicators: np.ndarray | None = None,
     stream: np.ndarray,
-) -> Individual:
+) -> Splits:
     """Grow a tree on all rows of a data set.
 
     A node becomes a leaf when its rows are of one class or one target, are too few or too deep,
@@ -89,40 +76,39 @@ def grow(
         reaches the node, as in scikit-learn.
     seconds : float, optional
         When so many have passed, the nodes that are left are leaves.
+    indicators : ndarray of shape (n_features,), int64, optional
+        Where given, rows whose value is missing go both ways in shares
+        (`evotree.operators.structure.sides.share_rows`).
     stream : ndarray of shape (1,), uint64
         Random state; the nodes draw from it in prefix order.
 
     Returns
     -------
-    Individual
-        The tree over ``dataset.X`` with its partition; its fitness is not evaluated.
+    Splits
+        The tree over ``dataset.X``.
     """
     code = int(Criterion[criterion.upper()])  # members of an enumeration cost numba 90 us a call
-    X, y, sample_weight = dataset.split_X, dataset.y, weights_to_grow_by(dataset)
-    n, total_weight = X.shape[0], sample_weight.sum()
-    order = np.arange(n, dtype=np.int32)
+    X, y, weight = dataset.split_X, dataset.y, weights_to_grow_by(dataset)
+    n, total_weight = X.shape[0], weight.sum()
     weights, thresholds, is_split = [], [], []
     leaf_weights = np.zeros(X.shape[1])
-    pending = [(0, n, 0)]
+    pending = [(np.arange(n, dtype=np.int32), weight, 0, splitter)]
     end = math.inf if seconds is None else time.perf_counter() + seconds
     while pending:
-        lo, hi, depth = pending.pop()
+        rows, weight, depth, splitter = pending.pop()
         weights.append(leaf_weights)
         thresholds.append(0.0)
         is_split.append(False)
         if (
-            hi - lo < max(min_samples_split, 2 * min_samples_leaf)
+            len(rows) < max(min_samples_split, 2 * min_samples_leaf)
             or (max_depth is not None and depth >= max_depth)
-            or is_uniform(y, order, lo, hi)
+            or is_uniform(y, rows, 0, len(rows))
             or time.perf_counter() >= end
         ):
             continue
-        rows = order[lo:hi]
         residuals = None if dataset.judge is None else dataset.judge.residuals(rows)
         targets = y[rows] if residuals is None else residuals
-        node = Node.of(
-            X[rows], targets, sample_weight[rows], dataset.n_classes, code, min_samples_leaf
-        )
+        node = Node.of(X[rows], targets, weight[rows], dataset.n_classes, code, min_samples_leaf)
         split = splitter(node, stream)
         if split is None:
             continue
@@ -130,16 +116,17 @@ def grow(
             share = node.sample_weight.sum() / total_weight
             if share * (score_undivided(node) - split.score) < min_impurity_decrease:
                 continue
-        mid = part_rows(X, order, lo, hi, split.weights, split.threshold)
-        if min(mid - lo, hi - mid) < min_samples_leaf:
+        sides = share_rows(X, rows, weight, split.weights, split.threshold, indicators)
+        if min(len(side) for side, _ in sides) < min_samples_leaf:
             continue
-        left, right = sample_weight[order[lo:mid]].sum(), sample_weight[order[mid:hi]].sum()
-        if min(left, right) < min_weight_fraction_leaf * total_weight:
+        lightest = min(of_rows[side].sum() for side, of_rows in sides)
+        if lightest < min_weight_fraction_leaf * total_weight:
             continue
         weights[-1], thresholds[-1], is_split[-1] = split.weights, split.threshold, True
-        pending += [(mid, hi, depth + 1), (lo, mid, depth + 1)]
-    tests = dataset.allowed(np.array(weights)), np.array(thresholds)
-    return make_individual(dataset, *tests, subtree_sizes(is_split))
+        below = splitter if split.below is None else split.below
+        pending += [(*side, depth + 1, below) for side in reversed(sides)]
+    allowed = dataset.allowed(np.array(weights))
+    return Splits(allowed, np.array(thresholds), subtree_sizes(is_split))
 
 
 def weights_to_grow_by(dataset: Dataset) -> np.ndarray:

@@ -14,6 +14,8 @@ from evotree.operators.pruning.held_out import (
     weakest_links,
 )
 from evotree.operators.pruning.penalized import prune_marked, prune_tree, risk_of_leaves
+from evotree.operators.pruning.pessimistic import prune_pessimistic
+from evotree.operators.structure.sides import Splits
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import as_generator
 
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 
 PRUNINGS = ("cost_complexity", "cross_validation", "reduced_error")
 """Names of the rules by which a tree is chosen from the prunings of a grown one."""
+
+PESSIMISTIC = "pessimistic"
+"""Name of the rule of C4.5, which is for classes alone."""
 
 
 def induce(
@@ -35,6 +40,7 @@ def induce(
     validation_fraction: float = 0.1,
     n_folds: int = 10,
     standard_errors: float = 0.0,
+    confidence: float = 0.25,
     stream: np.ndarray,
 ) -> Individual:
     """Grow a tree and prune it.
@@ -45,9 +51,10 @@ def induce(
         Training rows.
     grow_on : callable
         Grows a tree on a data set.
-    pruning : {"cost_complexity", "cross_validation", "reduced_error"} or None, default=None
+    pruning : {"cost_complexity", "cross_validation", "pessimistic", "reduced_error"} or None, \
+default=None
         How the pruning is chosen; ``"cost_complexity"`` and ``"reduced_error"`` hold rows out, and
-        the leaves that they leave count all rows.
+        the leaves that they leave count all rows. ``"pessimistic"`` is for classes.
     ccp_alpha : float, at least 0, default=0.0
         Without `pruning`, the charge for a leaf in minimal cost-complexity pruning.
     risk : str or None, default=None
@@ -59,6 +66,8 @@ def induce(
         Number of folds of the cross-validation.
     standard_errors : float, at least 0, default=0.0
         The k of the k-SE rule.
+    confidence : float in (0, 1], default=0.25
+        Of pessimistic pruning; see `evotree.operators.pruning.pessimistic.added_errors`.
     stream : ndarray of shape (1,), uint64
         Random state.
 
@@ -88,6 +97,9 @@ def induce(
             stream=stream,
         )
         return prune_marked(individual, dataset, marks)[0]
+    if pruning == PESSIMISTIC:
+        grown = Splits(individual.weights, individual.thresholds, individual.subtree_size)
+        return make_individual(dataset, *prune_pessimistic(grown, dataset, confidence)[0])
     # Means never lose by a split, lines may.
     if ccp_alpha > 0.0 or individual.objective is not None:
         of_leaves, _ = risk_of_leaves(individual, dataset.n_classes, risk)

@@ -24,11 +24,14 @@ class Split(NamedTuple):
         Threshold.
     score : float
         Value of the node's criterion for this split, the lower the better.
+    below : Splitter or None, default=None
+        Finds the splits of both sides when a tree is grown; None for the one that found this.
     """
 
     weights: np.ndarray
     threshold: float
     score: float
+    below: Splitter | None = None
 
 
 class Splitter(Protocol):

@@ -1,0 +1,150 @@
+"""C4.5 as a whole: its tests, rows with missing values in shares, and its pruning (Quinlan 1993).
+
+A finished tree routes a row one way. What C4.5 does with missing values when it predicts, to send a
+row down both branches and to add up what the leaves say, becomes the branch of more training rows:
+a second term of the split, on the feature that tells whether the value is missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evotree.operators.initialization.growth import grow_splits
+from evotree.operators.pruning.pessimistic import prune_pessimistic
+from evotree.operators.splitters.c45 import C45
+from evotree.operators.structure.sides import Splits
+from evotree.tree import ObliqueTree
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+
+_ROUNDING = 1e-13  # of a middle, relative
+
+
+def induce_c45(
+    dataset: Dataset,
+    splitter: C45,
+    *,
+    confidence: float = 0.25,
+    stream: np.ndarray,
+    **limits: Any,
+) -> ObliqueTree:
+    """Grow a tree as C4.5 does, and prune it.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows, of classes.
+    splitter : C45
+        Finds the tests. Where it has indicators, rows with missing values are shared.
+    confidence : float in (0, 1], default=0.25
+        See `evotree.operators.pruning.pessimistic.added_errors`.
+    stream : ndarray of shape (1,), uint64
+        Random state; nothing is drawn from it.
+    **limits
+        ``max_depth`` and the like, of `evotree.operators.initialization.growth.grow_splits`.
+
+    Returns
+    -------
+    ObliqueTree
+        In raw units. Thresholds are values of training rows. Class shares and weights of the nodes
+        count the shares of rows.
+    """
+    raw = dataset.unscaled()
+    indicators = np.array(splitter.indicators, dtype=np.int64) if splitter.indicators else None
+    grown = grow_splits(raw, splitter, "gain_ratio", indicators=indicators, stream=stream, **limits)
+    at_values = grown._replace(thresholds=values_at_or_below(grown, raw.X, indicators))
+    splits, counts = prune_pessimistic(at_values, raw, confidence, indicators)
+    if indicators is not None:
+        splits = sent_with_most(splits, counts, raw.X, indicators)
+    n_node_samples = counts.sum(axis=1)
+    shares = counts / n_node_samples[:, np.newaxis]
+    return ObliqueTree(*splits, shares, dataset.raw_spread, n_node_samples)
+
+
+def with_indicators(splitter: C45, indicators: list[int]) -> C45:
+    """Return a splitter that knows which features tell that others are missing, if there are any.
+
+    Parameters
+    ----------
+    splitter : C45
+        The splitter.
+    indicators : list of int
+        From `evotree.tables.columns.indicator_of_feature`.
+    """
+    return replace(splitter, indicators=tuple(indicators) if max(indicators) >= 0 else ())
+
+
+def values_at_or_below(
+    splits: Splits, X: np.ndarray, indicators: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the greatest known values of all rows that do not exceed thresholds.
+
+    So all thresholds are values that occur (Quinlan 1993, section 2.4).
+
+    Parameters
+    ----------
+    splits : Splits
+        Tests of one feature, in the units of `X`.
+    X : ndarray of shape (n, d)
+        All rows.
+    indicators : ndarray of shape (d,), int64, optional
+        As for `evotree.operators.structure.sides.share_rows`.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,)
+        Thresholds that send the rows of `X` where the given ones do.
+    """
+    thresholds = splits.thresholds.copy()
+    for k in np.flatnonzero(splits.subtree_size > 1).tolist():
+        feature = int(np.flatnonzero(splits.weights[k])[0])
+        values = X[:, feature]
+        if indicators is not None and indicators[feature] >= 0:
+            values = values[X[:, indicators[feature]] <= 0.0]
+        limit = thresholds[k] + _ROUNDING * abs(thresholds[k])
+        thresholds[k] = values[values <= limit].max()
+    return thresholds
+
+
+def sent_with_most(
+    splits: Splits, counts: np.ndarray, X: np.ndarray, indicators: np.ndarray
+) -> Splits:
+    """Return splits that send rows whose value is missing to the side of more weight.
+
+    Where the number that fills in goes the other way, the split gets a second term.
+
+    Parameters
+    ----------
+    splits : Splits
+        Tests of one feature, in the units of `X`.
+    counts : ndarray of shape (n_nodes, n_classes)
+        Class weights of the nodes.
+    X : ndarray of shape (n, d)
+        All rows; the indicators are 0 or 1.
+    indicators : ndarray of shape (d,), int64
+        As for `evotree.operators.structure.sides.share_rows`.
+
+    Returns
+    -------
+    Splits
+        They send rows whose values are known as before.
+    """
+    weights, size = splits.weights.copy(), splits.subtree_size
+    heaviness = counts.sum(axis=1)
+    for k in np.flatnonzero(size > 1).tolist():
+        feature = int(np.flatnonzero(weights[k])[0])
+        told_by = int(indicators[feature])
+        if told_by < 0:
+            continue
+        left, right = k + 1, k + 1 + int(size[k + 1])
+        filled = X[X[:, told_by] > 0.0, feature][0]
+        goes_right = filled > splits.thresholds[k]
+        if goes_right != (heaviness[right] > heaviness[left]):
+            # Beyond the threshold, by the deviation of the feature.
+            margin = -X[:, feature].std() if goes_right else X[:, feature].std()
+            weights[k, told_by] = splits.thresholds[k] - filled + margin
+    return splits._replace(weights=weights)

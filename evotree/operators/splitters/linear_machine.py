@@ -1,0 +1,262 @@
+"""Linear machines at nodes: the splits of LMDT (Utgoff and Brodley 1991; Brodley and Utgoff 1995).
+
+A linear machine has one linear function for each class; a row belongs to the class whose function
+is the highest. It is trained by corrections of misclassified rows that get smaller while training
+cools down, and loses features as long as it stays as accurate.
+
+A machine of two classes is one hyperplane. One of more is as many binary splits as it takes: each
+asks which of two functions is higher, until all rows of a node have one winner.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from evotree._jit import inner_kernel, kernel
+from evotree.fitness.node import Node, score_hyperplane
+from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.base import Split
+from evotree.rng import as_generator
+
+# Beta at first and where training ends, the factor and the step by which it falls, and the most
+# passes over the rows.
+_COOLING = (2.0, 1e-3, 0.999, 0.0005, 1_000)
+
+
+@inner_kernel
+def move(function, row, step):
+    """Add a multiple of a row to a function; return by how much its magnitude has risen."""
+    before = after = 0.0
+    for f in range(row.shape[0]):
+        before += function[f] * function[f]
+        function[f] += step * row[f]
+        after += function[f] * function[f]
+    return math.sqrt(after) - math.sqrt(before)
+
+
+@kernel
+def train_machine(rows, y, sample_weight, order, functions, hot, cold, factor, step, most_passes):
+    """Train a linear machine by thermal corrections (Brodley and Utgoff 1995, section 4).
+
+    A row of class i that the machine takes for class j, at the distance
+    ``k = (w_j - w_i) . x / (2 x . x)`` from being right, moves both by ``c = beta**2 / (beta + k)``
+    of itself. Rows with k of beta or more, which are far off, move nothing. Beta falls when the
+    magnitude of the machine falls after it rose.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, p)
+        Standardized rows, the last column 1.
+    y : ndarray of shape (n,), int32
+        Class codes.
+    sample_weight : ndarray of shape (n,)
+        Weights, of mean 1, that corrections are multiplied by.
+    order : ndarray of shape (n,), int
+        The order in which a pass takes the rows.
+    functions : ndarray of shape (n_classes, p)
+        Written. Classes without a row, whose functions are minus infinity at 1, never win.
+    hot, cold : float
+        Beta at first, and where training ends.
+    factor, step : float
+        Beta falls to ``factor * beta - step``.
+    most_passes : int
+        Training ends after so many passes.
+    """
+    n_classes, p = functions.shape
+    beta, rose = hot, False
+    values = np.empty(n_classes)
+    for _ in range(most_passes):
+        n_corrected = 0
+        for at in range(order.shape[0]):
+            i = order[at]
+            right, rival, length = y[i], -1, 0.0
+            for f in range(p):
+                length += rows[i, f] * rows[i, f]
+            for c in range(n_classes):
+                values[c] = 0.0
+                for f in range(p):
+                    values[c] += functions[c, f] * rows[i, f]
+                if c != right and (rival < 0 or values[c] > values[rival]):
+                    rival = c
+            k = (values[rival] - values[right]) / (2.0 * length)
+            if not 0.0 <= k < beta:
+                continue
+            n_corrected += 1
+            correction = sample_weight[i] * beta * beta / (beta + k)
+            change = move(functions[right], rows[i], correction)
+            change += move(functions[rival], rows[i], -correction)
+            if change < 0.0 and rose:
+                beta = factor * beta - step
+            rose = change > 0.0
+            if beta < cold:
+                return
+        if n_corrected == 0:
+            return
+
+
+class Machine(NamedTuple):
+    """A linear machine over the features of a node.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_classes, d)
+        Normal vectors of the functions.
+    intercepts : ndarray of shape (n_classes,)
+        Values at 0; minus infinity for a class that no row of the node has.
+    """
+
+    weights: np.ndarray
+    intercepts: np.ndarray
+
+    def winners(self, X: np.ndarray) -> np.ndarray:
+        """Return the class whose function is the highest for each row."""
+        winners: np.ndarray = (X @ self.weights.T + self.intercepts).argmax(axis=1)
+        return winners
+
+
+@dataclass(frozen=True)
+class LinearMachine:
+    """A linear machine, thermally trained, of few features (Brodley and Utgoff 1995).
+
+    At a node whose rows have two classes the split is the machine. At one of more classes it is the
+    comparison of two of its functions that tells most of the winners apart, and the nodes below go
+    on with the same machine until all their rows have one winner; then another machine is trained.
+    Where a machine has one winner for all rows, the best split on one feature takes its place.
+
+    Parameters
+    ----------
+    tolerance : float in [0, 1], default=0.01
+        Features are eliminated, that of the least dispersion of weights first, until the machine
+        has lost more than this share of the rows against the most accurate one. The most accurate
+        machine is taken, of equals the one with the fewest features.
+    """
+
+    tolerance: float = 0.01
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.tolerance <= 1.0:
+            raise ValueError(f"tolerance={self.tolerance!r}: allowed are numbers from 0 to 1.")
+
+    def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
+        """Train a machine and find its first comparison (see `Splitter`)."""
+        if node.n_classes == 0:
+            raise ValueError("splitter=LinearMachine(...): it is for classes, not for targets.")
+        machine = fit_machine(node, self.tolerance, stream)
+        if np.unique(machine.winners(node.X)).size == 1:
+            return Axis()(node, stream)
+        return Comparisons(machine, self)(node, stream)
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """The binary splits that are a linear machine.
+
+    Parameters
+    ----------
+    machine : Machine
+        The machine.
+    then : LinearMachine
+        What goes on where all rows have one winner.
+    """
+
+    machine: Machine
+    then: LinearMachine
+
+    def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
+        """Compare two functions (see `evotree.operators.splitters.base.Splitter`)."""
+        winners = self.machine.winners(node.X)
+        present = np.unique(winners)
+        if present.size == 1:
+            return self.then(node, stream)
+        weights, intercepts = self.machine
+        first, second = best_comparison(node, self.machine, winners, present)
+        normal = weights[first] - weights[second]
+        threshold = float(intercepts[second] - intercepts[first])
+        below = self if present.size > 2 else self.then
+        return Split(normal, threshold, score_hyperplane(node, normal, threshold), below)
+
+
+def best_comparison(
+    node: Node, machine: Machine, winners: np.ndarray, present: np.ndarray
+) -> tuple[int, int]:
+    """Return the two classes whose comparison tells most about which class wins.
+
+    Parameters
+    ----------
+    node : Node
+        The node.
+    machine : Machine
+        The machine.
+    winners : ndarray of shape (n,)
+        Its winners.
+    present : ndarray of int
+        The classes that win, at least two.
+
+    Returns
+    -------
+    tuple of two int
+        Rows go left where the function of the first is at most that of the second.
+    """
+    values = node.X @ machine.weights.T + machine.intercepts
+    codes = np.searchsorted(present, winners)
+    best, chosen = np.inf, (int(present[0]), int(present[1]))
+    for first, second in combinations(present.tolist(), 2):
+        left = values[:, first] <= values[:, second]
+        entropy = sum(_entropy(codes[side], node.sample_weight[side]) for side in (left, ~left))
+        if entropy < best - 1e-9:
+            best, chosen = entropy, (first, second)
+    return chosen
+
+
+def _entropy(codes: np.ndarray, weight: np.ndarray) -> float:
+    """Return the entropy of codes times their weight."""
+    counts = np.bincount(codes, weight)
+    counts = counts[counts > 0.0]
+    return float(-(counts * np.log2(counts / counts.sum())).sum())
+
+
+def fit_machine(node: Node, tolerance: float, stream: np.ndarray) -> Machine:
+    """Train a machine on the rows of a node, and eliminate features.
+
+    Parameters
+    ----------
+    node : Node
+        The node.
+    tolerance : float
+        See `LinearMachine`.
+    stream : ndarray of shape (1,), uint64
+        Random state, advanced; the order of the rows is drawn.
+
+    Returns
+    -------
+    Machine
+        In the units of the node.
+    """
+    varies = node.X.max(axis=0) > node.X.min(axis=0)
+    mean, scale = node.X.mean(axis=0), np.where(varies, node.X.std(axis=0), 1.0)
+    rows = np.ones((len(node.y), len(mean) + 1))
+    rows[:, :-1] = np.where(varies, (node.X - mean) / scale, 0.0)
+    weight = node.sample_weight / node.sample_weight.mean()
+    functions = np.zeros((node.n_classes, rows.shape[1]))
+    functions[np.setdiff1d(np.arange(node.n_classes), node.y), -1] = -np.inf
+    best, least_wrong = functions, np.inf
+    generator, kept = as_generator(stream), np.flatnonzero(varies)
+    while kept.size:
+        order = generator.permutation(len(rows))
+        train_machine(rows, node.y, weight, order, functions, *_COOLING)
+        wrong = weight[(rows @ functions.T).argmax(axis=1) != node.y].sum()
+        if wrong > least_wrong + tolerance * weight.sum():
+            break
+        if wrong <= least_wrong:
+            best, least_wrong = functions.copy(), wrong
+        dispersion = functions[np.unique(node.y)][:, kept].var(axis=0)
+        weakest = kept[dispersion.argmin()]
+        functions[:, weakest], rows[:, weakest] = 0.0, 0.0
+        kept = kept[kept != weakest]
+    weights = best[:, :-1] / scale
+    return Machine(weights, best[:, -1] - weights @ mean)

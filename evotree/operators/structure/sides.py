@@ -1,0 +1,116 @@
+"""The sides of one split: which rows go where, those with a missing value in shares."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from evotree._jit import kernel
+from evotree.fitness.partition import project_rows, split_rows
+
+Side: TypeAlias = tuple[np.ndarray, np.ndarray]
+"""Positions of rows, int32, and the weights of all rows, as many as the data set has."""
+
+
+class Splits(NamedTuple):
+    """A tree without a partition, in prefix order.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_nodes, n_features)
+        Normal vectors; 0 at leaves.
+    thresholds : ndarray of shape (n_nodes,)
+        Thresholds; 0 at leaves.
+    subtree_size : ndarray of shape (n_nodes,), int32
+        1 at leaves.
+    """
+
+    weights: np.ndarray
+    thresholds: np.ndarray
+    subtree_size: np.ndarray
+
+
+def subtree_sizes(is_split: list[bool]) -> np.ndarray:
+    """Return the sizes of the subtrees of nodes in prefix order.
+
+    Parameters
+    ----------
+    is_split : list of bool
+        Whether each node is internal.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,), int32
+        1 at leaves.
+    """
+    size = np.ones(len(is_split), dtype=np.int32)
+    complete: list[int] = []
+    for k in reversed(range(len(is_split))):
+        if is_split[k]:
+            size[k] += complete.pop() + complete.pop()
+        complete.append(int(size[k]))
+    return size
+
+
+@kernel
+def part_rows(X, order, lo, hi, w, threshold):
+    """Reorder ``order[lo:hi]`` by a hyperplane, as every partition does; return the middle."""
+    projection = np.empty(hi - lo)
+    project_rows(w.reshape(1, w.shape[0]), 0, X, order, lo, hi, projection)
+    return split_rows(order, lo, hi, projection, threshold, np.empty(hi - lo, dtype=np.int32))
+
+
+def share_rows(
+    X: np.ndarray,
+    rows: np.ndarray,
+    weight: np.ndarray,
+    normal: np.ndarray,
+    threshold: float,
+    indicators: np.ndarray | None = None,
+) -> tuple[Side, Side]:
+    """Part the rows of a node by a split; those that miss the value it asks for go both ways.
+
+    Such a row is on each side with a part of its weight: the share of that side in the weight of
+    the rows whose value is known (Quinlan 1993, chapter 3); one half where none is.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        All rows.
+    rows : ndarray of int32
+        Positions of the rows of the node.
+    weight : ndarray of shape (n,)
+        Weights of all rows at this node.
+    normal, threshold : ndarray of shape (d,), float
+        The split; of one term, where there are indicators.
+    indicators : ndarray of shape (d,), int64, optional
+        Position of the feature that is above 0 where a feature is missing, -1 where it never is;
+        None where no row is shared.
+
+    Returns
+    -------
+    left, right : Side
+        The known rows of a side in the order that they came in, then those that both have.
+    """
+    known, missing = rows.copy(), rows[:0]
+    told_by = -1 if indicators is None else int(indicators[np.flatnonzero(normal)[0]])
+    if told_by >= 0:
+        is_missing = X[rows, told_by] > 0.0
+        known, missing = rows[~is_missing], rows[is_missing]
+    mid = part_rows(X, known, 0, len(known), normal, threshold)
+    left, right = known[:mid], known[mid:]
+    if len(missing) == 0:
+        return (left, weight), (right, weight)
+    on_left, on_right = weight[left].sum(), weight[right].sum()
+    share = on_left / (on_left + on_right) if len(known) else 0.5
+    return _joined(left, missing, weight, share), _joined(right, missing, weight, 1.0 - share)
+
+
+def _joined(known: np.ndarray, missing: np.ndarray, weight: np.ndarray, share: float) -> Side:
+    """Return a side with a share of the weight of the rows that both sides have."""
+    if share <= 0.0:
+        return known, weight
+    shared = weight.copy()
+    shared[missing] *= share
+    return np.concatenate([known, missing]), shared

@@ -1,0 +1,119 @@
+"""Linear machines: their training against a naive twin, and their binary splits."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
+from evotree.dataset import Dataset
+from evotree.fitness.criteria import Criterion
+from evotree.fitness.node import Node
+from evotree.operators.initialization.growth import grow
+from evotree.operators.splitters.linear_machine import (
+    Comparisons,
+    LinearMachine,
+    Machine,
+    fit_machine,
+    train_machine,
+)
+from evotree.rng import make_streams
+from tests.reference import linear_machine as naive
+from tests.strategies import seeds
+
+
+def stream():
+    """Return a new random state."""
+    return make_streams(0, 0, 1)[0]
+
+
+def node_of(X, y, n_classes):
+    """Return a node of rows of weight 1."""
+    X, y = np.ascontiguousarray(X, dtype=float), np.asarray(y, dtype=np.int32)
+    return Node.of(X, y, np.ones(len(y)), n_classes, int(Criterion.ENTROPY), 1)
+
+
+@settings(max_examples=40)
+@given(seeds, st.integers(2, 4), st.sampled_from((1, 2, 6)))
+def test_training_is_that_of_the_twin(seed, n_classes, most_passes):
+    """For few passes: a row on the boundary goes by the last bit, and so does what follows."""
+    rng = np.random.default_rng(seed)
+    rows = np.column_stack([rng.normal(size=(20, 2)), np.ones(20)])
+    y = rng.integers(0, n_classes, 20).astype(np.int32)
+    functions = np.zeros((n_classes, 3))
+    functions[np.setdiff1d(np.arange(n_classes), y), -1] = -np.inf
+    weight, order = rng.choice([0.5, 1.0, 2.0], 20), rng.permutation(20)
+    settings_ = (2.0, 1e-3, 0.99, 0.001, most_passes)
+    expected = naive.train(rows, y, weight, order, functions, *settings_)
+    if len(np.unique(y)) > 1:
+        train_machine(rows, y, weight, order, functions, *settings_)
+        np.testing.assert_allclose(functions, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_one_correction_by_hand():
+    """Two rows at 1 and -1: the first is a tie, k = 0 and c = beta; then both are right."""
+    rows, y = np.array([[1.0, 1.0], [-1.0, 1.0]]), np.array([0, 1], dtype=np.int32)
+    functions = np.zeros((2, 2))
+    train_machine(rows, y, np.ones(2), np.arange(2), functions, 2.0, 1e-3, 0.999, 0.0005, 1)
+    # The second row is a tie again after the first: 2 (x0 - x0) moves both back along it.
+    assert functions.tolist() == [[4.0, 0.0], [-4.0, 0.0]]
+
+
+def test_separable_classes_are_separated():
+    X, y = load_iris(return_X_y=True)
+    node = node_of(X[:100], y[:100], 3)
+    machine = fit_machine(node, 0.01, stream())
+    np.testing.assert_array_equal(machine.winners(node.X), node.y)
+    assert (machine.weights != 0.0).any(axis=0).sum() == 1  # a petal is enough
+    assert machine.intercepts[2] == -np.inf
+
+
+@given(seeds, st.integers(2, 6))
+def test_binary_splits_are_the_machine(seed, n_classes):
+    """All rows of a leaf have one winner, and leaves of each class that wins are there."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(80, 3))
+    machine = Machine(rng.normal(size=(n_classes, 3)), 0.3 * rng.normal(size=n_classes))
+    winners = machine.winners(X)
+    classes, codes = np.unique(winners, return_inverse=True)
+    if len(classes) < 2:
+        return
+    dataset = Dataset.in_raw_units(X, codes, np.arange(len(classes)))
+    part = Machine(machine.weights[classes], machine.intercepts[classes])
+    grown = grow(dataset, Comparisons(part, LinearMachine()), stream=stream())
+    assert grown.quality == 1.0
+    np.testing.assert_array_equal(grown.to_tree().labels[grown.apply(X)], codes)
+
+
+def test_features_are_eliminated_while_the_machine_stays_as_accurate():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 8))
+    y = (X[:, 2] - X[:, 5] > 0.2).astype(int)
+    few = fit_machine(node_of(X, y, 2), 0.02, stream())
+    used = np.flatnonzero((few.weights != 0.0).any(axis=0))
+    assert {2, 5} <= set(used) and len(used) < 5
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
+def test_lmdt_is_accurate(load):
+    X, y = load(return_X_y=True)
+    full = ObliqueTreeClassifier.from_preset("LMDT", pruning=None, random_state=0).fit(X, y)
+    assert full.score(X, y) == 1.0
+    pruned = ObliqueTreeClassifier.from_preset("LMDT", random_state=0).fit(X, y)
+    assert pruned.score(X, y) > 0.93
+    assert pruned.get_n_leaves() <= 2 * len(np.unique(y)) + 4
+
+
+def test_what_is_refused():
+    X, y = load_diabetes(return_X_y=True)
+    with pytest.raises(ValueError, match="LinearMachine"):
+        ObliqueTreeRegressor(LinearMachine()).fit(X, y)
+    with pytest.raises(ValueError, match="tolerance"):
+        LinearMachine(tolerance=-0.1)
+
+
+@parametrize_with_checks([ObliqueTreeClassifier.from_preset("LMDT", random_state=0)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
