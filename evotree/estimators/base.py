@@ -281,9 +281,10 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
     _scores: np.ndarray | None
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags: there may be several outputs."""
+        """Return scikit-learn's tags: there may be several outputs, but for absolute errors."""
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
+        criterion = getattr(self, "criterion", "squared_error")
+        tags.target_tags.multi_output = criterion == "squared_error"
         return tags
 
     def _make_dataset(

@@ -71,7 +71,7 @@ _PARAMETERS = """Parameters
         Least number of training rows in a leaf, or share of all, whatever their weights; rows of
         weight 0 do not count, copies with noise neither.
     max_terms : int, at least 0, or None, default=None
-        Greatest number of terms of all splits together; None for any.
+        Greatest number of terms of a tree, those of lines in its leaves included; None for any.
     interaction_cst : "no_interactions", "pairwise", list of sets or None, default=None
         Which columns may share a split: one alone, any two, or those of one of these sets, given by
         positions or names of columns; those of no set form another one, as in scikit-learn's
@@ -803,7 +803,8 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         """Return what trees are evolved for."""
         named = as_objective(self.objective or "squared_error", dataset, level=self.quantile)
         given = self.leaves, self.leaf_features, self.columns_
-        lines = as_linear_leaves(*given, objective=self.objective)
+        most = None if self.max_terms is None else self.max_terms // dataset.n_outputs
+        lines = as_linear_leaves(*given, objective=self.objective, max_terms=most)
         name = self.objective or "squared_error"
         return for_all_outputs(named if lines is None else lines, dataset, name)
 

@@ -588,6 +588,7 @@ def as_linear_leaves(
     columns: Sequence[Column],
     *,
     objective: Any = None,
+    max_terms: int | None = None,
 ) -> LinearLeaves | None:
     """Return the objective of linear leaves, as users ask for them.
 
@@ -601,6 +602,8 @@ def as_linear_leaves(
         How columns become features.
     objective : object, optional
         What trees are evolved for; lines are fitted by the squared error alone.
+    max_terms : int, at least 0, or None, default=None
+        Greatest number of terms of a tree, which a single leaf has to keep, too.
 
     Returns
     -------
@@ -624,7 +627,8 @@ def as_linear_leaves(
         )
     if leaves == "constant" or not can_be:
         return None
-    return LinearLeaves(used=used)
+    most = LinearLeaves.max_terms
+    return LinearLeaves(used=used, max_terms=most if max_terms is None else min(most, max_terms))
 
 
 def _both(one: _Known, other: _Known) -> _Known:

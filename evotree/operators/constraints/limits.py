@@ -35,7 +35,7 @@ class Limits:
     max_leaves : int, at least 2, or None, default=None
         Most leaves.
     max_terms : int, at least 0, or None, default=None
-        Most terms of all splits together.
+        Most terms of a tree.
     min_leaf_share : float in [0, 1], default=0.0
         Least share of the training rows, whatever their weights, in a leaf. A share: trees are also
         found on some of the rows.

@@ -439,7 +439,8 @@ def monotonic(objective: Objective | None, constraint: MonotonicConstraint, name
             MonotonicMeans(constraint) if is_regression else MonotonicLabels(constraint=constraint)
         )
     if isinstance(objective, LinearLeaves):
-        return MonotonicLines(used=objective.used, constraint=constraint)
+        used, most = objective.used, objective.max_terms
+        return MonotonicLines(used=used, max_terms=most, constraint=constraint)
     if not isinstance(objective, ExpectedCost):
         raise ValueError(
             f"objective={name!r}: with monotonic_cst allowed are 'accuracy', 'balanced_accuracy', "
