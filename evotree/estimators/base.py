@@ -17,6 +17,7 @@ from evotree.dataset import Dataset
 from evotree.estimators.explained import ExplainedTree
 from evotree.estimators.intervals import conformal_width, leaf_deviations
 from evotree.estimators.probabilities import fit_soft_sides
+from evotree.estimators.rows import RowEncoder
 from evotree.files import PathLike
 from evotree.fitness.linear_leaves import as_linear_leaves, term_penalty_of_rows
 from evotree.fitness.objectives import Objective
@@ -133,13 +134,11 @@ class TreeEstimator(ExplainedTree):
         return self.tree_.n_leaves
 
 
-class TreeClassifier(ClassifierMixin, TreeEstimator):
-    """A classifier whose model is one oblique tree."""
+class ClassReader(RowEncoder):
+    """An estimator that reads rows with classes."""
 
     class_weight: Any
-    probability: str
     classes_: np.ndarray
-    probabilities_: SoftSides | None = None
 
     def _make_dataset(
         self,
@@ -173,6 +172,13 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
         )
         self.classes_ = dataset.classes
         return dataset
+
+
+class TreeClassifier(ClassifierMixin, ClassReader, TreeEstimator):
+    """A classifier whose model is one oblique tree."""
+
+    probability: str
+    probabilities_: SoftSides | None = None
 
     def _fit_uncertainty(self, dataset: Dataset) -> None:
         """Fit soft sides to the tree, where they are asked for."""
@@ -241,13 +247,11 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
             return np.log(self.predict_proba(X))
 
 
-class TreeRegressor(RegressorMixin, TreeEstimator):
-    """A regressor whose model is one oblique tree with a mean or a line in each leaf."""
+class TargetReader(RowEncoder):
+    """An estimator that reads rows with targets."""
 
     leaves: str
     leaf_features: Any
-    residual_std_: np.ndarray
-    _scores: np.ndarray | None
 
     def _make_dataset(
         self,
@@ -271,6 +275,13 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
         """Return what leaves are fitted for: lines, where they are asked for."""
         lines = as_linear_leaves(self.leaves, self.leaf_features, self.columns_)
         return None if lines is None else lines.priced(term_penalty_of_rows(len(dataset.y)))
+
+
+class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
+    """A regressor whose model is one oblique tree with a mean or a line in each leaf."""
+
+    residual_std_: np.ndarray
+    _scores: np.ndarray | None
 
     def _fit_uncertainty(self, dataset: Dataset) -> None:
         """Measure the deviations of the leaves; what was calibrated is of another tree."""
