@@ -28,7 +28,7 @@ from evotree.estimators.tao import TAOClassifier, TAORegressor
 from evotree.fitness.linear_leaves import LEAVES
 from evotree.fitness.objectives import Objective
 from evotree.rng import make_streams, seed_from
-from evotree.tree import ObliqueTree
+from evotree.tree import ObliqueTree, mean_of_trees
 
 _OF_ROWS = ("columns_", "feature_names_", "n_features_in_", "feature_names_in_", "classes_")
 _SHARE = Interval(Real, 0.0, 1.0, closed="right")
@@ -449,27 +449,6 @@ class EvoForestRegressor(RegressorMixin, TargetReader, EvoForest):
             Fitted; it reads rows as the forest does.
         """
         return _distilled(EvoTreeRegressor, self, X, parameters)
-
-
-def mean_of_trees(trees: list[ObliqueTree], rows: np.ndarray) -> np.ndarray:
-    """Return the mean of what trees predict.
-
-    Parameters
-    ----------
-    trees : list of ObliqueTree
-        At least one.
-    rows : ndarray of shape (n_rows, n_features)
-        Encoded rows.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_outputs)
-        Sums in the order of the trees, divided by their number.
-    """
-    total = trees[0].predict_value(rows).astype(np.float64)
-    for tree in trees[1:]:
-        total += tree.predict_value(rows)
-    return total / len(trees)
 
 
 def _amount(given: float | None, n: int) -> int:
