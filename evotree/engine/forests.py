@@ -1,8 +1,9 @@
-"""Trees of a forest: small sparse trees that differ, since each has rows and features of its own.
+"""Trees of a forest: small sparse trees that differ, since each has rows of its own.
 
-Each tree is fitted to a bag of rows (Breiman 1996) and to some of the features (Ho 1998), with a
-penalty and a regularization that are drawn. It is the best tree on a path of falling widths, as the
-first trees of an evolution are, or what a short evolution finds.
+Each tree is fitted to a bag of rows (Breiman 1996), with a penalty and a regularization that are
+drawn. It is the best tree on a path of falling widths, as the first trees of an evolution are, or
+what a short evolution finds. Some trees are axis-parallel ones, grown on half of the features (Ho
+1998): they err on other rows than those with oblique splits.
 
 References
 ----------
@@ -25,9 +26,11 @@ from evotree.engine.config import Regularization, SearchConfig
 from evotree.engine.search import search
 from evotree.fitness.linear_leaves import LinearLeaves
 from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.operators.initialization.growth import grow
 from evotree.operators.initialization.resampling import bootstrap_counts
 from evotree.operators.initialization.width_paths import width_path
 from evotree.operators.pruning.penalized import prune
+from evotree.operators.splitters.axis import Axis
 from evotree.rng import as_generator
 from evotree.tree import ObliqueTree
 
@@ -35,18 +38,22 @@ PATH, EVOLVED = "tao", "evolved"
 KINDS = (PATH, EVOLVED)
 """How a tree of a forest is found."""
 
-SIZE_MULTIPLES = (0.05, 0.4)
+SIZE_MULTIPLES = (0.01, 0.1)
 """Bounds of the penalty for a node, in units of log(n) / n for n rows."""
 
-FEATURE_SHARES = (0.3, 1.0)
-"""Bounds of the share of the features that a tree may use."""
+TERM_SHARE = 0.1
+"""Penalty for a term of a finished tree, in units of the penalty for a node."""
 
-TERM_SHARE = 1.0
-"""Penalty for a term, in units of the penalty for a node."""
-
-COSTS = (0.1, 10.0)
+COSTS = (0.1, 100.0)
 """Bounds of the cost of a row's loss in the linear classifiers of a path."""
 
+AXIS_SHARE = 0.2
+"""Share of the trees that are axis-parallel."""
+
+AXIS_FEATURES = 0.5
+"""Share of the features that these may use."""
+
+_AXIS_LEAF = 5  # rows of their leaves, at least
 _POPULATION, _GENERATIONS = 24, 12  # of the evolution of one tree
 
 
@@ -77,8 +84,9 @@ class Grower:
         Whether the rows of a bag are drawn with replacement.
     n_drawn : int, at least 1
         How many rows are drawn.
-    feature_shares : tuple of two floats in (0, 1]
-        Bounds of the share of the features that a tree may use.
+    n_columns : int, at least 1, or None
+        How many columns a tree may use; None for all, and for half of them where a tree is
+        axis-parallel.
     max_width : int, at least 1, or None
         Greatest number of terms of a split.
     max_depth : int, at least 1, or None
@@ -88,7 +96,7 @@ class Grower:
     kind: str
     bootstrap: bool
     n_drawn: int
-    feature_shares: tuple[float, float]
+    n_columns: int | None
     max_width: int | None
     max_depth: int | None
 
@@ -112,12 +120,17 @@ class Grower:
         taken = np.flatnonzero(n_times)
         weight = n_times[taken].astype(np.float64) if self.bootstrap else None
         bag = dataset.take(taken, weight)
-        features = draw_features(bag, self.feature_shares, rng)
+        is_axis = self.kind == PATH and rng.uniform() < AXIS_SHARE
+        features = draw_features(bag, self._columns_of(bag, is_axis), rng)
         rows = restrict(bag, features)
         unit = math.log(len(taken) + 1.0) / len(taken)
-        penalty = unit * math.exp(rng.uniform(*np.log(SIZE_MULTIPLES)))
-        find = self._evolved_tree if self.kind == EVOLVED else self._path_tree
-        found = find(rows, penalty, stream)
+        penalty = unit * _log_uniform(SIZE_MULTIPLES, rng)
+        if self.kind == EVOLVED:
+            found = self._evolved_tree(rows, penalty, stream)
+        elif is_axis:
+            found = self._axis_tree(rows, stream, rng)
+        else:
+            found = self._path_tree(rows, penalty, stream)
         weights = np.zeros((len(found), dataset.X.shape[1]))
         weights[:, features] = found.weights
         tree = bag.to_raw(ObliqueTree(weights, found.thresholds, found.subtree_size, found.values))
@@ -131,14 +144,30 @@ class Grower:
         n_times[rng.choice(len(dataset.y), self.n_drawn, replace=False)] = 1
         return n_times
 
+    def _columns_of(self, bag: Dataset, is_axis: bool) -> int:
+        """Return how many columns a tree may use."""
+        n_columns = int(bag.column_of[-1]) + 1
+        if self.n_columns is not None:
+            return self.n_columns
+        return max(1, round(AXIS_FEATURES * n_columns)) if is_axis else n_columns
+
+    def _axis_tree(
+        self, rows: Dataset, stream: np.ndarray, rng: np.random.Generator
+    ) -> ObliqueTree:
+        """Return an axis-parallel tree that is grown as far as the rows allow."""
+        criteria = ("gini", "entropy") if rows.n_classes else ("squared_error",)
+        criterion = criteria[rng.integers(len(criteria))]
+        limits: dict[str, Any] = {"max_depth": self.max_depth, "min_samples_leaf": _AXIS_LEAF}
+        return grow(rows, Axis(), criterion, stream=stream, **limits).to_tree()
+
     def _path_tree(self, rows: Dataset, penalty: float, stream: np.ndarray) -> ObliqueTree:
         """Return the fittest tree of a path of falling widths."""
-        term_penalty = TERM_SHARE * penalty
         limits: dict[str, Any] = {"max_features": self.max_width, "max_depth": self.max_depth}
-        found = width_path(rows, penalty, stream, term_penalty=term_penalty, C=COSTS, **limits)
+        found = width_path(rows, penalty, stream, term_penalty=penalty, C=COSTS, **limits)
+        penalties = penalty, TERM_SHARE * penalty
         for one in found:
-            prune(one, rows, penalty, term_penalty)
-        return max(found, key=PenalizedAccuracy(penalty, term_penalty)).to_tree()
+            prune(one, rows, *penalties)
+        return max(found, key=PenalizedAccuracy(*penalties)).to_tree()
 
     def _evolved_tree(self, rows: Dataset, penalty: float, stream: np.ndarray) -> ObliqueTree:
         """Return the fittest tree of a short evolution."""
@@ -157,30 +186,31 @@ class Grower:
         return search(rows, config).run.best.to_tree()
 
 
-def draw_features(
-    dataset: Dataset, shares: tuple[float, float], rng: np.random.Generator
-) -> np.ndarray:
+def draw_features(dataset: Dataset, n_columns: int, rng: np.random.Generator) -> np.ndarray:
     """Return the features of some columns of a table.
 
     Parameters
     ----------
     dataset : Dataset
         Knows the columns; the features of one are drawn together.
-    shares : tuple of two floats in (0, 1]
-        Bounds of the share of the columns; it is drawn between them.
+    n_columns : int, at least 1
+        How many columns.
     rng : numpy.random.Generator
         Source of the draws.
 
     Returns
     -------
     ndarray of int64
-        Positions, rising, of at least one column.
+        Positions, rising.
     """
     column_of = dataset.column_of
-    n_columns = int(column_of[-1]) + 1
-    n_drawn = max(1, round(rng.uniform(*shares) * n_columns))
-    drawn = rng.choice(n_columns, min(n_drawn, n_columns), replace=False)
+    drawn = rng.choice(int(column_of[-1]) + 1, n_columns, replace=False)
     return np.flatnonzero(np.isin(column_of, drawn))
+
+
+def _log_uniform(bounds: tuple[float, float], rng: np.random.Generator) -> float:
+    """Draw a number whose logarithm is uniform between those of two bounds."""
+    return math.exp(rng.uniform(*np.log(bounds)))
 
 
 def restrict(dataset: Dataset, features: np.ndarray) -> Dataset:

@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from evotree.configuration import check_parameters
 from evotree.dataset import Dataset
-from evotree.engine.forests import FEATURE_SHARES, KINDS, Grower, Member, positions_of
+from evotree.engine.forests import KINDS, Grower, Member, positions_of
 from evotree.engine.search import search
 from evotree.engine.toolbox import feature_bound
 from evotree.estimators.base import ClassReader, TargetReader, TreeEstimator
@@ -40,16 +40,17 @@ _PARAMETERS = """Parameters
         Number of trees.
     tree : {"tao", "evolved"}, default="tao"
         How a tree is found: ``"tao"`` optimizes a deep tree, lets its terms and leaves go little by
-        little, and takes the fittest tree on the way; ``"evolved"`` evolves a small population that
-        begins with such trees, which takes many times as long.
+        little, and takes the fittest tree on the way, for a penalty that is drawn; one tree of five
+        is grown with axis-parallel splits. ``"evolved"`` evolves a small population that begins
+        with such trees, which takes many times as long.
     bootstrap : bool, default=True
         Whether the rows of each tree are drawn with replacement, in proportion to their weights.
     max_samples : int, float in (0, 1] or None, default=None
         How many rows are drawn for a tree, or which share of the distinct ones; None for as many as
         there are.
     max_features : int, float in (0, 1] or None, default=None
-        How many columns a tree may use, or which share of them, drawn for each tree; None draws the
-        share, too, between <LOW> and <HIGH>.
+        How many columns a tree may use, or which share of them, drawn for each tree; None for all,
+        and for half of them where a tree is axis-parallel.
     max_features_per_split : int, float in (0, 1] or None, default=None
         Greatest number of features of a split, or share of those of the tree; None for any.
     max_depth : int, at least 1, or None, default=None
@@ -155,15 +156,14 @@ class EvoForest(RowEncoder):
 
     def _grower(self, dataset: Dataset) -> Grower:
         """Return what makes the trees."""
-        n_rows, n_columns = len(dataset.y), len(self.columns_)
-        n_drawn = _amount(self.max_samples, n_rows)
-        share = None if self.max_features is None else _amount(self.max_features, n_columns)
-        shares = FEATURE_SHARES if share is None else (share / n_columns, share / n_columns)
+        n_columns = None
+        if self.max_features is not None:
+            n_columns = _amount(self.max_features, len(self.columns_))
         return Grower(
             self.tree,
             self.bootstrap,
-            n_drawn,
-            shares,
+            _amount(self.max_samples, len(dataset.y)),
+            n_columns,
             feature_bound(self.max_features_per_split, dataset.X.shape[1]),
             self.max_depth,
         )
@@ -244,9 +244,7 @@ class EvoForest(RowEncoder):
 def _documented(kind: Any) -> Any:
     """Fill in what the docstrings of both forests share."""
     if kind.__doc__:  # there is none under -OO
-        low, high = FEATURE_SHARES
-        parameters = _PARAMETERS.replace("<LOW>", f"{low:g}").replace("<HIGH>", f"{high:g}")
-        shared = {"PARAMETERS": parameters, "ATTRIBUTES": _ATTRIBUTES}
+        shared = {"PARAMETERS": _PARAMETERS, "ATTRIBUTES": _ATTRIBUTES}
         for name, text in shared.items():
             kind.__doc__ = kind.__doc__.replace(f"<{name}>", text)
     return kind
