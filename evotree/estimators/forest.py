@@ -498,7 +498,7 @@ def _distilled(kind: Any, forest: EvoForest, X: Any, parameters: Mapping[str, An
     else:
         targets = targets[:, 0]
     teacher = FrozenEstimator(_EncodedForest(forest, present))
-    student = kind(**parameters).set_params(regularization__teacher=teacher)
+    student = kind().set_params(**parameters, regularization__teacher=teacher)
     check_parameters(student)
     forest._lend_encoder(student)
     told = rows, targets, None, forest.feature_names_, student.scaling, task
