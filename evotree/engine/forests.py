@@ -2,8 +2,8 @@
 
 Each tree is fitted to a bag of rows (Breiman 1996), with a penalty and a regularization that are
 drawn. It is the best tree on a path of falling widths, as the first trees of an evolution are, or
-what a short evolution finds. Some trees are axis-parallel ones, grown on half of the features (Ho
-1998): they err on other rows than those with oblique splits.
+what a short evolution finds. Some trees of classes are axis-parallel ones, grown on half of the
+features (Ho 1998): they err on other rows than those with oblique splits.
 
 References
 ----------
@@ -39,7 +39,10 @@ KINDS = (PATH, EVOLVED)
 """How a tree of a forest is found."""
 
 SIZE_MULTIPLES = (0.01, 0.1)
-"""Bounds of the penalty for a node, in units of log(n) / n for n rows."""
+"""Bounds of the penalty for a node, in units of log(n) / n for n rows with classes."""
+
+TARGET_MULTIPLES = (0.001, 0.01)
+"""The same for rows with targets."""
 
 TERM_SHARE = 0.1
 """Penalty for a term of a finished tree, in units of the penalty for a node."""
@@ -48,7 +51,7 @@ COSTS = (0.1, 100.0)
 """Bounds of the cost of a row's loss in the linear classifiers of a path."""
 
 AXIS_SHARE = 0.2
-"""Share of the trees that are axis-parallel."""
+"""Share of the trees of classes that are axis-parallel."""
 
 AXIS_FEATURES = 0.5
 """Share of the features that these may use."""
@@ -91,6 +94,8 @@ class Grower:
         Greatest number of terms of a split.
     max_depth : int, at least 1, or None
         Depth to which trees are grown.
+    means_share : float in [0, 1], default=0.0
+        Share of the trees that have no linear models in their leaves where others do.
     """
 
     kind: str
@@ -99,6 +104,7 @@ class Grower:
     n_columns: int | None
     max_width: int | None
     max_depth: int | None
+    means_share: float = 0.0
 
     def __call__(self, dataset: Dataset, stream: np.ndarray) -> Member:
         """Return the tree of a stream.
@@ -120,11 +126,14 @@ class Grower:
         taken = np.flatnonzero(n_times)
         weight = n_times[taken].astype(np.float64) if self.bootstrap else None
         bag = dataset.take(taken, weight)
-        is_axis = self.kind == PATH and rng.uniform() < AXIS_SHARE
+        if rng.uniform() < self.means_share:
+            bag = bag.evolved_for(None)
+        is_axis = bag.n_classes > 0 and self.kind == PATH and rng.uniform() < AXIS_SHARE
         features = draw_features(bag, self._columns_of(bag, is_axis), rng)
         rows = restrict(bag, features)
         unit = math.log(len(taken) + 1.0) / len(taken)
-        penalty = unit * _log_uniform(SIZE_MULTIPLES, rng)
+        multiples = SIZE_MULTIPLES if bag.n_classes else TARGET_MULTIPLES
+        penalty = unit * _log_uniform(multiples, rng)
         if self.kind == EVOLVED:
             found = self._evolved_tree(rows, penalty, stream)
         elif is_axis:
@@ -155,8 +164,7 @@ class Grower:
         self, rows: Dataset, stream: np.ndarray, rng: np.random.Generator
     ) -> ObliqueTree:
         """Return an axis-parallel tree that is grown as far as the rows allow."""
-        criteria = ("gini", "entropy") if rows.n_classes else ("squared_error",)
-        criterion = criteria[rng.integers(len(criteria))]
+        criterion = ("gini", "entropy")[rng.integers(2)]
         limits: dict[str, Any] = {"max_depth": self.max_depth, "min_samples_leaf": _AXIS_LEAF}
         return grow(rows, Axis(), criterion, stream=stream, **limits).to_tree()
 

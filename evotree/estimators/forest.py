@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -31,6 +31,7 @@ from evotree.rng import make_streams, seed_from
 from evotree.tree import ObliqueTree, mean_of_trees
 
 _OF_ROWS = ("columns_", "feature_names_", "n_features_in_", "feature_names_in_", "classes_")
+_MEANS_SHARE = 0.5  # of the trees, where some have lines
 _SHARE = Interval(Real, 0.0, 1.0, closed="right")
 _COUNT = Interval(Integral, 1, None, closed="left")
 
@@ -40,14 +41,14 @@ _PARAMETERS = """Parameters
         Number of trees.
     tree : {"tao", "evolved"}, default="tao"
         How a tree is found: ``"tao"`` optimizes a deep tree, lets its terms and leaves go little by
-        little, and takes the fittest tree on the way, for a penalty that is drawn; one tree of five
-        is grown with axis-parallel splits. ``"evolved"`` evolves a small population that begins
-        with such trees, which takes many times as long.
-    bootstrap : bool, default=True
-        Whether the rows of each tree are drawn with replacement, in proportion to their weights.
-    max_samples : int, float in (0, 1] or None, default=None
+        little, and takes the fittest tree on the way, for a penalty that is drawn; of a classifier
+        one tree of five is grown with axis-parallel splits. ``"evolved"`` evolves a small
+        population that begins with such trees, which takes many times as long.
+    max_samples : int, float in (0, 1] or None, default=0.8
         How many rows are drawn for a tree, or which share of the distinct ones; None for as many as
         there are.
+    bootstrap : bool, default=False
+        Whether they are drawn with replacement, in proportion to their weights.
     max_features : int, float in (0, 1] or None, default=None
         How many columns a tree may use, or which share of them, drawn for each tree; None for all,
         and for half of them where a tree is axis-parallel.
@@ -87,11 +88,13 @@ _ATTRIBUTES = """Attributes
 class EvoForest(RowEncoder):
     """An estimator whose model is several small trees, the mean of which predicts."""
 
+    _means_share: ClassVar[float] = 0.0
+
     n_estimators: Annotated[int, _COUNT] = 30
     _: KW_ONLY
     tree: Annotated[str, StrOptions(set(KINDS))] = "tao"
-    bootstrap: Annotated[bool, "boolean"] = True
-    max_samples: Annotated[float | None, _COUNT, _SHARE, None] = None
+    max_samples: Annotated[float | None, _COUNT, _SHARE, None] = 0.8
+    bootstrap: Annotated[bool, "boolean"] = False
     max_features: Annotated[float | None, _COUNT, _SHARE, None] = None
     max_features_per_split: Annotated[float | None, _COUNT, _SHARE, None] = None
     max_depth: Annotated[int | None, _COUNT, None] = None
@@ -166,6 +169,7 @@ class EvoForest(RowEncoder):
             n_columns,
             feature_bound(self.max_features_per_split, dataset.X.shape[1]),
             self.max_depth,
+            self._means_share,
         )
 
     def _objective(self, dataset: Dataset) -> Objective | None:
@@ -372,12 +376,12 @@ class EvoForestClassifier(ClassifierMixin, ClassReader, EvoForest):
 @_documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class EvoForestRegressor(RegressorMixin, TargetReader, EvoForest):
-    """A regressor that is the mean of small sparse oblique trees, with lines in their leaves.
+    """A regressor that is the mean of small sparse oblique trees, with lines or means in leaves.
 
     <PARAMETERS>
     leaves : {"auto", "linear", "constant"}, default="auto"
-        What leaves hold: a bounded linear model of few terms, as for `EvoTreeRegressor`, which
-        ``"auto"`` is too, or the mean of their targets.
+        What leaves hold: a bounded linear model of few terms, as for `EvoTreeRegressor`, or the
+        mean of their targets; ``"auto"`` draws one or the other for each tree.
     leaf_features : list of int or str, or None, default=None
         Positions or names of the columns that linear models of leaves may use; None for any.
 
@@ -404,6 +408,10 @@ class EvoForestRegressor(RegressorMixin, TargetReader, EvoForest):
 
     leaves: Annotated[str, StrOptions(set(LEAVES))] = "auto"
     leaf_features: Annotated[Any, "array-like", str, None] = None
+
+    @property
+    def _means_share(self) -> float:  # type: ignore[override]
+        return _MEANS_SHARE if self.leaves == "auto" else 0.0
 
     def _bare_member(self) -> TreeEstimator:
         return TAORegressor()

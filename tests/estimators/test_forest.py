@@ -21,7 +21,7 @@ from evotree.fitness.linear_leaves import LinearLeaves
 FORESTS = [
     EvoForestClassifier(6, random_state=0),
     EvoForestRegressor(4, random_state=0),
-    EvoForestRegressor(4, leaves="constant", random_state=0),
+    EvoForestRegressor(4, leaves="constant", bootstrap=True, max_samples=None, random_state=0),
 ]
 every = pytest.mark.parametrize("forest", FORESTS, ids=["classes", "lines", "means"])
 GCC = shutil.which("gcc")
@@ -54,7 +54,7 @@ def reached(tree, row):
     [
         EvoForestClassifier(3, random_state=0),
         EvoForestRegressor(3, random_state=0),
-        EvoForestRegressor(2, leaves="constant", bootstrap=False, random_state=0),
+        EvoForestRegressor(2, leaves="constant", bootstrap=True, random_state=0),
     ]
 )
 def test_scikit_learn_checks(estimator, check):
@@ -115,13 +115,13 @@ def test_the_number_of_workers_changes_nothing(forest):
 
 def test_rows_are_predicted_out_of_bag_by_trees_that_know_nothing_of_them():
     X, y = rows_for(FORESTS[0], 60)
-    forest = EvoForestClassifier(8, oob_score=True, random_state=2).fit(X, y)
+    forest = EvoForestClassifier(16, oob_score=True, random_state=2).fit(X, y)
     shares = forest.oob_decision_function_
     assert shares.shape == (60, 2) and not np.isnan(shares[:5]).any()
     for i in range(5):
         changed = y.copy()
         changed[i] = "no" if y[i] == "yes" else "yes"
-        again = EvoForestClassifier(8, oob_score=True, random_state=2).fit(X, changed)
+        again = EvoForestClassifier(16, oob_score=True, random_state=2).fit(X, changed)
         np.testing.assert_array_equal(again.oob_decision_function_[i], shares[i])
         assert (again.oob_decision_function_ != shares).any()
     known = ~np.isnan(shares[:, 0])
@@ -140,6 +140,14 @@ def test_targets_out_of_bag_and_their_score():
     assert forest.oob_score_ < forest.score(X, y)
 
 
+def test_some_trees_have_lines_and_others_means():
+    X, y = rows_for(FORESTS[1])
+    forest = EvoForestRegressor(12, random_state=0).fit(X, y)
+    n_lines = sum(tree.models is not None for tree in forest.trees_)
+    assert 0 < n_lines < 12
+    assert all(tree.models for tree in clone(forest).set_params(leaves="linear").fit(X, y).trees_)
+
+
 def test_rows_without_weight_are_out_of_every_bag():
     X, y = rows_for(FORESTS[0], 80)
     weight = np.ones(80)
@@ -150,9 +158,9 @@ def test_rows_without_weight_are_out_of_every_bag():
 
 def test_bags_without_replacement():
     X, y = rows_for(FORESTS[0], 80)
-    half = EvoForestClassifier(3, bootstrap=False, max_samples=0.5, random_state=0).fit(X, y)
+    half = EvoForestClassifier(3, max_samples=0.5, random_state=0).fit(X, y)
     assert {tree.n_node_samples[0] for tree in half.trees_} == {40.0}
-    whole = EvoForestClassifier(3, bootstrap=False, random_state=0).fit(X, y)
+    whole = EvoForestClassifier(3, max_samples=None, random_state=0).fit(X, y)
     assert {tree.n_node_samples[0] for tree in whole.trees_} == {80.0}
     with pytest.raises(ValueError, match="oob_score=True: allowed where bags lack rows"):
         whole.set_params(oob_score=True).fit(X, y)
@@ -203,7 +211,7 @@ def test_limits_are_kept(forest):
 
 def test_lines_use_the_columns_that_they_may():
     X, y = rows_for(FORESTS[1])
-    forest = EvoForestRegressor(4, leaf_features=[3], random_state=0).fit(X, y)
+    forest = EvoForestRegressor(4, leaves="linear", leaf_features=[3], random_state=0).fit(X, y)
     used = np.any([(tree.models.coefficients != 0.0).any(axis=0) for tree in forest.trees_], axis=0)
     assert used.tolist() == [False, False, False, True, False, False]
 

@@ -33,11 +33,11 @@ from evotree.experiments.studies.tables import (
     means_table,
 )
 
-CLASSES, TARGETS = "EvoForest", "EvoForest of lines"
+CLASSES, TARGETS = "EvoForest", "EvoForest of targets"
 """The forest of classes, and that of targets."""
 TUNED_ON = (
     *("heart", "glass", "bupa", "vehicle", "pima", "balance-scale", "ionosphere", "sonar"),
-    *("bodyfat", "autompg", "concrete"),
+    *("bodyfat", "autompg", "concrete", "housing"),
 )
 """The data sets on which the defaults of the forests were chosen."""
 RIVALS = {
