@@ -45,7 +45,7 @@ from evotree.tree import ObliqueTree, mean_of_trees
 if TYPE_CHECKING:
     from evotree.estimators.forest import EvoForest
 
-__all__ = ["ForestModel", "Model", "errors_text", "load_model", "save_model"]
+__all__ = ["ForestModel", "Model", "errors_text", "load_model", "load_tree_model", "save_model"]
 
 FORMAT = "evotree model"
 VERSION = 4
@@ -321,17 +321,6 @@ class ForestModel:
         return cls(target, classes, forest.columns_, tuple(forest.trees_))
 
     @property
-    def tree(self) -> ObliqueTree:
-        """Refused: what asks for the tree of a model cannot be told of a forest.
-
-        Raises
-        ------
-        ValueError
-            Always.
-        """
-        raise ValueError(f"the model is a forest of {len(self.trees)} trees, not one tree")
-
-    @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the trees' features."""
         return feature_names(self.columns)
@@ -349,10 +338,6 @@ class ForestModel:
         """Return the class or the number of each row, of shape (n_rows,), as `Model` does."""
         found = self.predict_proba(frame)
         return found[:, 0] if self.classes is None else self.classes[found.argmax(axis=1)]
-
-    def explain(self, frame: pd.DataFrame) -> Explanation:
-        """Refused, by the ValueError of `tree`."""
-        return Model(self.target, self.classes, self.columns, self.tree).explain(frame)
 
     def rules(self, decimals: int | None = None) -> str:
         """Return the trees as indented rules, one after the other, each under its number."""
@@ -504,6 +489,30 @@ def load_model(path: PathLike) -> Model | ForestModel:
         if not isinstance(data["trees"], list):
             raise ValueError("trees is not a list of trees")
         return ForestModel(*head, tuple(map(tree_from_dict, data["trees"])))
+
+
+def load_tree_model(path: PathLike) -> Model:
+    """Read a model of one tree from a file.
+
+    Parameters
+    ----------
+    path : path-like
+        As for `load_model`.
+
+    Returns
+    -------
+    Model
+        Predicts as the one that was saved.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        As `load_model` does, or if the file holds a forest.
+    """
+    model = load_model(path)
+    if isinstance(model, ForestModel):
+        raise ValueError(f"{path} holds a forest of {len(model.trees)} trees: allowed is one tree")
+    return model
 
 
 def _model_from(head: tuple[Any, ...], data: Mapping[str, Any]) -> Model:

@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris, make_classification, make_friedman1
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evotree import EvoForestClassifier, EvoForestRegressor, EvoTreeClassifier, EvoTreeRegressor
-from evotree.cli.model_file import ForestModel, load_model, save_model
+from evotree.cli.model_file import ForestModel, load_model, load_tree_model, save_model
 from evotree.dataset import Dataset
 from evotree.engine.forests import draw_features, positions_of, restrict
 from evotree.export import export_c, export_python, export_sql, export_text, to_onnx
@@ -260,8 +260,8 @@ def test_a_table_with_gaps_and_categories_in_one_file(tmp_path):
     np.testing.assert_array_equal(model.predict(frame), forest.predict(frame))
     assert model.trees == tuple(forest.trees_) and model.labels == ["bad", "good"]
     assert model.rules().count("tree ") == 5 and "5 trees" in model.summary()
-    with pytest.raises(ValueError, match="a forest of 5 trees, not one tree"):
-        model.explain(frame)
+    with pytest.raises(ValueError, match="forest.json holds a forest of 5 trees: allowed is one"):
+        load_tree_model(tmp_path / "forest.json")
 
 
 def test_a_forest_of_lines_in_one_file(tmp_path):
