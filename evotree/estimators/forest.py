@@ -14,6 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from evotree.configuration import check_parameters
@@ -479,7 +480,6 @@ class _EncodedForest:
         self.trees, self.present = forest.trees_, present
         if present is not None:
             self.classes_ = forest.classes_[present]
-            self.predict_proba = self._shares
 
     def fit(self, X: Any, y: Any) -> Self:
         """Stay as it is."""
@@ -489,9 +489,10 @@ class _EncodedForest:
         """Return the labels or targets of encoded rows."""
         if self.present is None:
             return mean_of_trees(self.trees, X)[:, 0]
-        return self.classes_[self._shares(X).argmax(axis=1)]
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
-    def _shares(self, X: np.ndarray) -> np.ndarray:
+    @available_if(lambda self: self.present is not None)
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """Return the probabilities of the classes that the tree has."""
         return mean_of_trees(self.trees, X)[:, self.present]
 
