@@ -336,9 +336,11 @@ def test_exported_c_votes_as_the_forest_does(forest, tmp_path):
 def test_what_is_not_exported_is_refused_by_name():
     X, y = load_iris(return_X_y=True)
     forest = EvoForestClassifier(2, random_state=0).fit(X, y)
-    for export in (export_sql, export_text, to_onnx):
+    for export in (export_sql, export_text):
         with pytest.raises(ValueError, match="a EvoForestClassifier: a forest is exported by"):
             export(forest)
+    with pytest.raises(ValueError, match="model=EvoForestClassifier.*: allowed is a fitted one of"):
+        to_onnx(forest)
     with pytest.raises(ValueError, match="name='class'"):
         export_python(forest, "class")
     X, y = rows_for(FORESTS[1])
