@@ -339,14 +339,19 @@ def test_what_is_not_exported_is_refused_by_name():
     for export in (export_sql, export_text):
         with pytest.raises(ValueError, match="a EvoForestClassifier: a forest is exported by"):
             export(forest)
-    with pytest.raises(ValueError, match="model=EvoForestClassifier.*: allowed is a fitted one of"):
-        to_onnx(forest)
     with pytest.raises(ValueError, match="name='class'"):
         export_python(forest, "class")
     X, y = rows_for(FORESTS[1])
     lines = EvoForestRegressor(2, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="probability=True: allowed for a forest of classes"):
         export_c(lines, probability=True)
+
+
+def test_onnx_refuses_a_forest():
+    pytest.importorskip("skl2onnx")
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="model=EvoForestClassifier.*: allowed is a fitted one of"):
+        to_onnx(EvoForestClassifier(1, random_state=0).fit(X, y))
 
 
 # ---- one tree of the forest ----------------------------------------------------------------------
