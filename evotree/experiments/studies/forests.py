@@ -152,8 +152,8 @@ the number of their data sets: {left_out_text(scores)}.
 
 {means_table(tables, decimals)}
 
-{ours} less each other method in points, with standard errors, and data sets won / tied / lost; a
-difference below {TIE:g} points is a tie:
+{ours} less each other method in points, with standard errors, and data sets won / tied /
+lost; a difference below {TIE:g} points is a tie:
 
 {differences_table(known, ours)}
 
@@ -177,16 +177,18 @@ def write(results: Results) -> str:
 Written by `evotree experiment study forests --data-home DIR --out docs/results`, from the rows in
 `forests_runs.csv`: {results.planned} fits. The rows of the other methods are those of the
 [benchmark](benchmark.md) and of the study of [regression](regression.md), which say what they are;
-folds and random states are the same. Their seconds were measured on the same machine at other
-times, when it did other work.
+folds and random states are the same. Seconds are those of a fit on one thread. The forests were
+fitted while eight other programs shared the core, so that theirs are several times what they take
+alone.
 
-{CLASSES} is `EvoForestClassifier` and {TARGETS} `EvoForestRegressor`, both as they come. Forest is
-scikit-learn's random forest of 500 trees. Nodes, leaves and terms are those of all trees together;
-those of lines in leaves count as terms. Stratified {N_FOLDS}-fold cross-validation, plain for
-targets; means over folds of test rows. In the log loss probabilities below {LEAST:g} count as
+{CLASSES} is `EvoForestClassifier` and {TARGETS} `EvoForestRegressor`, both as they come; Forest
+is scikit-learn's random forest of 500 trees. Nodes, leaves and terms are those of all trees
+together; those of lines in leaves count as terms. Stratified {N_FOLDS}-fold cross-validation, plain
+for targets; means over folds of test rows. In the log loss probabilities below {LEAST:g} count as
 {LEAST:g}. "{MISSING}" stands for what was not measured.
 
-The defaults of the forests were chosen on {", ".join(TUNED_ON)}.
+The defaults of the forests were chosen on two folds, or three, of
+{", ".join(TUNED_ON)}.
 
 ## Classes
 
