@@ -313,7 +313,8 @@ class EvoForestClassifier(ClassifierMixin, ClassReader, EvoForest):
         ndarray of shape (n_samples,)
             Class labels.
         """
-        return self.classes_[self._vote(X).argmax(axis=1)]
+        codes = self._vote(X).argmax(axis=1)
+        return self.classes_[codes]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the means of the class shares of the leaves that rows reach.
