@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from evotree.engine.search import search
     from evotree.engine.toolbox import make_toolbox
     from evotree.estimators import (
+        EvoForestClassifier,
+        EvoForestRegressor,
         EvoTreeClassifier,
         EvoTreeRegressor,
         ObliqueTreeClassifier,
@@ -47,6 +49,8 @@ __all__ = [
     "Islands",
     "Checkpoint",
     "Dataset",
+    "EvoForestClassifier",
+    "EvoForestRegressor",
     "EvoTreeClassifier",
     "EvoTreeRegressor",
     "Evolution",
@@ -78,6 +82,8 @@ _HOMES = {
     "Islands": "engine.config",
     "Checkpoint": "engine.config",
     "Dataset": "dataset",
+    "EvoForestClassifier": "estimators",
+    "EvoForestRegressor": "estimators",
     "EvoTreeClassifier": "estimators",
     "EvoTreeRegressor": "estimators",
     "Evolution": "engine.evolution",

@@ -7,6 +7,7 @@ subtree of k is the slice ``[k, k + subtree_size[k])``. A row x goes left at nod
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -451,6 +452,27 @@ class ObliqueTree:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ObliqueTree:
         return ObliqueTree(*ObliqueTree.__getstate__(self))
+
+
+def mean_of_trees(trees: Sequence[ObliqueTree], rows: np.ndarray) -> np.ndarray:
+    """Return the mean of what trees predict.
+
+    Parameters
+    ----------
+    trees : sequence of ObliqueTree
+        At least one.
+    rows : ndarray of shape (n_rows, n_features)
+        Encoded rows.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_outputs)
+        Sums in the order of the trees, divided by their number.
+    """
+    total = trees[0].predict_value(rows).astype(np.float64)
+    for tree in trees[1:]:
+        total += tree.predict_value(rows)
+    return total / len(trees)
 
 
 def _validate(

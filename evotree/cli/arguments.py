@@ -112,9 +112,7 @@ EVOLUTION = {
     ),
     "max-depth": Option("max_depth", "N", number(int, 1), "greatest depth of the tree"),
     "max-leaves": Option("max_leaf_nodes", "N", number(int, 2), "greatest number of leaves"),
-    "max-terms": Option(
-        "max_terms", "N", number(int, 0), "greatest number of terms of the tree"
-    ),
+    "max-terms": Option("max_terms", "N", number(int, 0), "greatest number of terms of the tree"),
     "min-rows": Option(
         "min_samples_leaf", "N", size, "least number of rows in a leaf, or a share such as 0.05"
     ),

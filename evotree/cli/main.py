@@ -370,12 +370,12 @@ def _predict(args: argparse.Namespace) -> None:
 
 
 def _explain(args: argparse.Namespace) -> None:
-    from evotree.cli.model_file import load_model
+    from evotree.cli.model_file import load_tree_model
     from evotree.tables.readers import read_table
 
     for path in filter(None, (args.out, args.plot)):
         check_writable(path)
-    model, frame = load_model(args.model), read_table(args.data)
+    model, frame = load_tree_model(args.model), read_table(args.data)
     try:
         explanation = model.explain(frame)
     except ValueError as error:
@@ -411,35 +411,35 @@ def _warm_up(args: argparse.Namespace) -> None:
 
 
 def _show(args: argparse.Namespace) -> None:
-    from evotree.cli.model_file import load_model
+    from evotree.cli.model_file import load_model, load_tree_model
 
     model = load_model(args.model)
     if args.plot:
         check_writable(args.plot)
     print(f"{model.rules()}\n{model.summary()}")
     if args.plot:
-        plot_tree = _plotting().plot_tree
-        ax = plot_tree(model.tree, feature_names=model.feature_names, class_names=model.labels)
+        tree, plot_tree = load_tree_model(args.model).tree, _plotting().plot_tree
+        ax = plot_tree(tree, feature_names=model.feature_names, class_names=model.labels)
         print(f"wrote {_save_figure(ax, Path(args.plot))}")
 
 
 def _export(args: argparse.Namespace) -> None:
-    from evotree.cli.model_file import load_model
+    from evotree.cli.model_file import load_tree_model
     from evotree.export.table import export_for_table
 
-    model = load_model(args.model)
+    model = load_tree_model(args.model)
     out = check_writable(args.out) if args.out else None
     text = export_for_table(args.to, model.tree, model.columns, model.classes)
     out.write_text(text, "utf-8") if out else print(text, end="")
 
 
 def _report(args: argparse.Namespace) -> None:
-    from evotree.cli.model_file import load_model
+    from evotree.cli.model_file import load_tree_model
     from evotree.cli.report import report_of_model
     from evotree.tables.readers import read_table
 
     out = check_writable(args.out)
-    model = load_model(args.model)
+    model = load_tree_model(args.model)
     frame = read_table(args.data) if args.data else None
     try:
         page = report_of_model(model, frame)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -40,9 +40,12 @@ from evotree.tables.columns import (
     text_of,
 )
 from evotree.tables.readers import reading
-from evotree.tree import ObliqueTree
+from evotree.tree import ObliqueTree, mean_of_trees
 
-__all__ = ["Model", "errors_text", "load_model", "save_model"]
+if TYPE_CHECKING:
+    from evotree.estimators.forest import EvoForest
+
+__all__ = ["ForestModel", "Model", "errors_text", "load_model", "load_tree_model", "save_model"]
 
 FORMAT = "evotree model"
 VERSION = 4
@@ -269,6 +272,94 @@ class Model:
         return lines + [f"           {name}: {errors_text(*two)}" for name, two in others.items()]
 
 
+@dataclass(frozen=True, eq=False)
+class ForestModel:
+    """Several trees with all that it takes to predict from a table.
+
+    Attributes
+    ----------
+    target : str
+        Name of the column that the model predicts.
+    classes : ndarray of shape (n_classes,) or None
+        As those of a `Model`.
+    columns : tuple of NumericColumn or CategoricalColumn
+        The columns that the trees read.
+    trees : tuple of ObliqueTree
+        At least one; the mean of their values predicts.
+
+    Raises
+    ------
+    ValueError
+        If classes, columns and trees do not fit together.
+    """
+
+    target: str
+    classes: np.ndarray | None
+    columns: tuple[Column, ...]
+    trees: tuple[ObliqueTree, ...]
+
+    def __post_init__(self) -> None:
+        if not self.trees:
+            raise ValueError("the forest has no tree.")
+        for tree in self.trees:
+            Model(self.target, self.classes, self.columns, tree)
+
+    @classmethod
+    def of(cls, forest: EvoForest, target: str) -> ForestModel:
+        """Return the model of a fitted forest.
+
+        Parameters
+        ----------
+        forest : EvoForestClassifier or EvoForestRegressor
+            Fitted.
+        target : str
+            Name of what it predicts.
+        """
+        classes = getattr(forest, "classes_", None)
+        if classes is not None:
+            classes = _classes_from(classes.tolist())
+        return cls(target, classes, forest.columns_, tuple(forest.trees_))
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the trees' features."""
+        return feature_names(self.columns)
+
+    @property
+    def labels(self) -> list[str] | None:
+        """The classes as they are written; None where numbers are predicted."""
+        return None if self.classes is None else [text_of(label) for label in self.classes]
+
+    def predict_proba(self, frame: pd.DataFrame) -> np.ndarray:
+        """Return the probabilities of the classes, (n_rows, n_classes), as `Model` does."""
+        return mean_of_trees(self.trees, encode(self.columns, frame))
+
+    def predict(self, frame: pd.DataFrame) -> np.ndarray:
+        """Return the class or the number of each row, of shape (n_rows,), as `Model` does."""
+        found = self.predict_proba(frame)
+        return found[:, 0] if self.classes is None else self.classes[found.argmax(axis=1)]
+
+    def rules(self, decimals: int | None = None) -> str:
+        """Return the trees as indented rules, one after the other, each under its number."""
+        names = None if self.classes is None else self.classes.tolist()
+        return "\n".join(
+            f"tree {at} of {len(self.trees)}\n"
+            f"{export_text(tree, self.feature_names, names, decimals)}"
+            for at, tree in enumerate(self.trees, 1)
+        )
+
+    def summary(self) -> str:
+        """Return what is predicted, and the size of the forest."""
+        sizes = [(tree.n_nodes, tree.n_leaves, tree.n_terms) for tree in self.trees]
+        nodes, leaves, terms = map(sum, zip(*sizes, strict=True))
+        predicted = "a number" if self.labels is None else ", ".join(self.labels)
+        return (
+            f"target     {self.target}: {predicted}\n"
+            f"columns    {len(self.columns)}, as {len(self.feature_names)} features\n"
+            f"forest     {len(self.trees)} trees, {nodes} nodes, {leaves} leaves, {terms} terms"
+        )
+
+
 def _confusion_lines(labels: list[str], confusion: list[list[int]]) -> list[str]:
     """Return a table of the rows of each class by what they are predicted."""
     cells = [["", *labels]]
@@ -290,7 +381,7 @@ def errors_text(r2: float, rmse: float) -> str:
     return f"R² {r2:.4f}, RMSE {rmse:.4g}"
 
 
-def save_model(path: PathLike, model: Model) -> None:
+def save_model(path: PathLike, model: Model | ForestModel) -> None:
     """Write a model to a file.
 
     A crash leaves either the old file or the new one, never half of it.
@@ -299,8 +390,8 @@ def save_model(path: PathLike, model: Model) -> None:
     ----------
     path : path-like
         The file; replaced if it is there.
-    model : Model
-        The model.
+    model : Model or ForestModel
+        The model; the trees of a forest are in one file.
 
     Raises
     ------
@@ -319,16 +410,25 @@ def save_model(path: PathLike, model: Model) -> None:
         "evotree": __version__,
         "target": model.target,
         "classes": None if model.classes is None else model.classes.tolist(),
-        "training": dict(model.training),
+        **({"training": dict(model.training)} if isinstance(model, Model) else {}),
         "columns": columns,
-        "tree": tree_to_dict(model.tree),
     }
+    if isinstance(model, ForestModel):
+        data["trees"] = [tree_to_dict(tree) for tree in model.trees]
+    else:
+        data |= _data_of_tree(model)
+    content = (_to_json(data) + "\n").encode()
+    write_whole(path, lambda file: file.write(content))
+
+
+def _data_of_tree(model: Model) -> dict[str, Any]:
+    """Return what a file holds of the tree of a model, as plain data."""
+    data: dict[str, Any] = {"tree": tree_to_dict(model.tree)}
     if model.sides is not None:
         data["probabilities"] = soft_sides_to_dict(model.sides)
     if model.training_rows is not None:
         data["training_rows"] = training_rows_to_dict(model.training_rows)
-    content = (_to_json(data) + "\n").encode()
-    write_whole(path, lambda file: file.write(content))
+    return data
 
 
 def _to_json(value: Any, indent: str = "") -> str:
@@ -344,7 +444,7 @@ def _to_json(value: Any, indent: str = "") -> str:
     return f"{ends[0]}\n{deeper}" + f",\n{deeper}".join(items) + f"\n{indent}{ends[1]}"
 
 
-def load_model(path: PathLike) -> Model:
+def load_model(path: PathLike) -> Model | ForestModel:
     """Read a model from a file.
 
     Parameters
@@ -354,7 +454,7 @@ def load_model(path: PathLike) -> Model:
 
     Returns
     -------
-    Model
+    Model or ForestModel
         Predicts as the one that was saved.
 
     Raises
@@ -378,28 +478,65 @@ def load_model(path: PathLike) -> Model:
                 f"evotree {__version__} reads, {' and '.join(map(str, READABLE))}; fit the model "
                 "anew, or use the evotree that made it"
             )
-        needed = ("target", "classes", "columns", "tree")
+        needed = ("target", "classes", "columns", "trees" if "trees" in data else "tree")
         if missing := [name for name in needed if name not in data]:
             raise ValueError(f"there is no {', no '.join(missing)}")
-        training = data.get("training", {})
-        if not isinstance(data["target"], str) or not isinstance(training, dict):
-            raise ValueError("target is not a string, or training not an object")
-        tree, sides = tree_from_dict(data["tree"]), data.get("probabilities")
-        rows = data.get("training_rows")
-        model = Model(
-            target=data["target"],
-            classes=_classes_from(data["classes"]),
-            columns=_columns_from(data["columns"]),
-            tree=tree,
-            training=training,
-            sides=None if sides is None else soft_sides_from_dict(sides, tree),
-            training_rows=None if rows is None else training_rows_from_dict(rows, tree),
-        )
-        # What is known of the training is only shown: that it can be is all that is asked of it.
-        try:
-            model.summary()
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"training holds what it should not: {error}") from error
+        if not isinstance(data["target"], str):
+            raise ValueError("target is not a string")
+        head = data["target"], _classes_from(data["classes"]), _columns_from(data["columns"])
+        if "trees" not in data:
+            return _model_from(head, data)
+        if not isinstance(data["trees"], list):
+            raise ValueError("trees is not a list of trees")
+        return ForestModel(*head, tuple(map(tree_from_dict, data["trees"])))
+
+
+def load_tree_model(path: PathLike) -> Model:
+    """Read a model of one tree from a file.
+
+    Parameters
+    ----------
+    path : path-like
+        As for `load_model`.
+
+    Returns
+    -------
+    Model
+        Predicts as the one that was saved.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        As `load_model` does, or if the file holds a forest.
+    """
+    model = load_model(path)
+    if isinstance(model, ForestModel):
+        raise ValueError(f"{path} holds a forest of {len(model.trees)} trees: allowed is one tree")
+    return model
+
+
+def _model_from(head: tuple[Any, ...], data: Mapping[str, Any]) -> Model:
+    """Return the model of one tree, of what names and encodes its columns and of its data."""
+    training = data.get("training", {})
+    if not isinstance(training, dict):
+        raise ValueError("training is not an object")
+    tree, sides = tree_from_dict(data["tree"]), data.get("probabilities")
+    rows = data.get("training_rows")
+    target, classes, columns = head
+    model = Model(
+        target,
+        classes,
+        columns,
+        tree=tree,
+        training=training,
+        sides=None if sides is None else soft_sides_from_dict(sides, tree),
+        training_rows=None if rows is None else training_rows_from_dict(rows, tree),
+    )
+    # What is known of the training is only shown: that it can be is all that is asked of it.
+    try:
+        model.summary()
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"training holds what it should not: {error}") from error
     return model
 
 

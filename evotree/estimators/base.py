@@ -17,6 +17,7 @@ from evotree.dataset import Dataset
 from evotree.estimators.explained import ExplainedTree
 from evotree.estimators.intervals import conformal_width, leaf_deviations
 from evotree.estimators.probabilities import fit_soft_sides
+from evotree.estimators.rows import RowEncoder
 from evotree.files import PathLike
 from evotree.fitness.linear_leaves import as_linear_leaves, term_penalty_of_rows
 from evotree.fitness.objectives import Objective
@@ -159,13 +160,11 @@ class TreeEstimator(ExplainedTree):
         return self.tree_.n_leaves
 
 
-class TreeClassifier(ClassifierMixin, TreeEstimator):
-    """A classifier whose model is one oblique tree."""
+class ClassReader(RowEncoder):
+    """An estimator that reads rows with classes."""
 
     class_weight: Any
-    probability: str
     classes_: np.ndarray
-    probabilities_: SoftSides | None = None
 
     def _make_dataset(
         self,
@@ -199,6 +198,13 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
         )
         self.classes_ = dataset.classes
         return dataset
+
+
+class TreeClassifier(ClassifierMixin, ClassReader, TreeEstimator):
+    """A classifier whose model is one oblique tree."""
+
+    probability: str
+    probabilities_: SoftSides | None = None
 
     def _fit_uncertainty(self, dataset: Dataset) -> None:
         """Fit soft sides to the tree, where they are asked for."""
@@ -267,25 +273,14 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
             return np.log(self.predict_proba(X))
 
 
-class TreeRegressor(RegressorMixin, TreeEstimator):
-    """A regressor whose model is one oblique tree with a mean or a line in each leaf.
-
-    Of several outputs each has its own.
-    """
+class TargetReader(RowEncoder):
+    """An estimator that reads rows with targets."""
 
     leaves: str
     leaf_features: Any
-    split_features: Any
-    residual_std_: np.ndarray
+    split_features: Any = None
     n_outputs_: int
-    _scores: np.ndarray | None
-
-    def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags: there may be several outputs, but for absolute errors."""
-        tags = super().__sklearn_tags__()
-        criterion = getattr(self, "criterion", "squared_error")
-        tags.target_tags.multi_output = criterion == "squared_error"
-        return tags
+    _output_scale: np.ndarray | None
 
     def _make_dataset(
         self,
@@ -320,6 +315,23 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
         if lines is not None:
             lines = lines.priced(term_penalty_of_rows(len(dataset.y)))
         return for_all_outputs(lines, dataset, "squared_error")
+
+
+class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
+    """A regressor whose model is one oblique tree with a mean or a line in each leaf.
+
+    Of several outputs each has its own.
+    """
+
+    residual_std_: np.ndarray
+    _scores: np.ndarray | None
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags: there may be several outputs, but for absolute errors."""
+        tags = super().__sklearn_tags__()
+        criterion = getattr(self, "criterion", "squared_error")
+        tags.target_tags.multi_output = criterion == "squared_error"
+        return tags
 
     def _fit_uncertainty(self, dataset: Dataset) -> None:
         """Measure the deviations of the leaves; what was calibrated is of another tree."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -52,13 +53,9 @@ def _sizes_of(model: Any) -> dict[str, int]:
     model = innermost(model)
     tree = getattr(model, "tree_", None)
     if isinstance(tree, ObliqueTree):
-        return {
-            "leaves": tree.n_leaves,
-            "nodes": tree.n_nodes,
-            "depth": tree.depth,
-            "terms": tree.n_terms,
-            "complexity": tree.complexity,
-        }
+        return _sizes_of_trees([tree])
+    if hasattr(model, "trees_"):
+        return _sizes_of_trees(model.trees_)
     if hasattr(model, "nodes_leaves"):
         return _sizes_of_stree(model)
     trees: list[Any] = [tree] if hasattr(tree, "node_count") else _trees_of_forest(model)
@@ -67,6 +64,17 @@ def _sizes_of(model: Any) -> dict[str, int]:
     leaves, nodes = (int(sum(getattr(t, n) for t in trees)) for n in ("n_leaves", "node_count"))
     depth = int(max(t.max_depth for t in trees))
     return {"leaves": leaves, "nodes": nodes, "depth": depth, "terms": nodes - leaves}
+
+
+def _sizes_of_trees(trees: Sequence[ObliqueTree]) -> dict[str, int]:
+    """Return the sizes of trees of this package together, and the greatest depth."""
+    return {
+        "leaves": sum(tree.n_leaves for tree in trees),
+        "nodes": sum(tree.n_nodes for tree in trees),
+        "depth": max(tree.depth for tree in trees),
+        "terms": sum(tree.n_terms for tree in trees),
+        "complexity": sum(tree.complexity for tree in trees),
+    }
 
 
 def _sizes_of_stree(stree: Any) -> dict[str, int]:

@@ -309,6 +309,11 @@ def named_tree(
     )
 
 
+def is_forest(estimator: Any) -> bool:
+    """Return whether an estimator is a forest of this package."""
+    return hasattr(estimator, "trees_") and not hasattr(estimator, "tree_")
+
+
 def _has_costs(estimator: Any) -> bool:
     """Return whether the tree of an estimator was evolved for the least cost."""
     return getattr(getattr(estimator, "objective_", None), "kind", None) == "cost"
@@ -321,6 +326,11 @@ def _of_estimator(
 ) -> tuple[ObliqueTree, Sequence[str] | None, Sequence[Any] | np.ndarray | None]:
     """Return the tree of a fitted estimator, and its names where none are given."""
     tree = getattr(estimator, "tree_", None)
+    if is_forest(estimator):
+        raise ValueError(
+            f"tree is a {type(estimator).__name__}: a forest is exported by export_python and "
+            "export_c; other forms are of one tree, such as its estimators_[0]."
+        )
     if not isinstance(tree, ObliqueTree):
         raise ValueError(
             f"tree is a {type(estimator).__name__}: allowed are an ObliqueTree and a fitted "

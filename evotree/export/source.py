@@ -16,10 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from evotree.export.named import LEAST_WIDTH, LINE_WIDTH, NamedTree, clauses, fold, named_tree
+from evotree.export.named import (
+    LEAST_WIDTH,
+    LINE_WIDTH,
+    NamedTree,
+    clauses,
+    fold,
+    is_forest,
+    named_tree,
+)
 from evotree.soft_sides import LEAD, SoftSides
 from evotree.tables.columns import MISSING, Column, NumericColumn
 
+C_ADVICE = "// Compile with -ffp-contract=off, so that every product and every sum is rounded."
 # Of C11; those with an underscore and a capital letter are no names either.
 _C_KEYWORD = re.compile(
     "auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if|"
@@ -52,7 +61,8 @@ def export_python(
     Parameters
     ----------
     tree : ObliqueTree or fitted estimator
-        The tree; of an estimator its ``tree_``, with the names of its features and classes.
+        The tree; of an estimator its ``tree_``, with the names of its features and classes. Of a
+        forest the vote is exported, each tree as a function of its own.
     name : str, default="predict"
         Name of the function.
     feature_names : sequence of str, optional
@@ -97,6 +107,10 @@ def export_python(
             return 0
         return 1
     """
+    if is_forest(tree):
+        from evotree.export.forest import python_forest  # it is made of the functions of trees
+
+        return python_forest(tree, name, feature_names, class_names, probability)
     named = named_tree(tree, feature_names, class_names)
     if not probability:
         return python_source(named, name)
@@ -109,7 +123,7 @@ def export_python(
     )
 
 
-def python_source(named: NamedTree, name: str) -> str:
+def python_source(named: NamedTree, name: str, noted: bool = True) -> str:
     """Return the code of `export_python`.
 
     Parameters
@@ -118,6 +132,8 @@ def python_source(named: NamedTree, name: str) -> str:
         The tree.
     name : str
         Name of the function.
+    noted : bool, default=True
+        Whether comments say what a row holds.
 
     Returns
     -------
@@ -129,10 +145,11 @@ def python_source(named: NamedTree, name: str) -> str:
     ValueError
         As for `export_python`.
     """
-    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
-        raise ValueError(f"name={name!r}: allowed is the name of a function in Python.")
+    check_python_name(name)
     outputs = [[repr(output) for output in one.outputs()] for one in named.each]
-    lines = [f"def {name}(x):", *(f"    # {note}" for note in _notes(named, "floats"))]
+    lines = [f"def {name}(x):"]
+    if noted:
+        lines += [f"    # {note}" for note in notes(named, "floats")]
     for k, level, left_first in clauses(named.tree):
         indent = "    " * (level + 1)
         if named.tree.subtree_size[k] == 1:
@@ -237,6 +254,10 @@ def export_c(
         return 1;
     }
     """
+    if is_forest(tree):
+        from evotree.export.forest import c_forest  # it is made of the functions of trees
+
+        return c_forest(tree, name, feature_names, class_names, probability)
     named = named_tree(tree, feature_names, class_names)
     if not probability:
         return c_source(named, name)
@@ -244,7 +265,7 @@ def export_c(
     return "\n".join(["#include <math.h>", "", classes, *_c_probabilities(named, name)]) + "\n"
 
 
-def c_source(named: NamedTree, name: str) -> str:
+def c_source(named: NamedTree, name: str, noted: bool = True) -> str:
     """Return the code of `export_c`.
 
     Parameters
@@ -253,6 +274,8 @@ def c_source(named: NamedTree, name: str) -> str:
         The tree.
     name : str
         Name of the function.
+    noted : bool, default=True
+        Whether comments say what a row holds.
 
     Returns
     -------
@@ -264,6 +287,36 @@ def c_source(named: NamedTree, name: str) -> str:
     ValueError
         As for `export_c`.
     """
+    check_c_name(name)
+    body = list(_c_body(named))
+    lines = []
+    if noted:
+        lines = [C_ADVICE]
+    if named.classes is not None:
+        named.outputs()  # refuses labels that are no plain ones
+        lines += c_labels(named.classes, name)
+    kind = "double" if named.classes is None else "int"
+    head = f"{kind} {name}(const double *x)"
+    if named.targets:
+        head = f"void {name}(const double *x, double *y)"
+    lines += [head, "{"]
+    if noted:
+        lines += [f"    // {note}" for note in notes(named, "doubles")]
+    if any(line.lstrip().startswith("s = ") for line in body):
+        lines.append("    double s;")
+    if not named.used_features():
+        lines.append("    (void)x;")
+    return "\n".join([*lines, *body, "}"]) + "\n"
+
+
+def check_python_name(name: Any) -> None:
+    """Refuse what is no name of a function in Python, by a ValueError."""
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+        raise ValueError(f"name={name!r}: allowed is the name of a function in Python.")
+
+
+def check_c_name(name: Any) -> None:
+    """Refuse what is no name of a function in C, by a ValueError."""
     if (
         not isinstance(name, str)
         or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
@@ -271,23 +324,12 @@ def c_source(named: NamedTree, name: str) -> str:
         or _C_KEYWORD.fullmatch(name)
     ):
         raise ValueError(f"name={name!r}: allowed is the name of a function in C.")
-    body = list(_c_body(named))
-    lines = ["// Compile with -ffp-contract=off, so that every product and every sum is rounded."]
-    if named.classes is not None:
-        named.outputs()  # refuses labels that are no plain ones
-        labels = [f"    {_c_string(str(label), at)}," for at, label in enumerate(named.classes)]
-        lines += [f"const char *const {name}_classes[{len(labels)}] = {{", *labels, "};", ""]
-    kind = "double" if named.classes is None else "int"
-    head = f"{kind} {name}(const double *x)"
-    if named.targets:
-        head = f"void {name}(const double *x, double *y)"
-    lines += [head, "{"]
-    lines += [f"    // {note}" for note in _notes(named, "doubles")]
-    if any(line.lstrip().startswith("s = ") for line in body):
-        lines.append("    double s;")
-    if not named.used_features():
-        lines.append("    (void)x;")
-    return "\n".join([*lines, *body, "}"]) + "\n"
+
+
+def c_labels(classes: Sequence[Any], name: str) -> list[str]:
+    """Return the lines of the array of class labels, ``<name>_classes``."""
+    labels = [f"    {_c_string(str(label), at)}," for at, label in enumerate(classes)]
+    return [f"const char *const {name}_classes[{len(labels)}] = {{", *labels, "};", ""]
 
 
 def _c_body(named: NamedTree) -> Iterator[str]:
@@ -325,14 +367,29 @@ def _c_leaf(named: NamedTree, k: int, indent: str) -> Iterator[str]:
         yield f"{indent}return;"
 
 
-def _notes(named: NamedTree, numbers: str) -> list[str]:
-    """Return what a row is, and what each number of it that the tree reads is."""
+def notes(named: NamedTree, numbers: str, used: Sequence[int] | None = None) -> list[str]:
+    """Return what a row is, and what each number of it that the tree reads is.
+
+    Parameters
+    ----------
+    named : NamedTree
+        Knows the features.
+    numbers : str
+        What the language calls them.
+    used : sequence of int, optional
+        Features to speak of; by default those that the tree reads.
+
+    Returns
+    -------
+    list of str
+        Lines.
+    """
     about = [repr(feature) for feature in named.features]
     if named.columns is not None:
         about = [note for column in named.columns for note in _encoding(column)]
     return [
         f"x holds {len(named.features)} {numbers}:",
-        *(f"x[{j}] is {about[j]}" for j in named.used_features()),
+        *(f"x[{j}] is {about[j]}" for j in (named.used_features() if used is None else used)),
         *(f"y[{j}] is {target!r}" for j, target in enumerate(named.targets)),
     ]
 
@@ -412,7 +469,7 @@ def _python_probabilities(named: NamedTree, name: str) -> Iterator[str]:
     """Yield the lines of the function that returns probabilities."""
     tree, sides = named.tree, _soft_sides(named)
     yield f"def {name}(x):"
-    yield from (f"    # {note}" for note in _notes(named, "floats"))
+    yield from (f"    # {note}" for note in notes(named, "floats"))
     yield "    # n[k] is the probability of reaching node k, p[c] that of class c."
     yield f"    n = [0.0] * {len(tree)}"
     right = "1.0 / (1.0 + exp(-s)) if s > -700.0 else 0.0"  # exp overflows above

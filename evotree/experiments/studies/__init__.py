@@ -17,6 +17,7 @@ STUDIES = (
     "constraints",
     "costs",
     "dtsemnet",
+    "forests",
     "gea_odt",
     "objectives",
     "oc1",

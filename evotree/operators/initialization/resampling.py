@@ -264,6 +264,27 @@ def with_rows(
     return other
 
 
+def bootstrap_counts(dataset: Dataset, rng: np.random.Generator, n_draws: int) -> np.ndarray:
+    """Return how often each row is drawn with replacement, in proportion to the weights.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    rng : numpy.random.Generator
+        Source of the draws.
+    n_draws : int, at least 1
+        How many.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), int64
+        With a sum of `n_draws`.
+    """
+    times: np.ndarray = rng.multinomial(n_draws, dataset.sample_weight / dataset.total_weight)
+    return times
+
+
 def bootstrap(dataset: Dataset, rng: np.random.Generator, max_rows: int) -> Dataset:
     """Return a bootstrap sample: rows drawn with replacement, in proportion to their weights.
 
@@ -281,7 +302,6 @@ def bootstrap(dataset: Dataset, rng: np.random.Generator, max_rows: int) -> Data
     Dataset
         The rows drawn; the weight of each is how often.
     """
-    n_draws = min(max_rows, dataset.X.shape[0])
-    times = rng.multinomial(n_draws, dataset.sample_weight / dataset.total_weight)
+    times = bootstrap_counts(dataset, rng, min(max_rows, dataset.X.shape[0]))
     rows = np.flatnonzero(times)
     return dataset.take(rows, times[rows].astype(np.float64))

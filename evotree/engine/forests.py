@@ -1,0 +1,275 @@
+"""Trees of a forest: small sparse trees that differ, since each has rows of its own.
+
+Each tree is fitted to a bag of rows (Breiman 1996), with a penalty and a regularization that are
+drawn. It is the best tree on a path of falling widths, as the first trees of an evolution are, or
+what a short evolution finds. Some trees of classes are axis-parallel ones, grown on half of the
+features (Ho 1998): they err on other rows than those with oblique splits.
+
+References
+----------
+Breiman L. (1996). Bagging predictors. Machine Learning 24(2), 123-140.
+
+Ho T. K. (1998). The random subspace method for constructing decision forests. IEEE Transactions on
+Pattern Analysis and Machine Intelligence 20(8), 832-844.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evotree.dataset import Dataset, empty_rows
+from evotree.engine.config import Regularization, SearchConfig
+from evotree.engine.search import search
+from evotree.fitness.linear_leaves import LinearLeaves
+from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.operators.initialization.growth import grow
+from evotree.operators.initialization.resampling import bootstrap_counts
+from evotree.operators.initialization.width_paths import width_path
+from evotree.operators.pruning.penalized import prune
+from evotree.operators.splitters.axis import Axis
+from evotree.rng import as_generator
+from evotree.tree import ObliqueTree
+
+PATH, EVOLVED = "tao", "evolved"
+KINDS = (PATH, EVOLVED)
+"""How a tree of a forest is found."""
+
+SIZE_MULTIPLES = (0.01, 0.1)
+"""Bounds of the penalty for a node, in units of log(n) / n for n rows with classes."""
+
+TARGET_MULTIPLES = (0.001, 0.01)
+"""The same for rows with targets."""
+
+TERM_SHARE = 0.1
+"""Penalty for a term of a finished tree, in units of the penalty for a node."""
+
+COSTS = (0.1, 100.0)
+"""Bounds of the cost of a row's loss in the linear classifiers of a path."""
+
+AXIS_SHARE = 0.2
+"""Share of the trees of classes that are axis-parallel."""
+
+AXIS_FEATURES = 0.5
+"""Share of the features that these may use."""
+
+_AXIS_LEAF = 5  # rows of their leaves, at least
+_POPULATION, _GENERATIONS = 24, 12  # of the evolution of one tree
+
+
+class Member(NamedTuple):
+    """A tree of a forest.
+
+    Attributes
+    ----------
+    tree : ObliqueTree
+        Over raw features; its values are of the rows of its bag.
+    n_times : ndarray of shape (n_rows,), int64
+        How often each row of the data set is in the bag.
+    """
+
+    tree: ObliqueTree
+    n_times: np.ndarray
+
+
+@dataclass(frozen=True)
+class Grower:
+    """What the trees of a forest have in common.
+
+    Parameters
+    ----------
+    kind : {"tao", "evolved"}
+        How a tree is found.
+    bootstrap : bool
+        Whether the rows of a bag are drawn with replacement.
+    n_drawn : int, at least 1
+        How many rows are drawn.
+    n_columns : int, at least 1, or None
+        How many columns a tree may use; None for all, and for half of them where a tree is
+        axis-parallel.
+    max_width : int, at least 1, or None
+        Greatest number of terms of a split.
+    max_depth : int, at least 1, or None
+        Depth to which trees are grown.
+    means_share : float in [0, 1], default=0.0
+        Share of the trees that have no linear models in their leaves where others do.
+    """
+
+    kind: str
+    bootstrap: bool
+    n_drawn: int
+    n_columns: int | None
+    max_width: int | None
+    max_depth: int | None
+    means_share: float = 0.0
+
+    def __call__(self, dataset: Dataset, stream: np.ndarray) -> Member:
+        """Return the tree of a stream.
+
+        Parameters
+        ----------
+        dataset : Dataset
+            Training rows.
+        stream : ndarray of shape (1,), uint64
+            Random state of this tree alone, advanced.
+
+        Returns
+        -------
+        Member
+            The same for the same state.
+        """
+        rng = as_generator(stream)
+        n_times = self._draw_rows(dataset, rng)
+        taken = np.flatnonzero(n_times)
+        weight = n_times[taken].astype(np.float64) if self.bootstrap else None
+        bag = dataset.take(taken, weight)
+        if rng.uniform() < self.means_share:
+            bag = bag.evolved_for(None)
+        is_axis = bag.n_classes > 0 and self.kind == PATH and rng.uniform() < AXIS_SHARE
+        features = draw_features(bag, self._columns_of(bag, is_axis), rng)
+        rows = restrict(bag, features)
+        unit = math.log(len(taken) + 1.0) / len(taken)
+        multiples = SIZE_MULTIPLES if bag.n_classes else TARGET_MULTIPLES
+        penalty = unit * _log_uniform(multiples, rng)
+        if self.kind == EVOLVED:
+            found = self._evolved_tree(rows, penalty, stream)
+        elif is_axis:
+            found = self._axis_tree(rows, stream, rng)
+        else:
+            found = self._path_tree(rows, penalty, stream)
+        weights = np.zeros((len(found), dataset.X.shape[1]))
+        weights[:, features] = found.weights
+        tree = bag.to_raw(ObliqueTree(weights, found.thresholds, found.subtree_size, found.values))
+        return Member(tree if bag.judge is None else bag.judge.finish(tree, bag), n_times)
+
+    def _draw_rows(self, dataset: Dataset, rng: np.random.Generator) -> np.ndarray:
+        """Return how often each row is in a bag."""
+        if self.bootstrap:
+            return bootstrap_counts(dataset, rng, self.n_drawn)
+        n_times = np.zeros(len(dataset.y), dtype=np.int64)
+        n_times[rng.choice(len(dataset.y), self.n_drawn, replace=False)] = 1
+        return n_times
+
+    def _columns_of(self, bag: Dataset, is_axis: bool) -> int:
+        """Return how many columns a tree may use."""
+        n_columns = int(bag.column_of[-1]) + 1
+        if self.n_columns is not None:
+            return self.n_columns
+        return max(1, round(AXIS_FEATURES * n_columns)) if is_axis else n_columns
+
+    def _axis_tree(
+        self, rows: Dataset, stream: np.ndarray, rng: np.random.Generator
+    ) -> ObliqueTree:
+        """Return an axis-parallel tree that is grown as far as the rows allow."""
+        criterion = ("gini", "entropy")[rng.integers(2)]
+        limits: dict[str, Any] = {"max_depth": self.max_depth, "min_samples_leaf": _AXIS_LEAF}
+        return grow(rows, Axis(), criterion, stream=stream, **limits).to_tree()
+
+    def _path_tree(self, rows: Dataset, penalty: float, stream: np.ndarray) -> ObliqueTree:
+        """Return the fittest tree of a path of falling widths."""
+        limits: dict[str, Any] = {"max_features": self.max_width, "max_depth": self.max_depth}
+        found = width_path(rows, penalty, stream, term_penalty=penalty, C=COSTS, **limits)
+        penalties = penalty, TERM_SHARE * penalty
+        for one in found:
+            prune(one, rows, *penalties)
+        return max(found, key=PenalizedAccuracy(*penalties)).to_tree()
+
+    def _evolved_tree(self, rows: Dataset, penalty: float, stream: np.ndarray) -> ObliqueTree:
+        """Return the fittest tree of a short evolution."""
+        config = SearchConfig(
+            size_penalty=penalty,
+            term_penalty=TERM_SHARE * penalty,
+            max_features_per_split=self.max_width,
+            max_depth=self.max_depth,
+            population_size=_POPULATION,
+            max_generations=_GENERATIONS,
+            regularization=Regularization(noise=0.0),
+            precision=None,
+            random_state=as_generator(stream),
+            verbose=0,
+        )
+        return search(rows, config).run.best.to_tree()
+
+
+def draw_features(dataset: Dataset, n_columns: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the features of some columns of a table.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Knows the columns; the features of one are drawn together.
+    n_columns : int, at least 1
+        How many columns.
+    rng : numpy.random.Generator
+        Source of the draws.
+
+    Returns
+    -------
+    ndarray of int64
+        Positions, rising.
+    """
+    column_of = dataset.column_of
+    drawn = rng.choice(int(column_of[-1]) + 1, n_columns, replace=False)
+    return np.flatnonzero(np.isin(column_of, drawn))
+
+
+def _log_uniform(bounds: tuple[float, float], rng: np.random.Generator) -> float:
+    """Draw a number whose logarithm is uniform between those of two bounds."""
+    return math.exp(rng.uniform(*np.log(bounds)))
+
+
+def restrict(dataset: Dataset, features: np.ndarray) -> Dataset:
+    """Return a data set of some of the features; rows that were distinct may be equal then.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    features : ndarray of int64
+        Positions, rising.
+
+    Returns
+    -------
+    Dataset
+        In the same units.
+    """
+    objective = dataset.objective
+    if isinstance(objective, LinearLeaves) and objective.used is not None:
+        at = np.searchsorted(features, np.intersect1d(objective.used, features))
+        objective = replace(objective, used=tuple(map(int, at)))
+    X = empty_rows(len(dataset.y), len(features))
+    np.take(dataset.X, features, axis=1, out=X)
+    arrays = ("raw", "mean", "scale", "spread")
+    part = replace(
+        dataset,
+        X=X,
+        **{name: getattr(dataset, name)[..., features] for name in arrays},
+        feature_names=tuple(dataset.feature_names[j] for j in features),
+        columns=(),
+        objective=objective,
+    )
+    part.freeze()
+    return part
+
+
+def positions_of(rows: Dataset, dataset: Dataset) -> np.ndarray:
+    """Return where rows are in a data set that was made of them.
+
+    Parameters
+    ----------
+    rows : Dataset
+        Rows as they were given (`Dataset.like`).
+    dataset : Dataset
+        The distinct ones among them.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), int64
+        Positions; -1 for rows that are not there, since they had no weight.
+    """
+    keys = [np.column_stack([one.raw + 0.0, one.y]) for one in (dataset, rows)]
+    known = {key.tobytes(): at for at, key in enumerate(keys[0])}
+    return np.array([known.get(key.tobytes(), -1) for key in keys[1]], dtype=np.int64)

@@ -1,0 +1,522 @@
+"""Forests of small sparse oblique trees that vote: translation only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral, Real
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import column_or_1d
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from evotree.configuration import check_parameters
+from evotree.dataset import Dataset
+from evotree.engine.forests import KINDS, Grower, Member, positions_of
+from evotree.engine.search import search
+from evotree.engine.toolbox import feature_bound
+from evotree.estimators.base import ClassReader, TargetReader, TreeEstimator
+from evotree.estimators.evolved import EvoTreeClassifier, EvoTreeRegressor
+from evotree.estimators.rows import RowEncoder
+from evotree.estimators.tao import TAOClassifier, TAORegressor
+from evotree.fitness.linear_leaves import LEAVES
+from evotree.fitness.objectives import Objective
+from evotree.rng import make_streams, seed_from
+from evotree.tree import ObliqueTree, mean_of_trees
+
+_OF_ROWS = ("columns_", "feature_names_", "n_features_in_", "feature_names_in_", "classes_")
+_MEANS_SHARE = 0.5  # of the trees, where some have lines
+_SHARE = Interval(Real, 0.0, 1.0, closed="right")
+_COUNT = Interval(Integral, 1, None, closed="left")
+
+_PARAMETERS = """Parameters
+    ----------
+    n_estimators : int, at least 1, default=30
+        Number of trees.
+    tree : {"tao", "evolved"}, default="tao"
+        How a tree is found: ``"tao"`` optimizes a deep tree, lets its terms and leaves go little by
+        little, and takes the fittest tree on the way, for a penalty that is drawn; of a classifier
+        one tree of five is grown with axis-parallel splits. ``"evolved"`` evolves a small
+        population that begins with such trees, which takes many times as long.
+    max_samples : int, float in (0, 1] or None, default=0.8
+        How many rows are drawn for a tree, or which share of the distinct ones; None for as many as
+        there are.
+    bootstrap : bool, default=False
+        Whether they are drawn with replacement, in proportion to their weights.
+    max_features : int, float in (0, 1] or None, default=None
+        How many columns a tree may use, or which share of them, drawn for each tree; None for all,
+        and for half of them where a tree is axis-parallel.
+    max_features_per_split : int, float in (0, 1] or None, default=None
+        Greatest number of features of a split, or share of those of the tree; None for any.
+    max_depth : int, at least 1, or None, default=None
+        Greatest depth of a tree; None for any.
+    oob_score : bool, default=False
+        Whether each training row is predicted by the trees whose bags lack it.
+    n_jobs : int or None, default=None
+        Number of trees that are made at a time, by threads, or what
+        `joblib.parallel_config` names; -1 means as many as there are cores.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of all random draws. The same number gives the same forest for any `n_jobs`.
+    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
+        Which columns are categories, as for `EvoTreeClassifier`."""
+
+_ATTRIBUTES = """Attributes
+    ----------
+    estimators_ : list of TAOClassifier or TAORegressor
+        The trees as fitted estimators, which explain and export themselves as all others do.
+    trees_ : list of ObliqueTree
+        The trees alone, over features in their own units.
+    columns_, feature_names_ : tuple
+        How the columns of `X` become features, and the names of these.
+    n_features_in_ : int
+        Number of columns seen during `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns, where `X` had names.
+    feature_importances_ : ndarray of shape (`n_features_in_`,)
+        Mean of those of the trees.
+    oob_score_ : float
+        With `oob_score`, what `score` is on training rows that are predicted out of bag."""
+
+
+@dataclass(eq=False, repr=False)
+class EvoForest(RowEncoder):
+    """An estimator whose model is several small trees, the mean of which predicts."""
+
+    _means_share: ClassVar[float] = 0.0
+
+    n_estimators: Annotated[int, _COUNT] = 30
+    _: KW_ONLY
+    tree: Annotated[str, StrOptions(set(KINDS))] = "tao"
+    max_samples: Annotated[float | None, _COUNT, _SHARE, None] = 0.8
+    bootstrap: Annotated[bool, "boolean"] = False
+    max_features: Annotated[float | None, _COUNT, _SHARE, None] = None
+    max_features_per_split: Annotated[float | None, _COUNT, _SHARE, None] = None
+    max_depth: Annotated[int | None, _COUNT, None] = None
+    oob_score: Annotated[bool, "boolean"] = False
+    n_jobs: Annotated[int | None, Integral, None] = None
+    random_state: Annotated[Any, "random_state", np.random.Generator] = None
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether there are trees."""
+        return hasattr(self, "estimators_")
+
+    def __len__(self) -> int:
+        """Return the number of trees of a fitted forest."""
+        return len(self.estimators_)
+
+    def __iter__(self) -> Iterator[TreeEstimator]:
+        """Iterate over `estimators_`."""
+        return iter(self.estimators_)
+
+    def __getitem__(self, index: int) -> TreeEstimator:
+        """Return one of `estimators_`."""
+        return self.estimators_[index]
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Make the trees, each of rows and features of its own.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows, which may have missing values, encoded as by `EvoTreeClassifier`.
+        y : array-like of shape (n_samples,)
+            Class labels, or targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows; a row of weight 2 counts as two rows.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data are not as described; the message names what is wrong.
+        """
+        check_parameters(self)
+        if self.oob_score and not self.bootstrap and self.max_samples is None:
+            raise ValueError(
+                "oob_score=True: allowed where bags lack rows, with bootstrap=True or max_samples."
+            )
+        dataset = self._make_dataset(X, y, sample_weight, "standard")
+        if dataset.outputs is not None:
+            raise ValueError(f"y has {dataset.n_outputs} outputs: a forest predicts one.")
+        dataset = dataset.evolved_for(self._objective(dataset))
+        grower = self._grower(dataset)
+        streams = make_streams(seed_from(self.random_state), 0, self.n_estimators)
+        side_by_side = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        members = side_by_side(delayed(grower)(dataset, stream) for stream in streams)
+        self.estimators_ = [self._member(one.tree, dataset) for one in members]
+        if self.oob_score:
+            rows = np.asarray(self.encode(X), dtype=np.float64)
+            self._predict_out_of_bag(members, dataset, rows, column_or_1d(y), sample_weight)
+        return self
+
+    def _grower(self, dataset: Dataset) -> Grower:
+        """Return what makes the trees."""
+        n_columns = None
+        if self.max_features is not None:
+            n_columns = _amount(self.max_features, len(self.columns_))
+        return Grower(
+            self.tree,
+            self.bootstrap,
+            _amount(self.max_samples, len(dataset.y)),
+            n_columns,
+            feature_bound(self.max_features_per_split, dataset.X.shape[1]),
+            self.max_depth,
+            self._means_share,
+        )
+
+    def _objective(self, dataset: Dataset) -> Objective | None:
+        """Return what leaves are fitted for; None for the shares of classes, and for means."""
+        return None
+
+    def _make_dataset(self, X: Any, y: Any, sample_weight: Any, scaling: str) -> Dataset:
+        raise NotImplementedError
+
+    def _bare_member(self) -> TreeEstimator:
+        """Return an estimator of one tree that has none yet."""
+        raise NotImplementedError
+
+    def _member(self, tree: ObliqueTree, dataset: Dataset) -> TreeEstimator:
+        """Return a tree as a fitted estimator that reads rows as the forest does."""
+        member = self._bare_member()
+        self._lend_encoder(member)
+        member.tree_ = tree
+        member._fit_uncertainty(dataset)
+        member._summarize(dataset)
+        return member
+
+    def _lend_encoder(self, other: RowEncoder) -> None:
+        """Make an estimator read rows as the forest does."""
+        for name in _OF_ROWS:
+            if hasattr(self, name):
+                setattr(other, name, getattr(self, name))
+
+    @property
+    def trees_(self) -> list[ObliqueTree]:
+        """The trees, over features in their own units."""
+        check_is_fitted(self)
+        return [one.tree_ for one in self.estimators_]
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Mean of the importances of the trees, of shape (`n_features_in_`,), with a sum of 1."""
+        check_is_fitted(self)
+        found = np.mean([one.feature_importances_ for one in self.estimators_], axis=0)
+        total = found.sum()
+        return found / total if total > 0.0 else found
+
+    def _vote(self, X: Any) -> np.ndarray:
+        """Return the mean of what the trees predict for rows, of shape (n_samples, n_outputs)."""
+        check_is_fitted(self)
+        return mean_of_trees(self.trees_, self.encode(X))
+
+    def _predict_out_of_bag(
+        self,
+        members: list[Member],
+        dataset: Dataset,
+        rows: np.ndarray,
+        y: np.ndarray,
+        sample_weight: Any,
+    ) -> None:
+        """Predict each training row by the trees whose bags lack it, and score that."""
+        at = positions_of(dataset.like(rows, y), dataset)
+        sums: Any = 0.0
+        n_voters = np.zeros((len(rows), 1))
+        for tree, n_times in members:
+            is_out = (np.append(n_times, 0)[at] == 0)[:, np.newaxis]
+            sums = sums + np.where(is_out, tree.predict_value(rows), 0.0)
+            n_voters += is_out
+        with np.errstate(invalid="ignore"):
+            found = sums / n_voters
+        known = n_voters[:, 0] > 0
+        weight = _check_sample_weight(sample_weight, rows)
+        self.oob_score_ = self._keep_out_of_bag(found, y, known, weight)
+
+    def _keep_out_of_bag(
+        self, found: np.ndarray, y: np.ndarray, known: np.ndarray, weight: np.ndarray
+    ) -> float:
+        """Keep the predictions out of bag, and return their score on the rows that have one."""
+        raise NotImplementedError
+
+
+def _documented(kind: Any) -> Any:
+    """Fill in what the docstrings of both forests share."""
+    if kind.__doc__:  # there is none under -OO
+        shared = {"PARAMETERS": _PARAMETERS, "ATTRIBUTES": _ATTRIBUTES}
+        for name, text in shared.items():
+            kind.__doc__ = kind.__doc__.replace(f"<{name}>", text)
+    return kind
+
+
+@_documented
+@dataclass(kw_only=True, eq=False, repr=False)
+class EvoForestClassifier(ClassifierMixin, ClassReader, EvoForest):
+    """A classifier that is the vote of small sparse oblique trees.
+
+    The probabilities of a row are the means of the class shares of the leaves that it reaches. A
+    few tens of trees of a few leaves vote as well as hundreds of deep axis-parallel ones where rows
+    are few, and each of them can be read.
+
+    <PARAMETERS>
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, as in scikit-learn; ``"balanced"`` counts rows by their weights.
+
+    <ATTRIBUTES>
+    oob_decision_function_ : ndarray of shape (n_samples, n_classes)
+        With `oob_score`, the probabilities of the training rows out of bag; NaN for rows that all
+        bags have.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+
+    References
+    ----------
+    Breiman L. (2001). Random forests. Machine Learning 45(1), 5-32.
+
+    Carreira-Perpiñán M. Á., Zharmagambetov A. (2020). Ensembles of bagged TAO trees consistently
+    improve over random forests, AdaBoost and gradient boosting. Foundations of Data Science
+    Conference.
+
+    Examples
+    --------
+    >>> from evotree import EvoForestClassifier
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = EvoForestClassifier(10, oob_score=True, random_state=0).fit(X, y)
+    >>> len(forest.trees_), forest.oob_score_ > 0.9
+    (10, True)
+    """
+
+    class_weight: Annotated[
+        Mapping[Any, float] | str | None, dict, StrOptions({"balanced"}), None
+    ] = None
+
+    def _bare_member(self) -> TreeEstimator:
+        return TAOClassifier()
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels.
+        """
+        codes = self._vote(X).argmax(axis=1)
+        return self.classes_[codes]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the means of the class shares of the leaves that rows reach.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities, in the order of `classes_`.
+        """
+        return self._vote(X)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Minus infinity where a probability is 0.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def _keep_out_of_bag(
+        self, found: np.ndarray, y: np.ndarray, known: np.ndarray, weight: np.ndarray
+    ) -> float:
+        self.oob_decision_function_ = found
+        predicted = self.classes_[found[known].argmax(axis=1)]
+        return float(accuracy_score(y[known], predicted, sample_weight=weight[known]))
+
+    def distill(self, X: Any, **parameters: Any) -> EvoTreeClassifier:
+        """Return one tree that is evolved to agree with the forest.
+
+        The labels of the rows, and of rows drawn between them, are those of the forest; a row
+        counts by the margin between its two likeliest classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, such as the training rows; they need no labels.
+        **parameters
+            Parameters of the tree, such as ``max_terms``.
+
+        Returns
+        -------
+        EvoTreeClassifier
+            Fitted; it reads rows as the forest does.
+        """
+        return _distilled(EvoTreeClassifier, self, X, parameters)
+
+
+@_documented
+@dataclass(kw_only=True, eq=False, repr=False)
+class EvoForestRegressor(RegressorMixin, TargetReader, EvoForest):
+    """A regressor that is the mean of small sparse oblique trees, with lines or means in leaves.
+
+    <PARAMETERS>
+    leaves : {"auto", "linear", "constant"}, default="auto"
+        What leaves hold: a bounded linear model of few terms, as for `EvoTreeRegressor`, or the
+        mean of their targets; ``"auto"`` draws one or the other for each tree.
+    leaf_features : list of int or str, or None, default=None
+        Positions or names of the columns that linear models of leaves may use; None for any.
+
+    <ATTRIBUTES>
+    oob_prediction_ : ndarray of shape (n_samples,)
+        With `oob_score`, the predictions of the training rows out of bag; NaN for rows that all
+        bags have.
+
+    References
+    ----------
+    Breiman L. (2001). Random forests. Machine Learning 45(1), 5-32.
+
+    Zharmagambetov A., Carreira-Perpiñán M. Á. (2020). Smaller, more accurate regression forests
+    using tree alternating optimization. International Conference on Machine Learning.
+
+    Examples
+    --------
+    >>> from evotree import EvoForestRegressor
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> EvoForestRegressor(5, random_state=0).fit(X, y).score(X, y) > 0.5
+    True
+    """
+
+    leaves: Annotated[str, StrOptions(set(LEAVES))] = "auto"
+    leaf_features: Annotated[Any, "array-like", str, None] = None
+
+    @property
+    def _means_share(self) -> float:  # type: ignore[override]
+        return _MEANS_SHARE if self.leaves == "auto" else 0.0
+
+    def _bare_member(self) -> TreeEstimator:
+        return TAORegressor()
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the mean of what the trees predict.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Predictions.
+        """
+        return self._vote(X)[:, 0]
+
+    def _keep_out_of_bag(
+        self, found: np.ndarray, y: np.ndarray, known: np.ndarray, weight: np.ndarray
+    ) -> float:
+        self.oob_prediction_ = found[:, 0]
+        return float(r2_score(y[known], found[known, 0], sample_weight=weight[known]))
+
+    def distill(self, X: Any, **parameters: Any) -> EvoTreeRegressor:
+        """Return one tree that is evolved to agree with the forest.
+
+        The targets of the rows, and of rows drawn between them, are the forest's predictions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, such as the training rows; they need no targets.
+        **parameters
+            Parameters of the tree, such as ``max_terms``.
+
+        Returns
+        -------
+        EvoTreeRegressor
+            Fitted; it reads rows as the forest does.
+        """
+        return _distilled(EvoTreeRegressor, self, X, parameters)
+
+
+def _amount(given: float | None, n: int) -> int:
+    """Return how many of n things a number, a share or None stands for, at least 1."""
+    if given is None:
+        return n
+    return min(n, int(given)) if isinstance(given, Integral) else max(1, round(given * n))
+
+
+class _EncodedForest:
+    """A forest that predicts encoded rows, as the teacher of a tree.
+
+    Parameters
+    ----------
+    forest : EvoForest
+        Fitted.
+    present : ndarray of int, or None
+        Positions of the classes that the tree has; None where targets are numbers.
+    """
+
+    def __init__(self, forest: EvoForest, present: np.ndarray | None) -> None:
+        self.trees, self.present = forest.trees_, present
+        if present is not None:
+            self.classes_ = forest.classes_[present]
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Stay as it is."""
+        return self
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Return the labels or targets of encoded rows."""
+        if self.present is None:
+            return mean_of_trees(self.trees, X)[:, 0]
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    @available_if(lambda self: self.present is not None)
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        """Return the probabilities of the classes that the tree has."""
+        return mean_of_trees(self.trees, X)[:, self.present]
+
+
+def _distilled(kind: Any, forest: EvoForest, X: Any, parameters: Mapping[str, Any]) -> Any:
+    """Return an estimator of one tree that is evolved to agree with a forest on some rows."""
+    rows = np.asarray(forest.encode(X), dtype=np.float64)
+    targets, present, task = mean_of_trees(forest.trees_, rows), None, "regression"
+    if hasattr(forest, "classes_"):
+        codes = targets.argmax(axis=1)
+        targets, present, task = forest.classes_[codes], np.unique(codes), "classification"
+    else:
+        targets = targets[:, 0]
+    teacher = FrozenEstimator(_EncodedForest(forest, present))
+    student = kind().set_params(**parameters, regularization__teacher=teacher)
+    check_parameters(student)
+    forest._lend_encoder(student)
+    told = rows, targets, None, forest.feature_names_, student.scaling, task
+    dataset = Dataset.from_arrays(*told, columns=forest._columns_of_features())
+    if dataset.n_classes:
+        student.classes_ = dataset.classes
+    student._keep(search(dataset.evolved_for(student._constrained(dataset)), student))
+    return student

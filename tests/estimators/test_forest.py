@@ -1,0 +1,378 @@
+"""Forests of small trees: votes, bags, limits, exports and files."""
+
+import ctypes
+import shutil
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone, is_classifier
+from sklearn.datasets import load_iris, make_classification, make_friedman1
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from evotree import EvoForestClassifier, EvoForestRegressor, EvoTreeClassifier, EvoTreeRegressor
+from evotree.cli.model_file import ForestModel, load_model, load_tree_model, save_model
+from evotree.dataset import Dataset
+from evotree.engine.forests import draw_features, positions_of, restrict
+from evotree.export import export_c, export_python, export_sql, export_text, to_onnx
+from evotree.fitness.linear_leaves import LinearLeaves
+
+FORESTS = [
+    EvoForestClassifier(6, random_state=0),
+    EvoForestRegressor(4, random_state=0),
+    EvoForestRegressor(4, leaves="constant", bootstrap=True, max_samples=None, random_state=0),
+]
+every = pytest.mark.parametrize("forest", FORESTS, ids=["classes", "lines", "means"])
+GCC = shutil.which("gcc")
+
+
+def rows_for(forest, n=150):
+    """Return rows and targets for a forest."""
+    if is_classifier(forest):
+        X, codes = make_classification(n, 5, n_informative=4, n_redundant=0, random_state=1)
+        return X, np.array(["no", "yes"])[codes]
+    return make_friedman1(n, 6, noise=0.5, random_state=1)
+
+
+def told_by(forest, X):
+    """Return what a forest says of rows, probabilities or numbers, of two dimensions."""
+    if is_classifier(forest):
+        return forest.predict_proba(X)
+    return forest.predict(X)[:, np.newaxis]
+
+
+def reached(tree, row):
+    """Return the leaf of one row, step by step."""
+    k = 0
+    while tree.subtree_size[k] > 1:
+        k = tree.left(k) if tree.weights[k] @ row <= tree.thresholds[k] else tree.right(k)
+    return k
+
+
+@parametrize_with_checks(
+    [
+        EvoForestClassifier(3, random_state=0),
+        EvoForestRegressor(3, random_state=0),
+        EvoForestRegressor(2, leaves="constant", bootstrap=True, random_state=0),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+# ---- votes ---------------------------------------------------------------------------------------
+
+
+@every
+def test_the_vote_is_the_mean_of_the_trees(forest):
+    X, y = rows_for(forest)
+    fitted = clone(forest).fit(X[:100], y[:100])
+    assert len(fitted) == len(fitted.trees_) == forest.n_estimators
+    expected = []
+    for row in X[100:]:
+        said = []
+        for tree in fitted.trees_:
+            k = reached(tree, row)
+            value = tree.values[k]
+            if tree.models is not None:
+                value = tree.models.intercepts[k] + tree.models.coefficients[k] @ row
+                value = np.clip([value], tree.models.lowest[k], tree.models.highest[k])
+            said.append(value)
+        expected.append(np.mean(said, axis=0))
+    np.testing.assert_allclose(told_by(fitted, X[100:]), expected, atol=1e-9)
+    if is_classifier(forest):
+        likeliest = fitted.classes_[np.argmax(expected, axis=1)]
+        assert (fitted.predict(X[100:]) == likeliest).all()
+
+
+@every
+def test_each_tree_is_an_estimator_of_its_own(forest):
+    X, y = rows_for(forest)
+    fitted = clone(forest).fit(X, y)
+    said = np.mean([told_by(one, X) for one in fitted], axis=0)
+    np.testing.assert_allclose(told_by(fitted, X), said, atol=1e-12)
+    importances = np.mean([one.feature_importances_ for one in fitted], axis=0)
+    np.testing.assert_allclose(fitted.feature_importances_, importances / importances.sum())
+    assert set(fitted[0].explain(X[:2]).terms["row"]) <= {0, 1}
+    assert "x" in export_text(fitted[0])
+
+
+@every
+def test_the_number_of_workers_changes_nothing(forest):
+    X, y = rows_for(forest)
+    one, two = (clone(forest).set_params(n_jobs=n, oob_score=True).fit(X, y) for n in (1, 2))
+    np.testing.assert_array_equal(told_by(one, X), told_by(two, X))
+    assert one.oob_score_ == two.oob_score_
+    fewer = clone(forest).set_params(n_estimators=2).fit(X, y)
+    assert fewer.trees_ == one.trees_[:2]
+    other = clone(forest).set_params(random_state=1).fit(X, y)
+    assert (told_by(other, X) != told_by(one, X)).any()
+
+
+# ---- bags ----------------------------------------------------------------------------------------
+
+
+def test_rows_are_predicted_out_of_bag_by_trees_that_know_nothing_of_them():
+    X, y = rows_for(FORESTS[0], 60)
+    bagged = EvoForestClassifier(12, max_samples=0.6, oob_score=True, random_state=2)
+    forest = clone(bagged).fit(X, y)
+    shares = forest.oob_decision_function_
+    known = ~np.isnan(shares[:, 0])
+    assert shares.shape == (60, 2) and known.sum() > 50
+    for i in np.flatnonzero(known)[:5]:
+        changed = y.copy()
+        changed[i] = "no" if y[i] == "yes" else "yes"
+        again = clone(bagged).fit(X, changed).oob_decision_function_
+        np.testing.assert_array_equal(again[i], shares[i])
+        assert (again != shares)[known].any()
+    right = forest.classes_[shares[known].argmax(axis=1)] == y[known]
+    assert forest.oob_score_ == pytest.approx(right.mean())
+
+
+def test_targets_out_of_bag_and_their_score():
+    X, y = rows_for(FORESTS[1])
+    forest = EvoForestRegressor(8, oob_score=True, random_state=0).fit(X, y)
+    known = ~np.isnan(forest.oob_prediction_)
+    errors = ((forest.oob_prediction_ - y)[known] ** 2).sum()
+    assert forest.oob_score_ == pytest.approx(
+        1 - errors / ((y[known] - y[known].mean()) ** 2).sum()
+    )
+    assert forest.oob_score_ < forest.score(X, y)
+
+
+def test_some_trees_have_lines_and_others_means():
+    X, y = rows_for(FORESTS[1])
+    forest = EvoForestRegressor(12, random_state=0).fit(X, y)
+    n_lines = sum(tree.models is not None for tree in forest.trees_)
+    assert 0 < n_lines < 12
+    assert all(tree.models for tree in clone(forest).set_params(leaves="linear").fit(X, y).trees_)
+
+
+def test_rows_without_weight_are_out_of_every_bag():
+    X, y = rows_for(FORESTS[0], 80)
+    weight = np.ones(80)
+    weight[:10] = 0.0
+    forest = EvoForestClassifier(3, oob_score=True, random_state=0).fit(X, y, weight)
+    np.testing.assert_allclose(forest.oob_decision_function_[:10], forest.predict_proba(X[:10]))
+
+
+def test_bags_without_replacement():
+    X, y = rows_for(FORESTS[0], 80)
+    half = EvoForestClassifier(3, max_samples=0.5, random_state=0).fit(X, y)
+    assert {tree.n_node_samples[0] for tree in half.trees_} == {40.0}
+    whole = EvoForestClassifier(3, max_samples=None, random_state=0).fit(X, y)
+    assert {tree.n_node_samples[0] for tree in whole.trees_} == {80.0}
+    with pytest.raises(ValueError, match="oob_score=True: allowed where bags lack rows"):
+        whole.set_params(oob_score=True).fit(X, y)
+
+
+def test_equal_rows_are_found_again():
+    X = np.array([[1.0, 0.0], [2.0, 1.0], [1.0, -0.0], [0.0, 3.0], [2.0, 1.0]])
+    y = np.array([0, 1, 0, 1, 0])
+    dataset = Dataset.from_arrays(X, y, [1.0, 1.0, 2.0, 0.0, 1.0])
+    at = positions_of(dataset.like(X, y), dataset)
+    assert at[3] == -1 and at[0] == at[2]
+    for i in (0, 1, 2, 4):
+        assert (dataset.raw[at[i]] == X[i]).all() and dataset.y[at[i]] == y[i]
+
+
+# ---- features and limits -------------------------------------------------------------------------
+
+
+def test_the_features_of_a_column_are_drawn_together():
+    rng = np.random.default_rng(0)
+    columns = (("a", 1), ("b", 3), ("c", 2))
+    dataset = Dataset.from_arrays(rng.normal(size=(9, 6)), np.arange(9) % 2, columns=columns)
+    drawn = {tuple(draw_features(dataset, 2, rng).tolist()) for _ in range(60)}
+    assert drawn == {(0, 1, 2, 3), (0, 4, 5), (1, 2, 3, 4, 5)}
+
+
+def test_rows_of_some_features():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 5)) * [1, 2, 3, 4, 5], rng.normal(size=20)
+    dataset = Dataset.from_arrays(X, y, task="regression").evolved_for(LinearLeaves(used=(0, 3, 4)))
+    part = restrict(dataset, np.array([1, 3, 4]))
+    np.testing.assert_array_equal(part.X, dataset.X[:, [1, 3, 4]])
+    np.testing.assert_allclose(part.X * part.scale + part.mean, part.raw)
+    assert part.feature_names == ("x1", "x3", "x4") and part.objective.used == (1, 2)
+
+
+@every
+def test_limits_are_kept(forest):
+    X, y = rows_for(forest)
+    limits = {"max_features_per_split": 2, "max_depth": 3, "max_features": 3}
+    fitted = clone(forest).set_params(**limits, n_estimators=8).fit(X, y)
+    for tree in fitted.trees_:
+        assert np.count_nonzero(tree.weights, axis=1).max() <= 2 and tree.depth <= 3
+        used = (tree.weights != 0.0).any(axis=0)
+        assert used.sum() <= 3
+    assert len({tuple((t.weights != 0.0).any(axis=0)) for t in fitted.trees_}) > 1
+
+
+def test_lines_use_the_columns_that_they_may():
+    X, y = rows_for(FORESTS[1])
+    forest = EvoForestRegressor(4, leaves="linear", leaf_features=[3], random_state=0).fit(X, y)
+    used = np.any([(tree.models.coefficients != 0.0).any(axis=0) for tree in forest.trees_], axis=0)
+    assert used.tolist() == [False, False, False, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("n_estimators", 0), ("tree", "cart"), ("max_samples", 1.5), ("max_features", 0)],
+)
+def test_what_is_not_allowed_is_named(name, value):
+    X, y = rows_for(FORESTS[0], 30)
+    with pytest.raises(ValueError, match=name):
+        EvoForestClassifier(**{name: value}).fit(X, y)
+
+
+def test_trees_may_be_evolved():
+    X, y = load_iris(return_X_y=True)
+    forest = EvoForestClassifier(2, tree="evolved", random_state=0).fit(X, y)
+    again = EvoForestClassifier(2, tree="evolved", n_jobs=2, random_state=0).fit(X, y)
+    assert forest.score(X, y) > 0.9 and forest.trees_ == again.trees_
+
+
+# ---- tables, files and code ----------------------------------------------------------------------
+
+
+def mixed_table():
+    """Return a table with gaps and categories, and its classes."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {
+            "size": np.where(rng.random(120) < 0.2, np.nan, rng.normal(size=120)),
+            "colour": pd.Categorical(rng.choice(["red", "blue", "green"], 120)),
+            "weight": rng.normal(size=120),
+        }
+    )
+    good = (frame["weight"] > 0.0) ^ (frame["colour"] == "red")
+    return frame, np.where(good, "good", "bad")
+
+
+def test_a_table_with_gaps_and_categories_in_one_file(tmp_path):
+    frame, y = mixed_table()
+    forest = EvoForestClassifier(5, random_state=0).fit(frame, y)
+    assert forest.score(frame, y) > 0.8
+    save_model(tmp_path / "forest.json", ForestModel.of(forest, "grade"))
+    model = load_model(tmp_path / "forest.json")
+    np.testing.assert_array_equal(model.predict_proba(frame), forest.predict_proba(frame))
+    np.testing.assert_array_equal(model.predict(frame), forest.predict(frame))
+    assert model.trees == tuple(forest.trees_) and model.labels == ["bad", "good"]
+    assert model.rules().count("tree ") == 5 and "5 trees" in model.summary()
+    with pytest.raises(ValueError, match="forest.json holds a forest of 5 trees: allowed is one"):
+        load_tree_model(tmp_path / "forest.json")
+
+
+def test_a_forest_of_lines_in_one_file(tmp_path):
+    X, y = rows_for(FORESTS[1])
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    forest = EvoForestRegressor(3, random_state=0).fit(frame, y)
+    save_model(tmp_path / "forest.json", ForestModel.of(forest, "y"))
+    found = load_model(tmp_path / "forest.json").predict(frame)
+    np.testing.assert_array_equal(found, forest.predict(frame))
+
+
+def test_damaged_files_are_refused(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    forest = EvoForestClassifier(2, random_state=0).fit(X, y)
+    path = tmp_path / "forest.json"
+    save_model(path, ForestModel.of(forest, "kind"))
+    text = path.read_text()
+    for was, becomes, why in (
+        ('"trees": [', '"trees": {}, "others": [', "trees is not a list"),
+        ('"classes": [0, 1, 2]', '"classes": [0, 1]', "3 values in a node for 2 classes"),
+        ('"thresholds"', '"limits"', "no thresholds"),
+    ):
+        assert was in text
+        path.write_text(text.replace(was, becomes))
+        with pytest.raises(ValueError, match=f"forest.json.*{why}"):
+            load_model(path)
+
+
+@every
+def test_exported_python_votes_as_the_forest_does(forest):
+    X, y = rows_for(forest)
+    fitted = clone(forest).fit(X, y)
+    names = {}
+    exec(export_python(fitted, "say"), names)
+    found = [names["say"](row) for row in X.tolist()]
+    if not is_classifier(forest):
+        np.testing.assert_allclose(found, fitted.predict(X), rtol=1e-12)
+        return
+    assert found == fitted.predict(X).tolist()
+    exec(export_python(fitted, "say", probability=True), names)
+    np.testing.assert_array_equal([names["say"](row) for row in X.tolist()], told_by(fitted, X))
+
+
+@pytest.mark.skipif(GCC is None, reason="there is no gcc")
+@every
+def test_exported_c_votes_as_the_forest_does(forest, tmp_path):
+    X, y = rows_for(forest)
+    fitted = clone(forest).fit(X, y)
+    code = export_c(fitted, "say")
+    if is_classifier(forest):
+        code += "#include <stddef.h>\n" + export_c(fitted, "shares", probability=True)
+    (tmp_path / "forest.c").write_text(code)
+    command = [GCC, "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC"]
+    command += ["-ffp-contract=off", "-o", str(tmp_path / "forest.so"), str(tmp_path / "forest.c")]
+    subprocess.run(command, check=True)
+    library = ctypes.CDLL(str(tmp_path / "forest.so"))
+    numbers = ctypes.c_double * X.shape[1]
+    if not is_classifier(forest):
+        library.say.restype = ctypes.c_double
+        found = [library.say(numbers(*row)) for row in X.tolist()]
+        np.testing.assert_allclose(found, fitted.predict(X), rtol=1e-12)
+        return
+    found = [library.say(numbers(*row)) for row in X.tolist()]
+    assert (fitted.classes_[found] == fitted.predict(X)).all()
+    shares = (ctypes.c_double * 2)()
+    for row, expected in zip(X.tolist(), fitted.predict_proba(X).tolist(), strict=True):
+        library.shares(numbers(*row), shares)
+        assert list(shares) == expected
+
+
+def test_what_is_not_exported_is_refused_by_name():
+    X, y = load_iris(return_X_y=True)
+    forest = EvoForestClassifier(2, random_state=0).fit(X, y)
+    for export in (export_sql, export_text):
+        with pytest.raises(ValueError, match="a EvoForestClassifier: a forest is exported by"):
+            export(forest)
+    with pytest.raises(ValueError, match="name='class'"):
+        export_python(forest, "class")
+    X, y = rows_for(FORESTS[1])
+    lines = EvoForestRegressor(2, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="probability=True: allowed for a forest of classes"):
+        export_c(lines, probability=True)
+
+
+def test_onnx_refuses_a_forest():
+    pytest.importorskip("skl2onnx")
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="model=EvoForestClassifier.*: allowed is a fitted one of"):
+        to_onnx(EvoForestClassifier(1, random_state=0).fit(X, y))
+
+
+# ---- one tree of the forest ----------------------------------------------------------------------
+
+BRIEF = {"max_generations": 3, "population_size": 12, "size_penalty": 0.005, "random_state": 0}
+BRIEF |= {"term_penalty": 0.0005, "regularization__noise": 0.0}
+
+
+def test_a_forest_is_distilled_into_one_tree():
+    frame, y = mixed_table()
+    forest = EvoForestClassifier(10, random_state=0).fit(frame, y)
+    tree = forest.distill(frame, **BRIEF)
+    assert isinstance(tree, EvoTreeClassifier) and tree.columns_ == forest.columns_
+    assert (tree.predict(frame) == forest.predict(frame)).mean() > 0.85
+    alike = frame[forest.predict(frame) == "good"]
+    assert forest.distill(alike, **BRIEF).classes_.tolist() == ["good"]
+
+
+def test_a_forest_of_lines_is_distilled_into_one_tree():
+    X, y = rows_for(FORESTS[1])
+    forest = EvoForestRegressor(5, random_state=0).fit(X, y)
+    tree = forest.distill(X, **BRIEF)
+    assert isinstance(tree, EvoTreeRegressor)
+    assert np.corrcoef(tree.predict(X), forest.predict(X))[0, 1] > 0.8
