@@ -1,6 +1,6 @@
 """Rows that no machine holds: partitions of Dask, which answer with sums over the leaves of trees.
 
-The engine breeds on a sample of the rows. What trees are worth is asked of all rows: a few kilobytes
+The engine breeds on a sample of the rows. What trees are worth is asked of all rows: some kilobytes
 of trees go out, each partition routes its rows through them, and the statistics of the leaves come
 back, added up in an order that is fixed by the numbers of the partitions. So neither the number of
 workers nor what runs where changes a bit; and where weights are whole numbers, the sums of class

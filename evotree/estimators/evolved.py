@@ -129,7 +129,8 @@ _PARAMETERS = """Parameters
     max_samples : int, float in (0, 1] or None, default=None
         For large data: the evolution starts on a stratified subsample of this size, or share, which
         grows at most fourfold per step to all rows. Each sample has half the generations of the one
-        before, and an equal share of the time; hyperparameters are chosen on the first.
+        before, and an equal share of the time; hyperparameters are chosen on the first. For
+        collections of Dask the size of the sample that trees are bred on, 100,000 rows where None.
     islands : int, Islands or None, default=None
         Number of populations that evolve apart and exchange their best, or an `Islands`.
     checkpoint : path-like, Checkpoint or None, default=None

@@ -9,7 +9,7 @@ rows, but neither on how they are parted nor on the workers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from typing import Any, NamedTuple
@@ -36,6 +36,8 @@ from evotree.tables.columns import (
 
 MAX_SAMPLES = 100_000
 """Rows of the sample where `max_samples` is None."""
+
+_MOST_LEVELS = 1000  # of a column; names of rows are no categories
 
 _ALLOWED: dict[str, tuple[Any, ...]] = {
     "objective": (None, "accuracy", "squared_error"),
@@ -351,10 +353,14 @@ def _blocks(name: str, collection: Any, n_dimensions: int) -> list[Any]:
     """Return the partitions of one collection."""
     is_fit = is_collection(collection) and hasattr(collection, "to_delayed")
     if not is_fit or getattr(collection, "ndim", 0) != n_dimensions:
+        allowed = (
+            "a Series or an Array of 1 dimension"
+            if n_dimensions == 1
+            else ("a DataFrame or an Array of 2 dimensions")
+        )
         raise ValueError(
-            f"{name} is a {type(collection).__name__}: allowed are a {'DataFrame' if name == 'X' else 'Series'}"
-            f" and an Array of {n_dimensions} dimension{'s' * (n_dimensions > 1)} of Dask, where X "
-            "is a collection of Dask."
+            f"{name} is a {type(collection).__name__}: where X is a collection of Dask, allowed is "
+            f"{allowed} of Dask."
         )
     if hasattr(collection, "chunks"):
         if n_dimensions == 2:
@@ -393,6 +399,12 @@ def read_collections(estimator: Any, X: Any, y: Any, sample_weight: Any, seed: i
     summary = fold(answers, _add).compute()
     if summary.n_rows == 0:
         raise ValueError("X has no rows with weight: at least one is needed.")
+    for name, column in zip(schema.names or range(schema.n_columns), summary.columns, strict=True):
+        if len(column.levels) > _MOST_LEVELS:
+            raise ValueError(
+                f"column {name!r} has {len(column.levels)} levels: for collections of Dask allowed "
+                f"are {_MOST_LEVELS} of a column of categories."
+            )
     classes, factors = _classes(estimator, schema, summary)
     sample = _draw_sample(estimator, schema, summary, classes, parts, seed)
     estimator._read_training_rows(_as_given(schema, sample.table), sample.y, schema.is_regression)
