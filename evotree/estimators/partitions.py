@@ -101,13 +101,11 @@ class Schema:
     categorical: np.ndarray
     is_regression: bool
 
-    def read(self, number: int, X: Any, y: Any, weight: Any) -> Part:
+    def read(self, X: Any, y: Any, weight: Any) -> Part:
         """Return the checked rows of a partition.
 
         Parameters
         ----------
-        number : int
-            Which partition it is, for messages.
         X, y, weight : array or frame
             Its rows, targets and weights; of the last None for 1.
 
@@ -118,15 +116,9 @@ class Schema:
 
         Raises
         ------
-        ValueError
-            Naming the partition and what is wrong with it.
+        ValueError, TypeError
+            Saying what is wrong with it.
         """
-        try:
-            return self._read(X, y, weight)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"partition {number}: {error}") from error
-
-    def _read(self, X: Any, y: Any, weight: Any) -> Part:
         is_frame = isinstance(X, pd.DataFrame)
         table = X if is_frame else pd.DataFrame(np.asarray(X), copy=False)
         if is_frame != bool(self.names) or (is_frame and tuple(X.columns) != self.names):
@@ -228,7 +220,10 @@ class Draw(NamedTuple):
 
 
 def _summarize(schema: Schema, number: int, X: Any, y: Any, weight: Any) -> Summary:
-    return Summary.of(schema, schema.read(number, X, y, weight))
+    try:
+        return Summary.of(schema, schema.read(X, y, weight))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"partition {number}: {error}") from error
 
 
 def _add(summaries: Sequence[Summary]) -> Summary:
@@ -261,13 +256,12 @@ def _encode(
     columns: tuple[Column, ...],
     classes: np.ndarray,
     target: tuple[float, float],
-    number: int,
     X: Any,
     y: Any,
     weight: Any,
 ) -> Rows:
     """Return the encoded rows of a partition."""
-    table, y, weight = schema.read(number, X, y, weight)
+    table, y, weight = schema.read(X, y, weight)
     there = weight > 0.0
     table, y, weight = table[there], y[there], weight[there]
     if len(y):
@@ -323,8 +317,7 @@ def parts_of(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
     Returns
     -------
     list of tuple
-        Number, rows, targets and weights of each partition, `dask.delayed.Delayed`; None for no
-        weights.
+        Rows, targets and weights of each partition, `dask.delayed.Delayed`; None for no weights.
 
     Raises
     ------
@@ -346,7 +339,7 @@ def parts_of(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
     if n == 0:
         raise ValueError("X has no partitions: at least one is needed.")
     weights = blocks.get("sample_weight", [None] * n)
-    return list(zip(range(n), blocks["X"], blocks["y"], weights, strict=True))
+    return list(zip(blocks["X"], blocks["y"], weights, strict=True))
 
 
 def _blocks(name: str, collection: Any, n_dimensions: int) -> list[Any]:
@@ -395,7 +388,8 @@ def read_collections(estimator: Any, X: Any, y: Any, sample_weight: Any, seed: i
 
     parts = parts_of(X, y, sample_weight)
     schema = schema_of(estimator, X)
-    answers = [delayed(_summarize, pure=False)(schema, *part) for part in parts]
+    summarize = delayed(_summarize, pure=False)
+    answers = [summarize(schema, number, *part) for number, part in enumerate(parts)]
     summary = fold(answers, _add).compute()
     if summary.n_rows == 0:
         raise ValueError("X has no rows with weight: at least one is needed.")
