@@ -53,7 +53,7 @@ class Recounted(Result):
 
     def best(self) -> ObliqueTree:
         """Return the fittest tree of the front."""
-        fitness = PenalizedAccuracy(*self.plan.chosen.penalties)
+        fitness: Any = PenalizedAccuracy(*self.plan.chosen.penalties)
         return max((one.tree for one in self._front), key=fitness)
 
     def front(self) -> FittedFront:

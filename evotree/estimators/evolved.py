@@ -843,8 +843,8 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         self._deviations = []
         for tree, (weight, errors) in zip(self.pareto_front_, result.errors(), strict=True):
             unit = n_rows / weight[0]
-            of_leaves = [np.where(tree.is_leaf, unit * one, 0.0) for one in (weight, errors)]
-            self._deviations.append(deviations(tree, *of_leaves, n_rows))
+            weight, errors = np.where(tree.is_leaf, unit * np.array([weight, errors]), 0.0)
+            self._deviations.append(deviations(tree, weight, errors, n_rows))
         self.residual_std_ = self._deviations[self.pareto_front_.index(self.tree_)]
 
     def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
