@@ -244,10 +244,10 @@ def _draw(
     codes = 0 if schema.is_regression else np.searchsorted(classes, y)
     # A class whose rows all have no weight is none.
     kept = (keys < limits[np.minimum(codes, len(limits) - 1)]) & (weight > 0.0)
-    table = table[kept]
+    table = table[kept].copy()
     for j in np.flatnonzero(schema.categorical).tolist():
         # Partitions may list other levels, in another order.
-        table = table.assign(**{table.columns[j]: table.iloc[:, j].astype(object)})
+        table.isetitem(j, table.iloc[:, j].astype(object))
     return Draw(table, y[kept], weight[kept], keys[kept])
 
 

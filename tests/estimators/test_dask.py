@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, Islands
+from evotree.cli.main import main
+from evotree.cli.model_file import load_model
 from evotree.dataset import Dataset
 from evotree.engine.shards import Rows, Splits, leaf_sums
 from evotree.estimators.intervals import leaf_deviations
@@ -347,6 +349,31 @@ def test_what_partitions_cannot_do_is_refused_before_any_work(parameters):
         EvoTreeClassifier().fit(never, never[:, 0], sensitive=[1])
     with pytest.raises(ValueError, match="^leaves='linear'"):
         refuse(EvoTreeRegressor(leaves="linear"), None)
+
+
+def test_the_command_line_reads_parquet(tmp_path, capsys):
+    frames()
+    distributed = pytest.importorskip("distributed")
+    table, y = table_of_all_kinds()
+    for at in range(0, len(y), 400):
+        part = table.assign(bought=y)[at : at + 400]
+        part.to_parquet(tmp_path / f"{at:04}.parquet")
+    model = tmp_path / "model.json"
+    told = ["fit", tmp_path / "*.parquet", "--target", "bought", "--out", model, "--dask"]
+    brief = ["--generations", 4, "--population", 12, "--size-penalty", 0.005, "--max-samples", 300]
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as cluster:
+        told.append(cluster.scheduler_address)
+        assert main([*map(str, [*told, *brief])]) == 0
+        assert main([*map(str, [*told, "--drop", "weight"])]) == 2
+    assert "3 partitions on 2 workers" in (messages := capsys.readouterr().err)
+    assert "--drop 'weight': there is no such column" in messages
+    found = load_model(model)
+    assert found.training["rows"] == len(y)
+    assert (found.predict(table) == y).mean() == pytest.approx(found.training["accuracy"])
+    assert main([*map(str, [*told, "--test-size", 0.2])]) == 2
+    assert "--test-size is for tables without --dask" in capsys.readouterr().err
 
 
 # ---- the sample ----------------------------------------------------------------------------------
