@@ -125,7 +125,7 @@ def train_collections(
     quality = estimator.pareto_front_[estimator.pareto_front_.index(tree)].quality
     training: dict[str, Any] = {"rows": int(tree.n_node_samples[0])}
     if is_regression:
-        rmse = float(np.sqrt(((y - estimator.predict(X)) ** 2).mean().compute()))
+        rmse = float(np.sqrt((1.0 - quality) * y.var(ddof=0).compute()))
         training |= {"r2": quality, "rmse": rmse, **course(estimator)}
         model = Model(target, None, estimator.columns_, tree, training, None, rows)
     else:

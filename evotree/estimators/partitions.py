@@ -359,7 +359,9 @@ def _blocks(name: str, collection: Any, n_dimensions: int) -> list[Any]:
         if n_dimensions == 2:
             collection = collection.rechunk({1: -1})
         return list(collection.to_delayed().ravel())
-    return list(collection.to_delayed())
+    # Optimized, the files of a narrow column may be read by fewer partitions than those of others;
+    # as they are, both share the tasks that read them.
+    return list(collection.to_delayed(optimize_graph=False))
 
 
 def read_collections(estimator: Any, X: Any, y: Any, sample_weight: Any, seed: int) -> Training:
