@@ -225,6 +225,11 @@ class Individual(ObliqueTree):
             self.objective = objective
             self._take(self.nodes())
 
+    def measured(self, quality: float) -> None:
+        """Take the quality that other rows say, until the tree changes; the fitness is deleted."""
+        self._quality = quality
+        self.fitness.wvalues = ()
+
     def become(self, other: Individual) -> None:
         """Take over tree, partition and objective of another individual; the fitness is deleted."""
         self.objective = other.objective

@@ -117,6 +117,30 @@ def make_streams(seed: int, generation: int, n_streams: int) -> list[np.ndarray]
     return list(streams)
 
 
+def row_keys(seed: int, first: int, n: int) -> np.ndarray:
+    """Return random numbers for rows that are counted over many parts.
+
+    Parameters
+    ----------
+    seed : int in [0, 2**64)
+        Seed of the run.
+    first : int, at least 0
+        Number of the first row.
+    n : int, at least 0
+        How many rows.
+
+    Returns
+    -------
+    ndarray of shape (n,), float64
+        In [0, 1); that of a row is a function of the seed and its number alone.
+    """
+    scramble = getattr(mix, "py_func", mix)  # a kernel of arrays would be compiled anew
+    with np.errstate(over="ignore"):
+        base = scramble(np.array([seed], dtype=np.uint64) + _GOLDEN)
+        numbers = np.arange(first + 1, first + n + 1, dtype=np.uint64)
+        return (scramble(base + numbers * _GOLDEN) >> _S11) * _TO_UNIT
+
+
 def as_generator(stream: np.ndarray) -> np.random.Generator:
     """Return a NumPy generator seeded by the next draw of a stream, for operators in plain Python.
 

@@ -171,6 +171,14 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
         metavar="FILE",
         help="a table of what errors cost: the class, then a column for each predicted class",
     )
+    fit.add_argument(
+        "--dask",
+        metavar="ADDRESS",
+        nargs="?",
+        const="",
+        help="read DATA, files of Parquet, on the workers of a scheduler of Dask; on this machine "
+        "without ADDRESS",
+    )
     fit.add_argument("--plots", metavar="DIR", help="draw learning curve and tree into a folder")
     fit.add_argument(
         "--report",
@@ -276,6 +284,9 @@ def _fit(args: argparse.Namespace) -> None:
 
     begin = time.perf_counter()
     check_writable(args.out)
+    if args.dask is not None:
+        _fit_collections(args)
+        return
     if args.report:
         check_writable(args.report)
     folder = _make_folder(args.plots) if args.plots else None
@@ -322,6 +333,38 @@ def _fit(args: argparse.Namespace) -> None:
         rows, truth = (X, y) if test is None else test
         estimator.report(rows, pd.Series(truth, name=args.target), args.report)
         print(f"wrote {args.report}")
+
+
+def _fit_collections(args: argparse.Namespace) -> None:
+    """Fit a tree to files of Parquet, on workers of Dask."""
+    from evotree.cli import collections
+    from evotree.cli.model_file import save_model
+    from evotree.cli.table import AUTO, REGRESSION
+    from evotree.cli.training import class_weights
+
+    for option in ("test_size", "cost_matrix", "plots", "report"):
+        if getattr(args, option):
+            raise UsageError(f"--{option.replace('_', '-')} is for tables without --dask")
+    with collections.connect(args.dask) as client:
+        X, y = collections.read_parquet(args.data, args.target, args.drop)
+        _say(f"{X.npartitions} partitions on {len(client.scheduler_info()['workers'])} workers")
+        told_by_target = args.task == AUTO
+        many = told_by_target and collections.has_many_numbers(y)
+        is_regression = many or args.task == REGRESSION
+        parameters = evolution_parameters(args)
+        if args.class_weight is not None:
+            if is_regression:
+                raise UsageError("--class-weight is for classes")
+            classes = y.unique().compute().to_numpy()
+            parameters["class_weight"] = class_weights(args.class_weight, classes)
+        if args.leaves is not None:
+            parameters["leaves"] = args.leaves
+        train = collections.train_collections
+        model, estimator = train(X, y, args.target, parameters, is_regression)
+    if estimator.stop_reason_ == "interrupt":
+        _say("evotree: interrupted; the model is the best tree so far")
+    save_model(args.out, model)
+    print(f"{model.rules()}\n{model.summary()}\nwrote {args.out}")
 
 
 def _is_regression(args: argparse.Namespace, y: np.ndarray) -> bool:

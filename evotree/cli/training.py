@@ -17,7 +17,7 @@ from evotree.cli.model_file import Model
 from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
 from evotree.tables.columns import encode, numbers_of, text_of
 
-__all__ = ["class_weights", "cost_matrix", "errors", "train", "train_regressor"]
+__all__ = ["class_weights", "cost_matrix", "course", "errors", "train", "train_regressor"]
 
 _Kind = TypeVar("_Kind", EvoTreeClassifier, EvoTreeRegressor)
 Rows = tuple[pd.DataFrame, np.ndarray]
@@ -62,7 +62,7 @@ def train(
         "rows": len(y),
         "accuracy": float(np.mean(classifier.predict(X) == y)),
         "base_rate": float((y == _most_frequent(y)).mean()),
-        **_course(classifier),
+        **course(classifier),
     }
     model = Model(
         target,
@@ -114,7 +114,7 @@ def train_regressor(
     """
     regressor = _evolve(EvoTreeRegressor, X, y, parameters)
     r2, rmse = errors(y, np.asarray(regressor.predict(X)))
-    training = {"rows": len(y), "r2": r2, "rmse": rmse, **_course(regressor)}
+    training = {"rows": len(y), "r2": r2, "rmse": rmse, **course(regressor)}
     rows = regressor.training_rows_
     model = Model(target, None, regressor.columns_, regressor.tree_, training, None, rows)
     if test is not None:
@@ -150,8 +150,8 @@ def _evolve(
     return estimator
 
 
-def _course(estimator: EvoTreeClassifier | EvoTreeRegressor) -> dict[str, Any]:
-    """Return what became of an evolution."""
+def course(estimator: EvoTreeClassifier | EvoTreeRegressor) -> dict[str, Any]:
+    """Return what became of the evolution of a fitted estimator."""
     return {
         "hyperparameters": _chosen(estimator),
         "generations": estimator.n_generations_,

@@ -255,7 +255,8 @@ def evolve(
         ``mutate``, ``evaluate`` and ``map``, and perhaps ``choose`` and ``refine``, and
         ``replace(parents, offspring) -> list``, which picks the next generation from both.
         ``choose(offspring, generation, spent) -> list`` says which offspring are refined, `spent`
-        being what the refinements have taken so far.
+        being what the refinements have taken so far. ``measure(individuals)``, if there is one,
+        gives all survivors of a generation the quality that rows elsewhere say.
     crossover_probability : float in [0, 1], default=0.2
         Chance that two parents mate.
     max_generations : int, at least 0, default=1000

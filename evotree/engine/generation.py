@@ -125,6 +125,9 @@ def next_generation(
         place = {id(before): after for before, after in zip(chosen, refined, strict=True)}
         offspring = [place.get(id(child), child) for child in offspring]
     survivors = [elite, *offspring]
+    if hasattr(toolbox, "measure"):
+        toolbox.measure(survivors)
+        evaluate_invalid(survivors, toolbox)
     if hasattr(toolbox, "replace"):
         for parent in population:
             parent.outcome = None  # that of an earlier generation

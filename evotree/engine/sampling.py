@@ -69,8 +69,7 @@ class GrowingSample:
         Each sample has half the generations of the one before: it has up to `GROWTH` times as many
         rows, and what trees it needs is mostly known.
         """
-        last = len(self.sizes)
-        return round(n_generations * (1.0 - 0.5 ** (at + 1)) / (1.0 - 0.5**last))
+        return stage_end(at, len(self), n_generations)
 
     def __getitem__(self, at: int) -> Dataset:
         """Return a sample; the last is the data set itself."""
@@ -78,6 +77,11 @@ class GrowingSample:
         if size == self.sizes[-1]:
             return self._dataset
         return self._dataset.take(np.sort(self._order[:size]))
+
+
+def stage_end(at: int, n_stages: int, n_generations: int) -> int:
+    """Return the generation in which a stage ends, where each has half as many as that before."""
+    return round(n_generations * (1.0 - 0.5 ** (at + 1)) / (1.0 - 0.5**n_stages))
 
 
 def sample_sizes(n_rows: int, max_samples: float | None, least: int = 2) -> list[int]:
@@ -156,21 +160,24 @@ def move(run: Evolution, dataset: Dataset, toolbox: base.Toolbox) -> None:
     dataset : Dataset
         The rows, more or fewer than before, in the same units and with the same classes.
     toolbox : deap.base.Toolbox
-        Its ``map`` and ``evaluate`` are used, and its ``repair``, if it has one.
+        Its ``map`` and ``evaluate`` are used, and its ``repair`` and ``measure``, if it has them.
     """
     members, front = [*run.population, *run.hall_of_fame], list(run.pareto_front)
     different = {id(one.weights): one for one in (*members, *front)}
     remade = list(toolbox.map(partial(_remake, dataset), different.values()))
     if hasattr(toolbox, "repair"):
         remade = list(toolbox.map(toolbox.repair, remade))
+    judged_anew = getattr(toolbox, "measure", None)
     # Samples of the same number of rows may differ: what tells them apart is where rows go.
-    if all(map(_same_partition, different.values(), remade)):
+    if judged_anew is None and all(map(_same_partition, different.values(), remade)):
         return
     by_weights = dict(zip(different, remade, strict=True))
     members, front = (
         [in_place_of(one, by_weights[id(one.weights)].clone()) for one in some]
         for some in (members, front)
     )
+    if judged_anew is not None:
+        judged_anew([*members, *front])
     evaluate_invalid(members, toolbox)
     n = len(run.population)
     run.population = best_first(members[:n])

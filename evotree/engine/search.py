@@ -44,6 +44,7 @@ from evotree.engine.parallel import island_executor, thread_map
 from evotree.engine.pareto import FittedFront, FrontTree, ParetoFront, own_scores
 from evotree.engine.progress import Progress
 from evotree.engine.sampling import GrowingSample, move
+from evotree.engine.shards import Measure, MeasuredSample, Shards
 from evotree.engine.toolbox import make_toolbox, split_init
 from evotree.engine.warmup import compiling_beside
 from evotree.files import PathLike, check_writable
@@ -163,6 +164,10 @@ class Result:
         told = self.config.precision, dataset.sample_weight, dataset.judge.sharing(tree)
         return round_models(tree, dataset.raw, *told)
 
+    def trees(self, individuals: Sequence[Any]) -> list[ObliqueTree]:
+        """Return finished trees of some individuals of the run, over raw features."""
+        return [self.tree(one) for one in individuals]
+
     @cached_property
     def _priced(self) -> Dataset:
         """The training rows, where terms of leaves have their penalty."""
@@ -244,6 +249,7 @@ def search(
     *,
     continues: Continuation | None = None,
     begin: float | None = None,
+    shards: Shards | None = None,
 ) -> Result:
     """Search for a tree.
 
@@ -261,6 +267,9 @@ def search(
         afresh otherwise.
     begin : float, optional
         When the clock of `time_limit` started, by `time.perf_counter`.
+    shards : Shards, optional
+        All rows, where `dataset` is a sample of them. Trees are bred on the sample, and judged by
+        all rows in the last third of the generations.
 
     Returns
     -------
@@ -284,14 +293,17 @@ def search(
     begin = time.perf_counter() if begin is None else begin
     dataset = with_split_features(with_objective(dataset, config), config.split_features)
     with compiling_beside("classification" if dataset.n_classes else "regression"):
-        return _Search(dataset, config, begin).run(continues)
+        return _Search(dataset, config, begin, shards).run(continues)
 
 
 class _Search:
     """One search: its rows, its configuration, its clock, and what it shows."""
 
-    def __init__(self, dataset: Dataset, config: SearchConfig, begin: float) -> None:
+    def __init__(
+        self, dataset: Dataset, config: SearchConfig, begin: float, shards: Shards | None
+    ) -> None:
         self.dataset, self.config = dataset, config
+        self.measure = None if shards is None else Measure(shards)
         self.variation = configuration("variation", config.variation)
         self.islands = configuration("islands", config.islands)
         self.checkpoint = configuration("checkpoint", config.checkpoint)
@@ -359,8 +371,10 @@ class _Search:
         stage = min(stage, len(self.sample) - 1)  # of other rows, which are refused
         return plan, stage, load_checkpoint(path, self.rows(self.sample[stage], plan)).runs
 
-    def make_sample(self, seed: int) -> GrowingSample:
+    def make_sample(self, seed: int) -> GrowingSample | MeasuredSample:
         """Return the rows that the evolution sees one sample after the other."""
+        if self.measure is not None:
+            return MeasuredSample(self.dataset)
         stream = make_streams(seed, _OWN_STREAMS, 3)[2]
         return GrowingSample(self.dataset, self.config.max_samples, stream)
 
@@ -414,6 +428,7 @@ class _Search:
                     plan,
                     islands,
                     moves=moves,
+                    is_last=stage == last,
                     max_generations=0 if self.interrupted() else n_generations,
                     time_limit=seconds,
                     callbacks=[one for one in callbacks if one is not None],
@@ -432,7 +447,7 @@ class _Search:
                 failure = failure or error
         if stage < last:
             reason, rows = run.stop_reason, self.rows(self.sample[last], plan)
-            run = self.evolve(rows, plan, islands, moves=True, max_generations=0)
+            run = self.evolve(rows, plan, islands, moves=True, is_last=True, max_generations=0)
             run.stop_reason = reason
         return run, rows, failure
 
@@ -450,6 +465,7 @@ class _Search:
         islands: list[Evolution] | None,
         *,
         moves: bool,
+        is_last: bool,
         **limits: Any,
     ) -> Evolution:
         """Evolve a population, or islands, or continue them, on these rows or on others."""
@@ -459,6 +475,9 @@ class _Search:
             self.make_toolbox(rows, plan, seed, begins)
             for seed in island_seeds(plan.seed, self.islands.n)
         ]
+        if is_last and self.measure is not None:
+            for toolbox in toolboxes:
+                toolbox.measure = self.measure
         if self.islands.n > 1:
             if moves:
                 for run, toolbox in zip(islands or (), toolboxes, strict=not begins):

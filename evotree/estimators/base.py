@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from evotree.dataset import Dataset
 from evotree.estimators.explained import ExplainedTree
 from evotree.estimators.intervals import conformal_width, leaf_deviations
+from evotree.estimators.lazy import lazy_on_collections
 from evotree.estimators.probabilities import fit_soft_sides
 from evotree.estimators.rows import RowEncoder
 from evotree.files import PathLike
@@ -42,6 +43,7 @@ class TreeEstimator(ExplainedTree):
         """Return whether there is a tree: other attributes stand before it, if a fit breaks off."""
         return hasattr(self, "tree_")
 
+    @lazy_on_collections(lambda _: np.empty(0, dtype=np.int32))
     def apply(self, X: Any) -> np.ndarray:
         """Return the leaf that each row reaches, as positions in the arrays of `tree_`.
 
@@ -211,6 +213,7 @@ class TreeClassifier(ClassifierMixin, ClassReader, TreeEstimator):
         is_soft = self.probability == "soft"
         self.probabilities_ = fit_soft_sides(self.tree_, dataset) if is_soft else None
 
+    @lazy_on_collections(lambda self: self.classes_[:0])
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of each row, that of the leaf that it reaches.
 
@@ -231,6 +234,7 @@ class TreeClassifier(ClassifierMixin, ClassReader, TreeEstimator):
         leaves = self.apply(X)
         return self.classes_[self.tree_.labels][leaves]
 
+    @lazy_on_collections(lambda self: np.empty((0, len(self.classes_))))
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes.
 
@@ -338,6 +342,7 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
         self.residual_std_ = leaf_deviations(self.tree_, dataset)
         self._scores = None
 
+    @lazy_on_collections(lambda _: np.empty(0))
     def predict(
         self, X: Any, *, return_std: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:

@@ -21,6 +21,8 @@ from evotree.engine.config import CONFIGURATIONS, SearchConfig, configuration, i
 from evotree.engine.evolution import Evolution
 from evotree.engine.hyperparameters import Chosen, Penalties
 from evotree.engine.pareto import FittedFront, select
+from evotree.engine.progress import Progress
+from evotree.engine.recount import Recounted, recount
 from evotree.engine.search import Continuation, Plan, Result, search
 from evotree.estimators.base import (
     PROBABILITIES,
@@ -30,7 +32,9 @@ from evotree.estimators.base import (
     class_weight_of_rows,
     preset,
 )
-from evotree.estimators.intervals import leaf_deviations
+from evotree.estimators.intervals import deviations, leaf_deviations
+from evotree.estimators.lazy import is_collection
+from evotree.estimators.partitions import Training, read_collections, refuse
 from evotree.estimators.presets import EVOLUTION_PRESETS
 from evotree.fitness.costs import FeatureCosts
 from evotree.fitness.linear_leaves import LEAVES, as_linear_leaves
@@ -130,7 +134,8 @@ _PARAMETERS = """Parameters
     max_samples : int, float in (0, 1] or None, default=None
         For large data: the evolution starts on a stratified subsample of this size, or share, which
         grows at most fourfold per step to all rows. Each sample has half the generations of the one
-        before, and an equal share of the time; hyperparameters are chosen on the first.
+        before, and an equal share of the time; hyperparameters are chosen on the first. For
+        collections of Dask the size of the sample that trees are bred on, 100,000 rows where None.
     islands : int, Islands or None, default=None
         Number of populations that evolve apart and exchange their best, or an `Islands`.
     checkpoint : path-like, Checkpoint or None, default=None
@@ -289,6 +294,14 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         Ctrl-C raises KeyboardInterrupt once the present generation is over; the estimator is then
         fitted with the best tree until then.
 
+        Rows that no machine holds come as collections of Dask, `X` as an Array or a DataFrame, the
+        others as Arrays or Series with the same partitions. Trees are then bred on a sample of
+        `max_samples` rows, by default 100,000, and judged by all rows in the last third of the
+        generations. The values of nodes, the front and the choice of the tree are those of all
+        rows; so are the levels of categories. Medians, units, the digits of splits and soft
+        probabilities are those of the sample. `objective`, costs, `monotonic_cst`, linear leaves,
+        `min_samples_leaf`, `islands`, `checkpoint` and `warm_start` have to be the defaults.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
@@ -314,12 +327,41 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         """
         begin = time.perf_counter()
         check_parameters(self)
+        if is_collection(X):
+            return self._fit_collections(X, y, sample_weight, sensitive, begin)
         extras = {} if sensitive is None else {"sensitive": sensitive}
         dataset = self._make_dataset(X, y, sample_weight, self.scaling, extras)
         dataset = dataset.evolved_for(self._constrained(dataset))
         continues: Continuation | None = getattr(self, "_last", None) if self.warm_start else None
         result = search(dataset, self, continues=continues, begin=begin)
         self._keep(result)
+        return self._ended(result)
+
+    def _fit_collections(
+        self, X: Any, y: Any, sample_weight: Any, sensitive: Any, begin: float
+    ) -> Self:
+        """Evolve a tree for collections of Dask: on a sample, judged by all rows."""
+        refuse(self, sensitive)
+        told = copy(self)
+        told.random_state = seed = seed_from(self.random_state)
+        progress = Progress(self.verbose)
+        with progress.phase("reading partitions"):
+            training = read_collections(self, X, y, sample_weight, seed)
+        found = search(training.dataset, told, begin=begin, shards=training.shards)
+        result = recount(found, training.shards)
+        with progress.phase("counting all rows"):
+            self._keep(result)
+        self._keep_sums(result, training)
+        self.seconds_ = {**result.seconds, **progress.seconds}
+        return self._ended(result)
+
+    def _keep_sums(self, result: Recounted, training: Training) -> None:
+        """Set what all rows say and the sample only guessed."""
+        lowest, highest = training.ranges
+        self.training_rows_ = replace(self.training_rows_, lowest=lowest, highest=highest)
+
+    def _ended(self, result: Result) -> Self:
+        """Return the estimator, or raise what ended the search before its time."""
         if result.failure is not None:
             result.failure.add_note(
                 f"The search ended in generation {result.run.generation}; the estimator is fitted "
@@ -351,8 +393,9 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         self._last = result.continuation() if self.warm_start else None
         self.regularization_, (self.size_penalty_, self.term_penalty_) = chosen
         front = result.front()
-        self.hall_of_fame_ = [result.tree(one) for one in run.hall_of_fame]
-        self.best_trees_ = {gen: result.tree(one) for gen, one in run.best_trees.items()}
+        self.hall_of_fame_ = result.trees(run.hall_of_fame)
+        best_trees = result.trees([*run.best_trees.values()])
+        self.best_trees_ = dict(zip(run.best_trees, best_trees, strict=True))
         self.history_ = run.logbook
         self.n_generations_ = run.generation
         self.stop_reason_ = run.stop_reason
@@ -817,6 +860,17 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         """Measure the deviations of the leaves, also of the other trees of the front."""
         super()._fit_uncertainty(dataset)
         self._deviations = [leaf_deviations(tree, dataset) for tree in self.pareto_front_]
+
+    def _keep_sums(self, result: Recounted, training: Training) -> None:
+        """Set the ranges of all rows, and the deviations of their targets."""
+        super()._keep_sums(result, training)
+        n_rows = training.shards.n_rows
+        self._deviations = []
+        for tree, (weight, errors) in zip(self.pareto_front_, result.errors(), strict=True):
+            unit = n_rows / weight[0]
+            weight, errors = np.where(tree.is_leaf, unit * np.array([weight, errors]), 0.0)
+            self._deviations.append(deviations(tree, weight, errors, n_rows))
+        self.residual_std_ = self._deviations[self.pareto_front_.index(self.tree_)]
 
     def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
         """Choose another tree of the Pareto front; it becomes `tree_`, and is not calibrated.

@@ -60,6 +60,27 @@ def leaf_deviations(tree: ObliqueTree, dataset: Dataset) -> np.ndarray:
     residuals = targets - tree.predict_value(dataset.raw)[:, 0]
     rows = np.bincount(leaves, weight, len(tree))
     errors = np.bincount(leaves, weight * residuals**2, len(tree))
+    return deviations(tree, rows, errors, n_rows)
+
+
+def deviations(tree: ObliqueTree, rows: np.ndarray, errors: np.ndarray, n_rows: int) -> np.ndarray:
+    """Return the standard deviations of the residuals of leaves, by sums over their rows.
+
+    Parameters
+    ----------
+    tree : ObliqueTree
+        Over raw features.
+    rows, errors : ndarray of shape (n_nodes,)
+        Sums of w and w r**2 over the rows of each leaf; the weights of all rows have a mean of 1.
+        Those of splits are 0.
+    n_rows : int
+        Number of all rows.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,), float64
+        As `leaf_deviations` describes it.
+    """
     n_terms = tree.is_leaf.astype(np.float64)
     if tree.models is not None:
         n_terms += (tree.models.coefficients != 0.0).sum(axis=1)

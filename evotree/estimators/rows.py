@@ -79,7 +79,7 @@ class RowEncoder(BaseEstimator):
                 return numbers
             table = pd.DataFrame(numbers, copy=False)
         table = table.set_axis([one.name for one in columns], axis=1)
-        _refuse_text(table, is_categorical)
+        refuse_text(table, is_categorical)
         return encode_in_order(columns, table)
 
     def _cells(self, X: Any) -> pd.DataFrame:
@@ -108,8 +108,8 @@ class RowEncoder(BaseEstimator):
 
     def _fit_encoder(self, table: pd.DataFrame, weight: np.ndarray) -> np.ndarray:
         """Learn how columns become features, and return those of the training rows."""
-        is_categorical = _categorical_mask(table, self.categorical_features)
-        _refuse_text(table, is_categorical)
+        is_categorical = categorical_mask(table, self.categorical_features)
+        refuse_text(table, is_categorical)
         # Rows without any weight are refused where data sets are made.
         counted = weight if weight.any() else None
         self.columns_: tuple[Column, ...] = fit_columns(table, is_categorical, counted)
@@ -153,7 +153,7 @@ def _as_numbers(estimator: RowEncoder, X: Any, **checks: Any) -> Any:
     except ValueError as error:
         if "could not convert" in str(error):
             cells = pd.DataFrame(np.asarray(X, dtype=object))
-            _refuse_text(cells.add_prefix("x"), np.zeros(cells.shape[1], dtype=bool))
+            refuse_text(cells.add_prefix("x"), np.zeros(cells.shape[1], dtype=bool))
         raise
 
 
@@ -163,8 +163,8 @@ def _has_nan(numbers: np.ndarray) -> bool:
         return bool(np.isnan(numbers.sum()))
 
 
-def _categorical_mask(table: pd.DataFrame, given: Any) -> np.ndarray:
-    """Return which columns are categories, as `categorical_features` says."""
+def categorical_mask(table: pd.DataFrame, given: Any) -> np.ndarray:
+    """Return which columns of a table are categories, as `categorical_features` says."""
     n_features = table.shape[1]
     if given is None:
         return np.zeros(n_features, dtype=bool)
@@ -185,7 +185,7 @@ def _categorical_mask(table: pd.DataFrame, given: Any) -> np.ndarray:
     return np.array([one in wanted for one in (range(n_features) if kind in "iu" else allowed)])
 
 
-def _refuse_text(table: pd.DataFrame, is_categorical: np.ndarray) -> None:
+def refuse_text(table: pd.DataFrame, is_categorical: np.ndarray) -> None:
     """Raise for a column that holds other things than numbers and is not declared categorical."""
     for j, dtype in enumerate(table.dtypes):
         if is_categorical[j] or is_numeric_dtype(dtype):

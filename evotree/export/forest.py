@@ -1,8 +1,8 @@
 """The vote of a forest as source code that runs on its own: Python or C.
 
-Each tree is a function, written as `evotree.export.source` writes it. That of a classifier returns
-the row of a table of class shares, one row for each leaf of all trees. The last function adds what
-the trees say in their order, as `predict` does, and divides by their number.
+Each tree is a function, as `evotree.export.functions` writes it. That of a classifier returns the
+row of a table of class shares, one row for each leaf of all trees. The last function adds what the
+trees say in their order, as `predict` does, and divides by their number.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from evotree.export.named import NamedTree, named_tree, plain_label
-from evotree.export.source import (
+from evotree.export.functions import (
     C_ADVICE,
     c_labels,
     c_source,
@@ -23,6 +22,7 @@ from evotree.export.source import (
     notes,
     python_source,
 )
+from evotree.export.named import NamedTree, named_tree, plain_label
 
 
 class _Vote:

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from evotree.export.functions import c_source, python_source
 from evotree.export.graphviz import export_graphviz
 from evotree.export.named import named_tree
-from evotree.export.source import c_source, python_source
 from evotree.export.sql import sql_expression
 from evotree.export.text import export_rules
 from evotree.tables.columns import Column, feature_names

@@ -9,8 +9,9 @@ has a letter in it, and as numbers where none has.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, TypeAlias
 
@@ -22,6 +23,7 @@ __all__ = [
     "MISSING",
     "CategoricalColumn",
     "Column",
+    "ColumnSummary",
     "NumericColumn",
     "column_of_feature",
     "columns_asked",
@@ -29,9 +31,12 @@ __all__ = [
     "encode_in_order",
     "feature_names",
     "fit_columns",
+    "fit_summaries",
     "indicator_of_feature",
+    "merge_summaries",
     "numbers_of",
     "quoted",
+    "summarize_columns",
     "text_of",
 ]
 
@@ -259,15 +264,24 @@ def _median(values: np.ndarray, weight: np.ndarray | None) -> float:
 
 def _categorical(name: str, cells: pd.Series, weight: np.ndarray | None) -> CategoricalColumn:
     """Return a column of categories and its levels that are features, the missing cells last."""
+    return CategoricalColumn(name, _shown_levels(_level_weights(cells, weight)))
+
+
+def _level_weights(cells: pd.Series, weight: np.ndarray | None) -> dict[str, float]:
+    """Return the weight of the rows of each level, as written."""
     places, levels = _levels(cells)
-    counts = np.bincount(places, weight)
-    known = [level for level in levels if level != MISSING]
+    return dict(zip(levels, np.bincount(places, weight, len(levels)).tolist(), strict=True))
+
+
+def _shown_levels(weights: Mapping[str, float]) -> tuple[str, ...]:
+    """Return the levels that are features, the missing cells last."""
+    known = sorted(level for level in weights if level != MISSING)
     shown = list(known)
     if 0 < len(known) <= 2:
-        shown.remove(max(known, key=lambda level: counts[levels.index(level)]))
-    if known and MISSING in levels:
+        shown.remove(max(known, key=weights.__getitem__))
+    if known and MISSING in weights:
         shown.append(MISSING)
-    return CategoricalColumn(name, tuple(shown))
+    return tuple(shown)
 
 
 def _levels(cells: pd.Series) -> tuple[np.ndarray, list[str]]:
@@ -279,6 +293,130 @@ def _levels(cells: pd.Series) -> tuple[np.ndarray, list[str]]:
     levels = sorted(set(texts))
     place = {level: at for at, level in enumerate(levels)}
     return np.array([place[text] for text in texts], dtype=np.intp)[codes], levels
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """What a part of a table says of one of its columns; parts add up.
+
+    Attributes
+    ----------
+    n_missing : int
+        Number of missing cells of a column of numbers.
+    lowest, highest : float
+        The range of its numbers; infinity and minus infinity without any.
+    levels : dict of str to float
+        The weight of the rows of each level of a column of categories, as it is written.
+    """
+
+    n_missing: int = 0
+    lowest: float = math.inf
+    highest: float = -math.inf
+    levels: Mapping[str, float] = field(default_factory=dict)
+
+    def plus(self, other: ColumnSummary) -> ColumnSummary:
+        """Return the summary of two parts together."""
+        both = sorted({*self.levels, *other.levels})
+        return ColumnSummary(
+            self.n_missing + other.n_missing,
+            min(self.lowest, other.lowest),
+            max(self.highest, other.highest),
+            {name: self.levels.get(name, 0.0) + other.levels.get(name, 0.0) for name in both},
+        )
+
+
+def summarize_columns(
+    frame: pd.DataFrame, categorical: np.ndarray, sample_weight: np.ndarray
+) -> tuple[ColumnSummary, ...]:
+    """Return what a part of a table says of its columns.
+
+    Parameters
+    ----------
+    frame : DataFrame of shape (n_rows, n_columns)
+        The part; it may have no rows.
+    categorical : ndarray of shape (n_columns,), bool
+        Which columns are categories.
+    sample_weight : ndarray of shape (n_rows,)
+        Weights of the rows; one of weight 0 counts as none.
+
+    Returns
+    -------
+    tuple of ColumnSummary
+        One for each column.
+
+    Raises
+    ------
+    ValueError
+        If a column has text or infinity where numbers belong.
+    """
+    there = sample_weight > 0.0
+    frame, weight = frame[there], sample_weight[there]
+    numbers = iter(_numbers(frame.loc[:, ~categorical]).T)
+    found = []
+    for j, is_category in enumerate(categorical):
+        if is_category:
+            found.append(ColumnSummary(levels=_level_weights(frame.iloc[:, j], weight)))
+            continue
+        cells = next(numbers)
+        known = cells[~np.isnan(cells)]
+        ends = (float(known.min()), float(known.max())) if known.size else (math.inf, -math.inf)
+        found.append(ColumnSummary(cells.size - known.size, *ends))
+    return tuple(found)
+
+
+def merge_summaries(
+    one: Sequence[ColumnSummary], other: Sequence[ColumnSummary]
+) -> tuple[ColumnSummary, ...]:
+    """Return the summaries of two parts of a table together."""
+    return tuple(a.plus(b) for a, b in zip(one, other, strict=True))
+
+
+def fit_summaries(
+    sample: pd.DataFrame,
+    categorical: np.ndarray,
+    sample_weight: np.ndarray,
+    summaries: Sequence[ColumnSummary],
+) -> tuple[Column, ...]:
+    """Return how the columns of a table become features, of its summaries and a sample of its rows.
+
+    Levels, and which columns have missing cells, are those of all rows; what stands for a missing
+    number is the median of the sample.
+
+    Parameters
+    ----------
+    sample : DataFrame of shape (n_rows, n_columns)
+        Some of the rows.
+    categorical : ndarray of shape (n_columns,), bool
+        Which columns are categories.
+    sample_weight : ndarray of shape (n_rows,)
+        Weights of the sample, above 0.
+    summaries : sequence of ColumnSummary
+        Of all rows, one for each column.
+
+    Returns
+    -------
+    tuple of NumericColumn or CategoricalColumn
+        One for each column, in the order of the table.
+
+    Raises
+    ------
+    ValueError
+        If no column makes a feature.
+    """
+    numbers = iter(_numbers(sample.loc[:, ~categorical]).T)
+    columns: list[Column] = []
+    for name, is_category, summary in zip(
+        map(str, sample.columns), categorical, summaries, strict=True
+    ):
+        if is_category:
+            columns.append(CategoricalColumn(name, _shown_levels(summary.levels)))
+            continue
+        fill = _numeric(name, next(numbers), sample_weight).fill
+        has_both = summary.n_missing > 0 and summary.lowest <= summary.highest
+        columns.append(NumericColumn(name, fill, has_both))
+    if not feature_names(columns):
+        raise ValueError("no column of the table makes a feature: each has one level.")
+    return tuple(columns)
 
 
 def encode(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarray:

@@ -1,0 +1,178 @@
+"""What fits take where rows lie in partitions of Dask, beside fits in memory.
+
+``python -m benchmarks.scale [--rows N ...] [--parquet N]``: each fit in a process of its own, since
+compiled kernels and peaks of memory are of a process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pickle
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evotree import EvoTreeClassifier, Regularization
+from evotree.engine import shards
+
+N_FEATURES, N_CLASSES = 16, 4
+N_PARTITION = 100_000
+PARAMETERS = {
+    "regularization": Regularization(C=1.0, noise=0.0),
+    "size_penalty": 0.001,
+    "term_penalty": 0.0001,
+    "population_size": 64,
+    "max_generations": 30,
+    "max_samples": 20_000,
+    "random_state": 0,
+    "probability": "leaf",
+    "verbose": 0,
+}
+
+
+def rows_of(number: int, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return one partition: classes by the signs of two projections, a tenth of them wrong."""
+    rng = np.random.default_rng(number)
+    X = rng.normal(size=(n_rows, N_FEATURES))
+    y = 2 * (X[:, 0] + X[:, 1] > 0.2) + (X[:, 2] - 0.5 * X[:, 3] > 0.0)
+    return X, np.where(rng.random(n_rows) < 0.1, rng.integers(N_CLASSES, size=n_rows), y)
+
+
+def sizes(n_rows: int) -> list[int]:
+    """Return the numbers of rows of the partitions."""
+    whole, rest = divmod(n_rows, N_PARTITION)
+    return [N_PARTITION] * whole + [rest] * (rest > 0)
+
+
+def write_parquet(folder: Path, n_rows: int) -> int:
+    """Write a file for each partition; return the bytes that the rows take in memory."""
+    import pandas as pd
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, n in enumerate(sizes(n_rows)):
+        path = folder / f"{number:05}.parquet"
+        if not path.exists():
+            X, y = rows_of(number, n)
+            table = pd.DataFrame(X, columns=[f"x{j}" for j in range(N_FEATURES)]).assign(y=y)
+            table.to_parquet(path)
+    return n_rows * (N_FEATURES + 1) * 8
+
+
+class Traffic:
+    """Counts what goes out and comes back while trees are evaluated."""
+
+    def __init__(self) -> None:
+        self.trees = self.sent = self.back = self.passes = 0
+        self.seconds = 0.0
+        count = shards.Shards.count
+
+        def counted(of: Any, trees: Any) -> Any:
+            begin = time.perf_counter()
+            found = count(of, trees)
+            self.seconds += time.perf_counter() - begin
+            self.passes += 1
+            self.trees += len(trees)
+            self.sent += len(pickle.dumps([tuple(tree) for tree in trees], protocol=5))
+            self.back += sum(one.nbytes for one in found)
+            return found
+
+        shards.Shards.count = counted  # type: ignore[method-assign]
+
+
+def one_fit(kind: str, n_rows: int, folder: Path, memory: str) -> dict[str, Any]:
+    """Fit, and return what it took."""
+    traffic = Traffic()
+    model = EvoTreeClassifier(**PARAMETERS)
+    begin, cpu = time.perf_counter(), time.process_time()
+    if kind == "memory":
+        parts = [rows_of(*one) for one in enumerate(sizes(n_rows))]
+        X, y = np.concatenate([x for x, _ in parts]), np.concatenate([y for _, y in parts])
+        del parts
+        model.fit(X, y)
+        quality = model.score(X, y)
+    elif kind == "arrays":
+        fit_arrays(model, n_rows)
+        quality = model.pareto_front_[model.pareto_front_.chosen].quality
+    else:
+        fit_parquet(model, folder, memory)
+        quality = model.pareto_front_[model.pareto_front_.chosen].quality
+    # Of workers that have ended, too.
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {
+        "kind": kind,
+        "rows": n_rows,
+        "seconds": time.perf_counter() - begin,
+        "cpu": time.process_time() - cpu + ended.ru_utime + ended.ru_stime,
+        "peak MiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "quality": quality,
+        "nodes": len(model.tree_),
+        "compiling": model.seconds_["compiling"],
+        "passes": traffic.passes,
+        "trees": traffic.trees,
+        "sent": traffic.sent,
+        "back": traffic.back,
+        "counting": traffic.seconds,
+        "phases": {name: round(one, 1) for name, one in model.seconds_.items()},
+    }
+
+
+def fit_arrays(model: EvoTreeClassifier, n_rows: int) -> None:
+    """Fit to an array of Dask that is made anew in each pass, by this process."""
+    import dask
+    import dask.array as da
+
+    made = [dask.delayed(rows_of, nout=2)(*one) for one in enumerate(sizes(n_rows))]
+    shapes = zip(made, sizes(n_rows), strict=True)
+    X, y = [], []
+    for (part, labels), n in shapes:
+        X.append(da.from_delayed(part, (n, N_FEATURES), dtype=np.float64))
+        y.append(da.from_delayed(labels, (n,), dtype=np.int64))
+    with dask.config.set(scheduler="synchronous"):
+        model.fit(da.concatenate(X).persist(), da.concatenate(y).persist())
+
+
+def fit_parquet(model: EvoTreeClassifier, folder: Path, memory: str) -> None:
+    """Fit to files of Parquet on two workers with so much memory each."""
+    import dask.dataframe as dd
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, memory_limit=memory, dashboard_address=None
+        ) as cluster,
+        Client(cluster),
+    ):
+        table = dd.read_parquet(folder)
+        model.fit(table.drop(columns="y"), table["y"])
+
+
+def main() -> None:
+    """Run the fits one after the other, and print a line of JSON for each."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, nargs="*", default=[100_000, 1_000_000])
+    parser.add_argument("--kinds", nargs="*", default=["memory", "arrays"])
+    parser.add_argument("--parquet", type=int, default=0, help="rows of files on two workers")
+    parser.add_argument("--folder", type=Path, default=Path("rows.parquet"))
+    parser.add_argument("--memory", default="800MiB", help="of each of the two workers")
+    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.one:
+        print(json.dumps(one_fit(args.one[0], int(args.one[1]), args.folder, args.memory)))
+        return
+    runs = [(kind, n) for n in args.rows for kind in args.kinds]
+    if args.parquet:
+        print(json.dumps({"bytes": write_parquet(args.folder, args.parquet)}), flush=True)
+        runs.append(("parquet", args.parquet))
+    for kind, n in runs:
+        told = ["--folder", str(args.folder), "--memory", args.memory, "--one", kind, str(n)]
+        subprocess.run([sys.executable, "-m", "benchmarks.scale", *told], check=True)
+
+
+if __name__ == "__main__":
+    main()

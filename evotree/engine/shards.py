@@ -1,0 +1,284 @@
+"""Rows that no machine holds: partitions of Dask, which answer with sums over the leaves of trees.
+
+The engine breeds on a sample of the rows. What trees are worth is asked of all rows: some kilobytes
+of trees go out, each partition routes its rows through them, and the statistics of the leaves come
+back, added up in an order that is fixed by the numbers of the partitions. So neither the number of
+workers nor what runs where changes a bit; and where weights are whole numbers, the sums of class
+weights are exact, however the rows are parted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from evotree.dataset import Dataset
+from evotree.engine.sampling import stage_end
+from evotree.individual import explained_variance, leaf_accuracy
+from evotree.tree import ObliqueTree
+
+if TYPE_CHECKING:
+    from evotree.individual import Individual
+
+_Part = TypeVar("_Part")
+
+_FOLDED = 8  # partial results that are added up at once
+
+
+class Rows(NamedTuple):
+    """The encoded rows of one partition.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_rows, n_features), float64
+        Raw rows, finite.
+    y : ndarray of shape (n_rows,)
+        Class codes, or targets in the units of a data set.
+    sample_weight : ndarray of shape (n_rows,)
+        Weights, at least 0.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    sample_weight: np.ndarray
+
+
+class Splits(NamedTuple):
+    """What of a tree goes out: its hyperplanes in raw units, and where they stand."""
+
+    weights: np.ndarray
+    thresholds: np.ndarray
+    subtree_size: np.ndarray
+
+
+# ---- what runs on the workers --------------------------------------------------------------------
+
+
+def leaf_sums(trees: Sequence[Splits], rows: Rows, n_classes: int) -> np.ndarray:
+    """Return the statistics of the leaves of some trees.
+
+    Parameters
+    ----------
+    trees : sequence of Splits
+        The trees.
+    rows : Rows
+        Rows of one partition; there may be none.
+    n_classes : int
+        Number of classes; 0 for targets.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes of all trees, n_statistics)
+        Class weights, or sums of w, w y and w y**2; 0 at splits.
+    """
+    weight = rows.sample_weight
+    if n_classes:
+        columns = [(rows.y, weight, n_classes)]
+    else:
+        moments = (weight, weight * rows.y, weight * rows.y**2)
+        columns = [(np.zeros(len(rows.y), dtype=np.int64), one, 1) for one in moments]
+    found = []
+    for tree in trees:
+        n_nodes, no_values = len(tree.subtree_size), np.empty((0, 0))
+        leaves = ObliqueTree(*tree, no_values).apply(rows.X).astype(np.int64)
+        sums = [
+            np.bincount(leaves * k + codes, one, n_nodes * k).reshape(n_nodes, k)
+            for codes, one, k in columns
+        ]
+        found.append(np.hstack(sums))
+    return np.concatenate(found)
+
+
+def _answer(
+    ask: Callable[..., _Part], read: Callable[..., Rows], part: Sequence[Any], *asked: Any
+) -> _Part:
+    """Read a partition and ask something of its rows; one task, so that no rows wait."""
+    return ask(*asked, read(*part))
+
+
+def _sum(parts: Sequence[np.ndarray]) -> np.ndarray:
+    return reduce(np.add, parts)
+
+
+# ---- what stays here -----------------------------------------------------------------------------
+
+
+def fold(parts: Sequence[Any], join: Callable[[Sequence[Any]], Any]) -> Any:
+    """Join the results of partitions, neighbours first, in groups whose order never changes.
+
+    Parameters
+    ----------
+    parts : sequence of dask.delayed.Delayed
+        At least one.
+    join : callable
+        Takes a list of results, and returns one.
+
+    Returns
+    -------
+    dask.delayed.Delayed
+        The result of all.
+    """
+    from dask import delayed
+
+    while len(parts) > 1:
+        groups = [list(parts[at : at + _FOLDED]) for at in range(0, len(parts), _FOLDED)]
+        parts = [delayed(join, pure=False)(group) for group in groups]
+    return parts[0]
+
+
+class Shards:
+    """All rows of a data set of which a sample is held here.
+
+    Parameters
+    ----------
+    parts : sequence of tuple of dask.delayed.Delayed
+        What `read` takes for each partition.
+    read : callable
+        Returns the `Rows` of a partition. It is sent to the workers.
+    n_rows : int
+        Number of all rows.
+    sample : Dataset
+        A sample of the rows; its classes, its units.
+    target_mean : float, default=0.0
+        Mean target of all rows, which `read` takes away from targets.
+    class_factors : ndarray of shape (n_classes,), optional
+        What the weights of classes are multiplied by.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[tuple[Any, ...]],
+        read: Callable[..., Rows],
+        n_rows: int,
+        sample: Dataset,
+        target_mean: float = 0.0,
+        class_factors: np.ndarray | None = None,
+    ) -> None:
+        self.parts, self.read, self.n_rows = parts, read, n_rows
+        self.sample, self.target_mean, self.class_factors = sample, target_mean, class_factors
+
+    def count(self, trees: Sequence[Splits]) -> list[np.ndarray]:
+        """Return the statistics of the nodes of trees over all rows.
+
+        Parameters
+        ----------
+        trees : sequence of Splits
+            At least one, over raw features.
+
+        Returns
+        -------
+        list of ndarray of shape (n_nodes, n_statistics)
+            As ``individual.counts``.
+        """
+        from dask import delayed
+
+        # One task that all partitions depend on: it is sent to each worker once.
+        sent = delayed(list, pure=False)([tuple(tree) for tree in trees])
+        asked = delayed(_as_splits, pure=False)(sent), self.sample.n_classes
+        answers = [
+            delayed(_answer, pure=False)(_leaf_sums_of, self.read, list(part), *asked)
+            for part in self.parts
+        ]
+        sums = fold(answers, _sum).compute()
+        if self.class_factors is not None:
+            sums = sums * self.class_factors
+        at = np.cumsum([len(tree.subtree_size) for tree in trees])[:-1]
+        return [
+            _of_all_nodes(one, tree.subtree_size)
+            for one, tree in zip(np.split(sums, at), trees, strict=True)
+        ]
+
+    def quality(self, counts: np.ndarray, subtree_size: np.ndarray) -> float:
+        """Return the accuracy of a tree, or its R², by what `count` returned for it."""
+        measure = leaf_accuracy if self.sample.n_classes else explained_variance
+        return float(measure(counts, subtree_size))
+
+
+def _as_splits(trees: Iterable[Sequence[np.ndarray]]) -> list[Splits]:
+    return [Splits(*tree) for tree in trees]
+
+
+def _leaf_sums_of(trees: Sequence[Splits], n_classes: int, rows: Rows) -> np.ndarray:
+    return leaf_sums(trees, rows, n_classes)
+
+
+def _of_all_nodes(sums: np.ndarray, subtree_size: np.ndarray) -> np.ndarray:
+    """Add up the statistics of leaves over the nodes above them."""
+    counts = sums.copy()
+    for k in np.flatnonzero(subtree_size > 1)[::-1].tolist():
+        counts[k] = counts[k + 1] + counts[k + 1 + subtree_size[k + 1]]
+    return counts
+
+
+class MeasuredSample:
+    """The sample that a run breeds on, first judged by its own rows, then by all.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The sample.
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+
+    def __len__(self) -> int:
+        return 2
+
+    def generations(self, at: int, n_generations: int) -> int:
+        """Return when a run of so many generations goes on to be judged by all rows, and ends."""
+        return stage_end(at, len(self), n_generations)
+
+    def __getitem__(self, at: int) -> Dataset:
+        """Return the rows that the run breeds on."""
+        return self._dataset
+
+
+class Measure:
+    """Gives individuals the quality that all rows say; each tree is asked for once.
+
+    Parameters
+    ----------
+    shards : Shards
+        All rows.
+    """
+
+    def __init__(self, shards: Shards) -> None:
+        self._shards = shards
+        self._known: dict[bytes, float] = {}
+
+    def __call__(self, individuals: Sequence[Individual]) -> None:
+        """Set the qualities of individuals; their fitness is deleted.
+
+        Parameters
+        ----------
+        individuals : sequence of Individual
+            Over the sample of the shards.
+        """
+        keys = [_key(one) for one in individuals]
+        unknown = {
+            key: one for key, one in zip(keys, individuals, strict=True) if key not in self._known
+        }
+        if unknown:
+            trees = [self._in_raw_units(one) for one in unknown.values()]
+            for key, tree, counts in zip(unknown, trees, self._shards.count(trees), strict=True):
+                self._known[key] = self._shards.quality(counts, tree.subtree_size)
+        for key, one in zip(keys, individuals, strict=True):
+            one.measured(self._known[key])
+
+    def _in_raw_units(self, individual: Individual) -> Splits:
+        """Return the hyperplanes over raw rows, but for rounding."""
+        sample = self._shards.sample
+        weights = individual.weights / sample.scale
+        thresholds = individual.thresholds + weights @ sample.mean
+        return Splits(weights, thresholds, individual.subtree_size)
+
+
+def _key(individual: Individual) -> bytes:
+    """Return what tells trees apart."""
+    arrays = individual.weights, individual.thresholds, individual.subtree_size
+    return blake2b(b"".join(one.tobytes() for one in arrays), digest_size=16).digest()

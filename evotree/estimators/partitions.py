@@ -1,0 +1,535 @@
+"""Collections of Dask as training rows: what is asked of their partitions before a search begins.
+
+One pass checks the partitions and summarizes their columns and targets, a second one draws the
+sample that evolves; what comes here are sums and the sample. Rows are drawn by random numbers that
+are functions of the seed and of the row's number alone. So the sample depends on the order of the
+rows, but neither on how they are parted nor on the workers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial, reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.base import is_regressor
+from sklearn.utils.multiclass import check_classification_targets
+
+from evotree.dataset import Dataset
+from evotree.engine.shards import Rows, Shards, fold
+from evotree.estimators.lazy import is_collection
+from evotree.estimators.rows import categorical_mask, refuse_text
+from evotree.rng import row_keys
+from evotree.tables.columns import (
+    Column,
+    ColumnSummary,
+    encode_in_order,
+    feature_names,
+    fit_summaries,
+    merge_summaries,
+    summarize_columns,
+)
+
+MAX_SAMPLES = 100_000
+"""Rows of the sample where `max_samples` is None."""
+
+_MOST_LEVELS = 1000  # of a column; names of rows are no categories
+
+_ALLOWED: dict[str, tuple[Any, ...]] = {
+    "objective": (None, "accuracy", "squared_error"),
+    "cost_matrix": (None,),
+    "feature_costs": (None,),
+    "monotonic_cst": (None,),
+    "leaves": ("auto", "constant"),
+    "min_samples_leaf": (1,),
+    "islands": (None, 1),
+    "checkpoint": (None,),
+    "warm_start": (False,),
+}
+
+
+def refuse(estimator: Any, sensitive: Any) -> None:
+    """Refuse what rows in partitions cannot do.
+
+    Parameters
+    ----------
+    estimator : EvolvedTree
+        Its parameters.
+    sensitive : object
+        What `fit` was given.
+
+    Raises
+    ------
+    ValueError
+        Naming the first parameter that has to be another.
+    """
+    given = {**estimator.get_params(deep=False), "sensitive": sensitive}
+    for name, allowed in {**_ALLOWED, "sensitive": (None,)}.items():
+        value = given.get(name, allowed[0])
+        if not any(value is one or (type(value) is type(one) and value == one) for one in allowed):
+            raise ValueError(
+                f"{name}={value!r}: for collections of Dask allowed is "
+                f"{' or '.join(map(repr, allowed))}."
+            )
+
+
+# ---- what runs on the workers --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What all partitions have in common.
+
+    Attributes
+    ----------
+    names : tuple
+        Names of the columns; empty where the rows are an array.
+    n_columns : int
+        Number of columns.
+    categorical : ndarray of shape (n_columns,), bool
+        Which columns are categories.
+    is_regression : bool
+        Whether targets are numbers.
+    """
+
+    names: tuple[Any, ...]
+    n_columns: int
+    categorical: np.ndarray
+    is_regression: bool
+
+    def read(self, X: Any, y: Any, weight: Any) -> Part:
+        """Return the checked rows of a partition.
+
+        Parameters
+        ----------
+        X, y, weight : array or frame
+            Its rows, targets and weights; of the last None for 1.
+
+        Returns
+        -------
+        Part
+            The rows.
+
+        Raises
+        ------
+        ValueError, TypeError
+            Saying what is wrong with it.
+        """
+        is_frame = isinstance(X, pd.DataFrame)
+        table = X if is_frame else pd.DataFrame(np.asarray(X), copy=False)
+        if is_frame != bool(self.names) or (is_frame and tuple(X.columns) != self.names):
+            raise ValueError(
+                f"X has the columns {list(table.columns)}: allowed are those of the collection, "
+                f"{list(self.names)}."
+            )
+        if table.shape[1] != self.n_columns:
+            raise ValueError(f"X has {table.shape[1]} columns: allowed are {self.n_columns}.")
+        if not is_frame:
+            table.columns = [f"x{j}" for j in range(self.n_columns)]
+        if len(table):
+            refuse_text(table, self.categorical)
+        n_rows, y = len(table), _plain(y)
+        weight = np.ones(n_rows) if weight is None else np.asarray(weight, dtype=np.float64)
+        for name, one in (("y", y), ("sample_weight", weight)):
+            if one.shape != (n_rows,):
+                raise ValueError(f"{name} has shape {one.shape}: one for each of {n_rows} rows.")
+        if not np.isfinite(weight).all() or weight.min(initial=0.0) < 0.0:
+            raise ValueError("sample_weight has values that are negative, NaN or infinite.")
+        if self.is_regression:
+            y = y.astype(np.float64)
+        is_number = y.dtype.kind in "fc"
+        if not np.isfinite(y).all() if is_number else pd.isna(y).any():
+            raise ValueError("y has values that are missing or infinite: drop these rows first.")
+        return Part(table, y, weight)
+
+
+class Part(NamedTuple):
+    """The checked rows of one partition: a table, targets, weights."""
+
+    table: pd.DataFrame
+    y: np.ndarray
+    weight: np.ndarray
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What partitions say of themselves; they add up.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Numbers of rows of the partitions, in order.
+    n_rows : int
+        Number of rows with weight.
+    labels : dict of object to tuple of int and float
+        Number and weight of the rows of each class.
+    moments : tuple of float
+        Sums of w and w y, for targets.
+    columns : tuple of ColumnSummary
+        Of the columns.
+    """
+
+    sizes: tuple[int, ...]
+    n_rows: int
+    labels: Mapping[Any, tuple[int, float]] = field(default_factory=dict)
+    moments: tuple[float, float] = (0.0, 0.0)
+    columns: tuple[ColumnSummary, ...] = ()
+
+    @classmethod
+    def of(cls, schema: Schema, part: Part) -> Summary:
+        """Return what one partition says."""
+        table, y, weight = part
+        there = weight > 0.0
+        columns = summarize_columns(table, schema.categorical, weight)
+        sizes, n_rows = (len(y),), int(there.sum())
+        if schema.is_regression:
+            moments = float(weight.sum()), float(weight @ y)
+            return cls(sizes, n_rows, moments=moments, columns=columns)
+        classes, codes = np.unique(y[there], return_inverse=True)
+        counts = np.bincount(codes, minlength=len(classes)).tolist()
+        weights = np.bincount(codes, weight[there], len(classes)).tolist()
+        labels = dict(zip(classes.tolist(), zip(counts, weights, strict=True), strict=True))
+        return cls(sizes, n_rows, labels, columns=columns)
+
+    def plus(self, other: Summary) -> Summary:
+        """Return what two groups of partitions say together."""
+        labels = dict(self.labels)
+        for label, (n, weight) in other.labels.items():
+            before = labels.get(label, (0, 0.0))
+            labels[label] = (before[0] + n, before[1] + weight)
+        return Summary(
+            self.sizes + other.sizes,
+            self.n_rows + other.n_rows,
+            labels,
+            (self.moments[0] + other.moments[0], self.moments[1] + other.moments[1]),
+            merge_summaries(self.columns, other.columns),
+        )
+
+
+class Draw(NamedTuple):
+    """Rows of one partition that may be in the sample, and their random numbers."""
+
+    table: pd.DataFrame
+    y: np.ndarray
+    weight: np.ndarray
+    keys: np.ndarray
+
+
+def _summarize(schema: Schema, number: int, X: Any, y: Any, weight: Any) -> Summary:
+    try:
+        return Summary.of(schema, schema.read(X, y, weight))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"partition {number}: {error}") from error
+
+
+def _add(summaries: Sequence[Summary]) -> Summary:
+    return reduce(Summary.plus, summaries)
+
+
+def _draw(
+    schema: Schema,
+    first: int,
+    seed: int,
+    classes: np.ndarray,
+    limits: np.ndarray,
+    part: tuple[Any, ...],
+) -> Draw:
+    """Return the rows of a partition whose random number is below the limit of their class."""
+    table, y, weight = schema.read(*part)
+    keys = row_keys(seed, first, len(y))
+    codes = 0 if schema.is_regression else np.searchsorted(classes, y)
+    # A class whose rows all have no weight is none.
+    kept = (keys < limits[np.minimum(codes, len(limits) - 1)]) & (weight > 0.0)
+    table = table[kept].copy()
+    for j in np.flatnonzero(schema.categorical).tolist():
+        # Partitions may list other levels, in another order.
+        table.isetitem(j, table.iloc[:, j].astype(object))
+    return Draw(table, y[kept], weight[kept], keys[kept])
+
+
+def _encode(
+    schema: Schema,
+    columns: tuple[Column, ...],
+    classes: np.ndarray,
+    target: tuple[float, float],
+    X: Any,
+    y: Any,
+    weight: Any,
+) -> Rows:
+    """Return the encoded rows of a partition."""
+    table, y, weight = schema.read(X, y, weight)
+    there = weight > 0.0
+    table, y, weight = table[there], y[there], weight[there]
+    if len(y):
+        rows = encode_in_order(columns, table)
+    else:
+        rows = np.empty((0, len(feature_names(columns))))
+    codes = (y - target[0]) / target[1] if schema.is_regression else np.searchsorted(classes, y)
+    return Rows(rows, codes, weight)
+
+
+def _plain(y: Any) -> np.ndarray:
+    """Return targets as an array of NumPy, text as objects."""
+    y = np.asarray(y)
+    return y.astype(object) if y.dtype.kind in "UT" else y
+
+
+# ---- what stays here -----------------------------------------------------------------------------
+
+
+class Training(NamedTuple):
+    """What a search takes of collections.
+
+    Attributes
+    ----------
+    dataset : Dataset
+        The sample.
+    shards : Shards
+        All rows.
+    seed : int
+        Of the run.
+    ranges : tuple of two ndarray of shape (n_features,)
+        The lowest and the highest value of each feature over all rows.
+    """
+
+    dataset: Dataset
+    shards: Shards
+    seed: int
+    ranges: tuple[np.ndarray, np.ndarray]
+
+
+def parts_of(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
+    """Return the partitions of collections that belong together.
+
+    Parameters
+    ----------
+    X : dask.dataframe.DataFrame or dask.array.Array of shape (n_samples, n_features)
+        Rows.
+    y : dask.dataframe.Series or dask.array.Array of shape (n_samples,)
+        Targets, parted as the rows are.
+    sample_weight : dask.dataframe.Series, dask.array.Array or None
+        Weights, parted likewise.
+
+    Returns
+    -------
+    list of tuple
+        Rows, targets and weights of each partition, `dask.delayed.Delayed`; None for no weights.
+
+    Raises
+    ------
+    ValueError
+        If one is no such collection, or they are parted in other ways.
+    """
+    blocks = {"X": _blocks("X", X, 2)}
+    for name, one in (("y", y), ("sample_weight", sample_weight)):
+        if one is not None:
+            if hasattr(X, "chunks") and hasattr(one, "chunks") and one.shape == X.shape[:1]:
+                one = one.rechunk((X.chunks[0],))
+            blocks[name] = _blocks(name, one, 1)
+            if len(blocks[name]) != len(blocks["X"]):
+                raise ValueError(
+                    f"{name} has {len(blocks[name])} partitions: allowed are as many as X has, "
+                    f"{len(blocks['X'])}, of the same rows."
+                )
+    n = len(blocks["X"])
+    if n == 0:
+        raise ValueError("X has no partitions: at least one is needed.")
+    weights = blocks.get("sample_weight", [None] * n)
+    return list(zip(blocks["X"], blocks["y"], weights, strict=True))
+
+
+def _blocks(name: str, collection: Any, n_dimensions: int) -> list[Any]:
+    """Return the partitions of one collection."""
+    is_fit = is_collection(collection) and hasattr(collection, "to_delayed")
+    if not is_fit or getattr(collection, "ndim", 0) != n_dimensions:
+        allowed = (
+            "a Series or an Array of 1 dimension"
+            if n_dimensions == 1
+            else ("a DataFrame or an Array of 2 dimensions")
+        )
+        raise ValueError(
+            f"{name} is a {type(collection).__name__}: where X is a collection of Dask, allowed is "
+            f"{allowed} of Dask."
+        )
+    if hasattr(collection, "chunks"):
+        if n_dimensions == 2:
+            collection = collection.rechunk({1: -1})
+        return list(collection.to_delayed().ravel())
+    # Optimized, the files of a narrow column may be read by fewer partitions than those of others;
+    # as they are, both share the tasks that read them.
+    return list(collection.to_delayed(optimize_graph=False))
+
+
+def read_collections(estimator: Any, X: Any, y: Any, sample_weight: Any, seed: int) -> Training:
+    """Check collections, fit the encoder, and draw the sample.
+
+    Parameters
+    ----------
+    estimator : EvolvedTree
+        Gains what is known of its columns.
+    X, y, sample_weight : collections of Dask
+        As `parts_of` takes them.
+    seed : int in [0, 2**63)
+        Of the run.
+
+    Returns
+    -------
+    Training
+        The sample, and all rows.
+
+    Raises
+    ------
+    ValueError
+        If collections, or one of their partitions, are not as described.
+    """
+    from dask import delayed
+
+    parts = parts_of(X, y, sample_weight)
+    schema = schema_of(estimator, X)
+    summarize = delayed(_summarize, pure=False)
+    answers = [summarize(schema, number, *part) for number, part in enumerate(parts)]
+    summary = fold(answers, _add).compute()
+    if summary.n_rows == 0:
+        raise ValueError("X has no rows with weight: at least one is needed.")
+    for name, column in zip(schema.names or range(schema.n_columns), summary.columns, strict=True):
+        if len(column.levels) > _MOST_LEVELS:
+            raise ValueError(
+                f"column {name!r} has {len(column.levels)} levels: for collections of Dask allowed "
+                f"are {_MOST_LEVELS} of a column of categories."
+            )
+    classes, factors = _classes(estimator, schema, summary)
+    sample = _draw_sample(estimator, schema, summary, classes, parts, seed)
+    estimator._read_training_rows(_as_given(schema, sample.table), sample.y, schema.is_regression)
+    columns = fit_summaries(sample.table, schema.categorical, sample.weight, summary.columns)
+    estimator.columns_, estimator.feature_names_ = columns, feature_names(columns)
+    weight = sample.weight
+    if factors is not None:
+        weight = weight * factors[np.searchsorted(classes, sample.y)]
+    dataset = Dataset.from_arrays(
+        encode_in_order(columns, sample.table),
+        sample.y,
+        weight,
+        estimator.feature_names_,
+        estimator.scaling,
+        "regression" if schema.is_regression else "classification",
+        columns=estimator._columns_of_features(),
+    )
+    if not schema.is_regression:
+        estimator.classes_ = dataset.classes
+    mean = summary.moments[1] / summary.moments[0] if schema.is_regression else 0.0
+    read = partial(_encode, schema, columns, classes, (mean, dataset.target_scale))
+    shards = Shards(parts, read, summary.n_rows, dataset, mean, factors)
+    return Training(dataset, shards, seed, _ranges(columns, summary.columns))
+
+
+def schema_of(estimator: Any, X: Any) -> Schema:
+    """Return what all partitions of a collection have in common."""
+    is_frame = not hasattr(X, "chunks")
+    meta = X._meta if is_frame else pd.DataFrame(np.empty((0, X.shape[1]))).add_prefix("x")
+    if meta.shape[1] == 0 or not meta.columns.is_unique:
+        raise ValueError(f"X has the columns {list(meta.columns)}: allowed are distinct ones.")
+    categorical = categorical_mask(meta, estimator.categorical_features)
+    names = tuple(meta.columns) if is_frame else ()
+    return Schema(names, meta.shape[1], categorical, bool(is_regressor(estimator)))
+
+
+def _as_given(schema: Schema, table: pd.DataFrame) -> Any:
+    """Return the sample in the form that the user's rows have, for the checks of names."""
+    return table if schema.names else table.to_numpy()
+
+
+def _classes(
+    estimator: Any, schema: Schema, summary: Summary
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the sorted classes, and what `class_weight` multiplies their weights by."""
+    if schema.is_regression:
+        return np.empty(0), None
+    try:
+        labels = sorted(summary.labels)
+    except TypeError as error:
+        raise ValueError("y has labels that are texts and such that are numbers.") from error
+    classes = _plain(np.array(labels, dtype=object if isinstance(labels[0], str) else None))
+    check_classification_targets(classes)
+    given = estimator.class_weight
+    if given is None:
+        return classes, None
+    totals = np.array([summary.labels[label][1] for label in labels])
+    if isinstance(given, str):
+        return classes, totals.sum() / (len(totals) * totals)
+    factors = np.array([given.get(label, 1.0) for label in labels], dtype=np.float64)
+    if not np.isfinite(factors).all() or factors.min() <= 0.0:
+        raise ValueError(
+            f"class_weight={given!r}: for collections of Dask allowed are finite weights above 0."
+        )
+    return classes, factors
+
+
+def _draw_sample(
+    estimator: Any,
+    schema: Schema,
+    summary: Summary,
+    classes: np.ndarray,
+    parts: Sequence[tuple[Any, ...]],
+    seed: int,
+) -> Draw:
+    """Return the sample: of each class its share, those rows with the lowest random numbers."""
+    from dask import compute, delayed
+
+    if schema.is_regression:
+        sizes = np.array([summary.n_rows])
+    else:
+        sizes = np.array([summary.labels[label][0] for label in classes.tolist()])
+    wanted = _sample_size(estimator.max_samples, summary.n_rows)
+    takes = np.minimum(sizes, np.ceil(sizes * (wanted / summary.n_rows)).astype(np.int64))
+    # So many rows are below these limits as are wanted, but for a chance of less than 1e-8.
+    limits = np.minimum(1.0, (takes + 8.0 * np.sqrt(takes) + 32.0) / sizes)
+    firsts = np.cumsum([0, *summary.sizes[:-1]]).tolist()
+    draw = delayed(_draw, pure=False)
+    drawn = compute(
+        *[
+            draw(schema, first, seed, classes, limits, list(part))
+            for first, part in zip(firsts, parts, strict=True)
+        ]
+    )
+    # One without rows may have columns of other types.
+    tables = [one.table for one in drawn if len(one.table)]
+    table = pd.concat(tables, ignore_index=True)
+    y, weight, keys = (np.concatenate([one[k] for one in drawn]) for k in (1, 2, 3))
+    codes = (
+        np.zeros(len(y), dtype=np.int64) if schema.is_regression else np.searchsorted(classes, y)
+    )
+    order = np.lexsort((keys, codes))
+    begin = np.searchsorted(codes[order], np.arange(len(sizes)))
+    rank = np.arange(len(y)) - np.repeat(begin, np.diff(np.append(begin, len(y))))
+    kept = np.sort(order[rank < takes[codes[order]]])
+    return Draw(table.iloc[kept].reset_index(drop=True), y[kept], weight[kept], keys[kept])
+
+
+def _sample_size(max_samples: float | None, n_rows: int) -> int:
+    """Return how many rows `max_samples` asks for."""
+    if max_samples is None:
+        return min(n_rows, MAX_SAMPLES)
+    if isinstance(max_samples, int | np.integer):
+        return min(n_rows, int(max_samples))
+    return max(1, math.floor(max_samples * n_rows))
+
+
+def _ranges(
+    columns: Sequence[Column], summaries: Sequence[ColumnSummary]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ranges of the features over all rows; those of 0 and 1 have both."""
+    lowest, highest = [], []
+    for column, summary in zip(columns, summaries, strict=True):
+        n_flags = len(column.feature_names)
+        if not summary.levels:
+            known = summary.lowest <= summary.highest
+            lowest.append(summary.lowest if known else 0.0)
+            highest.append(summary.highest if known else 0.0)
+            n_flags -= 1
+        lowest += [0.0] * n_flags
+        highest += [1.0] * n_flags
+    return np.array(lowest), np.array(highest)

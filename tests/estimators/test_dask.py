@@ -1,0 +1,388 @@
+"""Fits and predictions of collections of Dask: the same for any workers and partitions."""
+
+import os
+import signal
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evotree import EvoTreeClassifier, EvoTreeRegressor, Islands
+from evotree.cli.main import main
+from evotree.cli.model_file import load_model
+from evotree.dataset import Dataset
+from evotree.engine.shards import Rows, Splits, leaf_sums
+from evotree.estimators.intervals import leaf_deviations
+from evotree.estimators.partitions import MAX_SAMPLES, refuse
+from evotree.experiments.problems import make_problem
+from evotree.rng import row_keys
+from tests.estimators.test_continuing import quick
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+
+X, Y = make_problem("chessboard2", n_samples=2000, random_state=0)
+ON_SHARDS = {"max_samples": 300, "max_generations": 6}
+
+
+@pytest.fixture(autouse=True)
+def synchronous():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def fit(n_rows=700, kind=EvoTreeClassifier, X=X, y=Y, sample_weight=None, **changed):
+    """Fit on partitions of so many rows."""
+    weight = None if sample_weight is None else da.from_array(sample_weight, chunks=n_rows)
+    estimator = quick(kind, **(ON_SHARDS | changed))
+    return estimator.fit(
+        da.from_array(X, chunks=(n_rows, -1)), da.from_array(y, chunks=n_rows), weight
+    )
+
+
+@cache
+def fitted():
+    """Return a fit on three partitions, which no test changes."""
+    return fit()
+
+
+def assert_same(one, other):
+    """Of trees, values, records and probabilities, bit for bit."""
+    for a, b in zip(
+        [one.tree_, *one.pareto_front_, *one.hall_of_fame_],
+        [other.tree_, *other.pareto_front_, *other.hall_of_fame_],
+        strict=True,
+    ):
+        assert a == b
+        np.testing.assert_array_equal(a.values, b.values)
+        np.testing.assert_array_equal(a.n_node_samples, b.n_node_samples)
+    assert one.history_.select("gen") == other.history_.select("gen")
+    np.testing.assert_array_equal(one.training_rows_.means, other.training_rows_.means)
+
+
+def frames():
+    return pytest.importorskip("dask.dataframe")
+
+
+def table_of_all_kinds(n_rows=1200, seed=0):
+    """Rows with numbers, missing ones, categories and missing categories."""
+    rng = np.random.default_rng(seed)
+    size, colour = rng.normal(size=n_rows), rng.choice(["blue", "green", "red"], n_rows)
+    y = np.where((size > 0.3) | (colour == "red"), "yes", "no")
+    size[rng.random(n_rows) < 0.1] = np.nan
+    colour = pd.Series(colour).where(rng.random(n_rows) > 0.1)
+    table = pd.DataFrame(
+        {"size": size, "colour": colour.astype("category"), "n": rng.integers(9, size=n_rows)}
+    )
+    return table, pd.Series(y, name="bought")
+
+
+# ---- the same result -----------------------------------------------------------------------------
+
+
+def test_partitions_do_not_matter():
+    for n_rows in (2000, 90):
+        assert_same(fitted(), fit(n_rows))
+
+
+def test_whole_weights_are_rows_given_so_often():
+    weight = np.random.default_rng(0).integers(0, 4, len(X)).astype(float)
+    one = fit(300, sample_weight=weight)
+    assert_same(one, fit(1100, sample_weight=weight))
+    leaves = one.tree_.apply(X)
+    sums = np.bincount(leaves, weight, len(one.tree_))
+    is_leaf = one.tree_.is_leaf
+    np.testing.assert_array_equal(one.tree_.n_node_samples[is_leaf], sums[is_leaf])
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 3])
+def test_workers_do_not_matter(n_workers):
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.Client(
+            n_workers=n_workers, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as client,
+        dask.config.set(scheduler=client),
+    ):
+        found = fit(250)
+    assert_same(found, fitted())
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_costs_its_time_alone():
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        killed = []
+
+        def kill(run):
+            if run.generation == 4:  # trees are judged by all rows
+                killed.append(next(iter(client.run(os.getpid).values())))
+                os.kill(killed[0], signal.SIGKILL)
+
+        with dask.config.set(scheduler=client):
+            found = fit(250, callbacks=[kill])
+        assert killed
+    assert_same(found, fitted())
+
+
+# ---- what all rows say ---------------------------------------------------------------------------
+
+
+def test_counts_are_those_of_all_rows():
+    found = fitted()
+    assert len(found.pareto_front_) > 2 and found.tree_ in found.pareto_front_
+    for tree in [*found.pareto_front_, *found.hall_of_fame_]:
+        leaves = tree.apply(X)
+        for k in np.flatnonzero(tree.is_leaf):
+            shares = (Y[leaves == k][:, None] == found.classes_).mean(axis=0)
+            np.testing.assert_allclose(tree.values[k], shares, rtol=1e-15)
+        assert tree.n_node_samples[0] == len(X)
+        right = found.classes_[tree.labels][leaves] == Y
+        assert tree.quality == pytest.approx(right.mean(), abs=1e-12)
+    np.testing.assert_array_equal(found.training_rows_.lowest, X.min(axis=0))
+    np.testing.assert_array_equal(found.training_rows_.highest, X.max(axis=0))
+
+
+def test_the_tree_is_the_fittest_of_the_front():
+    found = fitted()
+    worth = [
+        one.quality
+        - found.size_penalty_ * len(one)
+        - found.term_penalty_ * (one.n_terms - len(one) // 2)
+        for one in found.pareto_front_
+    ]
+    assert found.pareto_front_[int(np.argmax(worth))] == found.tree_
+    qualities = [one.quality for one in found.pareto_front_]
+    assert qualities == sorted(set(qualities))
+
+
+def test_trees_are_judged_by_all_rows_in_the_last_third():
+    told = []
+
+    def look(run):
+        told.append((run.best.quality, run.best.clone()))
+
+    found = fit(700, callbacks=[look])
+    *_, (quality, last) = told
+    assert last.order.size < len(X)  # bred on the sample, and copies of it with noise
+    counts = leaf_sums(
+        [Splits(*_in_raw_units(last))],
+        Rows(X, np.searchsorted(found.classes_, Y), np.ones(len(X))),
+        2,
+    )
+    assert quality == pytest.approx(counts.max(axis=1).sum() / len(X), abs=1.5 / len(X))
+
+
+def _in_raw_units(individual):
+    """Return the hyperplanes of a tree over the sample, whose units this fit has drawn anew."""
+    positions = sample_positions(300)
+    mean, scale = X[positions].mean(axis=0), X[positions].std(axis=0)
+    weights = individual.weights / scale
+    return weights, individual.thresholds + weights @ mean, individual.subtree_size
+
+
+def sample_positions(n, seed=3):
+    """Return the rows of the sample of n rows, by its definition."""
+    keys, kept = row_keys(seed, 0, len(X)), []
+    for label in np.unique(Y):
+        rows = np.flatnonzero(label == Y)
+        take = int(np.ceil(len(rows) * (n / len(X))))
+        kept += rows[np.argsort(keys[rows])[:take]].tolist()
+    return np.sort(kept)
+
+
+def test_class_weights_are_those_of_all_rows():
+    rare = np.flatnonzero((Y[0] == Y) | (np.arange(len(X)) % 10 == 0))
+    found = fit(100, X=X[rare], y=Y[rare], class_weight="balanced")
+    np.testing.assert_allclose(found.tree_.values[0], 0.5)
+    given = {label: w for label, w in zip(np.unique(Y), (1.0, 3.0), strict=True)}
+    found = fit(100, X=X[rare], y=Y[rare], class_weight=given)
+    rows = np.bincount(np.searchsorted(found.classes_, Y[rare])) * [1.0, 3.0]
+    np.testing.assert_allclose(found.tree_.values[0], rows / rows.sum())
+
+
+def test_targets():
+    rng = np.random.default_rng(0)
+    y = 100.0 + np.where(X[:, 0] > 0.5, 3.0, -1.0) + 0.1 * rng.normal(size=len(X))
+    found = fit(700, EvoTreeRegressor, y=y)
+    assert found.tree_.models is None
+    leaves = found.tree_.apply(X)
+    for k in np.flatnonzero(found.tree_.is_leaf):
+        assert found.tree_.values[k, 0] == pytest.approx(y[leaves == k].mean(), rel=1e-12)
+    for tree in found.pareto_front_:
+        assert tree.quality == pytest.approx(
+            1.0 - np.var(y - tree.predict_value(X)[:, 0]) / np.var(y), abs=1e-9
+        )
+    in_memory = quick(EvoTreeRegressor, leaves="constant").fit(X, y)
+    assert found.score(X, y) == pytest.approx(in_memory.score(X, y), abs=0.05)
+    rows = Dataset.from_arrays(X, y, task="regression")
+    np.testing.assert_allclose(found.residual_std_, leaf_deviations(found.tree_, rows), rtol=1e-6)
+
+
+# ---- frames: missing values, categories, hostile partitions --------------------------------------
+
+
+def test_frames_are_encoded_by_what_all_partitions_say():
+    dd = frames()
+    table, y = table_of_all_kinds()
+    fits = [
+        quick(**ON_SHARDS).fit(
+            dd.from_pandas(table, n, sort=False), dd.from_pandas(y, n, sort=False)
+        )
+        for n in (1, 5)
+    ]
+    assert_same(*fits)
+    in_memory = quick().fit(table, y)
+    assert fits[0].feature_names_ == in_memory.feature_names_
+    assert fits[0].columns_[1:] == in_memory.columns_[1:]
+    assert list(fits[0].feature_names_in_) == list(table.columns)
+    assert fits[0].score(table, y) > 0.9
+    assert fits[0].tree_.n_node_samples[0] == len(y)
+
+
+def test_lazy_predictions_are_those_in_memory():
+    dd = frames()
+    table, y = table_of_all_kinds()
+    model = quick().fit(table, y)
+    lazy = dd.from_pandas(table, 4, sort=False)
+    for name in ("predict", "predict_proba", "apply"):
+        method = getattr(model, name)
+        later, now = method(lazy), method(table)
+        computed = later.compute()
+        np.testing.assert_array_equal(computed.to_numpy(), now)
+        dd.utils.assert_eq(later, computed)
+        assert list(computed.index) == list(table.index)
+    simple = quick().fit(X, Y)
+    for chunks in ((300, -1), (900, 1)):
+        rows = da.from_array(X, chunks=chunks)
+        for name in ("predict", "predict_proba", "apply"):
+            later, now = getattr(simple, name)(rows), getattr(simple, name)(X)
+            assert later.shape == now.shape and later.dtype == now.dtype
+            assert later.chunks[0] == rows.chunks[0]
+            np.testing.assert_array_equal(later.compute(), now)
+    member = simple.pareto_front_[0]
+    np.testing.assert_array_equal(simple.predict(rows, member).compute(), simple.predict(X, member))
+    with pytest.raises(ValueError, match="return_std=True"):
+        quick(EvoTreeRegressor).fit(X, X[:, 0]).predict(rows, return_std=True)
+
+
+def parted(*tables):
+    """Return a frame of these partitions, whatever they hold."""
+    parts = [dask.delayed(one) for one in tables]
+    return frames().from_delayed(parts, meta=tables[0].iloc[:0], verify_meta=False)
+
+
+def test_empty_partitions_and_classes_of_one_partition():
+    table, y = table_of_all_kinds()
+    y = y.copy()
+    y[1100:1105] = "perhaps"
+    cuts = [slice(0, 0), slice(0, 1000), slice(1000, 1000), slice(1000, 1200)]
+    model = quick(**ON_SHARDS).fit(
+        parted(*[table[cut] for cut in cuts[1:]], table[:0]),
+        parted(*[y[cut] for cut in cuts[1:]], y[:0]),
+    )
+    assert list(model.classes_) == ["no", "perhaps", "yes"]
+    assert model.tree_.values[0] == pytest.approx([(y == label).mean() for label in model.classes_])
+    later = model.predict(parted(table[:10], table[:0]))
+    assert len(later.compute()) == 10
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.drop(columns="n"), r"partition 1: X has the columns \['size', 'colour'\]"),
+        (lambda t: t[["n", "size", "colour"]], "partition 1: X has the columns"),
+        (lambda t: t.assign(size="big"), "partition 1: X has 'big' in the column 'size'"),
+        (lambda t: t.assign(n=np.inf), "partition 1: column 'n': inf"),
+        (lambda t: t[:7], "partition 1: y has shape"),
+    ],
+)
+def test_partitions_that_do_not_fit_are_refused(change, message):
+    table, y = table_of_all_kinds(200)
+    X = parted(table[:100], change(table[100:]))
+    with pytest.raises(ValueError, match=message):
+        quick(**ON_SHARDS).fit(X, parted(y[:100], y[100:]))
+
+
+def test_targets_and_weights_that_do_not_fit_are_refused():
+    rows = da.from_array(X, chunks=(700, -1))
+    labels = da.from_array(Y, chunks=700)
+    with pytest.raises(ValueError, match="y is a ndarray"):
+        quick().fit(rows, Y)
+    with pytest.raises(ValueError, match="y has 1 partitions"):
+        quick().fit(rows, labels[:500])
+    with pytest.raises(ValueError, match="partition 2: sample_weight has values"):
+        fit(700, sample_weight=np.where(np.arange(len(X)) == 1999, -1.0, 1.0))
+    with pytest.raises(ValueError, match="no rows with weight"):
+        fit(700, sample_weight=np.zeros(len(X)))
+    with pytest.raises(ValueError, match="partition 1: y has values that are missing"):
+        fit(700, y=np.where(np.arange(len(X)) == 800, np.nan, Y))
+    with pytest.raises(ValueError, match="Unknown label type"):
+        fit(700, y=X[:, 0])
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"objective": "f1"},
+        {"cost_matrix": [[0, 1], [2, 0]]},
+        {"feature_costs": [1.0, 2.0]},
+        {"monotonic_cst": [1, 0]},
+        {"min_samples_leaf": 5},
+        {"islands": Islands(2)},
+        {"checkpoint": "run.npz"},
+        {"warm_start": True},
+    ],
+)
+def test_what_partitions_cannot_do_is_refused_before_any_work(parameters):
+    (name,) = parameters
+    never = da.from_delayed(dask.delayed(pytest.fail)("computed"), (9, 2), dtype=float)
+    with pytest.raises(ValueError, match=f"^{name}="):
+        EvoTreeClassifier(**parameters).fit(never, never[:, 0])
+    with pytest.raises(ValueError, match="^sensitive="):
+        EvoTreeClassifier().fit(never, never[:, 0], sensitive=[1])
+    with pytest.raises(ValueError, match="^leaves='linear'"):
+        refuse(EvoTreeRegressor(leaves="linear"), None)
+
+
+def test_the_command_line_reads_parquet(tmp_path, capsys):
+    frames()
+    distributed = pytest.importorskip("distributed")
+    table, y = table_of_all_kinds()
+    for at in range(0, len(y), 400):
+        part = table.assign(bought=y)[at : at + 400]
+        part.to_parquet(tmp_path / f"{at:04}.parquet")
+    model = tmp_path / "model.json"
+    told = ["fit", tmp_path / "*.parquet", "--target", "bought", "--out", model, "--dask"]
+    brief = ["--generations", 4, "--population", 12, "--size-penalty", 0.005, "--max-samples", 300]
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as cluster:
+        told.append(cluster.scheduler_address)
+        assert main([*map(str, [*told, *brief])]) == 0
+        assert main([*map(str, [*told, "--drop", "weight"])]) == 2
+    assert "3 partitions on 2 workers" in (messages := capsys.readouterr().err)
+    assert "--drop 'weight': there is no such column" in messages
+    found = load_model(model)
+    assert found.training["rows"] == len(y)
+    assert (found.predict(table) == y).mean() == pytest.approx(found.training["accuracy"])
+    assert main([*map(str, [*told, "--test-size", 0.2])]) == 2
+    assert "--test-size is for tables without --dask" in capsys.readouterr().err
+
+
+# ---- the sample ----------------------------------------------------------------------------------
+
+
+def test_random_numbers_of_rows_do_not_depend_on_parts():
+    whole = row_keys(7, 0, 1000)
+    np.testing.assert_array_equal(whole, np.append(row_keys(7, 0, 300), row_keys(7, 300, 700)))
+    assert whole.min() >= 0.0 and whole.max() < 1.0
+    assert abs(whole.mean() - 0.5) < 0.05 and len(set(whole)) == 1000
+    assert not np.array_equal(whole, row_keys(8, 0, 1000))
+    assert MAX_SAMPLES > 1000
