@@ -41,7 +41,7 @@ def move(function, row, step):
 
 @kernel
 def train_machine(rows, y, sample_weight, order, functions, hot, cold, factor, step, most_passes):
-    """Train a linear machine by thermal corrections (Brodley and Utgoff 1995, section 4).
+    """Train a linear machine by thermal corrections (Brodley and Utgoff 1995).
 
     A row of class i that the machine takes for class j, at the distance
     ``k = (w_j - w_i) . x / (2 x . x)`` from being right, moves both by ``c = beta**2 / (beta + k)``
