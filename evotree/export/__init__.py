@@ -5,6 +5,7 @@ drawing for Graphviz, HTML, plain data for JSON, source code in Python, C and SQ
 a table of the coefficients of linear leaves.
 """
 
+from evotree.export.code import export_c, export_python
 from evotree.export.coefficients import coefficient_table
 from evotree.export.data import (
     soft_sides_from_dict,
@@ -17,7 +18,6 @@ from evotree.export.data import (
 from evotree.export.graphviz import export_graphviz
 from evotree.export.html import export_html
 from evotree.export.onnx import register_onnx, to_onnx
-from evotree.export.source import export_c, export_python
 from evotree.export.sql import export_sql
 from evotree.export.text import export_rules, export_text
 

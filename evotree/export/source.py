@@ -22,8 +22,6 @@ from evotree.export.named import (
     NamedTree,
     clauses,
     fold,
-    is_forest,
-    named_tree,
 )
 from evotree.soft_sides import LEAD, SoftSides
 from evotree.tables.columns import MISSING, Column, NumericColumn
@@ -37,93 +35,8 @@ _C_KEYWORD = re.compile(
 )
 
 
-def export_python(
-    tree: Any,
-    name: str = "predict",
-    feature_names: Sequence[str] | None = None,
-    class_names: Sequence[Any] | np.ndarray | None = None,
-    probability: bool = False,
-) -> str:
-    """Return a tree as a Python function that needs nothing, no import either.
-
-    The function takes one row, a sequence of floats in the order of the features, and returns what
-    ``predict`` returns for it: the label of a class, or a number. The features of an estimator are
-    those that its ``encode`` returns; comments say how they are made of its columns. Numbers of
-    single precision are to be made Python's own first (``row.tolist()``), else NumPy reckons in
-    single precision.
-
-    ``predict`` may add the products of a node in another order, as the processor does it fastest.
-    So a row may go another way where it lies on a hyperplane to within the rounding errors of that
-    sum, about its number of terms times 1e-16 of their absolute sum; nowhere else. Missing values
-    (NaN), which encoded rows do not have, go to the right.
-
-    Parameters
-    ----------
-    tree : ObliqueTree or fitted estimator
-        The tree; of an estimator its ``tree_``, with the names of its features and classes. Of a
-        forest the vote is exported, each tree as a function of its own.
-    name : str, default="predict"
-        Name of the function.
-    feature_names : sequence of str, optional
-        One name for each feature, for comments; by default those of the estimator, else ``x0``,
-        ``x1``, ...
-    class_names : sequence, optional
-        One label for each class: strings, finite numbers or truth values; by default those of the
-        estimator, else 0, 1, ... The function of a tree with one output and no class names returns
-        its values.
-    probability : bool, default=False
-        Whether the function returns what ``predict_proba`` does, a list of probabilities. `tree` is
-        then a classifier fitted with ``probability="soft"``; the code imports `math.exp`, and has a
-        second function, ``<name>_class``, which returns the index of the class.
-
-    Returns
-    -------
-    str
-        Source code, to be written to a file in UTF-8. However deep the tree is, its splits nest no
-        deeper than the binary logarithm of the number of leaves.
-
-    Raises
-    ------
-    ValueError
-        If `name` is no name of a function, the number of names does not fit the tree, a label is of
-        another kind, or there are no soft sides to take probabilities from.
-
-    Examples
-    --------
-    >>> from evotree.tree import ObliqueTree
-    >>> tree = ObliqueTree(
-    ...     weights=np.array([[0.5, -2.0], [0.0, 0.0], [0.0, 0.0]]),
-    ...     thresholds=np.array([1.5, 0.0, 0.0]),
-    ...     subtree_size=np.array([3, 1, 1], dtype=np.int32),
-    ...     values=np.array([[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]]),
-    ... )
-    >>> print(export_python(tree, feature_names=["length", "width"]), end="")
-    def predict(x):
-        # x holds 2 floats:
-        # x[0] is 'length'
-        # x[1] is 'width'
-        if 0.5 * x[0] - 2.0 * x[1] <= 1.5:
-            return 0
-        return 1
-    """
-    if is_forest(tree):
-        from evotree.export.forest import python_forest  # it is made of the functions of trees
-
-        return python_forest(tree, name, feature_names, class_names, probability)
-    named = named_tree(tree, feature_names, class_names)
-    if not probability:
-        return python_source(named, name)
-    classes = python_source(_by_index(named), f"{name}_class")
-    return (
-        "\n".join(
-            ["from math import exp", "", "", classes, "", *_python_probabilities(named, name)]
-        )
-        + "\n"
-    )
-
-
 def python_source(named: NamedTree, name: str, noted: bool = True) -> str:
-    """Return the code of `export_python`.
+    """Return the code of `evotree.export.export_python`.
 
     Parameters
     ----------
@@ -142,7 +55,7 @@ def python_source(named: NamedTree, name: str, noted: bool = True) -> str:
     Raises
     ------
     ValueError
-        As for `export_python`.
+        As for `evotree.export.export_python`.
     """
     check_python_name(name)
     outputs = [repr(output) for output in named.outputs()]
@@ -166,91 +79,8 @@ def python_source(named: NamedTree, name: str, noted: bool = True) -> str:
     return "\n".join(lines) + "\n"
 
 
-def export_c(
-    tree: Any,
-    name: str = "predict",
-    feature_names: Sequence[str] | None = None,
-    class_names: Sequence[Any] | np.ndarray | None = None,
-    probability: bool = False,
-) -> str:
-    """Return a tree as a C function that needs nothing, no header either.
-
-    The function takes one row, an array of doubles in the order of the features. Of a classifier it
-    returns the index of the class, which ``<name>_classes[index]`` is the label of, as text; of a
-    regressor it returns the number.
-
-    Where a row lies on a hyperplane to within rounding errors it may go another way than in
-    ``predict``, and missing values (NaN) go to the right: see `export_python`. With
-    ``-ffp-contract=off`` (gcc, clang) or ``/fp:precise`` (MSVC), C and Python agree to the last
-    bit; compilers that may fuse a multiplication with an addition round otherwise.
-
-    Parameters
-    ----------
-    tree : ObliqueTree or fitted estimator
-        As for `export_python`.
-    name : str, default="predict"
-        Name of the function.
-    feature_names : sequence of str, optional
-        As for `export_python`.
-    class_names : sequence, optional
-        As for `export_python`; not with a NUL, which ends a string in C.
-    probability : bool, default=False
-        Whether the function writes what ``predict_proba`` returns into a second array of doubles,
-        one for each class, and returns nothing. As for `export_python`; the code includes
-        ``math.h``.
-
-    Returns
-    -------
-    str
-        Source code in C99, which C++ reads as well, to be written to a file in UTF-8. Labels are in
-        UTF-8. Splits nest as in `export_python`.
-
-    Raises
-    ------
-    ValueError
-        If `name` is no name of a function, the number of names does not fit the tree, a label is of
-        another kind, or there are no soft sides to take probabilities from.
-
-    Examples
-    --------
-    >>> from evotree.tree import ObliqueTree
-    >>> tree = ObliqueTree(
-    ...     weights=np.array([[0.5, -2.0], [0.0, 0.0], [0.0, 0.0]]),
-    ...     thresholds=np.array([1.5, 0.0, 0.0]),
-    ...     subtree_size=np.array([3, 1, 1], dtype=np.int32),
-    ...     values=np.array([[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]]),
-    ... )
-    >>> print(export_c(tree, feature_names=["length", "width"], class_names=["no", "yes"]), end="")
-    // Compile with -ffp-contract=off, so that every product and every sum is rounded.
-    const char *const predict_classes[2] = {
-        "no",
-        "yes",
-    };
-    <BLANKLINE>
-    int predict(const double *x)
-    {
-        // x holds 2 doubles:
-        // x[0] is 'length'
-        // x[1] is 'width'
-        if (0.5 * x[0] - 2.0 * x[1] <= 1.5) {
-            return 0;
-        }
-        return 1;
-    }
-    """
-    if is_forest(tree):
-        from evotree.export.forest import c_forest  # it is made of the functions of trees
-
-        return c_forest(tree, name, feature_names, class_names, probability)
-    named = named_tree(tree, feature_names, class_names)
-    if not probability:
-        return c_source(named, name)
-    classes = c_source(named, f"{name}_class")
-    return "\n".join(["#include <math.h>", "", classes, *_c_probabilities(named, name)]) + "\n"
-
-
 def c_source(named: NamedTree, name: str, noted: bool = True) -> str:
-    """Return the code of `export_c`.
+    """Return the code of `evotree.export.export_c`.
 
     Parameters
     ----------
@@ -269,7 +99,7 @@ def c_source(named: NamedTree, name: str, noted: bool = True) -> str:
     Raises
     ------
     ValueError
-        As for `export_c`.
+        As for `evotree.export.export_c`.
     """
     check_c_name(name)
     body = list(_c_body(named))
@@ -433,6 +263,31 @@ def _reaching(named: NamedTree, right: str) -> Iterator[str]:
         yield f"n[{k + 1}] = n[{k}] - n[{tree.right(k)}]"
 
 
+def python_probability_source(named: NamedTree, name: str) -> str:
+    """Return the code of `evotree.export.export_python` for probabilities.
+
+    Parameters
+    ----------
+    named : NamedTree
+        The tree, with soft sides.
+    name : str
+        Name of the function.
+
+    Returns
+    -------
+    str
+        Source code.
+
+    Raises
+    ------
+    ValueError
+        As there.
+    """
+    classes = python_source(_by_index(named), f"{name}_class")
+    lines = ["from math import exp", "", "", classes, "", *_python_probabilities(named, name)]
+    return "\n".join(lines) + "\n"
+
+
 def _python_probabilities(named: NamedTree, name: str) -> Iterator[str]:
     """Yield the lines of the function that returns probabilities."""
     tree, sides = named.tree, _soft_sides(named)
@@ -454,6 +309,30 @@ def _python_probabilities(named: NamedTree, name: str) -> Iterator[str]:
     yield "    p[label] = max([p[label], *others])"
     yield "    total = sum(p)"
     yield "    return [one / total for one in p]"
+
+
+def c_probability_source(named: NamedTree, name: str) -> str:
+    """Return the code of `evotree.export.export_c` for probabilities.
+
+    Parameters
+    ----------
+    named : NamedTree
+        The tree, with soft sides.
+    name : str
+        Name of the function.
+
+    Returns
+    -------
+    str
+        Source code.
+
+    Raises
+    ------
+    ValueError
+        As there.
+    """
+    classes = c_source(named, f"{name}_class")
+    return "\n".join(["#include <math.h>", "", classes, *_c_probabilities(named, name)]) + "\n"
 
 
 def _c_probabilities(named: NamedTree, name: str) -> Iterator[str]:
