@@ -515,7 +515,9 @@ def load_tree_model(path: PathLike) -> Model:
     return model
 
 
-def _model_from(head: tuple[Any, ...], data: Mapping[str, Any]) -> Model:
+def _model_from(
+    head: tuple[str, np.ndarray | None, tuple[Column, ...]], data: Mapping[str, Any]
+) -> Model:
     """Return the model of one tree, of what names and encodes its columns and of its data."""
     training = data.get("training", {})
     if not isinstance(training, dict):

@@ -230,11 +230,11 @@ class EvoForest(RowEncoder):
     ) -> None:
         """Predict each training row by the trees whose bags lack it, and score that."""
         at = positions_of(dataset.like(rows, y), dataset)
-        sums: Any = 0.0
+        sums: np.ndarray = np.zeros((len(rows), members[0].tree.values.shape[1]))
         n_voters = np.zeros((len(rows), 1))
         for tree, n_times in members:
             is_out = (np.append(n_times, 0)[at] == 0)[:, np.newaxis]
-            sums = sums + np.where(is_out, tree.predict_value(rows), 0.0)
+            sums += np.where(is_out, tree.predict_value(rows), 0.0)
             n_voters += is_out
         with np.errstate(invalid="ignore"):
             found = sums / n_voters

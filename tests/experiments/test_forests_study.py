@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
+from sklearn.datasets import load_iris
 
 from evotree.experiments.protocols import Task
 from evotree.experiments.studies import benchmark, forests, regression
@@ -68,9 +69,9 @@ def test_the_report_has_the_rows_of_other_studies_beside_ours(tmp_path):
 
 
 def test_a_forest_on_a_data_set(tmp_path):
-    runs, report = run_study(
-        forests.STUDY, None, tmp_path, datasets=["iris"], methods=[forests.CLASSES]
-    )
+    load_iris(as_frame=True).frame.to_csv(tmp_path / "iris.csv.gz", index=False)
+    out, told = tmp_path / "out", {"datasets": ["iris"], "methods": [forests.CLASSES]}
+    runs, report = run_study(forests.STUDY, tmp_path, out, **told)
     assert (runs["status"] == "done").all() and len(runs) == 5
     assert runs["score"].min() > 0.8 and (runs["nodes"] == 2 * runs["leaves"] - 30).all()
     assert "| iris |" in report.read_text(encoding="utf-8")
