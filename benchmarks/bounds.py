@@ -70,7 +70,7 @@ print(json.dumps(bounds.milliseconds({name!r}, home and Path(home), bounds.SIZES
 
 
 def run(quick: bool = False, data_home: Path | None = None) -> Table:
-    """Measure nodes of real data, of three sizes or more; the quick run compiles nothing anew."""
+    """Measure nodes of real data, of three sizes or more; the quick run compiles nothing again."""
     rows: list[dict[str, Cell]] = []
     for name in ("digits",) if data_home is None else ("segment", "satimage", "letter"):
         if quick:

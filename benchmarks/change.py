@@ -19,7 +19,7 @@ N_STREAMS = 16
 
 NOTES = (
     "Mutation of one node of a balanced tree by `mutate_nodes`, the call from Python included: an "
-    "internal node changes its test, so that its rows are routed anew down its subtree; a leaf is "
+    "internal node changes its test, so that its rows are routed again down its subtree; a leaf is "
     "split. *Rows* reach the node; *visits* are those rows times the levels that they are routed "
     "down, one projection each. *Whole* is `partition_tree`, all rows routed from the root.",
     "A change copies the tree's arrays and its permutation of the rows (4 bytes a row), which is "

@@ -123,7 +123,7 @@ def one_fit(kind: str, n_rows: int, folder: Path, memory: str) -> dict[str, Any]
 
 
 def fit_arrays(model: EvoTreeClassifier, n_rows: int) -> None:
-    """Fit to an array of Dask that is made anew in each pass, by this process."""
+    """Fit to an array of Dask that is made again in each pass, by this process."""
     import dask
     import dask.array as da
 

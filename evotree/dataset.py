@@ -57,7 +57,7 @@ class Dataset:
     target_mean, target_scale : float, or ndarray of shape (n_outputs,)
         The affine map of the targets to raw units; 0 and 1 for classes.
     extras : dict of str to ndarray of shape (n_rows,)
-        Columns that are no features, such as a group or a cost, in the order of the rows.
+        Columns that are not features, such as a group or a cost, in the order of the rows.
     objective : Objective or None
         What trees are evolved for (`evotree.fitness.objectives`); None for the accuracy, or the
         squared error.
@@ -124,7 +124,7 @@ class Dataset:
         task : {"classification", "regression"}, default="classification"
             What `y` holds.
         extras : mapping of str to array-like of shape (n_samples,), optional
-            Columns that are no features, for an ``evaluate`` that reads them from the data set.
+            Columns that are not features, for an ``evaluate`` that reads them from the data set.
         columns : tuple of tuple of str and int, optional
             Names of the columns of a table, and how many features each of them makes, in order; by
             default every feature is a column.

@@ -134,7 +134,7 @@ def row_keys(seed: int, first: int, n: int) -> np.ndarray:
     ndarray of shape (n,), float64
         In [0, 1); that of a row is a function of the seed and its number alone.
     """
-    scramble = getattr(mix, "py_func", mix)  # a kernel of arrays would be compiled anew
+    scramble = getattr(mix, "py_func", mix)  # a kernel of arrays would be compiled again
     with np.errstate(over="ignore"):
         base = scramble(np.array([seed], dtype=np.uint64) + _GOLDEN)
         numbers = np.arange(first + 1, first + n + 1, dtype=np.uint64)

@@ -115,7 +115,7 @@ class SoftSides:
             raise ValueError("slopes has values below 0.")
         shares = self.shares[tree.is_leaf]
         if shares.min() < 0.0 or not np.allclose(shares.sum(axis=1), 1.0):
-            raise ValueError("shares of leaves are no probabilities: they must add up to 1.")
+            raise ValueError("shares of leaves are not probabilities: they must add up to 1.")
         return self
 
 

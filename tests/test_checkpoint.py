@@ -289,7 +289,10 @@ def test_what_is_wrong_in_a_header_is_refused(written, tmp_path, header):
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(out, "w") as new:
         for name in old.namelist():
             new.writestr(name, content if name == "thresholds.npy" else old.read(name))
-    with warnings.catch_warnings(), pytest.raises(ValueError, match="header.npz is no checkpoint"):
+    with (
+        warnings.catch_warnings(),
+        pytest.raises(ValueError, match="header.npz is not a checkpoint"),
+    ):
         warnings.simplefilter("error")
         load_checkpoint(out, dataset)
 
@@ -312,7 +315,7 @@ def test_torn_and_foreign_files_are_refused(written, tmp_path):
     out = tmp_path / "torn.npz"
     for content in (b"", b"PK", whole[: len(whole) // 2], whole[:-1], b"hello\n" * 100):
         out.write_bytes(content)
-        with pytest.raises(ValueError, match="torn.npz is no checkpoint"):
+        with pytest.raises(ValueError, match="torn.npz is not a checkpoint"):
             load_checkpoint(out, dataset)
     with np.load(path) as file:
         np.savez_compressed(out, **file)
@@ -327,7 +330,7 @@ def test_torn_and_foreign_files_are_refused(written, tmp_path):
         with zipfile.ZipFile(path) as old, zipfile.ZipFile(out, "w") as new:
             for name in old.namelist():
                 new.writestr(name, replaced if name == "weights.npy" else old.read(name))
-        with pytest.raises(ValueError, match="torn.npz is no checkpoint"):
+        with pytest.raises(ValueError, match="torn.npz is not a checkpoint"):
             load_checkpoint(out, dataset)
 
 

@@ -270,7 +270,7 @@ def test_errors_cost_what_a_table_says(run: Run, iris_csv: Path, told: dict[str,
         told["cost_matrix"], [[0.0, 1.0, 2.5], [4.0, 0.0, 5.0], [9.0, 3.0, 0.0]]
     )
     write(setosa="0,much,1")
-    assert_error(run(*fit), "--cost-matrix has a cell that is no number")
+    assert_error(run(*fit), "--cost-matrix has a cell that is not a number")
     write("true,setosa,rose,versicolor")
     assert_error(
         run(*fit), "setosa, rose, versicolor in its header", "setosa, versicolor, virginica"
@@ -464,7 +464,7 @@ def test_a_fit_goes_on_from_its_checkpoint(run: Run, iris_csv: Path) -> None:
     assert_error(
         run(*other, "--out", "m.json", "--resume", "run.npz"), "max_samples=20: the run in"
     )
-    assert_error(run(*data, "--out", "m.json", "--resume", iris_csv), "is no checkpoint")
+    assert_error(run(*data, "--out", "m.json", "--resume", iris_csv), "is not a checkpoint")
     assert_error(run(*data, "--out", "m.json", "--resume", "no.npz"), "no such file: no.npz")
 
 
@@ -577,8 +577,8 @@ def test_the_task_can_be_told(run: Run, iris: pd.DataFrame, told: dict[str, obje
         (np.arange(150.0), ["--class-weight", "balanced"], "--class-weight is for classes"),
         (np.arange(150.0), ["--cost-matrix", "costs.csv"], "--cost-matrix is for classes"),
         (np.arange(150) % 3, ["--leaves", "linear"], "--leaves is for numbers"),
-        (["a", "b"] * 75, ["--task", "regression"], "'a', which is no finite number"),
-        (np.r_[np.arange(149.0), np.inf], [], "inf, which is no finite number"),
+        (["a", "b"] * 75, ["--task", "regression"], "'a', which is not a finite number"),
+        (np.r_[np.arange(149.0), np.inf], [], "inf, which is not a finite number"),
         (np.ones(150), ["--task", "regression"], "one value only, 1"),
         (np.arange(150.0), ["--test-size", "0.001"], "leaves one row to test on, of 150"),
     ],

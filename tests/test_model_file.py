@@ -241,7 +241,7 @@ SIZE = {"name": "size", "fill": 0.0, "indicator": False}
     [
         ("format", "gguf", "not a model"),
         ("version", VERSION + 1, "the evotree that made it"),
-        ("version", 2, "fit the model anew"),
+        ("version", 2, "fit the model again"),
         ("target", 3, "target"),
         ("classes", None, "one value in a node"),
         ("classes", ["a", 1], "classes"),

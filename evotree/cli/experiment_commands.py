@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RETRIED = ("failed", "timeout", "crashed")
-"""Statuses of fits that may be done anew."""
+"""Statuses of fits that may be done again."""
 
 
 def add_commands(commands: Any) -> None:
@@ -51,7 +51,7 @@ def add_commands(commands: Any) -> None:
         choices=RETRIED,
         default=[],
         metavar="STATUS",
-        help=f"do fits anew that ended so: {', '.join(RETRIED)}",
+        help=f"do fits again that ended so: {', '.join(RETRIED)}",
     )
     report = parts.add_parser(
         "report", help="write tables, tests and pictures of the results", **example(report_it)
@@ -65,7 +65,7 @@ def add_commands(commands: Any) -> None:
         )
     study = parts.add_parser(
         "study",
-        help="run a paper's tables and figures anew, or a benchmark",
+        help="run a paper's tables and figures again, or a benchmark",
         **example(
             "evotree experiment study cedt --data-home . --datasets iris --max-seconds 60 "
             "--out studies"

@@ -121,7 +121,7 @@ class Model:
                 f"the tree has {values.shape[1]} values in a node for {len(self.classes)} classes."
             )
         if values.min() < 0.0 or not np.allclose(values.sum(axis=1), 1.0):
-            raise ValueError("the values of the tree are no class shares: they must add up to 1.")
+            raise ValueError("the values of the tree are not class shares: they must add up to 1.")
         if self.sides is not None:
             self.sides.validate(self.tree)
 
@@ -199,7 +199,7 @@ class Model:
             If the model does not know what its training rows were like.
         """
         if self.training_rows is None:
-            raise ValueError("the model knows nothing of its training rows; fit it anew")
+            raise ValueError("the model knows nothing of its training rows; fit it again")
         rows = encode(self.columns, frame)
         return explain(self.tree, self.training_rows, rows, self.feature_names, self.classes)
 
@@ -476,7 +476,7 @@ def load_model(path: PathLike) -> Model | ForestModel:
             raise ValueError(
                 f"version {str(data.get('version'))[:40]} of the format is none of those that "
                 f"evotree {__version__} reads, {' and '.join(map(str, READABLE))}; fit the model "
-                "anew, or use the evotree that made it"
+                "again, or use the evotree that made it"
             )
         needed = ("target", "classes", "columns", "trees" if "trees" in data else "tree")
         if missing := [name for name in needed if name not in data]:

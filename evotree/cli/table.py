@@ -107,13 +107,13 @@ def as_numbers(y: np.ndarray, target: str) -> np.ndarray:
     Raises
     ------
     ValueError
-        If one is no finite number, or all are the same.
+        If one is not a finite number, or all are the same.
     """
     numbers = numbers_of(pd.Series(y)).to_numpy(np.float64)
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
         raise ValueError(
-            f"column {target!r} has {quoted(y[bad[0]])}, which is no finite number: regression "
+            f"column {target!r} has {quoted(y[bad[0]])}, which is not a finite number: regression "
             "predicts numbers"
         )
     if pd.unique(numbers).size < 2:

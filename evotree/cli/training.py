@@ -231,7 +231,7 @@ def cost_matrix(table: pd.DataFrame, y: np.ndarray) -> np.ndarray:
     costs = table.iloc[:, 1:].set_axis(rows).set_axis(predicted, axis=1)
     numbers = costs.apply(numbers_of).loc[labels, labels].to_numpy()
     if not np.isfinite(numbers).all():
-        raise ValueError("--cost-matrix has a cell that is no number")
+        raise ValueError("--cost-matrix has a cell that is not a number")
     return numbers
 
 

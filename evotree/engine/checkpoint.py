@@ -202,7 +202,7 @@ def read_settings(path: PathLike) -> dict[str, Any]:
     OSError
         If the file cannot be read.
     ValueError
-        If it is no checkpoint or is torn.
+        If it is not a checkpoint or is torn.
     """
     with _telling(path):
         return dict(_read(path)[1]["settings"])
@@ -231,7 +231,7 @@ def load_checkpoint(path: PathLike, dataset: Dataset) -> Checkpoint:
     OSError
         If the file cannot be read.
     ValueError
-        If it is no checkpoint, is torn, or is one of other rows.
+        If it is not a checkpoint, is torn, or is one of other rows.
     """
     with _telling(path):
         arrays, state = _read(path)
@@ -272,7 +272,7 @@ def _telling(path: PathLike) -> Iterator[None]:
         zipfile.BadZipFile,
     ) as error:
         reason = _shortened(repr(error))
-        raise ValueError(f"{path} is no checkpoint, or is torn: {reason}.") from error
+        raise ValueError(f"{path} is not a checkpoint, or is torn: {reason}.") from error
 
 
 def _shortened(text: str) -> str:
@@ -284,13 +284,13 @@ def _read(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     with zipfile.ZipFile(path) as archive:
         # What is not compressed is no longer than the file.
         if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
-            raise _Refused("is no checkpoint: it is compressed")
+            raise _Refused("is not a checkpoint: it is compressed")
         arrays = {}
         for name in ("state", *ARRAYS, *(f"{name}_start" for name in ARRAYS)):
             arrays[name] = _read_array(archive.read(f"{name}.npy"))  # checks its sum
     state = json.loads(arrays.pop("state").tobytes().decode())
     if state["format"] != FORMAT:
-        raise _Refused("is no checkpoint")
+        raise _Refused("is not a checkpoint")
     if state["version"] != VERSION:
         raise _Refused(f"is a checkpoint of version {state['version']!r}; known is {VERSION}")
     return arrays, state

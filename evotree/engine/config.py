@@ -61,7 +61,7 @@ class Variation(Configuration):
         Share of the crossovers that exchange splits; the others exchange subtrees.
     term_mutation_probability : float in [0, 1], default=0.5
         Share of the offspring in which the features of one split change, and the split is fitted
-        anew, instead of the mutation of nodes.
+        again, instead of the mutation of nodes.
     sparse_dipoles : bool, default=True
         Whether new splits on dipoles look at few features, one being the likeliest number, and
         splits that mutate keep weights of 0. Otherwise they look at all features, as in the paper.

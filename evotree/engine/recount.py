@@ -1,4 +1,4 @@
-"""What a search on a sample found, counted, pruned and chosen anew by all rows."""
+"""What a search on a sample found, counted, pruned and chosen again by all rows."""
 
 from __future__ import annotations
 

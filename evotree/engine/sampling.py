@@ -150,8 +150,8 @@ def stratified_order(strata: np.ndarray, stream: np.ndarray) -> np.ndarray:
 def move(run: Evolution, dataset: Dataset, toolbox: base.Toolbox) -> None:
     """Let a run go on with other rows; nothing happens where it has these already.
 
-    Its individuals, its hall of fame and its front are routed and evaluated anew, without the parts
-    of their trees that no row reaches; what was best on other rows is no longer to be beaten.
+    Its individuals, its hall of fame and its front are routed and evaluated again, without the
+    parts of their trees that no row reaches; what was best on other rows is no longer to be beaten.
 
     Parameters
     ----------

@@ -313,7 +313,8 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows; a row of weight 2 counts as two rows.
         sensitive : array-like of shape (n_samples,), optional
-            A column that is no feature, for a callable objective: ``leaves.extras["sensitive"]``.
+            A column that is not a feature, which a callable objective finds in
+            ``leaves.extras["sensitive"]``.
 
         Returns
         -------

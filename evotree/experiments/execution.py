@@ -191,7 +191,7 @@ def run_experiment(
     max_seconds : float, optional
         No fit is begun after so many seconds.
     retry : tuple of str, default=()
-        Fits that ended so, of `evotree.experiments.runner.STATUSES`, are done anew.
+        Fits that ended so, of `evotree.experiments.runner.STATUSES`, are done again.
     mp_context : multiprocessing context, optional
         How processes start; by default the way of the platform.
     progress : bool, optional

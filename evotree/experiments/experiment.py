@@ -117,7 +117,7 @@ class Experiment:
                     allowed = "integers" if kind is int else "strings"
                     raise ValueError(f"{what} has {short(item)}: allowed are {allowed}.")
             if len(set(value)) < len(value):
-                raise ValueError(f"{what}={short(list(value))}: each may stand there once.")
+                raise ValueError(f"{what}={short(list(value))}: each is allowed once.")
         if not isinstance(self.methods, Mapping):
             raise ValueError(f"methods={short(self.methods)}: allowed is a mapping of names.")
         for seed in self.seeds:
@@ -315,7 +315,7 @@ def read_experiment(path: Path) -> Experiment:
             raise ValueError(f"it is larger than {MAX_BYTES >> 20} MiB")
         content = tomllib.loads(text.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is no TOML file: {str(error)[:200]}.") from error
+        raise ValueError(f"{path} is not a TOML file: {str(error)[:200]}.") from error
     known = {"name", "datasets", "methods", "protocol", "seeds", "metrics", "warm_up"}
     _check_keys(content, known, {"name", "datasets", "methods"}, str(path))
     methods = content["methods"]

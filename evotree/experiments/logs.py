@@ -1,6 +1,6 @@
 """The log of an experiment: one file, a line a record, of this process and of its workers.
 
-Forked workers send their records through multiprocessing-logging, workers that are started anew
+Forked workers send their records through multiprocessing-logging, workers that are started again
 through the queue of the standard library. Records of executors that are handed in arrive where
 their workers are threads of this process; processes of others keep their own logs.
 """

@@ -14,7 +14,7 @@ import numpy as np
 
 from evotree.tree import ObliqueTree
 
-_RESET_PEAK = "5"  # what Linux is told to begin the peak anew
+_RESET_PEAK = "5"  # what Linux is told to begin the peak again
 
 
 def innermost(model: Any) -> Any:
@@ -98,8 +98,8 @@ def _trees_of_forest(model: Any) -> list[Any]:
 class PeakMemory:
     """The most memory that this process has held since it was made.
 
-    On Linux the kernel's record is begun anew where it lets us; elsewhere the figure is the peak of
-    the whole process so far.
+    On Linux the kernel's record is reset where it lets us; elsewhere the figure is the peak of the
+    whole process so far.
     """
 
     def __init__(self) -> None:

@@ -27,7 +27,7 @@ def done_runs(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
     -------
     DataFrame
         ``dataset`` and ``method`` (str), ``fold``, ``seed`` and the columns, with rows numbered
-        anew.
+        again.
 
     Warns
     -----
@@ -37,8 +37,8 @@ def done_runs(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
     Raises
     ------
     TypeError, ValueError
-        If `runs` is not a DataFrame or lacks columns or values, if a value is no finite number, if
-        a fit stands there twice, or if no row is left.
+        If `runs` is not a DataFrame or lacks columns or values, if a value is not a finite number,
+        if a fit is there twice, or if no row is left.
     """
     if not isinstance(runs, pd.DataFrame):
         raise TypeError(f"runs is a {type(runs).__name__}: allowed is a DataFrame.")

@@ -310,7 +310,7 @@ def _estimator_class(address: Any) -> type:
         )
     kind = getattr(importlib.import_module(home), name)
     if not isinstance(kind, type) or not all(hasattr(kind, part) for part in _INTERFACE):
-        raise ValueError(f"estimator={short(address)}: it is no class of scikit-learn's interface.")
+        raise ValueError(f"estimator={short(address)}: it is not a scikit-learn estimator class.")
     return kind
 
 

@@ -284,7 +284,9 @@ def make_problem(
     ((100, 2), (100,))
     """
     if name not in PROBLEMS:
-        raise ValueError(f"name={name!r} is no synthetic problem; allowed: {', '.join(PROBLEMS)}")
+        raise ValueError(
+            f"name={name!r} is not a synthetic problem; allowed: {', '.join(PROBLEMS)}"
+        )
     problem = PROBLEMS[name]
     if n_samples is None:
         n_samples = problem.default_samples

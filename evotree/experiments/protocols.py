@@ -64,7 +64,7 @@ class Protocol:
     ----------
     n_folds : int, at least 2, default=5
         Folds of a shuffled cross-validation, stratified by the classes; each seed of an experiment
-        shuffles anew.
+        shuffles again.
     official : bool, default=False
         Whether the official split of each data set takes the place of the folds.
     """

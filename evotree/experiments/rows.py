@@ -58,13 +58,13 @@ def read_rows(path: Path, columns: Sequence[str] = KEY) -> pd.DataFrame:
     if not is_whole:
         raise ValueError(f"{path} ends within a row: take its last line out to go on.")
     if missing := [name for name in columns if name not in rows]:
-        raise ValueError(f"{path} has no column {', '.join(missing)}. Move it away to begin anew.")
+        raise ValueError(f"{path} has no column {', '.join(missing)}. Move it away to begin again.")
     rows = check_runs(rows, path)
     for name in rows.select_dtypes("number"):
         if name not in KEY:
             rows[name] = rows[name].astype(float)
         elif rows[name].dtype != np.int64:
-            raise ValueError(f"{path}: a row has a {name} that is no whole number.")
+            raise ValueError(f"{path}: a row has a {name} that is not a whole number.")
     return rows
 
 

@@ -167,7 +167,7 @@ def _begin_worker(initializer: Initializer | None) -> None:
 
 @dataclass
 class Workers(Generic[T]):
-    """The executor that tasks are handed to, made anew when one of its processes dies.
+    """The executor that tasks are handed to, made again when one of its processes dies.
 
     Parameters
     ----------

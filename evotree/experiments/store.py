@@ -234,9 +234,9 @@ def _read_definition(database: sqlite3.Connection, path: Path) -> dict[str, Any]
     try:
         definition = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"{path}: its experiment is no JSON: {error}") from error
+        raise ValueError(f"{path}: its experiment is not JSON: {error}") from error
     if not isinstance(definition, dict):
-        raise ValueError(f"{path}: its experiment is no object with names.")
+        raise ValueError(f"{path}: its experiment is not an object with names.")
     for name, (kind, allowed) in _ENTRIES.items():
         # A file that was only just made has none of them.
         if definition and not isinstance(definition.get(name), kind):

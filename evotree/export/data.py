@@ -108,7 +108,7 @@ def tree_from_dict(data: Any) -> ObliqueTree:
     names = None if data.get("output_names") is None else _names(data["output_names"])
     labels = None if data.get("labels") is None else _vector(data["labels"], "labels")
     if labels is not None and not (labels == np.floor(labels)).all():
-        raise ValueError("labels has an entry that is no whole number.")
+        raise ValueError("labels has an entry that is not a whole number.")
     return ObliqueTree(
         weights=_matrix(data["weights"], "weights"),
         thresholds=_vector(data["thresholds"], "thresholds"),

@@ -335,7 +335,7 @@ class Leaves(NamedTuple):
     classes : ndarray of shape (n_classes,)
         Class labels.
     extras : dict of str to ndarray of shape (n_rows,)
-        Columns that are no features, such as ``"sensitive"``.
+        Columns that are not features, such as ``"sensitive"``.
     """
 
     leaf: np.ndarray
@@ -374,7 +374,7 @@ class OwnObjective(ClassObjective):
         Raises
         ------
         ValueError
-            If it is no finite number, or no tuple of these.
+            If it is not a finite number, or no tuple of these.
         """
         is_leaf = tree.subtree_size == 1
         given = [tree.counts[is_leaf]]

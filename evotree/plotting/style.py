@@ -90,7 +90,7 @@ def legend_below(ax: Axes, n_columns: int, others: Sequence[Axes] = ()) -> None:
 def label_lines(*panels: Axes) -> None:
     """Write the labels of lines right of axes where the lines end; none covers another.
 
-    Those of an earlier call are written anew, for lines may have come.
+    Those of an earlier call are written again, for lines may have come.
     """
     for ax in panels:
         for text in [text for text in ax.texts if text.get_gid() == LINE_LABEL]:

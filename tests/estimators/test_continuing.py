@@ -94,7 +94,7 @@ def test_other_parameters_and_rows_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError):
         quick(checkpoint=resumed(tmp_path / "nothing")).fit(X, Y)
     (tmp_path / "torn").write_bytes(before[:1000])
-    with pytest.raises(ValueError, match="torn is no checkpoint"):
+    with pytest.raises(ValueError, match="torn is not a checkpoint"):
         quick(checkpoint=resumed(tmp_path / "torn")).fit(X, Y)
     assert path.read_bytes() == before
 

@@ -180,7 +180,7 @@ def test_trees_are_judged_by_all_rows_in_the_last_third():
 
 
 def _in_raw_units(individual):
-    """Return the hyperplanes of a tree over the sample, whose units this fit has drawn anew."""
+    """Return the hyperplanes of a tree over the sample, whose units this fit has drawn again."""
     positions = sample_positions(300)
     mean, scale = X[positions].mean(axis=0), X[positions].std(axis=0)
     weights = individual.weights / scale

@@ -141,7 +141,7 @@ def test_whole_numbers_of_rows_are_not_rounded_up(n, coverage, k):
 
 
 def coverages(model, uneven, coverage, n_splits=60, n=100):
-    """Return how many of how many new rows are covered, each split of the rows drawn anew."""
+    """Return how many of how many new rows are covered, each split of the rows drawn again."""
     hits = 0
     for seed in range(n_splits):
         X, y = noisy(3 * n, seed, uneven)

@@ -44,7 +44,7 @@ def test_tasks_are_all_combinations_and_balanced():
         ({"name": ""}, "name=''"),
         ({"datasets": []}, r"datasets=\[\]: at least one"),
         ({"datasets": "iris"}, "datasets='iris': at least one is needed, in a list"),
-        ({"datasets": ["iris", "iris"]}, "each may stand there once"),
+        ({"datasets": ["iris", "iris"]}, "each is allowed once"),
         ({"seeds": [-1]}, "seeds has -1"),
         ({"seeds": [0.5]}, "seeds has 0.5"),
         ({"metrics": []}, r"metrics=\[\]: at least one"),
@@ -148,8 +148,8 @@ def test_a_file_says_the_same_as_python(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('name = "small"', "name = small", "is no TOML file: .*line 2"),
-        ("seeds = [0, 1]", "seeds = [0,, 1]", "is no TOML file: .*line 4"),
+        ('name = "small"', "name = small", "is not a TOML file: .*line 2"),
+        ("seeds = [0, 1]", "seeds = [0,, 1]", "is not a TOML file: .*line 4"),
         ("seeds", "seed", "has 'seed': allowed are"),
         ('name = "small"', "", "has no 'name'"),
         ("n_folds = 3", "n_folds = 1", "n_folds=1: allowed are"),

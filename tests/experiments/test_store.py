@@ -50,7 +50,7 @@ def test_rows_come_back_as_they_were(tmp_path):
     assert runs["error"][1] == "an 'odd'\n\"text\" ü"
     assert store.done() == {("iris", "CART", 0, 0), ("iris", "CART", 1, 0)}
     assert store.done(["failed"]) == {("iris", "CART", 0, 0)} and store.done([]) == set()
-    store.add(row(0, accuracy=0.5))  # done anew
+    store.add(row(0, accuracy=0.5))  # done again
     assert len(store.runs()) == 2 and store.done(["failed"]) == set()
     pd.testing.assert_frame_equal(read_runs(tmp_path / "a" / "b"), store.runs())
 

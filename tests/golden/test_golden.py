@@ -1,6 +1,6 @@
 """Trees of every algorithm, bit for bit, so that a change of numbers is seen.
 
-``python -m tests.golden.test_golden`` writes them anew, where a change is meant. The last bits of
+``python -m tests.golden.test_golden`` writes them again, where a change is meant. The last bits of
 sums depend on the processor and on the libraries: elsewhere than where the trees were written, they
 need only be as good.
 """

@@ -114,8 +114,8 @@ def test_sweeps_never_raise_the_loss(population, splitter, monotone):
             scratch = make_individual(
                 dataset, individual.weights, individual.thresholds, individual.subtree_size
             )
-            for ours, anew in zip(individual.nodes(), scratch.nodes(), strict=True):
-                np.testing.assert_array_equal(ours, anew)
+            for ours, again in zip(individual.nodes(), scratch.nodes(), strict=True):
+                np.testing.assert_array_equal(ours, again)
             losses.append(naive.loss(individual, dataset))
         if monotone:
             slack = 1e-9 * dataset.total_weight

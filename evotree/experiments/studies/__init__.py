@@ -1,4 +1,4 @@
-"""The studies: papers' tables and figures run anew, the benchmark, readable trees, the defaults.
+"""The studies: papers' tables and figures run again, the benchmark, readable trees, the defaults.
 
 Each module is one study and holds it as ``STUDY``; ``evotree experiment study NAME`` runs it.
 """

@@ -216,7 +216,7 @@ def write(results: Results) -> str:
     ranks = f"{ranks_table(tests)}\n\n{pairs_table(tests)}" if tests else "Too few runs for ranks."
     scored = "\n\n".join(tables)
     draw_sampling(results.out / "cedt_figure4.png")
-    return f"""# Cross-entropy trees, OC1 and axis-parallel trees, run anew
+    return f"""# Cross-entropy trees, OC1 and axis-parallel trees, run again
 
 Written by `evotree experiment study cedt --data-home DIR --out docs/results --jobs 2`, from
 the rows in `cedt_runs.csv`: {results.planned} fits. The comparison is that of

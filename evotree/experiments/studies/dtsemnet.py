@@ -44,7 +44,7 @@ HALVES: Mapping[str, int] = {
     "avila": 5,
     "dry-bean": 5,
 }
-"""The data sets that are drawn anew for each fit: half of the rows train, a quarter tests."""
+"""The data sets that are drawn again for each fit: half of the rows train, a quarter tests."""
 FIFTHS: Mapping[str, int] = {"segment": 3, "connect-4": 1}
 """Those of which one draw of a fifth of the rows tests."""
 OFFICIALS: Mapping[str, int] = {"satimage": 3, "pendigits": 3, "letter": 1, "mnist": 1}

@@ -1,4 +1,4 @@
-"""The study of GEA-ODT: its two tables and its figures 4 and 5, run anew.
+"""The study of GEA-ODT: its two tables and its figures 4 and 5, run again.
 
 References
 ----------
@@ -64,7 +64,7 @@ def with_penalty(size_penalty: float) -> str:
 
 
 class GeaProtocol(StudyProtocol):
-    """Folds, and problems drawn anew."""
+    """Folds, and problems drawn again."""
 
     def random_state(self, task: Task) -> int:
         """Return the random state with which the rows were made."""
@@ -232,7 +232,7 @@ def write(results: Results) -> str:
     """Return the report, and draw its pictures."""
     runs = results.runs
     figures = [part for part in (_figure4(results), _figure5(runs, results.out)) if part]
-    return f"""# GEA-ODT, run anew
+    return f"""# GEA-ODT, run again
 
 Written by `evotree experiment study gea_odt --data-home DIR --out docs/results --jobs 2`, from the
 rows in `gea_odt_runs.csv`: {results.planned} fits; the preset `gea_odt` of
@@ -244,7 +244,7 @@ of C4.5 are those of another program ([j48.md](j48.md)).
 
 ## Table 1: synthetic problems
 
-1,000 training rows and {N_TEST:,} test rows, drawn anew for each run. The papers' data are not
+1,000 training rows and {N_TEST:,} test rows, drawn again for each run. The papers' data are not
 published; the definitions here have the same optimal sizes (`evotree/experiments/problems.py`).
 
 {_table1(runs)}

@@ -48,7 +48,7 @@ DIGITS_ROWS = 1797
 
 
 class OC1Protocol(StudyProtocol):
-    """Folds of data sets as the paper and the C program had them, and problems drawn anew."""
+    """Folds of data sets as the paper and the C program had them, and problems drawn again."""
 
     def load(self, dataset: str, data_home: Path | None) -> LoadedData:
         """Return a data set.
@@ -214,7 +214,7 @@ def _cells(
 def write(results: Results) -> str:
     """Return the report."""
     runs = results.runs
-    return f"""# OC1, run anew
+    return f"""# OC1, run again
 
 Written by `evotree experiment study oc1 --data-home DIR --out docs/results --jobs 2`, from the
 rows in `oc1_runs.csv`: {results.planned} fits.
@@ -234,8 +234,8 @@ figures (Murthy, Kasif and Salzberg 1994) were recalled, not read: they await a 
 
 ## What the random moves gain
 
-The paper's artificial problems, free of noise, their parameters chosen anew
-(`evotree/experiments/problems.py`): {N_TRAIN:,} training rows and {N_TEST:,} test rows, drawn anew
+The paper's artificial problems, free of noise, their parameters chosen again
+(`evotree/experiments/problems.py`): {N_TRAIN:,} training rows and {N_TEST:,} test rows, drawn again
 for each of {N_SAMPLES} fits; ± is the standard deviation over them. Trees are not pruned. The first
 search of a node starts at its best axis-parallel split, the others at random hyperplanes.
 

@@ -94,7 +94,7 @@ class StudyProtocol(Protocol):
     n_train : int, optional
         Training rows of a synthetic problem, by default as many as in its paper.
     n_test : int, default=10_000
-        Its test rows. Both are drawn anew for each seed where the fold is `OFFICIAL`.
+        Its test rows. Both are drawn again for each seed where the fold is `OFFICIAL`.
     """
 
     files: Mapping[str, str] = field(default_factory=dict)
@@ -118,7 +118,7 @@ class StudyProtocol(Protocol):
         return super().source(dataset, data_home)
 
     def take_parts(self, task: Task, data_home: Path | None, stratified: bool = True) -> Parts:
-        """Return the rows of a fit: a fold or the official split, or a problem drawn anew."""
+        """Return the rows of a fit: a fold or the official split, or a problem drawn again."""
         if task.dataset in PROBLEMS and task.fold == OFFICIAL:
             train = make_problem(task.dataset, self.n_train, random_state=task.seed)
             return Parts(
@@ -187,7 +187,7 @@ def run_study(
     Returns
     -------
     runs : DataFrame
-        All rows, also of fits that failed; these are done anew the next time.
+        All rows, also of fits that failed; these are done again the next time.
     report : Path or None
         The report; None if no fit is done.
 

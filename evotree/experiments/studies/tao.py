@@ -1,4 +1,4 @@
-"""The study of TAO: its table and figure of tree alternating optimization, run anew.
+"""The study of TAO: its table and figure of tree alternating optimization, run again.
 
 A picture is drawn where it is missing.
 
@@ -238,7 +238,7 @@ def summary(runs: pd.DataFrame) -> str:
 def write(results: Results) -> str:
     """Return the report."""
     runs = trees(results.runs)
-    return f"""# TAO, run anew
+    return f"""# TAO, run again
 
 Written by `evotree experiment study tao --data-home DIR --out docs/results`, from the rows in
 `tao_runs.csv`: {results.planned} fits. Published figures: table 1 and figure 1

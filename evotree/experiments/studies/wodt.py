@@ -1,4 +1,4 @@
-"""The study of WODT: its tables of accuracies and of leaves, and its figures, run anew.
+"""The study of WODT: its tables of accuracies and of leaves, and its figures, run again.
 
 References
 ----------
@@ -242,7 +242,7 @@ def write(results: Results) -> str:
     tables = "\n\n".join(
         f"### {name}\n\n{to_markdown(by_system[name])}" for name in SYSTEMS if name in by_system
     )
-    return f"""# WODT and its rivals, run anew
+    return f"""# WODT and its rivals, run again
 
 Written by `evotree experiment study wodt --data-home DIR --out docs/results --jobs 2`, from
 the rows in `wodt_runs.csv`: {results.planned} fits. Published figures: tables

@@ -25,7 +25,7 @@ class Interactions:
     """Bounds on which columns share a split; a `Constraint`.
 
     A split that breaks them keeps the terms of those columns that have the most influence together,
-    |weight| times the spread of the feature, of all that may share one; these are fitted anew.
+    |weight| times the spread of the feature, of all that may share one; these are fitted again.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def _masks(interaction_cst: Any, names: Sequence[str]) -> np.ndarray:
     try:
         for group in interaction_cst:
             if isinstance(group, str):
-                raise TypeError("a text is no set")
+                raise TypeError("a text is not a set")
             mask = np.zeros(len(names), dtype=bool)
             for one in group:
                 is_position = isinstance(one, Integral) and not isinstance(one, bool)

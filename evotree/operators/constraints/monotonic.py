@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from evotree.dataset import Dataset
     from evotree.fitness.node import Node
 
-_ROWS = 4096  # by which a split is fitted anew
+_ROWS = 4096  # by which a split is fitted again
 _LOSS = LOSSES.index("logistic")
 _C, _MAX_ITER, _TOLERANCE = 1.0, 10, 1e-2
 

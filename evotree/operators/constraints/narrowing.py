@@ -1,4 +1,4 @@
-"""Splits that lose terms: the others are fitted anew in the tree as it is."""
+"""Splits that lose terms: the others are fitted again in the tree as it is."""
 
 from __future__ import annotations
 

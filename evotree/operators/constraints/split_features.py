@@ -21,8 +21,8 @@ class SplitFeatures:
 
     Operators see rows in which the others are 0 (`evotree.dataset.Dataset.split_X`), so that few
     trees need repairs: those from elsewhere, and those whose operators draw weights at random. A
-    split that uses other features loses these, and what is left is fitted anew; without any left it
-    is taken out.
+    split that uses other features loses these, and what is left is fitted again; without any left
+    it is taken out.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ class SparseSweep:
     """One sweep of tree alternating optimization that chooses the features of each split.
 
     It takes 256 splits at most, drawn among those of a larger tree. A quarter of the sweeps choose
-    among splits of all widths at each node, the others fit the splits anew on the features that
+    among splits of all widths at each node, the others fit the splits again on the features that
     they have; the best split on one feature competes in both. Loss and C are drawn as by
     `TaoSweep`.
 

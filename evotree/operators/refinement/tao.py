@@ -1,4 +1,4 @@
-"""Tree alternating optimization: every node of a whole tree is fitted anew, the others held fixed.
+"""Tree alternating optimization: every node of a whole tree is fitted again, the others held fixed.
 
 Given all other nodes, the best split of an internal node is that of its reduced problem
 (`evotree.operators.structure.reduced`), which any splitter solves. Nodes of one level do not
@@ -96,7 +96,7 @@ def tao_sweep(
     max_nodes: int | None = None,
     map: Callable[..., Iterable[Any]] = map,
 ) -> tuple[Individual]:
-    """Fit every internal node of an individual anew, from the deepest level to the root.
+    """Fit every internal node of an individual again, from the deepest level to the root.
 
     Parameters
     ----------

@@ -179,7 +179,7 @@ def search_cart_lc(node, plan, weights, threshold, stream):
         current = improve(node, Z, usable, b, r, d, current, same, line)
     for _ in range(plan.max_cycles):
         before = current
-        combine(Z, b, usable, d + 1)  # anew, so that rounding does not add up
+        combine(Z, b, usable, d + 1)  # again, so that rounding does not add up
         for u in range(usable.shape[0]):
             if current > floor + same:
                 current = improve(node, Z, usable, b, r, usable[u], current, same, line)

@@ -54,7 +54,7 @@ class Plan(NamedTuple):
 
 @inner_kernel
 def present_classes(node):
-    """Return the node with the classes that occur numbered anew, or with centred targets.
+    """Return the node with the classes that occur numbered again, or with centred targets.
 
     What a search does for each class it then does only for those; squares of centred targets are
     added up without loss.

@@ -4,7 +4,7 @@ The reduced problem of a node (`evotree.operators.refinement.tao`) asks for the 
 least, a penalty for each term included. It is the L0 problem of a linear classifier. As in abess
 (Zhu et al. 2020, "A polynomial algorithm for best-subset selection problem", PNAS) and L0Learn
 (Hazimeh and Mazumder 2020, "Fast best subset selection", Operations Research) features leave by
-what they contribute and are swapped for those that promise more, and every support is fitted anew;
+what they contribute and are swapped for those that promise more, and every support is fitted again;
 here the widths go down from the dense classifier, since going up from one feature stops at poor
 splits, and supports are compared by what their splits cost, at the exact best threshold.
 """

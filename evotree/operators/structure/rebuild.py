@@ -46,7 +46,7 @@ def checked_arrays(
         try:
             arrays[name] = np.ascontiguousarray(array, dtype=np.float64)
         except (TypeError, ValueError):
-            raise ValueError(f"{name} holds something that is no number.") from None
+            raise ValueError(f"{name} holds something that is not a number.") from None
     size = arrays["subtree_size"]
     if not (np.abs(size) < 2**31).all() or (size != size.round()).any():
         raise ValueError(f"subtree_size has {size.tolist()}: allowed are integers below 2**31.")

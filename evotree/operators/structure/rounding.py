@@ -117,7 +117,7 @@ def round_models(
     The coefficients have half of that: from the weakest on, each gets the fewest digits for which
     all until then move no row further than their share; a term that needs none is dropped. To the
     rows of a leaf, which may be few and alike, one is added for each feature, a standard deviation
-    from their mean. The intercept is chosen anew, so that the mean prediction of the rows is kept,
+    from their mean. The intercept is chosen again, so that the mean prediction of the rows is kept,
     and then rounded to a decimal place. The bounds are rounded to the same place, outwards.
 
     With a number of digits each coefficient has as many. The intercept and the bounds are rounded

@@ -107,7 +107,7 @@ def mut_terms(
     max_features: int | None = None,
     C: tuple[float, float] = (0.1, 10.0),
 ) -> tuple[Individual]:
-    """Change which features one split uses, and fit it anew.
+    """Change which features one split uses, and fit it again.
 
     A split is drawn, and a feature leaves it, comes to it, or takes the place of another, or the
     weaker half leaves (`changed_support`). The weights on the features that it then has are those
