@@ -134,7 +134,7 @@ def test_changed_plain_data_are_refused_or_sound(tree: ObliqueTree, data: st.Dat
 @pytest.mark.parametrize(
     ("entry", "value", "named"),
     [
-        ("version", 3, "newer"),
+        ("version", 4, "newer"),
         ("version", "1", "version is a string"),
         ("subtree_size", [3, 1], "subtree_size"),
         ("subtree_size", [3, 1, 1.0], "subtree_size"),

@@ -32,7 +32,6 @@ from evotree.export import (
     tree_from_dict,
     tree_to_dict,
 )
-from evotree.operators.constraints.proof import violations
 from evotree.operators.initialization.seeding import init_from_tree
 from evotree.operators.pruning.penalized import prune_tree
 from evotree.plotting import plot_tree
@@ -398,8 +397,6 @@ def test_classes_are_not_for_linear_models() -> None:
     columns = tuple(NumericColumn(name, 0.0) for name in "abc")
     with pytest.raises(ValueError, match="linear models"):
         Model("kind", np.array(["a"]), columns, tree)
-    with pytest.raises(ValueError, match="linear models"):
-        violations(tree, np.array([1, 0, 0]))
 
 
 # ---- copies and changes --------------------------------------------------------------------------

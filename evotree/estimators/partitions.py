@@ -403,7 +403,8 @@ def read_collections(estimator: Any, X: Any, y: Any, sample_weight: Any, seed: i
             )
     classes, factors = _classes(estimator, schema, summary)
     sample = _draw_sample(estimator, schema, summary, classes, parts, seed)
-    estimator._read_training_rows(_as_given(schema, sample.table), sample.y, schema.is_regression)
+    given = _as_given(schema, sample.table)
+    estimator._read_training_rows(given, sample.y, y_numeric=schema.is_regression)
     columns = fit_summaries(sample.table, schema.categorical, sample.weight, summary.columns)
     estimator.columns_, estimator.feature_names_ = columns, feature_names(columns)
     weight = sample.weight
