@@ -7,11 +7,37 @@ The constraints of a parameter stand in its annotation, so that it is written on
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
-from typing import Any, Self, get_args
+from typing import Any, Self, TypeVar, get_args
 
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+
+_Kind = TypeVar("_Kind", bound=type)
+
+
+def documented(**shared: str) -> Callable[[_Kind], _Kind]:
+    """Return a decorator that fills in what the docstrings of several classes share.
+
+    Parameters
+    ----------
+    **shared : str
+        Texts by names, for which docstrings have ``<NAME>``.
+
+    Returns
+    -------
+    callable
+        Changes the docstring of a class, and returns the class.
+    """
+
+    def filled(kind: _Kind) -> _Kind:
+        for name, text in shared.items():
+            if kind.__doc__:  # there is none under -OO
+                kind.__doc__ = kind.__doc__.replace(f"<{name}>", text)
+        return kind
+
+    return filled
 
 
 class RisingPair(Interval):

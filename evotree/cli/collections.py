@@ -10,7 +10,7 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from evotree.cli.model_file import Model
 from evotree.cli.table import MANY_TARGETS
-from evotree.cli.training import course
+from evotree.cli.training import course, evolved
 from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
 
 __all__ = ["connect", "has_many_numbers", "read_parquet", "train_collections"]
@@ -113,14 +113,8 @@ def train_collections(
     estimator : EvoTreeClassifier or EvoTreeRegressor
         The fitted estimator.
     """
-    is_text = [not is_numeric_dtype(dtype) for dtype in X.dtypes]
     kind: Any = EvoTreeRegressor if is_regression else EvoTreeClassifier
-    estimator = kind(**parameters, categorical_features=is_text)
-    try:
-        estimator.fit(X, y)
-    except KeyboardInterrupt:
-        if not hasattr(estimator, "tree_"):
-            raise
+    estimator = evolved(kind, X, y, parameters)
     tree, rows = estimator.tree_, estimator.training_rows_
     quality = estimator.pareto_front_[estimator.pareto_front_.index(tree)].quality
     training: dict[str, Any] = {"rows": int(tree.n_node_samples[0])}

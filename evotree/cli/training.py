@@ -57,7 +57,7 @@ def train(
     KeyboardInterrupt
         If it comes before the first tree; a later one ends the evolution.
     """
-    classifier = _evolve(EvoTreeClassifier, X, y, parameters)
+    classifier = evolved(EvoTreeClassifier, X, y, parameters)
     training: dict[str, Any] = {
         "rows": len(y),
         "accuracy": float(np.mean(classifier.predict(X) == y)),
@@ -112,7 +112,7 @@ def train_regressor(
     KeyboardInterrupt
         If it comes before the first tree; a later one ends the evolution.
     """
-    regressor = _evolve(EvoTreeRegressor, X, y, parameters)
+    regressor = evolved(EvoTreeRegressor, X, y, parameters)
     r2, rmse = errors(y, np.asarray(regressor.predict(X)))
     training = {"rows": len(y), "r2": r2, "rmse": rmse, **course(regressor)}
     rows = regressor.training_rows_
@@ -136,10 +136,25 @@ def errors(y: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:
     return float(r2_score(y, predicted)), float(root_mean_squared_error(y, predicted))
 
 
-def _evolve(
-    kind: type[_Kind], X: pd.DataFrame, y: np.ndarray, parameters: Mapping[str, Any]
-) -> _Kind:
-    """Fit an estimator; an interrupt ends the evolution."""
+def evolved(kind: type[_Kind], X: Any, y: Any, parameters: Mapping[str, Any]) -> _Kind:
+    """Fit an estimator; an interrupt ends the evolution.
+
+    Parameters
+    ----------
+    kind : {EvoTreeClassifier, EvoTreeRegressor}
+        What is fitted.
+    X : DataFrame, of pandas or Dask
+        A table, whose columns of text are categories.
+    y : array-like of shape (n_rows,)
+        Labels or targets.
+    parameters : mapping of str to object
+        Parameters of the estimator.
+
+    Returns
+    -------
+    EvoTreeClassifier or EvoTreeRegressor
+        Fitted.
+    """
     is_text = [not is_numeric_dtype(dtype) for dtype in X.dtypes]
     estimator = kind(**parameters, categorical_features=is_text)
     try:

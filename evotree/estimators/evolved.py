@@ -15,7 +15,7 @@ from sklearn.utils import check_X_y
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from evotree.configuration import Configuration, check_parameters
+from evotree.configuration import Configuration, check_parameters, documented
 from evotree.dataset import Dataset
 from evotree.engine.config import CONFIGURATIONS, SearchConfig, configuration, is_auto
 from evotree.engine.evolution import Evolution
@@ -564,16 +564,7 @@ def _group(name: str, value: Any) -> dict[str, Any]:
     return {} if group is None else group.get_params()
 
 
-def _documented(kind: _Kind) -> _Kind:
-    """Fill in what the docstrings of both estimators share."""
-    if kind.__doc__:  # there is none under -OO
-        shared = {"PARAMETERS": _PARAMETERS, "ATTRIBUTES": _ATTRIBUTES}
-        for name, text in shared.items():
-            kind.__doc__ = kind.__doc__.replace(f"<{name}>", text)
-    return kind
-
-
-@_documented
+@documented(PARAMETERS=_PARAMETERS, ATTRIBUTES=_ATTRIBUTES)
 @dataclass(kw_only=True, eq=False, repr=False)
 class EvoTreeClassifier(TreeClassifier, EvolvedTree):
     """A classifier that is one small oblique tree, found by evolving whole trees.
@@ -790,7 +781,7 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         return TreeClassifier.predict_proba(one, X)
 
 
-@_documented
+@documented(PARAMETERS=_PARAMETERS, ATTRIBUTES=_ATTRIBUTES)
 @dataclass(kw_only=True, eq=False, repr=False)
 class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     """A regressor that is one small oblique tree, found by evolving whole trees.

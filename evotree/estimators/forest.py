@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from evotree.configuration import check_parameters
+from evotree.configuration import check_parameters, documented
 from evotree.dataset import Dataset
 from evotree.engine.forests import KINDS, Grower, Member, positions_of
 from evotree.engine.search import search
@@ -249,16 +249,7 @@ class EvoForest(RowEncoder):
         raise NotImplementedError
 
 
-def _documented(kind: Any) -> Any:
-    """Fill in what the docstrings of both forests share."""
-    if kind.__doc__:  # there is none under -OO
-        shared = {"PARAMETERS": _PARAMETERS, "ATTRIBUTES": _ATTRIBUTES}
-        for name, text in shared.items():
-            kind.__doc__ = kind.__doc__.replace(f"<{name}>", text)
-    return kind
-
-
-@_documented
+@documented(PARAMETERS=_PARAMETERS, ATTRIBUTES=_ATTRIBUTES)
 @dataclass(kw_only=True, eq=False, repr=False)
 class EvoForestClassifier(ClassifierMixin, ClassReader, EvoForest):
     """A classifier that is the vote of small sparse oblique trees.
@@ -378,7 +369,7 @@ class EvoForestClassifier(ClassifierMixin, ClassReader, EvoForest):
         return _distilled(EvoTreeClassifier, self, X, parameters)
 
 
-@_documented
+@documented(PARAMETERS=_PARAMETERS, ATTRIBUTES=_ATTRIBUTES)
 @dataclass(kw_only=True, eq=False, repr=False)
 class EvoForestRegressor(RegressorMixin, TargetReader, EvoForest):
     """A regressor that is the mean of small sparse oblique trees, with lines or means in leaves.
