@@ -611,6 +611,7 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
     ] = None
     cost_matrix: Annotated[Any, "array-like", None] = None
     feature_costs: Annotated[Any, "array-like", dict, None] = None
+    probability: Annotated[str, StrOptions(set(PROBABILITIES))] = "soft"
 
     def _objective(self, dataset: Dataset) -> Objective | None:
         """Return what trees are evolved for."""
@@ -675,8 +676,6 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         given = self.objective_ if isinstance(self.objective_, ExpectedCost) else ExpectedCost()
         spent = np.zeros(len(tree)) if given.features is None else given.features.of_paths(tree)
         return np.array(check_costs(given.costs, self.classes_)), spent
-
-    probability: Annotated[str, StrOptions(set(PROBABILITIES))] = "soft"
 
     def _fit_uncertainty(self, dataset: Dataset) -> None:
         """Fit soft sides to the tree, where they are asked for; they keep `monotonic_cst`."""
