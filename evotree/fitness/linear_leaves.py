@@ -442,8 +442,8 @@ class LinearLeaves(Objective):
         return fit
 
     def _n_rows(self, sums: np.ndarray) -> float:
-        """Return the number of rows by their weight."""
-        return float(sums[0, 0] / self._mean_weight)
+        """Return the number of rows by their weight, a whole one where it is but for rounding."""
+        return round(float(sums[0, 0] / self._mean_weight), 9)
 
     @property
     def _mean_weight(self) -> float:

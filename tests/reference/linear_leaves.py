@@ -81,7 +81,7 @@ def fit_of_rows(objective, dataset, rows):
     """Return the fit of some rows of a data set: bounds, error, intercept, coefficients."""
     X, y, w = dataset.X[:, list(objective.used)], dataset.y, dataset.sample_weight
     mean_weight = w.mean()
-    n_rows = w[rows].sum() / mean_weight
+    n_rows = round(w[rows].sum() / mean_weight, 9)
     fitted = rows if n_rows >= 10 else np.arange(len(y))
     intercept, coefficients, _ = fit(
         X[fitted],
@@ -89,7 +89,7 @@ def fit_of_rows(objective, dataset, rows):
         w[fitted],
         covariance(X, y, w),
         objective.shrinkage * mean_weight,
-        w[fitted].sum() / mean_weight,
+        round(w[fitted].sum() / mean_weight, 9),
         objective.term_penalty * (w @ y**2 or 1.0),
         objective.max_terms,
         np.zeros(X.shape[1]),
