@@ -263,8 +263,8 @@ SIZE = {"name": "size", "fill": 0.0, "indicator": False}
         ("training", {"accuracy": "all"}, "training"),
         ("training", [], "training"),
         ("tree", [], "the tree is a list"),
-        ("tree", tree_to_dict(replace_values([2.0, -1.0])), "no class shares"),
-        ("tree", tree_to_dict(replace_values([0.5, 0.4])), "no class shares"),
+        ("tree", tree_to_dict(replace_values([2.0, -1.0])), "not class shares"),
+        ("tree", tree_to_dict(replace_values([0.5, 0.4])), "not class shares"),
     ],
 )
 def test_a_bad_model_file_is_named(tmp_path: Path, entry: str, value: Any, named: str) -> None:
