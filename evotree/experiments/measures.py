@@ -59,7 +59,9 @@ def _sizes_of(model: Any) -> dict[str, int]:
     if hasattr(model, "nodes_leaves"):
         return _sizes_of_stree(model)
     trees: list[Any] = [tree] if hasattr(tree, "node_count") else _trees_of_forest(model)
-    if not trees:
+    if all(isinstance(tree, ObliqueTree) for tree in trees):
+        return _sizes_of_trees(trees) if trees else {}
+    if not all(hasattr(tree, "node_count") for tree in trees):
         return {}
     leaves, nodes = (int(sum(getattr(t, n) for t in trees)) for n in ("n_leaves", "node_count"))
     depth = int(max(t.max_depth for t in trees))
@@ -91,8 +93,7 @@ def _sizes_of_stree(stree: Any) -> dict[str, int]:
 
 def _trees_of_forest(model: Any) -> list[Any]:
     members = np.ravel(np.asarray(getattr(model, "estimators_", []), dtype=object))
-    trees = [getattr(member, "tree_", None) for member in members]
-    return trees if all(hasattr(tree, "node_count") for tree in trees) else []
+    return [getattr(member, "tree_", None) for member in members]
 
 
 class PeakMemory:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import ParameterSampler, StratifiedKFold
 from sklearn.pipeline import make_pipeline
@@ -155,6 +155,9 @@ def test_sizes_of_trees_and_forests(monkeypatch):
     assert axis["terms"] == axis["leaves"] - 1 and axis["complexity"] == axis["nodes"]
     for model, sizes in ((cart, tree_sizes(cart)), (forest, tree_sizes(forest))):
         assert sizes["complexity"] == sizes["nodes"], model
+    bag = BaggingClassifier(ObliqueTreeClassifier.from_preset("APDT"), 3, random_state=0).fit(X, y)
+    sizes = [tree_sizes(tree) for tree in bag.estimators_]
+    assert tree_sizes(bag)["leaves"] == sum(one["leaves"] for one in sizes)
 
 
 class FakeNode:

@@ -1,7 +1,7 @@
 """The study of forests: tens of small sparse oblique trees beside hundreds of deep ones.
 
-The rows of the other methods are those of the benchmark and of the study of regression, whose folds
-and random states these fits have.
+The rows of single trees, of random forests and of boosting are those of the benchmark and of the
+study of regression, whose folds and random states these fits have.
 """
 
 from __future__ import annotations
@@ -12,8 +12,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.ensemble import (
+    BaggingClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+)
 
-from evotree.estimators import EvoForestClassifier, EvoForestRegressor
+from evotree.estimators import (
+    EvoForestClassifier,
+    EvoForestRegressor,
+    TAOClassifier,
+    TAORegressor,
+)
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.experiment import Experiment
 from evotree.experiments.probabilities import LEAST, auc, clipped_log_loss
@@ -35,14 +46,22 @@ from evotree.experiments.studies.tables import (
 
 CLASSES, TARGETS = "EvoForest", "EvoForest of targets"
 """The forest of classes, and that of targets."""
+OTHERS = {
+    CLASSES: ("Extra trees", "TAO bag"),
+    TARGETS: ("Extra trees of targets", "TAO bag of targets"),
+}
+"""Other ensembles that are fitted here."""
+N_TREES, N_BAGGED = 500, 30
+"""Trees of forests of deep trees, and of bags of small ones."""
 TUNED_ON = (
     *("heart", "glass", "bupa", "vehicle", "pima", "balance-scale", "ionosphere", "sonar"),
     *("bodyfat", "autompg", "concrete", "housing"),
 )
 """The data sets on which the defaults of the forests were chosen."""
+BOOSTED = ("HistGB", "XGBoost", "Tuned XGBoost")
 RIVALS = {
-    "benchmark": ("EvoTree", "CART", "TAO", "Logistic", "Forest", "HistGB", "XGBoost"),
-    "regression": ("EvoTree", "CART", "Ridge", "Cubist", "Forest", "HistGB", "XGBoost"),
+    "benchmark": ("EvoTree", "CART", "TAO", "Logistic", "Forest", *BOOSTED),
+    "regression": ("EvoTree", "CART", "Ridge", "Cubist", "Forest", *BOOSTED),
 }
 """Methods of the other studies that are shown."""
 
@@ -80,18 +99,30 @@ class ForestsProtocol(OC1Protocol):
 
 def make_experiment() -> Experiment:
     """Return the fits of the study."""
-    methods = {CLASSES: EvoForestClassifier(), TARGETS: EvoForestRegressor()}
-    of_method = {CLASSES: BENCHMARK, TARGETS: regression.DATASETS}
+    extra, bag = OTHERS[CLASSES]
+    of_classes = {
+        CLASSES: EvoForestClassifier(),
+        extra: ExtraTreesClassifier(N_TREES),
+        bag: BaggingClassifier(TAOClassifier(), N_BAGGED),
+    }
+    extra, bag = OTHERS[TARGETS]
+    of_targets = {
+        TARGETS: EvoForestRegressor(),
+        extra: ExtraTreesRegressor(N_TREES),
+        bag: BaggingRegressor(TAORegressor(), N_BAGGED),
+    }
+    suites = ((of_classes, BENCHMARK), (of_targets, regression.DATASETS))
     return Experiment(
         "forests",
         (*BENCHMARK, *regression.DATASETS),
-        methods,
+        {**of_classes, **of_targets},
         ForestsProtocol(N_FOLDS, files={"digits": FILES["digits"]}),
         metrics=(),
         scorers={"score": score, "auc": auc, "log_loss": clipped_log_loss},
         plan=[
             Task(dataset, method, fold, 0)
-            for method, datasets in of_method.items()
+            for methods, datasets in suites
+            for method in methods
             for dataset in datasets
             for fold in range(N_FOLDS)
         ],
@@ -133,7 +164,7 @@ def section(
     figures: Mapping[str, tuple[str, float, int]],
 ) -> str:
     """Return the tables of one kind of forest, in Markdown."""
-    shown = (ours, *RIVALS[study])
+    shown = (ours, *OTHERS[ours], *RIVALS[study])
     tables = {
         title: unit * fold_means(runs, column, datasets, shown)
         for title, (column, unit, _) in figures.items()
@@ -175,17 +206,19 @@ def write(results: Results) -> str:
     return f"""# Forests of small trees
 
 Written by `evotree experiment study forests --data-home DIR --out docs/results`, from the rows in
-`forests_runs.csv`: {results.planned} fits. The rows of the other methods are those of the
-[benchmark](benchmark.md) and of the study of [regression](regression.md), which say what they are;
-folds and random states are the same. Seconds are those of a fit on one thread. The forests were
-fitted while eight other programs shared the core, so that theirs are several times what they take
-alone.
+`forests_runs.csv`: {results.planned} fits. The rows of single trees, of Forest and of boosting are
+those of the [benchmark](benchmark.md) and of the study of [regression](regression.md), which say
+what they are; folds and random states are the same. Seconds are those of a fit on one thread. The
+forests were fitted while eight other programs shared the core, so that theirs are several times
+what they take alone.
 
-{CLASSES} is `EvoForestClassifier` and {TARGETS} `EvoForestRegressor`, both as they come; Forest
-is scikit-learn's random forest of 500 trees. Nodes, leaves and terms are those of all trees
-together; those of lines in leaves count as terms. Stratified {N_FOLDS}-fold cross-validation, plain
-for targets; means over folds of test rows. In the log loss probabilities below {LEAST:g} count as
-{LEAST:g}. "{MISSING}" stands for what was not measured.
+{CLASSES} is `EvoForestClassifier` and {TARGETS} `EvoForestRegressor`, both as they come. Forest
+is scikit-learn's random forest of {N_TREES} trees, and Extra trees its extremely randomized trees,
+as many. A TAO bag is {N_BAGGED} trees of `TAOClassifier`, or `TAORegressor`, on bootstraps. Nodes,
+leaves and terms are those of all trees together; those of lines in leaves count as terms.
+Stratified {N_FOLDS}-fold cross-validation, plain for targets; means over folds of test rows. In the
+log loss probabilities below {LEAST:g} count as {LEAST:g}. "{MISSING}" stands for what was not
+measured.
 
 The defaults of the forests were chosen on two folds, or three, of
 {", ".join(TUNED_ON)}.
