@@ -1,7 +1,7 @@
 """What fits take where rows lie in partitions of Dask, beside fits in memory.
 
-``python -m benchmarks.scale [--rows N ...] [--parquet N]``: each fit in a process of its own, since
-compiled kernels and peaks of memory are of a process.
+``python -m benchmarks.scale [--rows N ...] [--kinds ...] [--workers N ...]``: each fit in a process
+of its own, since compiled kernels and peaks of memory are of a process.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Traffic:
         shards.Shards.count = counted  # type: ignore[method-assign]
 
 
-def one_fit(kind: str, n_rows: int, folder: Path, memory: str) -> dict[str, Any]:
+def one_fit(kind: str, n_rows: int, n_workers: int, folder: Path, memory: str) -> dict[str, Any]:
     """Fit, and return what it took."""
     traffic = Traffic()
     model = EvoTreeClassifier(**PARAMETERS)
@@ -100,14 +100,16 @@ def one_fit(kind: str, n_rows: int, folder: Path, memory: str) -> dict[str, Any]
         fit_arrays(model, n_rows)
         quality = model.pareto_front_[model.pareto_front_.chosen].quality
     else:
-        fit_parquet(model, folder, memory)
+        fit_parquet(model, folder / str(n_rows), n_workers, memory)
         quality = model.pareto_front_[model.pareto_front_.chosen].quality
     # Of workers that have ended, too.
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
         "kind": kind,
         "rows": n_rows,
+        "workers": n_workers if kind == "parquet" else 0,
         "seconds": time.perf_counter() - begin,
+        "generations a second": PARAMETERS["max_generations"] / model.seconds_["evolving"],
         "cpu": time.process_time() - cpu + ended.ru_utime + ended.ru_stime,
         "peak MiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "quality": quality,
@@ -137,14 +139,14 @@ def fit_arrays(model: EvoTreeClassifier, n_rows: int) -> None:
         model.fit(da.concatenate(X).persist(), da.concatenate(y).persist())
 
 
-def fit_parquet(model: EvoTreeClassifier, folder: Path, memory: str) -> None:
-    """Fit to files of Parquet on two workers with so much memory each."""
+def fit_parquet(model: EvoTreeClassifier, folder: Path, n_workers: int, memory: str) -> None:
+    """Fit to files of Parquet on workers of one thread with so much memory each."""
     import dask.dataframe as dd
     from distributed import Client, LocalCluster
 
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, memory_limit=memory, dashboard_address=None
+            n_workers=n_workers, threads_per_worker=1, memory_limit=memory, dashboard_address=None
         ) as cluster,
         Client(cluster),
     ):
@@ -156,22 +158,26 @@ def main() -> None:
     """Run the fits one after the other, and print a line of JSON for each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, nargs="*", default=[100_000, 1_000_000])
-    parser.add_argument("--kinds", nargs="*", default=["memory", "arrays"])
-    parser.add_argument("--parquet", type=int, default=0, help="rows of files on two workers")
+    parser.add_argument("--kinds", nargs="*", default=["memory", "arrays"], help="or parquet")
+    parser.add_argument("--workers", type=int, nargs="*", default=[2], help="that read Parquet")
+    parser.add_argument("--memory", default="800MiB", help="of each worker")
     parser.add_argument("--folder", type=Path, default=Path("rows.parquet"))
-    parser.add_argument("--memory", default="800MiB", help="of each of the two workers")
-    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.one:
-        print(json.dumps(one_fit(args.one[0], int(args.one[1]), args.folder, args.memory)))
+        kind, n_rows, n_workers = args.one
+        found = one_fit(kind, int(n_rows), int(n_workers), args.folder, args.memory)
+        print(json.dumps(found))
         return
-    runs = [(kind, n) for n in args.rows for kind in args.kinds]
-    if args.parquet:
-        print(json.dumps({"bytes": write_parquet(args.folder, args.parquet)}), flush=True)
-        runs.append(("parquet", args.parquet))
-    for kind, n in runs:
-        told = ["--folder", str(args.folder), "--memory", args.memory, "--one", kind, str(n)]
-        subprocess.run([sys.executable, "-m", "benchmarks.scale", *told], check=True)
+    for kind in args.kinds:
+        for n in args.rows:
+            if kind == "parquet":
+                n_bytes = write_parquet(args.folder / str(n), n)
+                print(json.dumps({"bytes": n_bytes}), flush=True)
+            for n_workers in args.workers if kind == "parquet" else [0]:
+                told = ["--folder", str(args.folder), "--memory", args.memory]
+                told += ["--one", kind, str(n), str(n_workers)]
+                subprocess.run([sys.executable, "-m", "benchmarks.scale", *told], check=True)
 
 
 if __name__ == "__main__":
