@@ -3,7 +3,8 @@
 Each tree is fitted to a bag of rows (Breiman 1996), with a penalty and a regularization that are
 drawn. It is the best tree on a path of falling widths, as the first trees of an evolution are, or
 what a short evolution finds. Some trees of classes are axis-parallel ones, grown on half of the
-features (Ho 1998): they err on other rows than those with oblique splits.
+features (Ho 1998): they err on other rows than those with oblique splits. Where the first trees say
+out of bag that it is better so, most trees are axis-parallel, on half to all of the features.
 
 References
 ----------
@@ -11,11 +12,15 @@ Breiman L. (1996). Bagging predictors. Machine Learning 24(2), 123-140.
 
 Ho T. K. (1998). The random subspace method for constructing decision forests. IEEE Transactions on
 Pattern Analysis and Machine Intelligence 20(8), 832-844.
+
+McNemar Q. (1947). Note on the sampling error of the difference between correlated proportions or
+percentages. Psychometrika 12(2), 153-157.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -31,7 +36,7 @@ from evotree.operators.initialization.resampling import bootstrap_counts
 from evotree.operators.initialization.width_paths import width_path
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.axis import Axis
-from evotree.rng import as_generator
+from evotree.rng import as_generator, make_streams
 from evotree.tree import ObliqueTree
 
 PATH, EVOLVED = "tao", "evolved"
@@ -51,10 +56,16 @@ COSTS = (0.1, 100.0)
 """Bounds of the cost of a row's loss in the linear classifiers of a path."""
 
 AXIS_SHARE = 0.2
-"""Share of the trees of classes that are axis-parallel."""
+"""Share of the trees of classes that are axis-parallel; of the others where these do better."""
+
+N_PILOTS = 10
+"""How many trees say whether they do."""
+
+SIGNIFICANT, LESS = 2.0, 0.75
+"""Standard errors by which they have to be better, and the share of the errors that may be left."""
 
 AXIS_FEATURES = 0.5
-"""Share of the features that these may use."""
+"""Share of the features that these may use; the least share where most trees are axis-parallel."""
 
 _AXIS_LEAF = 5  # rows of their leaves, at least
 _POPULATION, _GENERATIONS = 24, 12  # of the evolution of one tree
@@ -89,13 +100,15 @@ class Grower:
         How many rows are drawn.
     n_columns : int, at least 1, or None
         How many columns a tree may use; None for all, and for half of them where a tree is
-        axis-parallel.
+        axis-parallel, or half to all where most are.
     max_width : int, at least 1, or None
         Greatest number of terms of a split.
     max_depth : int, at least 1, or None
         Depth to which trees are grown.
     means_share : float in [0, 1], default=0.0
         Share of the trees that have no linear models in their leaves where others do.
+    is_mostly_axis : bool, default=False
+        Whether most trees of classes are axis-parallel, not a few.
     """
 
     kind: str
@@ -105,6 +118,11 @@ class Grower:
     max_width: int | None
     max_depth: int | None
     means_share: float = 0.0
+    is_mostly_axis: bool = False
+
+    def has_axis_trees(self, dataset: Dataset) -> bool:
+        """Return whether some of the trees are axis-parallel."""
+        return dataset.n_classes > 0 and self.kind == PATH
 
     def __call__(self, dataset: Dataset, stream: np.ndarray) -> Member:
         """Return the tree of a stream.
@@ -128,8 +146,9 @@ class Grower:
         bag = dataset.take(taken, weight)
         if rng.uniform() < self.means_share:
             bag = bag.evolved_for(None)
-        is_axis = bag.n_classes > 0 and self.kind == PATH and rng.uniform() < AXIS_SHARE
-        features = draw_features(bag, self._columns_of(bag, is_axis), rng)
+        share = 1.0 - AXIS_SHARE if self.is_mostly_axis else AXIS_SHARE
+        is_axis = self.has_axis_trees(bag) and rng.uniform() < share
+        features = draw_features(bag, self._columns_of(bag, is_axis, rng), rng)
         rows = restrict(bag, features)
         unit = math.log(len(taken) + 1.0) / len(taken)
         multiples = SIZE_MULTIPLES if bag.n_classes else TARGET_MULTIPLES
@@ -153,12 +172,15 @@ class Grower:
         n_times[rng.choice(len(dataset.y), self.n_drawn, replace=False)] = 1
         return n_times
 
-    def _columns_of(self, bag: Dataset, is_axis: bool) -> int:
+    def _columns_of(self, bag: Dataset, is_axis: bool, rng: np.random.Generator) -> int:
         """Return how many columns a tree may use."""
         n_columns = int(bag.column_of[-1]) + 1
         if self.n_columns is not None:
             return self.n_columns
-        return max(1, round(AXIS_FEATURES * n_columns)) if is_axis else n_columns
+        if not is_axis:
+            return n_columns
+        share = rng.uniform(AXIS_FEATURES, 1.0) if self.is_mostly_axis else AXIS_FEATURES
+        return max(1, round(share * n_columns))
 
     def _axis_tree(
         self, rows: Dataset, stream: np.ndarray, rng: np.random.Generator
@@ -192,6 +214,89 @@ class Grower:
             verbose=0,
         )
         return search(rows, config).run.best.to_tree()
+
+
+def grow_forest(
+    grower: Grower,
+    dataset: Dataset,
+    n_trees: int,
+    seed: int,
+    run: Callable[[Grower, Sequence[np.ndarray]], list[Member]],
+) -> list[Member]:
+    """Return the trees of a forest.
+
+    Parameters
+    ----------
+    grower : Grower
+        Makes them.
+    dataset : Dataset
+        Training rows.
+    n_trees : int, at least 1
+        How many trees.
+    seed : int in [0, 2**64)
+        Of the forest.
+    run : callable
+        Takes a grower and streams, and returns the tree of each stream.
+
+    Returns
+    -------
+    list of Member
+        The same for the same seed; the first k do not depend on `n_trees`.
+    """
+    streams = make_streams(seed, 0, max(n_trees, N_PILOTS))
+    pilots, later = streams[:N_PILOTS], streams[N_PILOTS:]
+    if not grower.has_axis_trees(dataset):
+        return run(grower, streams[:n_trees])
+    axis_grower = replace(grower, is_mostly_axis=True)
+    axis = run(axis_grower, [stream.copy() for stream in pilots])
+    members = run(grower, pilots)
+    if votes_better(axis, members, dataset):
+        grower, members = axis_grower, axis
+    return (members + run(grower, later))[:n_trees]
+
+
+def votes_better(ones: Sequence[Member], others: Sequence[Member], dataset: Dataset) -> bool:
+    """Return whether the vote of some trees errs less than that of others, out of bag.
+
+    Votes of the two or three trees that lack a row favour trees that are good alone, so that a
+    significant difference is not enough (our choice).
+
+    Parameters
+    ----------
+    ones, others : sequence of Member
+        Trees for classes, with the same bags.
+    dataset : Dataset
+        Training rows.
+
+    Returns
+    -------
+    bool
+        Whether the rows that they alone predict outweigh those that the others alone predict by
+        `SIGNIFICANT` standard errors (McNemar 1947), and their errors weigh at most `LESS` of those
+        of the others. False where all bags have all rows.
+    """
+    votes = [out_of_bag_votes(members, dataset) for members in (ones, others)]
+    is_wrong = [(codes >= 0) & (codes != dataset.y) for codes in votes]
+    fewer = dataset.sample_weight * (is_wrong[1].astype(np.float64) - is_wrong[0])
+    errors = [dataset.sample_weight[wrong].sum() for wrong in is_wrong]
+    is_significant = fewer.sum() > SIGNIFICANT * np.linalg.norm(fewer)
+    return bool(is_significant and errors[0] <= LESS * errors[1])
+
+
+def out_of_bag_votes(members: Sequence[Member], dataset: Dataset) -> np.ndarray:
+    """Return the class codes that trees without a row vote for, shape (n_rows,); -1 if all have it.
+
+    Parameters
+    ----------
+    members : sequence of Member
+        Trees for classes.
+    dataset : Dataset
+        Training rows.
+    """
+    shares: np.ndarray = np.zeros((len(dataset.y), dataset.n_classes))
+    for tree, n_times in members:
+        shares += np.where(n_times[:, np.newaxis] == 0, tree.predict_value(dataset.raw), 0.0)
+    return np.where(shares.any(axis=1), shares.argmax(axis=1), -1)
 
 
 def draw_features(dataset: Dataset, n_columns: int, rng: np.random.Generator) -> np.ndarray:

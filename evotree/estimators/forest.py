@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from evotree.configuration import check_parameters, documented
 from evotree.dataset import Dataset
-from evotree.engine.forests import KINDS, Grower, Member, positions_of
+from evotree.engine.forests import KINDS, Grower, Member, grow_forest, positions_of
 from evotree.engine.search import search
 from evotree.engine.toolbox import feature_bound
 from evotree.estimators.base import ClassReader, TargetReader, TreeEstimator
@@ -28,7 +28,7 @@ from evotree.estimators.rows import RowEncoder
 from evotree.estimators.tao import TAOClassifier, TAORegressor
 from evotree.fitness.linear_leaves import LEAVES
 from evotree.fitness.objectives import Objective
-from evotree.rng import make_streams, seed_from
+from evotree.rng import seed_from
 from evotree.tree import ObliqueTree, mean_of_trees
 
 _OF_ROWS = ("columns_", "feature_names_", "n_features_in_", "feature_names_in_", "classes_")
@@ -150,10 +150,14 @@ class EvoForest(RowEncoder):
         if dataset.outputs is not None:
             raise ValueError(f"y has {dataset.n_outputs} outputs: a forest predicts one.")
         dataset = dataset.evolved_for(self._objective(dataset))
-        grower = self._grower(dataset)
-        streams = make_streams(seed_from(self.random_state), 0, self.n_estimators)
         side_by_side = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        members = side_by_side(delayed(grower)(dataset, stream) for stream in streams)
+        members = grow_forest(
+            self._grower(dataset),
+            dataset,
+            self.n_estimators,
+            seed_from(self.random_state),
+            lambda grower, streams: side_by_side(delayed(grower)(dataset, s) for s in streams),
+        )
         self.estimators_ = [self._member(one.tree, dataset) for one in members]
         if self.oob_score:
             rows = np.asarray(self.encode(X), dtype=np.float64)

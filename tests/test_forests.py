@@ -1,0 +1,131 @@
+"""Which trees a forest has: its first trees decide, out of bag, whether all are axis-parallel."""
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import make_moons
+from sklearn.tree import DecisionTreeClassifier
+
+from evotree import EvoForestClassifier
+from evotree.dataset import Dataset
+from evotree.engine.forests import (
+    LESS,
+    N_PILOTS,
+    SIGNIFICANT,
+    Grower,
+    Member,
+    grow_forest,
+    out_of_bag_votes,
+    votes_better,
+)
+from evotree.tree import ObliqueTree
+
+
+def boxes(n=1500, seed=0):
+    """Return rows whose classes are those of the boxes of a deep axis-parallel tree."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n, 8))
+    tree = DecisionTreeClassifier(max_leaf_nodes=24, random_state=0)
+    return X, tree.fit(rng.uniform(size=(300, 8)), rng.integers(3, size=300)).predict(X)
+
+
+def slanted(n=600, seed=0):
+    """Return rows whose classes are on the sides of a hyperplane of four features."""
+    X = np.random.default_rng(seed).normal(size=(n, 4))
+    return X, (X.sum(axis=1) > 0.0).astype(int)
+
+
+def are_axis_parallel(trees):
+    """Tell whether no split has more than one term."""
+    return all((np.count_nonzero(tree.weights, axis=1) <= 1).all() for tree in trees)
+
+
+def members_and_rows(seed):
+    """Return stumps with random leaves and bags, and a data set of rows of random weights."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(25, 2))
+    y = np.append([0, 1, 2], rng.integers(3, size=22))
+    dataset = Dataset.from_arrays(X, y, rng.integers(1, 4, size=25).astype(float))
+    members = []
+    for _ in range(4):
+        weights = np.zeros((3, 2))
+        weights[0] = rng.normal(size=2)
+        thresholds = np.array([rng.normal(), 0.0, 0.0])
+        tree = ObliqueTree(weights, thresholds, np.array([3, 1, 1]), rng.dirichlet(np.ones(3), 3))
+        members.append(Member(tree, rng.integers(2, size=25)))
+    return members, dataset
+
+
+def test_most_trees_are_axis_parallel_where_these_vote_better():
+    X, y = boxes(3000, 2)
+    forest = EvoForestClassifier(20, random_state=0).fit(X[:1500], y[:1500])
+    assert sum(are_axis_parallel([tree]) for tree in forest.trees_) > 10
+    assert forest.score(X[1500:], y[1500:]) > 0.9
+
+
+def test_most_trees_are_oblique_elsewhere():
+    for X, y in (slanted(), make_moons(400, noise=0.2, random_state=0)):
+        forest = EvoForestClassifier(20, random_state=0).fit(X, y)
+        assert sum(not are_axis_parallel([tree]) for tree in forest.trees_) > 10
+
+
+def test_the_first_trees_of_a_larger_forest_are_those_of_a_smaller_one():
+    for X, y in (slanted(200), boxes(300)):
+        dataset = Dataset.from_arrays(X, y)
+        grower = Grower("tao", False, 150, None, None, None)
+
+        def run(grower, streams, dataset=dataset):
+            return [grower(dataset, stream) for stream in streams]
+
+        few = grow_forest(grower, dataset, 3, 5, run)
+        many = grow_forest(grower, dataset, N_PILOTS + 2, 5, run)
+        assert len(few) == 3 and len(many) == N_PILOTS + 2
+        for one, other in zip(few, many, strict=False):
+            np.testing.assert_array_equal(one.tree.weights, other.tree.weights)
+            np.testing.assert_array_equal(one.n_times, other.n_times)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(0, 10_000))
+def test_votes_out_of_bag_are_those_of_the_trees_that_lack_a_row(seed):
+    members, dataset = members_and_rows(seed)
+    found = out_of_bag_votes(members, dataset)
+    for i, row in enumerate(dataset.raw):
+        said = [tree.predict_value(row[None])[0] for tree, n_times in members if n_times[i] == 0]
+        assert found[i] == (np.argmax(np.sum(said, axis=0)) if said else -1)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.integers(0, 10_000))
+def test_better_means_fewer_errors_than_chance_would_give(seed):
+    members, dataset = members_and_rows(seed)
+    bags = [one.n_times for one in members[:2]]
+    others = [one._replace(n_times=bag) for one, bag in zip(members[2:], bags, strict=True)]
+    votes = [out_of_bag_votes(ones, dataset) for ones in (members[:2], others)]
+    fewer, errors = [], [0.0, 0.0]
+    for i, weight in enumerate(dataset.sample_weight):
+        wrong = [codes[i] not in (-1, dataset.y[i]) for codes in votes]
+        fewer.append(weight * (wrong[1] - wrong[0]))
+        errors = [error + weight * one for error, one in zip(errors, wrong, strict=True)]
+    is_significant = sum(fewer) > SIGNIFICANT * sum(one**2 for one in fewer) ** 0.5
+    expected = is_significant and errors[0] <= LESS * errors[1]
+    assert votes_better(members[:2], others, dataset) == expected
+    assert not votes_better(others, others, dataset)
+
+
+def test_bags_of_all_rows_say_nothing():
+    members, dataset = members_and_rows(0)
+    full = [one._replace(n_times=np.ones(25, dtype=np.int64)) for one in members]
+    assert (out_of_bag_votes(full, dataset) == -1).all()
+    assert not votes_better(full[:2], full[2:], dataset)
+
+
+def test_evolved_trees_and_those_of_targets_are_all_oblique():
+    X, y = slanted(60)
+    numbers = Dataset.from_arrays(X, y + 0.5 * X[:, 0], task="regression")
+    grower = Grower("tao", False, 50, None, None, None)
+    assert grower.has_axis_trees(Dataset.from_arrays(X, y))
+    assert not grower.has_axis_trees(numbers)
+    assert not replace(grower, kind="evolved").has_axis_trees(Dataset.from_arrays(X, y))
