@@ -1,5 +1,7 @@
 """The preset C4.5 against a plain-Python twin, the examples of the book, and what it promises."""
 
+import sqlite3
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,15 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
+from evotree.export import (
+    export_c,
+    export_python,
+    export_rules,
+    export_sql,
+    export_text,
+    to_onnx,
+)
+from evotree.export.named import ONE_WAY
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import Node
 from evotree.operators.initialization import c45
@@ -237,6 +248,33 @@ def test_no_other_splitter_or_pruning_shares_rows():
         np.testing.assert_array_equal(
             model.predict_proba(X), model.tree_.predict_value(model.encode(X))
         )
+
+
+def test_exports_say_that_rows_go_one_way():
+    X, y = load_iris(return_X_y=True)
+    X[::7, 2] = np.nan
+    sharing = ObliqueTreeClassifier.from_preset("C4.5").fit(X, y)
+    other = ObliqueTreeClassifier("axis").fit(X, y)
+    for export in (export_text, export_rules, export_python, export_c, export_sql):
+        assert ONE_WAY in export(sharing)
+        assert ONE_WAY not in export(other)
+        assert ONE_WAY not in export(sharing.tree_)
+    predict: dict = {}
+    exec(export_python(sharing), predict)
+    rows = sharing.encode(X)
+    told = [predict["predict"](row) for row in rows.tolist()]
+    assert told == sharing.classes_[sharing.tree_.labels[sharing.tree_.apply(rows)]].tolist()
+    query = f"SELECT {export_sql(sharing)} FROM cells"
+    with sqlite3.connect(":memory:") as database:
+        pd.DataFrame(X, columns=["x0", "x1", "x2", "x3"]).to_sql("cells", database, index=False)
+        assert [row[0] for row in database.execute(query)] == told
+
+
+def test_onnx_says_that_rows_go_one_way():
+    pytest.importorskip("skl2onnx")
+    X, y = load_iris(return_X_y=True)
+    assert to_onnx(ObliqueTreeClassifier.from_preset("C4.5").fit(X, y)).doc_string == ONE_WAY
+    assert to_onnx(ObliqueTreeClassifier("axis").fit(X, y)).doc_string == ""
 
 
 def test_the_most_probable_class_is_predicted():
