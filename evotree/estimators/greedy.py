@@ -291,7 +291,7 @@ default=None
         """Grow a tree, prune it and keep it; C4.5 shares rows with missing values."""
         splitter, rules = as_splitter(self.splitter), {**rules, "confidence": self.confidence}
         self.shares_rows_ = isinstance(splitter, C45) and self.pruning == PESSIMISTIC
-        if self.shares_rows_:
+        if isinstance(splitter, C45) and self.shares_rows_:
             splitter = with_indicators(splitter, indicator_of_feature(self.columns_))
             rules |= self._limits(dataset)
             self._keep_raw_tree(induce_c45(dataset, splitter, **rules, stream=stream), dataset)

@@ -175,10 +175,12 @@ def mean_of_branches(tree: ObliqueTree, X: np.ndarray, is_missing: np.ndarray) -
         Those of the leaf that a row reaches where nothing is missing on its way.
     """
     found = np.empty((len(X), tree.values.shape[1]))
-    splits, is_leaf = np.flatnonzero(~tree.is_leaf), tree.is_leaf
+    is_leaf = tree.is_leaf
+    splits = np.flatnonzero(~is_leaf)
     features = (tree.weights[splits] != 0.0).argmax(axis=1)  # an indicator follows its feature
     rights = splits + 1 + tree.subtree_size[splits + 1]
-    shares = tree.n_node_samples[rights] / tree.n_node_samples[splits]
+    samples = np.asarray(tree.n_node_samples)
+    shares = samples[rights] / samples[splits]
     for first in range(0, len(X), _BLOCK):
         block = slice(first, first + _BLOCK)
         above = X[block, features] > tree.thresholds[splits]
