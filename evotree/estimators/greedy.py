@@ -22,11 +22,16 @@ from evotree.estimators.base import (
     TreeRegressor,
     preset,
 )
+from evotree.estimators.lazy import lazy_on_collections
 from evotree.estimators.presets import GREEDY_PRESETS
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION
 from evotree.fitness.objectives import Objective
 from evotree.individual import Individual
-from evotree.operators.initialization.c45 import induce_c45, with_indicators
+from evotree.operators.initialization.c45 import (
+    induce_c45,
+    mean_of_branches,
+    with_indicators,
+)
 from evotree.operators.initialization.growth import grow
 from evotree.operators.initialization.induction import PESSIMISTIC, PRUNINGS, induce, leaf_medians
 from evotree.operators.pruning.held_out import cost_complexity_path
@@ -35,7 +40,7 @@ from evotree.operators.splitters.base import Splitter
 from evotree.operators.splitters.c45 import C45
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter
 from evotree.rng import make_streams, seed_from
-from evotree.tables.columns import indicator_of_feature
+from evotree.tables.columns import NumericColumn, column_of_feature, indicator_of_feature
 
 
 @dataclass(eq=False, repr=False)
@@ -246,6 +251,9 @@ default=None
         Class labels.
     probabilities_ : SoftSides or None
         Slopes, intercepts and class shares, with ``probability="soft"``.
+    shares_rows_ : bool
+        Whether `predict` and `predict_proba` send a row down both branches where a value is
+        missing, as C4.5 does. All that reads `tree_` sends it to the branch of more training rows.
     columns_, feature_names_ : tuple
         How the columns of `X` become features, and the names of these.
     n_features_in_ : int
@@ -282,12 +290,71 @@ default=None
     def _induce(self, dataset: Dataset, stream: np.ndarray, **rules: Any) -> None:
         """Grow a tree, prune it and keep it; C4.5 shares rows with missing values."""
         splitter, rules = as_splitter(self.splitter), {**rules, "confidence": self.confidence}
-        if isinstance(splitter, C45) and self.pruning == PESSIMISTIC:
+        self.shares_rows_ = isinstance(splitter, C45) and self.pruning == PESSIMISTIC
+        if isinstance(splitter, C45) and self.shares_rows_:
             splitter = with_indicators(splitter, indicator_of_feature(self.columns_))
             rules |= self._limits(dataset)
             self._keep_raw_tree(induce_c45(dataset, splitter, **rules, stream=stream), dataset)
         else:
             super()._induce(dataset, stream, **rules)
+
+    @lazy_on_collections(lambda self: self.classes_[:0])
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class of each row, that of the leaf that it reaches.
+
+        A tree of C4.5 sends a row down both branches where a value is missing, and predicts the
+        class of the highest share in the mean of the leaves.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels.
+        """
+        predicted: np.ndarray = super().predict(X)
+        if self.shares_rows_:
+            at, shares = self._predict_incomplete(X)
+            predicted[at] = self.classes_[shares.argmax(axis=1)]
+        return predicted
+
+    @lazy_on_collections(lambda self: np.empty((0, len(self.classes_))))
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of the classes.
+
+        They are the class shares of the leaf that a row reaches, or depend on its distances to the
+        hyperplanes, as `probability` says. Where a tree of C4.5 asks a row for a value that is
+        missing, they are the mean of the class shares of the leaves of both branches, weighted by
+        training rows. The class that `predict` returns has the largest one.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities, in the order of `classes_`.
+        """
+        probabilities: np.ndarray = super().predict_proba(X)
+        if self.shares_rows_:
+            at, shares = self._predict_incomplete(X)
+            probabilities[at] = shares
+        return probabilities
+
+    def _predict_incomplete(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows that lack a value that some split asks for, and their class shares."""
+        is_number = [isinstance(column, NumericColumn) for column in self.columns_]
+        is_empty = self._cells(X).isna().to_numpy() & is_number
+        is_missing = is_empty[:, column_of_feature(self.columns_)]
+        is_used = (self.tree_.weights != 0.0).any(axis=0)
+        at = np.flatnonzero(is_missing[:, is_used].any(axis=1))
+        rows = self.encode(X)[at]
+        return at, mean_of_branches(self.tree_, rows, is_missing[at])
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -18,6 +18,7 @@ _NEEDED = {
     "feature_names_in_",
     "n_features_in_",
     "probabilities_",
+    "shares_rows_",
     "tree_",
 }
 

@@ -19,6 +19,7 @@ import numpy as np
 from evotree.export.named import (
     LEAST_WIDTH,
     LINE_WIDTH,
+    ONE_WAY,
     NamedTree,
     clauses,
     fold,
@@ -216,6 +217,7 @@ def notes(named: NamedTree, numbers: str, used: Sequence[int] | None = None) -> 
     if named.columns is not None:
         about = [note for column in named.columns for note in _encoding(column)]
     return [
+        *([ONE_WAY] if named.shares_rows else []),
         f"x holds {len(named.features)} {numbers}:",
         *(f"x[{j}] is {about[j]}" for j in (named.used_features() if used is None else used)),
         *(f"y[{j}] is {target!r}" for j, target in enumerate(named.targets)),

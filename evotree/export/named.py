@@ -21,6 +21,9 @@ from evotree.tree import ObliqueTree
 
 Label: TypeAlias = str | int | float | bool
 
+ONE_WAY = "A row with a missing value goes one way here; the estimator averages both branches."
+"""What exports of a tree of C4.5 say."""
+
 LINE_WIDTH = 100
 LEAST_WIDTH = 40
 
@@ -88,6 +91,8 @@ class NamedTree:
         What probabilities are made of, where that is more than the shares of leaves.
     targets : tuple of str
         Names of several outputs; empty where there is one, and for classes.
+    shares_rows : bool
+        Whether the estimator sends rows with missing values down both branches (`ONE_WAY`).
     """
 
     tree: ObliqueTree
@@ -98,6 +103,7 @@ class NamedTree:
     costs: np.ndarray | None = None
     sides: SoftSides | None = None
     targets: tuple[str, ...] = ()
+    shares_rows: bool = False
 
     @cached_property
     def each(self) -> tuple[NamedTree, ...]:
@@ -272,6 +278,7 @@ def named_tree(
         named of linear models.
     """
     columns = costs = sides = None
+    shares_rows = getattr(tree, "shares_rows_", False)
     if not isinstance(tree, ObliqueTree):
         sides = getattr(tree, "probabilities_", None)
         # Names that are given are names of encoded features.
@@ -306,6 +313,7 @@ def named_tree(
         costs,
         sides,
         () if output_names is None or n_outputs == 1 else tuple(map(str, output_names)),
+        shares_rows,
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from evotree.export.named import ONE_WAY
 from evotree.leaf_models import LeafModels, OutputModels
 from evotree.soft_sides import LEAD, SoftSides
 from evotree.tree import ObliqueTree
@@ -114,12 +115,15 @@ def to_onnx(model: Any, target_opset: int | None = None) -> Any:
     register_onnx()
     types = import_module("skl2onnx.common.data_types")
     is_classifier = hasattr(model, "predict_proba")
-    return skl2onnx.to_onnx(
+    made = skl2onnx.to_onnx(
         model,
         initial_types=[("X", types.DoubleTensorType([None, model.tree_.n_features]))],
         options={id(model): {"zipmap": False}} if is_classifier else None,
         target_opset=target_opset,
     )
+    if getattr(model, "shares_rows_", False):
+        made.doc_string = ONE_WAY
+    return made
 
 
 def _skl2onnx() -> Any:

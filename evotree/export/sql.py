@@ -14,6 +14,7 @@ import numpy as np
 
 from evotree.export.named import (
     LINE_WIDTH,
+    ONE_WAY,
     Label,
     LinearModel,
     NamedTree,
@@ -193,7 +194,7 @@ def sql_expression(named: NamedTree, table: str | None = None) -> str:
         pairs = zip(named.each, named.targets, strict=True)
         columns = [f"{_expression(one, table).rstrip()} AS {sql_name(name)}" for one, name in pairs]
         return ",\n".join(columns) + "\n"
-    return _expression(named, table)
+    return (f"-- {ONE_WAY}\n" if named.shares_rows else "") + _expression(named, table)
 
 
 def _expression(named: NamedTree, table: str | None) -> str:

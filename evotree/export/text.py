@@ -10,6 +10,7 @@ import numpy as np
 from evotree.export.named import (
     LEAST_WIDTH,
     LINE_WIDTH,
+    ONE_WAY,
     OPPOSITES,
     LinearModel,
     NamedTree,
@@ -104,6 +105,8 @@ def export_text(
 def _indented(named: NamedTree, decimals: int | None, max_terms: int | None) -> Iterator[str]:
     """Yield the lines of `export_text`."""
     tree = named.tree
+    if named.shares_rows:
+        yield f"# {ONE_WAY}"
     # Waiting places, the next one last: a node and its depth, or the "else" before a node.
     waiting: list[tuple[int, int, bool]] = [(0, 0, False)]
     while waiting:
@@ -213,6 +216,8 @@ def _check_paths(tree: ObliqueTree) -> None:
 def _blocks(named: NamedTree, decimals: int | None, max_terms: int | None) -> Iterator[str]:
     """Yield the rules of `export_rules`, with a blank line between them."""
     tree = named.tree
+    if named.shares_rows:
+        yield from (f"# {ONE_WAY}", "")
     path: list[Split] = []
     # Waiting nodes, the next one last, each with its depth and the condition that leads to it.
     waiting: list[tuple[int, int, Split | None]] = [(0, 0, None)]

@@ -1,6 +1,9 @@
 """The preset C4.5 against a plain-Python twin, the examples of the book, and what it promises."""
 
+import sqlite3
+
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,8 +11,18 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
+from evotree.export import (
+    export_c,
+    export_python,
+    export_rules,
+    export_sql,
+    export_text,
+    to_onnx,
+)
+from evotree.export.named import ONE_WAY
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import Node
+from evotree.operators.initialization import c45
 from evotree.operators.pruning.pessimistic import added_errors, normal_deviation
 from evotree.operators.splitters.c45 import C45, search_gains
 from evotree.operators.splitters.linear_machine import LinearMachine
@@ -84,6 +97,12 @@ def test_the_tree_of_the_twin(seed, n, n_classes, grid, missing, confidence):
     assert nested(model) == shape_of(expected)
     counts = model.tree_.values * model.tree_.n_node_samples[:, np.newaxis]
     np.testing.assert_allclose(counts, counts_of(expected), atol=1e-9)
+    rows = rng.integers(0, grid, (40, 3)) / 4.0
+    rows[rng.random(rows.shape) < 0.4] = np.nan
+    shares = [naive.shares_of(expected, row) for row in rows.tolist()]
+    np.testing.assert_allclose(model.predict_proba(rows), shares, atol=1e-9)
+    best = np.max(shares, axis=1)
+    assert best == pytest.approx([shares[i][c] for i, c in enumerate(model.predict(rows))])
 
 
 def test_gains_of_the_book():
@@ -174,7 +193,91 @@ def test_rows_that_miss_a_value_go_where_more_rows_are():
         assert model.score(X[~np.isnan(X[:, 0])], y[~np.isnan(X[:, 0])]) == 1.0
 
 
-def test_what_the_tree_says_is_what_is_predicted():
+@pytest.mark.parametrize("probability", ["leaf", "soft"])
+def test_complete_rows_are_predicted_by_the_tree(probability):
+    X, y = load_breast_cancer(return_X_y=True)
+    holes = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
+    model = ObliqueTreeClassifier.from_preset("C4.5", probability=probability).fit(holes, y)
+    np.testing.assert_array_equal(model.predict(X), model.tree_.labels[model.apply(X)])
+    of_tree = model._predict_encoded(model.encode(X))
+    np.testing.assert_array_equal(model.predict_proba(X), of_tree)
+    assert (model.predict_proba(holes) != model._predict_encoded(model.encode(holes))).any()
+
+
+def test_a_value_is_missing_though_none_was_in_training():
+    """A tree of one split: the shares of the root. Values that no split asks for do not matter."""
+    X = np.column_stack([np.arange(40.0), np.zeros(40)])
+    y = np.where(np.arange(40) < 30, "low", "high")
+    model = ObliqueTreeClassifier.from_preset("C4.5").fit(X, y)
+    lacking = [[np.nan, 0.0], [35.0, np.nan], [np.nan, np.nan]]
+    assert model.predict(lacking).tolist() == ["low", "high", "low"]
+    np.testing.assert_allclose(
+        model.predict_proba(lacking), [[0.25, 0.75], [1.0, 0.0], [0.25, 0.75]]
+    )
+
+
+def test_categories_are_not_shared():
+    """A level that is missing is a level; numbers beside it are shared."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"kind": rng.choice(["a", "b"], 200), "size": rng.random(200)})
+    table = table.astype({"kind": "category"})
+    y = ((table["kind"] == "a") & (table["size"] > 0.4)).to_numpy()
+    model = ObliqueTreeClassifier.from_preset("C4.5").fit(table, y)
+    asked = pd.DataFrame({"kind": ["a", None], "size": [None, 0.9]}).astype(table.dtypes)
+    on_kind, on_both = model.predict_proba(asked)
+    assert on_kind[1] == pytest.approx(y[table["kind"] == "a"].mean())
+    np.testing.assert_array_equal(on_both, model.tree_.predict_value(model.encode(asked))[1])
+
+
+def test_blocks_of_rows_do_not_matter(monkeypatch):
+    X, y = load_breast_cancer(return_X_y=True)
+    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    model = ObliqueTreeClassifier.from_preset("C4.5").fit(X, y)
+    whole = model.predict_proba(X)
+    monkeypatch.setattr(c45, "_BLOCK", 100)
+    np.testing.assert_allclose(model.predict_proba(X), whole, rtol=1e-12)
+    np.testing.assert_allclose(whole.sum(axis=1), 1.0)
+
+
+def test_no_other_splitter_or_pruning_shares_rows():
+    X, y = load_iris(return_X_y=True)
+    X[::7, 2] = np.nan
+    for parameters in ({"pruning": None}, {"splitter": "axis"}):
+        model = ObliqueTreeClassifier.from_preset("C4.5", **parameters).fit(X, y)
+        np.testing.assert_array_equal(model.predict(X), model.tree_.labels[model.apply(X)])
+        np.testing.assert_array_equal(
+            model.predict_proba(X), model.tree_.predict_value(model.encode(X))
+        )
+
+
+def test_exports_say_that_rows_go_one_way():
+    X, y = load_iris(return_X_y=True)
+    X[::7, 2] = np.nan
+    sharing = ObliqueTreeClassifier.from_preset("C4.5").fit(X, y)
+    other = ObliqueTreeClassifier("axis").fit(X, y)
+    for export in (export_text, export_rules, export_python, export_c, export_sql):
+        assert ONE_WAY in export(sharing)
+        assert ONE_WAY not in export(other)
+        assert ONE_WAY not in export(sharing.tree_)
+    predict: dict = {}
+    exec(export_python(sharing), predict)
+    rows = sharing.encode(X)
+    told = [predict["predict"](row) for row in rows.tolist()]
+    assert told == sharing.classes_[sharing.tree_.labels[sharing.tree_.apply(rows)]].tolist()
+    query = f"SELECT {export_sql(sharing)} FROM cells"
+    with sqlite3.connect(":memory:") as database:
+        pd.DataFrame(X, columns=["x0", "x1", "x2", "x3"]).to_sql("cells", database, index=False)
+        assert [row[0] for row in database.execute(query)] == told
+
+
+def test_onnx_says_that_rows_go_one_way():
+    pytest.importorskip("skl2onnx")
+    X, y = load_iris(return_X_y=True)
+    assert to_onnx(ObliqueTreeClassifier.from_preset("C4.5").fit(X, y)).doc_string == ONE_WAY
+    assert to_onnx(ObliqueTreeClassifier("axis").fit(X, y)).doc_string == ""
+
+
+def test_the_most_probable_class_is_predicted():
     X, y = load_breast_cancer(return_X_y=True)
     X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
     model = ObliqueTreeClassifier.from_preset("C4.5").fit(X, y)

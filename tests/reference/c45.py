@@ -163,3 +163,16 @@ def c45(X, y, n_classes, confidence=0.25):
         for x, c in zip(X.tolist(), y.tolist(), strict=True)
     ]
     return prune(grow(rows, rows, n_classes), rows, n_classes, confidence)[0]
+
+
+def shares_of(node, x):
+    """Return the class shares of a row, which goes both ways where a value is missing."""
+    counts = node[0]
+    if len(node) == 1:
+        return [count / sum(counts) for count in counts]
+    _, j, threshold, left, right = node
+    if x[j] == x[j]:
+        return shares_of(left if x[j] <= threshold else right, x)
+    share = sum(left[0]) / (sum(left[0]) + sum(right[0]))
+    pairs = zip(shares_of(left, x), shares_of(right, x), strict=True)
+    return [share * a + (1 - share) * b for a, b in pairs]

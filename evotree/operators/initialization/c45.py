@@ -1,8 +1,9 @@
 """C4.5 as a whole: its tests, rows with missing values in shares, and its pruning (Quinlan 1993).
 
-A finished tree routes a row one way. What C4.5 does with missing values when it predicts, to send a
-row down both branches and to add up what the leaves say, becomes the branch of more training rows:
-a second term of the split, on the feature that tells whether the value is missing.
+A row whose value is missing at a split goes down both branches, when the tree grows and when it
+predicts (`mean_of_branches`). A finished tree itself routes a row one way, as all that reads trees
+expects: to the branch of more training rows, by a second term of the split, on the feature that
+tells whether the value is missing.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from evotree.operators.initialization.growth import grow_splits
 from evotree.operators.pruning.pessimistic import prune_pessimistic
 from evotree.operators.splitters.c45 import C45
 from evotree.operators.structure.sides import Splits
+from evotree.soft_sides import soft_reach
 from evotree.tree import ObliqueTree
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
 
 _ROUNDING = 1e-13  # of a middle, relative
+_BLOCK = 4096  # rows that are predicted together
 
 
 def induce_c45(
@@ -148,3 +151,39 @@ def sent_with_most(
             margin = -X[:, feature].std() if goes_right else X[:, feature].std()
             weights[k, told_by] = splits.thresholds[k] - filled + margin
     return splits._replace(weights=weights)
+
+
+def mean_of_branches(tree: ObliqueTree, X: np.ndarray, is_missing: np.ndarray) -> np.ndarray:
+    """Return the class shares of rows that go both ways where a value is missing.
+
+    Such a row goes to each branch with the share that the branch has in the training weight of its
+    node; its class shares are the mean of those of the leaves that it reaches, weighted by how much
+    of it reaches them (Quinlan 1993, section 3.3).
+
+    Parameters
+    ----------
+    tree : ObliqueTree
+        From `induce_c45`.
+    X : ndarray of shape (n_rows, n_features)
+        Encoded rows.
+    is_missing : ndarray of shape (n_rows, n_features), bool
+        Which of their values are only filled in.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_classes)
+        Those of the leaf that a row reaches where nothing is missing on its way.
+    """
+    found = np.empty((len(X), tree.values.shape[1]))
+    is_leaf = tree.is_leaf
+    splits = np.flatnonzero(~is_leaf)
+    features = (tree.weights[splits] != 0.0).argmax(axis=1)  # an indicator follows its feature
+    rights = splits + 1 + tree.subtree_size[splits + 1]
+    samples = np.asarray(tree.n_node_samples)
+    shares = samples[rights] / samples[splits]
+    for first in range(0, len(X), _BLOCK):
+        block = slice(first, first + _BLOCK)
+        above = X[block, features] > tree.thresholds[splits]
+        right = np.where(is_missing[block, features], shares, above)
+        found[block] = soft_reach(tree, right.T)[is_leaf].T @ tree.values[is_leaf]
+    return found

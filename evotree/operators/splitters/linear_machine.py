@@ -6,6 +6,10 @@ cools down, and loses features as long as it stays as accurate.
 
 A machine of two classes is one hyperplane. One of more is as many binary splits as it takes: each
 asks which of two functions is higher, until all rows of a node have one winner.
+
+The constants of the cooling, the first four of `_COOLING`, are those of the authors as they are
+remembered; no copy of the papers was at hand to check them. Accuracy hardly depends on them
+(``docs/algorithms.md``). The most passes, and the tolerance of `LinearMachine`, are ours.
 """
 
 from __future__ import annotations
@@ -23,8 +27,8 @@ from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Split
 from evotree.rng import as_generator
 
-# Beta at first and where training ends, the factor and the step by which it falls, and the most
-# passes over the rows.
+# Beta at first and where training ends, the factor and the step by which it falls, from memory of
+# Brodley and Utgoff (1995); and the most passes over the rows, ours.
 _COOLING = (2.0, 1e-3, 0.999, 0.0005, 1_000)
 
 
