@@ -137,14 +137,14 @@ def _estimators() -> tuple[type, ...]:
     from evotree import estimators
 
     return (
-        estimators.EvoForestClassifier,
-        estimators.EvoForestRegressor,
         estimators.EvoTreeClassifier,
         estimators.EvoTreeRegressor,
         estimators.ObliqueTreeClassifier,
         estimators.ObliqueTreeRegressor,
         estimators.TAOClassifier,
         estimators.TAORegressor,
+        estimators.EvoForestClassifier,
+        estimators.EvoForestRegressor,
     )
 
 
