@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from evotree.configuration import check_parameters, documented
 from evotree.dataset import Dataset
-from evotree.engine.forests import KINDS, Grower, Member, positions_of
+from evotree.engine.forests import Grower, Member, positions_of
 from evotree.engine.search import search
 from evotree.engine.toolbox import feature_bound
 from evotree.estimators.base import ClassReader, TargetReader, TreeEstimator
@@ -44,11 +44,6 @@ _PARAMETERS = """Parameters
     ----------
     n_estimators : int, at least 1, default=30
         Number of trees.
-    tree : {"tao", "evolved"}, default="tao"
-        How a tree is found: ``"tao"`` optimizes a deep tree, lets its terms and leaves go little by
-        little, and takes the fittest tree on the way, for a penalty that is drawn; of a classifier
-        one tree of five is grown with axis-parallel splits. ``"evolved"`` evolves a small
-        population that begins with such trees, which takes many times as long.
     max_samples : int, float in (0, 1] or None, default=0.8
         How many rows are drawn for a tree, or which share of the distinct ones; None for as many as
         there are.
@@ -97,7 +92,6 @@ class EvoForest(RowEncoder):
 
     n_estimators: Annotated[int, _COUNT] = 30
     _: KW_ONLY
-    tree: Annotated[str, StrOptions(set(KINDS))] = "tao"
     max_samples: Annotated[float | None, _COUNT, _SHARE, None] = 0.8
     bootstrap: Annotated[bool, "boolean"] = False
     max_features: Annotated[float | None, _COUNT, _SHARE, None] = None
@@ -170,7 +164,6 @@ class EvoForest(RowEncoder):
         if self.max_features is not None:
             n_columns = _amount(self.max_features, len(self.columns_))
         return Grower(
-            self.tree,
             self.bootstrap,
             _amount(self.max_samples, len(dataset.y)),
             n_columns,
@@ -297,6 +290,10 @@ class EvoForestClassifier(ClassifierMixin, ClassReader, EvoForest):
     few tens of trees of a few leaves vote as well as hundreds of deep axis-parallel ones where rows
     are few, and each of them can be read.
 
+    Alternating optimization makes a deep tree of the rows that are drawn for it, and lets its terms
+    and leaves go little by little; the fittest tree on the way is taken, for a penalty that is
+    drawn. One tree of five is grown with axis-parallel splits instead.
+
     <PARAMETERS>
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as in scikit-learn; ``"balanced"`` counts rows by their weights.
@@ -412,6 +409,8 @@ class EvoForestClassifier(ClassifierMixin, ClassReader, EvoForest):
 @dataclass(kw_only=True, eq=False, repr=False)
 class EvoForestRegressor(RegressorMixin, TargetReader, EvoForest):
     """A regressor that is the mean of small sparse oblique trees, with lines or means in leaves.
+
+    Each is the fittest tree on a path, as those of `EvoForestClassifier` with oblique splits.
 
     <PARAMETERS>
     leaves : {"auto", "linear", "constant"}, default="auto"

@@ -221,19 +221,12 @@ def test_lines_use_the_columns_that_they_may():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("n_estimators", 0), ("tree", "cart"), ("max_samples", 1.5), ("max_features", 0)],
+    [("n_estimators", 0), ("n_jobs", 0.5), ("max_samples", 1.5), ("max_features", 0)],
 )
 def test_what_is_not_allowed_is_named(name, value):
     X, y = rows_for(FORESTS[0], 30)
     with pytest.raises(ValueError, match=name):
         EvoForestClassifier(**{name: value}).fit(X, y)
-
-
-def test_trees_may_be_evolved():
-    X, y = load_iris(return_X_y=True)
-    forest = EvoForestClassifier(2, tree="evolved", random_state=0).fit(X, y)
-    again = EvoForestClassifier(2, tree="evolved", n_jobs=2, random_state=0).fit(X, y)
-    assert forest.score(X, y) > 0.9 and forest.trees_ == again.trees_
 
 
 # ---- tables, files and code ----------------------------------------------------------------------
