@@ -1,7 +1,5 @@
 """Which trees a forest has: its first trees decide, out of bag, whether all are axis-parallel."""
 
-from dataclasses import replace
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -74,7 +72,7 @@ def test_most_trees_are_oblique_elsewhere():
 def test_the_first_trees_of_a_larger_forest_are_those_of_a_smaller_one():
     for X, y in (slanted(200), boxes(300)):
         dataset = Dataset.from_arrays(X, y)
-        grower = Grower("tao", False, 150, None, None, None)
+        grower = Grower(False, 150, None, None, None)
 
         def run(grower, streams, dataset=dataset):
             return [grower(dataset, stream) for stream in streams]
@@ -120,12 +118,3 @@ def test_bags_of_all_rows_say_nothing():
     full = [one._replace(n_times=np.ones(25, dtype=np.int64)) for one in members]
     assert (out_of_bag_votes(full, dataset) == -1).all()
     assert not votes_better(full[:2], full[2:], dataset)
-
-
-def test_evolved_trees_and_those_of_targets_are_all_oblique():
-    X, y = slanted(60)
-    numbers = Dataset.from_arrays(X, y + 0.5 * X[:, 0], task="regression")
-    grower = Grower("tao", False, 50, None, None, None)
-    assert grower.has_axis_trees(Dataset.from_arrays(X, y))
-    assert not grower.has_axis_trees(numbers)
-    assert not replace(grower, kind="evolved").has_axis_trees(Dataset.from_arrays(X, y))

@@ -477,12 +477,12 @@ def _export(args: argparse.Namespace) -> None:
 
 
 def _report(args: argparse.Namespace) -> None:
-    from evotree.cli.model_file import load_tree_model
+    from evotree.cli.model_file import load_model
     from evotree.cli.report import report_of_model
     from evotree.tables.readers import read_table
 
     out = check_writable(args.out)
-    model = load_tree_model(args.model)
+    model = load_model(args.model)
     frame = read_table(args.data) if args.data else None
     try:
         page = report_of_model(model, frame)

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
-from evotree.cli.model_file import Model
+from evotree.cli.model_file import ForestModel, Model
 from evotree.export.named import NamedTree
 from evotree.report import Report, Subject, report
+from evotree.soft_sides import SoftSides
 from evotree.tables.columns import encode, numbers_of
+from evotree.tree import ObliqueTree
 
-FACTS = ("tree", "training", "test", "chosen", "evolution", "seconds")
+FACTS = ("tree", "forest", "training", "test", "chosen", "evolution", "seconds")
 """Lines of the summary of a model that its report shows."""
 
 
-def report_of_model(model: Model, frame: pd.DataFrame | None) -> Report:
+def report_of_model(model: Model | ForestModel, frame: pd.DataFrame | None) -> Report:
     """Return the page about a model of a file.
 
     Parameters
     ----------
-    model : Model
+    model : Model or ForestModel
         The model; it has no front and no records, but those that `evotree fit --report` shows.
     frame : DataFrame of shape (n_rows, n_columns) or None
         Rows with its columns. Where it also has the target, the rows that have one are measured,
@@ -35,22 +39,36 @@ def report_of_model(model: Model, frame: pd.DataFrame | None) -> Report:
     ValueError
         If columns are not there, or hold what they should not.
     """
-    tree = model.tree
-    spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
-    classes = None if model.classes is None else tuple(model.classes.tolist())
-    named = NamedTree(tree, model.feature_names, classes, spread, model.columns, sides=model.sides)
-    # Names of the user's may have line breaks in them.
-    lines = [line.split(maxsplit=1) for line in model.summary().splitlines()]
-    facts = {line[0]: line[1] for line in lines if len(line) == 2 and line[0] in FACTS}
-    subject = Subject(named, model.target, training=model.training_rows, facts=facts)
+    subject = _subject(model)
     if frame is None:
         return report(subject)
     frame = frame.set_axis(frame.columns.map(str), axis=1)
     y = None
     if model.target in frame:
         truth = frame[model.target]
-        known = (truth if classes is not None else numbers_of(truth)).notna()
+        known = (truth if model.classes is not None else numbers_of(truth)).notna()
         if known.any():
             frame, y = frame[known], truth[known].to_numpy()
     encode(model.columns, frame.iloc[:1])  # says which columns are not there
     return report(subject, frame[[column.name for column in model.columns]], y)
+
+
+def _subject(model: Model | ForestModel) -> Subject:
+    """Return what a model knows of itself."""
+    # Names of the user's may have line breaks in them.
+    lines = [line.split(maxsplit=1) for line in model.summary().splitlines()]
+    facts = {line[0]: line[1] for line in lines if len(line) == 2 and line[0] in FACTS}
+    if isinstance(model, Model):
+        named = _named(model, model.tree, model.sides)
+        return Subject(named, model.target, training=model.training_rows, facts=facts)
+    members = [Subject(_named(model, tree), model.target) for tree in model.trees]
+    return replace(members[0], facts=facts, members=members)
+
+
+def _named(
+    model: Model | ForestModel, tree: ObliqueTree, sides: SoftSides | None = None
+) -> NamedTree:
+    """Return a tree of a model with the names of its features and classes."""
+    spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
+    classes = None if model.classes is None else tuple(model.classes.tolist())
+    return NamedTree(tree, model.feature_names, classes, spread, model.columns, sides=sides)

@@ -1,10 +1,10 @@
 """Trees of a forest: small sparse trees that differ, since each has rows of its own.
 
 Each tree is fitted to a bag of rows (Breiman 1996), with a penalty and a regularization that are
-drawn. It is the best tree on a path of falling widths, as the first trees of an evolution are, or
-what a short evolution finds. Some trees of classes are axis-parallel ones, grown on half of the
-features (Ho 1998): they err on other rows than those with oblique splits. Where the first trees say
-out of bag that it is better so, most trees are axis-parallel, on half to all of the features.
+drawn. It is the best tree on a path of falling widths, as the first trees of an evolution are. Some
+trees of classes are axis-parallel ones, grown on half of the features (Ho 1998): they err on other
+rows than those with oblique splits. Where the first trees say out of bag that it is better so, most
+trees are axis-parallel, on half to all of the features.
 
 References
 ----------
@@ -27,8 +27,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evotree.dataset import Dataset, empty_rows
-from evotree.engine.config import Regularization, SearchConfig
-from evotree.engine.search import search
 from evotree.fitness.linear_leaves import LinearLeaves
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.initialization.growth import grow
@@ -38,10 +36,6 @@ from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.axis import Axis
 from evotree.rng import as_generator, make_streams
 from evotree.tree import ObliqueTree
-
-PATH, EVOLVED = "tao", "evolved"
-KINDS = (PATH, EVOLVED)
-"""How a tree of a forest is found."""
 
 SIZE_MULTIPLES = (0.01, 0.1)
 """Bounds of the penalty for a node, in units of log(n) / n for n rows with classes."""
@@ -68,7 +62,6 @@ AXIS_FEATURES = 0.5
 """Share of the features that these may use; the least share where most trees are axis-parallel."""
 
 _AXIS_LEAF = 5  # rows of their leaves, at least
-_POPULATION, _GENERATIONS = 24, 12  # of the evolution of one tree
 
 
 class Member(NamedTuple):
@@ -92,8 +85,6 @@ class Grower:
 
     Parameters
     ----------
-    kind : {"tao", "evolved"}
-        How a tree is found.
     bootstrap : bool
         Whether the rows of a bag are drawn with replacement.
     n_drawn : int, at least 1
@@ -111,7 +102,6 @@ class Grower:
         Whether most trees of classes are axis-parallel, not a few.
     """
 
-    kind: str
     bootstrap: bool
     n_drawn: int
     n_columns: int | None
@@ -119,10 +109,6 @@ class Grower:
     max_depth: int | None
     means_share: float = 0.0
     is_mostly_axis: bool = False
-
-    def has_axis_trees(self, dataset: Dataset) -> bool:
-        """Return whether some of the trees are axis-parallel."""
-        return dataset.n_classes > 0 and self.kind == PATH
 
     def __call__(self, dataset: Dataset, stream: np.ndarray) -> Member:
         """Return the tree of a stream.
@@ -147,15 +133,13 @@ class Grower:
         if rng.uniform() < self.means_share:
             bag = bag.evolved_for(None)
         share = 1.0 - AXIS_SHARE if self.is_mostly_axis else AXIS_SHARE
-        is_axis = self.has_axis_trees(bag) and rng.uniform() < share
+        is_axis = bag.n_classes > 0 and rng.uniform() < share
         features = draw_features(bag, self._columns_of(bag, is_axis, rng), rng)
         rows = restrict(bag, features)
         unit = math.log(len(taken) + 1.0) / len(taken)
         multiples = SIZE_MULTIPLES if bag.n_classes else TARGET_MULTIPLES
         penalty = unit * _log_uniform(multiples, rng)
-        if self.kind == EVOLVED:
-            found = self._evolved_tree(rows, penalty, stream)
-        elif is_axis:
+        if is_axis:
             found = self._axis_tree(rows, stream, rng)
         else:
             found = self._path_tree(rows, penalty, stream)
@@ -199,22 +183,6 @@ class Grower:
             prune(one, rows, *penalties)
         return max(found, key=PenalizedAccuracy(*penalties)).to_tree()
 
-    def _evolved_tree(self, rows: Dataset, penalty: float, stream: np.ndarray) -> ObliqueTree:
-        """Return the fittest tree of a short evolution."""
-        config = SearchConfig(
-            size_penalty=penalty,
-            term_penalty=TERM_SHARE * penalty,
-            max_features_per_split=self.max_width,
-            max_depth=self.max_depth,
-            population_size=_POPULATION,
-            max_generations=_GENERATIONS,
-            regularization=Regularization(noise=0.0),
-            precision=None,
-            random_state=as_generator(stream),
-            verbose=0,
-        )
-        return search(rows, config).run.best.to_tree()
-
 
 def grow_forest(
     grower: Grower,
@@ -245,7 +213,7 @@ def grow_forest(
     """
     streams = make_streams(seed, 0, max(n_trees, N_PILOTS))
     pilots, later = streams[:N_PILOTS], streams[N_PILOTS:]
-    if not grower.has_axis_trees(dataset):
+    if not dataset.n_classes:
         return run(grower, streams[:n_trees])
     axis_grower = replace(grower, is_mostly_axis=True)
     axis = run(axis_grower, [stream.copy() for stream in pilots])

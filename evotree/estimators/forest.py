@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -19,17 +19,21 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from evotree.configuration import check_parameters, documented
 from evotree.dataset import Dataset
-from evotree.engine.forests import KINDS, Grower, Member, grow_forest, positions_of
+from evotree.engine.forests import Grower, Member, grow_forest, positions_of
 from evotree.engine.search import search
 from evotree.engine.toolbox import feature_bound
 from evotree.estimators.base import ClassReader, TargetReader, TreeEstimator
 from evotree.estimators.evolved import EvoTreeClassifier, EvoTreeRegressor
 from evotree.estimators.rows import RowEncoder
 from evotree.estimators.tao import TAOClassifier, TAORegressor
+from evotree.files import PathLike
 from evotree.fitness.linear_leaves import LEAVES
 from evotree.fitness.objectives import Objective
 from evotree.rng import seed_from
 from evotree.tree import ObliqueTree, mean_of_trees
+
+if TYPE_CHECKING:
+    from evotree.report import Report
 
 _OF_ROWS = ("columns_", "feature_names_", "n_features_in_", "feature_names_in_", "classes_")
 _MEANS_SHARE = 0.5  # of the trees, where some have lines
@@ -40,11 +44,6 @@ _PARAMETERS = """Parameters
     ----------
     n_estimators : int, at least 1, default=30
         Number of trees.
-    tree : {"tao", "evolved"}, default="tao"
-        How a tree is found: ``"tao"`` optimizes a deep tree, lets its terms and leaves go little by
-        little, and takes the fittest tree on the way, for a penalty that is drawn; of a classifier
-        one tree of five is grown with axis-parallel splits. ``"evolved"`` evolves a small
-        population that begins with such trees, which takes many times as long.
     max_samples : int, float in (0, 1] or None, default=0.8
         How many rows are drawn for a tree, or which share of the distinct ones; None for as many as
         there are.
@@ -93,7 +92,6 @@ class EvoForest(RowEncoder):
 
     n_estimators: Annotated[int, _COUNT] = 30
     _: KW_ONLY
-    tree: Annotated[str, StrOptions(set(KINDS))] = "tao"
     max_samples: Annotated[float | None, _COUNT, _SHARE, None] = 0.8
     bootstrap: Annotated[bool, "boolean"] = False
     max_features: Annotated[float | None, _COUNT, _SHARE, None] = None
@@ -170,7 +168,6 @@ class EvoForest(RowEncoder):
         if self.max_features is not None:
             n_columns = _amount(self.max_features, len(self.columns_))
         return Grower(
-            self.tree,
             self.bootstrap,
             _amount(self.max_samples, len(dataset.y)),
             n_columns,
@@ -219,6 +216,41 @@ class EvoForest(RowEncoder):
         total = found.sum()
         return found / total if total > 0.0 else found
 
+    def report(self, X: Any = None, y: Any = None, path: PathLike | None = None) -> Report:
+        """Return a page about the forest, one file of HTML that needs no network.
+
+        It shows how the trees vote and how far they agree, the importances, and each tree as the
+        page about a single one does.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), optional
+            Rows to follow and to measure on, best such as `fit` has not seen. The page holds a
+            sample of them, at most 1,000; figures are of all.
+        y : array-like of shape (n_samples,), optional
+            Their labels or targets.
+        path : path-like, optional
+            File to write the page to.
+
+        Returns
+        -------
+        Report
+            The page, as ``html``; ``save(path)`` writes it.
+
+        Raises
+        ------
+        ValueError
+            If rows and targets do not fit the model, or there are targets without rows.
+        """
+        from evotree.report import Subject, report
+
+        check_is_fitted(self)
+        subject = Subject.of_forest(self, getattr(y, "name", None))
+        page = report(subject, None if X is None else self._cells(X), y)
+        if path is not None:
+            page.save(path)
+        return page
+
     def _vote(self, X: Any) -> np.ndarray:
         """Return the mean of what the trees predict for rows, of shape (n_samples, n_outputs)."""
         check_is_fitted(self)
@@ -261,6 +293,10 @@ class EvoForestClassifier(ClassifierMixin, ClassReader, EvoForest):
     The probabilities of a row are the means of the class shares of the leaves that it reaches. A
     few tens of trees of a few leaves vote as well as hundreds of deep axis-parallel ones where rows
     are few, and each of them can be read.
+
+    Alternating optimization makes a deep tree of the rows that are drawn for it, and lets its terms
+    and leaves go little by little; the fittest tree on the way is taken, for a penalty that is
+    drawn. One tree of five is grown with axis-parallel splits instead.
 
     <PARAMETERS>
     class_weight : dict, "balanced" or None, default=None
@@ -377,6 +413,8 @@ class EvoForestClassifier(ClassifierMixin, ClassReader, EvoForest):
 @dataclass(kw_only=True, eq=False, repr=False)
 class EvoForestRegressor(RegressorMixin, TargetReader, EvoForest):
     """A regressor that is the mean of small sparse oblique trees, with lines or means in leaves.
+
+    Each is the fittest tree on a path, as those of `EvoForestClassifier` with oblique splits.
 
     <PARAMETERS>
     leaves : {"auto", "linear", "constant"}, default="auto"

@@ -336,8 +336,9 @@ def _of_estimator(
     tree = getattr(estimator, "tree_", None)
     if is_forest(estimator):
         raise ValueError(
-            f"tree is a {type(estimator).__name__}: a forest is exported by export_python and "
-            "export_c; other forms are of one tree, such as its estimators_[0]."
+            f"tree is a {type(estimator).__name__}: a forest is exported by export_python, "
+            "export_c, export_sql and to_onnx; other forms are of one tree, such as its "
+            "estimators_[0]."
         )
     if not isinstance(tree, ObliqueTree):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""A tree as an ONNX model, by the converter interface of skl2onnx.
+"""A tree, or the vote of a forest, as an ONNX model, by the converter interface of skl2onnx.
 
 ONNX's own tree ensembles ask for one feature at a time. Oblique trees are products of matrices
 instead (the GEMM strategy of Nakandala et al., OSDI 2020): all splits at once, then for each leaf
@@ -8,12 +8,13 @@ the number of its path's splits that came out as its path has it.
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from evotree.export.named import ONE_WAY
+from evotree.export.named import ONE_WAY, is_forest
 from evotree.leaf_models import LeafModels, OutputModels
 from evotree.soft_sides import LEAD, SoftSides
 from evotree.tree import ObliqueTree
@@ -25,9 +26,9 @@ def register_onnx() -> None:
     """Tell skl2onnx how to convert the estimators of evotree, alone and in pipelines.
 
     From then on `skl2onnx.to_onnx` and `skl2onnx.convert_sklearn` take `EvoTreeClassifier`,
-    `ObliqueTreeClassifier`, `TAOClassifier` and their regressors. Classifiers have the options
-    ``zipmap``, ``nocl`` and ``output_class_labels`` of all classifiers there; ONNX has maps of
-    shares (``zipmap``) in single precision only.
+    `EvoForestClassifier`, `ObliqueTreeClassifier`, `TAOClassifier` and their regressors.
+    Classifiers have the options ``zipmap``, ``nocl`` and ``output_class_labels`` of all classifiers
+    there; ONNX has maps of shares (``zipmap``) in single precision only.
 
     The converted part reads encoded rows: where an estimator was fitted to missing values or
     categories, those that its ``encode`` returns.
@@ -45,9 +46,9 @@ def register_onnx() -> None:
     Notes
     -----
     A model has a matrix of nodes times leaves and computes all splits for all rows: good for up to
-    some hundred leaves. A tree of more than 10,000 leaves is refused at conversion, with a
-    ValueError; so are class labels that are neither strings nor whole numbers nor truth values,
-    which ONNX cannot return.
+    some hundred leaves; of a forest each tree has its own. A tree of more than 10,000 leaves is
+    refused at conversion, with a ValueError; so are class labels that are neither strings nor whole
+    numbers nor truth values, which ONNX cannot return.
     """
     skl2onnx = _skl2onnx()
     shapes = import_module("skl2onnx.common.shape_calculator")
@@ -85,7 +86,7 @@ def to_onnx(model: Any, target_opset: int | None = None) -> Any:
 
     Parameters
     ----------
-    model : EvoTree, ObliqueTree or TAO classifier or regressor
+    model : EvoTree, EvoForest, ObliqueTree or TAO classifier or regressor
         The estimator, fitted.
     target_opset : int, optional
         Version of ONNX's operators, at least 13; by default the newest that skl2onnx knows.
@@ -105,9 +106,7 @@ def to_onnx(model: Any, target_opset: int | None = None) -> Any:
         value.
     """
     skl2onnx = _skl2onnx()
-    if type(model) not in _estimators() or not isinstance(
-        getattr(model, "tree_", None), ObliqueTree
-    ):
+    if type(model) not in _estimators() or not _trees_of(model):
         allowed = ", ".join(kind.__name__ for kind in _estimators())
         raise ValueError(f"model={model!r}: allowed is a fitted one of {allowed}.")
     if target_opset is not None and target_opset < 13:
@@ -117,7 +116,7 @@ def to_onnx(model: Any, target_opset: int | None = None) -> Any:
     is_classifier = hasattr(model, "predict_proba")
     made = skl2onnx.to_onnx(
         model,
-        initial_types=[("X", types.DoubleTensorType([None, model.tree_.n_features]))],
+        initial_types=[("X", types.DoubleTensorType([None, _trees_of(model)[0].n_features]))],
         options={id(model): {"zipmap": False}} if is_classifier else None,
         target_opset=target_opset,
     )
@@ -137,7 +136,7 @@ def _skl2onnx() -> Any:
 
 
 def _estimators() -> tuple[type, ...]:
-    """Return the estimators that are one tree; importing them takes a while."""
+    """Return the estimators of trees; importing them takes a while."""
     from evotree import estimators
 
     return (
@@ -147,12 +146,25 @@ def _estimators() -> tuple[type, ...]:
         estimators.ObliqueTreeRegressor,
         estimators.TAOClassifier,
         estimators.TAORegressor,
+        estimators.EvoForestClassifier,
+        estimators.EvoForestRegressor,
     )
+
+
+def _trees_of(model: Any) -> list[ObliqueTree]:
+    """Return the trees of an estimator; none where it is not fitted."""
+    if is_forest(model):
+        return list(model.trees_)
+    tree = getattr(model, "tree_", None)
+    return [tree] if isinstance(tree, ObliqueTree) else []
 
 
 def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     """Write the nodes of a classifier: its labels, picked by leaf, and its probabilities."""
     model, graph = operator.raw_operator, _Graph(scope, container)
+    if is_forest(model):
+        _convert_vote(graph, operator, scope)
+        return
     tree = model.tree_
     classes = import_module("skl2onnx.common.utils_classifier").get_label_classes(scope, model)
     winners = tree.labels[tree.is_leaf]
@@ -170,29 +182,54 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     graph.cast(found, _precision(operator), operator.outputs[1].full_name)
 
 
+def _convert_vote(graph: _Graph, operator: Any, scope: Any) -> None:
+    """Write the nodes of a forest of classes: the means of shares, and the label of the largest."""
+    model = operator.raw_operator
+    classes = import_module("skl2onnx.common.utils_classifier").get_label_classes(scope, model)
+    found = _mean(graph, operator.inputs[0].full_name, model.trees_)
+    labels = graph.constant("labels", _onnx_labels(classes))
+    winner = graph.node("ArgMax", [found], axis=1, keepdims=0)
+    graph.node("Gather", [labels, winner], operator.outputs[0].full_name, axis=0)
+    graph.cast(found, _precision(operator), operator.outputs[1].full_name)
+
+
+def _mean(graph: _Graph, rows: str, trees: Sequence[ObliqueTree]) -> str:
+    """Write the nodes of `mean_of_trees`, which adds in the order of the trees."""
+    total, *others = [_predicted(_Paths(graph, rows, tree)) for tree in trees]
+    for one in others:
+        total = graph.node("Add", [total, one])
+    if not others:
+        return total
+    return graph.node("Div", [total, graph.constant("n_trees", np.array([float(len(trees))]))])
+
+
 def _shape_regressor(operator: Any) -> None:
     """Say which numbers a regressor returns, a column for each output."""
     shapes = import_module("skl2onnx.common.shape_calculator")
     shapes.calculate_linear_regressor_output_shapes(operator)
     n_rows = operator.inputs[0].type.shape[0]
-    operator.outputs[0].type.shape = [n_rows, operator.raw_operator.tree_.values.shape[1]]
+    n_outputs = _trees_of(operator.raw_operator)[0].values.shape[1]
+    operator.outputs[0].type.shape = [n_rows, n_outputs]
 
 
 def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
-    """Write the nodes of a regressor: its numbers, or linear models, picked by leaf."""
-    tree, graph = operator.raw_operator.tree_, _Graph(scope, container)
-    paths = _Paths(graph, operator.inputs[0].full_name, tree)
-    leaf = paths.reached()
+    """Write the nodes of a regressor: its numbers, or the mean of those of a forest."""
+    graph, rows = _Graph(scope, container), operator.inputs[0].full_name
+    trees = _trees_of(operator.raw_operator)
+    graph.cast(_mean(graph, rows, trees), _precision(operator), operator.outputs[0].full_name)
+
+
+def _predicted(paths: _Paths) -> str:
+    """Write the nodes of `predict_value`: values, or linear models, picked by leaf."""
+    graph, tree, leaf = paths.graph, paths.tree, paths.reached()
     if tree.models is None:
-        means = graph.constant("means", tree.values[tree.is_leaf])
-        picked = graph.node("Gather", [means, leaf], axis=0)
-    elif isinstance(tree.models, OutputModels):
+        values = graph.constant("values", tree.values[tree.is_leaf])
+        return graph.node("Gather", [values, leaf], axis=0)
+    if isinstance(tree.models, OutputModels):
         each = tree.models.take(tree.is_leaf).each
         columns = [_modelled(graph, paths.rows, leaf, models) for models in each]
-        picked = graph.node("Concat", columns, axis=1)
-    else:
-        picked = _modelled(graph, paths.rows, leaf, tree.models.take(tree.is_leaf))
-    graph.cast(picked, _precision(operator), operator.outputs[0].full_name)
+        return graph.node("Concat", columns, axis=1)
+    return _modelled(graph, paths.rows, leaf, tree.models.take(tree.is_leaf))
 
 
 def _modelled(graph: _Graph, rows: str, leaf: str, models: LeafModels) -> str:

@@ -1,13 +1,14 @@
-"""A tree as an expression of SQL.
+"""A tree, or the vote of a forest, as an expression of SQL.
 
-The expression is one CASE whose branches are read from top to bottom, with no CASE inside another
-but those that encode columns and that bound linear models: SQLite's parser takes about twenty of
-those, SQL Server ten.
+The expression of a tree is one CASE whose branches are read from top to bottom, with no CASE inside
+another but those that encode columns and that bound linear models: SQLite's parser takes about
+twenty of those, SQL Server ten. That of a forest is a subquery, in which each tree is a row of a
+table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,9 @@ from evotree.export.named import (
     NamedTree,
     clauses,
     fold,
+    is_forest,
     named_tree,
+    plain_label,
 )
 from evotree.tables.columns import MISSING, Column, NumericColumn
 
@@ -49,10 +52,17 @@ def export_sql(
     finite.
     SQLite takes sums of up to 990 terms or so.
 
+    The vote of a forest is an expression as well, a subquery in parentheses. Its table ``trees``
+    has the leaf of each tree, or what it predicts, and ``shares`` the class shares of all leaves,
+    by the numbers that ``apply`` returns. Databases add in an order of their own: a number may
+    differ from that of ``predict`` by rounding errors, and a label where two classes have the same
+    sum to within them.
+
     Parameters
     ----------
     tree : ObliqueTree or fitted estimator
-        The tree; of an estimator its ``tree_``, with the names of its features and classes.
+        The tree; of an estimator its ``tree_``, with the names of its features and classes. Of a
+        forest the vote is exported.
     table : str, optional
         Name of the table, to be written before each column. Without it SQLite takes the name of a
         column that does not exist for a text, and says nothing.
@@ -94,6 +104,9 @@ def export_sql(
         ELSE 'yes'
     END
     """
+    if is_forest(tree):
+        members = [named_tree(one, feature_names, class_names) for one in tree.estimators_]
+        return sql_vote(members, table)
     return sql_expression(named_tree(tree, feature_names, class_names), table)
 
 
@@ -197,28 +210,118 @@ def sql_expression(named: NamedTree, table: str | None = None) -> str:
     return (f"-- {ONE_WAY}\n" if named.shares_rows else "") + _expression(named, table)
 
 
+def sql_vote(trees: Sequence[NamedTree], table: str | None = None) -> str:
+    """Return the expression of `export_sql` for the trees of a forest.
+
+    Parameters
+    ----------
+    trees : sequence of NamedTree
+        At least one; all have the same names.
+    table : str, optional
+        Name of the table.
+
+    Returns
+    -------
+    str
+        A subquery, on several lines.
+
+    Raises
+    ------
+    ValueError
+        As for `sql_expression`.
+    """
+    operands, needed = _operands(trees, table)
+    vote = _vote_of_numbers if trees[0].classes is None else _vote_of_classes
+    lines = vote(trees, operands)
+    if needed:
+        head = f"CASE\n{_branch([needed], 'NULL')}    ELSE "
+        return "\n".join([f"{head}(", *lines, ")\nEND\n"])
+    return "\n".join(["(", *lines, ")\n"])
+
+
+def _vote_of_numbers(trees: Sequence[NamedTree], operands: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of the mean of what trees predict."""
+    values = [_cases(one, operands, _outputs(one, operands)) for one in trees]
+    yield "WITH trees (prediction) AS (VALUES"
+    yield ",\n".join(f"({value})" for value in values)
+    yield ")"
+    yield "SELECT AVG(prediction) FROM trees"
+
+
+def _vote_of_classes(trees: Sequence[NamedTree], operands: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of the class of which the leaves that trees reach have the largest share."""
+    labels = [_literal(plain_label(label, c)) for c, label in enumerate(trees[0].classes or ())]
+    sums = [f"p{c}" for c in range(len(labels))]
+    nodes = [[str(k) for k in range(len(one.tree))] for one in trees]
+    yield f"WITH shares (tree, leaf, {', '.join(sums)}) AS (VALUES"
+    yield ",\n".join(
+        f"    ({at}, {k}, {', '.join(map(sql_number, one.tree.values[k]))})"
+        for at, one in enumerate(trees)
+        for k in np.flatnonzero(one.tree.is_leaf).tolist()
+    )
+    yield "),"
+    yield "trees (tree, leaf) AS (VALUES"
+    pairs = enumerate(zip(trees, nodes, strict=True))
+    yield ",\n".join(f"({at}, {_cases(one, operands, numbers)})" for at, (one, numbers) in pairs)
+    yield "),"
+    yield f"vote ({', '.join(sums)}) AS ("
+    yield f"    SELECT {', '.join(f'SUM({p})' for p in sums)}"
+    yield "    FROM trees JOIN shares ON shares.tree = trees.tree AND shares.leaf = trees.leaf"
+    yield ")"
+    branches = [
+        f"WHEN {' AND '.join(f'{p} >= {other}' for other in sums[c + 1 :])} THEN {labels[c]}"
+        for c, p in enumerate(sums[:-1])
+    ]
+    if not branches:
+        yield f"SELECT {labels[0]} FROM vote"
+        return
+    yield "\n".join(["SELECT CASE", *(f"    {one}" for one in branches)])
+    yield f"    ELSE {labels[-1]}"
+    yield "END FROM vote"
+
+
 def _expression(named: NamedTree, table: str | None) -> str:
     """Return the expression of one output."""
-    names = list(named.features)
-    if named.columns is not None:
-        names = [column.name for column in named.columns]
+    operands, needed = _operands([named], table)
+    return _cases(named, operands, _outputs(named, operands), needed) + "\n"
+
+
+def _operands(trees: Sequence[NamedTree], table: str | None) -> tuple[list[str], list[str]]:
+    """Return an expression for each feature, and the condition that one that is read is NULL.
+
+    The condition comes in pieces, of which there are none where columns are encoded.
+    """
+    names, columns = list(trees[0].features), trees[0].columns
+    if columns is not None:
+        names = [column.name for column in columns]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"feature_names has {twice!r} twice: columns have names of their own.")
     operands = [sql_name(name, table) for name in names]
-    needed = [operands[j] for j in named.used_features()] if named.columns is None else []
-    if named.columns is not None:
-        pairs = zip(named.columns, operands, strict=True)
-        operands = [operand for column, name in pairs for operand in _encoded(column, name)]
+    if columns is not None:
+        pairs = zip(columns, operands, strict=True)
+        return [operand for column, name in pairs for operand in _encoded(column, name)], []
+    used = sorted({j for one in trees for j in one.used_features()})
+    return operands, [f"{'OR ' if at else ''}{operands[j]} IS NULL" for at, j in enumerate(used)]
+
+
+def _outputs(named: NamedTree, operands: Sequence[str]) -> list[str]:
+    """Return what each node predicts."""
     outputs = [_literal(output) for output in named.outputs()]
     for k in np.flatnonzero(named.tree.is_leaf).tolist():
         if (model := named.model(k)) is not None:
             outputs[k] = _bounded(model, _sum(named, k, operands))
-    branches: list[str] = []
-    if needed:
-        pieces = [f"{name} IS NULL" for name in needed]
-        pieces[1:] = [f"OR {piece}" for piece in pieces[1:]]
-        branches.append(_branch([pieces], "NULL"))
+    return outputs
+
+
+def _cases(
+    named: NamedTree,
+    operands: Sequence[str],
+    outputs: Sequence[str],
+    needed: list[str] | None = None,
+) -> str:
+    """Return the CASE of a tree, NULL under a condition; the output itself of one leaf."""
+    branches = [_branch([needed], "NULL")] if needed else []
     splits: list[list[str]] = []
     for k, level, left_first in clauses(named.tree):
         del splits[level:]
@@ -229,8 +332,8 @@ def _expression(named: NamedTree, table: str | None) -> str:
         elif branches:
             branches.append(f"    ELSE {outputs[k]}\n")
         else:
-            return outputs[k] + "\n"
-    return "CASE\n" + "".join(branches) + "END\n"
+            return outputs[k]
+    return "CASE\n" + "".join(branches) + "END"
 
 
 def _encoded(column: Column, name: str) -> list[str]:

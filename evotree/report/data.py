@@ -22,7 +22,7 @@ from evotree.export.named import NamedTree
 from evotree.export.text import export_rules
 from evotree.plotting.refinement import cumulated
 from evotree.plotting.style import class_colors
-from evotree.report.measures import measures
+from evotree.report.measures import measures, vote_measures
 from evotree.report.subject import Subject
 from evotree.tables.columns import (
     MISSING,
@@ -78,13 +78,10 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
     rows = None if cells is None else encode_in_order(columns, cells)
     truth = None if y is None else _codes_or_numbers(y, subject.named.classes, rows)
     training = _training(subject, rows)
-    all_trees, own = subject.trees
-    made = [
-        _tree(tree, replace(subject, training=training), rows, truth, own=at == own)
-        for at, tree in enumerate(all_trees)
-    ]
-    shown = _thinned([len(json.dumps(one)) for one in made], own)
-    trees = [made[at] for at in shown]
+    if subject.members:
+        trees, own = [_member(one, rows, truth) for one in subject.members], 0
+    else:
+        trees, own = _trees(replace(subject, training=training), rows, truth)
     kept = _used_features(trees, columns)
     _renumber(trees, kept)
     classes = None if named.classes is None else [text_of(one) for one in named.classes]
@@ -100,13 +97,14 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
         "lowest": _rounded(training.lowest[kept]),
         "highest": _rounded(training.highest[kept]),
         "trees": trees,
-        "own": shown.index(own),
+        "own": own,
+        "forest": _forest(subject, kept, rows, truth) if subject.members else None,
         "sides": _sides(named),
         "rows": _sample(columns, kept, cells, truth),
         "history": None if subject.history is None else _history(subject.history),
         "facts": {short(name): short(fact) for name, fact in subject.facts.items()},
-        "rules": _rules(named),
-        "notes": _notes(subject, rows, truth, len(all_trees), len(shown)),
+        "rules": _rules(subject.members or [replace(subject, named=named)]),
+        "notes": _notes(subject, rows, truth, len(trees)),
     }
 
 
@@ -159,6 +157,16 @@ def _training(subject: Subject, rows: np.ndarray | None) -> TrainingRows:
 # ---- trees ---------------------------------------------------------------------------------------
 
 
+def _trees(
+    subject: Subject, rows: np.ndarray | None, truth: np.ndarray | None
+) -> tuple[list[dict[str, Any]], int]:
+    """Return the trees to choose from that there is room for, and where the model's own is."""
+    trees, own = subject.trees
+    made = [_tree(tree, subject, rows, truth, own=at == own) for at, tree in enumerate(trees)]
+    shown = _thinned([len(json.dumps(one)) for one in made], own)
+    return [made[at] for at in shown], shown.index(own)
+
+
 def _tree(
     tree: ObliqueTree,
     subject: Subject,
@@ -172,8 +180,6 @@ def _tree(
     known = training if own else training.of_other_tree(tree)
     sides = named.sides if own else None
     member = next((one for one in subject.front if one == tree), None)
-    shares = importances(tree)
-    most = [j for j in np.argsort(-shares, kind="stable")[:20].tolist() if shares[j] > 0.0]
     found = {
         "nodes": [_node(named, k, known, own) for k in range(len(tree))],
         "size": tree.subtree_size.tolist(),
@@ -183,13 +189,43 @@ def _tree(
         "depth": tree.depth,
         "quality": None if member is None else _rounded(member.quality),
         "origin": None if member is None else str(member.origin),
-        "importances": [[j, _rounded(shares[j], 4)] for j in most],
+        "importances": _most_important(importances(tree)),
         "measures": None,
     }
     if rows is not None and truth is not None:
         is_classes = named.classes is not None
         found["measures"] = measures(tree, rows, truth, sides, is_classes)
     return found
+
+
+def _member(member: Subject, rows: np.ndarray | None, truth: np.ndarray | None) -> dict[str, Any]:
+    """Return one of the trees of a forest, features still counted among all."""
+    known = replace(member, training=_training(member, rows))
+    return _tree(member.named.tree, known, rows, truth, own=True)
+
+
+def _forest(
+    subject: Subject, kept: np.ndarray, rows: np.ndarray | None, truth: np.ndarray | None
+) -> dict[str, Any]:
+    """Return what there is to say of a forest as a whole."""
+    trees = [one.named.tree for one in subject.members]
+    shares = np.sum([importances(tree) for tree in trees], axis=0)
+    found: dict[str, Any] = {
+        "nodes": sum(len(tree) for tree in trees),
+        "leaves": sum(tree.n_leaves for tree in trees),
+        "terms": sum(tree.n_terms for tree in trees),
+        "importances": _most_important(shares[kept] / (shares.sum() or 1.0)),
+        "vote": None,
+    }
+    if rows is not None:
+        found["vote"] = vote_measures(trees, rows, truth, subject.named.classes is not None)
+    return found
+
+
+def _most_important(shares: np.ndarray) -> list[list[Any]]:
+    """Return the most important features with their shares."""
+    most = [j for j in np.argsort(-shares, kind="stable")[:20].tolist() if shares[j] > 0.0]
+    return [[j, _rounded(shares[j], 4)] for j in most]
 
 
 def _node(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[str, Any]:
@@ -355,9 +391,12 @@ def _history(records: pd.DataFrame) -> dict[str, Any]:
     return found
 
 
-def _rules(named: NamedTree) -> str:
-    """Return the rules of the model's own tree, cut where they are very long."""
-    rules = export_rules(named.tree, named.features, named.classes)
+def _rules(members: Sequence[Subject]) -> str:
+    """Return the rules of the model's own tree, or of all of a forest, cut where they are long."""
+    each = [_with_short_names(one.named) for one in members]
+    texts = [export_rules(one.tree, one.features, one.classes) for one in each]
+    heads = [f"tree {at} of {len(texts)}\n" if len(texts) > 1 else "" for at in range(len(texts))]
+    rules = "\n\n".join(head + text for head, text in zip(heads, texts, strict=True))
     if len(rules) <= MAX_RULES:
         return rules
     return f"{rules[:MAX_RULES]}\n... (the first {MAX_RULES:,} characters of {len(rules):,})"
@@ -367,20 +406,24 @@ def _notes(
     subject: Subject,
     rows: np.ndarray | None,
     truth: np.ndarray | None,
-    n_trees: int,
     n_shown: int,
 ) -> list[str]:
     """Return what the reader has to know of the page: what is left out, and why."""
-    notes = []
+    notes, n_trees = [], len(subject.trees[0])
     if rows is None:
         notes.append("No rows were given: there is no table of rows, and nothing is measured.")
     elif truth is None:
         notes.append("No targets were given: nothing is measured.")
-    if not subject.front:
+    if subject.members:
+        notes.append(
+            "The tree that is drawn, with its figures, is one of the forest, which you choose; the "
+            "table of rows has what the forest predicts."
+        )
+    elif not subject.front:
         notes.append("The model has no Pareto front: there is one tree to look at.")
     elif n_shown < n_trees:
         notes.append(f"{n_shown} of the {n_trees} trees of the front are shown, evenly spaced.")
-    if subject.history is None:
+    if subject.history is None and not subject.members:
         notes.append("The model keeps no record of an evolution.")
     if subject.training is None:
         kind = "the rows given" if rows is not None else "zero"

@@ -1,18 +1,21 @@
-"""How well a tree predicts the rows of a report, beside the tree of one leaf."""
+"""How well a tree or forest predicts the rows of a report, beside the tree of one leaf."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from evotree.soft_sides import SoftSides
-from evotree.tree import ObliqueTree, node_weights
+from evotree.tree import ObliqueTree, mean_of_trees, node_weights
 
 N_BINS = 10
 """Bins of the calibration curve."""
 MAX_CONFUSED = 12
 """Most classes whose confusion matrix is shown."""
+BANDS = (1.0, 0.9, 0.75, 0.5, 0.0)
+"""Least shares of the trees that vote for the class of a forest, of each group of rows."""
 
 
 def measures(
@@ -62,6 +65,74 @@ def measures(
     found["reached"] = node_weights(leaves, np.ones(len(y)), tree.subtree_size).astype(int).tolist()
     found["lost"] = [float(f"{v:.6g}") for v in node_weights(leaves, losses, tree.subtree_size)]
     return found
+
+
+def vote_measures(
+    trees: Sequence[ObliqueTree], rows: np.ndarray, y: np.ndarray | None, is_classes: bool
+) -> dict[str, Any]:
+    """Return how far the trees of a forest agree, and how well their vote predicts.
+
+    Parameters
+    ----------
+    trees : sequence of ObliqueTree
+        At least one.
+    rows : ndarray of shape (n_rows, n_features)
+        Encoded rows, at least one.
+    y : ndarray of shape (n_rows,) or None
+        Positions of their classes, or their targets.
+    is_classes : bool
+        Whether the trees predict classes.
+
+    Returns
+    -------
+    dict
+        ``agreement``, of each tree the share of the rows that it gives the class of the vote, or
+        the root of its mean squared difference from the vote; ``bands`` of classes, for each of
+        `BANDS` that has rows the bound, their number, and that of those predicted rightly (None
+        without `y`); ``figures`` with `y`, quadruples of a name, the figure of the vote, the mean
+        one of the trees, and that of a tree of one leaf.
+    """
+    vote = mean_of_trees(trees, rows)
+    each = np.stack([tree.predict_value(rows) for tree in trees])
+    if not is_classes:
+        apart = each[:, :, 0] - vote[:, 0]
+        found: dict[str, Any] = {"agreement": np.sqrt((apart**2).mean(axis=1)).tolist()}
+        if y is not None:
+            base = np.full(len(y), np.mean([tree.values[0, 0] for tree in trees]))
+            of_each = [_of_targets(y, one[:, 0]) for one in each]
+            found["figures"] = _beside(_of_targets(y, vote[:, 0]), of_each, _of_targets(y, base))
+        return found
+    labels = vote.argmax(axis=1)
+    agrees = each.argmax(axis=2) == labels
+    found = {"agreement": agrees.mean(axis=1).tolist()}
+    right = None if y is None else labels == y
+    band = np.argmax(agrees.mean(axis=0)[:, np.newaxis] >= BANDS, axis=1)
+    found["bands"] = [
+        [least, int((band == at).sum()), None if right is None else int(right[band == at].sum())]
+        for at, least in enumerate(BANDS)
+        if (band == at).any()
+    ]
+    if y is not None:
+        root = np.mean([tree.values[0] for tree in trees], axis=0)
+        base = np.broadcast_to(root, vote.shape)
+        of_each = [_of_classes(y, one.argmax(axis=1), one) for one in each]
+        others = _of_classes(y, base.argmax(axis=1), base)
+        found["figures"] = _beside(_of_classes(y, labels, vote), of_each, others)
+    return found
+
+
+def _beside(
+    vote: dict[str, float | None],
+    each: Sequence[dict[str, float | None]],
+    base: dict[str, float | None],
+) -> list[list[Any]]:
+    """Return figures of a vote beside the mean ones of its trees, and those of one leaf."""
+    rows = []
+    for name, ours in vote.items():
+        known = [one[name] for one in each]
+        mean = None if None in known else float(np.mean(known))  # type: ignore[arg-type]
+        rows.append([name, ours, mean, base[name]])
+    return rows
 
 
 def _of_classes(y: np.ndarray, labels: np.ndarray, shares: np.ndarray) -> dict[str, float | None]:

@@ -1,9 +1,9 @@
-"""What a report is of: a tree with its names, and what is known of how it came about."""
+"""What a report is of: a tree or forest with its names, and what is known of its training."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import pandas as pd
@@ -32,6 +32,8 @@ class Subject:
         The summary of the training rows at the nodes of the tree.
     facts : mapping of str to str
         What else is known of the training, to be shown as it is.
+    members : sequence of Subject
+        The trees of a forest, of which `named` is the first; empty where the model is one tree.
     """
 
     named: NamedTree
@@ -40,6 +42,30 @@ class Subject:
     history: pd.DataFrame | None = None
     training: TrainingRows | None = None
     facts: Mapping[str, str] = field(default_factory=dict)
+    members: Sequence[Subject] = ()
+
+    @classmethod
+    def of_forest(cls, forest: Any, target: str | None = None) -> Self:
+        """Return what a fitted forest knows of itself.
+
+        Parameters
+        ----------
+        forest : EvoForestClassifier or EvoForestRegressor
+            Fitted.
+        target : str, optional
+            What is predicted.
+
+        Returns
+        -------
+        Subject
+            With the score out of bag where there is one.
+        """
+        facts = {"estimator": type(forest).__name__}
+        if hasattr(forest, "oob_score_"):
+            name = "accuracy" if hasattr(forest, "classes_") else "R²"
+            facts["out of bag"] = f"{name} {forest.oob_score_:.4f}"
+        members = [cls.of_estimator(one, target) for one in forest.estimators_]
+        return replace(members[0], facts=facts, members=members)
 
     @classmethod
     def of_estimator(cls, estimator: Any, target: str | None = None) -> Self:

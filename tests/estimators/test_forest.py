@@ -2,7 +2,9 @@
 
 import ctypes
 import shutil
+import sqlite3
 import subprocess
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -15,7 +17,7 @@ from evotree import EvoForestClassifier, EvoForestRegressor, EvoTreeClassifier, 
 from evotree.cli.model_file import ForestModel, load_model, load_tree_model, save_model
 from evotree.dataset import Dataset
 from evotree.engine.forests import draw_features, positions_of, restrict
-from evotree.export import export_c, export_python, export_sql, export_text, to_onnx
+from evotree.export import export_c, export_python, export_rules, export_sql, export_text, to_onnx
 from evotree.fitness.linear_leaves import LinearLeaves
 
 FORESTS = [
@@ -219,19 +221,12 @@ def test_lines_use_the_columns_that_they_may():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("n_estimators", 0), ("tree", "cart"), ("max_samples", 1.5), ("max_features", 0)],
+    [("n_estimators", 0), ("n_jobs", 0.5), ("max_samples", 1.5), ("max_features", 0)],
 )
 def test_what_is_not_allowed_is_named(name, value):
     X, y = rows_for(FORESTS[0], 30)
     with pytest.raises(ValueError, match=name):
         EvoForestClassifier(**{name: value}).fit(X, y)
-
-
-def test_trees_may_be_evolved():
-    X, y = load_iris(return_X_y=True)
-    forest = EvoForestClassifier(2, tree="evolved", random_state=0).fit(X, y)
-    again = EvoForestClassifier(2, tree="evolved", n_jobs=2, random_state=0).fit(X, y)
-    assert forest.score(X, y) > 0.9 and forest.trees_ == again.trees_
 
 
 # ---- tables, files and code ----------------------------------------------------------------------
@@ -333,10 +328,79 @@ def test_exported_c_votes_as_the_forest_does(forest, tmp_path):
         assert list(shares) == expected
 
 
+def voted_by_sqlite(forest, frame, name, **names):
+    """Return what the expression of a forest says of the rows of a table, by SQLite."""
+    with closing(sqlite3.connect(":memory:")) as base:
+        frame.to_sql(name, base, index=False)
+        expression = export_sql(forest, name, **names)
+        found = base.execute(f'SELECT {expression} FROM "{name}" ORDER BY rowid').fetchall()
+    return [value for (value,) in found]
+
+
+@every
+def test_exported_sql_votes_as_the_forest_does(forest):
+    """The table and its columns have the names that the expression gives to its own."""
+    X, y = rows_for(forest, 300)
+    names = ["leaf", "tree", "p0", "p1", "prediction", "vote"]
+    frame = pd.DataFrame(X, columns=names[: X.shape[1]])
+    fitted = clone(forest).fit(frame[:150], y[:150])
+    for table in ("trees", "shares", "the rows"):
+        found = voted_by_sqlite(fitted, frame, table)
+        if is_classifier(forest):
+            assert found == fitted.predict(frame).tolist() and len(set(found)) == 2
+        else:
+            np.testing.assert_allclose(found, fitted.predict(frame), rtol=1e-12)
+
+
+def test_exported_sql_encodes_a_table_with_gaps():
+    frame, y = mixed_table()
+    forest = EvoForestClassifier(5, random_state=0).fit(frame, y)
+    new = frame.assign(colour=frame["colour"].astype(object))
+    new.loc[::7, "colour"], new.loc[::5, "weight"] = "violet", np.nan
+    assert voted_by_sqlite(forest, new, "things") == forest.predict(new).tolist()
+
+
+@every
+def test_rows_with_null_have_no_vote(forest):
+    X, y = rows_for(forest)
+    fitted = clone(forest).fit(X, y)
+    names = [f"c{j}" for j in range(X.shape[1])]
+    used = np.any([one.feature_importances_ > 0.0 for one in fitted], axis=0)
+    frame = pd.DataFrame(X[: len(names) + 1], columns=names)
+    for j in range(len(names)):
+        frame.iloc[j, j] = np.nan
+    found = voted_by_sqlite(fitted, frame, "t", feature_names=names)
+    assert [one is None for one in found] == [*used.tolist(), False]
+
+
+@pytest.mark.parametrize("labels", [["it's", "a\nb", "ä"], [-3, 0, 7], [1.0, 2.0, 4.0]])
+def test_labels_of_votes_in_sql(labels):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    forest = EvoForestClassifier(4, random_state=0).fit(X, np.array(labels)[y])
+    found = voted_by_sqlite(forest, X, "iris")
+    assert found == forest.predict(X).tolist() and len(set(found)) == 3
+    alone = EvoForestClassifier(2, random_state=0).fit(X, np.array(labels)[0 * y])
+    assert set(voted_by_sqlite(alone, X, "iris")) == {labels[0]}
+
+
+@every
+def test_onnx_models_vote_as_the_forest_does(forest):
+    pytest.importorskip("skl2onnx")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    X, y = rows_for(forest, 300)
+    fitted = clone(forest).fit(X[:150], y[:150])
+    model = to_onnx(fitted).SerializeToString()
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    found = session.run(None, {"X": X})
+    if is_classifier(forest):
+        assert found[0].tolist() == fitted.predict(X).tolist()
+    np.testing.assert_array_equal(found[-1], told_by(fitted, X))
+
+
 def test_what_is_not_exported_is_refused_by_name():
     X, y = load_iris(return_X_y=True)
     forest = EvoForestClassifier(2, random_state=0).fit(X, y)
-    for export in (export_sql, export_text):
+    for export in (export_rules, export_text):
         with pytest.raises(ValueError, match="a EvoForestClassifier: a forest is exported by"):
             export(forest)
     with pytest.raises(ValueError, match="name='class'"):
@@ -345,13 +409,9 @@ def test_what_is_not_exported_is_refused_by_name():
     lines = EvoForestRegressor(2, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="probability=True: allowed for a forest of classes"):
         export_c(lines, probability=True)
-
-
-def test_onnx_refuses_a_forest():
     pytest.importorskip("skl2onnx")
-    X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="model=EvoForestClassifier.*: allowed is a fitted one of"):
-        to_onnx(EvoForestClassifier(1, random_state=0).fit(X, y))
+        to_onnx(EvoForestClassifier(1))
 
 
 # ---- one tree of the forest ----------------------------------------------------------------------

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evotree.cli.model_file import Model
+from evotree.cli.model_file import ForestModel, Model
 from evotree.engine.pareto import FrontTree
 from evotree.export.named import NamedTree
 from evotree.leaf_models import LeafModels
@@ -102,6 +102,16 @@ def make_model(
         return Model("answer", np.array(labels, dtype=object), columns, tree, {}, sides)
     tree = random_tree(rows, 1, 9)
     return Model("answer", None, columns, with_lines(tree) if kind == "lines" else tree)
+
+
+def make_forest(kind: str) -> ForestModel:
+    """Return a forest of four trees: ``"classes"``, ``"numbers"`` or ``"lines"``."""
+    one, frame = make_model(kind), table()
+    rows, n_outputs = encode(one.columns, frame), one.tree.values.shape[1]
+    trees = [random_tree(rows, n_outputs, n, seed=n) for n in (1, 4, 9)]
+    if kind == "lines":
+        trees = [with_lines(tree) for tree in trees]
+    return ForestModel(one.target, one.classes, one.columns, (one.tree, *trees))
 
 
 def make_subject(model: Model, frame: pd.DataFrame | None = None) -> Subject:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evotree.cli.report import report_of_model
 from evotree.explain.paths import explain
 from evotree.explain.training_rows import summarize
 from evotree.report import Report, report
 from evotree.tables.columns import encode
-from tests.report.models import HOSTILE, make_model, make_subject, table, truth_of
+from tests.report.models import HOSTILE, make_forest, make_model, make_subject, table, truth_of
 
 webdriver = pytest.importorskip("selenium.webdriver")
 keys = pytest.importorskip("selenium.webdriver.common.keys")
@@ -59,6 +60,27 @@ def make_page(kind: str) -> tuple[Any, Any, np.ndarray, Report]:
     model, frame = make_model(kind), table()
     y = truth_of(model, frame)
     return model, frame, y, report(make_subject(model), frame, y)
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers", "lines"])
+def test_a_forest_votes_in_the_page_as_evotree_does(open_page: Open, kind: str) -> None:
+    model, frame = make_forest(kind), table()
+    page = report_of_model(model, frame.assign(**{model.target: model.predict(frame)}))
+    driver = open_page(page)
+    found = driver.execute_script("""
+        const { data, model } = window.evotreeReport;
+        return data.rows.numbers.map((_, i) =>
+            model.vote(model.encode(data.rows.cells.map((column) => column[i]))));
+    """)
+    np.testing.assert_allclose(found, model.predict_proba(frame), rtol=0.0, atol=1e-5)
+    driver.find_element("css selector", "#members button[aria-label='Show tree 2']").click()
+    assert driver.find_element("id", "tree-title").text == "Tree 2, of 0 to 3"
+    driver.execute_script("window.evotreeReport.followRow(5)")
+    if kind == "classes":
+        said = str(model.predict(frame)[5])
+        assert driver.find_element("css selector", "#vote strong").text == said
+    assert len(nodes(driver)) == model.trees[2].n_nodes
+    assert not driver.find_element("id", "front-section").is_displayed()
 
 
 def nodes(driver: Any) -> list[Any]:

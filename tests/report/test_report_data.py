@@ -14,14 +14,23 @@ from sklearn.base import clone
 from sklearn.calibration import calibration_curve
 from sklearn.datasets import load_iris
 
+from evotree import EvoForestClassifier, EvoForestRegressor
 from evotree.cli.main import main
-from evotree.cli.model_file import save_model
+from evotree.cli.model_file import ForestModel, save_model
 from evotree.cli.report import report_of_model
 from evotree.report import Subject, report
 from evotree.report.data import MAX_TREES_LENGTH
 from evotree.tables.columns import encode
 from tests.quick_models import brief, every
-from tests.report.models import HOSTILE, make_model, make_subject, random_tree, table, truth_of
+from tests.report.models import (
+    HOSTILE,
+    make_forest,
+    make_model,
+    make_subject,
+    random_tree,
+    table,
+    truth_of,
+)
 
 KINDS = ("classes", "soft", "numbers", "lines")
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -209,3 +218,66 @@ def test_the_command_line_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFi
     frame.drop(columns="a").to_csv(tmp_path / "rows.csv", index=False)
     assert main([*command, "--data", str(tmp_path / "rows.csv")]) == 2
     assert "'a'" in capsys.readouterr().err
+
+
+# ---- forests -------------------------------------------------------------------------------------
+
+
+def test_the_page_of_a_forest_of_classes(tmp_path: Path) -> None:
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    forest = EvoForestClassifier(7, oob_score=True, random_state=0).fit(X[::2], y[::2])
+    page = forest.report(X[1::2], y[1::2], tmp_path / "forest.html")
+    data = embedded((tmp_path / "forest.html").read_text("utf-8"))
+    assert data == json.loads(json.dumps(page.data))
+    found, vote = data["forest"], data["forest"]["vote"]
+    rows, truth = X[1::2], y[1::2].to_numpy()
+    predicted, shares = forest.predict(rows), forest.predict_proba(rows)
+    each = np.array([tree.predict(rows) for tree in forest])
+    figures = {name: values for name, *values in vote["figures"]}
+    assert figures["accuracy"][0] == forest.score(rows, truth)
+    assert figures["accuracy"][1] == pytest.approx(np.mean([t.score(rows, truth) for t in forest]))
+    assert figures["log loss"][0] == pytest.approx(metrics.log_loss(truth, shares))
+    np.testing.assert_allclose(vote["agreement"], (each == predicted).mean(axis=1))
+    n_same = (each == predicted).sum(axis=0)
+    assert vote["bands"][0] == [1.0, (n_same == 7).sum(), (predicted == truth)[n_same == 7].sum()]
+    assert sum(n for _, n, _ in vote["bands"]) == len(rows)
+    assert sum(right for *_, right in vote["bands"]) == (predicted == truth).sum()
+    known = {data["features"][j]: share for j, share in found["importances"]}
+    wanted = dict(zip(X.columns, forest.feature_importances_, strict=True))
+    assert known == {name: pytest.approx(wanted[name], rel=1e-3) for name in known}
+    for one, tree in zip(data["trees"], forest.trees_, strict=True):
+        assert one["size"] == tree.subtree_size.tolist()
+    for name, total in (("nodes", "n_nodes"), ("leaves", "n_leaves"), ("terms", "n_terms")):
+        assert found[name] == sum(getattr(tree, total) for tree in forest.trees_)
+    assert data["facts"]["out of bag"] == f"accuracy {forest.oob_score_:.4f}"
+    assert data["rules"].count("tree ") == 7
+
+
+def test_the_page_of_a_forest_of_numbers() -> None:
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    X, y = X.iloc[:, :3], X.iloc[:, 3]
+    forest = EvoForestRegressor(3, random_state=0).fit(X, y)
+    vote = forest.report(X, y).data["forest"]["vote"]
+    predicted = forest.predict(X)
+    figures = {name: values for name, *values in vote["figures"]}
+    assert figures["R²"][0] == pytest.approx(metrics.r2_score(y, predicted))
+    assert figures["RMSE"][1] == pytest.approx(
+        np.mean([metrics.root_mean_squared_error(y, tree.predict(X)) for tree in forest])
+    )
+    apart = [metrics.root_mean_squared_error(predicted, tree.predict(X)) for tree in forest]
+    np.testing.assert_allclose(vote["agreement"], apart)
+    assert forest.report().data["forest"]["vote"] is None
+    assert "figures" not in forest.report(X).data["forest"]["vote"]
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers", "lines"])
+def test_a_forest_of_a_file_has_a_page(kind: str, tmp_path: Path) -> None:
+    model: ForestModel = make_forest(kind)
+    save_model(tmp_path / "forest.json", model)
+    frame = table().assign(answer=model.predict(table()))
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    given = ["report", str(tmp_path / "forest.json"), "--data", str(tmp_path / "rows.csv")]
+    assert main([*given, "--out", str(tmp_path / "page.html")]) == 0
+    data = embedded((tmp_path / "page.html").read_text("utf-8"))
+    assert len(data["trees"]) == 4 and data["forest"]["vote"]["figures"][0][1] == 1.0
+    assert data["facts"]["forest"].startswith("4 trees, ")

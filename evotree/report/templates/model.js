@@ -125,5 +125,11 @@ const Model = (data) => {
     return { terms: scaled.slice(0, -1), relation: first > 0 ? "≤" : "≥", threshold: scaled.at(-1) };
   };
 
-  return { isClassifier, own, parse, encode, path, apply, predict, probabilities, explain, inequality };
+  // The mean of what all trees of a forest predict for a row: probabilities, or one number.
+  const vote = (x) => {
+    const each = data.trees.map((tree) => (isClassifier ? probabilities(tree, x) : [predict(tree, x)]));
+    return each[0].map((_, c) => each.reduce((total, one) => total + one[c], 0) / each.length);
+  };
+
+  return { isClassifier, own, parse, encode, path, apply, predict, probabilities, vote, explain, inequality };
 };

@@ -384,11 +384,64 @@
     drawTree();
     drawPanel();
     fit();
-    drawFront();
+    if (data.forest === null) drawFront();
+    else drawMembers();
     drawTrace();
     drawMeasures();
     drawImportances();
     drawRows();
+  };
+
+  // ---- a forest ----------------------------------------------------------------------------------------
+
+  const winner = (shares) => shares.indexOf(Math.max(...shares));
+  const voted = (x) => (isClassifier ? winner(model.vote(x)) : model.vote(x)[0]);
+
+  const bandText = (least) => {
+    if (least === 1) return "all trees";
+    const upper = [1, 0.9, 0.75, 0.5].filter((one) => one > least).at(-1);
+    return upper === 1 ? `${percent(least)} or more, not all` : `${percent(least)} to ${percent(upper)}`;
+  };
+
+  const drawForest = () => {
+    const { vote, importances: found } = data.forest;
+    const parts = [];
+    if (vote !== null && vote.figures !== undefined) {
+      parts.push(make("figure", {}, make("figcaption", { text: `Figures of the vote, ${count(data.rows.total, "row")}` }),
+        table(["figure", "vote", "mean of the trees", "one leaf"], vote.figures.map(([name, ...values]) => [name, ...values.map((value) => number(value))])),
+        make("p", { class: "hint", text: "Trees that were fitted to these rows look better here than they are." })));
+    }
+    if (vote !== null && vote.bands !== undefined) {
+      parts.push(make("figure", {}, make("figcaption", { text: "How many trees say what the forest says" }),
+        table(["share of the trees", "", "rows", "predicted rightly"], vote.bands.map((band) => [
+          bandText(band[0]), bar(band[1] / data.rows.total), number(band[1]), band[2] === null ? "–" : percent(band[2] / band[1]),
+        ]), { class: "wide" })));
+    }
+    const most = found.length ? found[0][1] : 1;
+    const shown = table(["feature", "", "share"], found.slice(0, 15).map(([j, share]) => [data.features[j], bar(share / most), percent(share)]), { class: "wide" });
+    parts.push(make("figure", {}, make("figcaption", { text: "What the forest looks at" }), found.length ? shown : make("p", { text: "Its trees look at nothing: each is one leaf." })));
+    byId("forest").replaceChildren(...parts);
+  };
+
+  const drawMembers = () => {
+    byId("tree-title").textContent = `Tree ${state.tree}, of 0 to ${data.trees.length - 1}`;
+    const { vote } = data.forest;
+    const figure = figureOf(tree());
+    const heads = ["tree", "", "leaves", "terms", "depth", ...(figure === null ? [] : [figure[0]]), ...(vote === null ? [] : [isClassifier ? "agrees with the vote" : "RMS from the vote"])];
+    const body = data.trees.map((one, at) => {
+      const button = make("button", { type: "button", text: at === state.tree ? "Shown" : "Show", "aria-label": `Show tree ${at}`, "aria-pressed": at === state.tree ? "true" : "false", onclick: () => chooseTree(at) });
+      const texts = [one.leaves, one.terms, one.depth].map(String);
+      if (figure !== null) texts.push(number(figureOf(one)[1]));
+      if (vote !== null) texts.push(isClassifier ? percent(vote.agreement[at]) : number(vote.agreement[at]));
+      return make("tr", { class: at === state.tree ? "chosen" : null }, make("th", { scope: "row", text: String(at) }), make("td", {}, button), ...texts.map((text) => make("td", { text })));
+    });
+    byId("members").replaceChildren(make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col", text: head })))), make("tbody", {}, ...body));
+  };
+
+  const voteText = (x) => {
+    const said = voted(x);
+    const same = d3.sum(data.trees, (one) => (model.predict(one, x) === said ? 1 : 0));
+    return make("p", { class: "outcome", id: "vote" }, "The forest says ", make("strong", { text: predictionText(said) }), isClassifier ? `, and so do ${same} of its ${count(data.trees.length, "tree")}.` : `, the mean of its ${count(data.trees.length, "tree")}.`);
   };
 
   // ---- charts --------------------------------------------------------------------------------------
@@ -661,6 +714,7 @@
     const leaf = steps.at(-1).node;
     const predicted = model.predict(tree(), x);
     const parts = [make("p", { class: "outcome", "data-leaf": leaf }, `The row ends in leaf #${leaf}, which predicts `, make("strong", { text: predictionText(predicted) }), ".")];
+    if (data.forest !== null) parts.unshift(voteText(x));
     const outside = outsideText(x);
     if (outside !== null) parts.push(make("p", { class: "wrong", text: outside }));
     parts.push(make("p", {
@@ -668,7 +722,10 @@
       text: "What a term adds is its weight times what its value is above the mean of the training rows there, in spreads of the projection. The sum is at most 0 on the side of the first child, above 0 on the other.",
     }));
     parts.push(make("ol", { class: "steps" }, ...steps.map(stepItem)));
-    if (isClassifier) parts.push(make("h3", { text: "Probabilities" }), sharesTable(model.probabilities(tree(), x)));
+    if (isClassifier) {
+      const shares = data.forest === null ? model.probabilities(tree(), x) : model.vote(x);
+      parts.push(make("h3", { text: data.forest === null ? "Probabilities" : "Probabilities of the forest" }), sharesTable(shares));
+    }
     byId("trace").replaceChildren(...parts);
   };
 
@@ -682,7 +739,8 @@
   const drawRows = () => {
     if (data.rows === null) return;
     const truth = data.rows.y;
-    const found = data.rows.numbers.map((_, i) => ({ i, predicted: model.predict(tree(), model.encode(cellsOf(i))) }));
+    const predictedOf = (x) => (data.forest === null ? model.predict(tree(), x) : voted(x));
+    const found = data.rows.numbers.map((_, i) => ({ i, predicted: predictedOf(model.encode(cellsOf(i))) }));
     const wanted = byId("rows-filter").value;
     state.rows = found.filter(({ i, predicted }) => wanted !== "wrong" || isWrong(predicted, truth[i]));
     if (wanted === "worst") state.rows.sort((a, b) => Math.abs(truth[b.i] - b.predicted) - Math.abs(truth[a.i] - a.predicted));
@@ -719,10 +777,16 @@
   // ---- start -----------------------------------------------------------------------------------------
 
   const drawHead = () => {
-    const one = model.own;
-    byId("title").textContent = `A decision tree for ${data.target}`;
-    const what = isClassifier ? `one of ${classes.length} classes` : one.nodes.some((node) => node.b !== undefined) ? "a number, by lines in the leaves" : "a number";
-    byId("summary").textContent = `One tree predicts ${what}: ${count(one.leaves, "leaf").replace("leafs", "leaves")}, ${count(one.terms, "term")}, depth ${one.depth}, over ${count(data.columns.length, "column")} that some tree of the page uses.`;
+    const { forest } = data;
+    const one = forest === null ? model.own : forest;
+    byId("title").textContent = `${forest === null ? "A decision tree" : "A forest"} for ${data.target}`;
+    const hasLines = (some) => some.nodes.some((node) => node.b !== undefined);
+    const what = isClassifier ? `one of ${classes.length} classes` : data.trees.some(hasLines) ? "a number, by lines in the leaves" : "a number";
+    const who = forest === null ? `One tree predicts ${what}` : `${count(data.trees.length, "tree")} predict ${what}`;
+    const size = `${count(one.leaves, "leaf").replace("leafs", "leaves")}, ${count(one.terms, "term")}, ${forest === null ? `depth ${one.depth}` : `${count(one.nodes, "node")} together`}`;
+    byId("summary").textContent = `${who}: ${size}, over ${count(data.columns.length, "column")} that some tree of the page uses.`;
+    if ("out of bag" in data.facts) byId("summary").append(` Out of bag: ${data.facts["out of bag"]}.`);
+    if (forest !== null) byId("rules-title").textContent = "The trees as rules";
     byId("notes").replaceChildren(...data.notes.map((note) => make("li", { text: note })));
     byId("version").textContent = data.version;
     byId("facts").replaceChildren(...Object.entries(data.facts).map(([name, fact]) => make("p", {}, make("strong", { text: `${name}: ` }), fact)));
@@ -739,7 +803,8 @@
     const slider = byId("front-slider");
     slider.max = data.trees.length - 1;
     slider.addEventListener("input", () => chooseTree(Number(slider.value)));
-    byId("front-section").hidden = data.trees.length < 2;
+    byId("front-section").hidden = data.forest !== null || data.trees.length < 2;
+    byId("forest-section").hidden = data.forest === null;
   };
 
   drawHead();
@@ -748,6 +813,7 @@
   drawForm();
   prepareRows();
   drawHistory();
+  if (data.forest !== null) drawForest();
   chooseTree(data.own);
   if (data.rows !== null) fillForm(cellsOf(0));
   // For tests, and for scripts of a page that this one is part of.
