@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Executor
+from copy import copy
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
@@ -13,13 +16,14 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import column_or_1d
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from evotree.configuration import check_parameters, documented
 from evotree.dataset import Dataset
 from evotree.engine.forests import Grower, Member, positions_of
+from evotree.engine.parallel import run_tasks
 from evotree.engine.search import search
 from evotree.engine.toolbox import feature_bound
 from evotree.estimators.base import ClassReader, TargetReader, TreeEstimator
@@ -61,6 +65,9 @@ _PARAMETERS = """Parameters
     n_jobs : int or None, default=None
         Number of trees that are made at a time, by threads, or what
         `joblib.parallel_config` names; -1 means as many as there are cores.
+    executor : concurrent.futures.Executor or None, default=None
+        Where trees are made in place of threads: processes, a ``Client()`` of Dask or its
+        ``get_executor()``. The forest is the same. It is not pickled, and clones share it.
     random_state : int, RandomState, Generator or None, default=None
         Source of all random draws. The same number gives the same forest for any `n_jobs`.
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
@@ -99,11 +106,23 @@ class EvoForest(RowEncoder):
     max_depth: Annotated[int | None, _COUNT, None] = None
     oob_score: Annotated[bool, "boolean"] = False
     n_jobs: Annotated[int | None, Integral, None] = None
+    executor: Annotated[Executor | None, HasMethods(["submit"]), None] = None
     random_state: Annotated[Any, "random_state", np.random.Generator] = None
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether there are trees."""
         return hasattr(self, "estimators_")
+
+    def __sklearn_clone__(self) -> Self:
+        """Return a copy that is not fitted; it shares the executor."""
+        bare = copy(self)
+        bare.executor = None
+        twin: Self = super(EvoForest, bare).__sklearn_clone__()
+        return twin.set_params(executor=self.executor)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled, all but the executor."""
+        return {**super().__getstate__(), "executor": None}
 
     def __len__(self) -> int:
         """Return the number of trees of a fitted forest."""
@@ -150,8 +169,11 @@ class EvoForest(RowEncoder):
         dataset = dataset.evolved_for(self._objective(dataset))
         grower = self._grower(dataset)
         streams = make_streams(seed_from(self.random_state), 0, self.n_estimators)
-        side_by_side = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        members = side_by_side(delayed(grower)(dataset, stream) for stream in streams)
+        if self.executor is None:
+            side_by_side = Parallel(n_jobs=self.n_jobs, prefer="threads")
+            members = side_by_side(delayed(grower)(dataset, stream) for stream in streams)
+        else:
+            members = run_tasks(partial(grower, dataset), streams, self.executor, "trees")
         self.estimators_ = [self._member(one.tree, dataset) for one in members]
         if self.oob_score:
             rows = np.asarray(self.encode(X), dtype=np.float64)

@@ -1,9 +1,12 @@
 """Forests of small trees: votes, bags, limits, exports and files."""
 
 import ctypes
+import multiprocessing
+import pickle
 import shutil
 import sqlite3
 import subprocess
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
 
 import numpy as np
@@ -177,6 +180,55 @@ def test_equal_rows_are_found_again():
     assert at[3] == -1 and at[0] == at[2]
     for i in (0, 1, 2, 4):
         assert (dataset.raw[at[i]] == X[i]).all() and dataset.y[at[i]] == y[i]
+
+
+# ---- executors -----------------------------------------------------------------------------------
+
+
+def assert_equal_forests(one, other):
+    """Compare all that forests hold but the executor, to the last bit."""
+    assert [pickle.dumps(tree) for tree in one.trees_] == [pickle.dumps(t) for t in other.trees_]
+    assert one.oob_score_ == other.oob_score_
+
+
+@every
+def test_threads_and_processes_make_the_same_forest(forest):
+    X, y = rows_for(forest)
+    forest = clone(forest).set_params(oob_score=True, n_jobs=1)
+    alone = clone(forest).fit(X, y)
+    spawn = multiprocessing.get_context("spawn")
+    for executor in (ThreadPoolExecutor(3), ProcessPoolExecutor(1, spawn)):
+        with executor:
+            assert_equal_forests(alone, clone(forest).set_params(executor=executor).fit(X, y))
+
+
+@pytest.mark.slow
+def test_a_cluster_makes_the_same_forest():
+    distributed = pytest.importorskip("distributed")
+    X, y = rows_for(FORESTS[0])
+    forest = clone(FORESTS[0]).set_params(oob_score=True)
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        alone = clone(forest).fit(X, y)
+        for executor in (client, client.get_executor()):
+            assert_equal_forests(alone, clone(forest).set_params(executor=executor).fit(X, y))
+
+
+def test_an_executor_is_shared_by_clones_and_not_pickled():
+    X, y = rows_for(FORESTS[0], 60)
+    with ThreadPoolExecutor(1) as executor:
+        forest = EvoForestClassifier(2, executor=executor, random_state=0).fit(X, y)
+        copy = clone(forest)
+        assert copy.executor is executor and not hasattr(copy, "estimators_")
+        assert copy.get_params() == forest.get_params()
+        loaded = pickle.loads(pickle.dumps(forest))
+    assert loaded.executor is None and (loaded.predict(X) == forest.predict(X)).all()
+    with pytest.raises(ValueError, match="executor"):
+        EvoForestClassifier(executor=3).fit(X, y)
 
 
 # ---- features and limits -------------------------------------------------------------------------
