@@ -17,6 +17,7 @@ from sklearn.datasets import load_iris, make_classification, make_friedman1
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evotree import EvoForestClassifier, EvoForestRegressor, EvoTreeClassifier, EvoTreeRegressor
+from evotree.cli.main import main
 from evotree.cli.model_file import ForestModel, load_model, load_tree_model, save_model
 from evotree.dataset import Dataset
 from evotree.engine.forests import draw_features, positions_of, restrict
@@ -410,6 +411,23 @@ def test_exported_sql_encodes_a_table_with_gaps():
     new = frame.assign(colour=frame["colour"].astype(object))
     new.loc[::7, "colour"], new.loc[::5, "weight"] = "violet", np.nan
     assert voted_by_sqlite(forest, new, "things") == forest.predict(new).tolist()
+
+
+def test_a_forest_of_a_file_is_exported(tmp_path, capsys):
+    frame, y = mixed_table()
+    forest = EvoForestClassifier(3, random_state=0).fit(frame, y)
+    path = str(tmp_path / "forest.json")
+    save_model(path, ForestModel.of(forest, "grade"))
+    told = {}
+    for form in ("sql", "python", "c", "rules"):
+        assert main(["export", path, "--to", form]) == 0
+        told[form] = capsys.readouterr().out
+    assert told["sql"] == export_sql(forest)
+    assert told["python"] == export_python(forest) and told["c"] == export_c(forest)
+    assert told["rules"].count("tree ") == 3
+    assert export_rules(forest[1]) in told["rules"]
+    assert main(["export", path, "--to", "dot"]) != 0
+    assert "allowed for a forest are 'rules', 'python', 'c' and 'sql'" in capsys.readouterr().err
 
 
 @every
