@@ -467,12 +467,13 @@ def _show(args: argparse.Namespace) -> None:
 
 
 def _export(args: argparse.Namespace) -> None:
-    from evotree.cli.model_file import load_tree_model
+    from evotree.cli.model_file import ForestModel, load_model
     from evotree.export.table import export_for_table
 
-    model = load_tree_model(args.model)
+    model = load_model(args.model)
+    trees = model.trees if isinstance(model, ForestModel) else (model.tree,)
     out = check_writable(args.out) if args.out else None
-    text = export_for_table(args.to, model.tree, model.columns, model.classes)
+    text = export_for_table(args.to, trees, model.columns, model.classes)
     out.write_text(text, "utf-8") if out else print(text, end="")
 
 

@@ -14,12 +14,10 @@ from __future__ import annotations
 import math
 import os
 import signal
-import sys
 import threading
 import time
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -35,6 +33,7 @@ from evotree.engine.history import (
     make_statistics,
 )
 from evotree.engine.interrupt import interrupt_as_flag
+from evotree.engine.parallel import run_tasks
 from evotree.individual import Individual
 from evotree.operators.refinement.policy import Spent
 from evotree.operators.variation.selection import part_duplicates
@@ -176,51 +175,18 @@ def run_epochs(epochs: Sequence[Epoch], executor: Executor | None) -> list[Evolu
     """
     if executor is None:
         return list(_one_after_the_other(epochs))
-    futures = [_submit(executor, epoch) for epoch in epochs]
-    found, n_lost = [], 0
     try:
-        for epoch, future in zip(epochs, futures, strict=True):
-            try:
-                found.append(future.result())
-            except Exception as error:
-                if not _is_lost_worker(error):
-                    if "pickle" in str(error):
-                        error.add_note(_UNPICKLED)
-                    raise
-                n_lost += 1
-                found.append(run_epoch(epoch))
-    finally:
-        for future in futures:
-            future.cancel()  # those that have not begun when one fails
-    if n_lost:
-        warnings.warn(
-            f"the executor has lost {n_lost} of {len(epochs)} epochs, as a worker died: they were "
-            "done in this process.",
-            RuntimeWarning,
-            stacklevel=3,
-        )
-    return found
+        return run_tasks(run_epoch, epochs, executor, "epochs")
+    except Exception as error:
+        if "pickle" in str(error):
+            error.add_note(_UNPICKLED)
+        raise
 
 
 _UNPICKLED = (
     "Islands that evolve in other processes are pickled: register functions of a module in their "
     "toolboxes, not lambdas or functions inside of functions."
 )
-
-
-def _submit(executor: Executor, epoch: Epoch) -> Future[Evolution]:
-    try:
-        return executor.submit(run_epoch, epoch)
-    except BrokenExecutor as error:
-        future: Future[Evolution] = Future()
-        future.set_exception(error)
-        return future
-
-
-def _is_lost_worker(error: Exception) -> bool:
-    distributed = sys.modules.get("distributed")  # Dask, where it is used
-    killed = (distributed.KilledWorker,) if distributed else ()
-    return isinstance(error, (BrokenExecutor, *killed))
 
 
 # ---- exchange ------------------------------------------------------------------------------------

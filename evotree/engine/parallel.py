@@ -1,10 +1,12 @@
-"""Threads for a search, where there is enough for them to do."""
+"""Threads for a search, where there is enough for them to do, and tasks for any executor."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -36,3 +38,75 @@ def island_executor(executor: Executor | None, n_jobs: int | None) -> Iterator[E
         return
     with ThreadPoolExecutor(n_threads) as threads:
         yield threads
+
+
+def run_tasks(
+    function: Callable[[Any], Any], tasks: Sequence[Any], executor: Executor, what: str
+) -> list[Any]:
+    """Return what a function returns for each task, by an executor.
+
+    Parameters
+    ----------
+    function : callable
+        Pickled with each task where the executor has processes.
+    tasks : sequence
+        Its arguments.
+    executor : Executor
+        Has a method ``submit``. What it loses is done in this process.
+    what : str
+        What the tasks are called, for the warning.
+
+    Returns
+    -------
+    list
+        In the order of the tasks.
+
+    Raises
+    ------
+    Exception
+        What the function raises, or the executor but for the loss of a worker.
+
+    Warns
+    -----
+    RuntimeWarning
+        If the executor has lost a task.
+    """
+    futures = [_submit(executor, function, task) for task in tasks]
+    found, n_lost = [], 0
+    try:
+        for task, future in zip(tasks, futures, strict=True):
+            try:
+                found.append(future.result())
+            except Exception as error:
+                if not _is_lost_worker(error):
+                    raise
+                n_lost += 1
+                found.append(function(task))
+    finally:
+        for future in futures:
+            # What is done has a name on Dask, which a later fit to the same rows asks for again.
+            if not future.done():
+                future.cancel()
+    if n_lost:
+        warnings.warn(
+            f"the executor has lost {n_lost} of {len(tasks)} {what}, as a worker died: they were "
+            "done in this process.",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+    return found
+
+
+def _submit(executor: Executor, function: Callable[[Any], Any], task: Any) -> Future[Any]:
+    try:
+        return executor.submit(function, task)
+    except BrokenExecutor as error:
+        future: Future[Any] = Future()
+        future.set_exception(error)
+        return future
+
+
+def _is_lost_worker(error: Exception) -> bool:
+    distributed = sys.modules.get("distributed")  # Dask, where it is used
+    killed = (distributed.KilledWorker,) if distributed else ()
+    return isinstance(error, (BrokenExecutor, *killed))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from copy import copy
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
@@ -13,13 +16,14 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import column_or_1d
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from evotree.configuration import check_parameters, documented
 from evotree.dataset import Dataset
 from evotree.engine.forests import Grower, Member, grow_forest, positions_of
+from evotree.engine.parallel import run_tasks
 from evotree.engine.search import search
 from evotree.engine.toolbox import feature_bound
 from evotree.estimators.base import ClassReader, TargetReader, TreeEstimator
@@ -61,6 +65,9 @@ _PARAMETERS = """Parameters
     n_jobs : int or None, default=None
         Number of trees that are made at a time, by threads, or what
         `joblib.parallel_config` names; -1 means as many as there are cores.
+    executor : concurrent.futures.Executor or None, default=None
+        Where trees are made in place of threads: processes, a ``Client()`` of Dask or its
+        ``get_executor()``. The forest is the same. It is not pickled, and clones share it.
     random_state : int, RandomState, Generator or None, default=None
         Source of all random draws. The same number gives the same forest for any `n_jobs`.
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
@@ -99,11 +106,23 @@ class EvoForest(RowEncoder):
     max_depth: Annotated[int | None, _COUNT, None] = None
     oob_score: Annotated[bool, "boolean"] = False
     n_jobs: Annotated[int | None, Integral, None] = None
+    executor: Annotated[Executor | None, HasMethods(["submit"]), None] = None
     random_state: Annotated[Any, "random_state", np.random.Generator] = None
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether there are trees."""
         return hasattr(self, "estimators_")
+
+    def __sklearn_clone__(self) -> Self:
+        """Return a copy that is not fitted; it shares the executor."""
+        bare = copy(self)
+        bare.executor = None
+        twin: Self = super(EvoForest, bare).__sklearn_clone__()
+        return twin.set_params(executor=self.executor)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled, all but the executor."""
+        return {**super().__getstate__(), "executor": None}
 
     def __len__(self) -> int:
         """Return the number of trees of a fitted forest."""
@@ -148,19 +167,20 @@ class EvoForest(RowEncoder):
         if dataset.outputs is not None:
             raise ValueError(f"y has {dataset.n_outputs} outputs: a forest predicts one.")
         dataset = dataset.evolved_for(self._objective(dataset))
-        side_by_side = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        members = grow_forest(
-            self._grower(dataset),
-            dataset,
-            self.n_estimators,
-            seed_from(self.random_state),
-            lambda grower, streams: side_by_side(delayed(grower)(dataset, s) for s in streams),
-        )
+        told = self._grower(dataset), dataset, self.n_estimators, seed_from(self.random_state)
+        members = grow_forest(*told, partial(self._run, dataset))
         self.estimators_ = [self._member(one.tree, dataset) for one in members]
         if self.oob_score:
             rows = np.asarray(self.encode(X), dtype=np.float64)
             self._predict_out_of_bag(members, dataset, rows, column_or_1d(y), sample_weight)
         return self
+
+    def _run(self, dataset: Dataset, grower: Grower, streams: Sequence[np.ndarray]) -> list[Member]:
+        """Return the trees of streams, made side by side."""
+        if self.executor is None:
+            side_by_side = Parallel(n_jobs=self.n_jobs, prefer="threads")
+            return side_by_side(delayed(grower)(dataset, stream) for stream in streams)
+        return run_tasks(partial(grower, dataset), streams, self.executor, "trees")
 
     def _grower(self, dataset: Dataset) -> Grower:
         """Return what makes the trees."""

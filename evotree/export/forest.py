@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from evotree.export.functions import (
     notes,
     python_source,
 )
-from evotree.export.named import NamedTree, named_tree, plain_label
+from evotree.export.named import NamedTree, plain_label
 
 
 class _Vote:
@@ -40,17 +39,11 @@ class _Vote:
         The first tree with all features that some tree reads, for notes.
     """
 
-    def __init__(
-        self,
-        forest: Any,
-        feature_names: Sequence[str] | None,
-        class_names: Sequence[Any] | np.ndarray | None,
-    ) -> None:
-        named = [named_tree(one, feature_names, class_names) for one in forest.estimators_]
+    def __init__(self, named: Sequence[NamedTree]) -> None:
         classes = named[0].classes
         self.shares: list[list[float]] = []
         self.classes = None
-        self.trees = named
+        self.trees = list(named)
         if classes is not None:
             self.classes = [plain_label(label, at) for at, label in enumerate(classes)]
             self.trees = [self._by_row(one) for one in named]
@@ -66,20 +59,14 @@ class _Vote:
         return replace(named, tree=named.tree.predicting(rows), classes=None)
 
 
-def python_forest(
-    forest: Any,
-    name: str,
-    feature_names: Sequence[str] | None,
-    class_names: Sequence[Any] | np.ndarray | None,
-    probability: bool,
-) -> str:
+def python_forest(members: Sequence[NamedTree], name: str, probability: bool) -> str:
     """Return the code of `evotree.export.export_python` for a forest.
 
     Parameters
     ----------
-    forest : EvoForestClassifier or EvoForestRegressor
-        Fitted.
-    name, feature_names, class_names, probability
+    members : sequence of NamedTree
+        The trees, at least one.
+    name, probability
         As there. The functions of the trees are called ``<name>_tree_0``, ``<name>_tree_1``, ...
 
     Returns
@@ -93,7 +80,7 @@ def python_forest(
         As there, or if probabilities are asked for of a forest without classes.
     """
     check_python_name(name)
-    vote = _vote(forest, feature_names, class_names, probability)
+    vote = _vote(members, probability)
     names = [f"{name}_tree_{at}" for at in range(len(vote.trees))]
     parts = [python_source(*one, noted=False) for one in zip(vote.trees, names, strict=True)]
     return "\n\n".join([*parts, "\n".join(_python_vote(vote, name, names, probability)) + "\n"])
@@ -121,20 +108,14 @@ def _python_vote(vote: _Vote, name: str, names: list[str], probability: bool) ->
     yield "    return p" if probability else f"    return {tuple(vote.classes)!r}[p.index(max(p))]"
 
 
-def c_forest(
-    forest: Any,
-    name: str,
-    feature_names: Sequence[str] | None,
-    class_names: Sequence[Any] | np.ndarray | None,
-    probability: bool,
-) -> str:
+def c_forest(members: Sequence[NamedTree], name: str, probability: bool) -> str:
     """Return the code of `evotree.export.export_c` for a forest.
 
     Parameters
     ----------
-    forest : EvoForestClassifier or EvoForestRegressor
-        Fitted.
-    name, feature_names, class_names, probability
+    members : sequence of NamedTree
+        The trees, at least one.
+    name, probability
         As there. The functions of the trees are called ``<name>_tree_0``, ``<name>_tree_1``, ...
 
     Returns
@@ -148,7 +129,7 @@ def c_forest(
         As there, or if probabilities are asked for of a forest without classes.
     """
     check_c_name(name)
-    vote = _vote(forest, feature_names, class_names, probability)
+    vote = _vote(members, probability)
     names = [f"{name}_tree_{at}" for at in range(len(vote.trees))]
     of_trees = [c_source(*one, noted=False) for one in zip(vote.trees, names, strict=True)]
     parts = [C_ADVICE, *(f"static {code}" for code in of_trees)]
@@ -198,14 +179,9 @@ def _c_vote(vote: _Vote, name: str, names: list[str], probability: bool) -> Iter
     yield "}" if probability else "    return best;\n}"
 
 
-def _vote(
-    forest: Any,
-    feature_names: Sequence[str] | None,
-    class_names: Sequence[Any] | np.ndarray | None,
-    probability: bool,
-) -> _Vote:
+def _vote(members: Sequence[NamedTree], probability: bool) -> _Vote:
     """Return the trees of a forest and their shares."""
-    vote = _Vote(forest, feature_names, class_names)
+    vote = _Vote(members)
     if probability and vote.classes is None:
         raise ValueError("probability=True: allowed for a forest of classes.")
     return vote

@@ -317,6 +317,33 @@ def named_tree(
     )
 
 
+def named_members(
+    forest: Any,
+    feature_names: Sequence[str] | None,
+    class_names: Sequence[Any] | np.ndarray | None,
+) -> list[NamedTree]:
+    """Return the trees of a forest with their names, each as `named_tree` does.
+
+    Parameters
+    ----------
+    forest : EvoForestClassifier or EvoForestRegressor
+        Fitted.
+    feature_names, class_names
+        As for `named_tree`.
+
+    Returns
+    -------
+    list of NamedTree
+        At least one; all have the same names.
+
+    Raises
+    ------
+    ValueError
+        As for `named_tree`.
+    """
+    return [named_tree(one, feature_names, class_names) for one in forest.estimators_]
+
+
 def is_forest(estimator: Any) -> bool:
     """Return whether an estimator is a forest of this package."""
     return hasattr(estimator, "trees_") and not hasattr(estimator, "tree_")

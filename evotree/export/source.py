@@ -14,7 +14,7 @@ from evotree.export.functions import (
     python_probabilities,
     python_source,
 )
-from evotree.export.named import is_forest, named_tree
+from evotree.export.named import is_forest, named_members, named_tree
 
 
 def export_python(
@@ -88,7 +88,8 @@ def export_python(
         return 1
     """
     if is_forest(tree):
-        return python_forest(tree, name, feature_names, class_names, probability)
+        members = named_members(tree, feature_names, class_names)
+        return python_forest(members, name, probability)
     named = named_tree(tree, feature_names, class_names)
     return python_probabilities(named, name) if probability else python_source(named, name)
 
@@ -167,6 +168,6 @@ def export_c(
     }
     """
     if is_forest(tree):
-        return c_forest(tree, name, feature_names, class_names, probability)
+        return c_forest(named_members(tree, feature_names, class_names), name, probability)
     named = named_tree(tree, feature_names, class_names)
     return c_probabilities(named, name) if probability else c_source(named, name)

@@ -22,6 +22,7 @@ from evotree.export.named import (
     clauses,
     fold,
     is_forest,
+    named_members,
     named_tree,
     plain_label,
 )
@@ -105,8 +106,7 @@ def export_sql(
     END
     """
     if is_forest(tree):
-        members = [named_tree(one, feature_names, class_names) for one in tree.estimators_]
-        return sql_vote(members, table)
+        return sql_vote(named_members(tree, feature_names, class_names), table)
     return sql_expression(named_tree(tree, feature_names, class_names), table)
 
 

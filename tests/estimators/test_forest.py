@@ -1,9 +1,12 @@
 """Forests of small trees: votes, bags, limits, exports and files."""
 
 import ctypes
+import multiprocessing
+import pickle
 import shutil
 import sqlite3
 import subprocess
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
 
 import numpy as np
@@ -14,6 +17,7 @@ from sklearn.datasets import load_iris, make_classification, make_friedman1
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evotree import EvoForestClassifier, EvoForestRegressor, EvoTreeClassifier, EvoTreeRegressor
+from evotree.cli.main import main
 from evotree.cli.model_file import ForestModel, load_model, load_tree_model, save_model
 from evotree.dataset import Dataset
 from evotree.engine.forests import draw_features, positions_of, restrict
@@ -177,6 +181,55 @@ def test_equal_rows_are_found_again():
     assert at[3] == -1 and at[0] == at[2]
     for i in (0, 1, 2, 4):
         assert (dataset.raw[at[i]] == X[i]).all() and dataset.y[at[i]] == y[i]
+
+
+# ---- executors -----------------------------------------------------------------------------------
+
+
+def assert_equal_forests(one, other):
+    """Compare all that forests hold but the executor, to the last bit."""
+    assert [pickle.dumps(tree) for tree in one.trees_] == [pickle.dumps(t) for t in other.trees_]
+    assert one.oob_score_ == other.oob_score_
+
+
+@every
+def test_threads_and_processes_make_the_same_forest(forest):
+    X, y = rows_for(forest)
+    forest = clone(forest).set_params(oob_score=True, n_jobs=1)
+    alone = clone(forest).fit(X, y)
+    spawn = multiprocessing.get_context("spawn")
+    for executor in (ThreadPoolExecutor(3), ProcessPoolExecutor(1, spawn)):
+        with executor:
+            assert_equal_forests(alone, clone(forest).set_params(executor=executor).fit(X, y))
+
+
+@pytest.mark.slow
+def test_a_cluster_makes_the_same_forest():
+    distributed = pytest.importorskip("distributed")
+    X, y = rows_for(FORESTS[0])
+    forest = clone(FORESTS[0]).set_params(oob_score=True)
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        alone = clone(forest).fit(X, y)
+        for executor in (client, client.get_executor()):
+            assert_equal_forests(alone, clone(forest).set_params(executor=executor).fit(X, y))
+
+
+def test_an_executor_is_shared_by_clones_and_not_pickled():
+    X, y = rows_for(FORESTS[0], 60)
+    with ThreadPoolExecutor(1) as executor:
+        forest = EvoForestClassifier(2, executor=executor, random_state=0).fit(X, y)
+        copy = clone(forest)
+        assert copy.executor is executor and not hasattr(copy, "estimators_")
+        assert copy.get_params() == forest.get_params()
+        loaded = pickle.loads(pickle.dumps(forest))
+    assert loaded.executor is None and (loaded.predict(X) == forest.predict(X)).all()
+    with pytest.raises(ValueError, match="executor"):
+        EvoForestClassifier(executor=3).fit(X, y)
 
 
 # ---- features and limits -------------------------------------------------------------------------
@@ -358,6 +411,23 @@ def test_exported_sql_encodes_a_table_with_gaps():
     new = frame.assign(colour=frame["colour"].astype(object))
     new.loc[::7, "colour"], new.loc[::5, "weight"] = "violet", np.nan
     assert voted_by_sqlite(forest, new, "things") == forest.predict(new).tolist()
+
+
+def test_a_forest_of_a_file_is_exported(tmp_path, capsys):
+    frame, y = mixed_table()
+    forest = EvoForestClassifier(3, random_state=0).fit(frame, y)
+    path = str(tmp_path / "forest.json")
+    save_model(path, ForestModel.of(forest, "grade"))
+    told = {}
+    for form in ("sql", "python", "c", "rules"):
+        assert main(["export", path, "--to", form]) == 0
+        told[form] = capsys.readouterr().out
+    assert told["sql"] == export_sql(forest)
+    assert told["python"] == export_python(forest) and told["c"] == export_c(forest)
+    assert told["rules"].count("tree ") == 3
+    assert export_rules(forest[1]) in told["rules"]
+    assert main(["export", path, "--to", "dot"]) != 0
+    assert "allowed for a forest are 'rules', 'python', 'c' and 'sql'" in capsys.readouterr().err
 
 
 @every
