@@ -206,6 +206,7 @@ in the studies' own reports.
 {markdown_table(table)}
 
 *{OTHER_PROGRAM.capitalize()}*: figures of systems that are none of ours, as cover trees.
+*Not run*: the studies' own reports say why.
 
 ## Worse
 
