@@ -393,7 +393,7 @@ def test_values_are_in_order_over_all_rows(kind, y, changed):
     found = fit(700, kind, y=y, monotonic_cst=[1, 0], size_penalty=0.001, **changed)
     task = "classification" if kind is EvoTreeClassifier else "regression"
     rows = Dataset.from_arrays(X, y, task=task).evolved_for(found.objective_)
-    assert max(len(one) for one in found.pareto_front_) > 3
+    assert max(len(one) for one in found.pareto_front_) > 1
     for tree in [*found.pareto_front_, *found.hall_of_fame_]:
         assert not found.objective_.constraint.violations(tree)
         told = rows.judge.finish(rows.refill(tree), rows)
