@@ -13,7 +13,7 @@ import numpy as np
 
 from evotree._jit import kernel
 from evotree.outputs import leading_component
-from evotree.tree import ObliqueTree, node_weights, project
+from evotree.tree import ObliqueTree, node_weights, nodes_reached, project
 
 SCALINGS = ("standard", "common", "minmax")
 """Names of the ways to scale features."""
@@ -521,15 +521,11 @@ class Dataset:
         sums = np.column_stack(
             [node_weights(leaves, self.sample_weight * one, tree.subtree_size) for one in shares.T]
         )
-        kept = samples > 0.0
-        inner = np.flatnonzero(~tree.is_leaf)
-        kept[inner] = kept[inner + 1] & kept[inner + 1 + tree.subtree_size[inner + 1]]
-        before = np.append(0, np.cumsum(kept))
-        sizes = before[np.arange(len(tree)) + tree.subtree_size] - before[:-1]
+        kept, sizes = nodes_reached(samples, tree.subtree_size)
         return ObliqueTree(
             tree.weights[kept],
             tree.thresholds[kept],
-            sizes[kept].astype(np.int32),
+            sizes,
             sums[kept] / samples[kept, np.newaxis],
             tree.spread,
             samples[kept],

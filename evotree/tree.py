@@ -454,6 +454,37 @@ class ObliqueTree:
         return ObliqueTree(*ObliqueTree.__getstate__(self))
 
 
+def nodes_reached(samples: np.ndarray, subtree_size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return what is left of a tree without what no row reaches.
+
+    Parameters
+    ----------
+    samples : ndarray of shape (n_nodes,)
+        Weights of the rows of the nodes; that of the root is above 0.
+    subtree_size : ndarray of shape (n_nodes,), int32
+        Sizes of subtrees.
+
+    Returns
+    -------
+    kept : ndarray of shape (n_nodes,), bool
+        The nodes that rows reach, without the splits that have no rows on one side.
+    sizes : ndarray of shape (n_kept,), int32
+        Sizes of the subtrees that are left.
+    """
+    kept = samples > 0.0
+    inner = np.flatnonzero(subtree_size > 1)
+    kept[inner] = kept[inner + 1] & kept[inner + 1 + subtree_size[inner + 1]]
+    return kept, sizes_of_kept(kept, subtree_size)
+
+
+def sizes_of_kept(kept: np.ndarray, subtree_size: np.ndarray) -> np.ndarray:
+    """Return the sizes of the subtrees of nodes that stay, where the others are taken out."""
+    before = np.append(0, np.cumsum(kept))
+    sizes = before[np.arange(len(kept)) + subtree_size] - before[:-1]
+    found: np.ndarray = sizes[kept].astype(np.int32)
+    return found
+
+
 def mean_of_trees(trees: Sequence[ObliqueTree], rows: np.ndarray) -> np.ndarray:
     """Return the mean of what trees predict.
 

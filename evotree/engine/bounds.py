@@ -76,7 +76,9 @@ def _check_outputs(dataset: Dataset, config: SearchConfig) -> None:
             raise ValueError(f"{name}: y has {dataset.n_outputs} outputs; allowed is None.")
 
 
-def make_constraints(config: SearchConfig, dataset: Dataset) -> list[Constraint]:
+def make_constraints(
+    config: SearchConfig, dataset: Dataset, n_rows: int | None = None
+) -> list[Constraint]:
     """Return what all trees of a search keep.
 
     Parameters
@@ -85,6 +87,8 @@ def make_constraints(config: SearchConfig, dataset: Dataset) -> list[Constraint]
         Its bounds and interactions.
     dataset : Dataset
         All training rows.
+    n_rows : int, optional
+        Number of rows, where those of `dataset` are a sample.
 
     Returns
     -------
@@ -96,7 +100,7 @@ def make_constraints(config: SearchConfig, dataset: Dataset) -> list[Constraint]
     ValueError
         If interactions are not as described.
     """
-    n_rows, least = int(dataset.multiplicity.sum()), config.min_samples_leaf
+    n_rows, least = n_rows or int(dataset.multiplicity.sum()), config.min_samples_leaf
     if not isinstance(least, Integral):
         least = math.ceil(least * n_rows)  # as in scikit-learn
     limits = Limits(

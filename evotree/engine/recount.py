@@ -9,10 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evotree.engine.bounds import make_constraints
 from evotree.engine.pareto import MAX_MEMBERS, FittedFront, FrontTree
 from evotree.engine.search import Result
 from evotree.engine.shards import Shards, Splits
 from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.operators.constraints.base import Constraint
+from evotree.operators.constraints.limits import Limits, nodes_without
 from evotree.operators.pruning.held_out import critical_alphas
 from evotree.operators.pruning.penalized import (
     kept_nodes,
@@ -21,7 +24,7 @@ from evotree.operators.pruning.penalized import (
     split_prices,
     weakest_links,
 )
-from evotree.tree import ObliqueTree
+from evotree.tree import CountedTree, ObliqueTree, sizes_of_kept
 
 
 class Counted(NamedTuple):
@@ -37,7 +40,8 @@ class Recounted(Result):
 
     The values of all nodes, the qualities, the front with its prunings, and the choice of the tree
     among these follow from the statistics that all rows give the nodes of the finalists: the front
-    and the hall of fame of the run. Constraints are kept, since a pruned tree keeps them.
+    and the hall of fame of the run. Leaves of too few rows are taken out before; the other
+    constraints are kept, since a pruned tree keeps them.
 
     Attributes
     ----------
@@ -71,20 +75,53 @@ class Recounted(Result):
         """
         unit = self.dataset.target_scale**2
         return [
-            (counts[:, 0], unit * node_risk(counts, 0) * counts[0, 0]) for _, counts in self._front
+            (counts[:, 0], unit * self._squared_errors(tree, counts))
+            for tree, counts in self._front
         ]
+
+    def _squared_errors(self, tree: ObliqueTree, counts: np.ndarray) -> np.ndarray:
+        """Return the squared errors of the nodes by their values, which need not be means."""
+        weight, means = counts[:, 0], counts[:, 1] / counts[:, 0]
+        values = (tree.values[:, 0] - self.shards.target_mean) / self.dataset.target_scale
+        errors: np.ndarray = node_risk(counts, 0) * weight[0] + weight * (values - means) ** 2
+        return errors
+
+    @cached_property
+    def constraints(self) -> list[Constraint]:
+        """What all trees keep; a bound on the rows of leaves is a share of all rows."""
+        return make_constraints(self.config, self.dataset, self.shards.n_rows)
 
     @cached_property
     def _finalists(self) -> dict[int, Counted]:
         """The trees that all rows are asked about, once, by the individual."""
         run = self.run
         individuals = [*run.pareto_front, *run.hall_of_fame, *run.best_trees.values()]
-        trees = [self.tree(one) for one in individuals]
-        counts = self.shards.count([Splits(t.weights, t.thresholds, t.subtree_size) for t in trees])
+        trees = self._with_large_leaves([self.tree(one) for one in individuals])
+        counts = self.shards.count(_splits(trees))
         return {
             id(one): self._counted(tree, of_nodes, one.origin)
             for one, tree, of_nodes in zip(individuals, trees, counts, strict=True)
         }
+
+    def _with_large_leaves(self, trees: list[ObliqueTree]) -> list[ObliqueTree]:
+        """Return trees without leaves of too few rows, which only the sample thought large enough.
+
+        Rows of a leaf that is taken out go where the other side of its split sends them, so all
+        rows are asked again.
+        """
+        limits = [one for one in self.constraints if isinstance(one, Limits) and one.min_leaf_share]
+        found, pending = list(trees), list(range(len(trees))) if limits else []
+        while pending:
+            n_rows = self.shards.count_rows(_splits([found[at] for at in pending]))
+            small = [
+                limits[0].small_leaves(found[at].subtree_size, of_nodes)
+                for at, of_nodes in zip(pending, n_rows, strict=True)
+            ]
+            changed = [(at, few) for at, few in zip(pending, small, strict=True) if few.any()]
+            for at, few in changed:
+                found[at] = _without(found[at], few)
+            pending = [at for at, _ in changed]
+        return found
 
     def _counted(self, tree: ObliqueTree, counts: np.ndarray, origin: str) -> Counted:
         """Return a tree with the values and the quality that all rows say."""
@@ -95,13 +132,20 @@ class Recounted(Result):
         told = ObliqueTree(
             tree.weights, tree.thresholds, tree.subtree_size, values, tree.spread, samples
         )
-        quality = self.shards.quality(counts, tree.subtree_size)
+        if self.shards.judge is not None:
+            told = self.shards.judge.finish(told, self.dataset)
+            counts = counts[_left_over(tree.subtree_size, told.subtree_size)]
+        quality = self.shards.quality(CountedTree(told.weights, told.subtree_size, counts))
         return Counted(FrontTree.of(told, quality, origin), counts)
 
     def _prunings(self, one: Counted) -> Iterator[Counted]:
         """Yield the best subtrees of a tree for rising prices of leaves and terms."""
         tree, counts = one
-        risk, prices = node_risk(counts, self.dataset.n_classes), split_prices(tree, 2.0, 1.0)
+        if self.shards.judge is None:
+            risk = node_risk(counts, self.dataset.n_classes)
+        else:
+            risk = self.shards.judge.risk(CountedTree(tree.weights, tree.subtree_size, counts))
+        prices = split_prices(tree, 2.0, 1.0)
         collapse_at = weakest_links(risk, tree.subtree_size, prices)
         for alpha in critical_alphas(collapse_at, tree.subtree_size):
             marks = collapse_at <= alpha
@@ -115,6 +159,26 @@ class Recounted(Result):
         members = [self._finalists[id(one)] for one in (*run.pareto_front, *run.hall_of_fame)]
         prunings = [pruned for one in members for pruned in self._prunings(one)]
         return undominated([*members, *prunings])
+
+
+def _splits(trees: Sequence[ObliqueTree]) -> list[Splits]:
+    return [Splits(one.weights, one.thresholds, one.subtree_size) for one in trees]
+
+
+def _without(tree: ObliqueTree, leaves: np.ndarray) -> ObliqueTree:
+    """Return a tree without some leaves and the splits above them; its values are to be counted."""
+    kept = nodes_without(tree, leaves)
+    arrays = tree.weights[kept], tree.thresholds[kept], sizes_of_kept(kept, tree.subtree_size)
+    return ObliqueTree(*arrays, tree.values[kept], tree.spread)
+
+
+def _left_over(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Return the nodes that a pruning has kept, by the sizes of subtrees before and after it."""
+    found, k = [], 0
+    for size in after.tolist():
+        found.append(k)
+        k += int(before[k]) if size == 1 else 1
+    return np.array(found)
 
 
 def undominated(candidates: Iterable[Counted]) -> list[Counted]:

@@ -310,7 +310,8 @@ class _Search:
         self.refinement = configuration("refinement", config.refinement)
         self.shares, _ = split_init(config.init)
         self.end = math.inf if config.time_limit is None else begin + config.time_limit
-        self.constraints = make_constraints(config, dataset)
+        n_rows = None if shards is None else shards.n_rows
+        self.constraints = make_constraints(config, dataset, n_rows)
         self.found: list[Individual] = []  # by the choice of hyperparameters
         self.progress = Progress(config.verbose)
         self.interrupted: Callable[[], bool] = bool

@@ -19,9 +19,10 @@ import numpy as np
 from evotree.dataset import Dataset
 from evotree.engine.sampling import stage_end
 from evotree.individual import explained_variance, leaf_accuracy
-from evotree.tree import ObliqueTree
+from evotree.tree import CountedTree, ObliqueTree, nodes_reached
 
 if TYPE_CHECKING:
+    from evotree.fitness.objectives import Objective
     from evotree.individual import Individual
 
 _Part = TypeVar("_Part")
@@ -147,6 +148,8 @@ class Shards:
         Mean target of all rows, which `read` takes away from targets.
     class_factors : ndarray of shape (n_classes,), optional
         What the weights of classes are multiplied by.
+    judge : Objective, optional
+        What trees are worth, by sums over all rows; None for the accuracy, or the squared error.
     """
 
     def __init__(
@@ -157,8 +160,9 @@ class Shards:
         sample: Dataset,
         target_mean: float = 0.0,
         class_factors: np.ndarray | None = None,
+        judge: Objective | None = None,
     ) -> None:
-        self.parts, self.read, self.n_rows = parts, read, n_rows
+        self.parts, self.read, self.n_rows, self.judge = parts, read, n_rows, judge
         self.sample, self.target_mean, self.class_factors = sample, target_mean, class_factors
 
     def count(self, trees: Sequence[Splits]) -> list[np.ndarray]:
@@ -174,28 +178,44 @@ class Shards:
         list of ndarray of shape (n_nodes, n_statistics)
             As ``individual.counts``.
         """
+        factors = 1.0 if self.class_factors is None else self.class_factors
+        return [factors * one for one in self._ask(_leaf_sums_of, trees, self.sample.n_classes)]
+
+    def count_rows(self, trees: Sequence[Splits]) -> list[np.ndarray]:
+        """Return how many rows with weight the nodes of trees have, each of shape (n_nodes,)."""
+        return [one[:, 0] for one in self._ask(_leaf_rows_of, trees)]
+
+    def _ask(
+        self, ask: Callable[..., np.ndarray], trees: Sequence[Splits], *told: Any
+    ) -> list[np.ndarray]:
+        """Return what partitions say of the leaves of trees, added up for all nodes."""
         from dask import delayed
 
         # One task that all partitions depend on: it is sent to each worker once.
         sent = delayed(list, pure=False)([tuple(tree) for tree in trees])
-        asked = delayed(_as_splits, pure=False)(sent), self.sample.n_classes
+        asked = delayed(_as_splits, pure=False)(sent), *told
         answers = [
-            delayed(_answer, pure=False)(_leaf_sums_of, self.read, list(part), *asked)
-            for part in self.parts
+            delayed(_answer, pure=False)(ask, self.read, list(part), *asked) for part in self.parts
         ]
         sums = fold(answers, _sum).compute()
-        if self.class_factors is not None:
-            sums = sums * self.class_factors
         at = np.cumsum([len(tree.subtree_size) for tree in trees])[:-1]
         return [
             _of_all_nodes(one, tree.subtree_size)
             for one, tree in zip(np.split(sums, at), trees, strict=True)
         ]
 
-    def quality(self, counts: np.ndarray, subtree_size: np.ndarray) -> float:
-        """Return the accuracy of a tree, or its R², by what `count` returned for it."""
+    def quality(self, tree: CountedTree) -> float:
+        """Return the accuracy of a tree, its R², or what the judge says, by what `count` returned.
+
+        Nodes that no row reaches do not count.
+        """
+        samples = tree.counts.sum(axis=1) if self.sample.n_classes else tree.counts[:, 0]
+        kept, sizes = nodes_reached(samples, tree.subtree_size)
+        tree = CountedTree(tree.weights[kept], sizes, tree.counts[kept])
+        if self.judge is not None:
+            return self.judge.quality(tree)
         measure = leaf_accuracy if self.sample.n_classes else explained_variance
-        return float(measure(counts, subtree_size))
+        return float(measure(tree.counts, tree.subtree_size))
 
 
 def _as_splits(trees: Iterable[Sequence[np.ndarray]]) -> list[Splits]:
@@ -204,6 +224,12 @@ def _as_splits(trees: Iterable[Sequence[np.ndarray]]) -> list[Splits]:
 
 def _leaf_sums_of(trees: Sequence[Splits], n_classes: int, rows: Rows) -> np.ndarray:
     return leaf_sums(trees, rows, n_classes)
+
+
+def _leaf_rows_of(trees: Sequence[Splits], rows: Rows) -> np.ndarray:
+    n_rows = len(rows.y)
+    ones = Rows(rows.X, np.zeros(n_rows, dtype=np.int64), np.ones(n_rows))
+    return leaf_sums(trees, ones, n_classes=1)
 
 
 def _of_all_nodes(sums: np.ndarray, subtree_size: np.ndarray) -> np.ndarray:
@@ -266,7 +292,8 @@ class Measure:
         if unknown:
             trees = [self._in_raw_units(one) for one in unknown.values()]
             for key, tree, counts in zip(unknown, trees, self._shards.count(trees), strict=True):
-                self._known[key] = self._shards.quality(counts, tree.subtree_size)
+                counted = CountedTree(tree.weights, tree.subtree_size, counts)
+                self._known[key] = self._shards.quality(counted)
         for key, one in zip(keys, individuals, strict=True):
             one.measured(self._known[key])
 

@@ -299,8 +299,10 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         `max_samples` rows, by default 100,000, and judged by all rows in the last third of the
         generations. The values of nodes, the front and the choice of the tree are those of all
         rows; so are the levels of categories. Medians, units, the digits of splits and soft
-        probabilities are those of the sample. `objective`, costs, `monotonic_cst`, linear leaves,
-        `min_samples_leaf`, `islands`, `checkpoint` and `warm_start` have to be the defaults.
+        probabilities are those of the sample. `objective` has to follow from the sums of leaves, as
+        all names but ``"absolute_error"`` and ``"quantile"`` do; leaves are constant. For
+        `min_samples_leaf` all rows count in the end, and before that the same share of the sample.
+        `islands`, `checkpoint` and `warm_start` have to be the defaults.
 
         Parameters
         ----------

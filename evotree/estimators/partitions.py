@@ -10,19 +10,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.special import xlogy
 from sklearn.base import is_regressor
 from sklearn.utils.multiclass import check_classification_targets
 
 from evotree.dataset import Dataset
+from evotree.engine.config import configuration
 from evotree.engine.shards import Rows, Shards, fold
 from evotree.estimators.lazy import is_collection
 from evotree.estimators.rows import categorical_mask, refuse_text
+from evotree.fitness.objectives import (
+    CLASS_OBJECTIVES,
+    TARGET_OBJECTIVES,
+    Objective,
+    OwnObjective,
+    PoissonSums,
+    TargetObjective,
+)
 from evotree.rng import row_keys
 from evotree.tables.columns import (
     Column,
@@ -39,13 +50,10 @@ MAX_SAMPLES = 100_000
 
 _MOST_LEVELS = 1000  # of a column; names of rows are no categories
 
+_OF_ROWS = ("absolute_error", "quantile")  # leaves predict quantiles of their rows
+
 _ALLOWED: dict[str, tuple[Any, ...]] = {
-    "objective": (None, "accuracy", "squared_error"),
-    "cost_matrix": (None,),
-    "feature_costs": (None,),
-    "monotonic_cst": (None,),
     "leaves": ("auto", "constant"),
-    "min_samples_leaf": (1,),
     "islands": (None, 1),
     "checkpoint": (None,),
     "warm_start": (False,),
@@ -75,6 +83,24 @@ def refuse(estimator: Any, sensitive: Any) -> None:
                 f"{name}={value!r}: for collections of Dask allowed is "
                 f"{' or '.join(map(repr, allowed))}."
             )
+    _refuse_objective(estimator)
+
+
+def _refuse_objective(estimator: Any) -> None:
+    """Refuse an objective that does not follow from the sums of leaves."""
+    named = estimator.objective
+    own = OwnObjective(named) if callable(named) else named
+    if named in _OF_ROWS or (isinstance(own, Objective) and own.needs_rows):
+        names = [one for one in (*CLASS_OBJECTIVES, *TARGET_OBJECTIVES) if one not in _OF_ROWS]
+        raise ValueError(
+            f"objective={named!r}: for collections of Dask allowed are "
+            f"{', '.join(map(repr, names))}, and functions of the class weights of leaves alone."
+        )
+    # Several scores of a tree would be those of the sample.
+    if callable(named) and configuration("variation", estimator.variation).algorithm == "nsga2":
+        raise ValueError(
+            f"objective={named!r}: for collections of Dask and algorithm='nsga2' names are allowed."
+        )
 
 
 # ---- what runs on the workers --------------------------------------------------------------------
@@ -94,12 +120,15 @@ class Schema:
         Which columns are categories.
     is_regression : bool
         Whether targets are numbers.
+    counts_targets : bool
+        Whether these count something, and are at least 0.
     """
 
     names: tuple[Any, ...]
     n_columns: int
     categorical: np.ndarray
     is_regression: bool
+    counts_targets: bool = False
 
     def read(self, X: Any, y: Any, weight: Any) -> Part:
         """Return the checked rows of a partition.
@@ -144,6 +173,11 @@ class Schema:
         is_number = y.dtype.kind in "fc"
         if not np.isfinite(y).all() if is_number else pd.isna(y).any():
             raise ValueError("y has values that are missing or infinite: drop these rows first.")
+        if self.counts_targets and y.min(initial=0.0) < 0.0:
+            raise ValueError(
+                f"y has the target {y.min():g}: for objective='poisson' allowed are numbers of at "
+                "least 0."
+            )
         return Part(table, y, weight)
 
 
@@ -168,7 +202,7 @@ class Summary:
     labels : dict of object to tuple of int and float
         Number and weight of the rows of each class.
     moments : tuple of float
-        Sums of w and w y, for targets.
+        Sums of w and w y, for targets, and of w y log y where these count something.
     columns : tuple of ColumnSummary
         Of the columns.
     """
@@ -176,7 +210,7 @@ class Summary:
     sizes: tuple[int, ...]
     n_rows: int
     labels: Mapping[Any, tuple[int, float]] = field(default_factory=dict)
-    moments: tuple[float, float] = (0.0, 0.0)
+    moments: tuple[float, ...] = (0.0, 0.0, 0.0)
     columns: tuple[ColumnSummary, ...] = ()
 
     @classmethod
@@ -187,7 +221,8 @@ class Summary:
         columns = summarize_columns(table, schema.categorical, weight)
         sizes, n_rows = (len(y),), int(there.sum())
         if schema.is_regression:
-            moments = float(weight.sum()), float(weight @ y)
+            entropy = float(weight @ xlogy(y, y)) if schema.counts_targets else 0.0
+            moments = float(weight.sum()), float(weight @ y), entropy
             return cls(sizes, n_rows, moments=moments, columns=columns)
         classes, codes = np.unique(y[there], return_inverse=True)
         counts = np.bincount(codes, minlength=len(classes)).tolist()
@@ -205,7 +240,7 @@ class Summary:
             self.sizes + other.sizes,
             self.n_rows + other.n_rows,
             labels,
-            (self.moments[0] + other.moments[0], self.moments[1] + other.moments[1]),
+            tuple(a + b for a, b in zip(self.moments, other.moments, strict=True)),
             merge_summaries(self.columns, other.columns),
         )
 
@@ -421,10 +456,31 @@ def read_collections(estimator: Any, X: Any, y: Any, sample_weight: Any, seed: i
     )
     if not schema.is_regression:
         estimator.classes_ = dataset.classes
+    dataset = dataset.evolved_for(_objective(estimator, dataset))
     mean = summary.moments[1] / summary.moments[0] if schema.is_regression else 0.0
     read = partial(_encode, schema, columns, classes, (mean, dataset.target_scale))
-    shards = Shards(parts, read, summary.n_rows, dataset, mean, factors)
+    judge = _judge(dataset, summary, mean)
+    shards = Shards(parts, read, summary.n_rows, dataset, mean, factors, judge)
     return Training(dataset, shards, seed, _ranges(columns, summary.columns))
+
+
+def _objective(estimator: Any, dataset: Dataset) -> Objective | None:
+    """Return what trees are evolved for; leaves are constant, since lines need their rows."""
+    told = copy(estimator)
+    if not dataset.n_classes:
+        told.leaves = "constant"
+    found: Objective | None = told._constrained(dataset)
+    return found
+
+
+def _judge(sample: Dataset, summary: Summary, mean: float) -> Objective | None:
+    """Return the objective of a sample as one of the sums over all rows."""
+    if not isinstance(sample.objective, TargetObjective):
+        judge: Objective | None = sample.objective
+        return judge
+    scale = sample.target_scale
+    _, total, entropy = summary.moments
+    return PoissonSums(-mean / scale, (entropy - math.log(scale) * total) / scale)
 
 
 def schema_of(estimator: Any, X: Any) -> Schema:
@@ -435,7 +491,9 @@ def schema_of(estimator: Any, X: Any) -> Schema:
         raise ValueError(f"X has the columns {list(meta.columns)}: allowed are distinct ones.")
     categorical = categorical_mask(meta, estimator.categorical_features)
     names = tuple(meta.columns) if is_frame else ()
-    return Schema(names, meta.shape[1], categorical, bool(is_regressor(estimator)))
+    objective = estimator.objective
+    counts = objective == "poisson" or isinstance(objective, TargetObjective)
+    return Schema(names, meta.shape[1], categorical, bool(is_regressor(estimator)), counts)
 
 
 def _as_given(schema: Schema, table: pd.DataFrame) -> Any:

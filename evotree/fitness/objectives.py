@@ -25,7 +25,14 @@ from evotree.fitness.leaves import (
     rank_risk,
     score_labels,
 )
-from evotree.fitness.targets import PINBALL, POISSON, SQUARED, leaf_quantiles, node_target_losses
+from evotree.fitness.targets import (
+    LEAST_MEAN,
+    PINBALL,
+    POISSON,
+    SQUARED,
+    leaf_quantiles,
+    node_target_losses,
+)
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
@@ -56,6 +63,11 @@ class Objective:
 
     constraint: Any = None
     """What all trees have to keep for the leaves' predictions to be those of the objective."""
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether the quality of a tree is no function of the sums of its leaves (``counts``)."""
+        return True
 
     @property
     def origin(self) -> float:
@@ -139,6 +151,11 @@ class Objective:
 
 class ClassObjective(Objective):
     """An objective of classifiers."""
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether the quality of a tree is no function of the class weights of its leaves."""
+        return False
 
     def labels(self, tree: Leafed) -> np.ndarray:
         """Return the class that each node predicts as a leaf, of shape (n_nodes,)."""
@@ -378,7 +395,7 @@ class OwnObjective(ClassObjective):
         """
         is_leaf = tree.subtree_size == 1
         given = [tree.counts[is_leaf]]
-        if self.asks_for_rows:
+        if self.needs_rows:
             given.append(self._leaves(tree, is_leaf))
         found = self.function(*given)
         scores = found if isinstance(found, tuple) else (found,)
@@ -391,7 +408,7 @@ class OwnObjective(ClassObjective):
         return tuple(float(one) for one in scores)
 
     @property
-    def asks_for_rows(self) -> bool:
+    def needs_rows(self) -> bool:
         """Whether the callable takes `Leaves`."""
         parameters = inspect.signature(self.function).parameters.values()
         places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -434,6 +451,11 @@ class TargetObjective(Objective):
     loss_code: int = PINBALL
     level: float = 0.5
     rows: Any = None
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether predictions are quantiles of rows."""
+        return self.loss_code == PINBALL
 
     def bind(self, dataset: Dataset) -> Self:
         """Return the objective on the rows of a data set."""
@@ -504,6 +526,54 @@ class TargetObjective(Objective):
         end = np.searchsorted(leaves[order], last).astype(np.int32)
         found = leaf_quantiles(order, start, end, dataset.y, dataset.sample_weight, self.level)
         return tree.predicting(dataset.target_mean + dataset.target_scale * found[:, np.newaxis])
+
+
+@dataclass(frozen=True)
+class PoissonSums(Objective):
+    """Poisson's deviance by the sums of leaves, where the rows are elsewhere.
+
+    For rows with counts c and the mean m half of the deviance is
+    ``sum w c log c - sum w c log m``. The first sum over all rows is the same for all trees.
+
+    Parameters
+    ----------
+    zero : float
+        Where the raw targets have their 0, in the units of the trees' counts.
+    entropy : float
+        The sum of w c log c over all rows, in these units.
+    """
+
+    zero: float
+    entropy: float
+
+    @property
+    def needs_rows(self) -> bool:
+        """Sums are enough."""
+        return False
+
+    def _losses(self, tree: Leafed) -> tuple[np.ndarray, float]:
+        """Return the losses of the nodes but for the first sum, and the loss of the root."""
+        weight = tree.counts[:, 0]
+        total = np.maximum(0.0, tree.counts[:, 1] - self.zero * weight)
+        mean = np.maximum(LEAST_MEAN, total / weight)
+        losses = weight * mean - total - total * np.log(mean)
+        whole = float(losses[0]) + self.entropy
+        rounding = 1e-13 * (abs(float(losses[0])) + abs(self.entropy))
+        return losses, whole if whole > rounding else math.inf
+
+    def risk(self, tree: Leafed) -> np.ndarray:
+        """Return what nodes take from the quality as leaves, but for a part that all trees have."""
+        losses, whole = self._losses(tree)
+        return losses / whole
+
+    def quality(self, tree: Leafed) -> float:
+        """Return the share of the root's loss that is saved; 1 where all targets are equal."""
+        losses, whole = self._losses(tree)
+        return 1.0 - (float(losses[tree.subtree_size == 1].sum()) + self.entropy) / whole
+
+    def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
+        """Return the tree: its leaves predict their means."""
+        return tree
 
 
 def _is_finite(value: Any) -> bool:

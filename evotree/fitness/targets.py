@@ -9,7 +9,8 @@ from evotree._jit import inner_kernel, kernel
 SQUARED, PINBALL, POISSON = 0, 1, 2
 """Codes of the losses."""
 
-_LEAST_MEAN = 1e-9  # that Poisson's deviance takes a logarithm of
+LEAST_MEAN = 1e-9
+"""The least mean that Poisson's deviance takes a logarithm of."""
 
 
 @inner_kernel
@@ -38,7 +39,7 @@ def target_loss(y, predicted, loss, level, origin):
         return error * error
     if loss == PINBALL:
         return level * error if error > 0.0 else (level - 1.0) * error
-    mean, count = max(_LEAST_MEAN, predicted - origin), max(0.0, y - origin)
+    mean, count = max(LEAST_MEAN, predicted - origin), max(0.0, y - origin)
     return mean - count + (count * math.log(count / mean) if count > 0.0 else 0.0)
 
 

@@ -2,21 +2,36 @@
 
 import os
 import signal
-from functools import cache
+from copy import copy
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import xlogy
+from sklearn import metrics
 
-from evotree import EvoTreeClassifier, EvoTreeRegressor, Islands
+from evotree import EvoTreeClassifier, EvoTreeRegressor, Islands, Variation
 from evotree.cli.main import main
 from evotree.cli.model_file import load_model
 from evotree.dataset import Dataset
-from evotree.engine.shards import Rows, Splits, leaf_sums
+from evotree.engine.shards import Rows, Shards, Splits, leaf_sums
 from evotree.estimators.intervals import leaf_deviations
 from evotree.estimators.partitions import MAX_SAMPLES, refuse
 from evotree.experiments.problems import make_problem
+from evotree.fitness.costs import FeatureCosts
+from evotree.fitness.objectives import (
+    ExpectedCost,
+    PoissonSums,
+    ProbabilityScore,
+    RankingScore,
+    TargetObjective,
+    as_objective,
+)
+from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.operators.structure.splice import make_individual
 from evotree.rng import row_keys
+from evotree.tree import CountedTree
 from tests.estimators.test_continuing import quick
 
 dask = pytest.importorskip("dask")
@@ -225,6 +240,227 @@ def test_targets():
     np.testing.assert_allclose(found.residual_std_, leaf_deviations(found.tree_, rows), rtol=1e-6)
 
 
+# ---- objectives, costs and bounds, by all rows ---------------------------------------------------
+
+
+RARE = np.flatnonzero((Y[0] == Y) | (np.arange(len(X)) % 4 == 0))
+WEIGHT = np.random.default_rng(1).integers(0, 4, len(RARE)).astype(float)
+COSTS = {"cost_matrix": [[0.0, 1.0], [2.0, 0.1]], "feature_costs": [0.01, 0.02]}
+RISING = np.where(np.random.default_rng(2).random(len(X)) < 0.3 + 0.5 * X[:, 0] ** 2, "yes", "no")
+
+
+def fit_rare(**changed):
+    """Fit to classes of different sizes and rows of different weights."""
+    return fit(300, X=X[RARE], y=Y[RARE], sample_weight=WEIGHT, **changed)
+
+
+def smoothed(tree, y, weight):
+    """Return the class shares of the leaves of rows, with one row more of the shares of all."""
+    leaves, codes = tree.apply(X[RARE]), np.searchsorted(np.unique(y), y)
+    prior = np.bincount(codes, weight) / weight.sum()
+    sums = np.array([np.bincount(leaves, weight * (codes == c), len(tree)) for c in (0, 1)]).T
+    shares = (sums + prior) / (sums.sum(axis=1, keepdims=True) + 1.0)
+    return prior, shares[leaves], shares[leaves, codes]
+
+
+def log_loss_saved(tree, y, weight):
+    prior, _, right = smoothed(tree, y, weight)
+    return 1.0 + np.average(np.log(right), weights=weight) / -(prior @ np.log(prior))
+
+
+def brier_saved(tree, y, weight):
+    prior, shares, right = smoothed(tree, y, weight)
+    losses = 1.0 - 2.0 * right + (shares**2).sum(axis=1)
+    return 1.0 - np.average(losses, weights=weight) / (1.0 - prior @ prior)
+
+
+def of_labels(score):
+    """Return a score of labels as one of trees."""
+
+    def of_tree(tree, y, weight):
+        classes = np.unique(y)
+        told = classes[tree.labels][tree.apply(X[RARE])]
+        return score(y == classes[1], told == classes[1], sample_weight=weight)
+
+    return of_tree
+
+
+def ranked(tree, y, weight):
+    shares = tree.values[tree.apply(X[RARE]), 1]
+    return metrics.roc_auc_score(y == np.unique(y)[1], shares, sample_weight=weight)
+
+
+def least_share(counts):
+    """Return the share of the rows that is right in the leaf where it is least."""
+    return float((counts.max(axis=1) / counts.sum(axis=1)).min())
+
+
+SCORES = {
+    "balanced_accuracy": of_labels(metrics.balanced_accuracy_score),
+    "f1": of_labels(metrics.f1_score),
+    "f1_macro": of_labels(partial(metrics.f1_score, average="macro")),
+    "mcc": of_labels(metrics.matthews_corrcoef),
+    "roc_auc": ranked,
+    "log_loss": log_loss_saved,
+    "brier": brier_saved,
+    least_share: lambda tree, y, weight: tree.values[tree.is_leaf].max(axis=1).min(),
+}
+
+
+@pytest.mark.parametrize("objective", SCORES, ids=str)
+def test_objectives_are_those_of_all_rows(objective):
+    found = fit_rare(objective=objective)
+    y = Y[RARE]
+    for tree in [*found.pareto_front_, *found.hall_of_fame_]:
+        truth = SCORES[objective](tree, y, WEIGHT)
+        assert tree.quality == pytest.approx(truth, abs=1e-12)
+    rows = Dataset.from_arrays(X[RARE], y, WEIGHT).evolved_for(found.objective_)
+    for tree in found.pareto_front_:
+        told = rows.judge.finish(rows.refill(tree), rows)
+        np.testing.assert_array_equal(tree.labels, told.labels)
+        np.testing.assert_allclose(tree.values, told.values, rtol=1e-12)
+    qualities = [one.quality for one in found.pareto_front_]
+    assert qualities == sorted(set(qualities))
+    fitness = PenalizedAccuracy(found.size_penalty_, found.term_penalty_)
+    assert max(found.pareto_front_, key=fitness) == found.tree_
+
+
+def test_scores_do_not_depend_on_partitions():
+    told = {"objective": "f1", "min_samples_leaf": 60}
+    assert_same(fit(2000, **told), fit(90, **told))
+
+
+def test_costs_are_those_of_all_rows():
+    found = fit_rare(**COSTS)
+    assert len(found.pareto_front_) > 1
+    share_of_1 = WEIGHT @ (Y[RARE] == found.classes_[1]) / WEIGHT.sum()
+    errors_cost = (1.0 - share_of_1) + share_of_1 * 2.0
+    for tree in [*found.pareto_front_, *found.hall_of_fame_]:
+        one = copy(found)
+        one.tree_ = tree
+        cost = one.cost_score(X[RARE], Y[RARE], WEIGHT)
+        assert tree.quality == pytest.approx(1.0 - cost / errors_cost, abs=1e-12)
+        shares = tree.values @ COSTS["cost_matrix"]
+        np.testing.assert_array_equal(tree.labels, shares.argmin(axis=1))
+
+
+def test_poisson_is_that_of_all_rows():
+    rng = np.random.default_rng(0)
+    y = rng.poisson(np.where(X[:, 0] > 0.4, 5.0, 1.0) + 2.0 * X[:, 1]).astype(float)
+    weight = rng.integers(1, 4, len(y)).astype(float)
+    found = fit(700, EvoTreeRegressor, y=y, sample_weight=weight, objective="poisson")
+    assert len(found.pareto_front_) > 2
+    for tree in found.pareto_front_:
+        predicted = tree.predict_value(X)[:, 0]
+        for k in np.flatnonzero(tree.is_leaf):
+            here = tree.apply(X) == k
+            assert tree.values[k, 0] == pytest.approx(np.average(y[here], weights=weight[here]))
+        truth = metrics.d2_tweedie_score(y, predicted, power=1, sample_weight=weight)
+        assert tree.quality == pytest.approx(truth, abs=1e-10)
+    with pytest.raises(ValueError, match="partition 2: y has the target -1: for objective"):
+        fit(
+            700,
+            EvoTreeRegressor,
+            y=np.where(np.arange(len(y)) == 1500, -1.0, y),
+            objective="poisson",
+        )
+
+
+def test_poisson_sums_are_poisson_of_rows():
+    y = np.array([0.0, 0.0, 3.0, 1.0, 8.0, 0.0])
+    weights, size = np.array([[1.0], [0.0], [0.0]]), np.array([3, 1, 1], dtype=np.int32)
+    rows = Dataset.from_arrays(np.arange(6.0)[:, None], y, task="regression")
+    rows = rows.evolved_for(as_objective("poisson", rows))
+    count = y / rows.target_scale
+    sums = PoissonSums(rows.judge.origin, float(xlogy(count, count).sum()))
+    for threshold in (-1.0, 0.5, 1.0):  # to the left are zeros alone, or not
+        tree = make_individual(rows, weights, np.array([threshold, 0.0, 0.0]), size)
+        assert sums.quality(tree) == pytest.approx(rows.judge.quality(tree), abs=1e-12)
+        risk, truth = sums.risk(tree), rows.judge.risk(tree)
+        assert risk[0] - risk[1:].sum() == pytest.approx(truth[0] - truth[1:].sum(), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "y", "changed"),
+    [
+        (EvoTreeClassifier, RISING, {}),
+        (EvoTreeClassifier, RISING, {"objective": "balanced_accuracy"}),
+        (EvoTreeRegressor, X[:, 0] ** 2 + np.sin(9.0 * X[:, 1]) + (RISING == "yes"), {}),
+    ],
+    ids=["classes", "balanced", "targets"],
+)
+def test_values_are_in_order_over_all_rows(kind, y, changed):
+    found = fit(700, kind, y=y, monotonic_cst=[1, 0], size_penalty=0.001, **changed)
+    task = "classification" if kind is EvoTreeClassifier else "regression"
+    rows = Dataset.from_arrays(X, y, task=task).evolved_for(found.objective_)
+    assert max(len(one) for one in found.pareto_front_) > 1
+    for tree in [*found.pareto_front_, *found.hall_of_fame_]:
+        assert not found.objective_.constraint.violations(tree)
+        told = rows.judge.finish(rows.refill(tree), rows)
+        np.testing.assert_array_equal(told.subtree_size, tree.subtree_size)
+        np.testing.assert_allclose(told.values, tree.values, rtol=1e-9)
+        if task == "regression":
+            truth = 1.0 - np.mean((y - tree.predict_value(X)[:, 0]) ** 2) / np.var(y)
+        else:
+            np.testing.assert_array_equal(told.labels, tree.labels)
+            right = found.classes_[tree.labels][tree.apply(X)] == y
+            truth = right.mean()
+            if changed:
+                truth = np.mean([right[y == label].mean() for label in found.classes_])
+        assert tree.quality == pytest.approx(truth, abs=1e-9)
+    if task == "regression":
+        np.testing.assert_allclose(
+            found.residual_std_, leaf_deviations(found.tree_, rows), rtol=1e-6
+        )
+
+
+@pytest.mark.parametrize("least", [100, 0.04])
+def test_leaves_have_rows_enough_over_all_rows(least):
+    found = fit_rare(min_samples_leaf=least, size_penalty=0.0, term_penalty=0.0)
+    there = WEIGHT > 0.0
+    wanted = least if least > 1 else least * there.sum()
+    assert max(one.n_leaves for one in found.pareto_front_) > 2
+    for tree in [*found.pareto_front_, *found.hall_of_fame_]:
+        leaves = tree.apply(X[RARE])
+        if len(tree) > 1:
+            assert np.bincount(leaves[there], minlength=len(tree))[tree.is_leaf].min() >= wanted
+        sums = np.bincount(leaves, WEIGHT, len(tree))[tree.is_leaf]
+        np.testing.assert_array_equal(tree.n_node_samples[tree.is_leaf], sums)
+
+
+def test_nodes_that_no_row_reaches_are_not_judged():
+    size = np.array([5, 1, 3, 1, 1], dtype=np.int32)
+    counts = np.array([[30, 20], [0, 0], [30, 20], [25, 5], [5, 15]], dtype=float)
+    weights = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
+    below = CountedTree(weights[2:], size[2:], counts[2:])
+    costs = ExpectedCost("cost", ((0.0, 1.0), (1.0, 0.0)), FeatureCosts.of([1, 1], "ab", [0, 1]))
+    for judge in (None, RankingScore(), ProbabilityScore("brier"), costs):
+        shards = Shards([], None, 50, Dataset.from_arrays(X, Y), judge=judge)
+        truth = 0.8 if judge is None else judge.quality(below)
+        assert shards.quality(CountedTree(weights, size, counts)) == pytest.approx(truth)
+
+
+def fair(counts, leaves):
+    """Look at rows."""
+    return 1.0
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (EvoTreeClassifier(objective=fair), "fair"),
+        (EvoTreeClassifier(objective=least_share, variation=Variation(algorithm="nsga2")), "least"),
+        (EvoTreeRegressor(objective="absolute_error"), "'absolute_error'"),
+        (EvoTreeRegressor(objective="quantile"), "'quantile'"),
+        (EvoTreeRegressor(objective=TargetObjective()), "TargetObjective"),
+    ],
+    ids=["rows", "nsga2", "medians", "quantiles", "instance"],
+)
+def test_objectives_of_rows_are_refused(model, name):
+    with pytest.raises(ValueError, match=f"^objective=.*{name}"):
+        refuse(model, None)
+
+
 # ---- frames: missing values, categories, hostile partitions --------------------------------------
 
 
@@ -330,11 +566,7 @@ def test_targets_and_weights_that_do_not_fit_are_refused():
 @pytest.mark.parametrize(
     "parameters",
     [
-        {"objective": "f1"},
-        {"cost_matrix": [[0, 1], [2, 0]]},
-        {"feature_costs": [1.0, 2.0]},
-        {"monotonic_cst": [1, 0]},
-        {"min_samples_leaf": 5},
+        {"objective": fair},
         {"islands": Islands(2)},
         {"checkpoint": "run.npz"},
         {"warm_start": True},

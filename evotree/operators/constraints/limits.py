@@ -11,11 +11,12 @@ import numpy as np
 from evotree.operators.constraints.narrowing import influences, narrow
 from evotree.operators.pruning.penalized import affordable, prune_marked, risk_of_leaves
 from evotree.operators.structure.splice import make_individual
-from evotree.tree import node_depths
+from evotree.tree import node_depths, sizes_of_kept
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
     from evotree.individual import Individual
+    from evotree.tree import ObliqueTree
 
 _ROUNDING = 1e-9  # of a number of rows
 
@@ -100,16 +101,19 @@ class Limits:
             return np.zeros(len(individual), dtype=bool)
         before = np.append(0, np.cumsum(dataset.multiplicity[individual.order]))
         n_rows = before[individual.end] - before[individual.start]
-        least = math.ceil(self.min_leaf_share * before[-1] - _ROUNDING)
-        small: np.ndarray = individual.is_leaf & (n_rows < least)
+        return self.small_leaves(individual.subtree_size, n_rows)
+
+    def small_leaves(self, subtree_size: np.ndarray, n_rows: np.ndarray) -> np.ndarray:
+        """Return a mask of the leaves that have too few rows, by the numbers of rows of nodes."""
+        if len(subtree_size) == 1:
+            return np.zeros(1, dtype=bool)
+        least = math.ceil(self.min_leaf_share * n_rows[0] - _ROUNDING)
+        small: np.ndarray = (subtree_size == 1) & (n_rows < least)
         return small
 
 
 def take_out(individual: Individual, dataset: Dataset, leaves: np.ndarray) -> None:
     """Take out leaves and the splits above them; the rows go where the other children send them.
-
-    A leaf stays, for now, where others of the leaves stand below the other child of its parent: it
-    may be that these get rows enough.
 
     Parameters
     ----------
@@ -120,16 +124,36 @@ def take_out(individual: Individual, dataset: Dataset, leaves: np.ndarray) -> No
     leaves : ndarray of shape (n_nodes,), bool
         The leaves, at least one; not the root.
     """
-    size, kept = individual.subtree_size, np.ones(len(individual), dtype=bool)
+    kept = nodes_without(individual, leaves)
+    arrays = individual.weights[kept], individual.thresholds[kept]
+    sizes = sizes_of_kept(kept, individual.subtree_size)
+    individual.become(make_individual(dataset, *arrays, sizes))
+
+
+def nodes_without(tree: ObliqueTree, leaves: np.ndarray) -> np.ndarray:
+    """Return a mask of the nodes that stay where leaves and the splits above them are taken out.
+
+    A leaf stays, for now, where others of the leaves stand below the other child of its parent: it
+    may be that these get rows enough.
+
+    Parameters
+    ----------
+    tree : ObliqueTree
+        Read only.
+    leaves : ndarray of shape (n_nodes,), bool
+        The leaves, at least one; not the root.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,), bool
+        Two nodes less, or more.
+    """
+    size, kept = tree.subtree_size, np.ones(len(tree), dtype=bool)
     for parent in np.flatnonzero(size > 1).tolist():
-        left, right = individual.left(parent), individual.right(parent)
+        left, right = tree.left(parent), tree.right(parent)
         for leaf, other in ((left, right), (right, left)):
             below = leaves[other : other + size[other]]
             if leaves[leaf] and (not below.any() or (size[other] == 1 and leaf == left)):
                 kept[parent] = kept[leaf] = False
                 break
-    before = np.append(0, np.cumsum(kept))
-    left_over = before[np.arange(len(size)) + size] - before[:-1]
-    arrays = individual.weights[kept], individual.thresholds[kept]
-    smaller = make_individual(dataset, *arrays, left_over[kept].astype(np.int32))
-    individual.become(smaller)
+    return kept

@@ -386,6 +386,11 @@ class MonotonicMeans(Objective):
 
     constraint: Any = None
 
+    @property
+    def needs_rows(self) -> bool:
+        """Sums of w, w y and w y**2 are enough."""
+        return False
+
     def table(self, tree: Any) -> np.ndarray:
         """Return what each node predicts, of shape (n_nodes, 1)."""
         return self.constraint.values(tree)[:, np.newaxis]
