@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evotree.engine.pareto import MAX_MEMBERS, FittedFront, FrontTree
-from evotree.engine.search import Result
+from evotree.engine.search import Continuation, Result
 from evotree.engine.shards import Shards, Splits
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.pruning.held_out import critical_alphas
@@ -60,6 +60,10 @@ class Recounted(Result):
         """Return the front of the finalists and of their prunings, over raw features."""
         trees = [one.tree for one in self._front]
         return FittedFront(trees, is_regression=self.dataset.n_classes == 0)
+
+    def continuation(self) -> Continuation:
+        """Return what a later search needs to continue the run."""
+        return super().continuation()._replace(all_rows=self.shards.checksum)
 
     def errors(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return the weights and squared errors of the nodes of the trees of the front.

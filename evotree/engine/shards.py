@@ -147,6 +147,8 @@ class Shards:
         Mean target of all rows, which `read` takes away from targets.
     class_factors : ndarray of shape (n_classes,), optional
         What the weights of classes are multiplied by.
+    checksum : str, default=""
+        By which all rows are known again; only runs that are continued need it.
     """
 
     def __init__(
@@ -157,9 +159,11 @@ class Shards:
         sample: Dataset,
         target_mean: float = 0.0,
         class_factors: np.ndarray | None = None,
+        checksum: str = "",
     ) -> None:
         self.parts, self.read, self.n_rows = parts, read, n_rows
         self.sample, self.target_mean, self.class_factors = sample, target_mean, class_factors
+        self.checksum = checksum
 
     def count(self, trees: Sequence[Splits]) -> list[np.ndarray]:
         """Return the statistics of the nodes of trees over all rows.

@@ -23,7 +23,7 @@ from evotree.engine.hyperparameters import Chosen, Penalties
 from evotree.engine.pareto import FittedFront, select
 from evotree.engine.progress import Progress
 from evotree.engine.recount import Recounted, recount
-from evotree.engine.search import Continuation, Plan, Result, search
+from evotree.engine.search import Continuation, Plan, Result, search, seed_to_continue
 from evotree.estimators.base import (
     PROBABILITIES,
     TreeClassifier,
@@ -300,7 +300,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         generations. The values of nodes, the front and the choice of the tree are those of all
         rows; so are the levels of categories. Medians, units, the digits of splits and soft
         probabilities are those of the sample. `objective`, costs, `monotonic_cst`, linear leaves,
-        `min_samples_leaf`, `islands`, `checkpoint` and `warm_start` have to be the defaults.
+        `min_samples_leaf` and `islands` have to be the defaults.
 
         Parameters
         ----------
@@ -343,12 +343,15 @@ class EvolvedTree(TreeEstimator, SearchConfig):
     ) -> Self:
         """Evolve a tree for collections of Dask: on a sample, judged by all rows."""
         refuse(self, sensitive)
-        told = copy(self)
-        told.random_state = seed = seed_from(self.random_state)
+        last: Continuation | None = getattr(self, "_last", None) if self.warm_start else None
+        continues = seed_to_continue(self, last)
         progress = Progress(self.verbose)
         with progress.phase("reading partitions"):
-            training = read_collections(self, X, y, sample_weight, seed)
-        found = search(training.dataset, told, begin=begin, shards=training.shards)
+            training = read_collections(self, X, y, sample_weight, continues)
+        told = copy(self)
+        told.random_state = training.seed
+        given = {"continues": last, "begin": begin, "shards": training.shards}
+        found = search(training.dataset, told, **given)
         result = recount(found, training.shards)
         with progress.phase("counting all rows"):
             self._keep(result)

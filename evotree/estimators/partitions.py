@@ -12,10 +12,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from pandas.util import hash_array, hash_pandas_object
 from sklearn.base import is_regressor
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -23,7 +25,7 @@ from evotree.dataset import Dataset
 from evotree.engine.shards import Rows, Shards, fold
 from evotree.estimators.lazy import is_collection
 from evotree.estimators.rows import categorical_mask, refuse_text
-from evotree.rng import row_keys
+from evotree.rng import row_keys, seed_from
 from evotree.tables.columns import (
     Column,
     ColumnSummary,
@@ -47,9 +49,9 @@ _ALLOWED: dict[str, tuple[Any, ...]] = {
     "leaves": ("auto", "constant"),
     "min_samples_leaf": (1,),
     "islands": (None, 1),
-    "checkpoint": (None,),
-    "warm_start": (False,),
 }
+
+_RADIX = 0x9E3779B97F4A7C15  # odd, so that no power of it is 0 modulo 2**64
 
 
 def refuse(estimator: Any, sensitive: Any) -> None:
@@ -94,12 +96,15 @@ class Schema:
         Which columns are categories.
     is_regression : bool
         Whether targets are numbers.
+    is_known_again : bool
+        Whether the rows get a checksum, since a later fit may continue the present one.
     """
 
     names: tuple[Any, ...]
     n_columns: int
     categorical: np.ndarray
     is_regression: bool
+    is_known_again: bool
 
     def read(self, X: Any, y: Any, weight: Any) -> Part:
         """Return the checked rows of a partition.
@@ -171,6 +176,8 @@ class Summary:
         Sums of w and w y, for targets.
     columns : tuple of ColumnSummary
         Of the columns.
+    checksum : int in [0, 2**64)
+        Of the rows and their order; 0 where nobody asks for it.
     """
 
     sizes: tuple[int, ...]
@@ -178,6 +185,7 @@ class Summary:
     labels: Mapping[Any, tuple[int, float]] = field(default_factory=dict)
     moments: tuple[float, float] = (0.0, 0.0)
     columns: tuple[ColumnSummary, ...] = ()
+    checksum: int = 0
 
     @classmethod
     def of(cls, schema: Schema, part: Part) -> Summary:
@@ -186,14 +194,15 @@ class Summary:
         there = weight > 0.0
         columns = summarize_columns(table, schema.categorical, weight)
         sizes, n_rows = (len(y),), int(there.sum())
+        checksum = _checksum(part) if schema.is_known_again else 0
         if schema.is_regression:
             moments = float(weight.sum()), float(weight @ y)
-            return cls(sizes, n_rows, moments=moments, columns=columns)
+            return cls(sizes, n_rows, moments=moments, columns=columns, checksum=checksum)
         classes, codes = np.unique(y[there], return_inverse=True)
         counts = np.bincount(codes, minlength=len(classes)).tolist()
         weights = np.bincount(codes, weight[there], len(classes)).tolist()
         labels = dict(zip(classes.tolist(), zip(counts, weights, strict=True), strict=True))
-        return cls(sizes, n_rows, labels, columns=columns)
+        return cls(sizes, n_rows, labels, columns=columns, checksum=checksum)
 
     def plus(self, other: Summary) -> Summary:
         """Return what two groups of partitions say together."""
@@ -207,7 +216,17 @@ class Summary:
             labels,
             (self.moments[0] + other.moments[0], self.moments[1] + other.moments[1]),
             merge_summaries(self.columns, other.columns),
+            (self.checksum * pow(_RADIX, sum(other.sizes), 2**64) + other.checksum) % 2**64,
         )
+
+
+def _checksum(part: Part) -> int:
+    """Return the polynomial of the rows' hashes: those of parts make that of the whole."""
+    hashes = hash_pandas_object(part.table, index=False).to_numpy(np.uint64)
+    for column in (part.y, part.weight):
+        hashes = hashes * np.uint64(_RADIX) + hash_array(column)
+    powers = np.cumprod(np.full(len(hashes), _RADIX, dtype=np.uint64), dtype=np.uint64)
+    return int((hashes * powers[::-1]).sum())
 
 
 class Draw(NamedTuple):
@@ -364,7 +383,9 @@ def _blocks(name: str, collection: Any, n_dimensions: int) -> list[Any]:
     return list(collection.to_delayed(optimize_graph=False))
 
 
-def read_collections(estimator: Any, X: Any, y: Any, sample_weight: Any, seed: int) -> Training:
+def read_collections(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, continues: tuple[str, int] | None
+) -> Training:
     """Check collections, fit the encoder, and draw the sample.
 
     Parameters
@@ -373,8 +394,9 @@ def read_collections(estimator: Any, X: Any, y: Any, sample_weight: Any, seed: i
         Gains what is known of its columns.
     X, y, sample_weight : collections of Dask
         As `parts_of` takes them.
-    seed : int in [0, 2**63)
-        Of the run.
+    continues : tuple of str and int, or None
+        The checksum of all rows of the run to continue, and its seed
+        (`evotree.engine.search.seed_to_continue`).
 
     Returns
     -------
@@ -401,6 +423,11 @@ def read_collections(estimator: Any, X: Any, y: Any, sample_weight: Any, seed: i
                 f"column {name!r} has {len(column.levels)} levels: for collections of Dask allowed "
                 f"are {_MOST_LEVELS} of a column of categories."
             )
+    checksum = _name_of_rows(schema, summary)
+    if continues is not None and continues[0] == checksum:
+        seed = continues[1]
+    else:
+        seed = seed_from(estimator.random_state)
     classes, factors = _classes(estimator, schema, summary)
     sample = _draw_sample(estimator, schema, summary, classes, parts, seed)
     given = _as_given(schema, sample.table)
@@ -423,7 +450,7 @@ def read_collections(estimator: Any, X: Any, y: Any, sample_weight: Any, seed: i
         estimator.classes_ = dataset.classes
     mean = summary.moments[1] / summary.moments[0] if schema.is_regression else 0.0
     read = partial(_encode, schema, columns, classes, (mean, dataset.target_scale))
-    shards = Shards(parts, read, summary.n_rows, dataset, mean, factors)
+    shards = Shards(parts, read, summary.n_rows, dataset, mean, factors, checksum)
     return Training(dataset, shards, seed, _ranges(columns, summary.columns))
 
 
@@ -435,7 +462,17 @@ def schema_of(estimator: Any, X: Any) -> Schema:
         raise ValueError(f"X has the columns {list(meta.columns)}: allowed are distinct ones.")
     categorical = categorical_mask(meta, estimator.categorical_features)
     names = tuple(meta.columns) if is_frame else ()
-    return Schema(names, meta.shape[1], categorical, bool(is_regressor(estimator)))
+    is_known_again = estimator.warm_start or estimator.checkpoint is not None
+    told = bool(is_regressor(estimator)), is_known_again
+    return Schema(names, meta.shape[1], categorical, *told)
+
+
+def _name_of_rows(schema: Schema, summary: Summary) -> str:
+    """Return the checksum of all rows as text, with that of how they are read."""
+    if not schema.is_known_again:
+        return ""
+    read = schema.names, schema.categorical.tolist(), sum(summary.sizes), summary.checksum
+    return blake2b(repr(read).encode(), digest_size=16).hexdigest()
 
 
 def _as_given(schema: Schema, table: pd.DataFrame) -> Any:

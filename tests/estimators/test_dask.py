@@ -336,8 +336,6 @@ def test_targets_and_weights_that_do_not_fit_are_refused():
         {"monotonic_cst": [1, 0]},
         {"min_samples_leaf": 5},
         {"islands": Islands(2)},
-        {"checkpoint": "run.npz"},
-        {"warm_start": True},
     ],
 )
 def test_what_partitions_cannot_do_is_refused_before_any_work(parameters):
