@@ -101,7 +101,7 @@ def test_other_rows_are_refused(tmp_path):
     for changed in (
         {"X": other},
         {"X": X[swapped], "y": Y[swapped]},
-        {"y": np.where(np.arange(len(X)) == outside, Y[Y != Y[outside]][0], Y)},
+        {"y": np.where(np.arange(len(X)) == outside, Y[Y[outside] != Y][0], Y)},
         {"sample_weight": weight},
     ):
         with pytest.raises(ValueError, match="is a checkpoint of other rows"):
