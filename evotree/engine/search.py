@@ -316,7 +316,7 @@ class _Search:
         self.end = math.inf if config.time_limit is None else begin + config.time_limit
         self.constraints = make_constraints(config, dataset)
         self.found: list[Individual] = []  # by the choice of hyperparameters
-        self.progress = Progress(config.verbose)
+        self.progress = Progress(config.verbose) if shards is None else shards.progress
         self.interrupted: Callable[[], bool] = bool
         if self.checkpoint is not None:
             check_writable(self.checkpoint.path)  # before anything that takes long

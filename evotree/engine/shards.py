@@ -9,14 +9,17 @@ weights are exact, however the rows are parted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from uuid import uuid4
 
 import numpy as np
 
 from evotree.dataset import Dataset
+from evotree.engine.progress import Progress
 from evotree.engine.sampling import stage_end
 from evotree.individual import explained_variance, leaf_accuracy
 from evotree.tree import ObliqueTree
@@ -107,7 +110,64 @@ def _sum(parts: Sequence[np.ndarray]) -> np.ndarray:
 # ---- what stays here -----------------------------------------------------------------------------
 
 
-def fold(parts: Sequence[Any], join: Callable[[Sequence[Any]], Any]) -> Any:
+def task(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what makes tasks of a function, whose keys say what they do.
+
+    Parameters
+    ----------
+    name : str
+        What a task does, such as ``"count-leaves"``; dashboards show ``evotree-count-leaves``.
+    function : callable
+        What a task calls.
+
+    Returns
+    -------
+    callable
+        Takes the arguments of the function, and returns a `dask.delayed.Delayed`.
+    """
+    from dask import delayed
+
+    make = delayed(function, pure=False)
+
+    def named(*args: Any) -> Any:
+        return make(*args, dask_key_name=f"evotree-{name}-{uuid4().hex}")
+
+    return named
+
+
+@contextmanager
+def passing(progress: Progress, about: str, name: str) -> Iterator[None]:
+    """Show a pass over the partitions while it is computed.
+
+    Schedulers of this process tell of each partition that is done; a cluster has a dashboard.
+
+    Parameters
+    ----------
+    progress : Progress
+        Where it is shown, and its seconds are counted.
+    about : str
+        What the pass does.
+    name : str
+        The name of the tasks, one for each partition.
+    """
+    from dask.callbacks import Callback
+    from dask.utils import key_split
+
+    def is_step(key: Any) -> bool:
+        return bool(key_split(key) == f"evotree-{name}")
+
+    def begin(tasks: Mapping[Any, Any]) -> None:
+        progress.expect(sum(map(is_step, tasks)))
+
+    def end(key: Any, *_: Any) -> None:
+        if is_step(key):
+            progress.step()
+
+    with progress.phase(about, unit="partition", stays=False), Callback(begin, posttask=end):
+        yield
+
+
+def fold(parts: Sequence[Any], join: Callable[[Sequence[Any]], Any], name: str) -> Any:
     """Join the results of partitions, neighbours first, in groups whose order never changes.
 
     Parameters
@@ -116,17 +176,18 @@ def fold(parts: Sequence[Any], join: Callable[[Sequence[Any]], Any]) -> Any:
         At least one.
     join : callable
         Takes a list of results, and returns one.
+    name : str
+        What this does, for dashboards.
 
     Returns
     -------
     dask.delayed.Delayed
         The result of all.
     """
-    from dask import delayed
-
+    add = task(name, join)
     while len(parts) > 1:
         groups = [list(parts[at : at + _FOLDED]) for at in range(0, len(parts), _FOLDED)]
-        parts = [delayed(join, pure=False)(group) for group in groups]
+        parts = [add(group) for group in groups]
     return parts[0]
 
 
@@ -149,6 +210,8 @@ class Shards:
         What the weights of classes are multiplied by.
     checksum : str, default=""
         By which all rows are known again; only runs that are continued need it.
+    progress : Progress, optional
+        Shows the passes over the partitions; by default nothing does.
     """
 
     def __init__(
@@ -160,10 +223,12 @@ class Shards:
         target_mean: float = 0.0,
         class_factors: np.ndarray | None = None,
         checksum: str = "",
+        progress: Progress | None = None,
     ) -> None:
         self.parts, self.read, self.n_rows = parts, read, n_rows
         self.sample, self.target_mean, self.class_factors = sample, target_mean, class_factors
         self.checksum = checksum
+        self.progress = Progress(0) if progress is None else progress
 
     def count(self, trees: Sequence[Splits]) -> list[np.ndarray]:
         """Return the statistics of the nodes of trees over all rows.
@@ -178,16 +243,14 @@ class Shards:
         list of ndarray of shape (n_nodes, n_statistics)
             As ``individual.counts``.
         """
-        from dask import delayed
-
         # One task that all partitions depend on: it is sent to each worker once.
-        sent = delayed(list, pure=False)([tuple(tree) for tree in trees])
-        asked = delayed(_as_splits, pure=False)(sent), self.sample.n_classes
-        answers = [
-            delayed(_answer, pure=False)(_leaf_sums_of, self.read, list(part), *asked)
-            for part in self.parts
-        ]
-        sums = fold(answers, _sum).compute()
+        sent = task("send-trees", list)([tuple(tree) for tree in trees])
+        asked = task("read-trees", _as_splits)(sent), self.sample.n_classes
+        count = task("count-leaves", _answer)
+        answers = [count(_leaf_sums_of, self.read, list(part), *asked) for part in self.parts]
+        added = fold(answers, _sum, "add-counts")
+        with passing(self.progress, "counting leaves", "count-leaves"):
+            sums = added.compute()
         if self.class_factors is not None:
             sums = sums * self.class_factors
         at = np.cumsum([len(tree.subtree_size) for tree in trees])[:-1]

@@ -347,7 +347,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         continues = seed_to_continue(self, last)
         progress = Progress(self.verbose)
         with progress.phase("reading partitions"):
-            training = read_collections(self, X, y, sample_weight, continues)
+            training = read_collections(self, X, y, sample_weight, continues, progress)
         told = copy(self)
         told.random_state = training.seed
         given = {"continues": last, "begin": begin, "shards": training.shards}
@@ -356,7 +356,6 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         with progress.phase("counting all rows"):
             self._keep(result)
         self._keep_sums(result, training)
-        self.seconds_ = {**result.seconds, **progress.seconds}
         return self._ended(result)
 
     def _keep_sums(self, result: Recounted, training: Training) -> None:

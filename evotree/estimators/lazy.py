@@ -1,4 +1,4 @@
-"""Predictions and explanations of collections of Dask: computed partition by partition, when asked."""
+"""Predictions and explanations of collections of Dask, computed partition by partition."""
 
 from __future__ import annotations
 

@@ -22,7 +22,8 @@ from sklearn.base import is_regressor
 from sklearn.utils.multiclass import check_classification_targets
 
 from evotree.dataset import Dataset
-from evotree.engine.shards import Rows, Shards, fold
+from evotree.engine.progress import Progress
+from evotree.engine.shards import Rows, Shards, fold, passing, task
 from evotree.estimators.lazy import is_collection
 from evotree.estimators.rows import categorical_mask, refuse_text
 from evotree.rng import row_keys, seed_from
@@ -384,7 +385,12 @@ def _blocks(name: str, collection: Any, n_dimensions: int) -> list[Any]:
 
 
 def read_collections(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, continues: tuple[str, int] | None
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    continues: tuple[str, int] | None,
+    progress: Progress,
 ) -> Training:
     """Check collections, fit the encoder, and draw the sample.
 
@@ -397,6 +403,8 @@ def read_collections(
     continues : tuple of str and int, or None
         The checksum of all rows of the run to continue, and its seed
         (`evotree.engine.search.seed_to_continue`).
+    progress : Progress
+        Shows the passes over the partitions.
 
     Returns
     -------
@@ -408,13 +416,13 @@ def read_collections(
     ValueError
         If collections, or one of their partitions, are not as described.
     """
-    from dask import delayed
-
     parts = parts_of(X, y, sample_weight)
     schema = schema_of(estimator, X)
-    summarize = delayed(_summarize, pure=False)
+    summarize = task("summarize-rows", _summarize)
     answers = [summarize(schema, number, *part) for number, part in enumerate(parts)]
-    summary = fold(answers, _add).compute()
+    added = fold(answers, _add, "add-summaries")
+    with passing(progress, "summarizing rows", "summarize-rows"):
+        summary = added.compute()
     if summary.n_rows == 0:
         raise ValueError("X has no rows with weight: at least one is needed.")
     for name, column in zip(schema.names or range(schema.n_columns), summary.columns, strict=True):
@@ -429,7 +437,8 @@ def read_collections(
     else:
         seed = seed_from(estimator.random_state)
     classes, factors = _classes(estimator, schema, summary)
-    sample = _draw_sample(estimator, schema, summary, classes, parts, seed)
+    with passing(progress, "drawing the sample", "draw-sample"):
+        sample = _draw_sample(estimator, schema, summary, classes, parts, seed)
     given = _as_given(schema, sample.table)
     estimator._read_training_rows(given, sample.y, y_numeric=schema.is_regression)
     columns = fit_summaries(sample.table, schema.categorical, sample.weight, summary.columns)
@@ -450,7 +459,7 @@ def read_collections(
         estimator.classes_ = dataset.classes
     mean = summary.moments[1] / summary.moments[0] if schema.is_regression else 0.0
     read = partial(_encode, schema, columns, classes, (mean, dataset.target_scale))
-    shards = Shards(parts, read, summary.n_rows, dataset, mean, factors, checksum)
+    shards = Shards(parts, read, summary.n_rows, dataset, mean, factors, checksum, progress)
     return Training(dataset, shards, seed, _ranges(columns, summary.columns))
 
 
@@ -515,7 +524,7 @@ def _draw_sample(
     seed: int,
 ) -> Draw:
     """Return the sample: of each class its share, those rows with the lowest random numbers."""
-    from dask import compute, delayed
+    from dask import compute
 
     if schema.is_regression:
         sizes = np.array([summary.n_rows])
@@ -526,7 +535,7 @@ def _draw_sample(
     # So many rows are below these limits as are wanted, but for a chance of less than 1e-8.
     limits = np.minimum(1.0, (takes + 8.0 * np.sqrt(takes) + 32.0) / sizes)
     firsts = np.cumsum([0, *summary.sizes[:-1]]).tolist()
-    draw = delayed(_draw, pure=False)
+    draw = task("draw-sample", _draw)
     drawn = compute(
         *[
             draw(schema, first, seed, classes, limits, list(part))

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections import Counter
 from functools import cache
 
 import numpy as np
@@ -12,6 +13,7 @@ from evotree import EvoTreeClassifier, EvoTreeRegressor, Islands
 from evotree.cli.main import main
 from evotree.cli.model_file import load_model
 from evotree.dataset import Dataset
+from evotree.engine.progress import Progress
 from evotree.engine.shards import Rows, Splits, leaf_sums
 from evotree.estimators.intervals import leaf_deviations
 from evotree.estimators.partitions import MAX_SAMPLES, refuse
@@ -21,6 +23,8 @@ from tests.estimators.test_continuing import quick
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
+Callback = pytest.importorskip("dask.callbacks").Callback
+key_split = pytest.importorskip("dask.utils").key_split
 
 X, Y = make_problem("chessboard2", n_samples=2000, random_state=0)
 ON_SHARDS = {"max_samples": 300, "max_generations": 6}
@@ -129,6 +133,28 @@ def test_a_worker_that_is_killed_costs_its_time_alone():
             found = fit(250, callbacks=[kill])
         assert killed
     assert_same(found, fitted())
+
+
+def test_passes_are_shown_and_tasks_are_named(monkeypatch):
+    graphs, shown, step = [], Counter(), Progress.step
+
+    def seen(progress):
+        shown[progress._bar.desc.rstrip(": "), progress._bar.total] += 1
+        step(progress)
+
+    monkeypatch.setattr(Progress, "step", seen)
+    with Callback(lambda graph: graphs.append([*map(str, graph)])):
+        found = fit(250, verbose=1)
+    own = [[key for key in graph if key.startswith("evotree-")] for graph in graphs]
+    assert len({key for graph in own for key in graph}) == sum(map(len, own))
+    names = [{key_split(key)[len("evotree-") :]: None for key in graph} for graph in own]
+    assert set(names[0]) == {"summarize-rows"} | {"add-summaries"}
+    assert set(names[1]) == {"draw-sample"}
+    counting = {"send-trees", "read-trees", "count-leaves", "add-counts"}
+    assert len(names) > 3 and all(set(of_pass) == counting for of_pass in names[2:])
+    passes = {"summarizing rows": 8, "drawing the sample": 8, "counting leaves": 8 * len(names[2:])}
+    assert {(name, 8): n for name, n in passes.items()}.items() <= shown.items()
+    assert passes.keys() <= found.seconds_.keys()
 
 
 # ---- what all rows say ---------------------------------------------------------------------------
