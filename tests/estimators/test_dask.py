@@ -418,8 +418,6 @@ def test_the_command_line_reads_parquet(tmp_path, capsys):
     found = load_model(model)
     assert found.training["rows"] == len(y)
     assert (found.predict(table) == y).mean() == pytest.approx(found.training["accuracy"])
-    assert main([*map(str, [*told, "--test-size", 0.2])]) == 2
-    assert "--test-size is for tables without --dask" in capsys.readouterr().err
 
 
 # ---- the sample ----------------------------------------------------------------------------------
