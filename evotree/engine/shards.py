@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from hashlib import blake2b
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from uuid import uuid4
 
@@ -317,6 +318,7 @@ class Measure:
     def __init__(self, shards: Shards) -> None:
         self._shards = shards
         self._known: dict[bytes, float] = {}
+        self._one_pass = Lock()  # islands may ask in several threads
 
     def __call__(self, individuals: Sequence[Individual]) -> None:
         """Set the qualities of individuals; their fitness is deleted.
@@ -326,6 +328,10 @@ class Measure:
         individuals : sequence of Individual
             Over the sample of the shards.
         """
+        with self._one_pass:
+            self._measure(individuals)
+
+    def _measure(self, individuals: Sequence[Individual]) -> None:
         keys = [_key(one) for one in individuals]
         unknown = {
             key: one for key, one in zip(keys, individuals, strict=True) if key not in self._known

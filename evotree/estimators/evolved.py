@@ -300,7 +300,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         generations. The values of nodes, the front and the choice of the tree are those of all
         rows; so are the levels of categories. Medians, units, the digits of splits and soft
         probabilities are those of the sample. `objective`, costs, `monotonic_cst`, linear leaves,
-        `min_samples_leaf` and `islands` have to be the defaults.
+        `min_samples_leaf` have to be the defaults; islands evolve in this process.
 
         Parameters
         ----------
@@ -350,8 +350,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
             training = read_collections(self, X, y, sample_weight, continues, progress)
         told = copy(self)
         told.random_state = training.seed
-        given = {"continues": last, "begin": begin, "shards": training.shards}
-        found = search(training.dataset, told, **given)
+        found = search(training.dataset, told, continues=last, begin=begin, shards=training.shards)
         result = recount(found, training.shards)
         with progress.phase("counting all rows"):
             self._keep(result)

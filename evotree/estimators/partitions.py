@@ -22,6 +22,7 @@ from sklearn.base import is_regressor
 from sklearn.utils.multiclass import check_classification_targets
 
 from evotree.dataset import Dataset
+from evotree.engine.config import configuration
 from evotree.engine.progress import Progress
 from evotree.engine.shards import Rows, Shards, fold, passing, task
 from evotree.estimators.lazy import is_collection
@@ -49,7 +50,6 @@ _ALLOWED: dict[str, tuple[Any, ...]] = {
     "monotonic_cst": (None,),
     "leaves": ("auto", "constant"),
     "min_samples_leaf": (1,),
-    "islands": (None, 1),
 }
 
 _RADIX = 0x9E3779B97F4A7C15  # odd, so that no power of it is 0 modulo 2**64
@@ -78,6 +78,12 @@ def refuse(estimator: Any, sensitive: Any) -> None:
                 f"{name}={value!r}: for collections of Dask allowed is "
                 f"{' or '.join(map(repr, allowed))}."
             )
+    executor = configuration("islands", estimator.islands).executor
+    if executor is not None:
+        raise ValueError(
+            f"islands: executor={executor!r}: for collections of Dask allowed is None, with n_jobs "
+            "for threads."
+        )
 
 
 # ---- what runs on the workers --------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import os
 import signal
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import numpy as np
@@ -155,6 +156,16 @@ def test_passes_are_shown_and_tasks_are_named(monkeypatch):
     passes = {"summarizing rows": 8, "drawing the sample": 8, "counting leaves": 8 * len(names[2:])}
     assert {(name, 8): n for name, n in passes.items()}.items() <= shown.items()
     assert passes.keys() <= found.seconds_.keys()
+
+
+def test_islands_are_judged_by_all_rows():
+    islands = Islands(2, every=2)
+    found = fit(islands=islands)
+    assert_same(found, fit(90, islands=islands, n_jobs=2))
+    assert found.tree_.n_node_samples[0] == len(X)
+    assert found.history_.chapters["quality"].select("best") != (
+        fitted().history_.chapters["quality"].select("best")
+    )
 
 
 # ---- what all rows say ---------------------------------------------------------------------------
@@ -383,13 +394,13 @@ def test_targets_and_weights_that_do_not_fit_are_refused():
         {"feature_costs": [1.0, 2.0]},
         {"monotonic_cst": [1, 0]},
         {"min_samples_leaf": 5},
-        {"islands": Islands(2)},
+        {"islands": Islands(2, executor=ThreadPoolExecutor(1))},
     ],
 )
 def test_what_partitions_cannot_do_is_refused_before_any_work(parameters):
     (name,) = parameters
     never = da.from_delayed(dask.delayed(pytest.fail)("computed"), (9, 2), dtype=float)
-    with pytest.raises(ValueError, match=f"^{name}="):
+    with pytest.raises(ValueError, match=f"^{name}[=:]"):
         EvoTreeClassifier(**parameters).fit(never, never[:, 0])
     with pytest.raises(ValueError, match="^sensitive="):
         EvoTreeClassifier().fit(never, never[:, 0], sensitive=[1])

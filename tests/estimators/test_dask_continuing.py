@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evotree import Checkpoint, EvoTreeRegressor
+from evotree import Checkpoint, EvoTreeRegressor, Islands
 from evotree.estimators.partitions import Part, Schema, Summary
 from tests.estimators.test_continuing import quick
 from tests.estimators.test_dask import (
@@ -50,7 +50,11 @@ def resumed(path):
 
 
 @pytest.mark.parametrize("generation", FAILS_AT.values(), ids=FAILS_AT)
-@pytest.mark.parametrize("changed", [{}, {"kind": EvoTreeRegressor, "y": X[:, 0] * X[:, 1]}])
+@pytest.mark.parametrize(
+    "changed",
+    [{}, {"kind": EvoTreeRegressor, "y": X[:, 0] * X[:, 1]}, {"islands": Islands(2, every=1)}],
+    ids=["classes", "targets", "islands"],
+)
 def test_a_fit_goes_on_from_its_checkpoint(tmp_path, generation, changed):
     path = tmp_path / "fit.npz"
     whole = fit(**changed)
