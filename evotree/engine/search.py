@@ -308,6 +308,7 @@ class _Search:
         self.dataset, self.config = dataset, config
         self.measure = None if shards is None else Measure(shards)
         self.all_rows = "" if shards is None else shards.checksum
+        self.seed = None if shards is None else shards.seed
         self.variation = configuration("variation", config.variation)
         self.islands = configuration("islands", config.islands)
         self.checkpoint = configuration("checkpoint", config.checkpoint)
@@ -342,7 +343,7 @@ class _Search:
             if data == (fingerprint(rows), self.all_rows):
                 self.sample = self.make_sample(continues.plan.seed)
                 return continues.plan, len(self.sample) - 1, continues.islands
-        seed = seed_from(self.config.random_state)
+        seed = seed_from(self.config.random_state) if self.seed is None else self.seed
         self.sample = self.make_sample(seed)
         rows = self.sample[0]
         of_seeds = self.shares.keys() & {TAO, WIDTHS}

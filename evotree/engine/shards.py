@@ -209,6 +209,8 @@ class Shards:
         Mean target of all rows, which `read` takes away from targets.
     class_factors : ndarray of shape (n_classes,), optional
         What the weights of classes are multiplied by.
+    seed : int in [0, 2**63), default=0
+        Of the run; the sample was drawn by it.
     checksum : str, default=""
         By which all rows are known again; only runs that are continued need it.
     progress : Progress, optional
@@ -223,12 +225,13 @@ class Shards:
         sample: Dataset,
         target_mean: float = 0.0,
         class_factors: np.ndarray | None = None,
+        seed: int = 0,
         checksum: str = "",
         progress: Progress | None = None,
     ) -> None:
         self.parts, self.read, self.n_rows = parts, read, n_rows
         self.sample, self.target_mean, self.class_factors = sample, target_mean, class_factors
-        self.checksum = checksum
+        self.seed, self.checksum = seed, checksum
         self.progress = Progress(0) if progress is None else progress
 
     def count(self, trees: Sequence[Splits]) -> list[np.ndarray]:

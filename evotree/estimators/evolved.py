@@ -348,9 +348,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         progress = Progress(self.verbose)
         with progress.phase("reading partitions"):
             training = read_collections(self, X, y, sample_weight, continues, progress)
-        told = copy(self)
-        told.random_state = training.seed
-        found = search(training.dataset, told, continues=last, begin=begin, shards=training.shards)
+        found = search(training.dataset, self, continues=last, begin=begin, shards=training.shards)
         result = recount(found, training.shards)
         with progress.phase("counting all rows"):
             self._keep(result)

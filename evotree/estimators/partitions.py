@@ -316,15 +316,12 @@ class Training(NamedTuple):
         The sample.
     shards : Shards
         All rows.
-    seed : int
-        Of the run.
     ranges : tuple of two ndarray of shape (n_features,)
         The lowest and the highest value of each feature over all rows.
     """
 
     dataset: Dataset
     shards: Shards
-    seed: int
     ranges: tuple[np.ndarray, np.ndarray]
 
 
@@ -465,8 +462,8 @@ def read_collections(
         estimator.classes_ = dataset.classes
     mean = summary.moments[1] / summary.moments[0] if schema.is_regression else 0.0
     read = partial(_encode, schema, columns, classes, (mean, dataset.target_scale))
-    shards = Shards(parts, read, summary.n_rows, dataset, mean, factors, checksum, progress)
-    return Training(dataset, shards, seed, _ranges(columns, summary.columns))
+    shards = Shards(parts, read, summary.n_rows, dataset, mean, factors, seed, checksum, progress)
+    return Training(dataset, shards, _ranges(columns, summary.columns))
 
 
 def schema_of(estimator: Any, X: Any) -> Schema:

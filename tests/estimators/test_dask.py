@@ -91,6 +91,12 @@ def test_partitions_do_not_matter():
         assert_same(fitted(), fit(n_rows))
 
 
+@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
+def test_generators_are_drawn_from(make):
+    assert_same(fit(random_state=make(5)), fit(90, random_state=make(5)))
+    assert fit(random_state=None).tree_.n_node_samples[0] == len(X)
+
+
 def test_whole_weights_are_rows_given_so_often():
     weight = np.random.default_rng(0).integers(0, 4, len(X)).astype(float)
     one = fit(300, sample_weight=weight)
