@@ -275,21 +275,18 @@ def _demo(args: argparse.Namespace) -> None:
 
 
 def _fit(args: argparse.Namespace) -> None:
-    import pandas as pd
-
     from evotree.cli import table
-    from evotree.cli.model_file import save_model
     from evotree.cli.training import class_weights, cost_matrix, train, train_regressor
     from evotree.tables.readers import read_table
 
     begin = time.perf_counter()
     check_writable(args.out)
-    if args.dask is not None:
-        _fit_collections(args)
-        return
     if args.report:
         check_writable(args.report)
     folder = _make_folder(args.plots) if args.plots else None
+    if args.dask is not None:
+        _fit_collections(args, folder)
+        return
     frame = read_table(args.data)
     X, y = table.features_and_target(frame, args.target, args.drop)
     if len(y) < len(frame):
@@ -318,53 +315,85 @@ def _fit(args: argparse.Namespace) -> None:
         parameters["time_limit"] = max(parameters["time_limit"] - spent, 1e-3)
     fit = train_regressor if is_regression else train
     model, estimator = fit(X, y, args.target, parameters, test)
+    _show_fit(args, model, estimator)
+    if folder:
+        _draw(model, estimator, X, y, folder)
+    if args.report:
+        _report_fit(args, estimator, *((X, y) if test is None else test))
+
+
+def _show_fit(
+    args: argparse.Namespace, model: Model, estimator: EvoTreeClassifier | EvoTreeRegressor
+) -> None:
+    """Write the model file, and say what is in it."""
+    from evotree.cli.model_file import save_model
+
     if estimator.stop_reason_ == "interrupt":
         _say("evotree: interrupted; the model is the best tree so far")
     save_model(args.out, model)
     # Rules may be many: the summary stands where a reader of a terminal looks, below.
     print(f"{model.rules()}\n{model.summary()}")
-    if test is None:
-        figure = "R² and RMSE" if is_regression else "the accuracy"
+    if not args.test_size:
+        figure = "R² and RMSE" if model.classes is None else "the accuracy"
         print(f"no rows were held out: --test-size 0.2 measures {figure} on new ones")
     print(f"wrote {args.out}")
-    if folder:
-        _draw(model, estimator, X, y, folder)
-    if args.report:
-        rows, truth = (X, y) if test is None else test
-        estimator.report(rows, pd.Series(truth, name=args.target), args.report)
-        print(f"wrote {args.report}")
 
 
-def _fit_collections(args: argparse.Namespace) -> None:
+def _report_fit(
+    args: argparse.Namespace,
+    estimator: EvoTreeClassifier | EvoTreeRegressor,
+    X: pd.DataFrame,
+    y: np.ndarray,
+) -> None:
+    """Write the page about a fit, with some rows."""
+    import pandas as pd
+
+    estimator.report(X, pd.Series(y, name=args.target), args.report)
+    print(f"wrote {args.report}")
+
+
+def _fit_collections(args: argparse.Namespace, folder: Path | None) -> None:
     """Fit a tree to files of Parquet, on workers of Dask."""
     from evotree.cli import collections
-    from evotree.cli.model_file import save_model
     from evotree.cli.table import AUTO, REGRESSION
-    from evotree.cli.training import class_weights
 
-    for option in ("test_size", "cost_matrix", "plots", "report"):
-        if getattr(args, option):
-            raise UsageError(f"--{option.replace('_', '-')} is for tables without --dask")
+    shown = None
     with collections.connect(args.dask) as client:
         X, y = collections.read_parquet(args.data, args.target, args.drop)
         _say(f"{X.npartitions} partitions on {len(client.scheduler_info()['workers'])} workers")
         told_by_target = args.task == AUTO
         many = told_by_target and collections.has_many_numbers(y)
         is_regression = many or args.task == REGRESSION
-        parameters = evolution_parameters(args)
-        if args.class_weight is not None:
-            if is_regression:
-                raise UsageError("--class-weight is for classes")
-            classes = y.unique().compute().to_numpy()
-            parameters["class_weight"] = class_weights(args.class_weight, classes)
-        if args.leaves is not None:
-            parameters["leaves"] = args.leaves
+        _check_options_of_task(args, is_regression)
+        test = None
+        if args.test_size:
+            X, y, test = collections.hold_out(X, y, args.test_size, args.random_state)
+        parameters = {**evolution_parameters(args), **_parameters_of_task(args, y)}
         train = collections.train_collections
-        model, estimator = train(X, y, args.target, parameters, is_regression)
-    if estimator.stop_reason_ == "interrupt":
-        _say("evotree: interrupted; the model is the best tree so far")
-    save_model(args.out, model)
-    print(f"{model.rules()}\n{model.summary()}\nwrote {args.out}")
+        model, estimator = train(X, y, args.target, parameters, is_regression, test)
+        if folder or args.report:
+            shown = collections.draw_rows(*(test or (X, y)), args.random_state)
+    _show_fit(args, model, estimator)
+    if folder and shown:
+        _draw(model, estimator, *shown, folder)
+    if args.report and shown:
+        _report_fit(args, estimator, *shown)
+
+
+def _parameters_of_task(args: argparse.Namespace, y: Any) -> dict[str, Any]:
+    """Return the parameters that classes or numbers of a collection have."""
+    from evotree.cli.training import class_weights, cost_matrix
+    from evotree.tables.readers import read_table
+
+    found: dict[str, Any] = {}
+    if args.leaves is not None:
+        found["leaves"] = args.leaves
+    if args.class_weight is not None or args.cost_matrix is not None:
+        classes = y.unique().compute().to_numpy()
+        found["class_weight"] = class_weights(args.class_weight, classes)
+        if args.cost_matrix is not None:
+            found["cost_matrix"] = cost_matrix(read_table(args.cost_matrix), classes)
+    return found
 
 
 def _is_regression(args: argparse.Namespace, y: np.ndarray) -> bool:
@@ -372,18 +401,23 @@ def _is_regression(args: argparse.Namespace, y: np.ndarray) -> bool:
     from evotree.cli.table import AUTO, REGRESSION, is_many_numbers
 
     is_regression = is_many_numbers(y) if args.task == AUTO else args.task == REGRESSION
-    for option in ("class_weight", "cost_matrix"):
-        if is_regression and getattr(args, option) is not None:
-            name = option.replace("_", "-")
-            raise UsageError(f"--{name} is for classes, which --task classification predicts")
-    if not is_regression and args.leaves is not None:
-        raise UsageError("--leaves is for numbers, which --task regression predicts")
+    _check_options_of_task(args, is_regression)
     if is_regression and args.task == AUTO:
         _say(
             f"regression: {args.target!r} has {len(set(y.tolist()))} different numbers; "
             "--task classification takes them for classes"
         )
     return is_regression
+
+
+def _check_options_of_task(args: argparse.Namespace, is_regression: bool) -> None:
+    """Refuse options of classes where numbers are predicted, and of numbers where classes are."""
+    for option in ("class_weight", "cost_matrix"):
+        if is_regression and getattr(args, option) is not None:
+            name = option.replace("_", "-")
+            raise UsageError(f"--{name} is for classes, which --task classification predicts")
+    if not is_regression and args.leaves is not None:
+        raise UsageError("--leaves is for numbers, which --task regression predicts")
 
 
 def _predict(args: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 from sklearn.linear_model import RidgeCV
-from sklearn.metrics import confusion_matrix, r2_score, root_mean_squared_error
+from sklearn.metrics import r2_score, root_mean_squared_error
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -17,7 +17,17 @@ from evotree.cli.model_file import Model
 from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
 from evotree.tables.columns import encode, numbers_of, text_of
 
-__all__ = ["class_weights", "cost_matrix", "course", "errors", "train", "train_regressor"]
+__all__ = [
+    "class_figures",
+    "class_weights",
+    "confusion_counts",
+    "cost_matrix",
+    "course",
+    "errors",
+    "evolved",
+    "train",
+    "train_regressor",
+]
 
 _Kind = TypeVar("_Kind", EvoTreeClassifier, EvoTreeRegressor)
 Rows = tuple[pd.DataFrame, np.ndarray]
@@ -74,7 +84,8 @@ def train(
         classifier.training_rows_,
     )
     if test is not None:
-        training.update(_test_figures(model, classifier.classes_, _most_frequent(y), *test))
+        (most_frequent,) = pd.Index(classifier.classes_).get_indexer([_most_frequent(y)])
+        training.update(class_figures(confusion_counts(model, *test), most_frequent))
     return model, classifier
 
 
@@ -270,18 +281,53 @@ def _chosen(estimator: EvoTreeClassifier | EvoTreeRegressor) -> dict[str, Any]:
     }
 
 
-def _test_figures(
-    model: Model, classes: np.ndarray, most_frequent: Any, X: pd.DataFrame, y: np.ndarray
-) -> dict[str, Any]:
-    """Return how well a model predicts rows that it was not made of."""
-    predicted = model.predict(X)
-    right = predicted == y
-    recall = [float(right[y == label].mean()) if (y == label).any() else None for label in classes]
+def confusion_counts(model: Model, X: pd.DataFrame, y: np.ndarray) -> np.ndarray:
+    """Count some rows by their classes and those predicted.
+
+    Parameters
+    ----------
+    model : Model
+        Of classes.
+    X : DataFrame of shape (n_rows, n_columns)
+        The rows.
+    y : ndarray of shape (n_rows,)
+        Their classes; the model need not know all.
+
+    Returns
+    -------
+    ndarray of shape (n_classes + 1, n_classes), int64
+        Numbers of rows; in the last line those of a class that the model does not know.
+    """
+    classes = pd.Index(model.classes)
+    counts = np.zeros((len(classes) + 1, len(classes)), dtype=np.int64)
+    if len(y):
+        # Of a class that is not known the position is -1.
+        np.add.at(counts, (classes.get_indexer(y), model.codes(X)), 1)
+    return counts
+
+
+def class_figures(counts: np.ndarray, most_frequent: int) -> dict[str, Any]:
+    """Return how well a model predicts rows that it was not made of.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_classes + 1, n_classes)
+        What `confusion_counts` returns, of one row or more.
+    most_frequent : int
+        Position of the most frequent class of the training rows.
+
+    Returns
+    -------
+    dict of str to object
+        Entries of `Model.training`.
+    """
+    of_class, right, n_rows = counts.sum(axis=1), np.diag(counts), int(counts.sum())
+    recall = [float(k / n) if n else None for k, n in zip(right, of_class[:-1], strict=True)]
     return {
-        "test_rows": len(y),
-        "test_accuracy": float(right.mean()),
-        "base_rate": float((y == most_frequent).mean()),
+        "test_rows": n_rows,
+        "test_accuracy": float(right.sum() / n_rows),
+        "base_rate": float(of_class[most_frequent] / n_rows),
         "balanced_accuracy": float(np.mean([one for one in recall if one is not None])),
         "recall": recall,
-        "confusion": confusion_matrix(y, predicted, labels=classes).tolist(),
+        "confusion": counts[:-1].tolist(),
     }

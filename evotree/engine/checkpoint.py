@@ -30,7 +30,7 @@ from evotree.operators.refinement.policy import Spent
 from evotree.operators.structure.rebuild import checked_arrays
 from evotree.operators.structure.splice import make_individual
 
-FORMAT, VERSION = "evotree checkpoint", 3
+FORMAT, VERSION = "evotree checkpoint", 4
 
 ARRAYS = {"weights": np.float64, "thresholds": np.float64, "subtree_size": np.int32}
 """The arrays of trees, and their types."""
@@ -168,6 +168,7 @@ def _describe(individual: Individual, arrays: TreeArrays) -> dict[str, Any]:
         "nodes": [arrays.add(name, getattr(individual, name)) for name in ARRAYS],
         "kind": kind.__name__,
         "fitness": list(individual.fitness.wvalues),
+        "quality": individual.quality,
         "stream": None if stream is None else int(stream[0]),
         "origin": individual.origin,
         "outcome": None if individual.outcome is None else list(individual.outcome),
@@ -358,6 +359,7 @@ class RunLoader:
                 made.weights, made.thresholds, made.subtree_size = nodes
             self.made[places] = made
         one = self.made[places].clone()
+        one.measured(_number(data["quality"]))  # other rows may have said it
         one.fitness = KINDS[data["kind"]]()
         if data["fitness"]:
             weighted = zip(data["fitness"], one.fitness.weights, strict=True)

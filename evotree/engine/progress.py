@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 from tqdm.auto import tqdm
 
@@ -48,7 +49,9 @@ class Progress:
         self._inside = 0.0  # seconds of the phases inside the present one
 
     @contextmanager
-    def phase(self, name: str, total: int | None = None, unit: str = "it") -> Iterator[None]:
+    def phase(
+        self, name: str, total: int | None = None, unit: str = "it", stays: bool = True
+    ) -> Iterator[None]:
         """Show a phase while it lasts, and count its seconds.
 
         Parameters
@@ -59,11 +62,14 @@ class Progress:
             Number of its steps, where it is known.
         unit : str, default="it"
             What a step is called.
+        stays : bool, default=True
+            Whether its bar stays to be seen when it is over.
         """
         begin, compiled = time.perf_counter(), self.seconds["compiling"] - compile_seconds()
         outer, before = self._bar, self._inside
         wait = max(0.0, self._delay - (begin - self._begin))
-        self._bar = tqdm(desc=name, total=total, unit=unit, delay=wait, disable=self._is_off)
+        told: dict[str, Any] = {"unit": unit, "delay": wait, "leave": stays}
+        self._bar = tqdm(desc=name, total=total, **told, disable=self._is_off)
         self._inside = 0.0
         try:
             with told_of_compiling(partial(self._tell_compiling, name)):
@@ -83,6 +89,11 @@ class Progress:
         """Count one more step of the phase."""
         if self._bar is not None:
             self._bar.update()
+
+    def expect(self, n: int) -> None:
+        """Tell how many steps the phase has, where it becomes known on the way."""
+        if self._bar is not None:
+            self._bar.total = n
 
     def show(self, run: Evolution) -> None:
         """Show the generation, and the quality and size of the best tree; a callback."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from evotree.engine.bounds import make_constraints
 from evotree.engine.pareto import MAX_MEMBERS, FittedFront, FrontTree
-from evotree.engine.search import Result
+from evotree.engine.search import Continuation, Result
 from evotree.engine.shards import Shards, Splits
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.constraints.base import Constraint
@@ -64,6 +64,10 @@ class Recounted(Result):
         """Return the front of the finalists and of their prunings, over raw features."""
         trees = [one.tree for one in self._front]
         return FittedFront(trees, is_regression=self.dataset.n_classes == 0)
+
+    def continuation(self) -> Continuation:
+        """Return what a later search needs to continue the run."""
+        return super().continuation()._replace(all_rows=self.shards.checksum)
 
     def errors(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return the weights and squared errors of the nodes of the trees of the front.

@@ -111,12 +111,15 @@ class Continuation(NamedTuple):
         Checksum of the rows that the fitness is measured on.
     islands : list of Evolution
         The run, or its islands.
+    all_rows : str
+        Checksum of all rows, where they lie elsewhere; empty otherwise.
     """
 
     plan: Plan
     parameters: dict[str, str]
     data: str
     islands: list[Evolution]
+    all_rows: str = ""
 
 
 @dataclass
@@ -304,6 +307,8 @@ class _Search:
     ) -> None:
         self.dataset, self.config = dataset, config
         self.measure = None if shards is None else Measure(shards)
+        self.all_rows = "" if shards is None else shards.checksum
+        self.seed = None if shards is None else shards.seed
         self.variation = configuration("variation", config.variation)
         self.islands = configuration("islands", config.islands)
         self.checkpoint = configuration("checkpoint", config.checkpoint)
@@ -313,7 +318,7 @@ class _Search:
         n_rows = None if shards is None else shards.n_rows
         self.constraints = make_constraints(config, dataset, n_rows)
         self.found: list[Individual] = []  # by the choice of hyperparameters
-        self.progress = Progress(config.verbose)
+        self.progress = Progress(config.verbose) if shards is None else shards.progress
         self.interrupted: Callable[[], bool] = bool
         if self.checkpoint is not None:
             check_writable(self.checkpoint.path)  # before anything that takes long
@@ -335,10 +340,11 @@ class _Search:
             return self.resume(self.checkpoint.path)
         if continues is not None and continues.parameters == compared(self.config):
             rows = self.rows(self.dataset, continues.plan)
-            if fingerprint(rows) == continues.data:
+            data = continues.data, continues.all_rows
+            if data == (fingerprint(rows), self.all_rows):
                 self.sample = self.make_sample(continues.plan.seed)
                 return continues.plan, len(self.sample) - 1, continues.islands
-        seed = seed_from(self.config.random_state)
+        seed = seed_from(self.config.random_state) if self.seed is None else self.seed
         self.sample = self.make_sample(seed)
         rows = self.sample[0]
         of_seeds = self.shares.keys() & {TAO, WIDTHS}
@@ -367,7 +373,10 @@ class _Search:
 
     def resume(self, path: PathLike) -> tuple[Plan, int, list[Evolution]]:
         """Return what `start` does, from a checkpoint."""
-        plan, stage = read_plan(read_settings(path), self.config, path)
+        told = read_settings(path)
+        plan, stage = read_plan(told, self.config, path)
+        if told.get("all_rows") != self.all_rows:
+            raise ValueError(f"{path} is a checkpoint of other rows.")
         self.sample = self.make_sample(plan.seed)
         stage = min(stage, len(self.sample) - 1)  # of other rows, which are refused
         return plan, stage, load_checkpoint(path, self.rows(self.sample[stage], plan)).runs
@@ -456,7 +465,7 @@ class _Search:
         """Return what writes the run to a file, if anything does."""
         if self.checkpoint is None:
             return None
-        told = describe(self.config, plan, stage)
+        told = {**describe(self.config, plan, stage), "all_rows": self.all_rows}
         return CheckpointWriter(self.checkpoint.path, rows, told, self.checkpoint.every)
 
     def evolve(
@@ -548,6 +557,43 @@ def _islands_of(run: Evolution) -> list[Evolution]:
 
 
 # ---- what a search must share with the one that it continues -------------------------------------
+
+
+def seed_to_continue(
+    config: SearchConfig, continues: Continuation | None
+) -> tuple[str, int] | None:
+    """Return what rows that lie elsewhere have to agree with for a search to continue.
+
+    Parameters
+    ----------
+    config : SearchConfig
+        What the search is told.
+    continues : Continuation or None
+        An earlier run.
+
+    Returns
+    -------
+    tuple of str and int, or None
+        The checksum of all rows of the run that the search is to continue, by its checkpoint or by
+        `continues`, and the seed of that run, by which a sample is drawn; None for a new run.
+
+    Raises
+    ------
+    OSError
+        If the checkpoint cannot be read or written.
+    ValueError
+        If it is none, or one of a search with other parameters.
+    """
+    checkpoint = configuration("checkpoint", config.checkpoint)
+    if checkpoint is not None:
+        check_writable(checkpoint.path)
+        if checkpoint.resume:
+            told = read_settings(checkpoint.path)
+            plan, _ = read_plan(told, config, checkpoint.path)
+            return str(told.get("all_rows")), plan.seed
+    if continues is not None and continues.parameters == compared(config):
+        return continues.all_rows, continues.plan.seed
+    return None
 
 
 def compared(config: SearchConfig) -> dict[str, str]:

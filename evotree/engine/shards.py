@@ -9,14 +9,18 @@ weights are exact, however the rows are parted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from hashlib import blake2b
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from uuid import uuid4
 
 import numpy as np
 
 from evotree.dataset import Dataset
+from evotree.engine.progress import Progress
 from evotree.engine.sampling import stage_end
 from evotree.individual import explained_variance, leaf_accuracy
 from evotree.tree import CountedTree, ObliqueTree, nodes_reached
@@ -108,7 +112,64 @@ def _sum(parts: Sequence[np.ndarray]) -> np.ndarray:
 # ---- what stays here -----------------------------------------------------------------------------
 
 
-def fold(parts: Sequence[Any], join: Callable[[Sequence[Any]], Any]) -> Any:
+def task(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what makes tasks of a function, whose keys say what they do.
+
+    Parameters
+    ----------
+    name : str
+        What a task does, such as ``"count-leaves"``; dashboards show ``evotree-count-leaves``.
+    function : callable
+        What a task calls.
+
+    Returns
+    -------
+    callable
+        Takes the arguments of the function, and returns a `dask.delayed.Delayed`.
+    """
+    from dask import delayed
+
+    make = delayed(function, pure=False)
+
+    def named(*args: Any) -> Any:
+        return make(*args, dask_key_name=f"evotree-{name}-{uuid4().hex}")
+
+    return named
+
+
+@contextmanager
+def passing(progress: Progress, about: str, name: str) -> Iterator[None]:
+    """Show a pass over the partitions while it is computed.
+
+    Schedulers of this process tell of each partition that is done; a cluster has a dashboard.
+
+    Parameters
+    ----------
+    progress : Progress
+        Where it is shown, and its seconds are counted.
+    about : str
+        What the pass does.
+    name : str
+        The name of the tasks, one for each partition.
+    """
+    from dask.callbacks import Callback
+    from dask.utils import key_split
+
+    def is_step(key: Any) -> bool:
+        return bool(key_split(key) == f"evotree-{name}")
+
+    def begin(tasks: Mapping[Any, Any]) -> None:
+        progress.expect(sum(map(is_step, tasks)))
+
+    def end(key: Any, *_: Any) -> None:
+        if is_step(key):
+            progress.step()
+
+    with progress.phase(about, unit="partition", stays=False), Callback(begin, posttask=end):
+        yield
+
+
+def fold(parts: Sequence[Any], join: Callable[[Sequence[Any]], Any], name: str) -> Any:
     """Join the results of partitions, neighbours first, in groups whose order never changes.
 
     Parameters
@@ -117,17 +178,18 @@ def fold(parts: Sequence[Any], join: Callable[[Sequence[Any]], Any]) -> Any:
         At least one.
     join : callable
         Takes a list of results, and returns one.
+    name : str
+        What this does, for dashboards.
 
     Returns
     -------
     dask.delayed.Delayed
         The result of all.
     """
-    from dask import delayed
-
+    add = task(name, join)
     while len(parts) > 1:
         groups = [list(parts[at : at + _FOLDED]) for at in range(0, len(parts), _FOLDED)]
-        parts = [delayed(join, pure=False)(group) for group in groups]
+        parts = [add(group) for group in groups]
     return parts[0]
 
 
@@ -150,6 +212,12 @@ class Shards:
         What the weights of classes are multiplied by.
     judge : Objective, optional
         What trees are worth, by sums over all rows; None for the accuracy, or the squared error.
+    seed : int in [0, 2**63), default=0
+        Of the run; the sample was drawn by it.
+    checksum : str, default=""
+        By which all rows are known again; only runs that are continued need it.
+    progress : Progress, optional
+        Shows the passes over the partitions; by default nothing does.
     """
 
     def __init__(
@@ -161,9 +229,14 @@ class Shards:
         target_mean: float = 0.0,
         class_factors: np.ndarray | None = None,
         judge: Objective | None = None,
+        seed: int = 0,
+        checksum: str = "",
+        progress: Progress | None = None,
     ) -> None:
         self.parts, self.read, self.n_rows, self.judge = parts, read, n_rows, judge
         self.sample, self.target_mean, self.class_factors = sample, target_mean, class_factors
+        self.seed, self.checksum = seed, checksum
+        self.progress = Progress(0) if progress is None else progress
 
     def count(self, trees: Sequence[Splits]) -> list[np.ndarray]:
         """Return the statistics of the nodes of trees over all rows.
@@ -189,15 +262,14 @@ class Shards:
         self, ask: Callable[..., np.ndarray], trees: Sequence[Splits], *told: Any
     ) -> list[np.ndarray]:
         """Return what partitions say of the leaves of trees, added up for all nodes."""
-        from dask import delayed
-
         # One task that all partitions depend on: it is sent to each worker once.
-        sent = delayed(list, pure=False)([tuple(tree) for tree in trees])
-        asked = delayed(_as_splits, pure=False)(sent), *told
-        answers = [
-            delayed(_answer, pure=False)(ask, self.read, list(part), *asked) for part in self.parts
-        ]
-        sums = fold(answers, _sum).compute()
+        sent = task("send-trees", list)([tuple(tree) for tree in trees])
+        asked = task("read-trees", _as_splits)(sent), *told
+        count = task("count-leaves", _answer)
+        answers = [count(ask, self.read, list(part), *asked) for part in self.parts]
+        added = fold(answers, _sum, "add-counts")
+        with passing(self.progress, "counting leaves", "count-leaves"):
+            sums = added.compute()
         at = np.cumsum([len(tree.subtree_size) for tree in trees])[:-1]
         return [
             _of_all_nodes(one, tree.subtree_size)
@@ -276,6 +348,7 @@ class Measure:
     def __init__(self, shards: Shards) -> None:
         self._shards = shards
         self._known: dict[bytes, float] = {}
+        self._one_pass = Lock()  # islands may ask in several threads
 
     def __call__(self, individuals: Sequence[Individual]) -> None:
         """Set the qualities of individuals; their fitness is deleted.
@@ -285,6 +358,10 @@ class Measure:
         individuals : sequence of Individual
             Over the sample of the shards.
         """
+        with self._one_pass:
+            self._measure(individuals)
+
+    def _measure(self, individuals: Sequence[Individual]) -> None:
         keys = [_key(one) for one in individuals]
         unknown = {
             key: one for key, one in zip(keys, individuals, strict=True) if key not in self._known

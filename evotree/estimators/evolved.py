@@ -23,7 +23,7 @@ from evotree.engine.hyperparameters import Chosen, Penalties
 from evotree.engine.pareto import FittedFront, select
 from evotree.engine.progress import Progress
 from evotree.engine.recount import Recounted, recount
-from evotree.engine.search import Continuation, Plan, Result, search
+from evotree.engine.search import Continuation, Plan, Result, search, seed_to_continue
 from evotree.estimators.base import (
     PROBABILITIES,
     TreeClassifier,
@@ -302,7 +302,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         probabilities are those of the sample. `objective` has to follow from the sums of leaves, as
         all names but ``"absolute_error"`` and ``"quantile"`` do; leaves are constant. For
         `min_samples_leaf` all rows count in the end, and before that the same share of the sample.
-        `islands`, `checkpoint` and `warm_start` have to be the defaults.
+        Islands evolve in this process.
 
         Parameters
         ----------
@@ -345,17 +345,16 @@ class EvolvedTree(TreeEstimator, SearchConfig):
     ) -> Self:
         """Evolve a tree for collections of Dask: on a sample, judged by all rows."""
         refuse(self, sensitive)
-        told = copy(self)
-        told.random_state = seed = seed_from(self.random_state)
+        last: Continuation | None = getattr(self, "_last", None) if self.warm_start else None
+        continues = seed_to_continue(self, last)
         progress = Progress(self.verbose)
         with progress.phase("reading partitions"):
-            training = read_collections(self, X, y, sample_weight, seed)
-        found = search(training.dataset, told, begin=begin, shards=training.shards)
+            training = read_collections(self, X, y, sample_weight, continues, progress)
+        found = search(training.dataset, self, continues=last, begin=begin, shards=training.shards)
         result = recount(found, training.shards)
         with progress.phase("counting all rows"):
             self._keep(result)
         self._keep_sums(result, training)
-        self.seconds_ = {**result.seconds, **progress.seconds}
         return self._ended(result)
 
     def _keep_sums(self, result: Recounted, training: Training) -> None:

@@ -12,6 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from evotree.dataset import Dataset
+from evotree.estimators.lazy import explain_lazily, is_collection
 from evotree.estimators.rows import RowEncoder
 from evotree.explain.importances import importances
 from evotree.explain.training_rows import TrainingRows, summarize
@@ -97,11 +98,17 @@ class ExplainedTree(RowEncoder):
             ``terms``, a table of what each term adds to each decision on the path of each row, and
             to what the linear model of its leaf says, and ``rows``, which says how near each row is
             to another decision, and which of its values no training row came near. See
-            `evotree.explain.paths.Explanation`.
+            `evotree.explain.paths.Explanation`. Of a collection of Dask both are lazy frames, with
+            its partitions and the index of its rows; ``row`` then counts in a partition.
         """
+        if is_collection(X):
+            return explain_lazily(self, X, output)
+        return self._explain_encoded(self.encode(X), output)
+
+    def _explain_encoded(self, rows: np.ndarray, output: int | str | None) -> Explanation:
+        """Explain encoded rows."""
         from evotree.explain.paths import explain
 
-        rows = self.encode(X)
         classes = self.classes_ if is_classifier(self) else None
         tree = self._of_output(output)
         return explain(tree, self.training_rows_, rows, self.feature_names_, classes)

@@ -1,4 +1,4 @@
-"""Predictions of collections of Dask: they are computed partition by partition, when asked for."""
+"""Predictions and explanations of collections of Dask, computed partition by partition."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import sys
 from collections.abc import Callable
 from copy import copy
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+
+if TYPE_CHECKING:
+    from evotree.explain.paths import Explanation
 
 _NEEDED = {
     "classes_",
@@ -19,6 +22,7 @@ _NEEDED = {
     "n_features_in_",
     "probabilities_",
     "shares_rows_",
+    "training_rows_",
     "tree_",
 }
 
@@ -62,13 +66,7 @@ def lazy_on_collections(empty: Callable[[Any], np.ndarray]) -> Callable[[Any], A
 
 def _lazily(name: str, estimator: Any, X: Any, nothing: np.ndarray) -> Any:
     """Return what a method will return for the rows of a collection."""
-    bare = copy(estimator)
-    # Records of the search need not travel, and callbacks cannot.
-    bare.__dict__ = {
-        key: None if key == "callbacks" else value
-        for key, value in vars(estimator).items()
-        if not key.startswith("_") and (not key.endswith("_") or key in _NEEDED)
-    }
+    bare = _without_records(estimator)
     if hasattr(X, "map_blocks"):
         if X.ndim != 2:
             raise ValueError(f"X has shape {X.shape}: allowed are 2 dimensions.")
@@ -81,6 +79,18 @@ def _lazily(name: str, estimator: Any, X: Any, nothing: np.ndarray) -> Any:
     classes = bare.classes_ if nothing.ndim > 1 else None
     meta = _with_index(nothing, X._meta.index, classes)
     return X.map_partitions(_of_partition, name, bare, nothing, classes, meta=meta)
+
+
+def _without_records(estimator: Any) -> Any:
+    """Return an estimator that predicts and explains the same, to send to workers."""
+    bare = copy(estimator)
+    # Records of the search need not travel, and callbacks cannot.
+    bare.__dict__ = {
+        key: None if key == "callbacks" else value
+        for key, value in vars(estimator).items()
+        if not key.startswith("_") and (not key.endswith("_") or key in _NEEDED)
+    }
+    return bare
 
 
 def _of_block(rows: np.ndarray, name: str, estimator: Any, nothing: np.ndarray) -> np.ndarray:
@@ -101,3 +111,49 @@ def _with_index(
     if classes is None:
         return pd.Series(found, index=index)
     return pd.DataFrame(found, index=index, columns=classes)
+
+
+# ---- explanations --------------------------------------------------------------------------------
+
+
+def explain_lazily(estimator: Any, X: Any, output: int | str | None) -> Explanation:
+    """Return the explanation of a collection, whose tables are lazy frames.
+
+    Parameters
+    ----------
+    estimator : ExplainedTree
+        Fitted.
+    X : dask.dataframe.DataFrame or dask.array.Array of shape (n_samples, n_features)
+        Rows.
+    output : int, str or None
+        Which of several outputs is explained.
+
+    Returns
+    -------
+    Explanation
+        Tables with the partitions of the rows, and their index; those of an array are numbered.
+    """
+    from dask.dataframe import from_dask_array
+
+    from evotree.explain.paths import Explanation
+
+    rows = from_dask_array(X.rechunk({1: -1})) if hasattr(X, "map_blocks") else X
+    bare = _without_records(estimator)
+    tables = [
+        rows.map_partitions(
+            _explained, name, bare, output, meta=_explained(rows._meta, name, bare, output)
+        )
+        for name in Explanation._fields
+    ]
+    return Explanation(*tables)
+
+
+def _explained(
+    rows: pd.DataFrame, name: str, estimator: Any, output: int | str | None
+) -> pd.DataFrame:
+    """Return one table of the explanation of a partition, with the index of its rows."""
+    # Checks of rows refuse empty tables.
+    encoded = estimator.encode(rows) if len(rows) else np.empty((0, estimator.tree_.n_features))
+    table = getattr(estimator._explain_encoded(encoded, output), name)
+    at = table["row"] if name == "terms" else slice(None)
+    return table.set_axis(rows.index[at])

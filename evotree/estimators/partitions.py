@@ -13,17 +13,20 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial, reduce
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from pandas.util import hash_array, hash_pandas_object
 from scipy.special import xlogy
 from sklearn.base import is_regressor
 from sklearn.utils.multiclass import check_classification_targets
 
 from evotree.dataset import Dataset
 from evotree.engine.config import configuration
-from evotree.engine.shards import Rows, Shards, fold
+from evotree.engine.progress import Progress
+from evotree.engine.shards import Rows, Shards, fold, passing, task
 from evotree.estimators.lazy import is_collection
 from evotree.estimators.rows import categorical_mask, refuse_text
 from evotree.fitness.objectives import (
@@ -34,7 +37,7 @@ from evotree.fitness.objectives import (
     PoissonSums,
     TargetObjective,
 )
-from evotree.rng import row_keys
+from evotree.rng import row_keys, seed_from
 from evotree.tables.columns import (
     Column,
     ColumnSummary,
@@ -54,10 +57,9 @@ _OF_ROWS = ("absolute_error", "quantile")  # leaves predict quantiles of their r
 
 _ALLOWED: dict[str, tuple[Any, ...]] = {
     "leaves": ("auto", "constant"),
-    "islands": (None, 1),
-    "checkpoint": (None,),
-    "warm_start": (False,),
 }
+
+_RADIX = 0x9E3779B97F4A7C15  # odd, so that no power of it is 0 modulo 2**64
 
 
 def refuse(estimator: Any, sensitive: Any) -> None:
@@ -83,6 +85,12 @@ def refuse(estimator: Any, sensitive: Any) -> None:
                 f"{name}={value!r}: for collections of Dask allowed is "
                 f"{' or '.join(map(repr, allowed))}."
             )
+    executor = configuration("islands", estimator.islands).executor
+    if executor is not None:
+        raise ValueError(
+            f"islands: executor={executor!r}: for collections of Dask allowed is None, with n_jobs "
+            "for threads."
+        )
     _refuse_objective(estimator)
 
 
@@ -120,14 +128,17 @@ class Schema:
         Which columns are categories.
     is_regression : bool
         Whether targets are numbers.
+    is_known_again : bool
+        Whether the rows get a checksum, since a later fit may continue the present one.
     counts_targets : bool
-        Whether these count something, and are at least 0.
+        Whether targets count something, and are at least 0.
     """
 
     names: tuple[Any, ...]
     n_columns: int
     categorical: np.ndarray
     is_regression: bool
+    is_known_again: bool
     counts_targets: bool = False
 
     def read(self, X: Any, y: Any, weight: Any) -> Part:
@@ -205,6 +216,8 @@ class Summary:
         Sums of w and w y, for targets, and of w y log y where these count something.
     columns : tuple of ColumnSummary
         Of the columns.
+    checksum : int in [0, 2**64)
+        Of the rows and their order; 0 where nobody asks for it.
     """
 
     sizes: tuple[int, ...]
@@ -212,6 +225,7 @@ class Summary:
     labels: Mapping[Any, tuple[int, float]] = field(default_factory=dict)
     moments: tuple[float, ...] = (0.0, 0.0, 0.0)
     columns: tuple[ColumnSummary, ...] = ()
+    checksum: int = 0
 
     @classmethod
     def of(cls, schema: Schema, part: Part) -> Summary:
@@ -220,15 +234,16 @@ class Summary:
         there = weight > 0.0
         columns = summarize_columns(table, schema.categorical, weight)
         sizes, n_rows = (len(y),), int(there.sum())
+        checksum = _checksum(part) if schema.is_known_again else 0
         if schema.is_regression:
             entropy = float(weight @ xlogy(y, y)) if schema.counts_targets else 0.0
             moments = float(weight.sum()), float(weight @ y), entropy
-            return cls(sizes, n_rows, moments=moments, columns=columns)
+            return cls(sizes, n_rows, moments=moments, columns=columns, checksum=checksum)
         classes, codes = np.unique(y[there], return_inverse=True)
         counts = np.bincount(codes, minlength=len(classes)).tolist()
         weights = np.bincount(codes, weight[there], len(classes)).tolist()
         labels = dict(zip(classes.tolist(), zip(counts, weights, strict=True), strict=True))
-        return cls(sizes, n_rows, labels, columns=columns)
+        return cls(sizes, n_rows, labels, columns=columns, checksum=checksum)
 
     def plus(self, other: Summary) -> Summary:
         """Return what two groups of partitions say together."""
@@ -242,7 +257,17 @@ class Summary:
             labels,
             tuple(a + b for a, b in zip(self.moments, other.moments, strict=True)),
             merge_summaries(self.columns, other.columns),
+            (self.checksum * pow(_RADIX, sum(other.sizes), 2**64) + other.checksum) % 2**64,
         )
+
+
+def _checksum(part: Part) -> int:
+    """Return the polynomial of the rows' hashes: those of parts make that of the whole."""
+    hashes = hash_pandas_object(part.table, index=False).to_numpy(np.uint64)
+    for column in (part.y, part.weight):
+        hashes = hashes * np.uint64(_RADIX) + hash_array(column)
+    powers = np.cumprod(np.full(len(hashes), _RADIX, dtype=np.uint64), dtype=np.uint64)
+    return int((hashes * powers[::-1]).sum())
 
 
 class Draw(NamedTuple):
@@ -325,15 +350,12 @@ class Training(NamedTuple):
         The sample.
     shards : Shards
         All rows.
-    seed : int
-        Of the run.
     ranges : tuple of two ndarray of shape (n_features,)
         The lowest and the highest value of each feature over all rows.
     """
 
     dataset: Dataset
     shards: Shards
-    seed: int
     ranges: tuple[np.ndarray, np.ndarray]
 
 
@@ -399,7 +421,14 @@ def _blocks(name: str, collection: Any, n_dimensions: int) -> list[Any]:
     return list(collection.to_delayed(optimize_graph=False))
 
 
-def read_collections(estimator: Any, X: Any, y: Any, sample_weight: Any, seed: int) -> Training:
+def read_collections(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    continues: tuple[str, int] | None,
+    progress: Progress,
+) -> Training:
     """Check collections, fit the encoder, and draw the sample.
 
     Parameters
@@ -408,8 +437,11 @@ def read_collections(estimator: Any, X: Any, y: Any, sample_weight: Any, seed: i
         Gains what is known of its columns.
     X, y, sample_weight : collections of Dask
         As `parts_of` takes them.
-    seed : int in [0, 2**63)
-        Of the run.
+    continues : tuple of str and int, or None
+        The checksum of all rows of the run to continue, and its seed
+        (`evotree.engine.search.seed_to_continue`).
+    progress : Progress
+        Shows the passes over the partitions.
 
     Returns
     -------
@@ -421,13 +453,13 @@ def read_collections(estimator: Any, X: Any, y: Any, sample_weight: Any, seed: i
     ValueError
         If collections, or one of their partitions, are not as described.
     """
-    from dask import delayed
-
     parts = parts_of(X, y, sample_weight)
     schema = schema_of(estimator, X)
-    summarize = delayed(_summarize, pure=False)
+    summarize = task("summarize-rows", _summarize)
     answers = [summarize(schema, number, *part) for number, part in enumerate(parts)]
-    summary = fold(answers, _add).compute()
+    added = fold(answers, _add, "add-summaries")
+    with passing(progress, "summarizing rows", "summarize-rows"):
+        summary = added.compute()
     if summary.n_rows == 0:
         raise ValueError("X has no rows with weight: at least one is needed.")
     for name, column in zip(schema.names or range(schema.n_columns), summary.columns, strict=True):
@@ -436,8 +468,14 @@ def read_collections(estimator: Any, X: Any, y: Any, sample_weight: Any, seed: i
                 f"column {name!r} has {len(column.levels)} levels: for collections of Dask allowed "
                 f"are {_MOST_LEVELS} of a column of categories."
             )
+    checksum = _name_of_rows(schema, summary)
+    if continues is not None and continues[0] == checksum:
+        seed = continues[1]
+    else:
+        seed = seed_from(estimator.random_state)
     classes, factors = _classes(estimator, schema, summary)
-    sample = _draw_sample(estimator, schema, summary, classes, parts, seed)
+    with passing(progress, "drawing the sample", "draw-sample"):
+        sample = _draw_sample(estimator, schema, summary, classes, parts, seed)
     given = _as_given(schema, sample.table)
     estimator._read_training_rows(given, sample.y, y_numeric=schema.is_regression)
     columns = fit_summaries(sample.table, schema.categorical, sample.weight, summary.columns)
@@ -460,8 +498,19 @@ def read_collections(estimator: Any, X: Any, y: Any, sample_weight: Any, seed: i
     mean = summary.moments[1] / summary.moments[0] if schema.is_regression else 0.0
     read = partial(_encode, schema, columns, classes, (mean, dataset.target_scale))
     judge = _judge(dataset, summary, mean)
-    shards = Shards(parts, read, summary.n_rows, dataset, mean, factors, judge)
-    return Training(dataset, shards, seed, _ranges(columns, summary.columns))
+    shards = Shards(
+        parts,
+        read,
+        summary.n_rows,
+        dataset,
+        target_mean=mean,
+        class_factors=factors,
+        judge=judge,
+        seed=seed,
+        checksum=checksum,
+        progress=progress,
+    )
+    return Training(dataset, shards, _ranges(columns, summary.columns))
 
 
 def _objective(estimator: Any, dataset: Dataset) -> Objective | None:
@@ -492,8 +541,20 @@ def schema_of(estimator: Any, X: Any) -> Schema:
     categorical = categorical_mask(meta, estimator.categorical_features)
     names = tuple(meta.columns) if is_frame else ()
     objective = estimator.objective
-    counts = objective == "poisson" or isinstance(objective, TargetObjective)
-    return Schema(names, meta.shape[1], categorical, bool(is_regressor(estimator)), counts)
+    told = (
+        bool(is_regressor(estimator)),
+        estimator.warm_start or estimator.checkpoint is not None,
+        objective == "poisson" or isinstance(objective, TargetObjective),
+    )
+    return Schema(names, meta.shape[1], categorical, *told)
+
+
+def _name_of_rows(schema: Schema, summary: Summary) -> str:
+    """Return the checksum of all rows as text, with that of how they are read."""
+    if not schema.is_known_again:
+        return ""
+    read = schema.names, schema.categorical.tolist(), sum(summary.sizes), summary.checksum
+    return blake2b(repr(read).encode(), digest_size=16).hexdigest()
 
 
 def _as_given(schema: Schema, table: pd.DataFrame) -> Any:
@@ -536,7 +597,7 @@ def _draw_sample(
     seed: int,
 ) -> Draw:
     """Return the sample: of each class its share, those rows with the lowest random numbers."""
-    from dask import compute, delayed
+    from dask import compute
 
     if schema.is_regression:
         sizes = np.array([summary.n_rows])
@@ -547,7 +608,7 @@ def _draw_sample(
     # So many rows are below these limits as are wanted, but for a chance of less than 1e-8.
     limits = np.minimum(1.0, (takes + 8.0 * np.sqrt(takes) + 32.0) / sizes)
     firsts = np.cumsum([0, *summary.sizes[:-1]]).tolist()
-    draw = delayed(_draw, pure=False)
+    draw = task("draw-sample", _draw)
     drawn = compute(
         *[
             draw(schema, first, seed, classes, limits, list(part))

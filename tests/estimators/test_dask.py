@@ -2,6 +2,8 @@
 
 import os
 import signal
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import cache, partial
 
@@ -15,6 +17,7 @@ from evotree import EvoTreeClassifier, EvoTreeRegressor, Islands, Variation
 from evotree.cli.main import main
 from evotree.cli.model_file import load_model
 from evotree.dataset import Dataset
+from evotree.engine.progress import Progress
 from evotree.engine.shards import Rows, Shards, Splits, leaf_sums
 from evotree.estimators.intervals import leaf_deviations
 from evotree.estimators.partitions import MAX_SAMPLES, refuse
@@ -36,6 +39,8 @@ from tests.estimators.test_continuing import quick
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
+Callback = pytest.importorskip("dask.callbacks").Callback
+key_split = pytest.importorskip("dask.utils").key_split
 
 X, Y = make_problem("chessboard2", n_samples=2000, random_state=0)
 ON_SHARDS = {"max_samples": 300, "max_generations": 6}
@@ -101,6 +106,12 @@ def test_partitions_do_not_matter():
         assert_same(fitted(), fit(n_rows))
 
 
+@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
+def test_generators_are_drawn_from(make):
+    assert_same(fit(random_state=make(5)), fit(90, random_state=make(5)))
+    assert fit(random_state=None).tree_.n_node_samples[0] == len(X)
+
+
 def test_whole_weights_are_rows_given_so_often():
     weight = np.random.default_rng(0).integers(0, 4, len(X)).astype(float)
     one = fit(300, sample_weight=weight)
@@ -144,6 +155,38 @@ def test_a_worker_that_is_killed_costs_its_time_alone():
             found = fit(250, callbacks=[kill])
         assert killed
     assert_same(found, fitted())
+
+
+def test_passes_are_shown_and_tasks_are_named(monkeypatch):
+    graphs, shown, step = [], Counter(), Progress.step
+
+    def seen(progress):
+        shown[progress._bar.desc.rstrip(": "), progress._bar.total] += 1
+        step(progress)
+
+    monkeypatch.setattr(Progress, "step", seen)
+    with Callback(lambda graph: graphs.append([*map(str, graph)])):
+        found = fit(250, verbose=1)
+    own = [[key for key in graph if key.startswith("evotree-")] for graph in graphs]
+    assert len({key for graph in own for key in graph}) == sum(map(len, own))
+    names = [{key_split(key)[len("evotree-") :]: None for key in graph} for graph in own]
+    assert set(names[0]) == {"summarize-rows"} | {"add-summaries"}
+    assert set(names[1]) == {"draw-sample"}
+    counting = {"send-trees", "read-trees", "count-leaves", "add-counts"}
+    assert len(names) > 3 and all(set(of_pass) == counting for of_pass in names[2:])
+    passes = {"summarizing rows": 8, "drawing the sample": 8, "counting leaves": 8 * len(names[2:])}
+    assert {(name, 8): n for name, n in passes.items()}.items() <= shown.items()
+    assert passes.keys() <= found.seconds_.keys()
+
+
+def test_islands_are_judged_by_all_rows():
+    islands = Islands(2, every=2)
+    found = fit(islands=islands)
+    assert_same(found, fit(90, islands=islands, n_jobs=2))
+    assert found.tree_.n_node_samples[0] == len(X)
+    assert found.history_.chapters["quality"].select("best") != (
+        fitted().history_.chapters["quality"].select("best")
+    )
 
 
 # ---- what all rows say ---------------------------------------------------------------------------
@@ -487,7 +530,7 @@ def test_lazy_predictions_are_those_in_memory():
     table, y = table_of_all_kinds()
     model = quick().fit(table, y)
     lazy = dd.from_pandas(table, 4, sort=False)
-    for name in ("predict", "predict_proba", "apply"):
+    for name in ("predict", "predict_proba", "predict_log_proba", "apply"):
         method = getattr(model, name)
         later, now = method(lazy), method(table)
         computed = later.compute()
@@ -506,6 +549,28 @@ def test_lazy_predictions_are_those_in_memory():
     np.testing.assert_array_equal(simple.predict(rows, member).compute(), simple.predict(X, member))
     with pytest.raises(ValueError, match="return_std=True"):
         quick(EvoTreeRegressor).fit(X, X[:, 0]).predict(rows, return_std=True)
+
+
+def test_lazy_explanations_are_those_in_memory():
+    dd = frames()
+    table, y = table_of_all_kinds(90)
+    table.index = table.index * 2 + 7
+    model = quick().fit(table, y)
+    cuts = [slice(0, 40), slice(40, 40), slice(40, 90)]
+    for lazy in (dd.from_pandas(table, 3), parted(*[table[cut] for cut in cuts])):
+        found, now = model.explain(lazy), model.explain(table)
+        assert found.terms.npartitions == found.rows.npartitions == 3
+        terms, rows = dask.compute(*found)
+        dd.utils.assert_eq(found.terms, terms)
+        assert list(rows.index) == list(table.index)
+        assert list(terms.index) == list(table.index[now.terms["row"]])
+        terms["row"] = now.terms["row"].to_numpy()  # counts in a partition
+        pd.testing.assert_frame_equal(terms.reset_index(drop=True), now.terms)
+        pd.testing.assert_frame_equal(rows.reset_index(drop=True), now.rows)
+    simple = quick(EvoTreeRegressor).fit(X, X[:, 0])
+    found, now = simple.explain(da.from_array(X, chunks=(900, 1))), simple.explain(X)
+    np.testing.assert_array_equal(found.terms.compute().index, now.terms["row"])
+    pd.testing.assert_frame_equal(found.rows.compute(), now.rows)
 
 
 def parted(*tables):
@@ -567,15 +632,13 @@ def test_targets_and_weights_that_do_not_fit_are_refused():
     "parameters",
     [
         {"objective": fair},
-        {"islands": Islands(2)},
-        {"checkpoint": "run.npz"},
-        {"warm_start": True},
+        {"islands": Islands(2, executor=ThreadPoolExecutor(1))},
     ],
 )
 def test_what_partitions_cannot_do_is_refused_before_any_work(parameters):
     (name,) = parameters
     never = da.from_delayed(dask.delayed(pytest.fail)("computed"), (9, 2), dtype=float)
-    with pytest.raises(ValueError, match=f"^{name}="):
+    with pytest.raises(ValueError, match=f"^{name}[=:]"):
         EvoTreeClassifier(**parameters).fit(never, never[:, 0])
     with pytest.raises(ValueError, match="^sensitive="):
         EvoTreeClassifier().fit(never, never[:, 0], sensitive=[1])
@@ -604,8 +667,6 @@ def test_the_command_line_reads_parquet(tmp_path, capsys):
     found = load_model(model)
     assert found.training["rows"] == len(y)
     assert (found.predict(table) == y).mean() == pytest.approx(found.training["accuracy"])
-    assert main([*map(str, [*told, "--test-size", 0.2])]) == 2
-    assert "--test-size is for tables without --dask" in capsys.readouterr().err
 
 
 # ---- the sample ----------------------------------------------------------------------------------
