@@ -33,6 +33,7 @@ from evotree.experiments.rows import read_rows
 from evotree.experiments.studies import regression
 from evotree.experiments.studies.means import TIE, fold_means
 from evotree.experiments.studies.oc1 import FILES, OC1Protocol
+from evotree.experiments.studies.peers import BOOSTING_FOLDS, N_DRAWS, TunedXGBoost
 from evotree.experiments.studies.study import Results, Study, StudyProtocol
 from evotree.experiments.studies.suites import BENCHMARK, N_FOLDS
 from evotree.experiments.studies.tables import (
@@ -47,7 +48,7 @@ from evotree.experiments.studies.tables import (
 CLASSES, TARGETS = "EvoForest", "EvoForest of targets"
 """The forest of classes, and that of targets."""
 OTHERS = {
-    CLASSES: ("Extra trees", "TAO bag"),
+    CLASSES: ("Extra trees", "TAO bag", "Tuned XGBoost"),
     TARGETS: ("Extra trees of targets", "TAO bag of targets"),
 }
 """Other ensembles that are fitted here."""
@@ -55,13 +56,13 @@ N_TREES, N_BAGGED = 500, 30
 """Trees of forests of deep trees, and of bags of small ones."""
 TUNED_ON = (
     *("heart", "glass", "bupa", "vehicle", "pima", "balance-scale", "ionosphere", "sonar"),
-    *("bodyfat", "autompg", "concrete", "housing"),
+    *("bodyfat", "autompg", "concrete", "housing", "avila"),
 )
 """The data sets on which the defaults of the forests were chosen."""
-BOOSTED = ("HistGB", "XGBoost", "Tuned XGBoost")
+BOOSTED = ("HistGB", "XGBoost")
 RIVALS = {
     "benchmark": ("EvoTree", "CART", "TAO", "Logistic", "Forest", *BOOSTED),
-    "regression": ("EvoTree", "CART", "Ridge", "Cubist", "Forest", *BOOSTED),
+    "regression": ("EvoTree", "CART", "Ridge", "Cubist", "Forest", *BOOSTED, "Tuned XGBoost"),
 }
 """Methods of the other studies that are shown."""
 
@@ -99,11 +100,12 @@ class ForestsProtocol(OC1Protocol):
 
 def make_experiment() -> Experiment:
     """Return the fits of the study."""
-    extra, bag = OTHERS[CLASSES]
+    extra, bag, tuned = OTHERS[CLASSES]
     of_classes = {
         CLASSES: EvoForestClassifier(),
         extra: ExtraTreesClassifier(N_TREES),
         bag: BaggingClassifier(TAOClassifier(), N_BAGGED),
+        tuned: TunedXGBoost(),
     }
     extra, bag = OTHERS[TARGETS]
     of_targets = {
@@ -206,19 +208,20 @@ def write(results: Results) -> str:
     return f"""# Forests of small trees
 
 Written by `evotree experiment study forests --data-home DIR --out docs/results`, from the rows in
-`forests_runs.csv`: {results.planned} fits. The rows of single trees, of Forest and of boosting are
-those of the [benchmark](benchmark.md) and of the study of [regression](regression.md), which say
-what they are; folds and random states are the same. Seconds are those of a fit on one thread. The
-forests were fitted while eight other programs shared the core, so that theirs are several times
-what they take alone.
+`forests_runs.csv`: {results.planned} fits. The rows of single trees, of Forest, of HistGB, of
+XGBoost and of tuned XGBoost of targets are those of the [benchmark](benchmark.md) and of the study
+of [regression](regression.md), which say what they are; folds and random states are the same.
+Seconds are those of a fit on one thread. The fits of this study were made while four to eight other
+programs shared the core, so that they took several times what they take alone.
 
 {CLASSES} is `EvoForestClassifier` and {TARGETS} `EvoForestRegressor`, both as they come. Forest
 is scikit-learn's random forest of {N_TREES} trees, and Extra trees its extremely randomized trees,
-as many. A TAO bag is {N_BAGGED} trees of `TAOClassifier`, or `TAORegressor`, on bootstraps. Nodes,
-leaves and terms are those of all trees together; those of lines in leaves count as terms.
-Stratified {N_FOLDS}-fold cross-validation, plain for targets; means over folds of test rows. In the
-log loss probabilities below {LEAST:g} count as {LEAST:g}. "{MISSING}" stands for what was not
-measured.
+as many. A TAO bag is {N_BAGGED} trees of `TAOClassifier`, or `TAORegressor`, on bootstraps. Tuned
+XGBoost has the best of {N_DRAWS} draws of hyperparameters, by {BOOSTING_FOLDS} folds of the
+training rows. Nodes, leaves and terms are those of all trees together; those of lines in leaves
+count as terms. Stratified {N_FOLDS}-fold cross-validation, plain for targets; means over folds of
+test rows. In the log loss probabilities below {LEAST:g} count as {LEAST:g}. "{MISSING}" stands for
+what was not measured.
 
 The defaults of the forests were chosen on two folds, or three, of
 {", ".join(TUNED_ON)}.
