@@ -350,7 +350,7 @@ SCORES = {
 }
 
 
-@pytest.mark.parametrize("objective", SCORES, ids=str)
+@pytest.mark.parametrize("objective", SCORES)
 def test_objectives_are_those_of_all_rows(objective):
     found = fit_rare(objective=objective)
     y = Y[RARE]
