@@ -316,7 +316,7 @@ default=None
             Class labels.
         """
         predicted: np.ndarray = super().predict(X)
-        if self.shares_rows_:
+        if getattr(self, "shares_rows_", False):
             at, shares = self._predict_incomplete(X)
             predicted[at] = self.classes_[shares.argmax(axis=1)]
         return predicted
@@ -341,7 +341,7 @@ default=None
             Probabilities, in the order of `classes_`.
         """
         probabilities: np.ndarray = super().predict_proba(X)
-        if self.shares_rows_:
+        if getattr(self, "shares_rows_", False):
             at, shares = self._predict_incomplete(X)
             probabilities[at] = shares
         return probabilities
