@@ -59,6 +59,7 @@ def mutation_of(
             dataset.X,
             dataset.y,
             dataset.sample_weight,
+            dataset.multiplicity,
             dataset.spread,
             *nodes,
             k,

@@ -27,9 +27,13 @@ class Dataset:
     """Validated training rows in the units that trees evolve in.
 
     The rows are *canonical*: rows without weight are left out, equal rows of one class, or one
-    target, are merged and their weights added, and the rows are sorted. So a weight of two is the
-    same as a row given twice, and the order of the rows does not matter. Rows that differ in an
-    extra column stay apart.
+    target, are kept once and their weights added, and the rows are sorted. So the order of the rows
+    does not matter. Rows that differ in an extra column stay apart. What counts rows, deals them
+    out or draws from them goes by `multiplicity`, the rows as they were given.
+
+    The unit of the weights is chosen so that multiplying all of them by a number changes nothing.
+    Their sum is the number of rows of equal weight that tell as much, that of Kish (1965, section
+    8.2), ``sum(w)**2 / sum(w**2)``; it is the number of rows where all weights are equal.
 
     Attributes
     ----------
@@ -40,7 +44,7 @@ class Dataset:
         units of their standard deviation, float64. Where there are several outputs, their leading
         component (`evotree.outputs`): what operators take that know of one target alone.
     sample_weight : ndarray of shape (n_rows,), float64
-        Weights, all above 0.
+        Weights, all above 0, in units of `weight_unit`.
     classes : ndarray of shape (n_classes,)
         Class labels, sorted; empty for regression.
     feature_names : tuple of str
@@ -71,6 +75,12 @@ class Dataset:
         Names of several outputs.
     is_split_on : ndarray of shape (n_features,), bool, or None
         The features that splits may use; None for any.
+    weight_unit : float, above 0
+        What a weight of 1 is in the units that weights were given in.
+
+    References
+    ----------
+    Kish L. (1965). Survey Sampling. Wiley.
     """
 
     X: np.ndarray
@@ -91,6 +101,7 @@ class Dataset:
     outputs: np.ndarray | None = None
     output_names: tuple[str, ...] | None = None
     is_split_on: np.ndarray | None = None
+    weight_unit: float = 1.0
 
     @classmethod
     def from_arrays(
@@ -170,7 +181,7 @@ class Dataset:
             )
         if not np.isfinite(X).all():
             raise ValueError("X has values that are NaN or infinite: impute or drop them first.")
-        weight = _check_weight(sample_weight, X.shape[0])
+        weight, unit = _in_own_unit(_check_weight(sample_weight, X.shape[0]))
         columns_apart = _check_extras(extras or {}, X.shape[0])
         X, codes, weight, columns_apart, times = _canonical_rows(X, codes, weight, columns_apart)
         _check_magnitudes(X, lambda j: f"X, in the column {feature_names[j]!r},")
@@ -201,6 +212,7 @@ class Dataset:
             multiplicity=times,
             extras=columns_apart,
             columns=tuple(columns),
+            weight_unit=unit,
             **targets,
         )
         dataset.freeze()
@@ -328,18 +340,66 @@ class Dataset:
 
     @property
     def total_weight(self) -> float:
-        """Sum of the weights of all rows."""
+        """Sum of the weights of all rows: how many rows of equal weight tell as much."""
         return float(self.sample_weight.sum())
 
-    def take(self, rows: np.ndarray, sample_weight: np.ndarray | None = None) -> Dataset:
+    @cached_property
+    def kept_as(self) -> np.ndarray:
+        """Position of the row that each row as given is kept as, shape (`n_samples`,), rising.
+
+        Rows that were not given, such as copies with noise, count once.
+        """
+        return np.repeat(np.arange(len(self.y)), np.maximum(self.multiplicity, 1))
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows as they were given, those without weight left out."""
+        return len(self.kept_as)
+
+    def subsample(self, given: np.ndarray) -> Dataset:
+        """Return a data set of some of the rows as they were given.
+
+        Parameters
+        ----------
+        given : ndarray of int
+            Numbers from 0 to ``n_samples - 1``, positions in `kept_as`, in any order. A row may be
+            taken more than once.
+
+        Returns
+        -------
+        Dataset
+            Of equal rows each has the same share of their weight.
+        """
+        times = np.bincount(self.kept_as[given], minlength=len(self.y))
+        rows = np.flatnonzero(times)
+        share = times[rows] / np.maximum(self.multiplicity[rows], 1)
+        times = np.where(self.multiplicity[rows] > 0, times[rows], 0)
+        return self.take(rows, self.sample_weight[rows] * share, times)
+
+    def unmerged(self) -> Dataset:
+        """Return the rows as they were given, sorted; equal ones share their weight evenly."""
+        if self.n_samples == len(self.y):
+            return self
+        rows = self.kept_as
+        weight = (self.sample_weight / np.maximum(self.multiplicity, 1))[rows]
+        return self.take(rows, weight, np.minimum(self.multiplicity, 1)[rows])
+
+    def take(
+        self,
+        rows: np.ndarray,
+        sample_weight: np.ndarray | None = None,
+        multiplicity: np.ndarray | None = None,
+    ) -> Dataset:
         """Return a data set of some of the rows, in the same units and with the same classes.
 
         Parameters
         ----------
         rows : ndarray of shape (n_taken,), int or bool
-            Which rows; positions that ascend, or a mask.
+            Which of the rows that are kept; positions that ascend, or a mask.
         sample_weight : ndarray of shape (n_taken,), optional
             Other weights for them, above 0.
+        multiplicity : ndarray of shape (n_taken,), int64, optional
+            How many given rows each of them stands for now.
 
         Returns
         -------
@@ -348,6 +408,7 @@ class Dataset:
         """
         weight = self.sample_weight[rows] if sample_weight is None else np.array(sample_weight)
         positions = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        times = self.multiplicity[rows] if multiplicity is None else multiplicity
         X = empty_rows(positions.size, self.X.shape[1])
         np.take(self.X, positions, axis=0, out=X, mode="clip")  # "raise" would go by a copy
         part = replace(
@@ -356,7 +417,7 @@ class Dataset:
             y=self.y[rows],
             sample_weight=weight,
             raw=self.raw[rows],
-            multiplicity=self.multiplicity[rows],
+            multiplicity=times,
             extras={name: column[rows] for name, column in self.extras.items()},
             outputs=None if self.outputs is None else self.outputs[rows],
         )
@@ -427,6 +488,7 @@ class Dataset:
             multiplicity=np.ones(len(X), dtype=np.int64),
             extras={},
             outputs=outputs,
+            weight_unit=1.0,
         )
         other.freeze()
         return other
@@ -636,6 +698,29 @@ def _check_weight(sample_weight: np.ndarray | None, n_samples: int) -> np.ndarra
             f"from {1.0 / _LARGEST:g} to {_LARGEST:g}."
         )
     return weight
+
+
+def _in_own_unit(weight: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return weights whose sum is Kish's number of rows, and the unit that they are in.
+
+    Their ratios are rounded to 40 bits, so that weights that were multiplied by a number are the
+    same to the last bit; the factor to 20 bits, so that sums of whole numbers, times this factor,
+    are exact: classes of equal weight stay equal.
+    """
+    least, largest = weight[weight > 0.0].min(), weight.max()
+    if least == largest:
+        return (weight > 0.0).astype(np.float64), float(least)
+    unit = least if largest < 2.0**40 * least else largest
+    share = _rounded(weight / unit, 40)
+    part = share / share.max()
+    factor = float(_rounded(part.sum() / (part @ part) / share.max(), 20))
+    return share * factor, float(unit / factor)
+
+
+def _rounded(numbers: Any, n_bits: int) -> Any:
+    """Return numbers with so many significant bits."""
+    mantissa, exponent = np.frexp(numbers)
+    return np.ldexp(np.rint(np.ldexp(mantissa, n_bits)), exponent - n_bits)
 
 
 def _check_extras(extras: Mapping[str, Any], n_samples: int) -> dict[str, np.ndarray]:

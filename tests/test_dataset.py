@@ -29,9 +29,61 @@ def test_weights_are_repetitions_in_any_order(seed):
     repeated = rng.permutation(np.repeat(np.arange(20), times))
     weighted = Dataset.from_arrays(X, y, times)
     other = Dataset.from_arrays(X[repeated], y[repeated])
-    for name in ("X", "y", "sample_weight", "classes", "mean", "scale", "spread", "raw"):
+    for name in ("X", "y", "classes", "raw"):
         np.testing.assert_array_equal(getattr(weighted, name), getattr(other, name), err_msg=name)
-    assert weighted.total_weight == times.sum()
+    for name in ("mean", "scale", "spread"):
+        np.testing.assert_allclose(getattr(weighted, name), getattr(other, name), atol=1e-12)
+    # One factor lies between the weights, exactly: no tie is broken by rounding.
+    factor = weighted.sample_weight[0] / other.sample_weight[0]
+    np.testing.assert_array_equal(weighted.sample_weight, factor * other.sample_weight)
+    np.testing.assert_allclose(weighted.sample_weight * weighted.weight_unit, other.sample_weight)
+    assert other.total_weight == other.n_samples == times.sum()
+
+
+weights = st.lists(st.floats(0.0, 1e6, allow_subnormal=False), min_size=2, max_size=30).filter(
+    lambda given: max(given) > 1e-3
+)
+
+
+@given(weights)
+def test_the_sum_of_weights_is_the_number_of_rows_that_tell_as_much(weight):
+    """Kish (1965): (sum w)^2 / sum w^2."""
+    weight = np.array(weight)
+    dataset = Dataset.from_arrays(np.arange(float(len(weight)))[:, None], [0] * len(weight), weight)
+    assert dataset.total_weight == pytest.approx(weight.sum() ** 2 / (weight @ weight), rel=1e-5)
+    found = dataset.sample_weight * dataset.weight_unit
+    np.testing.assert_allclose(found, weight[weight > 0.0], rtol=1e-9)
+    assert dataset.n_samples == (weight > 0.0).sum()
+
+
+@given(seeds, st.sampled_from((1e-3, 1 / 3, 1 / 178, 7.0, 1e6)))
+def test_a_factor_of_all_weights_changes_nothing(seed, factor):
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 3, (30, 2)), rng.integers(0, 2, 30)
+    weight = rng.choice([rng.exponential(size=30), np.ones(30), rng.integers(0, 4, 30) + 0.0])
+    weight[0] = 1.0
+    one, other = (Dataset.from_arrays(X, y, w) for w in (weight, factor * weight))
+    for name in ("X", "y", "sample_weight", "raw", "mean", "scale", "multiplicity"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+
+def test_rows_of_equal_weight_have_a_weight_of_one():
+    dataset = Dataset.from_arrays(np.arange(6.0)[:, None], [0, 1] * 3, [1 / 6, 0.0] + [1 / 6] * 4)
+    np.testing.assert_array_equal(dataset.sample_weight, np.ones(5))
+
+
+@given(datasets(), seeds)
+def test_subsamples_are_of_rows_as_they_were_given(dataset, seed):
+    given_rows = dataset.unmerged()
+    assert len(given_rows.y) == dataset.n_samples == dataset.multiplicity.sum()
+    assert given_rows.total_weight == pytest.approx(dataset.total_weight)
+    np.testing.assert_array_equal(given_rows.X, dataset.X[dataset.kept_as])
+    taken = np.random.default_rng(seed).random(dataset.n_samples) < 0.5
+    part = dataset.subsample(np.flatnonzero(taken))
+    assert part.n_samples == taken.sum()
+    expected = np.bincount(dataset.kept_as, given_rows.sample_weight * taken, len(dataset.y))
+    np.testing.assert_allclose(part.sample_weight, expected[expected > 0.0])
+    np.testing.assert_array_equal(part.X, dataset.X[expected > 0.0])
 
 
 @given(seeds, st.sampled_from(("classification", "regression")))
@@ -62,11 +114,14 @@ def test_extra_columns_stay_with_their_rows(seed):
         found = zip(part.raw.tolist(), classes[part.y], part.extras["group"], strict=True)
         kept = [(*x, label, name) for x, label, name in found]
         assert len(set(kept)) == len(kept)
-        assert [given_rows[row] for row in kept] == part.sample_weight.tolist()
+        weights_of_rows = part.sample_weight * part.weight_unit
+        assert [given_rows[row] for row in kept] == pytest.approx(weights_of_rows.tolist())
     assert set(kept) <= set(given_rows) and not groups.flags.writeable
-    assert sum(given_rows.values()) == dataset.total_weight
+    total = dataset.total_weight * dataset.weight_unit
+    assert sum(given_rows.values()) == pytest.approx(total)
     blurred = blur(dataset, 0.1, 2, make_streams(0, 0, 1)[0])
-    np.testing.assert_array_equal(blurred.extras["group"], np.tile(groups, 3))
+    of_copies = np.tile(groups[dataset.kept_as], 2)
+    np.testing.assert_array_equal(blurred.extras["group"], [*groups, *of_copies])
     assert pickle.loads(pickle.dumps(dataset)).extras["group"].tolist() == groups.tolist()
 
 
@@ -140,7 +195,7 @@ def test_targets_are_standardized_and_merged(seed):
     assert dataset.n_classes == 0 and dataset.n_statistics == 3 and len(dataset.classes) == 0
     assert len(np.unique(np.column_stack([dataset.raw, dataset.y]), axis=0)) == len(dataset.y)
     share = dataset.sample_weight / dataset.total_weight
-    assert dataset.total_weight == pytest.approx(weight.sum())
+    assert dataset.total_weight * dataset.weight_unit == pytest.approx(weight.sum())
     assert share @ dataset.y == pytest.approx(0.0, abs=1e-12)
     assert share @ dataset.y**2 == pytest.approx(1.0)
     back = dataset.target_mean + dataset.target_scale * dataset.y

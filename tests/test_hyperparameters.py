@@ -19,12 +19,12 @@ from evotree.engine.hyperparameters import (
     Penalties,
     best_prunings,
     cross_validate,
-    make_folds,
     penalties_to_try,
     row_losses,
     worth_it,
 )
 from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.folds import make_folds
 from evotree.operators.initialization.growth import grow
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.axis import Axis
@@ -46,27 +46,6 @@ def stream(seed=0):
 def choose(*arguments, size_penalties=SIZE_PENALTIES, **parameters):
     """Cross-validate with the same penalties for any number of rows."""
     return cross_validate(*arguments, penalties=lambda n_rows: size_penalties, **parameters)
-
-
-# ---- folds ---------------------------------------------------------------------------------------
-
-
-@given(any_datasets, st.integers(2, 7), seeds)
-def test_folds_are_balanced(dataset, n_folds, seed):
-    folds = make_folds(dataset, n_folds, stream(seed))
-    assert folds.shape == dataset.y.shape
-    assert np.ptp(np.bincount(folds, minlength=n_folds)) <= 1
-    for c in range(dataset.n_classes):
-        assert np.ptp(np.bincount(folds[dataset.y == c], minlength=n_folds)) <= 1
-    np.testing.assert_array_equal(folds, make_folds(dataset, n_folds, stream(seed)))
-
-
-def test_folds_are_drawn():
-    rng = np.random.default_rng(0)
-    dataset = Dataset.from_arrays(rng.random((100, 2)), rng.random(100), task="regression")
-    first, second = make_folds(dataset, 5, stream(1)), make_folds(dataset, 5, stream(2))
-    assert (first != second).mean() > 0.5
-    assert all(abs(dataset.y[first == fold].mean()) < 0.25 for fold in range(5))  # stratified
 
 
 # ---- losses --------------------------------------------------------------------------------------
@@ -146,12 +125,6 @@ def test_rows_count_by_their_weight():
     weights[8:10] = 0.01  # the rows that the second has right and the first has not
     assert worth_it(losses, np.ones(100), 1.0) == 1
     assert worth_it(losses, weights, 1.0) == 0
-
-
-def test_lighter_rows_prove_less():
-    """The same losses, each row a tenth as heavy: the standard errors are larger."""
-    losses = losses_of(10, 8)
-    assert worth_it(losses, np.full(100, 0.1), 1.0) == 0
 
 
 # ---- trees for a charge --------------------------------------------------------------------------

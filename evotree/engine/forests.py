@@ -30,7 +30,7 @@ from evotree.dataset import Dataset, empty_rows
 from evotree.fitness.linear_leaves import LinearLeaves
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.initialization.growth import grow
-from evotree.operators.initialization.resampling import bootstrap_counts
+from evotree.operators.initialization.resampling import bag_of, bootstrap_counts
 from evotree.operators.initialization.width_paths import width_path
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.axis import Axis
@@ -71,8 +71,8 @@ class Member(NamedTuple):
     ----------
     tree : ObliqueTree
         Over raw features; its values are of the rows of its bag.
-    n_times : ndarray of shape (n_rows,), int64
-        How often each row of the data set is in the bag.
+    n_times : ndarray of shape (n_samples,), int64
+        How often each given row is in the bag, in the order of `Dataset.kept_as`.
     """
 
     tree: ObliqueTree
@@ -128,8 +128,7 @@ class Grower:
         rng = as_generator(stream)
         n_times = self._draw_rows(dataset, rng)
         taken = np.flatnonzero(n_times)
-        weight = n_times[taken].astype(np.float64) if self.bootstrap else None
-        bag = dataset.take(taken, weight)
+        bag = bag_of(dataset, n_times) if self.bootstrap else dataset.subsample(taken)
         if rng.uniform() < self.means_share:
             bag = bag.evolved_for(None)
         share = 1.0 - AXIS_SHARE if self.is_mostly_axis else AXIS_SHARE
@@ -149,11 +148,11 @@ class Grower:
         return Member(tree if bag.judge is None else bag.judge.finish(tree, bag), n_times)
 
     def _draw_rows(self, dataset: Dataset, rng: np.random.Generator) -> np.ndarray:
-        """Return how often each row is in a bag."""
+        """Return how often each given row is in a bag."""
         if self.bootstrap:
             return bootstrap_counts(dataset, rng, self.n_drawn)
-        n_times = np.zeros(len(dataset.y), dtype=np.int64)
-        n_times[rng.choice(len(dataset.y), self.n_drawn, replace=False)] = 1
+        n_times = np.zeros(dataset.n_samples, dtype=np.int64)
+        n_times[rng.choice(dataset.n_samples, self.n_drawn, replace=False)] = 1
         return n_times
 
     def _columns_of(self, bag: Dataset, is_axis: bool, rng: np.random.Generator) -> int:
@@ -218,12 +217,37 @@ def grow_forest(
     axis_grower = replace(grower, is_mostly_axis=True)
     axis = run(axis_grower, [stream.copy() for stream in pilots])
     members = run(grower, pilots)
-    if votes_better(axis, members, dataset):
+    if votes_better(axis, members, dataset, rows_of_choice(dataset, seed)):
         grower, members = axis_grower, axis
     return (members + run(grower, later))[:n_trees]
 
 
-def votes_better(ones: Sequence[Member], others: Sequence[Member], dataset: Dataset) -> bool:
+def rows_of_choice(dataset: Dataset, seed: int) -> np.ndarray:
+    """Return which given rows choose the kind of a forest's trees: half of them.
+
+    The score out of bag is that of the others, which the choice has not seen.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    seed : int in [0, 2**64)
+        Of the forest.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), bool
+        In the order of `Dataset.kept_as`; False for targets, where there is nothing to choose.
+    """
+    if not dataset.n_classes:
+        return np.zeros(dataset.n_samples, dtype=bool)
+    order = as_generator(make_streams(seed, 1, 1)[0]).permutation(dataset.n_samples)
+    return order < dataset.n_samples // 2
+
+
+def votes_better(
+    ones: Sequence[Member], others: Sequence[Member], dataset: Dataset, asked: np.ndarray
+) -> bool:
     """Return whether the vote of some trees errs less than that of others, out of bag.
 
     Votes of the two or three trees that lack a row favour trees that are good alone, so that a
@@ -235,6 +259,8 @@ def votes_better(ones: Sequence[Member], others: Sequence[Member], dataset: Data
         Trees for classes, with the same bags.
     dataset : Dataset
         Training rows.
+    asked : ndarray of shape (n_samples,), bool
+        The given rows that count.
 
     Returns
     -------
@@ -244,15 +270,16 @@ def votes_better(ones: Sequence[Member], others: Sequence[Member], dataset: Data
         of the others. False where all bags have all rows.
     """
     votes = [out_of_bag_votes(members, dataset) for members in (ones, others)]
-    is_wrong = [(codes >= 0) & (codes != dataset.y) for codes in votes]
-    fewer = dataset.sample_weight * (is_wrong[1].astype(np.float64) - is_wrong[0])
-    errors = [dataset.sample_weight[wrong].sum() for wrong in is_wrong]
+    rows = dataset.unmerged()
+    is_wrong = [asked & (codes >= 0) & (codes != rows.y) for codes in votes]
+    fewer = rows.sample_weight * (is_wrong[1].astype(np.float64) - is_wrong[0])
+    errors = [rows.sample_weight[wrong].sum() for wrong in is_wrong]
     is_significant = fewer.sum() > SIGNIFICANT * np.linalg.norm(fewer)
     return bool(is_significant and errors[0] <= LESS * errors[1])
 
 
 def out_of_bag_votes(members: Sequence[Member], dataset: Dataset) -> np.ndarray:
-    """Return the class codes that trees without a row vote for, shape (n_rows,); -1 if all have it.
+    """Return what trees without a given row vote for, shape (n_samples,); -1 if all have it.
 
     Parameters
     ----------
@@ -261,9 +288,10 @@ def out_of_bag_votes(members: Sequence[Member], dataset: Dataset) -> np.ndarray:
     dataset : Dataset
         Training rows.
     """
-    shares: np.ndarray = np.zeros((len(dataset.y), dataset.n_classes))
+    shares: np.ndarray = np.zeros((dataset.n_samples, dataset.n_classes))
     for tree, n_times in members:
-        shares += np.where(n_times[:, np.newaxis] == 0, tree.predict_value(dataset.raw), 0.0)
+        values = tree.predict_value(dataset.raw)[dataset.kept_as]
+        shares += np.where(n_times[:, np.newaxis] == 0, values, 0.0)
     return np.where(shares.any(axis=1), shares.argmax(axis=1), -1)
 
 
@@ -328,21 +356,29 @@ def restrict(dataset: Dataset, features: np.ndarray) -> Dataset:
     return part
 
 
-def positions_of(rows: Dataset, dataset: Dataset) -> np.ndarray:
-    """Return where rows are in a data set that was made of them.
+def positions_of(rows: Dataset, weight: np.ndarray, dataset: Dataset) -> np.ndarray:
+    """Return the numbers that rows have among the given rows of a data set made of them.
 
     Parameters
     ----------
     rows : Dataset
         Rows as they were given (`Dataset.like`).
+    weight : ndarray of shape (n_rows,)
+        Their weights, without those of classes.
     dataset : Dataset
-        The distinct ones among them.
+        The data set.
 
     Returns
     -------
     ndarray of shape (n_rows,), int64
-        Positions; -1 for rows that are not there, since they had no weight.
+        Positions in `Dataset.kept_as`, each once; -1 for rows that are not there, since they, or
+        their class, had no weight. Equal rows have theirs in the order given.
     """
-    keys = [np.column_stack([one.raw + 0.0, one.y]) for one in (dataset, rows)]
-    known = {key.tobytes(): at for at, key in enumerate(keys[0])}
-    return np.array([known.get(key.tobytes(), -1) for key in keys[1]], dtype=np.int64)
+    is_there = weight > 0.0
+    if dataset.n_classes:
+        is_there &= np.isin(rows.y, dataset.y)
+    there = np.flatnonzero(is_there)
+    order = np.lexsort([rows.y[there], *(rows.raw[there] + 0.0).T[::-1]])
+    positions = np.full(len(rows.y), -1, dtype=np.int64)
+    positions[there[order]] = np.arange(len(order))
+    return positions

@@ -17,6 +17,7 @@ from evotree.engine.parallel import thread_map
 from evotree.engine.teachers import FrozenTeacher, make_teacher
 from evotree.engine.toolbox import feature_bound, split_init
 from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.folds import make_folds, split_folds
 from evotree.operators.constraints.base import Constraint, repair
 from evotree.operators.initialization.resampling import blur, teach
 from evotree.operators.initialization.seeding import TAO, WIDTHS, init_seed
@@ -25,7 +26,7 @@ from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.policy import Refinement
 from evotree.operators.structure.reduced import row_losses
 from evotree.operators.variation.selection import distinct
-from evotree.rng import as_generator, make_streams
+from evotree.rng import make_streams
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
@@ -108,7 +109,7 @@ def candidates(config: SearchConfig, objective: Any = None) -> list[Regularizati
     return [replace(given, noise=noise) for noise in noises]
 
 
-def penalties_to_try(config: SearchConfig, n_rows: int) -> list[Penalties]:
+def penalties_to_try(config: SearchConfig, n_rows: float) -> list[Penalties]:
     """Return the penalties among which cross-validation chooses.
 
     Those for nodes are multiples of log(n) / n, as that of BIC is of the log-likelihood (Schwarz
@@ -119,8 +120,9 @@ def penalties_to_try(config: SearchConfig, n_rows: int) -> list[Penalties]:
     ----------
     config : SearchConfig
         Says which are given.
-    n_rows : int, at least 1
-        Number of rows that a tree is found on.
+    n_rows : float, at least 1
+        How many rows of equal weight tell as much as those that a tree is found on
+        (`Dataset.total_weight`).
 
     Returns
     -------
@@ -157,7 +159,6 @@ def resample(dataset: Dataset, regularization: Regularization, stream: np.ndarra
     Dataset
         In the units of `dataset`; itself where there is neither noise nor a teacher.
     """
-    n_rows = dataset.X.shape[0]
     teacher, noise = regularization.teacher, regularization.noise
     assert isinstance(noise, float | int)
     if teacher is not None:
@@ -165,9 +166,10 @@ def resample(dataset: Dataset, regularization: Regularization, stream: np.ndarra
             teacher = make_teacher(dataset.n_classes > 0)
         elif isinstance(teacher, FrozenEstimator):
             teacher = FrozenTeacher(teacher, dataset)
-        return teach(dataset, teacher, max(_LEAST_RESAMPLED, n_rows), noise, stream)
+        n_drawn = max(_LEAST_RESAMPLED, dataset.n_samples)
+        return teach(dataset, teacher, n_drawn, noise, stream)
     if noise > 0.0:
-        n_copies = min(_COPIES, round(_LEAST_RESAMPLED / n_rows))
+        n_copies = min(_COPIES, round(_LEAST_RESAMPLED / dataset.n_samples))
         return blur(dataset, noise, n_copies, stream)
     return dataset
 
@@ -205,13 +207,13 @@ def choose(
     trees : list of Individual
         The best trees of each fold at what is chosen, over the rows that they were found on.
     """
-    n_folds = min(_FOLDS, math.ceil(_HELD_OUT_ROWS * _FOLDS / dataset.X.shape[0]))
+    n_folds = min(_FOLDS, math.ceil(_HELD_OUT_ROWS * _FOLDS / dataset.n_samples))
     rivals = candidates(config, dataset.objective)
     folds, resampling = streams
     half = each = None
     if config.time_limit is not None:
         half = 0.5 * config.time_limit
-        n_rival = rival_folds(dataset.X.shape[0], _FOLDS, n_folds, len(rivals))
+        n_rival = rival_folds(dataset.n_samples, _FOLDS, n_folds, len(rivals))
         each = half / (n_rival * len(rivals) + n_folds - n_rival)
 
     def search(
@@ -308,36 +310,6 @@ def rival_folds(n_rows: int, n_folds: int, max_folds: int, n_candidates: int) ->
     return min(max_folds, math.ceil(_RIVAL_ROWS * n_folds / n_rows))
 
 
-def make_folds(dataset: Dataset, n_folds: int, stream: np.ndarray) -> np.ndarray:
-    """Return the fold of each row, classes, or high and low targets, spread evenly over them.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        The rows.
-    n_folds : int, at least 2
-        Number of folds.
-    stream : ndarray of shape (1,), uint64
-        Random state, advanced.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), int64
-        0, ..., n_folds - 1.
-    """
-    n = dataset.X.shape[0]
-    rng = as_generator(stream)
-    shuffled = rng.permutation(n)
-    by_class = shuffled[np.argsort(dataset.y[shuffled], kind="stable")]
-    in_turn = np.arange(n) % n_folds
-    if dataset.n_classes == 0:  # the order of targets leaves nothing to chance
-        rounds = np.tile(np.arange(n_folds), (-(-n // n_folds), 1))
-        in_turn = rng.permuted(rounds, axis=1).ravel()[:n]
-    folds = np.empty(n, dtype=np.int64)
-    folds[by_class] = in_turn
-    return folds
-
-
 def best_prunings(
     individuals: Iterable[Individual],
     dataset: Dataset,
@@ -412,7 +384,7 @@ def cross_validate(
     candidates: Sequence[Any],
     stream: np.ndarray,
     *,
-    penalties: Callable[[int], Sequence[Any]],
+    penalties: Callable[[float], Sequence[Any]],
     n_folds: int = 5,
     max_folds: int = 5,
     standard_errors: float = 1.0,
@@ -441,8 +413,8 @@ def cross_validate(
     stream : ndarray of shape (1,), uint64
         Random state, advanced.
     penalties : callable
-        ``penalties(n_rows)`` returns the penalties for trees that are found on so many rows, as
-        many for any number, falling.
+        ``penalties(n_rows)`` returns the penalties for trees that are found on so many rows of
+        equal weight, as many for any number, falling.
     n_folds : int, at least 2, default=5
         Number of folds.
     max_folds : int, at least 1, default=5
@@ -460,20 +432,21 @@ def cross_validate(
     Found
         What is chosen, and its trees.
     """
-    n_rows = dataset.X.shape[0]
-    n_folds, for_all = min(n_folds, n_rows), penalties(n_rows)
+    n_rows = dataset.n_samples
+    n_folds, for_all = min(n_folds, n_rows), penalties(dataset.total_weight)
     if n_folds < 2 or len(candidates) == len(for_all) == 1:
         return Found(candidates[0], for_all[0], [])
     folds = make_folds(dataset, n_folds, stream)
     end = math.inf if time_limit is None else time.perf_counter() + time_limit
-    held_out = [dataset.take(folds == fold) for fold in range(min(n_folds, max_folds))]
+    parts = [split_folds(dataset, folds, fold) for fold in range(min(n_folds, max_folds))]
+    held_out = [inside for _, inside in parts]
 
     def searched(told: tuple[int, int]) -> _Searched | None:
         fold, i = told
         if told != (0, 0) and time.perf_counter() >= end:
             return None
-        others = dataset.take(folds != fold)
-        trees = list(search(others, candidates[i], penalties(others.X.shape[0])))
+        others = parts[fold][0]
+        trees = list(search(others, candidates[i], penalties(others.total_weight)))
         judged = [some[:_JUDGED] for some in trees]
         reference = judged[len(judged) // 2][0]
         losses = [
@@ -541,7 +514,7 @@ def worth_it(losses: np.ndarray, weights: np.ndarray, standard_errors: float) ->
     losses : ndarray of shape (n_candidates, n_rows)
         Losses of the rows.
     weights : ndarray of shape (n_rows,)
-        Their weights; a row of weight 2 counts as two.
+        Their weights, whose sum is a number of rows (`Dataset.total_weight`).
     standard_errors : float, at least 0
         By how many standard errors of the mean difference.
 

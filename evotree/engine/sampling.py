@@ -55,7 +55,7 @@ class GrowingSample:
 
     def __init__(self, dataset: Dataset, max_samples: float | None, stream: np.ndarray) -> None:
         self._dataset = dataset
-        n_rows = dataset.X.shape[0]
+        n_rows = dataset.n_samples
         self.sizes = sample_sizes(n_rows, max_samples, max(2, dataset.n_classes))
         if len(self.sizes) > 1:
             self._order = stratified_order(strata_of(dataset), stream)
@@ -76,7 +76,7 @@ class GrowingSample:
         size = self.sizes[at]
         if size == self.sizes[-1]:
             return self._dataset
-        return self._dataset.take(np.sort(self._order[:size]))
+        return self._dataset.subsample(self._order[:size])
 
 
 def stage_end(at: int, n_stages: int, n_generations: int) -> int:
@@ -112,12 +112,13 @@ def sample_sizes(n_rows: int, max_samples: float | None, least: int = 2) -> list
 
 
 def strata_of(dataset: Dataset) -> np.ndarray:
-    """Return the classes of the rows; of targets, in which tenth of the rows each is."""
+    """Return the classes of the given rows; of targets, in which tenth of the rows each is."""
+    y = dataset.y[dataset.kept_as]
     if dataset.n_classes:
-        return dataset.y
-    n_rows = dataset.y.shape[0]
+        return y
+    n_rows = y.shape[0]
     rank = np.empty(n_rows, dtype=np.int64)
-    rank[np.argsort(dataset.y, kind="stable")] = np.arange(n_rows)
+    rank[np.argsort(y, kind="stable")] = np.arange(n_rows)
     return rank * _STRATA // n_rows
 
 

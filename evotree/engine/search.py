@@ -184,8 +184,10 @@ class Result:
     @cached_property
     def _round(self) -> Callable[[ObliqueTree], ObliqueTree]:
         """Round a tree, as the configuration says."""
-        precision = self.config.precision
-        return (lambda tree: tree) if precision is None else Rounder(self.dataset.raw, precision)
+        precision, rows = self.config.precision, self.dataset
+        if precision is None:
+            return lambda tree: tree
+        return Rounder(rows.raw, precision, rows.sample_weight)
 
     def best(self) -> ObliqueTree:
         """Return the best tree, over raw features."""
@@ -360,7 +362,7 @@ class _Search:
                 )
             except KeyboardInterrupt:
                 first = candidates(self.config, rows.objective)[0]
-                chosen = Chosen(first, penalties_to_try(self.config, rows.X.shape[0])[0])
+                chosen = Chosen(first, penalties_to_try(self.config, rows.total_weight)[0])
             else:
                 self.found = found if WIDTHS in self.shares else []  # they take the places of paths
         return Plan(seed, chosen), 0, None

@@ -252,6 +252,7 @@ class Shards:
             As ``individual.counts``.
         """
         factors = 1.0 if self.class_factors is None else self.class_factors
+        factors = factors / self.sample.weight_unit
         return [factors * one for one in self._ask(_leaf_sums_of, trees, self.sample.n_classes)]
 
     def count_rows(self, trees: Sequence[Splits]) -> list[np.ndarray]:

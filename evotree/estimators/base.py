@@ -317,7 +317,7 @@ class TargetReader(RowEncoder):
         """Return what leaves are fitted for: lines, where they are asked for."""
         lines = as_linear_leaves(self.leaves, self.leaf_features, self.columns_)
         if lines is not None:
-            lines = lines.priced(term_penalty_of_rows(len(dataset.y)))
+            lines = lines.priced(term_penalty_of_rows(dataset.total_weight))
         return for_all_outputs(lines, dataset, "squared_error")
 
 

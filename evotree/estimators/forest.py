@@ -22,7 +22,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from evotree.configuration import check_parameters, documented
 from evotree.dataset import Dataset
-from evotree.engine.forests import Grower, Member, grow_forest, positions_of
+from evotree.engine.forests import Grower, Member, grow_forest, positions_of, rows_of_choice
 from evotree.engine.parallel import run_tasks
 from evotree.engine.search import search
 from evotree.engine.toolbox import feature_bound
@@ -167,12 +167,19 @@ class EvoForest(RowEncoder):
         if dataset.outputs is not None:
             raise ValueError(f"y has {dataset.n_outputs} outputs: a forest predicts one.")
         dataset = dataset.evolved_for(self._objective(dataset))
-        told = self._grower(dataset), dataset, self.n_estimators, seed_from(self.random_state)
-        members = grow_forest(*told, partial(self._run, dataset))
+        seed = seed_from(self.random_state)
+        run = partial(self._run, dataset)
+        members = grow_forest(self._grower(dataset), dataset, self.n_estimators, seed, run)
         self.estimators_ = [self._member(one.tree, dataset) for one in members]
         if self.oob_score:
             rows = np.asarray(self.encode(X), dtype=np.float64)
-            self._predict_out_of_bag(members, dataset, rows, column_or_1d(y), sample_weight)
+            weight = _check_sample_weight(sample_weight, rows)
+            y = column_or_1d(y)
+            at = positions_of(dataset.like(rows, y), weight, dataset)
+            known = self._predict_out_of_bag(members, at, rows)
+            unseen = known & ~np.append(rows_of_choice(dataset, seed), False)[at]
+            known = unseen if unseen.any() else known
+            self.oob_score_ = self._score_out_of_bag(y, known, weight)
         return self
 
     def _run(self, dataset: Dataset, grower: Grower, streams: Sequence[np.ndarray]) -> list[Member]:
@@ -189,7 +196,7 @@ class EvoForest(RowEncoder):
             n_columns = _amount(self.max_features, len(self.columns_))
         return Grower(
             self.bootstrap,
-            _amount(self.max_samples, len(dataset.y)),
+            _amount(self.max_samples, dataset.n_samples),
             n_columns,
             feature_bound(self.max_features_per_split, dataset.X.shape[1]),
             self.max_depth,
@@ -277,15 +284,9 @@ class EvoForest(RowEncoder):
         return mean_of_trees(self.trees_, self.encode(X))
 
     def _predict_out_of_bag(
-        self,
-        members: list[Member],
-        dataset: Dataset,
-        rows: np.ndarray,
-        y: np.ndarray,
-        sample_weight: Any,
-    ) -> None:
-        """Predict each training row by the trees whose bags lack it, and score that."""
-        at = positions_of(dataset.like(rows, y), dataset)
+        self, members: list[Member], at: np.ndarray, rows: np.ndarray
+    ) -> np.ndarray:
+        """Predict each training row by the trees whose bags lack it; return where there are any."""
         sums: np.ndarray = np.zeros((len(rows), members[0].tree.values.shape[1]))
         n_voters = np.zeros((len(rows), 1))
         for tree, n_times in members:
@@ -293,15 +294,16 @@ class EvoForest(RowEncoder):
             sums += np.where(is_out, tree.predict_value(rows), 0.0)
             n_voters += is_out
         with np.errstate(invalid="ignore"):
-            found = sums / n_voters
-        known = n_voters[:, 0] > 0
-        weight = _check_sample_weight(sample_weight, rows)
-        self.oob_score_ = self._keep_out_of_bag(found, y, known, weight)
+            self._keep_out_of_bag(sums / n_voters)
+        known: np.ndarray = n_voters[:, 0] > 0
+        return known
 
-    def _keep_out_of_bag(
-        self, found: np.ndarray, y: np.ndarray, known: np.ndarray, weight: np.ndarray
-    ) -> float:
-        """Keep the predictions out of bag, and return their score on the rows that have one."""
+    def _keep_out_of_bag(self, found: np.ndarray) -> None:
+        """Keep the predictions out of bag."""
+        raise NotImplementedError
+
+    def _score_out_of_bag(self, y: np.ndarray, known: np.ndarray, weight: np.ndarray) -> float:
+        """Return the score of the predictions out of bag on the rows that are known."""
         raise NotImplementedError
 
 
@@ -401,11 +403,11 @@ class EvoForestClassifier(ClassifierMixin, ClassReader, EvoForest):
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
-    def _keep_out_of_bag(
-        self, found: np.ndarray, y: np.ndarray, known: np.ndarray, weight: np.ndarray
-    ) -> float:
+    def _keep_out_of_bag(self, found: np.ndarray) -> None:
         self.oob_decision_function_ = found
-        predicted = self.classes_[found[known].argmax(axis=1)]
+
+    def _score_out_of_bag(self, y: np.ndarray, known: np.ndarray, weight: np.ndarray) -> float:
+        predicted = self.classes_[self.oob_decision_function_[known].argmax(axis=1)]
         return float(accuracy_score(y[known], predicted, sample_weight=weight[known]))
 
     def distill(self, X: Any, **parameters: Any) -> EvoTreeClassifier:
@@ -489,11 +491,12 @@ class EvoForestRegressor(RegressorMixin, TargetReader, EvoForest):
         """
         return self._vote(X)[:, 0]
 
-    def _keep_out_of_bag(
-        self, found: np.ndarray, y: np.ndarray, known: np.ndarray, weight: np.ndarray
-    ) -> float:
+    def _keep_out_of_bag(self, found: np.ndarray) -> None:
         self.oob_prediction_ = found[:, 0]
-        return float(r2_score(y[known], found[known, 0], sample_weight=weight[known]))
+
+    def _score_out_of_bag(self, y: np.ndarray, known: np.ndarray, weight: np.ndarray) -> float:
+        predicted = self.oob_prediction_[known]
+        return float(r2_score(y[known], predicted, sample_weight=weight[known]))
 
     def distill(self, X: Any, **parameters: Any) -> EvoTreeRegressor:
         """Return one tree that is evolved to agree with the forest.

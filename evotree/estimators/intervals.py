@@ -43,7 +43,7 @@ def leaf_deviations(tree: ObliqueTree, dataset: Dataset) -> np.ndarray:
     tree : ObliqueTree
         Over raw features.
     dataset : Dataset
-        Its training rows; equal ones count as one row.
+        Its training rows.
 
     Returns
     -------
@@ -54,16 +54,17 @@ def leaf_deviations(tree: ObliqueTree, dataset: Dataset) -> np.ndarray:
         outputs = range(dataset.n_outputs)
         each = [leaf_deviations(tree.of_output(j), dataset.of_output(j)) for j in outputs]
         return np.column_stack(each)
-    leaves, n_rows = tree.apply(dataset.raw), len(dataset.y)
+    leaves, weight = tree.apply(dataset.raw), dataset.sample_weight
     targets = dataset.target_mean + dataset.target_scale * dataset.y
-    weight = dataset.sample_weight * (n_rows / dataset.total_weight)
     residuals = targets - tree.predict_value(dataset.raw)[:, 0]
     rows = np.bincount(leaves, weight, len(tree))
     errors = np.bincount(leaves, weight * residuals**2, len(tree))
-    return deviations(tree, rows, errors, n_rows)
+    return deviations(tree, rows, errors, dataset.total_weight)
 
 
-def deviations(tree: ObliqueTree, rows: np.ndarray, errors: np.ndarray, n_rows: int) -> np.ndarray:
+def deviations(
+    tree: ObliqueTree, rows: np.ndarray, errors: np.ndarray, n_rows: float
+) -> np.ndarray:
     """Return the standard deviations of the residuals of leaves, by sums over their rows.
 
     Parameters
@@ -71,10 +72,9 @@ def deviations(tree: ObliqueTree, rows: np.ndarray, errors: np.ndarray, n_rows: 
     tree : ObliqueTree
         Over raw features.
     rows, errors : ndarray of shape (n_nodes,)
-        Sums of w and w r**2 over the rows of each leaf; the weights of all rows have a mean of 1.
-        Those of splits are 0.
-    n_rows : int
-        Number of all rows.
+        Sums of w and w r**2 over the rows of each leaf; those of splits are 0.
+    n_rows : float
+        Sum of all weights, which is the number of rows (`Dataset.total_weight`).
 
     Returns
     -------

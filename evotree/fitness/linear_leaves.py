@@ -442,12 +442,13 @@ class LinearLeaves(Objective):
         return fit
 
     def _n_rows(self, sums: np.ndarray) -> float:
-        """Return the number of rows by their weight, a whole one where it is but for rounding."""
+        """Return the number of rows by their weight (`Dataset.total_weight`)."""
         return round(float(sums[0, 0] / self._mean_weight), 9)
 
     @property
     def _mean_weight(self) -> float:
-        return float(self.whole.sums[0, 0] / len(self.rows.y))
+        """Mean weight of the rows of a bag, where some were drawn twice; else 1."""
+        return max(1.0, float(self.whole.sums[0, 0] / self.rows.n_samples))
 
     def _fit_sums(self, sums: np.ndarray, n_rows: float, n_leaves: int) -> np.ndarray:
         """Return the line of some sums, which so many leaves have, but for its bounds."""
@@ -577,7 +578,7 @@ def routed_rows(tree: ObliqueTree, X: np.ndarray) -> SimpleNamespace:
     return SimpleNamespace(weights=tree.weights, **parts)
 
 
-def term_penalty_of_rows(n_rows: int) -> float:
+def term_penalty_of_rows(n_rows: float) -> float:
     """Return the penalty for a term of a leaf where no cross-validation chooses it."""
     return _TERM_SHARE * float(np.log(n_rows + 1.0)) / n_rows
 

@@ -176,11 +176,14 @@ def test_bags_without_replacement():
 def test_equal_rows_are_found_again():
     X = np.array([[1.0, 0.0], [2.0, 1.0], [1.0, -0.0], [0.0, 3.0], [2.0, 1.0]])
     y = np.array([0, 1, 0, 1, 0])
-    dataset = Dataset.from_arrays(X, y, [1.0, 1.0, 2.0, 0.0, 1.0])
-    at = positions_of(dataset.like(X, y), dataset)
-    assert at[3] == -1 and at[0] == at[2]
+    weight = np.array([1.0, 1.0, 2.0, 0.0, 1.0])
+    dataset = Dataset.from_arrays(X, y, weight)
+    at = positions_of(dataset.like(X, y), weight, dataset)
+    assert at[3] == -1 and sorted(at[weight > 0.0]) == [0, 1, 2, 3]
+    kept = dataset.kept_as[at]
+    assert kept[0] == kept[2]
     for i in (0, 1, 2, 4):
-        assert (dataset.raw[at[i]] == X[i]).all() and dataset.y[at[i]] == y[i]
+        assert (dataset.raw[kept[i]] == X[i]).all() and dataset.y[kept[i]] == y[i]
 
 
 # ---- executors -----------------------------------------------------------------------------------

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from evotree.dataset import Dataset
 from evotree.fitness.linear_leaves import LinearLeaves
+from evotree.folds import make_folds, split_folds
 from evotree.operators.initialization.growth import grow
 from evotree.operators.pruning.held_out import (
-    assign_folds,
     choose_tree,
     critical_alphas,
     node_losses,
@@ -150,16 +150,6 @@ def test_reduced_error(drawn):
 # Cross-validation
 
 
-@given(all_datasets(), st.integers(2, 12), seeds)
-def test_folds_are_even(dataset, n_folds, seed):
-    folds = assign_folds(dataset, n_folds, stream_of(seed))
-    np.testing.assert_array_equal(folds, assign_folds(dataset, n_folds, stream_of(seed)))
-    sizes = np.bincount(folds, minlength=n_folds)
-    assert np.ptp(sizes) <= 1 and len(sizes) == n_folds
-    for c in range(dataset.n_classes):
-        assert np.ptp(np.bincount(folds[dataset.y == c], minlength=n_folds)) <= 1
-
-
 @pytest.mark.parametrize("task", ("classification", "regression"))
 @pytest.mark.parametrize("k", (0.0, 0.5))
 def test_cross_validation_fold_by_fold(task, k):
@@ -185,10 +175,10 @@ def test_cross_validation_fold_by_fold(task, k):
         links = links_of(main, dataset.n_classes)
         alphas = critical_alphas(links, main.subtree_size)
         losses, weights = [[] for _ in alphas], []
-        folds = assign_folds(dataset, 4, stream_of(seed))
+        folds = make_folds(dataset, 4, stream_of(seed))
         for fold in range(4):
-            tree = grow_on(dataset.take(folds != fold))
-            held_out = dataset.take(folds == fold)
+            others, held_out = split_folds(dataset, folds, fold)
+            tree = grow_on(others)
             weights.append(held_out.sample_weight)
             for i, alpha in enumerate(alphas):
                 typical = np.sqrt(alpha * alphas[i + 1]) if i + 1 < len(alphas) else np.inf
@@ -223,12 +213,12 @@ def test_cross_validation_of_any_rows(dataset, seed):
     n_rows = []
 
     def grow_on(rows):
-        n_rows.append(rows.X.shape[0])
+        n_rows.append(rows.n_samples)
         return grow(rows, Axis(), criterion, stream=stream_of(seed))
 
     main = grow_on(dataset)
     marks = prune_cross_validated(main, dataset, grow_on, n_folds=3, stream=stream_of(seed))
-    assert all(0 < n < dataset.X.shape[0] for n in n_rows[1:])
+    assert all(0 < n < dataset.n_samples for n in n_rows[1:])
     assert marks.shape == (len(main),) and not marks[main.is_leaf].any()
 
 

@@ -39,12 +39,13 @@ def test_grown_trees_stop_where_they_should(dataset, seed, max_depth, min_rows):
     for k in np.flatnonzero(size > 1):
         depth[k + 1] = depth[k + 1 + size[k + 1]] = depth[k] + 1
         assert (counts[k] > 0).sum() > 1
-        assert end[k] - start[k] >= min_rows
+        assert dataset.multiplicity[order[start[k] : end[k]]].sum() >= min_rows
     assert depth.max() <= max_depth
     for k in np.flatnonzero(size == 1):
         rows = order[start[k] : end[k]]
         distinct = len(np.unique(dataset.X[rows], axis=0))
-        stops = (counts[k] > 0).sum() < 2 or len(rows) < min_rows or depth[k] == max_depth
+        n_given = dataset.multiplicity[rows].sum()
+        stops = (counts[k] > 0).sum() < 2 or n_given < min_rows or depth[k] == max_depth
         # Where rows of two classes coincide, a drawn dipole may have no direction.
         assert stops or distinct < len(rows)
 
@@ -98,6 +99,7 @@ def test_roots_change_tests_and_roles_in_the_stated_shares(iris):
             iris.X,
             iris.y,
             iris.sample_weight,
+            iris.multiplicity,
             iris.spread,
             *parent.nodes(),
             0,

@@ -59,9 +59,9 @@ def init_dipolar(
     Individual
         Its fitness is not yet evaluated.
     """
-    sample = as_generator(stream).permutation(dataset.X.shape[0])[:max_rows]
+    sample = as_generator(stream).permutation(dataset.n_samples)[:max_rows]
     individual = grow_on_sample(
-        dataset.take(np.sort(sample)),
+        dataset.subsample(sample),
         dataset,
         Dipole(scored=False, max_width=max_width),
         stream,

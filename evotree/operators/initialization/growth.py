@@ -58,7 +58,7 @@ def grow_splits(
     Parameters
     ----------
     dataset : Dataset
-        Training rows; equal ones count as one row below.
+        Training rows. Equal ones count as often as they were given.
     splitter : Splitter
         Finds the hyperplane of each node.
     criterion : str, default="gini"
@@ -87,9 +87,12 @@ def grow_splits(
     Splits
         The tree over ``dataset.X``.
     """
+    if min_samples_leaf > 1:
+        dataset = dataset.unmerged()  # splitters count the rows of both sides
     code = int(Criterion[criterion.upper()])  # members of an enumeration cost numba 90 us a call
     X, y, weight = dataset.split_X, dataset.y, weights_to_grow_by(dataset)
     n, total_weight = X.shape[0], weight.sum()
+    times = np.maximum(dataset.multiplicity, 1)
     weights, thresholds, is_split = [], [], []
     leaf_weights = np.zeros(X.shape[1])
     pending = [(np.arange(n, dtype=np.int32), weight, 0, splitter)]
@@ -100,7 +103,7 @@ def grow_splits(
         thresholds.append(0.0)
         is_split.append(False)
         if (
-            len(rows) < max(min_samples_split, 2 * min_samples_leaf)
+            times[rows].sum() < max(min_samples_split, 2 * min_samples_leaf)
             or (max_depth is not None and depth >= max_depth)
             or is_uniform(y, rows, 0, len(rows))
             or time.perf_counter() >= end

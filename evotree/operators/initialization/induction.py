@@ -116,7 +116,7 @@ def hold_out(dataset: Dataset, fraction: float, stream: np.ndarray) -> tuple[Dat
     dataset : Dataset
         The rows.
     fraction : float in (0, 1)
-        Share of the rows that is held out, rounded; at least one row stays.
+        Share of the rows, as they were given, that is held out, rounded; at least one row stays.
     stream : ndarray of shape (1,), uint64
         Random state, advanced.
 
@@ -125,11 +125,10 @@ def hold_out(dataset: Dataset, fraction: float, stream: np.ndarray) -> tuple[Dat
     training, held_out : Dataset
         In the units of `dataset`.
     """
-    n = dataset.X.shape[0]
+    n = dataset.n_samples
     n_held_out = min(n - 1, round(fraction * n))
-    is_held_out = np.zeros(n, dtype=bool)
-    is_held_out[as_generator(stream).permutation(n)[:n_held_out]] = True
-    return dataset.take(~is_held_out), dataset.take(is_held_out)
+    order = as_generator(stream).permutation(n)
+    return dataset.subsample(order[n_held_out:]), dataset.subsample(order[:n_held_out])
 
 
 def leaf_medians(individual: Individual, dataset: Dataset) -> np.ndarray:

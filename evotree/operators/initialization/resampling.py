@@ -211,8 +211,8 @@ def blur(dataset: Dataset, noise: float, n_copies: int, stream: np.ndarray) -> D
     noise : float, at least 0
         Standard deviation of the normal noise, in units of the features' standard deviations.
     n_copies : int, at least 0
-        Noisy copies of each row; they and the row share its weight. 0 puts the noise on the rows
-        themselves: where these are many, neighbours blur what one row says.
+        Noisy copies of each row as it was given; they and the row share its weight. 0 puts the
+        noise on the rows themselves: where these are many, neighbours blur what one row says.
     stream : ndarray of shape (1,), uint64
         Random state, advanced.
 
@@ -222,19 +222,22 @@ def blur(dataset: Dataset, noise: float, n_copies: int, stream: np.ndarray) -> D
         In the units of `dataset`.
     """
     rng = as_generator(stream)
-    n_rows, n_features = dataset.X.shape
-    noisy = dataset.X + draw_noise(dataset, noise, (max(1, n_copies), n_rows), rng)
-    parts = [noisy] if n_copies == 0 else [dataset.X[None], noisy]
-    X = np.concatenate(parts).reshape(-1, n_features)
-    n_times = n_copies + 1
-    y, weight = np.tile(dataset.y, n_times), np.tile(dataset.sample_weight / n_times, n_times)
-    extras = {name: np.tile(column, n_times) for name, column in dataset.extras.items()}
-    noisy_rows = with_rows(dataset, X, y, weight, extras)
-    if dataset.outputs is None:
-        return noisy_rows
-    outputs = np.tile(dataset.outputs, (n_times, 1))
-    outputs.flags.writeable = False
-    return replace(noisy_rows, outputs=outputs)
+    given = dataset.unmerged()  # a few copies of what many rows are would be told apart by chance
+    noise_of_copies = draw_noise(dataset, noise, (max(1, n_copies), len(given.y)), rng)
+    copies = (given.X + noise_of_copies).reshape(-1, given.X.shape[1])
+    if n_copies == 0:
+        return with_rows(given, copies, given.y, given.sample_weight, given.extras, given.outputs)
+
+    def with_copies(rows: np.ndarray, of_given: np.ndarray) -> np.ndarray:
+        return np.concatenate([rows, *[of_given] * n_copies])
+
+    weight = with_copies(dataset.sample_weight, given.sample_weight) / (n_copies + 1)
+    extras = {name: with_copies(dataset.extras[name], given.extras[name]) for name in given.extras}
+    outputs = None
+    if dataset.outputs is not None and given.outputs is not None:
+        outputs = with_copies(dataset.outputs, given.outputs)
+    X, y = np.concatenate([dataset.X, copies]), with_copies(dataset.y, given.y)
+    return with_rows(dataset, X, y, weight, extras, outputs)
 
 
 def with_rows(
@@ -243,6 +246,7 @@ def with_rows(
     y: np.ndarray,
     weight: np.ndarray,
     extras: dict[str, np.ndarray] | None = None,
+    outputs: np.ndarray | None = None,
 ) -> Dataset:
     """Return a data set of other rows in the same units and with the same classes.
 
@@ -259,13 +263,14 @@ def with_rows(
         raw=X * dataset.scale + dataset.mean,
         multiplicity=np.pad(dataset.multiplicity, (0, n_added)),
         extras=extras or {},
+        outputs=outputs,
     )
     other.freeze()
     return other
 
 
 def bootstrap_counts(dataset: Dataset, rng: np.random.Generator, n_draws: int) -> np.ndarray:
-    """Return how often each row is drawn with replacement, in proportion to the weights.
+    """Return how often each given row is drawn with replacement, in proportion to the weights.
 
     Parameters
     ----------
@@ -278,11 +283,36 @@ def bootstrap_counts(dataset: Dataset, rng: np.random.Generator, n_draws: int) -
 
     Returns
     -------
-    ndarray of shape (n_rows,), int64
-        With a sum of `n_draws`.
+    ndarray of shape (n_samples,), int64
+        With a sum of `n_draws`; in the order of `Dataset.kept_as`.
     """
-    times: np.ndarray = rng.multinomial(n_draws, dataset.sample_weight / dataset.total_weight)
+    share = dataset.sample_weight / dataset.total_weight / np.maximum(dataset.multiplicity, 1)
+    times: np.ndarray = rng.multinomial(n_draws, share[dataset.kept_as])
     return times
+
+
+def bag_of(dataset: Dataset, n_times: np.ndarray) -> Dataset:
+    """Return the rows of a bag, each of which weighs as much as it was drawn.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Training rows.
+    n_times : ndarray of shape (n_samples,), int64
+        How often each given row was drawn.
+
+    Returns
+    -------
+    Dataset
+        In the units of `dataset`; the unit of its weights is 1. A row that was drawn twice is one
+        row of weight 2.
+    """
+    n_rows, kept_as = len(dataset.y), dataset.kept_as
+    weight = np.bincount(kept_as, n_times, n_rows)
+    rows = np.flatnonzero(weight)
+    n_given = np.bincount(kept_as[n_times > 0], minlength=n_rows)
+    n_given = np.where(dataset.multiplicity > 0, n_given, 0)
+    return replace(dataset.take(rows, weight[rows], n_given[rows]), weight_unit=1.0)
 
 
 def bootstrap(dataset: Dataset, rng: np.random.Generator, max_rows: int) -> Dataset:
@@ -302,6 +332,4 @@ def bootstrap(dataset: Dataset, rng: np.random.Generator, max_rows: int) -> Data
     Dataset
         The rows drawn; the weight of each is how often.
     """
-    times = bootstrap_counts(dataset, rng, min(max_rows, dataset.X.shape[0]))
-    rows = np.flatnonzero(times)
-    return dataset.take(rows, times[rows].astype(np.float64))
+    return bag_of(dataset, bootstrap_counts(dataset, rng, min(max_rows, dataset.n_samples)))

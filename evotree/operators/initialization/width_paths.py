@@ -291,9 +291,9 @@ def linear_trees(
         Their fitness is not yet evaluated.
     """
     criterion = "gini" if dataset.n_classes else "squared_error"
-    n_rows = dataset.X.shape[0]
+    n_rows = dataset.n_samples
     n_read = min(n_rows, SPARSE_ROWS)
-    sample = dataset.take(np.arange(n_read) * n_rows // n_read)
+    sample = dataset.subsample(np.arange(n_read) * n_rows // n_read)
     least = max(min_rows, n_read // (8 * max(2, dataset.n_classes)))
     limits: dict[str, Any] = {
         "min_samples_split": least,

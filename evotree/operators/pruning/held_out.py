@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evotree._jit import kernel
+from evotree.folds import make_folds, split_folds
 from evotree.individual import Individual
 from evotree.operators.pruning.penalized import cheapest, risk_of_leaves, weakest_links
 from evotree.operators.structure.reduced import class_masses, loss_at, loss_of_targets
-from evotree.rng import as_generator
 from evotree.tree import ObliqueTree, project
 
 if TYPE_CHECKING:
@@ -286,32 +286,6 @@ def prune_held_out(
     return collapse_at <= alphas[chosen]
 
 
-def assign_folds(dataset: Dataset, n_folds: int, stream: np.ndarray) -> np.ndarray:
-    """Deal the rows out to folds at random, those of each class evenly.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        The rows.
-    n_folds : int, at least 1
-        Number of folds.
-    stream : ndarray of shape (1,), uint64
-        Random state, advanced.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), int
-        Number of each row's fold; the folds' sizes differ by at most one row, and so do the numbers
-        of their rows of each class.
-    """
-    dealt = as_generator(stream).permutation(dataset.X.shape[0])
-    if dataset.n_classes > 0:
-        dealt = dealt[np.argsort(dataset.y[dealt], kind="stable")]
-    folds = np.empty(dealt.shape[0], dtype=np.int64)
-    folds[dealt] = np.arange(dealt.shape[0]) % n_folds
-    return folds
-
-
 def prune_cross_validated(
     individual: Individual,
     dataset: Dataset,
@@ -361,15 +335,16 @@ def prune_cross_validated(
     risk, _ = risk_of_leaves(individual, n_classes, criterion)
     collapse_at = weakest_links(risk, individual.subtree_size)
     alphas = critical_alphas(collapse_at, individual.subtree_size)
-    n_folds = min(n_folds, dataset.X.shape[0])
-    folds = assign_folds(dataset, n_folds, stream)
+    n_folds = min(n_folds, dataset.n_samples)
     if n_folds < 2 or alphas.shape[0] == 1:
         return collapse_at <= 0.0
+    folds = make_folds(dataset, n_folds, stream)
     typical = np.append(np.sqrt(alphas[:-1] * alphas[1:]), np.inf)
     sums = np.zeros((alphas.shape[0], 2))
     for fold in range(n_folds):
-        tree = grow_on(dataset.take(folds != fold))
-        values = np.column_stack(node_losses(tree, dataset.take(folds == fold)))
+        others, held_out = split_folds(dataset, folds, fold)
+        tree = grow_on(others)
+        values = np.column_stack(node_losses(tree, held_out))
         risk, _ = risk_of_leaves(tree, n_classes, criterion)
         links = weakest_links(risk, tree.subtree_size)
         sums += sequence_sums(values, links, tree.subtree_size, typical)

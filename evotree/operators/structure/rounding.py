@@ -177,6 +177,8 @@ class Rounder:
         The training rows, finite.
     precision : int from 1 to 17 or "auto", default="auto"
         As of `round_tree`.
+    sample_weight : ndarray of shape (n_samples,), optional
+        Weights of the rows in means; 1 for every row by default.
 
     Raises
     ------
@@ -184,12 +186,15 @@ class Rounder:
         If `precision` is not as described, or the rows are not finite.
     """
 
-    def __init__(self, X: Any, precision: int | str = AUTO) -> None:
+    def __init__(
+        self, X: Any, precision: int | str = AUTO, sample_weight: np.ndarray | None = None
+    ) -> None:
         check_precision(precision)
         self.precision = precision
         self.X = np.ascontiguousarray(X, dtype=np.float64)
         if not np.isfinite(self.X).all():
             raise ValueError("X has values that are NaN or infinite.")
+        self.weight = np.ones(len(self.X)) if sample_weight is None else sample_weight
         self._known: dict[bytes, _Split | None] = {}
 
     @cached_property
@@ -221,7 +226,7 @@ class Rounder:
                 if isinstance(precision, str):
                     split = self._shortest(split, rows[is_left], rows[~is_left])
                 else:
-                    split = _shortened(split, X, rows, int(precision))
+                    split = _shortened(split, X, rows, self.weight, int(precision))
             if split is not None:
                 weights[k, :] = 0.0
                 weights[k, split.features], thresholds[k] = split.weights, split.threshold
@@ -328,12 +333,14 @@ def _blocks(n_rows: int) -> Iterator[slice]:
 # ---- a given number of digits --------------------------------------------------------------------
 
 
-def _shortened(split: _Split, X: np.ndarray, rows: np.ndarray, digits: int) -> _Split | None:
+def _shortened(
+    split: _Split, X: np.ndarray, rows: np.ndarray, weight: np.ndarray, digits: int
+) -> _Split | None:
     """Return a split of so many digits, or more, that parts the rows; None if there is none."""
     if rows.size == 0:
         return None
-    mean = sum(X[rows[block]].sum(axis=0) for block in _blocks(rows.size))[split.features]
-    mean /= rows.size
+    mean = sum(weight[rows[block]] @ X[rows[block]] for block in _blocks(rows.size))
+    mean = mean[split.features] / weight[rows].sum()
     for enough in range(digits, MOST_DIGITS + 1):
         weights = _rounded(split, enough)
         threshold = split.threshold + float((weights - split.weights) @ mean)

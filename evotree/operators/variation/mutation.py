@@ -27,10 +27,13 @@ if TYPE_CHECKING:
 
 
 @part_kernel
-def emit_dipole_split(rows, out, m, lo, hi, scratch, stream, min_rows, max_width):
+def emit_dipole_split(rows, times, out, m, lo, hi, scratch, stream, min_rows, max_width):
     """Write a leaf, or a dipole test with two leaves where it makes sense; return the next one."""
     after = emit_leaf(rows, out, m, lo, hi)
-    if hi - lo < min_rows or is_uniform(rows.y, out.order, lo, hi):
+    n_given = 0
+    for i in range(lo, hi):
+        n_given += max(times[out.order[i]], 1)
+    if n_given < min_rows or is_uniform(rows.y, out.order, lo, hi):
         return after
     out.thresholds[m] = dipole_test(
         rows.X, rows.y, out.order, lo, hi, stream, out.weights[m], max_width
@@ -57,6 +60,7 @@ def change_test(rows, spread, out, m, lo, hi, stream, dipolar_probability, is_sp
 @part_kernel
 def emit_mutated(
     rows,
+    times,
     spread,
     source,
     k,
@@ -77,6 +81,8 @@ def emit_mutated(
     ----------
     rows : Rows
         Training rows.
+    times : ndarray of shape (n,), int64
+        How many given rows each row stands for; one at least.
     spread : ndarray of shape (d,)
         Standard deviations of the features.
     source : Nodes
@@ -119,7 +125,9 @@ def emit_mutated(
                 m = emit(rows, source, k, out, m, lo, hi, scratch)
                 break
             if source.subtree_size[k] == 1:
-                m = emit_dipole_split(rows, out, m, lo, hi, scratch, stream, min_rows, max_width)
+                m = emit_dipole_split(
+                    rows, times, out, m, lo, hi, scratch, stream, min_rows, max_width
+                )
                 break
             right = k + 1 + source.subtree_size[k + 1]
             changes = next_change[k] == k
@@ -156,6 +164,7 @@ def mutate_nodes(
     X,
     y,
     sample_weight,
+    times,
     spread,
     weights,
     thresholds,
@@ -177,6 +186,8 @@ def mutate_nodes(
     ----------
     X, y, sample_weight : ndarray of shapes (n, d), (n,) and (n,)
         Training rows.
+    times : ndarray of shape (n,), int64
+        How many given rows each row stands for; one at least.
     spread : ndarray of shape (d,)
         Standard deviations of the features.
     weights, thresholds, subtree_size, order, start, end, counts : ndarray
@@ -219,6 +230,7 @@ def mutate_nodes(
             sort_rows(out.order, start[k], end[k])
         m = emit_mutated(
             rows,
+            times,
             spread,
             source,
             k,
@@ -265,7 +277,7 @@ def mut_nodes(
     dipolar_probability : float in [0, 1], default=0.5
         Share of the changes of a test that the dipolar operator makes.
     min_rows : int, default=5
-        A leaf with fewer distinct rows is not split.
+        A leaf with fewer rows is not split; equal rows count as often as they were given.
     max_width : int, at least 0, default=0
         0: splits look at all features, as in the paper. Otherwise new splits look at few, one being
         the likeliest number and this the greatest, and splits that change keep weights of 0.
@@ -282,6 +294,7 @@ def mut_nodes(
                 dataset.split_X,
                 dataset.y,
                 dataset.sample_weight,
+                dataset.multiplicity,
                 dataset.spread,
                 *individual.nodes(),
                 first,

@@ -1,0 +1,50 @@
+"""Folds of rows for cross-validation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evotree.rng import as_generator
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+
+
+def make_folds(dataset: Dataset, n_folds: int, stream: np.ndarray) -> np.ndarray:
+    """Deal the rows, as they were given, out to folds at random.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The rows.
+    n_folds : int, at least 2
+        Number of folds.
+    stream : ndarray of shape (1,), uint64
+        Random state, advanced.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), int64
+        0, ..., n_folds - 1 for each given row, in the order of `Dataset.kept_as`. The rows of each
+        class, or low and high targets, are spread evenly over the folds.
+    """
+    y = dataset.y[dataset.kept_as]
+    n = len(y)
+    rng = as_generator(stream)
+    shuffled = rng.permutation(n)
+    by_class = shuffled[np.argsort(y[shuffled], kind="stable")]
+    in_turn = np.arange(n) % n_folds
+    if dataset.n_classes == 0:  # the order of targets leaves nothing to chance
+        rounds = np.tile(np.arange(n_folds), (-(-n // n_folds), 1))
+        in_turn = rng.permuted(rounds, axis=1).ravel()[:n]
+    folds = np.empty(n, dtype=np.int64)
+    folds[by_class] = in_turn
+    return folds
+
+
+def split_folds(dataset: Dataset, folds: np.ndarray, fold: int) -> tuple[Dataset, Dataset]:
+    """Return the rows of all folds but one, and the rows of that one."""
+    inside = folds == fold
+    return dataset.subsample(np.flatnonzero(~inside)), dataset.subsample(np.flatnonzero(inside))
