@@ -856,12 +856,10 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     def _keep_sums(self, result: Recounted, training: Training) -> None:
         """Set the ranges of all rows, and the deviations of their targets."""
         super()._keep_sums(result, training)
-        n_rows = training.shards.n_rows
         self._deviations = []
         for tree, (weight, errors) in zip(self.pareto_front_, result.errors(), strict=True):
-            unit = n_rows / weight[0]
-            weight, errors = np.where(tree.is_leaf, unit * np.array([weight, errors]), 0.0)
-            self._deviations.append(deviations(tree, weight, errors, n_rows))
+            rows, squares = np.where(tree.is_leaf, [weight, errors], 0.0)
+            self._deviations.append(deviations(tree, rows, squares, float(weight[0])))
         self.residual_std_ = self._deviations[self.pareto_front_.index(self.tree_)]
 
     def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
