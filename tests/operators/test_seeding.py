@@ -84,7 +84,7 @@ def test_bad_shares_are_named(wine, seeding, message):
 @given(datasets(), seeds, st.integers(1, 80))
 def test_bootstrap_draws_rows_by_weight(dataset, seed, max_rows):
     sample = bootstrap(dataset, np.random.default_rng(seed), max_rows)
-    assert sample.sample_weight.sum() == min(max_rows, len(dataset.y))
+    assert sample.sample_weight.sum() == min(max_rows, dataset.n_samples)
     assert (sample.sample_weight == sample.sample_weight.round()).all()
     known = {(*x, y) for x, y in zip(dataset.X.tolist(), dataset.y.tolist(), strict=True)}
     assert {(*x, y) for x, y in zip(sample.X.tolist(), sample.y.tolist(), strict=True)} <= known
