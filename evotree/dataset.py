@@ -32,8 +32,9 @@ class Dataset:
     out or draws from them goes by `multiplicity`, the rows as they were given.
 
     The unit of the weights is chosen so that multiplying all of them by a number changes nothing.
-    Their sum is the number of rows of equal weight that tell as much, that of Kish (1965, section
-    8.2), ``sum(w)**2 / sum(w**2)``; it is the number of rows where all weights are equal.
+    Weights that are all multiples of the least one say how often each row occurs: their sum is the
+    number of rows. The sum of other weights is the number of rows of equal weight that tell as
+    much, that of Kish (1965, section 8.2), ``sum(w)**2 / sum(w**2)``.
 
     Attributes
     ----------
@@ -701,17 +702,18 @@ def _check_weight(sample_weight: np.ndarray | None, n_samples: int) -> np.ndarra
 
 
 def _in_own_unit(weight: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return weights whose sum is Kish's number of rows, and the unit that they are in.
+    """Return weights whose sum is a number of rows, and the unit that they are in.
 
-    Their ratios are rounded to 40 bits, so that weights that were multiplied by a number are the
+    Multiples of the least weight are numbers of rows. The sum of others is Kish's number of rows;
+    their ratios are rounded to 40 bits, so that weights that were multiplied by a number are the
     same to the last bit; the factor to 20 bits, so that sums of whole numbers, times this factor,
     are exact: classes of equal weight stay equal.
     """
     least, largest = weight[weight > 0.0].min(), weight.max()
-    if least == largest:
-        return (weight > 0.0).astype(np.float64), float(least)
     unit = least if largest < 2.0**40 * least else largest
     share = _rounded(weight / unit, 40)
+    if (share == np.rint(share)).all():
+        return share, float(unit)
     part = share / share.max()
     factor = float(_rounded(part.sum() / (part @ part) / share.max(), 20))
     return share * factor, float(unit / factor)

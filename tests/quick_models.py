@@ -3,11 +3,13 @@
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import pytest
 from sklearn.base import is_classifier
 from sklearn.datasets import load_iris, make_friedman1
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evotree import (
     EvoTreeClassifier,
@@ -18,6 +20,7 @@ from evotree import (
     TAOClassifier,
     TAORegressor,
 )
+from evotree.estimators.forest import EvoForest
 
 # Nothing is left for cross-validation to choose, and no teacher is made.
 FIXED = Regularization(C=1.0, noise=0.1)
@@ -54,6 +57,24 @@ def name_of(model):
     return type(model).__name__
 
 
+def draws_rows(model):
+    """Return whether a model draws rows, as they were given, at random."""
+    return isinstance(model, EvoTreeClassifier | EvoTreeRegressor | EvoForest)
+
+
+def expected_failed_checks(model):
+    """Return the checks that a model which draws or counts rows cannot pass, as forests cannot."""
+    if not draws_rows(model) and getattr(model, "init", None) != "random":
+        return {}
+    check, reason = "check_sample_weight_equivalence_on_{}_data", "rows count as they were given"
+    return {check.format(kind): reason for kind in ("dense", "sparse")}
+
+
+checked = partial(
+    parametrize_with_checks,
+    expected_failed_checks=expected_failed_checks,
+    xfail_strict=False,  # some pass by chance
+)
 every = pytest.mark.parametrize("model", CLASSIFIERS + REGRESSORS, ids=name_of)
 every_classifier = pytest.mark.parametrize("model", CLASSIFIERS, ids=name_of)
 every_regressor = pytest.mark.parametrize("model", REGRESSORS, ids=name_of)

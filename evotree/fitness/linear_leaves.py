@@ -432,7 +432,7 @@ class LinearLeaves(Objective):
 
     def _fit(self, known: _Known) -> np.ndarray:
         """Return the fit of what is known of a leaf."""
-        whole, n_rows = self.whole, self._n_rows(known.sums)
+        whole, n_rows = self.whole, round(float(known.sums[0, 0]), 9)
         if n_rows < LEAST_ROWS and known is not whole:
             fit = self._fit_of(whole).copy()
             fit[ERROR] = squared_error(known.sums, fit)
@@ -441,20 +441,11 @@ class LinearLeaves(Objective):
         fit[LOWEST], fit[HIGHEST] = known.bounds
         return fit
 
-    def _n_rows(self, sums: np.ndarray) -> float:
-        """Return the number of rows by their weight (`Dataset.total_weight`)."""
-        return round(float(sums[0, 0] / self._mean_weight), 9)
-
-    @property
-    def _mean_weight(self) -> float:
-        """Mean weight of the rows of a bag, where some were drawn twice; else 1."""
-        return max(1.0, float(self.whole.sums[0, 0] / self.rows.n_samples))
-
     def _fit_sums(self, sums: np.ndarray, n_rows: float, n_leaves: int) -> np.ndarray:
         """Return the line of some sums, which so many leaves have, but for its bounds."""
         fit = np.empty(len(sums) - 2 + N_FIXED)
         price = n_leaves * self.term_penalty * self.unit
-        told = self.shrinkage * self._mean_weight, n_rows, price, self.max_terms
+        told = self.shrinkage, n_rows, price, self.max_terms
         fit_model(sums, self.prior, *told, self._signs, fit)
         return fit
 

@@ -14,7 +14,6 @@ import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_iris, make_classification, make_friedman1
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evotree import EvoForestClassifier, EvoForestRegressor, EvoTreeClassifier, EvoTreeRegressor
 from evotree.cli.main import main
@@ -23,6 +22,7 @@ from evotree.dataset import Dataset
 from evotree.engine.forests import draw_features, positions_of, restrict
 from evotree.export import export_c, export_python, export_rules, export_sql, export_text, to_onnx
 from evotree.fitness.linear_leaves import LinearLeaves
+from tests.quick_models import checked
 
 FORESTS = [
     EvoForestClassifier(6, random_state=0),
@@ -56,7 +56,7 @@ def reached(tree, row):
     return k
 
 
-@parametrize_with_checks(
+@checked(
     [
         EvoForestClassifier(3, random_state=0),
         EvoForestRegressor(3, random_state=0),

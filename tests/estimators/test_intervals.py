@@ -49,12 +49,12 @@ def test_deviations_are_those_of_the_residuals_of_each_leaf(model):
     fitted = clone(model).fit(X, y, weight)
     predicted, std = fitted.predict(X, return_std=True)
     np.testing.assert_array_equal(predicted, fitted.predict(X))
-    leaves, tree, kept = fitted.apply(X), fitted.tree_, weight > 0.0
-    share = weight * kept.sum() / weight.sum()
+    leaves, tree = fitted.apply(X), fitted.tree_
+    share = weight / 0.5  # multiples of the least weight say how often a row occurs
     terms = {k: 1 for k in np.unique(leaves)}
     if tree.models is not None:
         terms = {k: 1 + np.count_nonzero(tree.models.coefficients[k]) for k in terms}
-    pooled = share @ (y - predicted) ** 2 / (kept.sum() - sum(terms.values()))
+    pooled = share @ (y - predicted) ** 2 / (share.sum() - sum(terms.values()))
     for k, n_terms in terms.items():
         own = leaves == k
         freedom = max(0.0, share[own].sum() - n_terms)

@@ -18,7 +18,7 @@ from evotree import (
     Regularization,
     TAORegressor,
 )
-from tests.quick_models import BRIEF, REGRESSORS, name_of
+from tests.quick_models import BRIEF, REGRESSORS, draws_rows, name_of
 
 QUICK = BRIEF | {"max_generations": 8, "leaves": "constant"}
 MODELS = [
@@ -81,7 +81,7 @@ def test_leaves_hold_the_means_of_their_rows(model):
         assert fitted.tree_.n_node_samples[k] == weight[rows].sum()
 
 
-@every_model
+@pytest.mark.parametrize("model", [m for m in MODELS if not draws_rows(m)], ids=name_of)
 def test_weights_are_repetitions(model):
     X, Y = corners(120)
     times = np.random.default_rng(0).integers(0, 3, len(X))

@@ -38,7 +38,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evotree import (
     EvoTreeClassifier,
@@ -56,6 +55,7 @@ from tests.quick_models import (
     REGRESSORS,
     assert_same,
     brief,
+    checked,
     every,
     every_classifier,
     every_evolved,
@@ -83,7 +83,7 @@ SMALL = {
 # ---- scikit-learn's own checks -------------------------------------------------------------------
 
 
-@parametrize_with_checks(CLASSIFIERS + REGRESSORS)
+@checked(CLASSIFIERS + REGRESSORS)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -97,7 +97,7 @@ AUTO = BRIEF | {
 
 
 @pytest.mark.slow
-@parametrize_with_checks(
+@checked(
     [
         EvoTreeClassifier.from_preset("gea_odt", max_generations=100, patience=20),
         EvoTreeClassifier(**AUTO),

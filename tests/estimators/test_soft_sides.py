@@ -19,7 +19,7 @@ from evotree.estimators.probabilities import _Likelihood, fit_soft_sides
 from evotree.soft_sides import SoftSides, raise_labels
 from evotree.tree import ObliqueTree
 from tests.exported import tame, trees
-from tests.quick_models import CLASSIFIERS, brief, name_of, weights_for
+from tests.quick_models import CLASSIFIERS, brief, draws_rows, name_of, weights_for
 from tests.reference import soft_sides as naive
 
 SOFT = [clone(model).set_params(probability="soft") for model in CLASSIFIERS]
@@ -71,7 +71,7 @@ def test_soft_probabilities_leave_the_tree_and_its_labels_alone(model):
     np.testing.assert_array_equal(again.predict_proba(X), found)
 
 
-@every_soft
+@pytest.mark.parametrize("model", [m for m in SOFT if not draws_rows(m)], ids=name_of)
 def test_a_row_of_weight_two_counts_twice(model):
     X, y = load_iris(return_X_y=True)
     weight = weights_for(y)

@@ -7,14 +7,14 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, loa
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evotree import ObliqueTreeClassifier, TAOClassifier, TAORegressor, tao_path
 from evotree.operators.splitters.oc1 import OC1
 from evotree.operators.splitters.registry import SPLITTERS
+from tests.quick_models import checked
 
 
-@parametrize_with_checks(
+@checked(
     [
         TAOClassifier(),
         TAOClassifier("random", penalty="l2", depth=4),

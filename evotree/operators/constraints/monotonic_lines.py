@@ -86,7 +86,7 @@ class MonotonicLines(LinearLeaves):
         within = (sums - np.einsum("l,li,lj->lij", weight, means, means)).sum(axis=0)
         within[0, 0] = weight.sum()
         lows, highs = zip(*(known[k].bounds for k in leaves.tolist()), strict=True)
-        n_rows = self._n_rows(within)
+        n_rows = round(float(within[0, 0]), 9)
         if n_rows < LEAST_ROWS:
             shared = self._fit_of(self.whole)
             intercepts = np.full(len(size), shared[INTERCEPT])
