@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from evotree.dataset import Dataset
     from evotree.individual import Individual
 
-_HELD_OUT_ROWS = 1000  # held out in all, if that takes no more than five folds
+_HELD_OUT_ROWS = 1000  # that differ, held out in all, if that takes no more than five folds
 _RIVAL_ROWS = 400  # held out, by which a regularization is chosen
 _FOLDS = 5
 _STANDARD_ERRORS = 0.5
@@ -207,7 +207,7 @@ def choose(
     trees : list of Individual
         The best trees of each fold at what is chosen, over the rows that they were found on.
     """
-    n_folds = min(_FOLDS, math.ceil(_HELD_OUT_ROWS * _FOLDS / dataset.n_samples))
+    n_folds = min(_FOLDS, math.ceil(_HELD_OUT_ROWS * _FOLDS / len(dataset.y)))
     rivals = candidates(config, dataset.objective)
     folds, resampling = streams
     half = each = None
