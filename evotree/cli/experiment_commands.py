@@ -40,7 +40,6 @@ def add_commands(commands: Any) -> None:
     )
     run.set_defaults(run=_run)
     run.add_argument("file", metavar="FILE.toml", type=Path, help="defines the experiment")
-    run.add_argument("--data-home", metavar="DIR", type=Path, help="folder of the data sets")
     run.add_argument("--out", metavar="RESULTS", type=Path, required=True, help="folder of results")
     limit = number(float, 0.0, strict=True)
     run.add_argument("--time-limit", metavar="S", type=limit, help="seconds that a fit may take")
@@ -72,11 +71,14 @@ def add_commands(commands: Any) -> None:
     )
     study.set_defaults(run=_study)
     study.add_argument("name", metavar="NAME", choices=STUDIES, help=", ".join(STUDIES))
-    study.add_argument("--data-home", metavar="DIR", type=Path, help="folder of the data sets")
     study.add_argument("--out", metavar="RESULTS", type=Path, required=True, help="folder to write")
-    study.add_argument(
-        "--n-jobs", metavar="N", type=number(int, 1), default=1, help="processes (1)"
-    )
+    for command in (run, study):
+        command.add_argument(
+            "--data-home", metavar="DIR", type=Path, help="folder of the data sets"
+        )
+        command.add_argument(
+            "--n-jobs", metavar="N", type=number(int, 1), default=1, help="processes (1)"
+        )
     study.add_argument("--datasets", nargs="+", metavar="NAME", help="run on these alone")
     study.add_argument("--methods", nargs="+", metavar="NAME", help="run these alone")
     study.add_argument(
