@@ -20,6 +20,7 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_y, check_is_fitted, validate_data
 
+from evotree.configuration import Constrained
 from evotree.tables.columns import (
     CategoricalColumn,
     Column,
@@ -35,7 +36,7 @@ FROM_DTYPE = "from_dtype"
 
 
 @dataclass(eq=False, repr=False)
-class RowEncoder(BaseEstimator):
+class RowEncoder(BaseEstimator, Constrained):
     """An estimator whose rows may have missing values and categories."""
 
     _: KW_ONLY
