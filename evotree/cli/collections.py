@@ -243,7 +243,7 @@ def train_collections(
     estimator = evolved(kind, X, y, parameters)
     tree = estimator.tree_
     quality = estimator.pareto_front_[estimator.pareto_front_.index(tree)].quality
-    training: dict[str, Any] = {"rows": int(tree.n_node_samples[0])}
+    training: dict[str, Any] = {"rows": sum(_sizes(y))}
     if is_regression:
         rmse = float(np.sqrt((1.0 - quality) * y.var(ddof=0).compute()))
         training |= {"r2": quality, "rmse": rmse, **course(estimator)}

@@ -166,7 +166,7 @@ def _as_numbers(estimator: RowEncoder, X: Any, **checks: Any) -> Any:
 
 def _refuse_complex(X: Any) -> None:
     """Raise for an array or list of complex numbers, in words that scikit-learn asks for."""
-    if np.iscomplexobj(X):
+    if np.asarray(X).dtype.kind == "c":
         raise ValueError("Complex data not supported: X has such numbers, allowed are real ones.")
 
 
