@@ -40,7 +40,7 @@ def test_what_is_far_larger_than_its_file_is_refused(
         content = (tmp_path / name).read_bytes()
     else:
         content = b"0\n" * 2**20
-    with pytest.raises(ValueError, match=rf"{name} .* holds more than 1048576 bytes, 100 times"):
+    with pytest.raises(ValueError, match=rf"{name} .* holds more than 1048576 bytes, and more"):
         read(tmp_path, name, content)
 
 

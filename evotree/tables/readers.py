@@ -139,8 +139,8 @@ def _check_inflated(path: Path) -> None:
                 inflated += len(block)
     if inflated > most:
         raise ValueError(
-            f"it is compressed and holds more than {most} bytes, {_MAX_RATIO} times its size: "
-            "unpack it first"
+            f"it is compressed and holds more than {most} bytes, and more than {_MAX_RATIO} times "
+            "its size: unpack it first"
         )
 
 
