@@ -16,7 +16,7 @@ demo: $(VENV)/stamp-base ## evolve a few trees and draw them into demo-output/
 	$(BIN)/python -m evotree demo --out demo-output
 
 experiment: $(VENV)/stamp-test ## run a small experiment and report it in experiment-output/
-	$(BIN)/python -m evotree experiment run docs/experiments/small.toml --jobs 2 \
+	$(BIN)/python -m evotree experiment run docs/experiments/small.toml --n-jobs 2 \
 		--out experiment-output --reference EvoTree
 
 test: $(VENV)/stamp-test ## run the tests that are quick

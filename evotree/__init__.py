@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     )
     from evotree.fitness.penalties import PenalizedAccuracy
     from evotree.individual import Individual
+    from evotree.model_file import load_model, save_model
     from evotree.operators.refinement.policy import Refinement
     from evotree.operators.structure.rebuild import with_tree
     from evotree.operators.structure.rounding import round_tree
@@ -66,9 +67,11 @@ __all__ = [
     "TAORegressor",
     "evolve",
     "keep_best_trees",
+    "load_model",
     "make_statistics",
     "make_toolbox",
     "round_tree",
+    "save_model",
     "tao_path",
     "to_frame",
     "with_tree",
@@ -99,16 +102,23 @@ _HOMES = {
     "TAORegressor": "estimators",
     "evolve": "engine.evolution",
     "keep_best_trees": "engine.evolution",
+    "load_model": "model_file",
     "make_statistics": "engine.history",
     "make_toolbox": "engine.toolbox",
     "round_tree": "operators.structure.rounding",
+    "save_model": "model_file",
     "tao_path": "estimators",
     "to_frame": "engine.history",
     "with_tree": "operators.structure.rebuild",
 }
 
 
+_ROOMS = ("explain", "export", "operators", "plotting", "report")  # modules, not names
+
+
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"evotree.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'evotree' has no attribute {name!r}")
     value = getattr(import_module(f"evotree.{_HOMES[name]}"), name)
@@ -117,4 +127,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *_ROOMS])

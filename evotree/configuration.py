@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
-from typing import Any, Self, TypeVar, get_args
+from typing import Any, ClassVar, Self, TypeVar, get_args
 
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
@@ -53,6 +53,23 @@ class RisingPair(Interval):
         return f"a tuple of two rising numbers, each {super().__str__()}"
 
 
+class Constrained:
+    """A class whose annotations hold constraints; to its signature they leave the types alone."""
+
+    _own_constraints: ClassVar[dict[str, list[Any]]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Read the constraints: a name that is not there at runtime fails on import."""
+        super().__init_subclass__(**options)
+        annotations = cls.__dict__.get("__annotations__", {})
+        cls._own_constraints = {}
+        for name, text in annotations.items():
+            # Other annotations may name types that only type checkers import.
+            if isinstance(text, str) and text.startswith("Annotated["):
+                parts = get_args(eval(text, vars(sys.modules[cls.__module__])))
+                annotations[name], cls._own_constraints[name] = parts[0], list(parts[1:])
+
+
 @cache
 def constraints_of(kind: type) -> dict[str, list[Any]]:
     """Return the constraints that the annotations of a class's fields hold.
@@ -67,13 +84,9 @@ def constraints_of(kind: type) -> dict[str, list[Any]]:
     dict of str to list
         Constraints as `sklearn.utils._param_validation` means them, by the parameter's name.
     """
-    found = {}
+    found: dict[str, list[Any]] = {}
     for base in reversed(kind.__mro__):
-        names = vars(sys.modules[base.__module__])
-        for name, text in base.__dict__.get("__annotations__", {}).items():
-            # Other annotations may name types that only type checkers import.
-            if isinstance(text, str) and text.startswith("Annotated["):
-                found[name] = list(get_args(eval(text, names))[1:])
+        found |= vars(base).get("_own_constraints", {})
     return found
 
 
@@ -99,7 +112,7 @@ def check_parameters(owner: Any) -> None:
 
 
 @dataclass(frozen=True, repr=False)
-class Configuration:
+class Configuration(Constrained):
     """A group of parameters.
 
     It is never changed, so that copies and clones may share it. Its ``repr`` can be pasted, and

@@ -51,8 +51,11 @@ def check_writable(path: PathLike) -> Path:
         raise FileNotFoundError(f"cannot write {path}: there is no folder {real.parent}")
     try:
         probe, file = _open_beside(real)
-        file.close()
-        probe.unlink()
+        if os.name == "nt":  # where no open file can be removed
+            file.close()
+        # Once it is closed, and so unlocked, another writer takes it for a left-over.
+        with file:
+            probe.unlink()
     except OSError as error:
         raise type(error)(f"cannot write {path}: {error.strerror or error}") from error
     return real

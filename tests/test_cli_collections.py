@@ -7,14 +7,23 @@ from sklearn.metrics import confusion_matrix, r2_score, recall_score, root_mean_
 
 from evotree.cli import collections
 from evotree.cli.main import main
-from evotree.cli.model_file import load_model
+from evotree.model_file import load_model
 from tests.estimators.test_dask import table_of_all_kinds
 
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
-BRIEF = ["--generations", 4, "--population", 12, "--size-penalty", 0.005, "--max-samples", 300]
+BRIEF = [
+    "--max-generations",
+    4,
+    "--population-size",
+    12,
+    "--size-penalty",
+    0.005,
+    "--max-samples",
+    300,
+]
 
 
 @pytest.fixture(autouse=True)

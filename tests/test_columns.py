@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from sklearn.impute import SimpleImputer
 
 from evotree.tables.columns import (
-    MISSING,
     CategoricalColumn,
     NumericColumn,
     encode,
@@ -99,19 +98,43 @@ levels = st.sampled_from(["a", "b", "c", "missing"]) | st.none()
 def test_levels_are_told_apart_by_as_few_features_as_it_takes(
     training: list[str | None], later: list[str | None]
 ) -> None:
-    known = {level or MISSING for level in training}
+    known = set(training)
     frame = pd.DataFrame({"a": pd.Series(training, dtype=object), "b": 0.0})
     columns = fit_columns(frame)
     features = encode(columns, frame)[:, :-1]
     # A level has a feature of its own; of two, and of one with missing cells, one makes none.
-    n_features = len(known) - (len(known - {MISSING}) <= 2)
+    n_features = len(known) - (len(known - {None}) <= 2)
     assert features.shape[1] == n_features
     assert len({tuple(row) for row in features}) == len(known)
-    assert ("a is missing" in feature_names(columns)) == (MISSING in known and len(known) > 1)
-    rows = {level or MISSING: tuple(row) for level, row in zip(training, features, strict=True)}
+    names = feature_names(columns)
+    assert ("a is missing" in names) == (None in known and len(known) > 1)
+    assert ("a is 'missing'" in names) == ("missing" in columns[0].levels)
+    rows = {level: tuple(row) for level, row in zip(training, features, strict=True)}
     again = encode(columns, pd.DataFrame({"a": pd.Series(later, dtype=object), "b": 0.0}))[:, :-1]
     for level, row in zip(later, again, strict=True):
-        assert tuple(row) == rows.get(level or MISSING, (0.0,) * n_features)
+        assert tuple(row) == rows.get(level, (0.0,) * n_features)
+
+
+names = st.sampled_from(["a", "b", "a is b", "b is a", "a is missing", "a is 'missing'"])
+parts = st.sampled_from(
+    [[1.0, None, 2.0], ["b", "missing", None], ["'missing'", "missing", "b is a"]]
+)
+
+
+@given(st.dictionaries(names, parts, min_size=1))
+def test_no_two_features_have_one_name(columns: dict[str, list[float | str | None]]) -> None:
+    cells = {name: pd.Series(part * 2) for name, part in columns.items()}
+    frame = pd.DataFrame({**cells, "z": [1.0, 2.0] * 3})
+    made = feature_names(fit_columns(frame))
+    assert len(set(made)) == len(made)
+    assert {name for name in frame if frame[name].dtype == np.float64} <= set(made)
+
+
+def test_names_that_stay_ambiguous_are_refused() -> None:
+    part = [1.0, np.nan]
+    frame = pd.DataFrame({"x": part, "x is missing": part, "'x' is missing": part})
+    with pytest.raises(ValueError, match="2 features of the name \"'x' is missing\": rename some"):
+        fit_columns(frame)
 
 
 @given(st.lists(levels, min_size=2, max_size=9), st.permutations(["a", "b", "c", "missing", "z"]))

@@ -25,10 +25,10 @@ from sklearn.model_selection import train_test_split
 from evotree import EvoTreeClassifier, EvoTreeRegressor, __version__
 from evotree.cli.arguments import EVOLUTION
 from evotree.cli.main import _make_parser, main
-from evotree.cli.model_file import load_model
+from evotree.model_file import load_model
 
-PARAMETERS = {option.parameter for option in EVOLUTION.values()}
-QUICK = ["--generations", "20", "--population", "16", "--size-penalty", "0.01"]
+PARAMETERS = {option.parameter for option in EVOLUTION}
+QUICK = ["--max-generations", "20", "--population-size", "16", "--size-penalty", "0.01"]
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -435,14 +435,17 @@ def test_parameters_that_are_not_given_are_the_classifiers_own(
     run("fit", iris_csv, "--target", "species", "--out", "m.json")
     own = EvoTreeClassifier(random_state=0).get_params()
     assert {name: told[name] for name in PARAMETERS} == {name: own[name] for name in PARAMETERS}
-    run(*("fit", iris_csv, "--target", "species", "--out", "m.json", *QUICK, "--seed", "3"))
+    fit = ("fit", iris_csv, "--target", "species", "--out", "m.json", *QUICK)
+    run(*fit, "--random-state", "3", "--term-penalty", "auto")
     given = {"max_generations": 20, "population_size": 16, "size_penalty": 0.01, "random_state": 3}
+    given["term_penalty"] = "auto"
     expected = {**own, **given}
     assert {n: told[n] for n in PARAMETERS} == {n: expected[n] for n in PARAMETERS}
     with pytest.raises(SystemExit):
         run("fit", "--help")
     text = " ".join(capsys.readouterr().out.split())
     assert f"number of trees that evolve ({own['population_size']})" in text
+    assert all(f" --{name.replace('_', '-')} " in text for name in PARAMETERS)
 
 
 def test_a_fit_goes_on_from_its_checkpoint(run: Run, iris_csv: Path) -> None:
@@ -450,9 +453,9 @@ def test_a_fit_goes_on_from_its_checkpoint(run: Run, iris_csv: Path) -> None:
     data = ("fit", iris_csv, "--target", "species", "--max-samples", "0.3", "--islands", "2")
     data = (*data, "--size-penalty", "0.01", "--patience", "100")
     for arguments in (
-        ("--generations", "12", "--out", "whole.json"),
-        ("--generations", "12", "--out", "cut.json", "--checkpoint", "run.npz"),
-        ("--generations", "12", "--out", "rest.json", "--resume", "run.npz"),
+        ("--max-generations", "12", "--out", "whole.json"),
+        ("--max-generations", "12", "--out", "cut.json", "--checkpoint", "run.npz"),
+        ("--max-generations", "12", "--out", "rest.json", "--resume", "run.npz"),
     ):
         status, _, err = run(*data, *arguments)
         assert status == 0, err
@@ -601,9 +604,15 @@ def test_bad_numbers(
         ([], "COMMAND"),
         (["grow"], "'grow'"),
         (["demo", "--problem", "chess"], "chessboard2"),
-        (["demo", "--seed", "-1"], "--seed: '-1' is not a whole number of at least 0"),
-        (["demo", "--population", "1"], "--population: '1' is not a whole number of at least 2"),
-        (["demo", "--generations", "1.5"], "--generations: '1.5' is not a whole number"),
+        (
+            ["demo", "--random-state", "-1"],
+            "--random-state: '-1' is not a whole number of at least 0",
+        ),
+        (
+            ["demo", "--population-size", "1"],
+            "--population-size: '1' is not a whole number of at least 2",
+        ),
+        (["demo", "--max-generations", "1.5"], "--max-generations: '1.5' is not a whole number"),
         (["demo", "--time-limit", "0"], "--time-limit: '0' is not a number above 0"),
         (["demo", "--max-samples", "0"], "--max-samples: '0' is not a whole number of at least 1"),
         (["demo", "--max-samples", "1.5"], "--max-samples: '1.5' is not a share below 1"),
@@ -690,7 +699,7 @@ def test_bad_models(run: Run, iris_csv: Path, model_json: Path, command: str) ->
     for damaged, named in (
         (content[: len(content) // 2], "cut off"),
         (b'{"name": "package.json"}', "not a model"),
-        (content.replace(b'"version": 4', b'"version": 99', 1), "99 of the format"),
+        (content.replace(b'"version": 5', b'"version": 99', 1), "99 of the format"),
         (iris_csv.read_bytes(), "not JSON"),
     ):
         model_json.write_bytes(damaged)

@@ -17,7 +17,6 @@ from matplotlib.patches import Rectangle
 from sklearn.datasets import load_diabetes
 
 from evotree import EvoTreeRegressor, ObliqueTreeRegressor
-from evotree.cli.model_file import Model
 from evotree.dataset import Dataset
 from evotree.export import (
     coefficient_table,
@@ -32,6 +31,7 @@ from evotree.export import (
     tree_from_dict,
     tree_to_dict,
 )
+from evotree.model_file import Model
 from evotree.operators.initialization.seeding import init_from_tree
 from evotree.operators.pruning.penalized import prune_tree
 from evotree.plotting import plot_tree

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evotree import ObliqueTreeRegressor
-from evotree.cli.model_file import Model
 from evotree.dataset import Dataset
 from evotree.export import (
     coefficient_table,
@@ -29,6 +28,7 @@ from evotree.export import (
 )
 from evotree.fitness.several_outputs import MeansOfOutputs
 from evotree.leaf_models import OutputModels
+from evotree.model_file import Model
 from evotree.operators.structure.splice import make_individual
 from evotree.plotting import plot_tree
 from evotree.tables.columns import NumericColumn

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evotree.cli.main import main
-from evotree.cli.model_file import Model, save_model
 from evotree.export import export_graphviz, export_html, export_rules, export_text
+from evotree.model_file import Model, save_model
 from evotree.tables.columns import CategoricalColumn, NumericColumn
 from evotree.tree import ObliqueTree
 from tests.exported import chain, matching, stump, trees
@@ -103,7 +103,7 @@ def model(tmp_path: Path) -> Model:
     """Return a model of a numeric and a categorical column, and write its file."""
     columns = (
         NumericColumn("the size", 2.5, indicator=True),
-        CategoricalColumn("colour", ("blue", "it's", "missing")),
+        CategoricalColumn("colour", ("blue", "it's", None)),
     )
     tree = ObliqueTree(
         np.array([[1.0, 1.5, -2.0, 0.0, 3.0], [0.0] * 5, [0, 0, 0, 1.0, 0], [0.0] * 5, [0.0] * 5]),
@@ -128,7 +128,7 @@ def test_command_exports_every_form(
         assert Path(out).read_text("utf-8") == texts[form]
         assert capsys.readouterr().out == ""
     assert "class: c's" in texts["rules"] and "colour is blue" in texts["dot"]
-    note = "1 where 'colour' is 'missing' or missing; else 0"
+    note = "1 where 'colour' is missing; else 0"
     assert f"# x[4] is {note}" in texts["python"] and f"// x[4] is {note}" in texts["c"]
     assert "x[0] is 'the size', or 2.5 where that is missing" in texts["python"]
     assert "x[1] is 1 where 'the size' is missing; else 0" in texts["python"]

@@ -12,8 +12,8 @@ from sklearn.datasets import load_breast_cancer, load_iris
 
 from evotree import ObliqueTreeClassifier
 from evotree.cli.main import main
-from evotree.cli.model_file import Model, save_model
 from evotree.export import export_graphviz, export_html, export_rules, export_text
+from evotree.model_file import Model, save_model
 from evotree.plotting import plot_tree
 from evotree.tables.columns import NumericColumn
 from evotree.tree import ObliqueTree

@@ -90,6 +90,23 @@ def test_threads_write_the_same_file(tmp_path):
     assert [one.name for one in tmp_path.iterdir()] == ["run.npz"]
 
 
+def test_a_check_is_in_no_other_writers_way(tmp_path, monkeypatch):
+    """Nor do writers that end at any moment of a check take what it has made for a left-over."""
+    path, unlink = tmp_path / "run.npz", Path.unlink
+
+    def unlink_late(self):
+        monkeypatch.setattr(Path, "unlink", unlink)
+        with ThreadPoolExecutor(1) as others:
+            others.submit(write_whole, path, lambda file: file.write(b"other")).result()
+        unlink(self)
+
+    monkeypatch.setattr(Path, "unlink", unlink_late)
+    assert check_writable(path) == path
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda _: write_whole(path, lambda file: file.write(b"x")), range(200)))
+    assert [one.name for one in tmp_path.iterdir()] == ["run.npz"]
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="rights of Unix")
 def test_rights_are_those_of_a_new_file(tmp_path):
     (tmp_path / "plain").touch()

@@ -18,7 +18,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evotree.cli.model_file import load_model, save_model
 from evotree.cli.table import (
     as_classes,
     as_numbers,
@@ -30,6 +29,7 @@ from evotree.cli.table import (
 )
 from evotree.experiments.datasets import load
 from evotree.experiments.experiment import read_experiment
+from evotree.model_file import load_model, save_model
 from evotree.tables.columns import encode, fit_columns
 from evotree.tables.readers import read_table
 from tests.damage import damaged, fuzz, sound_or_refused

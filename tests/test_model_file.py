@@ -12,10 +12,14 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import NotFittedError
 
-from evotree.cli.model_file import VERSION, Model, load_model, save_model
+from evotree import ObliqueTreeClassifier
 from evotree.explain.training_rows import summarize
+from evotree.export import data as data_of_trees
 from evotree.export import tree_to_dict
+from evotree.model_file import VERSION, Model, load_model, save_model
 from evotree.soft_sides import SoftSides
 from evotree.tables.columns import CategoricalColumn, NumericColumn
 from evotree.tree import ObliqueTree
@@ -120,11 +124,61 @@ def test_a_model_file_keeps_a_model_of_numbers(tmp_path: Path) -> None:
     )
 
 
-def test_files_of_the_third_version_are_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [3, 4])
+def test_files_of_older_versions_are_read(tmp_path: Path, version: int) -> None:
     path = tmp_path / "m.json"
     save_model(path, make_model())
-    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "version": 3}))
-    assert load_model(path).sides is None
+    data = {**json.loads(path.read_text("utf-8")), "version": version}
+    data["columns"][1:] = [{"name": "b", "levels": ["missing"]}]  # that of empty cells
+    path.write_text(json.dumps(data))
+    model = load_model(path)
+    assert model.sides is None and model.columns[1] == CategoricalColumn("b", (None,))
+
+
+def test_levels_called_missing_and_both_of_two_are_kept(tmp_path: Path) -> None:
+    columns = (CategoricalColumn("b", ("missing", None), "x"), NumericColumn("size", 0.0))
+    save_model(tmp_path / "m.json", replace(make_model(), columns=columns))
+    assert load_model(tmp_path / "m.json").columns == columns
+
+
+def test_a_fitted_estimator_is_kept(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"size": [0.1, 7.0, None, 3.0] * 5, "b": pd.Categorical(list("xyyx") * 5)})
+    y = np.array(["no", "yes", "no", "no"] * 5)
+    fitted = ObliqueTreeClassifier("axis").fit(frame, y)
+    save_model(tmp_path / "m.json", fitted, "answer")
+    model = load_model(tmp_path / "m.json")
+    assert model.target == "answer" and model.predict(frame).tolist() == y.tolist()
+    np.testing.assert_array_equal(model.predict_proba(frame), fitted.predict_proba(frame))
+
+
+@pytest.mark.parametrize(
+    ("model", "named"),
+    [
+        (DummyClassifier(), "model is a DummyClassifier"),
+        (ObliqueTreeClassifier.from_preset("C4.5"), "go both ways"),
+    ],
+    ids=["other", "C4.5"],
+)
+def test_what_no_file_can_keep_is_named(tmp_path: Path, model: Any, named: str) -> None:
+    with pytest.raises(NotFittedError):
+        save_model(tmp_path / "m.json", model)
+    with pytest.raises(ValueError, match=named):
+        save_model(tmp_path / "m.json", model.fit([[0.0], [1.0]] * 9, [0, 1] * 9))
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(("limit", "most"), [("MAX_NODES", 2), ("MAX_NUMBERS", 8)])
+def test_what_is_too_large_to_read_is_not_written(
+    tmp_path: Path, limit: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = make_model()  # 3 nodes of 3 features
+    monkeypatch.setattr(data_of_trees, limit, most)
+    with pytest.raises(ValueError, match="the tree has 3 nodes of up to 3 numbers: allowed are"):
+        save_model(tmp_path / "m.json", model)
+    assert not [*tmp_path.iterdir()]
+    monkeypatch.setattr(data_of_trees, limit, most + 1)
+    save_model(tmp_path / "m.json", model)
+    assert load_model(tmp_path / "m.json").tree == model.tree
 
 
 @pytest.mark.parametrize(
@@ -260,6 +314,8 @@ SIZE = {"name": "size", "fill": 0.0, "indicator": False}
         ("columns", [{"name": "b", "levels": [1]}], "levels"),
         ("columns", [{"name": "b", "levels": []}], "the columns make 0"),
         ("columns", [{"name": "b", "levels": ["x", "x"]}], "levels"),
+        ("columns", [{"name": "b", "levels": ["x"], "other": "x"}], "levels"),
+        ("columns", [{"name": "b", "levels": ["x"], "other": 1}], "levels"),
         ("training", {"accuracy": "all"}, "training"),
         ("training", [], "training"),
         ("tree", [], "the tree is a list"),

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_iris
 
+from evotree.tables import readers
 from evotree.tables.columns import encode, fit_columns
 from evotree.tables.readers import read_table
 
@@ -27,6 +28,20 @@ def read(folder: Path, name: str, content: str | bytes, **options: Any) -> pd.Da
     pack = {".gz": gzip.compress, ".bz2": bz2.compress}.get(Path(name).suffix, bytes)
     (folder / name).write_bytes(pack(raw))
     return read_table(folder / name, **options)
+
+
+@pytest.mark.parametrize("name", ["t.csv.gz", "t.arff.gz", "t.svm.bz2", "t.npz"])
+def test_what_is_far_larger_than_its_file_is_refused(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readers, "_ALWAYS_READ", 2**20)
+    if name == "t.npz":
+        np.savez_compressed(tmp_path / name, data=np.zeros((2**17, 2)), target=np.zeros(2**17))
+        content = (tmp_path / name).read_bytes()
+    else:
+        content = b"0\n" * 2**20
+    with pytest.raises(ValueError, match=rf"{name} .* holds more than 1048576 bytes, and more"):
+        read(tmp_path, name, content)
 
 
 # ---- CSV -----------------------------------------------------------------------------------------

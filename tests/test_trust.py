@@ -84,7 +84,7 @@ def watch(event, arguments):
                 strays.add(f"{event} {real}")
 sys.addaudithook(watch)
 from evotree.cli.main import main
-quick = ["--generations", "2", "--population", "4", "--size-penalty", "0.01"]
+quick = ["--max-generations", "2", "--population-size", "4", "--size-penalty", "0.01"]
 table, model = data / "table.csv", out / "model.json"
 for command in (
     ["fit", table, "--target", "target", "--out", model, "--plots", out / "plots", *quick],

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILT = ("__pycache__", "*.nbi", "*.nbc")
-QUICK = ("--generations", "3", "--population", "12", "--size-penalty", "0.01")
+QUICK = ("--max-generations", "3", "--population-size", "12", "--size-penalty", "0.01")
 
 
 def run(*command: object, **options: Any) -> str:

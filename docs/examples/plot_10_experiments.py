@@ -54,7 +54,7 @@ plot_accuracy_against_size(runs)
 plt.show()
 
 # %%
-# The same experiment may stand in a file, ``evotree experiment run small.toml --jobs 2``. A
+# The same experiment may stand in a file, ``evotree experiment run small.toml --n-jobs 2``. A
 # second call runs only what is missing.
 
 again = run_experiment(experiment, folder, jobs=1)

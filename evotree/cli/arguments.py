@@ -80,12 +80,15 @@ class Option(NamedTuple):
         Makes the value of its text.
     text : str
         What it does.
+    name : str, default=""
+        Its name, where that is not the parameter's.
     """
 
     parameter: str
     metavar: str
     convert: Callable[[str], Any]
     text: str
+    name: str = ""
 
 
 def _resumed(path: str) -> Any:
@@ -94,43 +97,27 @@ def _resumed(path: str) -> Any:
     return Checkpoint(path, resume=True)
 
 
-EVOLUTION = {
-    "objective": Option(
-        "objective", "NAME", str, "what the tree is evolved for, such as balanced_accuracy, f1, mcc"
-    ),
-    "size-penalty": Option(
-        "size_penalty",
-        "A",
-        number(float, 0.0, also="auto"),
-        "penalty for each node: the smaller, the larger the tree",
-    ),
-    "term-penalty": Option(
-        "term_penalty",
-        "B",
-        number(float, 0.0),
-        "penalty for each term after a split's first",
-    ),
-    "max-depth": Option("max_depth", "N", number(int, 1), "greatest depth of the tree"),
-    "max-leaves": Option("max_leaf_nodes", "N", number(int, 2), "greatest number of leaves"),
-    "max-terms": Option("max_terms", "N", number(int, 0), "greatest number of terms of the tree"),
-    "min-rows": Option(
-        "min_samples_leaf", "N", size, "least number of rows in a leaf, or a share such as 0.05"
-    ),
-    "population": Option("population_size", "N", number(int, 2), "number of trees that evolve"),
-    "generations": Option("max_generations", "N", number(int, 0), "stop after N generations"),
-    "patience": Option("patience", "N", number(int, 1), "stop after N without a better tree"),
-    "time-limit": Option(
-        "time_limit", "S", number(float, 0.0, strict=True), "stop after S seconds"
-    ),
-    "max-samples": Option(
-        "max_samples", "N", size, "begin on N rows, or on a share of them such as 0.1"
-    ),
-    "islands": Option("islands", "N", number(int, 1), "populations that exchange their best"),
-    "checkpoint": Option("checkpoint", "FILE", str, "write the run to a file as it goes on"),
-    "resume": Option("checkpoint", "FILE", _resumed, "go on with the run of such a file"),
-    "seed": Option("random_state", "N", number(int, 0), "seed of all random draws"),
-    "jobs": Option("n_jobs", "N", number(int, -1), "number of threads, -1 for all cores"),
-}
+_PENALTY = number(float, 0.0, also="auto")
+
+EVOLUTION = (
+    Option("objective", "NAME", str, "what the tree is for, such as balanced_accuracy, f1, mcc"),
+    Option("size_penalty", "A", _PENALTY, "penalty for each node; a small one for a large tree"),
+    Option("term_penalty", "B", _PENALTY, "penalty for each term after a split's first"),
+    Option("max_depth", "N", number(int, 1), "greatest depth of the tree"),
+    Option("max_leaf_nodes", "N", number(int, 2), "greatest number of leaves"),
+    Option("max_terms", "N", number(int, 0), "greatest number of terms of the tree"),
+    Option("min_samples_leaf", "N", size, "least number of rows in a leaf, or a share: 0.05"),
+    Option("population_size", "N", number(int, 2), "number of trees that evolve"),
+    Option("max_generations", "N", number(int, 0), "stop after N generations"),
+    Option("patience", "N", number(int, 1), "stop after N without a better tree"),
+    Option("time_limit", "S", number(float, 0.0, strict=True), "stop after S seconds"),
+    Option("max_samples", "N", size, "begin on N rows, or on a share of them such as 0.1"),
+    Option("islands", "N", number(int, 1), "populations that exchange their best"),
+    Option("checkpoint", "FILE", str, "write the run to a file as it goes on"),
+    Option("checkpoint", "FILE", _resumed, "go on with the run of such a file", "resume"),
+    Option("random_state", "N", number(int, 0), "seed of all random draws"),
+    Option("n_jobs", "N", number(int, -1), "number of threads, -1 for all cores"),
+)
 """The options of the evolution: the one place where its parameters are named."""
 
 SET = {"random_state": 0}
@@ -150,10 +137,10 @@ def add_evolution(command: argparse.ArgumentParser, defaults: Mapping[str, Any])
     group = command.add_argument_group("evolution")
     one_file = group.add_mutually_exclusive_group()
     command.set_defaults(**SET)
-    for name, option in EVOLUTION.items():
+    for option in EVOLUTION:
         default = {**defaults, **SET}.get(option.parameter)
         (one_file if option.parameter == "checkpoint" else group).add_argument(
-            f"--{name}",
+            f"--{(option.name or option.parameter).replace('_', '-')}",
             dest=option.parameter,
             metavar=option.metavar,
             type=option.convert,
@@ -164,5 +151,5 @@ def add_evolution(command: argparse.ArgumentParser, defaults: Mapping[str, Any])
 
 def evolution_parameters(args: argparse.Namespace) -> dict[str, Any]:
     """Return the parameters of `EvoTreeClassifier` that arguments give."""
-    parameters = {option.parameter for option in EVOLUTION.values()}
+    parameters = {option.parameter for option in EVOLUTION}
     return {name: value for name, value in vars(args).items() if name in parameters}

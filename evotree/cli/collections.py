@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-from evotree.cli.model_file import Model
 from evotree.cli.table import MANY_TARGETS
 from evotree.cli.training import class_figures, confusion_counts, course, evolved
 from evotree.engine.shards import fold, task
 from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
+from evotree.model_file import Model
 from evotree.rng import make_streams, row_keys
 
 __all__ = [
@@ -241,21 +241,20 @@ def train_collections(
     """
     kind: Any = EvoTreeRegressor if is_regression else EvoTreeClassifier
     estimator = evolved(kind, X, y, parameters)
-    tree, rows = estimator.tree_, estimator.training_rows_
+    tree = estimator.tree_
     quality = estimator.pareto_front_[estimator.pareto_front_.index(tree)].quality
-    training: dict[str, Any] = {"rows": int(tree.n_node_samples[0])}
+    training: dict[str, Any] = {"rows": sum(_sizes(y))}
     if is_regression:
         rmse = float(np.sqrt((1.0 - quality) * y.var(ddof=0).compute()))
         training |= {"r2": quality, "rmse": rmse, **course(estimator)}
-        model = Model(target, None, estimator.columns_, tree, training, None, rows)
+        model = Model.of(estimator, target, training)
         if test is not None:
             mean = float(tree.values[0, 0])
             training.update(_number_figures(_added(_squares, model, test, mean)))
     else:
         training |= {"accuracy": quality, "base_rate": float(tree.values[0].max())}
         training |= course(estimator)
-        sides = estimator.probabilities_
-        model = Model(target, estimator.classes_, estimator.columns_, tree, training, sides, rows)
+        model = Model.of(estimator, target, training)
         if test is not None:
             n_rows = y.value_counts().compute().reindex(estimator.classes_)
             counts = _added(_confusion, model, test)

@@ -40,9 +40,7 @@ def add_commands(commands: Any) -> None:
     )
     run.set_defaults(run=_run)
     run.add_argument("file", metavar="FILE.toml", type=Path, help="defines the experiment")
-    run.add_argument("--data-home", metavar="DIR", type=Path, help="folder of the data sets")
     run.add_argument("--out", metavar="RESULTS", type=Path, required=True, help="folder of results")
-    run.add_argument("--jobs", metavar="N", type=number(int, 1), default=1, help="processes (1)")
     limit = number(float, 0.0, strict=True)
     run.add_argument("--time-limit", metavar="S", type=limit, help="seconds that a fit may take")
     run.add_argument(
@@ -73,9 +71,14 @@ def add_commands(commands: Any) -> None:
     )
     study.set_defaults(run=_study)
     study.add_argument("name", metavar="NAME", choices=STUDIES, help=", ".join(STUDIES))
-    study.add_argument("--data-home", metavar="DIR", type=Path, help="folder of the data sets")
     study.add_argument("--out", metavar="RESULTS", type=Path, required=True, help="folder to write")
-    study.add_argument("--jobs", metavar="N", type=number(int, 1), default=1, help="processes (1)")
+    for command in (run, study):
+        command.add_argument(
+            "--data-home", metavar="DIR", type=Path, help="folder of the data sets"
+        )
+        command.add_argument(
+            "--n-jobs", metavar="N", type=number(int, 1), default=1, help="processes (1)"
+        )
     study.add_argument("--datasets", nargs="+", metavar="NAME", help="run on these alone")
     study.add_argument("--methods", nargs="+", metavar="NAME", help="run these alone")
     study.add_argument(
@@ -99,7 +102,7 @@ def _run(arguments: argparse.Namespace) -> None:
             experiment,
             arguments.out,
             arguments.data_home,
-            jobs=arguments.jobs,
+            jobs=arguments.n_jobs,
             time_limit=arguments.time_limit,
             retry=tuple(arguments.retry),
         )
@@ -149,7 +152,7 @@ def _study(arguments: argparse.Namespace) -> None:
             study,
             arguments.data_home,
             arguments.out,
-            jobs=arguments.jobs,
+            jobs=arguments.n_jobs,
             datasets=arguments.datasets,
             methods=arguments.methods,
             max_seconds=arguments.max_seconds,

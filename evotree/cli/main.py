@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from evotree.cli.model_file import Model
     from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
+    from evotree.model_file import Model
 
 
 class UsageError(Exception):
@@ -326,7 +326,7 @@ def _show_fit(
     args: argparse.Namespace, model: Model, estimator: EvoTreeClassifier | EvoTreeRegressor
 ) -> None:
     """Write the model file, and say what is in it."""
-    from evotree.cli.model_file import save_model
+    from evotree.model_file import save_model
 
     if estimator.stop_reason_ == "interrupt":
         _say("evotree: interrupted; the model is the best tree so far")
@@ -423,7 +423,7 @@ def _check_options_of_task(args: argparse.Namespace, is_regression: bool) -> Non
 def _predict(args: argparse.Namespace) -> None:
     import pandas as pd
 
-    from evotree.cli.model_file import load_model
+    from evotree.model_file import load_model
     from evotree.tables.readers import read_table
 
     if args.out:
@@ -447,7 +447,7 @@ def _predict(args: argparse.Namespace) -> None:
 
 
 def _explain(args: argparse.Namespace) -> None:
-    from evotree.cli.model_file import load_tree_model
+    from evotree.model_file import load_tree_model
     from evotree.tables.readers import read_table
 
     for path in filter(None, (args.out, args.plot)):
@@ -465,8 +465,8 @@ def _explain(args: argparse.Namespace) -> None:
 
 def _compare(predicted: np.ndarray, truth: pd.Series, are_numbers: bool) -> None:
     """Say how well the rows are predicted whose target is known."""
-    from evotree.cli.model_file import errors_text
     from evotree.cli.training import errors
+    from evotree.model_file import errors_text
     from evotree.tables.columns import numbers_of, text_of
 
     if are_numbers:
@@ -488,7 +488,7 @@ def _warm_up(args: argparse.Namespace) -> None:
 
 
 def _show(args: argparse.Namespace) -> None:
-    from evotree.cli.model_file import load_model, load_tree_model
+    from evotree.model_file import load_model, load_tree_model
 
     model = load_model(args.model)
     if args.plot:
@@ -501,8 +501,8 @@ def _show(args: argparse.Namespace) -> None:
 
 
 def _export(args: argparse.Namespace) -> None:
-    from evotree.cli.model_file import ForestModel, load_model
     from evotree.export.table import export_for_table
+    from evotree.model_file import ForestModel, load_model
 
     model = load_model(args.model)
     trees = model.trees if isinstance(model, ForestModel) else (model.tree,)
@@ -512,8 +512,8 @@ def _export(args: argparse.Namespace) -> None:
 
 
 def _report(args: argparse.Namespace) -> None:
-    from evotree.cli.model_file import load_model
     from evotree.cli.report import report_of_model
+    from evotree.model_file import load_model
     from evotree.tables.readers import read_table
 
     out = check_writable(args.out)

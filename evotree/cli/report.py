@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from evotree.cli.model_file import ForestModel, Model
 from evotree.export.named import NamedTree
+from evotree.model_file import ForestModel, Model
 from evotree.report import Report, Subject, report
 from evotree.soft_sides import SoftSides
 from evotree.tables.columns import encode, numbers_of

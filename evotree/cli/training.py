@@ -13,8 +13,8 @@ from sklearn.metrics import r2_score, root_mean_squared_error
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from evotree.cli.model_file import Model
 from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
+from evotree.model_file import Model
 from evotree.tables.columns import encode, numbers_of, text_of
 
 __all__ = [
@@ -74,15 +74,7 @@ def train(
         "base_rate": float((y == _most_frequent(y)).mean()),
         **course(classifier),
     }
-    model = Model(
-        target,
-        classifier.classes_,
-        classifier.columns_,
-        classifier.tree_,
-        training,
-        classifier.probabilities_,
-        classifier.training_rows_,
-    )
+    model = Model.of(classifier, target, training)
     if test is not None:
         (most_frequent,) = pd.Index(classifier.classes_).get_indexer([_most_frequent(y)])
         training.update(class_figures(confusion_counts(model, *test), most_frequent))
@@ -126,8 +118,7 @@ def train_regressor(
     regressor = evolved(EvoTreeRegressor, X, y, parameters)
     r2, rmse = errors(y, np.asarray(regressor.predict(X)))
     training = {"rows": len(y), "r2": r2, "rmse": rmse, **course(regressor)}
-    rows = regressor.training_rows_
-    model = Model(target, None, regressor.columns_, regressor.tree_, training, None, rows)
+    model = Model.of(regressor, target, training)
     if test is not None:
         X_test, y_test = test
         r2, rmse = errors(y_test, model.predict(X_test))

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 
-from evotree.configuration import Configuration, RisingPair
+from evotree.configuration import Configuration, Constrained, RisingPair
 from evotree.dataset import SCALINGS
 from evotree.engine.evolution import Callback
 from evotree.engine.islands import TOPOLOGIES
@@ -173,7 +173,7 @@ class Checkpoint(Configuration):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SearchConfig:
+class SearchConfig(Constrained):
     """All that a search is told; the parameters of the evolved estimators.
 
     `evotree.EvoTreeClassifier` documents them.

@@ -16,7 +16,7 @@ from evotree.estimators.lazy import explain_lazily, is_collection
 from evotree.estimators.rows import RowEncoder
 from evotree.explain.importances import importances
 from evotree.explain.training_rows import TrainingRows, summarize
-from evotree.tables.columns import column_of_feature
+from evotree.tables.columns import NumericColumn, column_of_feature, text_of
 from evotree.tree import ObliqueTree
 
 if TYPE_CHECKING:  # what explains rows is loaded when rows are explained
@@ -264,7 +264,10 @@ class ExplainedTree(RowEncoder):
             at = features.stop
             if (before[features] == point[features]).all():
                 continue
-            cells = cell(column, before[features]), cell(column, point[features])
+            # Of a level that no training row had, the features know nothing.
+            is_number = isinstance(column, NumericColumn)
+            first = cell(column, before[features]) if is_number else text_of(changed.iloc[0, j])
+            cells = first, cell(column, point[features])
             changes[column.name] = cells
             label = changed.columns[j]
             kept = float if isinstance(cells[1], float) else object

@@ -281,13 +281,24 @@ class Draw(NamedTuple):
 
 def _summarize(schema: Schema, number: int, X: Any, y: Any, weight: Any) -> Summary:
     try:
-        return Summary.of(schema, schema.read(X, y, weight))
+        return _of_few_levels(schema, Summary.of(schema, schema.read(X, y, weight)))
     except (TypeError, ValueError) as error:
         raise ValueError(f"partition {number}: {error}") from error
 
 
-def _add(summaries: Sequence[Summary]) -> Summary:
-    return reduce(Summary.plus, summaries)
+def _add(schema: Schema, summaries: Sequence[Summary]) -> Summary:
+    return _of_few_levels(schema, reduce(Summary.plus, summaries))
+
+
+def _of_few_levels(schema: Schema, summary: Summary) -> Summary:
+    """Return a summary whose columns have few levels, and refuse others before they grow."""
+    for name, column in zip(schema.names or range(schema.n_columns), summary.columns, strict=True):
+        if len(column.levels) > _MOST_LEVELS:
+            raise ValueError(
+                f"column {name!r} has {len(column.levels)} levels or more: for collections of Dask "
+                f"allowed are {_MOST_LEVELS} of a column of categories."
+            )
+    return summary
 
 
 def _draw(
@@ -457,17 +468,11 @@ def read_collections(
     schema = schema_of(estimator, X)
     summarize = task("summarize-rows", _summarize)
     answers = [summarize(schema, number, *part) for number, part in enumerate(parts)]
-    added = fold(answers, _add, "add-summaries")
+    added = fold(answers, partial(_add, schema), "add-summaries")
     with passing(progress, "summarizing rows", "summarize-rows"):
         summary = added.compute()
     if summary.n_rows == 0:
         raise ValueError("X has no rows with weight: at least one is needed.")
-    for name, column in zip(schema.names or range(schema.n_columns), summary.columns, strict=True):
-        if len(column.levels) > _MOST_LEVELS:
-            raise ValueError(
-                f"column {name!r} has {len(column.levels)} levels: for collections of Dask allowed "
-                f"are {_MOST_LEVELS} of a column of categories."
-            )
     checksum = _name_of_rows(schema, summary)
     if continues is not None and continues[0] == checksum:
         seed = continues[1]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import KW_ONLY, dataclass
+from datetime import date, timedelta
 from typing import Annotated, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_y, check_is_fitted, validate_data
 
+from evotree.configuration import Constrained
 from evotree.tables.columns import (
     CategoricalColumn,
     Column,
@@ -34,7 +36,7 @@ FROM_DTYPE = "from_dtype"
 
 
 @dataclass(eq=False, repr=False)
-class RowEncoder(BaseEstimator):
+class RowEncoder(BaseEstimator, Constrained):
     """An estimator whose rows may have missing values and categories."""
 
     _: KW_ONLY
@@ -130,12 +132,16 @@ def _is_frame(X: Any) -> bool:
 def _as_table(X: Any) -> pd.DataFrame:
     """Return rows as a frame of pandas whose columns keep their types."""
     if not _is_frame(X):
+        _refuse_complex(X)
         # The array of a list of numbers and texts would hold texts only.
         kept = None if isinstance(X, np.ndarray) else object
         return pd.DataFrame(check_array(X, dtype=kept, ensure_all_finite=False), copy=False)
     if 0 in X.shape:
         raise ValueError(f"X has shape {X.shape}: allowed are 2 dimensions, both at least 1.")
     if isinstance(X, pd.DataFrame):
+        if not X.columns.is_unique:
+            name = X.columns[X.columns.duplicated()][0]
+            raise ValueError(f"X has the column {name!r} more than once: rename or drop one.")
         return X
     columns = {}
     for name, dtype in X.schema.items():
@@ -146,6 +152,7 @@ def _as_table(X: Any) -> pd.DataFrame:
 
 def _as_numbers(estimator: RowEncoder, X: Any, **checks: Any) -> Any:
     """Check rows that are no frame, whose columns all hold numbers; missing ones are NaN."""
+    _refuse_complex(X)
     if isinstance(X, np.ndarray) and X.dtype == object:
         X = np.where(pd.isna(X), np.nan, X)
     try:
@@ -155,6 +162,12 @@ def _as_numbers(estimator: RowEncoder, X: Any, **checks: Any) -> Any:
             cells = pd.DataFrame(np.asarray(X, dtype=object))
             refuse_text(cells.add_prefix("x"), np.zeros(cells.shape[1], dtype=bool))
         raise
+
+
+def _refuse_complex(X: Any) -> None:
+    """Raise for an array or list of complex numbers, in words that scikit-learn asks for."""
+    if np.asarray(X).dtype.kind == "c":
+        raise ValueError("Complex data not supported: X has such numbers, allowed are real ones.")
 
 
 def _has_nan(numbers: np.ndarray) -> bool:
@@ -188,18 +201,26 @@ def categorical_mask(table: pd.DataFrame, given: Any) -> np.ndarray:
 def refuse_text(table: pd.DataFrame, is_categorical: np.ndarray) -> None:
     """Raise for a column that holds other things than numbers and is not declared categorical."""
     for j, dtype in enumerate(table.dtypes):
-        if is_categorical[j] or is_numeric_dtype(dtype):
+        if is_categorical[j] or (is_numeric_dtype(dtype) and dtype.kind != "c"):
             continue
         column = table.iloc[:, j].dropna()
         try:
-            # Times would become numbers of nanoseconds.
-            strange = column if dtype.kind in "mM" else column[:0]
-            column.to_numpy(dtype=np.float64)
+            # Times would become numbers of nanoseconds, complex numbers real ones.
+            strange = column if dtype.kind in "cmM" else column[:0]
+            if not len(strange):
+                column.to_numpy(dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
             strange = column[numbers_of(column).isna()]
         if len(strange):
-            raise ValueError(
-                f"X has {quoted(strange.iloc[0])} in the column {table.columns[j]!r}: allowed are "
+            allowed = (
                 "numbers. A column of categories has the dtype 'category', or is named by "
                 "categorical_features."
+            )
+            if dtype.kind == "c":
+                allowed = "real numbers."
+            elif isinstance(strange.iloc[0], date | timedelta | pd.Period):
+                allowed = "numbers. Make numbers of dates and times, such as days since the first."
+            raise ValueError(
+                f"X has {quoted(strange.iloc[0])} in the column {table.columns[j]!r}: allowed are "
+                f"{allowed}"
             )

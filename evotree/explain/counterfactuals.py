@@ -21,12 +21,7 @@ import numpy as np
 from evotree.explain.limits import Limits
 from evotree.explain.nearest import SHORTEST, Steps, fewest, least_length, length_of
 from evotree.explain.training_rows import TrainingRows, uncorrelated_spreads
-from evotree.tables.columns import (
-    MISSING,
-    Column,
-    NumericColumn,
-    column_of_feature,
-)
+from evotree.tables.columns import Column, NumericColumn, column_of_feature
 from evotree.tree import ObliqueTree
 
 MARGINS = (1e-5, 1e-4, 1e-3)
@@ -42,8 +37,7 @@ class Counterfactual:
     Attributes
     ----------
     row : DataFrame or ndarray of shape (1, n_columns)
-        The point as a row that ``predict`` takes. A category whose level is none of those that
-        make features is written as ``"not a"`` where ``a`` is the only one that does.
+        The point as a row that ``predict`` takes.
     changes : dict of str to tuple
         By the names of the columns that change: the cell before, and after.
     distance : float
@@ -168,7 +162,7 @@ class Space:
             return
         self.is_whole[features] = True
         self.lower[features], self.upper[features] = 0.0, 1.0
-        is_missing = np.array([level == MISSING for level in column.levels], dtype=bool)
+        is_missing = np.array([level is None for level in column.levels], dtype=bool)
         stays = features[is_missing]
         self.lower[stays] = self.upper[stays] = self.x[stays]
         known = features[~is_missing]
@@ -374,10 +368,8 @@ def cell(column: Column, features: np.ndarray) -> Any:
     """
     if isinstance(column, NumericColumn):
         return None if features[1:].any() else float(features[0])
-    on = [level for level, value in zip(column.levels, features, strict=True) if value]
-    if on:
-        return None if on[0] == MISSING else on[0]
-    return f"not {column.levels[0]}" if column.levels else None
+    levels = zip(column.levels, features, strict=True)
+    return next((level for level, value in levels if value), column.other)
 
 
 def goal_of_class(tree: ObliqueTree, x: np.ndarray, classes: np.ndarray, target: Any) -> Goal:

@@ -40,7 +40,18 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
         ``n_node_samples``, ``labels``, ``models`` and ``output_names`` only where the tree has
         them; the models of several outputs are a list. `json.dumps` writes a float so that it reads
         back as the same one.
+
+    Raises
+    ------
+    ValueError
+        If the tree is larger than `tree_from_dict` reads.
     """
+    n_nodes, width = tree.n_nodes, max(tree.n_features, tree.values.shape[1])
+    if n_nodes > min(MAX_NODES, MAX_NUMBERS // width):
+        raise ValueError(
+            f"the tree has {n_nodes} nodes of up to {width} numbers: allowed are at most "
+            f"{MAX_NODES} nodes, and {MAX_NUMBERS} numbers."
+        )
     known = {
         "spread": tree.spread,
         "n_node_samples": tree.n_node_samples,

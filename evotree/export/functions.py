@@ -25,7 +25,7 @@ from evotree.export.named import (
     fold,
 )
 from evotree.soft_sides import LEAD, SoftSides
-from evotree.tables.columns import MISSING, Column, NumericColumn
+from evotree.tables.columns import Column, NumericColumn
 
 C_ADVICE = "// Compile with -ffp-contract=off, so that every product and every sum is rounded."
 # Of C11; those with an underscore and a capital letter are no names either.
@@ -230,9 +230,9 @@ def _encoding(column: Column) -> list[str]:
     if isinstance(column, NumericColumn):
         notes = [f"{name}, or {column.fill!r} where that is missing"]
         return [*notes, f"1 where {name} is missing; else 0"] if column.indicator else notes
-    missing = {MISSING: " or missing"}
     return [
-        f"1 where {name} is {level!r}{missing.get(level, '')}; else 0" for level in column.levels
+        f"1 where {name} is {'missing' if level is None else repr(level)}; else 0"
+        for level in column.levels
     ]
 
 

@@ -26,7 +26,7 @@ from evotree.export.named import (
     named_tree,
     plain_label,
 )
-from evotree.tables.columns import MISSING, Column, NumericColumn
+from evotree.tables.columns import Column, NumericColumn
 
 
 def export_sql(
@@ -342,12 +342,12 @@ def _encoded(column: Column, name: str) -> list[str]:
     if isinstance(column, NumericColumn):
         filled = f"COALESCE({name}, {sql_number(column.fill)})"
         return [filled, indicator] if column.indicator else [filled]
-    operands: list[str] = []
-    for level in column.levels:
-        # COALESCE would be shorter, but take the column's type from the comparison.
-        missing = f" OR {name} IS NULL" if level == MISSING else ""
-        operands.append(f"CASE WHEN {name} = {sql_text(level)}{missing} THEN 1.0e0 ELSE 0.0e0 END")
-    return operands
+    return [
+        indicator
+        if level is None
+        else f"CASE WHEN {name} = {sql_text(level)} THEN 1.0e0 ELSE 0.0e0 END"
+        for level in column.levels
+    ]
 
 
 def _branch(splits: list[list[str]], output: str) -> str:

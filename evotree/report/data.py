@@ -28,6 +28,7 @@ from evotree.tables.columns import (
     MISSING,
     CategoricalColumn,
     Column,
+    Level,
     NumericColumn,
     column_of_feature,
     encode_in_order,
@@ -318,14 +319,14 @@ def _columns(
             one |= {"fill": column.fill, "indicator": column.indicator}
         else:
             options = _options(column, None if cells is None else cells.iloc[:, at])
-            one["options"] = [short(option) for option in options]
+            one["options"] = [MISSING if option is None else short(option) for option in options]
             one["n_levels"] = len(column.levels)
-            one["missing"] = column.levels.index(MISSING) if MISSING in column.levels else None
+            one["missing"] = column.levels.index(None) if None in column.levels else None
         found.append(one)
     return found
 
 
-def _options(column: CategoricalColumn, cells: pd.Series | None) -> list[str]:
+def _options(column: CategoricalColumn, cells: pd.Series | None) -> list[Level]:
     """Return the levels of a column, and other values that its cells have, the most frequent."""
     if cells is None:
         return list(column.levels)

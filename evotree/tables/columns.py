@@ -4,14 +4,16 @@ A column of numbers is one feature, its missing cells being the median; where so
 when it is fitted, a second feature of 0 and 1 says which. Of a column of categories every level is
 a feature of 0 and 1, and so are its missing cells, where there are some; two levels make one
 feature. Levels are compared by how they are written: a column of codes reads as text where one row
-has a letter in it, and as numbers where none has.
+has a letter in it, and as numbers where none has. A level that is written ``missing`` is none of
+the missing cells, whose level is None.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, TypeAlias
 
@@ -24,6 +26,7 @@ __all__ = [
     "CategoricalColumn",
     "Column",
     "ColumnSummary",
+    "Level",
     "NumericColumn",
     "column_of_feature",
     "columns_asked",
@@ -40,7 +43,10 @@ __all__ = [
     "text_of",
 ]
 
-#: The level that missing cells of a categorical column have.
+#: A level of a column of categories as it is written; None is that of missing cells.
+Level: TypeAlias = str | None
+
+#: How the level of missing cells is shown.
 MISSING = "missing"
 # So many characters of a cell are shown in a message.
 _SHOWN = 100
@@ -79,21 +85,31 @@ class CategoricalColumn:
     ----------
     name : str
         Name of the column.
-    levels : tuple of str
-        The levels that are features, as they are written. Any other cell makes zeros only: that of
-        an unknown level, and that of the most frequent one where there are two.
+    levels : tuple of str or None
+        The levels that are features, as they are written, None for missing cells. Any other cell
+        makes zeros only: that of an unknown level, and that of `other`.
+    other : str or None
+        The most frequent level where there are one or two, which makes no feature.
     """
 
     name: str
-    levels: tuple[str, ...]
+    levels: tuple[Level, ...]
+    other: str | None = None
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features that the column makes."""
-        return tuple(f"{self.name} is {level}" for level in self.levels)
+        return tuple(f"{self.name} is {_shown(level)}" for level in self.levels)
 
 
 Column: TypeAlias = NumericColumn | CategoricalColumn
+
+
+def _shown(level: Level) -> str:
+    """Return a level as names of features show it: quoted where it reads as missing, or quoted."""
+    if level is None:
+        return MISSING
+    return repr(level) if level == MISSING or level.startswith(("'", '"')) else level
 
 
 def text_of(value: Any) -> str:
@@ -117,8 +133,20 @@ def numbers_of(series: pd.Series) -> pd.Series:
 
 
 def feature_names(columns: Sequence[Column]) -> tuple[str, ...]:
-    """Return the names of the features that columns make, in order."""
-    return tuple(name for column in columns for name in column.feature_names)
+    """Return the names of the features that columns make, in order.
+
+    Of several that are the same, those made of a column's name have it in quotation marks.
+    """
+    names = [name for column in columns for name in column.feature_names]
+    counts = Counter(names)
+    if len(counts) == len(names):
+        return tuple(names)
+    renamed = [replace(column, name=repr(column.name)) for column in columns]
+    marked = [name for column in renamed for name in column.feature_names]
+    return tuple(
+        mark if counts[name] > 1 and name != columns[at].name else name
+        for name, mark, at in zip(names, marked, column_of_feature(columns), strict=True)
+    )
 
 
 def column_of_feature(columns: Sequence[Column]) -> list[int]:
@@ -201,8 +229,8 @@ def fit_columns(
     Raises
     ------
     ValueError
-        If `frame` is no DataFrame, has text or infinity where numbers belong, or no column that
-        makes a feature.
+        If `frame` is no DataFrame, has text or infinity where numbers belong, no column that makes
+        a feature, or names of columns that make names of features ambiguous.
 
     Examples
     --------
@@ -230,9 +258,18 @@ def fit_columns(
         if is_number[j]:
             columns.append(_numeric(name, next(numbers), sample_weight))
         else:
-            columns.append(_categorical(name, frame.iloc[:, j], sample_weight))
-    if not feature_names(columns):
+            columns.append(_categorical(name, _level_weights(frame.iloc[:, j], sample_weight)))
+    return _checked(columns)
+
+
+def _checked(columns: Sequence[Column]) -> tuple[Column, ...]:
+    """Return columns that make at least one feature, and no two of the same name."""
+    names = feature_names(columns)
+    if not names:
         raise ValueError("no column of the table makes a feature: each has one level.")
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
+        raise ValueError(f"the columns make {count} features of the name {name!r}: rename some.")
     return tuple(columns)
 
 
@@ -262,37 +299,31 @@ def _median(values: np.ndarray, weight: np.ndarray | None) -> float:
     return low if low == high else 0.5 * low + 0.5 * high
 
 
-def _categorical(name: str, cells: pd.Series, weight: np.ndarray | None) -> CategoricalColumn:
-    """Return a column of categories and its levels that are features, the missing cells last."""
-    return CategoricalColumn(name, _shown_levels(_level_weights(cells, weight)))
-
-
-def _level_weights(cells: pd.Series, weight: np.ndarray | None) -> dict[str, float]:
+def _level_weights(cells: pd.Series, weight: np.ndarray | None) -> dict[Level, float]:
     """Return the weight of the rows of each level, as written."""
     places, levels = _levels(cells)
     return dict(zip(levels, np.bincount(places, weight, len(levels)).tolist(), strict=True))
 
 
-def _shown_levels(weights: Mapping[str, float]) -> tuple[str, ...]:
-    """Return the levels that are features, the missing cells last."""
-    known = sorted(level for level in weights if level != MISSING)
-    shown = list(known)
-    if 0 < len(known) <= 2:
-        shown.remove(max(known, key=weights.__getitem__))
-    if known and MISSING in weights:
-        shown.append(MISSING)
-    return tuple(shown)
+def _categorical(name: str, weights: Mapping[Level, float]) -> CategoricalColumn:
+    """Return a column of categories and its levels that are features, the missing cells last."""
+    known = sorted(level for level in weights if level is not None)
+    other = max(known, key=weights.__getitem__) if 0 < len(known) <= 2 else None
+    levels: list[Level] = [level for level in known if level != other]
+    if known and None in weights:
+        levels.append(None)
+    return CategoricalColumn(name, tuple(levels), other)
 
 
-def _levels(cells: pd.Series) -> tuple[np.ndarray, list[str]]:
+def _levels(cells: pd.Series) -> tuple[np.ndarray, list[Level]]:
     """Return the place of each cell's level among those there are, and these, as written."""
     codes, known = pd.factorize(cells)
     texts = [*map(text_of, known)]
-    # The code of missing cells is -1, the place of the last level.
-    texts += [MISSING] if (codes < 0).any() else []
-    levels = sorted(set(texts))
+    levels: list[Level] = [*sorted(set(texts))]
     place = {level: at for at, level in enumerate(levels)}
-    return np.array([place[text] for text in texts], dtype=np.intp)[codes], levels
+    # The code of missing cells is -1, the place of the last level.
+    places = np.array([*(place[text] for text in texts), len(levels)], dtype=np.intp)
+    return places[codes], levels + [None] * bool((codes < 0).any())
 
 
 @dataclass(frozen=True)
@@ -305,18 +336,18 @@ class ColumnSummary:
         Number of missing cells of a column of numbers.
     lowest, highest : float
         The range of its numbers; infinity and minus infinity without any.
-    levels : dict of str to float
-        The weight of the rows of each level of a column of categories, as it is written.
+    levels : dict of str or None to float
+        The weight of the rows of each level of a column of categories, None for missing cells.
     """
 
     n_missing: int = 0
     lowest: float = math.inf
     highest: float = -math.inf
-    levels: Mapping[str, float] = field(default_factory=dict)
+    levels: Mapping[Level, float] = field(default_factory=dict)
 
     def plus(self, other: ColumnSummary) -> ColumnSummary:
         """Return the summary of two parts together."""
-        both = sorted({*self.levels, *other.levels})
+        both = sorted({*self.levels, *other.levels}, key=lambda one: (one is None, one))
         return ColumnSummary(
             self.n_missing + other.n_missing,
             min(self.lowest, other.lowest),
@@ -401,7 +432,7 @@ def fit_summaries(
     Raises
     ------
     ValueError
-        If no column makes a feature.
+        If no column makes a feature, or names of columns make those of features ambiguous.
     """
     numbers = iter(_numbers(sample.loc[:, ~categorical]).T)
     columns: list[Column] = []
@@ -409,14 +440,12 @@ def fit_summaries(
         map(str, sample.columns), categorical, summaries, strict=True
     ):
         if is_category:
-            columns.append(CategoricalColumn(name, _shown_levels(summary.levels)))
+            columns.append(_categorical(name, summary.levels))
             continue
         fill = _numeric(name, next(numbers), sample_weight).fill
         has_both = summary.n_missing > 0 and summary.lowest <= summary.highest
         columns.append(NumericColumn(name, fill, has_both))
-    if not feature_names(columns):
-        raise ValueError("no column of the table makes a feature: each has one level.")
-    return tuple(columns)
+    return _checked(columns)
 
 
 def encode(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarray:

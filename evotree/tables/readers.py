@@ -14,10 +14,12 @@ file has no names, the columns are x1, x2, ... and ``target``. What cannot be re
 
 from __future__ import annotations
 
+import bz2
 import csv
 import gzip
 import os
 import warnings
+import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -39,6 +41,9 @@ _LIBSVM = tuple(
 ENDINGS = (".csv.gz", ".csv", ".npz", ".arff", ".arff.gz", *_LIBSVM)
 # A line of a sparse file may name any feature; more of them would not fit into any memory.
 _MAX_FEATURES = 1_000_000
+# What is compressed may be many times as large; tables that are more are made to fill the memory.
+_MAX_RATIO = 100
+_ALWAYS_READ = 2**27  # bytes
 # So many characters of an error are shown.
 _SHOWN = 200
 
@@ -71,6 +76,7 @@ def read_table(
     """
     path = Path(path)
     with reading(path):
+        _check_inflated(path)
         if path.name.endswith(".npz"):
             frame = _read_npz(path)
         elif path.name.endswith((".arff", ".arff.gz")):
@@ -119,6 +125,23 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
         reason = " ".join(str(error).split()) or type(error).__name__
         reason = reason if len(reason) <= _SHOWN else f"{reason[:_SHOWN]}..."
         raise ValueError(f"{path} cannot be read: {reason}") from error
+
+
+def _check_inflated(path: Path) -> None:
+    """Raise for a compressed file that would be far larger than it is."""
+    most, inflated = max(_ALWAYS_READ, _MAX_RATIO * path.stat().st_size), 0
+    if path.suffix == ".npz":
+        with zipfile.ZipFile(path) as packed:
+            inflated = sum(member.file_size for member in packed.infolist())
+    elif path.suffix in (".gz", ".bz2"):
+        with (gzip if path.suffix == ".gz" else bz2).open(path) as file:
+            while inflated <= most and (block := file.read(2**20)):
+                inflated += len(block)
+    if inflated > most:
+        raise ValueError(
+            f"it is compressed and holds more than {most} bytes, and more than {_MAX_RATIO} times "
+            "its size: unpack it first"
+        )
 
 
 def _read_csv(path: Path, na_values: Sequence[str]) -> pd.DataFrame:

@@ -15,7 +15,6 @@ from sklearn import metrics
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, Islands, Variation
 from evotree.cli.main import main
-from evotree.cli.model_file import load_model
 from evotree.dataset import Dataset
 from evotree.engine.progress import Progress
 from evotree.engine.shards import Rows, Shards, Splits, leaf_sums
@@ -32,6 +31,7 @@ from evotree.fitness.objectives import (
     as_objective,
 )
 from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.model_file import load_model
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import row_keys
 from evotree.tree import CountedTree
@@ -86,9 +86,9 @@ def frames():
 
 
 def table_of_all_kinds(n_rows=1200, seed=0):
-    """Rows with numbers, missing ones, categories and missing categories."""
+    """Rows with numbers, missing ones, categories, one called "missing", and missing ones."""
     rng = np.random.default_rng(seed)
-    size, colour = rng.normal(size=n_rows), rng.choice(["blue", "green", "red"], n_rows)
+    size, colour = rng.normal(size=n_rows), rng.choice(["missing", "green", "red"], n_rows)
     y = np.where((size > 0.3) | (colour == "red"), "yes", "no")
     size[rng.random(n_rows) < 0.1] = np.nan
     colour = pd.Series(colour).where(rng.random(n_rows) > 0.1)
@@ -573,6 +573,16 @@ def test_lazy_explanations_are_those_in_memory():
     pd.testing.assert_frame_equal(found.rows.compute(), now.rows)
 
 
+@pytest.mark.parametrize(("n_parts", "named"), [(1, "partition 0: .*1200"), (3, "^column 'id'")])
+def test_names_of_rows_are_refused_before_they_are_all_merged(n_parts, named):
+    dd = frames()
+    table = pd.DataFrame({"id": pd.Series(range(1200)).astype(str).astype(object)})
+    y = pd.Series(np.arange(1200) % 2)
+    X, y = (dd.from_pandas(one, n_parts, sort=False) for one in (table, y))
+    with pytest.raises(ValueError, match=f"{named}.* levels or more: .* allowed are 1000"):
+        quick(categorical_features=["id"], **ON_SHARDS).fit(X, y)
+
+
 def parted(*tables):
     """Return a frame of these partitions, whatever they hold."""
     parts = [dask.delayed(one) for one in tables]
@@ -655,7 +665,16 @@ def test_the_command_line_reads_parquet(tmp_path, capsys):
         part.to_parquet(tmp_path / f"{at:04}.parquet")
     model = tmp_path / "model.json"
     told = ["fit", tmp_path / "*.parquet", "--target", "bought", "--out", model, "--dask"]
-    brief = ["--generations", 4, "--population", 12, "--size-penalty", 0.005, "--max-samples", 300]
+    brief = [
+        "--max-generations",
+        4,
+        "--population-size",
+        12,
+        "--size-penalty",
+        0.005,
+        "--max-samples",
+        300,
+    ]
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
     ) as cluster:

@@ -17,11 +17,11 @@ from sklearn.datasets import load_iris, make_classification, make_friedman1
 
 from evotree import EvoForestClassifier, EvoForestRegressor, EvoTreeClassifier, EvoTreeRegressor
 from evotree.cli.main import main
-from evotree.cli.model_file import ForestModel, load_model, load_tree_model, save_model
 from evotree.dataset import Dataset
 from evotree.engine.forests import draw_features, positions_of, restrict
 from evotree.export import export_c, export_python, export_rules, export_sql, export_text, to_onnx
 from evotree.fitness.linear_leaves import LinearLeaves
+from evotree.model_file import ForestModel, load_model, load_tree_model, save_model
 from tests.quick_models import checked
 
 FORESTS = [

@@ -27,7 +27,7 @@ from evotree import (
     Regularization,
     Variation,
 )
-from evotree.configuration import constraints_of
+from evotree.configuration import Configuration, constraints_of
 from evotree.engine.config import CONFIGURATIONS, SearchConfig, configuration
 from evotree.estimators import EVOLUTION_PRESETS
 from tests.quick_models import BRIEF, brief, every_evolved
@@ -73,6 +73,20 @@ def test_the_parameters_of_groups_are_documented(kind):
 @pytest.mark.parametrize("kind", [*KINDS, SearchConfig], ids=lambda kind: kind.__name__)
 def test_all_parameters_are_checked(kind):
     assert set(kind().get_params(deep=False)) <= set(constraints_of(kind))
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *CONFIGURATIONS.values()], ids=lambda kind: kind.__name__)
+def test_signatures_show_plain_types(kind):
+    assert "Annotated" not in str(inspect.signature(kind))
+    for base in kind.__mro__:
+        assert "Annotated" not in str(base.__dict__.get("__annotations__", ""))
+
+
+def test_constraints_that_only_type_checkers_know_fail_with_the_class():
+    body = {"__annotations__": {"x": "Annotated[float, Unknown]"}}
+    body["__module__"] = SearchConfig.__module__
+    with pytest.raises(NameError, match="Unknown"):
+        type("Group", (Configuration,), body)
 
 
 @every_kind

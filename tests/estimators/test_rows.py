@@ -17,10 +17,17 @@ from sklearn.inspection import permutation_importance
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.tree import DecisionTreeClassifier
 
-from evotree import EvoTreeClassifier, ObliqueTreeClassifier, Regularization, tao_path
+from evotree import (
+    EvoTreeClassifier,
+    ObliqueTreeClassifier,
+    Regularization,
+    load_model,
+    save_model,
+    tao_path,
+)
 from evotree.export import export_python, export_sql, export_text
 from evotree.plotting import plot_decision_regions, plot_tree
-from evotree.tables.columns import encode
+from evotree.tables.columns import CategoricalColumn, encode
 from tests.quick_models import (
     CLASSIFIERS,
     assert_same,
@@ -207,8 +214,24 @@ def test_what_cannot_be_encoded_is_named(model):
         clone(model).set_params(categorical_features=None).fit(X, y)
     with pytest.raises(ValueError, match="X has 'red' in the column 'x1'"):
         clone(model).fit([[1.0, "red"]] * len(y), y)
-    with pytest.raises(ValueError, match="X has 2020-01-01 00:00:00 in the column 'extra'"):
-        clone(model).fit(X.assign(extra=pd.Timestamp(2020, 1, 1)), y)
+    for extra, named in (
+        (
+            pd.Timestamp(2020, 1, 1),
+            "X has 2020-01-01 00:00:00 in the column 'extra': .* numbers of da",
+        ),
+        (
+            pd.Timestamp(2020, 1, 1).date(),
+            "X has 2020-01-01 in the column 'extra': .* numbers of dates",
+        ),
+        (1.0 + 2.0j, r"X has \(1\+2j\) in the column 'extra': allowed are real numbers\.$"),
+    ):
+        with pytest.raises(ValueError, match=named):
+            clone(model).fit(X.assign(extra=extra), y)
+    for rows in (np.full((len(y), 2), 1j), [[1j, 0.0]] * len(y)):
+        with pytest.raises(ValueError, match=r"^Complex data not supported: .{,60}$"):
+            clone(model).fit(rows, y)
+    with pytest.raises(ValueError, match="X has the column 'sex' more than once"):
+        clone(model).fit(X.rename(columns={"colour": "sex"}), y)
     with pytest.raises(ValueError, match=r"'extra': inf in data row 3 is not a finite number"):
         clone(model).fit(X.assign(extra=[0.0, 1.0] + [np.inf] * (len(y) - 2)), y)
     with pytest.raises(ValueError, match="infinity"):
@@ -308,6 +331,48 @@ def test_trees_and_teachers_from_elsewhere_read_encoded_rows():
         clone(CLASSIFIERS[2]).set_params(init=first).fit(X[["extra"]], y)
     path = tao_path(X, y, Cs=(1.0, 0.1), X_test=X, y_test=y)
     assert path.table["test_score"].tolist() == path.table["train_score"].tolist()
+
+
+def with_levels_called_missing(n=120):
+    """Return a frame with empty cells and a level called "missing", and which rows have that."""
+    rng = np.random.default_rng(0)
+    cells = rng.choice(["missing", "a", "b"], n).astype(object)
+    cells[rng.random(n) < 0.3] = None
+    y = (cells == "missing").astype(int)
+    return pd.DataFrame({"c": pd.Categorical(cells), "z": rng.normal(size=n)}), y
+
+
+@every
+def test_a_level_called_missing_is_no_empty_cell(model):
+    X, y = with_levels_called_missing()
+    fitted = clone(model).fit(X, y)
+    assert fitted.feature_names_[2:] == ("c is 'missing'", "c is missing", "z")
+    assert (fitted.predict(X) > 0.5).tolist() == y.astype(bool).tolist()
+
+
+def test_exports_and_files_tell_levels_called_missing_from_empty_cells(tmp_path):
+    X, y = with_levels_called_missing()
+    model = ObliqueTreeClassifier("axis").fit(X, y)
+    save_model(tmp_path / "m.json", model)
+    assert load_model(tmp_path / "m.json").predict(X).tolist() == y.tolist()
+    assert "1 where 'c' is 'missing'; else 0" in export_python(model)
+    with sqlite3.connect(":memory:") as base:
+        X.astype(object).where(X.notna(), None).to_sql("things", base, index=False)
+        found = base.execute(f"SELECT {export_sql(model, 'things')} FROM things ORDER BY rowid")
+        assert [label for (label,) in found] == y.tolist()
+    base.close()
+
+
+def test_counterfactuals_name_both_of_two_levels():
+    cells = pd.Categorical(["t", "f", "t", "t", "f", "t"] * 5)
+    X = pd.DataFrame({"measured": cells, "z": np.arange(30.0)})
+    model = ObliqueTreeClassifier("axis").fit(X, cells == "t")
+    assert model.columns_[0] == CategoricalColumn("measured", ("f",), "t")
+    for at, change in ((0, ("t", "f")), (1, ("f", "t"))):
+        (one,) = model.counterfactuals(X.iloc[[at]])
+        assert one.changes == {"measured": change} and one.row["measured"].tolist() == [change[1]]
+    unknown = pd.DataFrame({"measured": ["u"], "z": [0.0]})
+    assert model.counterfactuals(unknown)[0].changes == {"measured": ("u", "f")}
 
 
 # ---- exports and pictures ------------------------------------------------------------------------

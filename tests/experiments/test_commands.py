@@ -44,7 +44,7 @@ def run(*arguments):
 
 def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
     out = tmp_path / "out"
-    assert run("run", file, "--out", out, "--jobs", 2, "--reference", "EvoTree") == 0
+    assert run("run", file, "--out", out, "--n-jobs", 2, "--reference", "EvoTree") == 0
     printed = capsys.readouterr()
     assert printed.out.startswith("18 done\n") and printed.err == ""  # no bar: it is no terminal
     files = {line.removeprefix("wrote ") for line in printed.out.splitlines()[1:]}
@@ -131,7 +131,7 @@ def test_fits_that_fail_are_told(file, tmp_path, capsys):
     ("arguments", "message"),
     [
         (("run", "none.toml", "--out", "out"), "none.toml"),
-        (("run", "FILE", "--out", "out", "--jobs", "0"), "--jobs"),
+        (("run", "FILE", "--out", "out", "--n-jobs", "0"), "--n-jobs"),
         (("run", "FILE", "--out", "out", "--reference", "none"), "CART, stump, EvoTree"),
         (("run", "FILE", "--out", "out", "--retry", "done"), "--retry"),
         (("run", "FILE"), "--out"),

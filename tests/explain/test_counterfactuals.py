@@ -18,7 +18,7 @@ SIDES = range(5)
 COLUMNS = (
     NumericColumn("size", 1.0),
     CategoricalColumn("kind", ("p", "q", "r")),
-    CategoricalColumn("sex", ("f",)),
+    CategoricalColumn("sex", ("f",), "m"),
     NumericColumn("age", 2.0, indicator=True),
 )
 

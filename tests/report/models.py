@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evotree.cli.model_file import ForestModel, Model
 from evotree.engine.pareto import FrontTree
 from evotree.export.named import NamedTree
 from evotree.leaf_models import LeafModels
+from evotree.model_file import ForestModel, Model
 from evotree.report import Subject
 from evotree.soft_sides import SoftSides
 from evotree.tables.columns import encode, fit_columns

@@ -16,8 +16,8 @@ from sklearn.datasets import load_iris
 
 from evotree import EvoForestClassifier, EvoForestRegressor
 from evotree.cli.main import main
-from evotree.cli.model_file import ForestModel, save_model
 from evotree.cli.report import report_of_model
+from evotree.model_file import ForestModel, save_model
 from evotree.report import Subject, report
 from evotree.report.data import MAX_TREES_LENGTH
 from evotree.tables.columns import encode

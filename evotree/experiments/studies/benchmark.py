@@ -184,7 +184,7 @@ def write(results: Results) -> str:
     sizes = {name: figure(runs, name).filter(items=TREES) for name in ("leaves", "terms")}
     return f"""# Benchmark: one tree beside other models
 
-Written by `evotree experiment study benchmark --data-home DIR --out docs/results --jobs 2`,
+Written by `evotree experiment study benchmark --data-home DIR --out docs/results --n-jobs 2`,
 from the rows in `benchmark_runs.csv`: {results.planned} fits.
 
 Stratified {N_FOLDS}-fold cross-validation, once, the same folds for all methods. Missing values are

@@ -218,7 +218,7 @@ def write(results: Results) -> str:
     draw_sampling(results.out / "cedt_figure4.png")
     return f"""# Cross-entropy trees, OC1 and axis-parallel trees, run again
 
-Written by `evotree experiment study cedt --data-home DIR --out docs/results --jobs 2`, from
+Written by `evotree experiment study cedt --data-home DIR --out docs/results --n-jobs 2`, from
 the rows in `cedt_runs.csv`: {results.planned} fits. The comparison is that of
 Bollwein and Westphal (2022): cross-entropy trees (CEDT) against OC1 and axis-parallel trees (DT),
 ten folds, Gini impurity, trees unpruned and trees pruned by cost-complexity on a tenth of the

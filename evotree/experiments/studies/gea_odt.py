@@ -234,8 +234,8 @@ def write(results: Results) -> str:
     figures = [part for part in (_figure4(results), _figure5(runs, results.out)) if part]
     return f"""# GEA-ODT, run again
 
-Written by `evotree experiment study gea_odt --data-home DIR --out docs/results --jobs 2`, from the
-rows in `gea_odt_runs.csv`: {results.planned} fits; the preset `gea_odt` of
+Written by `evotree experiment study gea_odt --data-home DIR --out docs/results --n-jobs 2`, from
+the rows in `gea_odt_runs.csv`: {results.planned} fits; the preset `gea_odt` of
 `EvoTreeClassifier` throughout: α = 0.005, population 64, mutation 0.1 for each node, crossover 0.2,
 at most 10,000 generations, stop after 1,000 without improvement. Published figures: Krętowski and
 Grześ (2005). Quality is the share of test rows classified correctly, in percent; ± is the standard

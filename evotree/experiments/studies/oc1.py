@@ -216,7 +216,7 @@ def write(results: Results) -> str:
     runs = results.runs
     return f"""# OC1, run again
 
-Written by `evotree experiment study oc1 --data-home DIR --out docs/results --jobs 2`, from the
+Written by `evotree experiment study oc1 --data-home DIR --out docs/results --n-jobs 2`, from the
 rows in `oc1_runs.csv`: {results.planned} fits.
 
 Settings: the presets `OC1`, `CART-LC` and `OC1-AP` of `ObliqueTreeClassifier`: twoing, pruned by

@@ -411,7 +411,7 @@ def write(results: Results) -> str:
     compared = runs[~runs["method"].isin(WORTH)]
     return f"""# Readable trees: accuracy at every complexity
 
-Written by `evotree experiment study readable --data-home DIR --out docs/results --jobs 2`,
+Written by `evotree experiment study readable --data-home DIR --out docs/results --n-jobs 2`,
 from the rows in `readable_runs.csv`: {results.planned} fits.
 
 The complexity of a tree is the number of its leaves and of the terms of its splits, the weights

@@ -172,7 +172,7 @@ def write(results: Results) -> str:
     sections = "\n\n".join(group_section(fits, group) for group in GROUPS)
     return f"""# What the parts of the default are worth
 
-Written by `evotree experiment study variants --data-home DIR --out docs/results --jobs 2`,
+Written by `evotree experiment study variants --data-home DIR --out docs/results --n-jobs 2`,
 from the rows in `variants_runs.csv`: {results.planned} fits.
 
 A variant whose *difference* is below 0 by more than about twice its standard error is worse than

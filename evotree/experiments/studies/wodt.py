@@ -244,7 +244,7 @@ def write(results: Results) -> str:
     )
     return f"""# WODT and its rivals, run again
 
-Written by `evotree experiment study wodt --data-home DIR --out docs/results --jobs 2`, from
+Written by `evotree experiment study wodt --data-home DIR --out docs/results --n-jobs 2`, from
 the rows in `wodt_runs.csv`: {results.planned} fits. Published figures: tables
 2 and 3 of Yang, Shen and Gao (2019).
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from sklearn.utils.validation import check_is_fitted
 
 from evotree import __version__
 from evotree.explain.paths import Explanation, explain
@@ -29,9 +30,11 @@ from evotree.export import (
     tree_from_dict,
     tree_to_dict,
 )
+from evotree.export.named import is_forest
 from evotree.files import PathLike, write_whole
 from evotree.soft_sides import SoftSides
 from evotree.tables.columns import (
+    MISSING,
     CategoricalColumn,
     Column,
     NumericColumn,
@@ -43,14 +46,16 @@ from evotree.tables.readers import reading
 from evotree.tree import ObliqueTree, mean_of_trees
 
 if TYPE_CHECKING:
+    from evotree.estimators.base import TreeEstimator
     from evotree.estimators.forest import EvoForest
 
 __all__ = ["ForestModel", "Model", "errors_text", "load_model", "load_tree_model", "save_model"]
 
 FORMAT = "evotree model"
-VERSION = 4
-READABLE = (3, VERSION)
-"""Versions that are read; the third knew the shares of leaves alone."""
+VERSION = 5
+READABLE = (3, 4, VERSION)
+"""Versions that are read: the third knew the shares of leaves alone, and up to the fourth the level
+of missing cells was written as ``"missing"``, not as null."""
 STOP_REASONS = {
     "max_generations": "all generations done",
     "patience": "no better tree for long",
@@ -102,6 +107,35 @@ class Model:
     training: Mapping[str, Any] = field(default_factory=dict)
     sides: SoftSides | None = None
     training_rows: TrainingRows | None = None
+
+    @classmethod
+    def of(
+        cls, estimator: TreeEstimator, target: str, training: Mapping[str, Any] | None = None
+    ) -> Model:
+        """Return the model of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : estimator of this package
+            Fitted, of one tree with one output.
+        target : str
+            Name of what it predicts.
+        training : mapping, optional
+            What is worth knowing of the training.
+
+        Raises
+        ------
+        ValueError
+            If the tree has several outputs, or rows go both ways at its splits.
+        """
+        if getattr(estimator, "shares_rows_", False):
+            raise ValueError(
+                f"model is a {type(estimator).__name__} whose rows with missing values go both "
+                "ways: allowed are estimators whose rows go one way."
+            )
+        known = (getattr(estimator, name, None) for name in ("probabilities_", "training_rows_"))
+        classes = _classes_of(estimator)
+        return cls(target, classes, estimator.columns_, estimator.tree_, training or {}, *known)
 
     def __post_init__(self) -> None:
         n_features = len(self.feature_names)
@@ -315,10 +349,7 @@ class ForestModel:
         target : str
             Name of what it predicts.
         """
-        classes = getattr(forest, "classes_", None)
-        if classes is not None:
-            classes = _classes_from(classes.tolist())
-        return cls(target, classes, forest.columns_, tuple(forest.trees_))
+        return cls(target, _classes_of(forest), forest.columns_, tuple(forest.trees_))
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -381,27 +412,55 @@ def errors_text(r2: float, rmse: float) -> str:
     return f"R² {r2:.4f}, RMSE {rmse:.4g}"
 
 
-def save_model(path: PathLike, model: Model | ForestModel) -> None:
+def save_model(
+    path: PathLike, model: Model | ForestModel | TreeEstimator | EvoForest, target: str = "target"
+) -> None:
     """Write a model to a file.
 
-    A crash leaves either the old file or the new one, never half of it.
+    A crash leaves either the old file or the new one, never half of it. `load_model` reads it, and
+    so does the command line.
 
     Parameters
     ----------
     path : path-like
         The file; replaced if it is there.
-    model : Model or ForestModel
-        The model; the trees of a forest are in one file.
+    model : fitted estimator of this package, Model or ForestModel
+        What is kept is what it takes to predict and to explain; the trees of a forest are in one
+        file.
+    target : str, default="target"
+        Name of what an estimator predicts.
 
     Raises
     ------
     OSError
         Naming the path and why it cannot be written.
+    ValueError
+        If a tree is larger than `load_model` reads, has several outputs, or rows go both ways at
+        its splits.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from evotree import ObliqueTreeClassifier, load_model, save_model
+    >>> table = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0]})
+    >>> fitted = ObliqueTreeClassifier().fit(table, ["s", "s", "l", "l"])
+    >>> with TemporaryDirectory() as folder:
+    ...     save_model(Path(folder, "model.json"), fitted)
+    ...     load_model(Path(folder, "model.json")).predict(table).tolist()
+    ['s', 's', 'l', 'l']
     """
+    if not isinstance(model, Model | ForestModel):
+        check_is_fitted(model)
+        if not hasattr(model, "columns_"):
+            raise ValueError(
+                f"model is a {type(model).__name__}: allowed are fitted estimators of this package."
+            )
+        model = (ForestModel if is_forest(model) else Model).of(model, target)
     columns = [
         {"name": column.name, "fill": column.fill, "indicator": column.indicator}
         if isinstance(column, NumericColumn)
-        else {"name": column.name, "levels": list(column.levels)}
+        else {"name": column.name, "levels": list(column.levels), "other": column.other}
         for column in model.columns
     ]
     data = {
@@ -483,7 +542,8 @@ def load_model(path: PathLike) -> Model | ForestModel:
             raise ValueError(f"there is no {', no '.join(missing)}")
         if not isinstance(data["target"], str):
             raise ValueError("target is not a string")
-        head = data["target"], _classes_from(data["classes"]), _columns_from(data["columns"])
+        columns = _columns_from(data["columns"], MISSING if data["version"] < 5 else None)
+        head = data["target"], _classes_from(data["classes"]), columns
         if "trees" not in data:
             return _model_from(head, data)
         if not isinstance(data["trees"], list):
@@ -542,6 +602,12 @@ def _model_from(
     return model
 
 
+def _classes_of(estimator: Any) -> np.ndarray | None:
+    """Return the classes of a fitted estimator as a model holds them."""
+    classes = getattr(estimator, "classes_", None)
+    return None if classes is None else _classes_from(classes.tolist())
+
+
 def _classes_from(labels: Any) -> np.ndarray | None:
     if labels is None:
         return None
@@ -560,7 +626,8 @@ def _classes_from(labels: Any) -> np.ndarray | None:
     return classes
 
 
-def _columns_from(columns: Any) -> tuple[Column, ...]:
+def _columns_from(columns: Any, missing: str | None) -> tuple[Column, ...]:
+    """Return columns of plain data, where `missing` stands for the level of missing cells."""
     if not isinstance(columns, list) or not columns:
         raise ValueError("columns is not a list of at least one column")
     made: list[Column] = []
@@ -568,19 +635,20 @@ def _columns_from(columns: Any) -> tuple[Column, ...]:
         name = column.get("name") if isinstance(column, dict) else None
         if not isinstance(name, str):
             raise ValueError(f"columns[{at}] is not an object with a name")
-        fill, indicator, levels = map(column.get, ("fill", "indicator", "levels"))
+        fill, indicator, levels, other = map(column.get, ("fill", "indicator", "levels", "other"))
         if type(fill) in (int, float) and math.isfinite(fill) and isinstance(indicator, bool):
             made.append(NumericColumn(name, float(fill), indicator))
         elif (
             isinstance(levels, list)
-            and all(isinstance(level, str) for level in levels)
-            and len(levels) == len(set(levels))
+            and all(isinstance(level, str | None) for level in [*levels, other])
+            and len({*levels, other}) == len(levels) + (other is not None or None not in levels)
         ):
-            made.append(CategoricalColumn(name, tuple(levels)))
+            shown = [None if level == missing else level for level in levels]
+            made.append(CategoricalColumn(name, tuple(shown), other))
         else:
             raise ValueError(
                 f"column {name!r} has neither a finite fill and an indicator, true or false, nor a "
-                "list of levels, distinct texts"
+                "list of levels, distinct texts or null, of which the other one is none"
             )
     if len({column.name for column in made}) < len(made):
         raise ValueError("two columns have the same name")
