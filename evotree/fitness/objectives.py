@@ -367,7 +367,7 @@ class Leaves(NamedTuple):
 class OwnObjective(ClassObjective):
     """A callable of the user's own.
 
-    Refinement, pruning and the choice of hyperparameters need losses of rows: those of the accuracy.
+    Refinement, pruning and the choice of hyperparameters need losses of rows: of the accuracy.
 
     Parameters
     ----------
