@@ -411,7 +411,7 @@ class OwnObjective(ClassObjective):
         return tuple(float(one) for one in scores)
 
     @cached_property
-    def needs_rows(self) -> bool:  # type: ignore[override]
+    def needs_rows(self) -> bool:
         """Whether the callable takes `Leaves`."""
         return len(_needed_parameters(self.function)) > 1
 
