@@ -147,7 +147,7 @@ class EvoForest(RowEncoder):
         y : array-like of shape (n_samples,)
             Class labels, or targets.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows; a row of weight 2 counts as two rows.
+            Weights of the rows. Bags are drawn of the rows as they are given.
 
         Returns
         -------

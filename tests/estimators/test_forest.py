@@ -175,6 +175,14 @@ def test_bags_without_replacement():
     assert {tree.n_node_samples[0] for tree in whole.trees_} == {80.0}
 
 
+@pytest.mark.parametrize("bootstrap", [False, True])
+def test_weights_count_in_bags(bootstrap):
+    y = np.arange(400) % 2
+    forest = EvoForestClassifier(5, bootstrap=bootstrap, random_state=0)
+    forest.fit(np.zeros((400, 1)), y, np.where(y, 9.0, 1.0))
+    assert forest.predict_proba([[0.0]])[0, 1] == pytest.approx(0.9, abs=0.03)
+
+
 @pytest.mark.parametrize("bags", [{"max_samples": None}, {"max_samples": 1.0}, {"max_samples": 80}])
 def test_a_score_out_of_bag_needs_bags_that_lack_rows(bags):
     X, y = rows_for(FORESTS[0], 80)
