@@ -278,6 +278,29 @@ def test_operators_are_replaced_by_registering(iris):
         assert one.origin == "dipole"
 
 
+def writes(individual):
+    individual.weights[0] = 1.0
+    return (individual,)
+
+
+@pytest.mark.parametrize(
+    ("role", "operator", "error", "message"),
+    [
+        ("mutate", writes, ValueError, r"mutate \(writes\) wrote to arrays .*with_tree"),
+        ("refine", writes, ValueError, r"refine \(writes\) wrote to arrays"),
+        ("mutate", lambda one: one, TypeError, r"mutate .* allowed is a tuple of 1 individual\."),
+        ("mutate", lambda _: None, TypeError, r"mutate \(<lambda>\) returned None: allowed is"),
+        ("mutate", lambda _: (1.0,), TypeError, r"returned \(1\.0,\): allowed"),
+        ("mate", lambda one, _: (one,), TypeError, r"mate .* a tuple of 2 individuals"),
+    ],
+)
+def test_what_an_operator_does_wrong_is_named(iris, role, operator, error, message):
+    toolbox = make_toolbox(iris, refinement=Refinement("tao", probability=1.0), random_state=1)
+    toolbox.register(role, operator)
+    with pytest.raises(error, match=message):
+        run(iris, toolbox)
+
+
 def test_a_tree_with_the_partition_of_another_is_refused(iris):
     """As is what is no tree over the rows."""
     individual = next(one for one in run(iris).population if len(one) > 1)

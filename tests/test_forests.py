@@ -1,6 +1,7 @@
 """Which trees a forest has: its first trees decide, out of bag, whether all are axis-parallel."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import make_moons
@@ -57,7 +58,8 @@ def members_and_rows(seed):
 
 
 def test_most_trees_are_axis_parallel_where_these_vote_better():
-    X, y = boxes(3000, 2)
+    X = np.random.default_rng(0).uniform(size=(3000, 6))
+    X, y = np.exp(6 * X), ((X[:, :3] * 4).astype(int) % 2).sum(axis=1) > 1  # bands of three
     forest = EvoForestClassifier(20, random_state=0).fit(X[:1500], y[:1500])
     assert sum(are_axis_parallel([tree]) for tree in forest.trees_) > 10
     assert forest.score(X[1500:], y[1500:]) > 0.9
@@ -77,12 +79,26 @@ def test_the_first_trees_of_a_larger_forest_are_those_of_a_smaller_one():
         def run(grower, streams, dataset=dataset):
             return [grower(dataset, stream) for stream in streams]
 
-        few = grow_forest(grower, dataset, 3, 5, run)
+        few = grow_forest(grower, dataset, N_PILOTS, 5, run)
         many = grow_forest(grower, dataset, N_PILOTS + 2, 5, run)
-        assert len(few) == 3 and len(many) == N_PILOTS + 2
+        assert len(few) == N_PILOTS and len(many) == N_PILOTS + 2
         for one, other in zip(few, many, strict=False):
             np.testing.assert_array_equal(one.tree.weights, other.tree.weights)
             np.testing.assert_array_equal(one.n_times, other.n_times)
+
+
+@pytest.mark.parametrize("n_trees", [1, N_PILOTS - 1])
+def test_no_tree_is_grown_to_choose_the_kind_of_few(n_trees):
+    X, y = boxes(100)
+    grown = []
+
+    def run(grower, streams):
+        grown.extend(streams)
+        return [grower(dataset, stream) for stream in streams]
+
+    dataset = Dataset.from_arrays(X, y)
+    members = grow_forest(Grower(False, 80, None, None, None), dataset, n_trees, 0, run)
+    assert len(members) == len(grown) == n_trees
 
 
 @settings(deadline=None, max_examples=50)
@@ -103,18 +119,19 @@ def test_better_means_fewer_errors_than_chance_would_give(seed):
     others = [one._replace(n_times=bag) for one, bag in zip(members[2:], bags, strict=True)]
     votes = [out_of_bag_votes(ones, dataset) for ones in (members[:2], others)]
     fewer, errors = [], [0.0, 0.0]
-    for i, weight in enumerate(dataset.sample_weight):
+    asked = np.random.default_rng(seed).random(25) < 0.5
+    for i, weight in enumerate(np.where(asked, dataset.sample_weight, 0.0)):
         wrong = [codes[i] not in (-1, dataset.y[i]) for codes in votes]
         fewer.append(weight * (wrong[1] - wrong[0]))
         errors = [error + weight * one for error, one in zip(errors, wrong, strict=True)]
     is_significant = sum(fewer) > SIGNIFICANT * sum(one**2 for one in fewer) ** 0.5
     expected = is_significant and errors[0] <= LESS * errors[1]
-    assert votes_better(members[:2], others, dataset) == expected
-    assert not votes_better(others, others, dataset)
+    assert votes_better(members[:2], others, dataset, asked) == expected
+    assert not votes_better(others, others, dataset, asked)
 
 
 def test_bags_of_all_rows_say_nothing():
     members, dataset = members_and_rows(0)
     full = [one._replace(n_times=np.ones(25, dtype=np.int64)) for one in members]
     assert (out_of_bag_votes(full, dataset) == -1).all()
-    assert not votes_better(full[:2], full[2:], dataset)
+    assert not votes_better(full[:2], full[2:], dataset, np.ones(25, dtype=bool))

@@ -53,7 +53,7 @@ AXIS_SHARE = 0.2
 """Share of the trees of classes that are axis-parallel; of the others where these do better."""
 
 N_PILOTS = 10
-"""How many trees say whether they do."""
+"""How many trees say whether they do; smaller forests are not worth as many again."""
 
 SIGNIFICANT, LESS = 2.0, 0.75
 """Standard errors by which they have to be better, and the share of the errors that may be left."""
@@ -208,38 +208,24 @@ def grow_forest(
     Returns
     -------
     list of Member
-        The same for the same seed; the first k do not depend on `n_trees`.
+        The same for the same seed; the first k do not depend on `n_trees`, from `N_PILOTS` on.
     """
-    streams = make_streams(seed, 0, max(n_trees, N_PILOTS))
+    streams = make_streams(seed, 0, n_trees)
+    asked = rows_of_choice(dataset, n_trees, seed)
+    if not asked.any():
+        return run(grower, streams)
     pilots, later = streams[:N_PILOTS], streams[N_PILOTS:]
-    if not dataset.n_classes:
-        return run(grower, streams[:n_trees])
     axis_grower = replace(grower, is_mostly_axis=True)
     axis = run(axis_grower, [stream.copy() for stream in pilots])
     members = run(grower, pilots)
-    if votes_better(axis, members, dataset, rows_of_choice(dataset, seed)):
+    if votes_better(axis, members, dataset, asked):
         grower, members = axis_grower, axis
-    return (members + run(grower, later))[:n_trees]
+    return members + run(grower, later)
 
 
-def rows_of_choice(dataset: Dataset, seed: int) -> np.ndarray:
-    """Return which given rows choose the kind of a forest's trees: half of them.
-
-    The score out of bag is that of the others, which the choice has not seen.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows.
-    seed : int in [0, 2**64)
-        Of the forest.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), bool
-        In the order of `Dataset.kept_as`; False for targets, where there is nothing to choose.
-    """
-    if not dataset.n_classes:
+def rows_of_choice(dataset: Dataset, n_trees: int, seed: int) -> np.ndarray:
+    """Return which given rows choose the kind of the trees: half or none; others are for scores."""
+    if not dataset.n_classes or n_trees < N_PILOTS:
         return np.zeros(dataset.n_samples, dtype=bool)
     order = as_generator(make_streams(seed, 1, 1)[0]).permutation(dataset.n_samples)
     return order < dataset.n_samples // 2

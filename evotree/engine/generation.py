@@ -6,15 +6,13 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from evotree.individual import set_fitness
+from evotree.individual import Individual, set_fitness
 from evotree.operators.refinement.policy import NOTHING_SPENT, Spent
 from evotree.rng import uniform
 
 if TYPE_CHECKING:
     import numpy as np
     from deap import base
-
-    from evotree.individual import Individual
 
 BREEDING_CHUNK = 8  # offspring bred by one task; even, so that mates stay together
 
@@ -50,9 +48,37 @@ def breed(
         offspring.append(child)
     for i in range(1, len(offspring), 2):
         if uniform(streams[i - 1]) < crossover_probability:
-            offspring[i - 1], offspring[i] = toolbox.mate(offspring[i - 1], offspring[i])
-    offspring = [toolbox.mutate(child)[0] for child in offspring]
+            offspring[i - 1 : i + 1] = operate(toolbox, "mate", *offspring[i - 1 : i + 1])
+    offspring = [operate(toolbox, "mutate", child)[0] for child in offspring]
     return offspring, evaluate_invalid(offspring, toolbox)
+
+
+def operate(toolbox: base.Toolbox, role: str, *parents: Individual) -> tuple[Individual, ...]:
+    """Call an operator; what users' own return, and leave as it was, is checked."""
+    operator = function = getattr(toolbox, role)
+    while isinstance(function, partial):
+        function = function.func
+    children: tuple[Individual, ...]
+    if str(getattr(function, "__module__", None)).startswith("evotree."):
+        children = operator(*parents)
+        return children
+    arrays = [array for parent in parents for array in parent.nodes()]
+    before = [array.tobytes() for array in arrays]
+    children = operator(*parents)
+    name = f"{role} ({getattr(function, '__name__', repr(function))})"
+    is_tuple = isinstance(children, tuple) and len(children) == len(parents)
+    if not is_tuple or not all(isinstance(child, Individual) for child in children):
+        raise TypeError(
+            f"{name} returned {children!r}: allowed is a tuple of {len(parents)} individual"
+            f"{'s' if len(parents) > 1 else ''}."
+        )
+    if before != [array.tobytes() for array in arrays]:
+        # Read-only arrays would say so themselves, but kernels would be compiled for them again.
+        raise ValueError(
+            f"{name} wrote to arrays of an individual, which others share: allowed are new arrays, "
+            "of which evotree.with_tree makes an individual."
+        )
+    return children
 
 
 def evaluate_invalid(individuals: Iterable[Individual], toolbox: base.Toolbox) -> int:
@@ -120,7 +146,7 @@ def next_generation(
     refined: list[Individual] = []
     if hasattr(toolbox, "refine"):
         chosen = toolbox.choose(offspring, generation, spent)
-        refined = [one for (one,) in toolbox.map(toolbox.refine, chosen)]
+        refined = [one for (one,) in toolbox.map(partial(operate, toolbox, "refine"), chosen)]
         # A map over processes returns copies.
         place = {id(before): after for before, after in zip(chosen, refined, strict=True)}
         offspring = [place.get(id(child), child) for child in offspring]

@@ -209,7 +209,13 @@ class ExplainedTree(RowEncoder):
         Raises
         ------
         ValueError
-            If there is no such point; the message says which constraint forbids it.
+            If there is no such point; the message says which constraint forbids it. Or if columns
+            of whole numbers and categories are too many to find it in reasonable time.
+
+        Warns
+        -----
+        RuntimeWarning
+            If a leaf is left out, since its points cannot be told from those of another leaf.
 
         References
         ----------

@@ -49,10 +49,10 @@ _PARAMETERS = """Parameters
     n_estimators : int, at least 1, default=30
         Number of trees.
     max_samples : int, float in (0, 1] or None, default=0.8
-        How many rows are drawn for a tree, or which share of the distinct ones; None for as many as
-        there are.
+        How many rows are drawn for a tree, or which share of them; None for as many as there are.
     bootstrap : bool, default=False
-        Whether they are drawn with replacement, in proportion to their weights.
+        Whether they are drawn with replacement, in proportion to their weights; without, all rows
+        are as likely, and keep their weights in the tree.
     max_features : int, float in (0, 1] or None, default=None
         How many columns a tree may use, or which share of them, drawn for each tree; None for all,
         and for half of them where a tree is axis-parallel.
@@ -88,7 +88,8 @@ _ATTRIBUTES = """Attributes
     feature_importances_ : ndarray of shape (`n_features_in_`,)
         Mean of those of the trees.
     oob_score_ : float
-        With `oob_score`, what `score` is on training rows that are predicted out of bag."""
+        With `oob_score`, what `score` is on training rows that are predicted out of bag. Rows by
+        which a classifier chooses the kind of its trees are left out, if there are others."""
 
 
 @dataclass(eq=False, repr=False)
@@ -146,7 +147,7 @@ class EvoForest(RowEncoder):
         y : array-like of shape (n_samples,)
             Class labels, or targets.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows; a row of weight 2 counts as two rows.
+            Weights of the rows. Bags are drawn of the rows as they are given.
 
         Returns
         -------
@@ -159,17 +160,16 @@ class EvoForest(RowEncoder):
             If a parameter or the data are not as described; the message names what is wrong.
         """
         check_parameters(self)
-        if self.oob_score and not self.bootstrap and self.max_samples is None:
-            raise ValueError(
-                "oob_score=True: allowed where bags lack rows, with bootstrap=True or max_samples."
-            )
         dataset = self._make_dataset(X, y, sample_weight, "standard")
         if dataset.outputs is not None:
             raise ValueError(f"y has {dataset.n_outputs} outputs: a forest predicts one.")
         dataset = dataset.evolved_for(self._objective(dataset))
         seed = seed_from(self.random_state)
+        grower = self._grower(dataset)
+        if self.oob_score and not self.bootstrap:
+            self._check_out_of_bag(grower.n_drawn < dataset.n_samples)
         run = partial(self._run, dataset)
-        members = grow_forest(self._grower(dataset), dataset, self.n_estimators, seed, run)
+        members = grow_forest(grower, dataset, self.n_estimators, seed, run)
         self.estimators_ = [self._member(one.tree, dataset) for one in members]
         if self.oob_score:
             rows = np.asarray(self.encode(X), dtype=np.float64)
@@ -177,10 +177,21 @@ class EvoForest(RowEncoder):
             y = column_or_1d(y)
             at = positions_of(dataset.like(rows, y), weight, dataset)
             known = self._predict_out_of_bag(members, at, rows)
-            unseen = known & ~np.append(rows_of_choice(dataset, seed), False)[at]
-            known = unseen if unseen.any() else known
+            self._check_out_of_bag(bool(weight[known].any()))
+            asked = rows_of_choice(dataset, self.n_estimators, seed)
+            unseen = known & ~np.append(asked, False)[at]
+            known = unseen if weight[unseen].any() else known
             self.oob_score_ = self._score_out_of_bag(y, known, weight)
         return self
+
+    def _check_out_of_bag(self, are_some: bool) -> None:
+        """Refuse a score out of bag where no bag lacks a row."""
+        if not are_some:
+            raise ValueError(
+                f"oob_score=True with max_samples={self.max_samples} and bootstrap="
+                f"{self.bootstrap}: no tree lacks a row of those given. Allowed are fewer "
+                "max_samples, bootstrap=True, more rows, and oob_score=False."
+            )
 
     def _run(self, dataset: Dataset, grower: Grower, streams: Sequence[np.ndarray]) -> list[Member]:
         """Return the trees of streams, made side by side."""

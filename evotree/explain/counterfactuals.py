@@ -12,6 +12,7 @@ exact, efficient algorithms. AAAI Conference on Artificial Intelligence.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -289,6 +290,7 @@ def _nearest_of_leaf(
     None also where few columns are asked for and no fewer than `below` will do. The steps of the
     first attempt are given.
     """
+    away = None
     for attempt in range(len(MARGINS)):
         made = space.steps(leaf, goal, attempt) if attempt else first
         if made is None:
@@ -302,12 +304,20 @@ def _nearest_of_leaf(
             )
         step = fewest(steps, below) if norm == "count" else SHORTEST[norm](steps)
         if step is None:
-            return None
+            break
         moved = np.abs(step * space.unit[features]) >= _NOTHING * space.spread[features]
         step = np.where(moved, step, 0.0)
         point = space.land(features, step)
+        away = length_of(step, steps, norm)
         if _keeps(space.tree, point, leaf, goal):
-            return Found(length_of(step, steps, norm), leaf, point)
+            return Found(away, leaf, point)
+    if away is not None:
+        warnings.warn(
+            f"leaf {leaf} is left out, since rounding takes its nearest point to another leaf: "
+            f"other points may be farther than it is, {away:.4g}.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,14 @@ from scipy.optimize import Bounds, LinearConstraint, milp, nnls
 
 _WHOLE = 1e-6  # what is nearer to a whole number is one
 _SOLVED = (0, 2)  # what milp calls an optimum, and the proof that there is none
-_EXACT = {"mip_rel_gap": 0.0}
 _SLACK = 1e-9  # of sums
 _MOST_SETS, _MOST_PROGRAMS = 5_000, 100  # more take longer than one mixed-integer program
+_MOST_ROUNDS, _MOST_NODES = 200, 10_000  # of programs, and of the tree of one
+_EXACT = {"mip_rel_gap": 0.0, "node_limit": _MOST_NODES}
+_TOO_LONG = (
+    "the nearest point takes too many programs to be found: fix columns (fixed), narrow bounds, "
+    "leave out integers, or take another norm."
+)
 _LEAST_RESIDUAL = 1e-9  # below it, no step of fewer than a billion units is long enough
 
 
@@ -84,7 +89,9 @@ def shortest_l2(steps: Steps) -> np.ndarray | None:
     """Return the step with the smallest sum of squares of prices times lengths.
 
     Without whole parts it is a least-distance program, which is solved exactly by non-negative
-    least squares. Whole parts are branched on.
+    least squares. With some, mixed-integer programs in which lines bound the squares from below
+    choose these parts; the least-distance program of the others adds lines that touch at its
+    solution, until a choice comes again. Steps of 0 and 1 are their own squares.
 
     Parameters
     ----------
@@ -96,18 +103,49 @@ def shortest_l2(steps: Steps) -> np.ndarray | None:
     ndarray of shape (n_parts,) or None
         None if no step is allowed.
 
+    Raises
+    ------
+    ValueError
+        If that takes more programs than are allowed.
+
     References
     ----------
     Lawson C. L., Hanson R. J. (1974). Solving least squares problems, chapter 23.
+
+    Duran M. A., Grossmann I. E. (1986). An outer-approximation algorithm for a class of
+    mixed-integer nonlinear programs. Mathematical Programming 36.
     """
-
-    def relaxed(low: np.ndarray, high: np.ndarray) -> np.ndarray | None:
-        return _least_distance(replace(steps, lower=low, upper=high))
-
-    def length(step: np.ndarray) -> float:
-        return float(np.sum(np.square(steps.prices * step)))
-
-    return _branch(relaxed, length, steps.is_whole, steps.lower, steps.upper)
+    if not steps.is_whole.any():
+        return _least_distance(steps)
+    n, is_whole, (low, high) = len(steps.prices), steps.is_whole, _two_sided(steps)
+    is_curved, squared = ~is_whole | (np.maximum(high[:n], high[n:]) > 1.0), steps.prices**2
+    of_curved = np.eye(n)[is_curved]
+    none = np.zeros(len(of_curved))
+    cost = np.concatenate([np.tile(np.where(is_curved, 0.0, squared), 2), squared[is_curved]])
+    whole = np.append(np.tile(is_whole, 2), none)
+    low, high = np.append(low, none), np.append(high, none + np.inf)
+    rows = np.hstack([steps.A, -steps.A, np.zeros((len(steps.A), len(none)))])
+    limits, best, least, seen = steps.b, None, np.inf, set()
+    for _ in range(_MOST_ROUNDS):
+        found = _solve(cost, whole, low, high, rows, limits)
+        if found is None or cost @ found >= least - _SLACK:
+            return best
+        chosen = _difference(found, steps)
+        lower, upper = (np.where(is_whole, chosen, end) for end in (steps.lower, steps.upper))
+        step = _least_distance(replace(steps, lower=lower, upper=upper))
+        step = chosen if step is None else step  # which is allowed but for rounding
+        if (length := float(squared @ np.square(step))) < least:
+            best, least = step, length
+        if (key := chosen[is_whole].tobytes()) in seen:
+            return best
+        seen.add(key)
+        for point, side in product((step, chosen), (-1.0, 1.0)):
+            # A line that meets the squares of a whole part at its next whole number, too.
+            other = point + side * is_whole
+            lines = of_curved * (point + other)
+            rows = np.vstack([rows, np.hstack([lines, -lines, -np.eye(len(none))])])
+            limits = np.append(limits, of_curved @ (point * other))
+    raise ValueError(_TOO_LONG)
 
 
 def fewest(steps: Steps, below: float = np.inf) -> np.ndarray | None:
@@ -357,6 +395,8 @@ def _solve(
         )
 
     found = solved(low[is_free], high[is_free], whole)
+    if (found.mip_node_count or 0) >= _MOST_NODES and found.status not in _SOLVED:
+        raise ValueError(_TOO_LONG)
     best = found.x
     if found.status not in _SOLVED:  # HiGHS gives up on some programs with narrow margins
         best = _branch(
@@ -385,7 +425,9 @@ def _branch(
     """
     best, least = None, np.inf
     waiting = [(low, high)]
-    while waiting:
+    for _ in range(_MOST_NODES):
+        if not waiting:
+            return best
         low, high = waiting.pop()
         point = relaxed(low, high)
         if point is None or cost(point) >= least:
@@ -399,7 +441,7 @@ def _branch(
         below[j], above[j] = np.floor(point[j]), np.ceil(point[j])
         sides = [(low, below), (above, high)]
         waiting += sides if point[j] - below[j] > 0.5 else sides[::-1]
-    return best
+    raise ValueError(_TOO_LONG)
 
 
 def _difference(parts: np.ndarray, steps: Steps) -> np.ndarray:

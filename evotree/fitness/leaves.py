@@ -248,66 +248,61 @@ def rank_losses(counts, mass, subtree_size):
     """
     n, n_classes = counts.shape
     losses = np.zeros((n, n_classes))
-    share, order = np.empty(n), np.empty(n, dtype=np.int64)
-    total, n_ranked, area = mass[0].sum(), 0, 0.0
+    weight, total, n_ranked, area = mass.sum(axis=1), mass[0].sum(), 0, 0.0
     for c in range(1 if n_classes == 2 else 0, n_classes):
         positives = mass[0, c]
         negatives = total - positives
         if positives <= 0.0 or negatives <= 0.0:
             continue
         n_ranked += 1
+        share, positive = counts[:, c] / counts.sum(axis=1), mass[:, c].copy()
+        above, below = beyond(share, positive, weight - positive, subtree_size, positives)
         for k in range(n):
-            share[k] = counts[k, c] / counts[k].sum()
-        order[:] = np.argsort(-share)
-        positives_above = negatives_above = 0.0
-        at = 0
-        while at < n:
-            end, here, others = at, 0.0, 0.0
-            while end < n and share[order[end]] == share[order[at]]:
-                k = order[end]
-                if subtree_size[k] == 1:
-                    here += mass[k, c]
-                    others += mass[k].sum() - mass[k, c]
-                end += 1
-            of_positive = (negatives_above + 0.5 * others) / negatives
-            of_negative = (positives - positives_above - 0.5 * here) / positives
-            area += (1.0 - of_positive) * here / positives
-            for e in range(at, end):
-                for a in range(n_classes):
-                    if a == c:
-                        losses[order[e], a] += 0.5 * of_positive * total / positives
-                    else:
-                        losses[order[e], a] += 0.5 * of_negative * total / negatives
-            positives_above += here
-            negatives_above += others
-            at = end
+            if subtree_size[k] == 1:
+                area += (1.0 - above[k] / negatives) * positive[k] / positives
+            for a in range(n_classes):
+                if a == c:
+                    losses[k, a] += 0.5 * above[k] / negatives * total / positives
+                else:
+                    losses[k, a] += 0.5 * below[k] / positives * total / negatives
     if n_ranked == 0:
         return losses, 1.0
     return losses / n_ranked, area / n_ranked
 
 
 @inner_kernel
-def area_of(positive, negative, n):
-    """Return the area under the ROC curve of `n` groups of rows, ranked by shares of positives."""
-    share = np.empty(n)
-    positives = negatives = 0.0
-    for i in range(n):
-        share[i] = -positive[i] / (positive[i] + negative[i])
-        positives += positive[i]
-        negatives += negative[i]
-    order = np.argsort(share)
-    area = above = 0.0
+def beyond(share, positive, negative, subtree_size, positives):
+    """Return the negatives that leaves rank above each node, and the positives below it.
+
+    Half of those of its own share count. The weight of all positives is given.
+    """
+    n = share.shape[0]
+    above, below = np.empty(n), np.empty(n)
+    order = np.argsort(-share)
+    positives_above = negatives_above = 0.0
     at = 0
     while at < n:
-        here = others = 0.0
-        value = share[order[at]]
-        while at < n and share[order[at]] == value:
-            here += positive[order[at]]
-            others += negative[order[at]]
-            at += 1
-        area += here * (negatives - above - 0.5 * others)
-        above += others
-    return area / (positives * negatives)
+        end, here, others = at, 0.0, 0.0
+        while end < n and share[order[end]] == share[order[at]]:
+            k = order[end]
+            if subtree_size[k] == 1:
+                here += positive[k]
+                others += negative[k]
+            end += 1
+        for e in range(at, end):
+            above[order[e]] = negatives_above + 0.5 * others
+            below[order[e]] = positives - positives_above - 0.5 * here
+        positives_above += here
+        negatives_above += others
+        at = end
+    return above, below
+
+
+@inner_kernel
+def pairs_lost(share, positive, negative, subtree_size, positives):
+    """Return the weight of pairs with leaves in which each node ranks the negative higher."""
+    above, below = beyond(share, positive, negative, subtree_size, positives)
+    return positive * above + negative * below
 
 
 @kernel
@@ -329,37 +324,33 @@ def rank_risk(counts, subtree_size, leaf_risk):
         That of a split is what its leaves take, and by how much the area is less without it.
     """
     n, n_classes = counts.shape
-    risk, total = leaf_risk.copy(), counts[0].sum()
-    first = 1 if n_classes == 2 else 0
-    positive, negative = np.empty(n), np.empty(n)
-    areas, n_ranked = np.zeros(n), 0
-    for c in range(first, n_classes):
-        if counts[0, c] <= 0.0 or counts[0, c] >= total:
+    risk, weight, lost, n_ranked = leaf_risk.copy(), counts.sum(axis=1), np.zeros(n), 0
+    for c in range(1 if n_classes == 2 else 0, n_classes):
+        n_pairs = counts[0, c] * (weight[0] - counts[0, c])
+        if n_pairs <= 0.0:
             continue
         n_ranked += 1
+        positive = counts[:, c].copy()
+        negative, share = weight - positive, positive / weight
+        of_all = pairs_lost(share, positive, negative, subtree_size, positive[0])
         for k in range(n):
-            if k > 0 and subtree_size[k] == 1:
+            if subtree_size[k] == 1:
                 continue
-            m = i = 0
-            while i < n:
-                is_whole = i == k and not (k == 0 and subtree_size[0] > 1)
-                if subtree_size[i] == 1 or is_whole:
-                    positive[m] = counts[i, c]
-                    negative[m] = counts[i].sum() - counts[i, c]
-                    m += 1
-                i += subtree_size[i] if is_whole else 1
-            areas[k] += area_of(positive, negative, m)
-    if n_ranked == 0:
-        return risk
-    whole = areas[0] / n_ranked
+            end = k + subtree_size[k]
+            inside = pairs_lost(
+                share[k:end], positive[k:end], negative[k:end], subtree_size[k:end], positive[k]
+            )
+            more = of_all[k] - inside[0] + 0.5 * positive[k] * negative[k]
+            for i in range(k, end):
+                if subtree_size[i] == 1:
+                    more -= of_all[i] - 0.5 * inside[i - k]  # pairs inside are of two leaves
+            lost[k] += more / n_pairs
     for k in range(n - 1, -1, -1):
         if subtree_size[k] > 1:
-            below = 0.0
+            risk[k] = lost[k] / max(n_ranked, 1)
             for i in range(k, k + subtree_size[k]):
                 if subtree_size[i] == 1:
-                    below += leaf_risk[i]
-            collapsed = 0.5 if k == 0 else areas[k] / n_ranked
-            risk[k] = below + (whole - collapsed)
+                    risk[k] += leaf_risk[i]
     return risk
 
 

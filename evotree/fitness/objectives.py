@@ -11,6 +11,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -364,7 +365,9 @@ class Leaves(NamedTuple):
 
 @dataclass(frozen=True)
 class OwnObjective(ClassObjective):
-    """A callable of the user's own; refinement and pruning go by the accuracy.
+    """A callable of the user's own.
+
+    Refinement, pruning and the choice of hyperparameters need losses of rows: of the accuracy.
 
     Parameters
     ----------
@@ -407,13 +410,10 @@ class OwnObjective(ClassObjective):
             )
         return tuple(float(one) for one in scores)
 
-    @property
+    @cached_property
     def needs_rows(self) -> bool:
         """Whether the callable takes `Leaves`."""
-        parameters = inspect.signature(self.function).parameters.values()
-        places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        needed = [one for one in parameters if one.kind in places and one.default is one.empty]
-        return len(needed) > 1
+        return len(_needed_parameters(self.function)) > 1
 
     def _leaves(self, tree: Leafed, is_leaf: np.ndarray) -> Leaves:
         rows = self.rows
@@ -576,6 +576,26 @@ class PoissonSums(Objective):
         return tree
 
 
+def _needed_parameters(function: Callable[..., Any]) -> list[str]:
+    """Return the names of the parameters by position that have no default."""
+    parameters = inspect.signature(function).parameters.values()
+    places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [one.name for one in parameters if one.kind in places and one.default is one.empty]
+
+
+def _own_objective(function: Callable[..., Any]) -> OwnObjective:
+    """Return a callable as an objective; scores of labels, such as scikit-learn's, are refused."""
+    needed = _needed_parameters(function)
+    if len(needed) > 2 or {"y_true", "y_pred", "y"} & set(needed):
+        name = getattr(function, "__name__", repr(function))
+        raise ValueError(
+            f"objective={name} takes ({', '.join(needed)}): allowed are functions of the class "
+            "weights of the leaves, (counts) or (counts, leaves), not of labels; and the names "
+            f"{', '.join(map(repr, CLASS_OBJECTIVES))}."
+        )
+    return OwnObjective(function)
+
+
 def _is_finite(value: Any) -> bool:
     return isinstance(value, Real) and math.isfinite(value)
 
@@ -640,7 +660,7 @@ def as_objective(
                 f"objective={objective!r}: allowed are {', '.join(map(repr, TARGET_OBJECTIVES))}; "
                 "callables are for classes."
             )
-        return OwnObjective(objective)
+        return _own_objective(objective)
     allowed = CLASS_OBJECTIVES if dataset.n_classes else TARGET_OBJECTIVES
     if objective not in allowed:
         raise ValueError(

@@ -18,7 +18,7 @@ from sklearn.datasets import load_iris, make_classification, make_friedman1
 from evotree import EvoForestClassifier, EvoForestRegressor, EvoTreeClassifier, EvoTreeRegressor
 from evotree.cli.main import main
 from evotree.dataset import Dataset
-from evotree.engine.forests import draw_features, positions_of, restrict
+from evotree.engine.forests import draw_features, positions_of, restrict, rows_of_choice
 from evotree.export import export_c, export_python, export_rules, export_sql, export_text, to_onnx
 from evotree.fitness.linear_leaves import LinearLeaves
 from evotree.model_file import ForestModel, load_model, load_tree_model, save_model
@@ -132,6 +132,10 @@ def test_rows_are_predicted_out_of_bag_by_trees_that_know_nothing_of_them():
         again = clone(bagged).fit(X, changed).oob_decision_function_
         np.testing.assert_array_equal(again[i], shares[i])
         assert (again != shares)[known].any()
+    dataset = Dataset.from_arrays(X, y)
+    asked = rows_of_choice(dataset, 12, 2)
+    assert asked.sum() == 30
+    known &= ~asked[positions_of(dataset.like(X, y), np.ones(60), dataset)]
     right = forest.classes_[shares[known].argmax(axis=1)] == y[known]
     assert forest.oob_score_ == pytest.approx(right.mean())
 
@@ -169,8 +173,23 @@ def test_bags_without_replacement():
     assert {tree.n_node_samples[0] for tree in half.trees_} == {40.0}
     whole = EvoForestClassifier(3, max_samples=None, random_state=0).fit(X, y)
     assert {tree.n_node_samples[0] for tree in whole.trees_} == {80.0}
-    with pytest.raises(ValueError, match="oob_score=True: allowed where bags lack rows"):
-        whole.set_params(oob_score=True).fit(X, y)
+
+
+@pytest.mark.parametrize("bootstrap", [False, True])
+def test_weights_count_in_bags(bootstrap):
+    y = np.arange(400) % 2
+    forest = EvoForestClassifier(5, bootstrap=bootstrap, random_state=0)
+    forest.fit(np.zeros((400, 1)), y, np.where(y, 9.0, 1.0))
+    assert forest.predict_proba([[0.0]])[0, 1] == pytest.approx(0.9, abs=0.03)
+
+
+@pytest.mark.parametrize("bags", [{"max_samples": None}, {"max_samples": 1.0}, {"max_samples": 80}])
+def test_a_score_out_of_bag_needs_bags_that_lack_rows(bags):
+    X, y = rows_for(FORESTS[0], 80)
+    with pytest.raises(ValueError, match=r"oob_score=True with max_samples=.*no tree lacks a row"):
+        EvoForestClassifier(3, oob_score=True, **bags).fit(X, y)
+    with pytest.raises(ValueError, match="no tree lacks a row"):
+        EvoForestClassifier(3, oob_score=True, bootstrap=True).fit(X[:1], y[:1])
 
 
 def test_equal_rows_are_found_again():

@@ -313,6 +313,9 @@ def test_monotonic_targets_are_the_best_in_order():
             "cost_matrix=.*monotonic",
         ),
         ({"objective": lambda counts: np.nan}, "returned nan"),
+        ({"objective": metrics.f1_score}, r"objective=f1_score takes .*\(counts\).*'f1_macro'"),
+        ({"objective": metrics.make_scorer(metrics.f1_score)}, r"make_scorer.*\(counts, leaves\)"),
+        ({"objective": lambda y_true, y_pred: 1.0}, r"takes \(y_true, y_pred\): allowed are"),
     ],
 )
 def test_wrong_parameters_are_named(rare, parameters, named):

@@ -1,6 +1,8 @@
 """Counterfactuals against all points of a grid."""
 
 from dataclasses import replace
+from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -8,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evotree.explain.nearest import Steps, fewest, length_of, shortest_l1
+from evotree.explain import nearest
+from evotree.explain.nearest import Steps, fewest, length_of, shortest_l1, shortest_l2
 from evotree.leaf_models import LeafModels
 from evotree.tables.columns import CategoricalColumn, NumericColumn, encode
 from tests.explain.random_trees import CLASSES, estimator_of, grid, random_tree
@@ -186,6 +189,71 @@ def test_intervals_may_be_narrower_than_the_margins(norm):
     low, high = 3.0, 3.0 + 1e-7
     one = model.counterfactuals(points[0], (low, high), norm=norm)[0]
     assert low <= model.predict(one.row)[0] <= high
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_whole_parts_and_others_are_the_best_together(seed):
+    """The whole parts are enumerated; the others are a least-distance program for each choice."""
+    rng = np.random.default_rng(seed)
+    n, n_whole = 6, int(rng.integers(1, 5))
+    A = rng.normal(size=(int(rng.integers(1, 5)), n))
+    steps = Steps(
+        A,
+        rng.uniform(-3.0, 0.3, len(A)),
+        -rng.integers(0, 3, n).astype(float),
+        rng.integers(0, 3, n).astype(float),
+        rng.uniform(0.5, 2.0, n),
+        np.arange(n) < n_whole,
+        np.arange(n),
+        np.ones(n),
+    )
+    free = replace(steps, is_whole=np.zeros(n, dtype=bool))
+    ranges = [np.arange(steps.lower[j], steps.upper[j] + 1.0) for j in range(n_whole)]
+    squares = []
+    for chosen in product(*ranges):
+        ends = (np.append(chosen, end[n_whole:]) for end in (steps.lower, steps.upper))
+        step = shortest_l2(replace(free, **dict(zip(("lower", "upper"), ends, strict=True))))
+        if step is not None:
+            squares.append(length_of(step, steps, "l2"))
+    step = shortest_l2(steps)
+    if not squares:
+        assert step is None
+        return
+    assert (A @ step <= steps.b + 1e-6).all() and not (step[:n_whole] % 1.0).any()
+    assert length_of(step, steps, "l2") == pytest.approx(min(squares), abs=1e-6)
+
+
+def test_steps_of_1_are_their_own_squares():
+    rng = np.random.default_rng(0)
+    n = 60
+    A, prices = rng.normal(size=(5, n)), rng.uniform(0.5, 2.0, n)
+    lower, upper = -rng.integers(0, 2, n) * 1.0, rng.integers(0, 2, n) * 1.0
+    whole = np.ones(n, dtype=bool)
+    steps = Steps(A, -rng.uniform(2, 5, 5), lower, upper, prices, whole, np.arange(n), np.ones(n))
+    expected = shortest_l1(replace(steps, prices=prices**2))
+    assert np.square(prices * shortest_l2(steps)).sum() == pytest.approx(prices**2 @ abs(expected))
+
+
+@pytest.mark.parametrize("n_nodes", [None, 10**6])
+def test_a_search_that_takes_too_long_is_given_up(n_nodes, monkeypatch):
+    """HiGHS fails, so that branching does its work up to a limit; or it has reached its own."""
+    points = grid(SIDES, SIDES).astype(float)
+    model = stump(points, [0.9, 1.1], 3.5)
+
+    def stopped(prices, **_):
+        return SimpleNamespace(status=4, x=np.full(len(prices), 0.5), mip_node_count=n_nodes)
+
+    monkeypatch.setattr(nearest, "milp", stopped)
+    with pytest.raises(ValueError, match=r"too many programs.*fixed.*another norm"):
+        model.counterfactuals([0.0, 0.0], "b", integers=[0, 1])
+
+
+def test_a_leaf_that_rounding_leaves_out_is_named():
+    points = 1e15 + grid(SIDES, SIDES).astype(float)  # numbers there are 0.125 apart
+    model = stump(points, [1.0, 0.0], 1e15 + 1.0)
+    left_out = pytest.warns(RuntimeWarning, match="leaf 2 is left out.* than it is")
+    with left_out, pytest.raises(ValueError, match="no point within"):
+        model.counterfactuals(points[0], "b")
 
 
 def stump(points, weights, threshold):

@@ -8,7 +8,7 @@ from sklearn import metrics
 
 from evotree.dataset import Dataset
 from evotree.fitness.costs import FeatureCosts
-from evotree.fitness.leaves import F1, MCC, score_labels
+from evotree.fitness.leaves import F1, MCC, rank_risk, score_labels
 from evotree.fitness.objectives import (
     CLASS_OBJECTIVES,
     TARGET_OBJECTIVES,
@@ -194,6 +194,33 @@ def test_what_is_cut_takes_its_risk_from_the_area(drawn):
             below = np.arange(k, k + one.subtree_size[k])
             gone = risk[below[one.is_leaf[below]]].sum() - risk[k]
             assert cut.quality == pytest.approx(one.quality + gone)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("unit", [1.0, 0.37])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_risks_of_larger_trees_are_those_of_all_pairs(n_classes, unit, seed):
+    rng = np.random.default_rng(seed)
+    n_leaves = int(rng.integers(2, 40))
+    sizes, counts = random_counts(rng, n_leaves, n_classes, unit)
+    leaf_risk = rng.random(len(sizes))
+    risk = rank_risk(counts, sizes, leaf_risk)
+    gone = naive.area_risk(counts, sizes)
+    for k, size in enumerate(sizes):
+        below = np.arange(k, k + size)[sizes[k : k + size] == 1]
+        assert risk[k] == pytest.approx(gone[k] + leaf_risk[below].sum(), abs=1e-12)
+
+
+def random_counts(rng, n_leaves, n_classes, unit):
+    """Return sizes and class weights of a random tree, many leaves of which have equal shares."""
+    if n_leaves == 1:
+        return np.ones(1, dtype=np.int32), unit * (1.0 + rng.integers(0, 4, (1, n_classes)))
+    n_left = int(rng.integers(1, n_leaves))
+    sides = [random_counts(rng, n, n_classes, unit) for n in (n_left, n_leaves - n_left)]
+    sizes, counts = (np.concatenate(parts) for parts in zip(*sides, strict=True))
+    whole = sides[0][1][:1] + sides[1][1][:1]
+    size = np.array([len(sizes) + 1], dtype=np.int32)
+    return np.concatenate([size, sizes]), np.concatenate([whole, counts])
 
 
 @given(class_populations, st.sampled_from(SUMS), st.floats(0.0, 0.1), st.floats(0.0, 0.05))

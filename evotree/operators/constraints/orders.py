@@ -149,18 +149,21 @@ def meeting_point(values, weight, subtree_size, low, high):
         if subtree_size[i] == 1 and values[i] < highest:
             leaves[m] = i
             m += 1
-    passed = np.zeros(m, dtype=np.bool_)
     order = argsort(values[leaves[:m]])
+    sums = np.zeros((m + 1, 2))  # of the leaves of `low` from each place on
+    for e in range(m - 1, -1, -1):
+        i, is_low = leaves[order[e]], order[e] < n_low
+        sums[e, 0] = sums[e + 1, 0] + is_low * weight[i]
+        sums[e, 1] = sums[e + 1, 1] + is_low * weight[i] * values[i]
+    mass = total = 0.0  # of the leaves of `high` up to a place
     for e in range(m):
-        passed[order[e]] = True
-        total = mass = 0.0
-        for i in range(m):
-            if passed[i] != (i < n_low):
-                total += weight[leaves[i]] * values[leaves[i]]
-                mass += weight[leaves[i]]
+        i, is_high = leaves[order[e]], order[e] >= n_low
+        mass += is_high * weight[i]
+        total += is_high * weight[i] * values[i]
+        whole, at = sums[e + 1, 0] + mass, sums[e + 1, 1] + total
         following = values[leaves[order[e + 1]]] if e < m - 1 else highest
-        if mass > 0.0 and total <= following * mass:
-            return min(max(total / mass, lowest), highest)
+        if whole > 0.0 and at <= following * whole:
+            return min(max(at / whole, lowest), highest)
     return highest
 
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.neighbors import NearestNeighbors
+from sklearn.utils.validation import has_fit_parameter
 
 from evotree.dataset import empty_rows
 from evotree.rng import as_generator
@@ -74,24 +74,13 @@ def interpolate(dataset: Dataset, n_rows: int, noise: float, stream: np.ndarray)
 
 
 def fit_weighted(model: Any, dataset: Dataset) -> None:
-    """Fit a model to the rows of a data set, repeated where it takes no weights.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted in place.
-    dataset : Dataset
-        Training rows. Where ``fit`` refuses ``sample_weight``, each stands as often as its weight
-        is a multiple of the least, rounded, but at most 100 times.
-    """
+    """Fit a model; where it takes no weights, rows are repeated, at most 100 times."""
     weight = dataset.sample_weight
-    try:
+    if has_fit_parameter(model, "sample_weight"):
         model.fit(dataset.X, dataset.y, sample_weight=weight)
-    except UnsetMetadataPassedError:  # the user has to say what routing is to do
-        raise
-    except (TypeError, ValueError):  # one of another cause comes again
-        n_times = np.rint(weight / weight.min()).clip(1, _MOST_REPEATS).astype(np.int64)
-        model.fit(dataset.X.repeat(n_times, axis=0), dataset.y.repeat(n_times))
+        return
+    n_times = np.rint(weight / weight.min()).clip(1, _MOST_REPEATS).astype(np.int64)
+    model.fit(dataset.X.repeat(n_times, axis=0), dataset.y.repeat(n_times))
 
 
 def _check_predictions(found: Any, teacher: Any, dataset: Dataset, n_rows: int) -> np.ndarray:
