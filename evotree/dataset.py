@@ -356,6 +356,17 @@ class Dataset:
         """Number of rows as they were given, those without weight left out."""
         return len(self.kept_as)
 
+    @property
+    def is_weighted(self) -> bool:
+        """Whether weights of rows are other numbers than how many rows were given."""
+        return not np.allclose(self.sample_weight, self.multiplicity)
+
+    def count_rows(self, leaves: np.ndarray, subtree_size: np.ndarray) -> np.ndarray:
+        """Return how many rows as given reach each node, as `ObliqueTree.row_counts` has them."""
+        of_class = [self.y == code for code in range(self.n_classes)] or [np.ones(len(self.y))]
+        counts = [node_weights(leaves, self.multiplicity * one, subtree_size) for one in of_class]
+        return np.column_stack(counts).astype(np.int64)
+
     def subsample(self, given: np.ndarray) -> Dataset:
         """Return a data set of some of the rows as they were given.
 
@@ -527,7 +538,8 @@ class Dataset:
             values = self.target_mean + self.target_scale * values
         samples = node_weights(leaves, self.sample_weight, tree.subtree_size)
         told = values, self.raw_spread, samples, None, None, self.output_names
-        return ObliqueTree(weights, thresholds, tree.subtree_size, *told)
+        rows = self.count_rows(leaves, tree.subtree_size) if self.is_weighted else None
+        return ObliqueTree(weights, thresholds, tree.subtree_size, *told, rows)
 
     @property
     def raw_spread(self) -> np.ndarray:
@@ -569,7 +581,7 @@ class Dataset:
         Returns
         -------
         ObliqueTree
-            The same splits; ``values`` and ``n_node_samples`` are new. Nodes that no training row
+            The same splits; values, weights and rows of nodes are new. Nodes that no training row
             reaches are left out, and splits that have no rows on one side with them. There are no
             linear models in the leaves: those of the tree given are of other rows.
         """
@@ -592,6 +604,9 @@ class Dataset:
             tree.spread,
             samples[kept],
             output_names=self.output_names,
+            row_counts=(
+                self.count_rows(leaves, tree.subtree_size)[kept] if self.is_weighted else None
+            ),
         )
 
 
