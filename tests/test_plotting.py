@@ -428,7 +428,10 @@ def test_texts_of_nodes() -> None:
         "no: 1.00",
     ]
     assert not any(text.get_parse_math() for text in ax.texts if "$" in text.get_text())
-    tree.spread, tree.weighted_n_node_samples = np.array([1.0, 0.0, 1.0, 1e6, 1.0]), np.array([4.0, 3.0, 1])
+    tree.spread, tree.weighted_n_node_samples = (
+        np.array([1.0, 0.0, 1.0, 1e6, 1.0]),
+        np.array([4.0, 3.0, 1]),
+    )
     ax = plot_tree(tree, max_terms=3, decimals=1)
     x = {text.get_text(): text.get_position()[0] for text in ax.texts}
     assert x["yes"] < x["no"]
