@@ -363,9 +363,12 @@ class Dataset:
 
     def count_rows(self, leaves: np.ndarray, subtree_size: np.ndarray) -> np.ndarray:
         """Return how many rows as given reach each node, as `ObliqueTree.row_counts` has them."""
-        of_class = [self.y == code for code in range(self.n_classes)] or [np.ones(len(self.y))]
-        counts = [node_weights(leaves, self.multiplicity * one, subtree_size) for one in of_class]
-        return np.column_stack(counts).astype(np.int64)
+        n_nodes, k = len(subtree_size), self.n_classes or 1
+        codes = leaves.astype(np.int64) * k + (self.y if self.n_classes else 0)
+        counts = np.bincount(codes, self.multiplicity, n_nodes * k).reshape(n_nodes, k)
+        before = np.vstack([np.zeros(k), counts.cumsum(axis=0)]).astype(np.int64)
+        found: np.ndarray = before[np.arange(n_nodes) + subtree_size] - before[:-1]
+        return found
 
     def subsample(self, given: np.ndarray) -> Dataset:
         """Return a data set of some of the rows as they were given.
