@@ -357,6 +357,20 @@ class Dataset:
         """Number of rows as they were given, those without weight left out."""
         return len(self.kept_as)
 
+    @property
+    def is_weighted(self) -> bool:
+        """Whether weights of rows are other numbers than how many rows were given."""
+        return not np.allclose(self.sample_weight, self.multiplicity)
+
+    def count_rows(self, leaves: np.ndarray, subtree_size: np.ndarray) -> np.ndarray:
+        """Return how many rows as given reach each node, as `ObliqueTree.row_counts` has them."""
+        n_nodes, k = len(subtree_size), self.n_classes or 1
+        codes = leaves.astype(np.int64) * k + (self.y if self.n_classes else 0)
+        counts = np.bincount(codes, self.multiplicity, n_nodes * k).reshape(n_nodes, k)
+        before = np.vstack([np.zeros(k), counts.cumsum(axis=0)]).astype(np.int64)
+        found: np.ndarray = before[np.arange(n_nodes) + subtree_size] - before[:-1]
+        return found
+
     def subsample(self, given: np.ndarray) -> Dataset:
         """Return a data set of some of the rows as they were given.
 
@@ -528,7 +542,8 @@ class Dataset:
             values = self.target_mean + self.target_scale * values
         samples = node_weights(leaves, self.sample_weight, tree.subtree_size)
         told = values, self.raw_spread, samples, None, None, self.output_names
-        return ObliqueTree(weights, thresholds, tree.subtree_size, *told)
+        rows = self.count_rows(leaves, tree.subtree_size) if self.is_weighted else None
+        return ObliqueTree(weights, thresholds, tree.subtree_size, *told, rows)
 
     @property
     def raw_spread(self) -> np.ndarray:
@@ -570,7 +585,7 @@ class Dataset:
         Returns
         -------
         ObliqueTree
-            The same splits; ``values`` and ``n_node_samples`` are new. Nodes that no training row
+            The same splits; values, weights and rows of nodes are new. Nodes that no training row
             reaches are left out, and splits that have no rows on one side with them. There are no
             linear models in the leaves: those of the tree given are of other rows.
         """
@@ -593,6 +608,9 @@ class Dataset:
             tree.spread,
             samples[kept],
             output_names=self.output_names,
+            row_counts=(
+                self.count_rows(leaves, tree.subtree_size)[kept] if self.is_weighted else None
+            ),
         )
 
 

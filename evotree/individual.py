@@ -301,7 +301,11 @@ class Individual(ObliqueTree):
         """Known to the data set alone."""
 
     @property
-    def n_node_samples(self) -> np.ndarray:  # type: ignore[override]
+    def row_counts(self) -> None:  # type: ignore[override]
+        """Known to the data set alone."""
+
+    @property
+    def weighted_n_node_samples(self) -> np.ndarray:  # type: ignore[override]
         """Weights of the rows of the nodes, of shape (n_nodes,)."""
         return self.counts.sum(axis=1)
 
@@ -312,7 +316,7 @@ class Individual(ObliqueTree):
             self.thresholds,
             self.subtree_size,
             self.values,
-            n_node_samples=self.n_node_samples,
+            weighted_n_node_samples=self.weighted_n_node_samples,
         )
 
     def clone(self) -> Individual:
@@ -386,7 +390,7 @@ class RegressionIndividual(Individual):
         return names
 
     @property
-    def n_node_samples(self) -> np.ndarray:  # type: ignore[override]
+    def weighted_n_node_samples(self) -> np.ndarray:  # type: ignore[override]
         """Weights of the rows of the nodes, of shape (n_nodes,)."""
         return self.counts[:, 0].copy()
 

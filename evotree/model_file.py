@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ from evotree.export import (
     tree_from_dict,
     tree_to_dict,
 )
-from evotree.export.named import is_forest
+from evotree.export.named import NamedTree, is_forest, named_tree
 from evotree.files import PathLike, write_whole
 from evotree.soft_sides import SoftSides
 from evotree.tables.columns import (
@@ -245,8 +245,12 @@ class Model:
         decimals : int or None, default=None
             As for `evotree.export.export_text`.
         """
-        classes = None if self.classes is None else self.classes.tolist()
-        return export_text(self.tree, self.feature_names, classes, decimals)
+        return export_text(self.named, decimals=decimals)
+
+    @property
+    def named(self) -> NamedTree:
+        """The tree with the names of its features and classes."""
+        return replace(_named(self, self.tree), sides=self.sides)
 
     def summary(self) -> str:
         """Return what is predicted, the size of the tree and what is known of its training."""
@@ -372,12 +376,15 @@ class ForestModel:
 
     def rules(self, decimals: int | None = None) -> str:
         """Return the trees as indented rules, one after the other, each under its number."""
-        names = None if self.classes is None else self.classes.tolist()
         return "\n".join(
-            f"tree {at} of {len(self.trees)}\n"
-            f"{export_text(tree, self.feature_names, names, decimals)}"
-            for at, tree in enumerate(self.trees, 1)
+            f"tree {at} of {len(self.trees)}\n{export_text(named, decimals=decimals)}"
+            for at, named in enumerate(self.named, 1)
         )
+
+    @property
+    def named(self) -> tuple[NamedTree, ...]:
+        """The trees with the names of their features and classes."""
+        return tuple(_named(self, tree) for tree in self.trees)
 
     def summary(self) -> str:
         """Return what is predicted, and the size of the forest."""
@@ -389,6 +396,12 @@ class ForestModel:
             f"columns    {len(self.columns)}, as {len(self.feature_names)} features\n"
             f"forest     {len(self.trees)} trees, {nodes} nodes, {leaves} leaves, {terms} terms"
         )
+
+
+def _named(model: Model | ForestModel, tree: ObliqueTree) -> NamedTree:
+    """Return a tree of a model with the names and columns of the model."""
+    classes = None if model.classes is None else model.classes.tolist()
+    return replace(named_tree(tree, model.feature_names, classes), columns=model.columns)
 
 
 def _confusion_lines(labels: list[str], confusion: list[list[int]]) -> list[str]:

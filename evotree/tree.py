@@ -21,6 +21,19 @@ if TYPE_CHECKING:
 
 _BLOCK = 1024  # rows that are routed together
 _PRINTED_LEAVES, _PRINTED_TERMS = 32, 10  # of a tree that prints itself
+# What a tree is made of, in the order of its state.
+_PARAMETERS = (
+    "weights",
+    "thresholds",
+    "subtree_size",
+    "values",
+    "spread",
+    "weighted_n_node_samples",
+    "labels",
+    "models",
+    "output_names",
+    "row_counts",
+)
 
 
 @dot_kernel
@@ -136,8 +149,9 @@ class ObliqueTree:
     spread : ndarray of shape (n_features,), float64, optional
         Standard deviation of each feature over the training rows, in the units of the hyperplanes.
         The influence of a term is its absolute weight times the spread of its feature.
-    n_node_samples : ndarray of shape (n_nodes,), float64, optional
-        Training rows that reach each node; a row of weight 2 counts as two.
+    weighted_n_node_samples : ndarray of shape (n_nodes,), float64, optional
+        Weights of the training rows that reach each node, in the unit of `Dataset.sample_weight`:
+        where all weights are equal, the number of rows.
     labels : ndarray of shape (n_nodes,), int64, optional
         Position of the class that each node predicts, where it need not be the one with the highest
         share.
@@ -146,17 +160,22 @@ class ObliqueTree:
         the means of the nodes' targets.
     output_names : tuple of str, optional
         Names of several outputs; None where there is one, and where values are class shares.
+    row_counts : ndarray of shape (n_nodes, n_classes), int64, optional
+        Number of training rows of each class that reach each node; of shape (n_nodes, 1) where
+        there are no classes. A row counts once, whatever its weight. None where the weights of the
+        nodes are these numbers.
     """
 
     __slots__ = (
         "given_labels",
         "models",
-        "n_node_samples",
         "output_names",
+        "row_counts",
         "spread",
         "subtree_size",
         "thresholds",
         "values",
+        "weighted_n_node_samples",
         "weights",
     )
     __hash__ = None  # type: ignore[assignment]
@@ -168,20 +187,22 @@ class ObliqueTree:
         subtree_size: np.ndarray,
         values: np.ndarray,
         spread: np.ndarray | None = None,
-        n_node_samples: np.ndarray | None = None,
+        weighted_n_node_samples: np.ndarray | None = None,
         labels: np.ndarray | None = None,
         models: LeafModels | OutputModels | None = None,
         output_names: tuple[str, ...] | None = None,
+        row_counts: np.ndarray | None = None,
     ) -> None:
         self.weights = weights
         self.thresholds = thresholds
         self.subtree_size = subtree_size
         self.values = values
         self.spread = spread
-        self.n_node_samples = n_node_samples
+        self.weighted_n_node_samples = weighted_n_node_samples
         self.given_labels = labels
         self.models: Any = models  # what reads the arrays of models is for one output
         self.output_names = output_names
+        self.row_counts = row_counts
 
     def __len__(self) -> int:
         return self.subtree_size.shape[0]
@@ -266,9 +287,20 @@ class ObliqueTree:
         labels: np.ndarray = self.values.argmax(axis=1)
         return labels
 
+    @property
+    def n_node_samples(self) -> np.ndarray | None:
+        """Number of training rows that reach each node, of shape (n_nodes,), or None.
+
+        A row counts once, whatever its weight; one of weight 0 is no training row.
+        """
+        if self.row_counts is None:
+            return self.weighted_n_node_samples
+        return self.row_counts.sum(axis=1, dtype=np.float64)
+
     def counted(self) -> CountedTree:
         """Return the tree with the class weights of its nodes."""
-        samples = np.ones(len(self)) if self.n_node_samples is None else self.n_node_samples
+        known = self.weighted_n_node_samples
+        samples = np.ones(len(self)) if known is None else known
         return CountedTree(self.weights, self.subtree_size, self.values * samples[:, np.newaxis])
 
     @property
@@ -285,50 +317,29 @@ class ObliqueTree:
 
     def labelled(self, labels: np.ndarray) -> ObliqueTree:
         """Return the same tree whose nodes predict other classes, by position."""
-        return self._told(self.values, labels, self.models)
+        return self.replaced(labels=labels)
 
     def predicting(self, values: np.ndarray) -> ObliqueTree:
         """Return the same tree whose nodes predict other values, of shape (n_nodes, n_outputs).
 
         It has no linear models, which would predict in their place.
         """
-        return self._told(values, None, None)
+        return self.replaced(values=values, labels=None, models=None)
 
     def with_models(self, models: LeafModels | OutputModels | None) -> ObliqueTree:
         """Return the same tree with linear models in its leaves, or without."""
-        return self._told(self.values, self.given_labels, models)
+        return self.replaced(models=models)
 
     def of_output(self, j: int) -> ObliqueTree:
         """Return the same tree that predicts one of its outputs alone."""
         models = self.models.each[j] if isinstance(self.models, OutputModels) else self.models
-        return ObliqueTree(
-            self.weights,
-            self.thresholds,
-            self.subtree_size,
-            self.values[:, j : j + 1],
-            self.spread,
-            self.n_node_samples,
-            models=models,
-        )
+        values = self.values[:, j : j + 1]
+        return self.replaced(values=values, labels=None, models=models, output_names=None)
 
-    def _told(
-        self,
-        values: np.ndarray,
-        labels: np.ndarray | None,
-        models: LeafModels | OutputModels | None,
-    ) -> ObliqueTree:
-        """Return the same splits and rows with other predictions."""
-        return ObliqueTree(
-            self.weights,
-            self.thresholds,
-            self.subtree_size,
-            values,
-            self.spread,
-            self.n_node_samples,
-            labels,
-            models,
-            self.output_names,
-        )
+    def replaced(self, **arrays: Any) -> ObliqueTree:
+        """Return the same tree with some arrays replaced, by the names of the parameters."""
+        known = dict(zip(_PARAMETERS, ObliqueTree.__getstate__(self), strict=True))
+        return ObliqueTree(**{**known, **arrays})
 
     def left(self, k: int) -> int:
         """Return the left child of internal node `k`."""
@@ -404,7 +415,7 @@ class ObliqueTree:
             raise ValueError("weights has rows of leaves that are not 0.")
         for name, array, n in (
             ("spread", self.spread, self.n_features),
-            ("n_node_samples", self.n_node_samples, self.n_nodes),
+            ("weighted_n_node_samples", self.weighted_n_node_samples, self.n_nodes),
         ):
             if array is None:
                 continue
@@ -413,6 +424,12 @@ class ObliqueTree:
             if not np.isfinite(array).all() or array.min(initial=0.0) < 0.0:
                 raise ValueError(f"{name} has values that are negative or not finite.")
         labels, n_outputs = self.given_labels, self.values.shape[1]
+        shape = (self.n_nodes, n_outputs if self.output_names is None else 1)
+        counts = self.row_counts
+        if counts is not None and (
+            counts.shape != shape or counts.dtype.kind not in "iu" or counts.min() < 0
+        ):
+            raise ValueError(f"row_counts: allowed are integers from 0, of shape {shape}.")
         if labels is not None:
             wrong = labels.shape != (self.n_nodes,) or labels.dtype.kind not in "iu"
             if wrong or labels.min() < 0 or labels.max() >= n_outputs:
@@ -441,10 +458,11 @@ class ObliqueTree:
             self.subtree_size,
             self.values,
             self.spread,
-            self.n_node_samples,
+            self.weighted_n_node_samples,
             self.given_labels,
             self.models,
             self.output_names,
+            self.row_counts,
         )
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:

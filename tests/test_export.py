@@ -85,7 +85,7 @@ def test_rules_take_the_names_of_a_classifier() -> None:
         ({"decimals": -1}, "decimals"),
         ({"max_terms": 0}, "max_terms"),
         ({"decimals": 1.5}, "decimals"),
-        ({"tree": "oak"}, "tree is a str"),
+        ({"tree": "oak"}, "tree is of the type str"),
     ],
 )
 def test_rules_name_a_bad_argument(arguments: dict[str, Any], named: str) -> None:
@@ -111,9 +111,14 @@ def test_texts_that_grow_with_the_square_of_the_tree_are_refused(export: Any) ->
 
 @given(trees())
 def test_plain_data_gives_back_the_same_tree(tree: ObliqueTree) -> None:
+    whole = tree.replaced(row_counts=np.rint(9.0 * tree.values).astype(np.int64))
+    assert_same(tree_from_dict(json.loads(json.dumps(tree_to_dict(whole)))), whole)
     plain = json.loads(json.dumps(tree_to_dict(tree)))
     assert_same(tree_from_dict(plain), tree)
-    for name in ("spread", "n_node_samples"):  # older files have neither
+    # Older files have weights as the number of rows, or neither these nor the spread.
+    old = {name.removeprefix("weighted_"): array for name, array in plain.items()}
+    assert_same(tree_from_dict(old), tree)
+    for name in ("spread", "weighted_n_node_samples"):
         plain.pop(name, None)
     bare = ObliqueTree(tree.weights, tree.thresholds, tree.subtree_size, tree.values)
     assert_same(tree_from_dict(plain), bare)
@@ -150,7 +155,10 @@ def test_changed_plain_data_are_refused_or_sound(tree: ObliqueTree, data: st.Dat
         ("values", {"0": 1}, "values"),
         ("spread", [1.0], "spread has shape"),
         ("spread", "wide", "spread is a string"),
-        ("n_node_samples", [3.0, 1.0, -2.0], "n_node_samples has values"),
+        ("n_node_samples", [3.0, 1.0, -2.0], "weighted_n_node_samples has values"),
+        ("row_counts", [[3, 1], [1, 1.5], [2, 0]], "row_counts has an entry"),
+        ("row_counts", [[3], [1], [2]], "row_counts: allowed are"),
+        ("row_counts", [[3, 1], [-1, 1], [2, 0]], "row_counts: allowed are"),
     ],
 )
 def test_bad_plain_data_are_named(entry: str, value: Any, named: str) -> None:

@@ -327,7 +327,7 @@ def test_sql_reads_text_as_numbers_and_misses_no_column() -> None:
         (export_sql, {"class_names": [0.5, float("nan")]}, r"class_names\[1\]"),
         (export_python, {"class_names": ["a", None]}, r"class_names\[1\] is None"),
         (export_python, {"feature_names": ["a"]}, "feature_names"),
-        (export_c, {"tree": "oak"}, "tree is a str"),
+        (export_c, {"tree": "oak"}, "tree is of the type str"),
     ],
 )
 def test_bad_arguments_are_named(export: Any, arguments: dict[str, Any], named: str) -> None:

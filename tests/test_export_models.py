@@ -303,7 +303,7 @@ def test_names_of_features_are_escaped() -> None:
 
 def test_the_table_of_coefficients() -> None:
     tree = with_models(stump_of_one_output(), np.random.default_rng(1))
-    tree.n_node_samples = np.array([9.0, 4.0, 5.0])
+    tree.weighted_n_node_samples = np.array([9.0, 4.0, 5.0])
     table, models = tree.coefficients_, tree.models
     used = np.flatnonzero(models.coefficients.any(axis=0))
     fixed = ["leaf", "n_node_samples", "intercept", "lowest", "highest"]

@@ -55,8 +55,8 @@ def cases(draw: st.DrawFn) -> tuple[ObliqueTree, np.ndarray]:
 def named(tree: ObliqueTree, names: tuple[str, ...]) -> ObliqueTree:
     """Return a tree whose values are outputs of some names."""
     splits = tree.weights, tree.thresholds, tree.subtree_size
-    told = {"spread": tree.spread, "n_node_samples": tree.n_node_samples, "output_names": names}
-    return ObliqueTree(*splits, tree.values, **told)
+    samples = tree.weighted_n_node_samples
+    return ObliqueTree(*splits, tree.values, tree.spread, samples, output_names=names)
 
 
 def two_outputs() -> ObliqueTree:

@@ -72,11 +72,11 @@ def test_drawings_have_all_nodes_and_the_most_influential_terms() -> None:
     text = export_graphviz(tree, class_names=["no", "y&s"], max_terms=2)
     assert 'label="[0]\\nx1\\n- 0.25 x2\\n(+1 more)\\n<= 0.25"' in text
     assert 'label="[2]\\ny&amp;s: >0.99\\nno: <0.01"' in text and text.count(" -> ") == 2
-    tree.n_node_samples = np.array([12.5, 1.0, 11.5])
-    assert "[0] 12.5 rows" in export_graphviz(tree) and "[1] 1 row\\n" in export_graphviz(tree)
+    tree.weighted_n_node_samples = np.array([12.5, 1.0, 11.5])
+    assert "[0] weight 12.5" in export_graphviz(tree) and "[1] 1 row\\n" in export_graphviz(tree)
     tree.spread = np.array([100.0, 1.0, 1.0, 1.0])
     text = export_graphviz(tree, max_terms=1)
-    assert 'label="[0] 12.5 rows\\nx0\\n(+2 more)\\n<= 2"' in text
+    assert 'label="[0] weight 12.5\\nx0\\n(+2 more)\\n<= 2"' in text
     assert 'label="[0]\\n0\\n<= 1"' in export_graphviz(stump([0.0]))
 
 

@@ -89,7 +89,7 @@ def test_a_slice_predicts_as_the_tree_does_there(n_features: int) -> None:
         (ValueError, r"X has shape \(30, 2\): allowed is \(n_samples, 3\)", {"n_features": 3}),
         (ValueError, "n_features=1", {"n_features": 1}),
         (ValueError, "y has labels", {"classes_": np.array(["a", "b", "d"])}),
-        (TypeError, "classifier is a SimpleNamespace", {"tree_": None}),
+        (TypeError, "classifier is of the type SimpleNamespace", {"tree_": None}),
     ],
 )
 def test_errors_name_what_is_wrong_and_leave_no_figure(

@@ -428,7 +428,10 @@ def test_texts_of_nodes() -> None:
         "no: 1.00",
     ]
     assert not any(text.get_parse_math() for text in ax.texts if "$" in text.get_text())
-    tree.spread, tree.n_node_samples = np.array([1.0, 0.0, 1.0, 1e6, 1.0]), np.array([4.0, 3.0, 1])
+    tree.spread, tree.weighted_n_node_samples = (
+        np.array([1.0, 0.0, 1.0, 1e6, 1.0]),
+        np.array([4.0, 3.0, 1]),
+    )
     ax = plot_tree(tree, max_terms=3, decimals=1)
     x = {text.get_text(): text.get_position()[0] for text in ax.texts}
     assert x["yes"] < x["no"]
@@ -510,13 +513,13 @@ curve, curves, regions = plot_learning_curve, plot_learning_curves, plot_decisio
         (ValueError, "quantiles=", lambda: curves({"a": [RUN]}, quantiles=(0.8, 0.2))),
         (ValueError, "no 'quality_worst'", lambda: curves({"a": [RUN]}, field="worst")),
         (ValueError, "n_features=3", lambda: regions(make_tree(0, 3, n_features=3), X, Y)),
-        (TypeError, "tree_or_classifier is a int", lambda: regions(1, X, Y)),
+        (TypeError, "tree_or_classifier is of the type int", lambda: regions(1, X, Y)),
         (ValueError, "X has shape", lambda: regions(TREE, X[:, :1], Y)),
         (ValueError, "X has values", lambda: regions(TREE, np.full_like(X, np.nan), Y)),
         (ValueError, "y has shape", lambda: regions(TREE, X, Y[1:])),
         (ValueError, "y has labels", lambda: regions(TREE, X, np.arange(len(X)))),
         (ValueError, "resolution=1", lambda: regions(TREE, X, Y, resolution=1)),
-        (ValueError, "feature_names=", lambda: plot_tree(TREE, feature_names=["a"])),
+        (ValueError, "feature_names has", lambda: plot_tree(TREE, feature_names=["a"])),
         (ValueError, "class_names='abc'", lambda: plot_tree(TREE, class_names="abc")),
         (ValueError, "max_terms=0", lambda: plot_tree(TREE, max_terms=0)),
     ],

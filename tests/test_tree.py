@@ -82,8 +82,8 @@ def test_validate_names_the_array_that_is_wrong(name):
 
 @pytest.mark.parametrize(
     ("name", "array"),
-    [("spread", [1.0]), ("spread", [1.0, -1.0]), ("n_node_samples", [1.0] * 4)]
-    + [("n_node_samples", [1.0, 1.0, np.inf, 1.0, 1.0])],
+    [("spread", [1.0]), ("spread", [1.0, -1.0]), ("weighted_n_node_samples", [1.0] * 4)]
+    + [("weighted_n_node_samples", [1.0, 1.0, np.inf, 1.0, 1.0])],
 )
 def test_validate_refuses_a_spread_or_rows_that_cannot_be(name, array):
     tree = small_tree()
@@ -166,7 +166,14 @@ def test_fitted_trees_know_the_spread_of_features_and_the_rows_of_nodes(model):
     mean = np.average(X, axis=0, weights=weight)
     spread = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
     np.testing.assert_allclose(tree.spread, spread, atol=1e-12)
-    np.testing.assert_allclose(tree.n_node_samples, fitted.decision_path(X).T @ weight)
+    path = fitted.decision_path(X)
+    np.testing.assert_array_equal(tree.n_node_samples, path.T @ (weight > 0.0))
+    unit = weight.sum() / tree.weighted_n_node_samples[0]
+    np.testing.assert_allclose(unit * tree.weighted_n_node_samples, path.T @ weight)
+    if is_classifier(model):
+        counts = path.T @ ((weight > 0.0)[:, np.newaxis] & (y[:, np.newaxis] == np.arange(3)))
+        np.testing.assert_array_equal(tree.row_counts, counts)
+    assert clone(model).fit(X, target, sample_weight=0.0 * weight + 7.0).tree_.row_counts is None
 
 
 @given(exported.trees(), st.data())
@@ -177,6 +184,9 @@ def test_pruning_keeps_the_spread_and_the_rows_of_the_nodes_left(tree, data):
     if tree.n_node_samples is None:
         assert pruned.n_node_samples is None
         return
+    counts = np.round(9.0 * tree.values).astype(np.int64)
+    kept = prune_tree(tree.replaced(row_counts=counts), marks).row_counts
+    np.testing.assert_array_equal(kept, np.round(9.0 * pruned.values))
     # The values, drawn at random, tell the nodes apart, or they do not differ.
     known = {(*v, n) for v, n in zip(tree.values.tolist(), tree.n_node_samples, strict=True)}
     kept = zip(pruned.values.tolist(), pruned.n_node_samples, strict=True)

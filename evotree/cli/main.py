@@ -495,8 +495,7 @@ def _show(args: argparse.Namespace) -> None:
         check_writable(args.plot)
     print(f"{model.rules()}\n{model.summary()}")
     if args.plot:
-        tree, plot_tree = load_tree_model(args.model).tree, _plotting().plot_tree
-        ax = plot_tree(tree, feature_names=model.feature_names, class_names=model.labels)
+        ax = _plotting().plot_tree(load_tree_model(args.model).named)
         print(f"wrote {_save_figure(ax, Path(args.plot))}")
 
 
@@ -576,6 +575,6 @@ def _draw(
         axes["decision-regions.png"] = plotting.plot_decision_regions(
             estimator, X, y, class_names=model.labels
         )
-    axes["tree.png"] = plotting.plot_tree(model.tree, feature_names=names, class_names=model.labels)
+    axes["tree.png"] = plotting.plot_tree(model.named)
     for name, ax in axes.items():
         print(f"wrote {_save_figure(ax, folder / name)}")

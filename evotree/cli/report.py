@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 
-from evotree.export.named import NamedTree
 from evotree.model_file import ForestModel, Model
 from evotree.report import Report, Subject, report
-from evotree.soft_sides import SoftSides
 from evotree.tables.columns import encode, numbers_of
-from evotree.tree import ObliqueTree
 
 FACTS = ("tree", "forest", "training", "test", "chosen", "evolution", "seconds")
 """Lines of the summary of a model that its report shows."""
@@ -59,16 +55,6 @@ def _subject(model: Model | ForestModel) -> Subject:
     lines = [line.split(maxsplit=1) for line in model.summary().splitlines()]
     facts = {line[0]: line[1] for line in lines if len(line) == 2 and line[0] in FACTS}
     if isinstance(model, Model):
-        named = _named(model, model.tree, model.sides)
-        return Subject(named, model.target, training=model.training_rows, facts=facts)
-    members = [Subject(_named(model, tree), model.target) for tree in model.trees]
+        return Subject(model.named, model.target, training=model.training_rows, facts=facts)
+    members = [Subject(named, model.target) for named in model.named]
     return replace(members[0], facts=facts, members=members)
-
-
-def _named(
-    model: Model | ForestModel, tree: ObliqueTree, sides: SoftSides | None = None
-) -> NamedTree:
-    """Return a tree of a model with the names of its features and classes."""
-    spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
-    classes = None if model.classes is None else tuple(model.classes.tolist())
-    return NamedTree(tree, model.feature_names, classes, spread, model.columns, sides=sides)

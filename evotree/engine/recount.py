@@ -102,6 +102,12 @@ class Recounted(Result):
         individuals = [*run.pareto_front, *run.hall_of_fame, *run.best_trees.values()]
         trees = self._with_large_leaves([self.tree(one) for one in individuals])
         counts = self.shards.count(_splits(trees))
+        if self.dataset.is_weighted:
+            n_rows = self.shards.count_rows(_splits(trees))
+            trees = [
+                tree.replaced(row_counts=of_nodes.astype(np.int64))
+                for tree, of_nodes in zip(trees, n_rows, strict=True)
+            ]
         return {
             id(one): self._counted(tree, of_nodes, one.origin)
             for one, tree, of_nodes in zip(individuals, trees, counts, strict=True)
@@ -118,7 +124,7 @@ class Recounted(Result):
         while pending:
             n_rows = self.shards.count_rows(_splits([found[at] for at in pending]))
             small = [
-                limits[0].small_leaves(found[at].subtree_size, of_nodes)
+                limits[0].small_leaves(found[at].subtree_size, of_nodes.sum(axis=1))
                 for at, of_nodes in zip(pending, n_rows, strict=True)
             ]
             changed = [(at, few) for at, few in zip(pending, small, strict=True) if few.any()]
@@ -133,9 +139,7 @@ class Recounted(Result):
         values = counts / samples[:, np.newaxis]
         if not self.dataset.n_classes:
             values = self.shards.target_mean + self.dataset.target_scale * values[:, 1:2]
-        told = ObliqueTree(
-            tree.weights, tree.thresholds, tree.subtree_size, values, tree.spread, samples
-        )
+        told = tree.predicting(values).replaced(weighted_n_node_samples=samples)
         if self.shards.judge is not None:
             told = self.shards.judge.finish(told, self.dataset)
             counts = counts[_left_over(tree.subtree_size, told.subtree_size)]

@@ -256,8 +256,8 @@ class Shards:
         return [factors * one for one in self._ask(_leaf_sums_of, trees, self.sample.n_classes)]
 
     def count_rows(self, trees: Sequence[Splits]) -> list[np.ndarray]:
-        """Return how many rows with weight the nodes of trees have, each of shape (n_nodes,)."""
-        return [one[:, 0] for one in self._ask(_leaf_rows_of, trees)]
+        """Return how many rows with weight the nodes of trees have, by class if there are any."""
+        return self._ask(_leaf_rows_of, trees, self.sample.n_classes)
 
     def _ask(
         self, ask: Callable[..., np.ndarray], trees: Sequence[Splits], *told: Any
@@ -299,10 +299,9 @@ def _leaf_sums_of(trees: Sequence[Splits], n_classes: int, rows: Rows) -> np.nda
     return leaf_sums(trees, rows, n_classes)
 
 
-def _leaf_rows_of(trees: Sequence[Splits], rows: Rows) -> np.ndarray:
-    n_rows = len(rows.y)
-    ones = Rows(rows.X, np.zeros(n_rows, dtype=np.int64), np.ones(n_rows))
-    return leaf_sums(trees, ones, n_classes=1)
+def _leaf_rows_of(trees: Sequence[Splits], n_classes: int, rows: Rows) -> np.ndarray:
+    codes = rows.y if n_classes else np.zeros(len(rows.y), dtype=np.int64)
+    return leaf_sums(trees, Rows(rows.X, codes, np.ones(len(codes))), n_classes or 1)
 
 
 def _of_all_nodes(sums: np.ndarray, subtree_size: np.ndarray) -> np.ndarray:

@@ -66,7 +66,8 @@ def importances(
 def _amounts(tree: ObliqueTree, kind: str) -> np.ndarray:
     """Return what is distributed over the features, of shape (n_features,)."""
     spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
-    samples = np.ones(len(tree)) if tree.n_node_samples is None else tree.n_node_samples
+    known = tree.weighted_n_node_samples
+    samples = np.ones(len(tree)) if known is None else known
     amounts = samples if kind == "influence" else _decreases(tree, samples)
     found: np.ndarray = amounts @ _shares(np.abs(tree.weights) * spread)
     if tree.models is not None:

@@ -7,7 +7,7 @@ checked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ models in the second one, and all others in the first one."""
 #: Limits of what is taken for a tree; far above anything that evolution makes.
 MAX_NODES = 100_000
 MAX_NUMBERS = 50_000_000
+_LARGEST_COUNT = 2.0**53  # of rows
 
 
 def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
@@ -37,9 +38,9 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
     -------
     dict
         ``version`` of this form, and the arrays of the tree as nested lists, ``spread``,
-        ``n_node_samples``, ``labels``, ``models`` and ``output_names`` only where the tree has
-        them; the models of several outputs are a list. `json.dumps` writes a float so that it reads
-        back as the same one.
+        ``weighted_n_node_samples``, ``row_counts``, ``labels``, ``models`` and ``output_names``
+        only where the tree has them; the models of several outputs are a list. `json.dumps` writes
+        a float so that it reads back as the same one.
 
     Raises
     ------
@@ -54,7 +55,8 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
         )
     known = {
         "spread": tree.spread,
-        "n_node_samples": tree.n_node_samples,
+        "weighted_n_node_samples": tree.weighted_n_node_samples,
+        "row_counts": tree.row_counts,
         "labels": tree.given_labels,
     }
     models: Any = None
@@ -117,21 +119,34 @@ def tree_from_dict(data: Any) -> ObliqueTree:
     if not all(type(size) is int and 1 <= size <= len(sizes) for size in sizes):
         raise ValueError(f"subtree_size has entries that are not whole numbers in 1..{len(sizes)}.")
     names = None if data.get("output_names") is None else _names(data["output_names"])
-    labels = None if data.get("labels") is None else _vector(data["labels"], "labels")
-    if labels is not None and not (labels == np.floor(labels)).all():
-        raise ValueError("labels has an entry that is not a whole number.")
+    # Earlier versions called weights the number of rows.
+    known = {"weighted_n_node_samples": data.get("n_node_samples"), **data}
+    labels, counts = _whole(known, "labels", _vector), _whole(known, "row_counts", _matrix)
     return ObliqueTree(
         weights=_matrix(data["weights"], "weights"),
         thresholds=_vector(data["thresholds"], "thresholds"),
         subtree_size=np.array(sizes, dtype=np.int32),
         values=_matrix(data["values"], "values"),
         **{
-            name: _vector(data[name], name) for name in ("spread", "n_node_samples") if name in data
+            name: _vector(known[name], name)
+            for name in ("spread", "weighted_n_node_samples")
+            if known.get(name) is not None
         },
-        labels=None if labels is None else labels.clip(-1, MAX_NODES).astype(np.int64),
+        labels=labels,
+        row_counts=counts,
         models=None if data.get("models") is None else _models(data["models"], names),
         output_names=names,
     ).validate()
+
+
+def _whole(data: Mapping[str, Any], name: str, read: Callable[..., Any]) -> np.ndarray | None:
+    """Return an entry of whole numbers of any shape; None where there is none."""
+    if data.get(name) is None:
+        return None
+    numbers: np.ndarray = read(data[name], name)
+    if not (numbers == np.floor(numbers)).all():
+        raise ValueError(f"{name} has an entry that is not a whole number.")
+    return numbers.clip(-1, _LARGEST_COUNT).astype(np.int64)
 
 
 def _names(names: Any) -> tuple[str, ...]:

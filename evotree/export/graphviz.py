@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from evotree.export.named import NamedTree, check_shown, named_tree, number
-from evotree.export.text import sum_pieces
+from evotree.export.named import NamedTree, check_shown, exact, named_tree, number
+from evotree.export.text import missing_lines, sum_pieces
 
 
 def export_graphviz(
@@ -76,9 +76,11 @@ def export_graphviz(
     check_shown(decimals, max_terms)
     named = named_tree(tree, feature_names, class_names, output_names)
     tree, winners = named.tree, named.winners()
+    missing = "\\n".join(map(_escaped, missing_lines(named)))
+    below = f', labelloc=b, fontname="Helvetica", fontsize=10, label="{missing}"' if missing else ""
     lines = [
         "digraph tree {",
-        "    graph [ordering=out]",
+        f"    graph [ordering=out{below}]",
         '    node [shape=box, style="rounded,filled", fontname="Helvetica", fontsize=11, '
         'color="#333333", margin="0.2,0.08"]',
         '    edge [fontname="Helvetica", fontsize=10, color="#333333"]',
@@ -110,7 +112,10 @@ def _escaped(name: Any) -> str:
 
 def _split(named: NamedTree, k: int, decimals: int | None, max_terms: int | None) -> list[str]:
     """Return the lines of a split, one for each term."""
-    terms, relation, threshold = named.split(k)
+    split = named.split(k)
+    if (answer := named.answer(split)) is not None:
+        return [_escaped(answer)]
+    terms, relation, threshold = split
     lines = sum_pieces(named, [], terms, decimals, max_terms, " ", _escaped) or ["0"]
     return [*lines, f"{relation} {number(threshold, decimals)}"]
 
@@ -129,8 +134,9 @@ def _leaf(named: NamedTree, k: int, decimals: int | None, max_terms: int | None)
         lines = sum_pieces(named, [begin], model.terms, decimals, max_terms, " ", _escaped)
         return [*lines, f"within [{low}, {high}]"]
     if named.classes is None:
-        return [number(named.value(k), decimals)]
-    return [f"{_escaped(name)}: {share}" for name, share in named.shares(k)]
+        return [exact(named.value(k), decimals)]
+    shares = [*named.shares(k), *named.weighted(k)]
+    return [f"{_escaped(name)}: {share}" for name, share in shares]
 
 
 def _color(named: NamedTree, winner: int) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from evotree.export.named import NamedTree, check_shown, named_tree, number
-from evotree.export.text import model_pieces, output_pieces, split_pieces
+from evotree.export.named import NamedTree, check_shown, exact, named_tree
+from evotree.export.text import missing_lines, model_pieces, output_pieces, split_pieces
 from evotree.tree import node_depths
 
 #: Browsers nest elements no deeper than some hundred.
@@ -38,7 +38,7 @@ def export_html(
     """Return a tree as an element of HTML, without scripts.
 
     Splits, numbers of nodes, rows, class shares and linear models are those of `export_text`; a bar
-    shows the class shares of a leaf, the largest first. A tree of more than 32 leaves is open down
+    shows the class shares of a leaf, in the same order. A tree of more than 32 leaves is open down
     to its third level. ``IPython.display.HTML`` shows it.
 
     Parameters
@@ -70,6 +70,8 @@ def export_html(
     if named.tree.depth > MAX_DEPTH:
         raise ValueError(f"the tree has depth {named.tree.depth}: HTML nests up to {MAX_DEPTH}.")
     body = "".join(_elements(named, decimals, max_terms))
+    if missing := " ".join(missing_lines(named)):
+        body += f'<div style="{_NOTE}">{escape(missing)}</div>'
     return f'<div style="{_WHOLE}">{body}</div>\n'
 
 
@@ -123,18 +125,20 @@ def _leaf(named: NamedTree, k: int, decimals: int | None, max_terms: int | None)
     """Return what a leaf predicts, after a bar of its class shares."""
     if named.targets:
         return escape(" ".join(output_pieces(named, k, decimals, max_terms)))
-    values, model = named.tree.values[k], named.model(k)
+    model = named.model(k)
     if model is not None:
         return escape(" ".join(model_pieces(named, model, decimals, max_terms)))
     if named.classes is None:
-        return f"value: {number(named.value(k), decimals)}"
+        return f"value: {exact(named.value(k), decimals)}"
+    values = named.row_shares[k]
     hues = (0.6 + np.arange(len(values)) / len(values)) % 1.0
     bars = "".join(
         f'<span style="{_PIECE};width:{100.0 * values[c]:.1f}%;'
         f'background:hsl({360.0 * hues[c]:.0f},60%,60%)"></span>'
-        for c in np.argsort(-values, kind="stable")
+        for c in named.class_order(k)
         if values[c] > 0.0
     )
-    first, *others = (f"{escape(name)}: {share}" for name, share in named.shares(k))
+    shares = [*named.shares(k), *named.weighted(k)]
+    first, *others = (f"{escape(name)}: {share}" for name, share in shares)
     bar = f'<span style="{_BAR}">{bars}</span>'
     return ", ".join([f"{bar}<b>{first}</b>", *others])

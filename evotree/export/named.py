@@ -8,15 +8,17 @@ leaf as the same sum (`NamedTree.model`), with the same numbers (`number`, `shar
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 from evotree.soft_sides import SoftSides
-from evotree.tables.columns import Column
+from evotree.tables.columns import MISSING, Column, NumericColumn, column_of_feature
 from evotree.tree import ObliqueTree
 
 Label: TypeAlias = str | int | float | bool
@@ -30,6 +32,7 @@ LEAST_WIDTH = 40
 _EXACT_DIGITS = 12  # a double that was never rounded to a decimal number nearly always has more
 
 OPPOSITES = {"<=": ">", ">=": "<"}
+_RELATIONS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
 
 
 class Split(NamedTuple):
@@ -170,26 +173,99 @@ class NamedTree:
             return float(self.tree.values[k, 0])
         return float(np.clip(models.intercepts[k], models.lowest[k], models.highest[k]))
 
+    @property
+    def is_weighted(self) -> bool:
+        """Whether the training rows had weights that differ."""
+        return self.tree.row_counts is not None
+
     def rows(self, k: int) -> str | None:
         """Return how many training rows reach a node, in words; None where it is not known."""
-        samples = self.tree.n_node_samples
-        return None if samples is None else rows_text(float(samples[k]))
+        if self.tree.n_node_samples is None:
+            return None
+        text = rows_text(float(self.tree.n_node_samples[k]))
+        return f"{text}, weighted" if self.is_weighted and self.classes is None else text
+
+    @cached_property
+    def row_shares(self) -> np.ndarray:
+        """Class shares of the training rows of the nodes, each row counting once."""
+        counts = self.tree.row_counts
+        if counts is None or self.classes is None:
+            return self.tree.values
+        n_rows = counts.sum(axis=1, keepdims=True, dtype=np.float64)
+        return np.where(n_rows > 0.0, counts / np.maximum(n_rows, 1.0), self.tree.values)
+
+    def class_order(self, k: int) -> list[int]:
+        """Return the classes of a node as they are shown: its label, then the largest first."""
+        label, values = int(self.tree.labels[k]), self.tree.values[k]
+        order = [int(c) for c in np.argsort(-values, kind="stable") if self.row_shares[k, c] > 0.0]
+        return [label, *(c for c in order if c != label)]
 
     def shares(self, k: int, most: int = 6) -> list[tuple[str, str]]:
-        """Return the classes at a node and their shares as text, the largest first.
+        """Return the classes at a node and their shares of its rows as text, in `class_order`.
 
         Of more classes than `most`, at least 2, the last ones are summed up as ``others``.
         """
         if self.classes is None:
             return []
-        values = self.tree.values[k]
-        order = [int(c) for c in np.argsort(-values, kind="stable") if values[c] > 0.0]
+        values, order = self.row_shares[k], self.class_order(k)
         others = order[most - 1 :] if len(order) > most else []
-        shown = order[: len(order) - len(others)] or [int(self.tree.labels[k])]
+        shown = order[: len(order) - len(others)]
         shares = [(str(self.classes[c]), share_text(float(values[c]))) for c in shown]
         if others:
             shares.append(("others", share_text(float(values[others].sum()))))
         return shares
+
+    def weighted(self, k: int) -> list[tuple[str, str]]:
+        """Return the weighted share of the class of a node, if it differs from that of its rows."""
+        if self.classes is None:
+            return []
+        label = int(self.tree.labels[k])
+        share, of_rows = (
+            share_text(float(v[k, label])) for v in (self.tree.values, self.row_shares)
+        )
+        return [] if share == of_rows else [(f"weighted {self.classes[label]}", share)]
+
+    @cached_property
+    def indicators(self) -> dict[int, tuple[str, str]]:
+        """What features of 0 and 1 say by being 1, and by being 0."""
+        found: dict[int, tuple[str, str]] = {}
+        first = 0  # feature of the next level
+        for column in self.columns or ():
+            if isinstance(column, NumericColumn):
+                levels: tuple[str, ...] = (MISSING,) * column.indicator
+                first += 1
+            else:
+                levels = column.levels
+            for level in levels:
+                found[first] = f"{column.name} is {level}", f"{column.name} is not {level}"
+                first += 1
+        return found
+
+    def answer(self, split: Split) -> str | None:
+        """Return a split of one feature of 0 and 1 in words; None for other splits."""
+        if len(split.terms) != 1 or split.terms[0][0] != 1.0:
+            return None
+        holds = [_RELATIONS[split.relation](x, split.threshold) for x in (1.0, 0.0)]
+        known = self.indicators.get(split.terms[0][1])
+        return None if known is None or holds[0] == holds[1] else known[holds.index(True)]
+
+    def fills(self) -> list[tuple[str, str]]:
+        """Return what stands for missing cells of the columns that the tree uses.
+
+        Of those columns that had missing cells in the training rows.
+        """
+        if self.columns is None:
+            return []
+        column_of = column_of_feature(self.columns)
+        columns = [self.columns[at] for at in sorted({column_of[j] for j in self.used_features()})]
+        found = []
+        for column in columns:
+            if isinstance(column, NumericColumn):
+                if column.indicator:
+                    found.append((column.name, exact(column.fill)))
+            elif MISSING in column.levels:
+                found.append((column.name, MISSING))
+        return found
 
     def used_features(self) -> list[int]:
         """Return the features that some node has a factor for, in order."""
@@ -251,6 +327,7 @@ def named_tree(
     feature_names: Sequence[str] | None,
     class_names: Sequence[Any] | np.ndarray | None,
     output_names: Sequence[str] | None = None,
+    parameter: str = "tree",
 ) -> NamedTree:
     """Return a tree with the names that are given, those its estimator knows, or made ones.
 
@@ -265,6 +342,8 @@ def named_tree(
         output and no class names predicts its values.
     output_names : sequence of str, optional
         One name for each of several outputs; by default those of the tree.
+    parameter : str, default="tree"
+        What users call the tree.
 
     Returns
     -------
@@ -277,6 +356,8 @@ def named_tree(
         If there is no tree, it is not sound, the number of names does not fit it, or classes are
         named of linear models.
     """
+    if isinstance(tree, NamedTree):
+        return tree
     columns = costs = sides = None
     shares_rows = getattr(tree, "shares_rows_", False)
     if not isinstance(tree, ObliqueTree):
@@ -285,7 +366,9 @@ def named_tree(
         columns = getattr(tree, "columns_", None) if feature_names is None else None
         if _has_costs(tree):
             costs = tree.expected_costs()
-        tree, feature_names, class_names = _of_estimator(tree, feature_names, class_names)
+        tree, feature_names, class_names = _of_estimator(
+            tree, feature_names, class_names, parameter
+        )
     tree.validate()
     n_features, n_outputs = tree.n_features, tree.values.shape[1]
     if feature_names is None:
@@ -358,25 +441,39 @@ def _of_estimator(
     estimator: Any,
     feature_names: Sequence[str] | None,
     class_names: Sequence[Any] | np.ndarray | None,
+    parameter: str,
 ) -> tuple[ObliqueTree, Sequence[str] | None, Sequence[Any] | np.ndarray | None]:
     """Return the tree of a fitted estimator, and its names where none are given."""
-    tree = getattr(estimator, "tree_", None)
     if is_forest(estimator):
         raise ValueError(
             f"tree is a {type(estimator).__name__}: a forest is exported by export_python, "
             "export_c, export_sql and to_onnx; other forms are of one tree, such as its "
             "estimators_[0]."
         )
-    if not isinstance(tree, ObliqueTree):
-        raise ValueError(
-            f"tree is a {type(estimator).__name__}: allowed are an ObliqueTree and a fitted "
-            "estimator that has one as tree_."
-        )
+    tree = tree_of(estimator, parameter)
     if feature_names is None:
         feature_names = getattr(estimator, "feature_names_", None)
     if class_names is None:
         class_names = getattr(estimator, "classes_", None)
     return tree, feature_names, class_names
+
+
+def tree_of(
+    source: Any, parameter: str = "tree", wrong: type[Exception] = ValueError
+) -> ObliqueTree:
+    """Return the tree itself, or that of a fitted estimator; `wrong` says that there is none."""
+    tree, kind = getattr(source, "tree_", source), type(source).__name__
+    if isinstance(tree, ObliqueTree):
+        return tree
+    if not getattr(source, "__sklearn_is_fitted__", lambda: True)():
+        raise NotFittedError(f"{parameter}: this {kind} is not fitted; call fit first.")
+    advice = ""
+    if hasattr(source, "steps"):
+        advice = "; of a pipeline pass its last step, such as pipeline[-1]"
+    raise wrong(
+        f"{parameter} is of the type {kind}: allowed are an ObliqueTree and a fitted estimator "
+        f"that has one as tree_{advice}."
+    )
 
 
 def number(value: float, decimals: int | None) -> str:
@@ -403,6 +500,11 @@ def number(value: float, decimals: int | None) -> str:
     if value == 0.0 or abs(value) >= 1.0:
         return f"{value + 0.0:.{decimals}f}"
     return f"{value:#.{max(decimals, 1)}g}"
+
+
+def exact(value: float, decimals: int | None = None) -> str:
+    """Return a number, such as a mean, with all its digits where `decimals` is None."""
+    return repr(value + 0.0).removesuffix(".0") if decimals is None else number(value, decimals)
 
 
 def share_text(share: float) -> str:
@@ -434,11 +536,11 @@ def rows_text(n: float) -> str:
     Returns
     -------
     str
-        Such as ``48 rows``.
+        Such as ``48 rows``; ``weight 12.5`` where it is no number of rows.
     """
     if n == 1.0:
         return "1 row"
-    return f"{n:.0f} rows" if n.is_integer() else f"{n:.4g} rows"
+    return f"{n:.0f} rows" if n.is_integer() else f"weight {n:.4g}"
 
 
 def check_length(name: str, given: Sequence[Any] | np.ndarray, n: int, things: str) -> None:
@@ -460,6 +562,8 @@ def check_length(name: str, given: Sequence[Any] | np.ndarray, n: int, things: s
     ValueError
         If there are more or fewer.
     """
+    if isinstance(given, str):
+        raise ValueError(f"{name}={given!r}: allowed is a sequence of {n} names.")
     if len(given) != n:
         raise ValueError(f"{name} has {len(given)} entries: the tree has {n} {things}.")
 

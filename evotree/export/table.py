@@ -64,9 +64,9 @@ def export_for_table(
         return _vote(to, members)
     (named,) = members
     if to == "rules":
-        return export_rules(named.tree, named.features, class_names)
+        return export_rules(named)
     if to == "dot":
-        return export_graphviz(named.tree, named.features, class_names)
+        return export_graphviz(named)
     if to == "python":
         return python_source(named, "predict")
     if to == "c":
@@ -79,7 +79,7 @@ def export_for_table(
 def _vote(to: str, members: Sequence[NamedTree]) -> str:
     """Return the vote of several trees in another form."""
     if to == "rules":
-        each = (export_rules(one.tree, one.features, one.classes) for one in members)
+        each = map(export_rules, members)
         return "\n".join(
             f"tree {at} of {len(members)}\n{rules}" for at, rules in enumerate(each, 1)
         )

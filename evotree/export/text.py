@@ -16,6 +16,7 @@ from evotree.export.named import (
     NamedTree,
     Split,
     check_shown,
+    exact,
     fold,
     named_tree,
     number,
@@ -43,8 +44,12 @@ def export_text(
     spread of the feature, the largest first; weights of 0 are left out. A split is scaled so that
     the weight of its first term is 1, which changes no decision: the other weights and the
     threshold are then in units of that feature. Nodes have the numbers that ``apply`` and
-    ``decision_path`` give, and leaves name their training rows and class shares. The linear model
-    of a leaf is written as
+    ``decision_path`` give, and leaves name their training rows and class shares. A row counts once,
+    whatever its weight; where weights differ, the weighted share of the class of a leaf is named
+    too. A split of a single category is written as ``colour is red`` or ``colour is not red``. The
+    last line says what stands for missing cells of the columns that the tree uses, where the
+    training rows had some: ``missing: size = 1.1, colour = missing``, the latter being a category
+    of its own. The linear model of a leaf is written as
     ``predict 3.2 + 0.51 * rooms - 0.11 * age, within [5, 50]``: the sum, its terms ordered as those
     of a split are, and the bounds that predictions do not leave. Of several outputs each is named:
     ``predict height = 1.2, width = 3``.
@@ -60,9 +65,9 @@ def export_text(
         output and no class names is shown with its values.
     decimals : int, at least 0, or None, default=None
         Digits after the decimal point; numbers below 1 show as many significant digits instead,
-        since weights over features of large units are small. None shows numbers of at most 12
-        significant digits as they are, and others with 3 decimals: of a tree whose splits are
-        rounded (`evotree.round_tree`), what is printed is what predicts.
+        since weights over features of large units are small. None shows means and numbers of at
+        most 12 significant digits as they are, and others with 3 decimals: of a tree whose splits
+        are rounded (`evotree.round_tree`), what is printed is what predicts.
     max_terms : int, at least 1, or None, default=None
         Number of terms of a split, or of the model of a leaf, that are shown, the most influential
         ones; None for all.
@@ -128,6 +133,16 @@ def _indented(named: NamedTree, decimals: int | None, max_terms: int | None) -> 
             waiting.append((tree.right(k), depth + 1, False))
             waiting.append((k, depth, True))
             waiting.append((tree.left(k), depth + 1, False))
+    yield from missing_lines(named)
+
+
+def missing_lines(named: NamedTree, width: int = LINE_WIDTH) -> list[str]:
+    """Return what stands for missing cells in lines; none where the training rows had none."""
+    fills = [f"{printable(name)} = {value}," for name, value in named.fills()]
+    if not fills:
+        return []
+    folded = fold([f"missing: {fills[0]}", *fills[1:]], width)
+    return [*folded[:-1], folded[-1].removesuffix(",")]
 
 
 def _bounded(lines: Iterable[str]) -> str:
@@ -234,6 +249,8 @@ def _blocks(named: NamedTree, decimals: int | None, max_terms: int | None) -> It
             opposite = split._replace(relation=OPPOSITES[split.relation])
             waiting.append((tree.right(k), depth + 1, opposite))
             waiting.append((tree.left(k), depth + 1, split))
+    if missing := missing_lines(named):
+        yield from ("", *missing)
 
 
 def _block(
@@ -278,8 +295,10 @@ def split_pieces(
     Returns
     -------
     list of str
-        At least one piece; the last one ends in the threshold.
+        At least one piece; the last one ends in the threshold, where there is one.
     """
+    if (answer := named.answer(split)) is not None:
+        return [printable(answer)]
     pieces = sum_pieces(named, [], split.terms, decimals, max_terms) or ["0"]
     pieces[-1] += f" {split.relation} {number(split.threshold, decimals)}"
     return pieces
@@ -348,7 +367,7 @@ def output_pieces(
         if pieces:
             pieces[-1] += comma
         if model is None:
-            pieces.append(f"{begin}{number(one.value(k), decimals)}")
+            pieces.append(f"{begin}{exact(one.value(k), decimals)}")
         else:
             pieces += model_pieces(one, model, decimals, max_terms, begin)
     pieces[0] = f"predict {pieces[0]}"
@@ -408,10 +427,13 @@ def _leaf(named: NamedTree, k: int, decimals: int | None, max_terms: int | None)
         elif model is not None:
             pieces = model_pieces(named, model, decimals, max_terms)
         else:
-            pieces = [f"value: {number(named.value(k), decimals)}"]
+            pieces = [f"value: {exact(named.value(k), decimals)}"]
         pieces[-1] += f" ({rows})" if rows else ""
         return pieces
-    shares = ", ".join(f"{printable(name)}: {share}" for name, share in named.shares(k))
+    shares, weighted = (
+        ", ".join(f"{printable(name)}: {share}" for name, share in each)
+        for each in (named.shares(k), named.weighted(k))
+    )
     winner = printable(named.classes[named.tree.labels[k]])
-    cost = "" if named.costs is None else f"; costs {number(float(named.costs[k]), 2)}"
-    return [f"class: {winner} ({f'{rows}; ' if rows else ''}{shares}{cost})"]
+    cost = "" if named.costs is None else f"costs {number(float(named.costs[k]), 2)}"
+    return [f"class: {winner} ({'; '.join(filter(None, (rows, shares, weighted, cost)))})"]

@@ -13,6 +13,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 
+from evotree.export import named
 from evotree.tree import ObliqueTree
 
 # Okabe and Ito's colours, which all common kinds of colour vision tell apart.
@@ -130,20 +131,8 @@ def _spread(places: np.ndarray, top: float) -> np.ndarray:
 
 
 def tree_of(source: Any) -> ObliqueTree:
-    """Return the tree itself, or that of a fitted classifier.
-
-    Raises
-    ------
-    TypeError
-        If there is no tree of this package.
-    """
-    tree = getattr(source, "tree_", source)
-    if not isinstance(tree, ObliqueTree):
-        raise TypeError(
-            f"tree_or_classifier is a {type(source).__name__}: allowed are an ObliqueTree and a "
-            "fitted classifier whose tree_ is one."
-        )
-    return tree
+    """Return the tree itself, or that of a fitted estimator; a TypeError if there is none."""
+    return named.tree_of(source, "tree_or_classifier", TypeError)
 
 
 def names_or_known(

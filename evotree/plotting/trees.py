@@ -18,17 +18,16 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import FancyBboxPatch, Rectangle
 from matplotlib.textpath import text_to_path
 
-from evotree.export.named import NamedTree, check_shown, check_whole, named_tree, number
+from evotree.export.named import NamedTree, check_shown, check_whole, exact, named_tree, number
+from evotree.export.text import missing_lines
 from evotree.plotting.style import (
     INK,
     PALETTE,
     TERM_COLORS,
     check_axes,
     class_colors,
-    names_or_known,
     short_name,
     tint,
-    tree_of,
 )
 from evotree.tree import ObliqueTree, node_depths
 
@@ -72,11 +71,12 @@ def plot_tree(
 
     A split is the inequality of `evotree.export.export_text`, its most influential term first and
     with a weight of 1. Each node has the number that ``apply`` and ``decision_path`` give, and its
-    training rows; each leaf has a bar of its class shares, the largest first, and the mean of
-    its rows in regression. A leaf with a linear model has its sum and bounds, as `export_text`
-    writes them, and a bar for each term, in the same order: its influence, the absolute coefficient
-    times the spread of the feature, to the right where it raises the prediction, in red, and to the
-    left where it lowers it, in blue. Bars of different leaves are on one scale.
+    training rows; each leaf has a bar of its class shares, in the order of its text, and the mean
+    of its rows in regression. What stands for missing cells is written below the tree. A leaf with
+    a linear model has its sum and bounds, as `export_text` writes them, and a bar for each term, in
+    the same order: its influence, the absolute coefficient times the spread of the feature, to the
+    right where it raises the prediction, in red, and to the left where it lowers it, in blue. Bars
+    of different leaves are on one scale.
 
     Where rows are images, splits are too: they show the influence of each pixel, its weight times
     its spread. A red pixel takes a row to the right, a blue one to the left, a white one is
@@ -109,23 +109,18 @@ def plot_tree(
     TypeError, ValueError
         If there is no tree, it has more than 1000 leaves, or a parameter does not fit it.
     """
-    tree = tree_of(tree_or_classifier)
     check_whole("max_terms", max_terms, 1)
     check_shown(decimals, max_terms)
     check_axes(ax)
+    named = named_tree(
+        tree_or_classifier, feature_names, class_names, parameter="tree_or_classifier"
+    )
+    tree, is_value = named.tree, named.classes is None
     if tree.n_leaves > MAX_LEAVES:
         raise ValueError(
             f"the tree has {tree.n_leaves} leaves: a picture shows up to {MAX_LEAVES}."
         )
     image = _image_size(image_shape, tree.n_features)
-    known = getattr(tree_or_classifier, "feature_names_", None)
-    features = names_or_known("feature_names", feature_names, known, tree.n_features, prefix="x")
-    labels = getattr(tree_or_classifier, "classes_", None)
-    n_outputs = tree.values.shape[1]
-    is_number = n_outputs == 1 or tree.output_names is not None
-    is_value = is_number and class_names is None and labels is None
-    classes = None if is_value else names_or_known("class_names", class_names, labels, n_outputs)
-    named = named_tree(tree, features, classes)
     notes = [" ".join(filter(None, (f"[{k}]", named.rows(k)))) for k in range(tree.n_nodes)]
     texts = [
         _leaf_text(named, k, max_terms, decimals)
@@ -138,8 +133,11 @@ def plot_tree(
     if not is_value:
         n_bars = tree.is_leaf.astype(int).tolist()
     boxes = _layout(tree, notes, texts, image, BAR_HEIGHT * np.array(n_bars))
-    ax, font = _prepared(ax, boxes, FONT if tree.n_leaves <= 8 else 0.8 * FONT)
-    colors = class_colors(n_outputs)
+    left, right, _ = _ends(boxes)
+    missing = "\n".join(missing_lines(named, width=int((right - left) / (0.55 * NOTE * FONT))))
+    below = LINE_HEIGHT * (missing.count("\n") + 2) if missing else 0.0
+    ax, font = _prepared(ax, boxes, below, FONT if tree.n_leaves <= 8 else 0.8 * FONT)
+    colors = class_colors(tree.values.shape[1])
     edges = _value_colors(tree) if is_value else [colors[c] for c in named.winners()]
     modelled = [k for k, model in enumerate(models) if model is not None]
     largest = float(np.max([named.influence(k) for k in modelled], initial=0.0)) or 1.0
@@ -148,7 +146,7 @@ def plot_tree(
         if tree.subtree_size[k] == 1:
             _draw_box(ax, box, notes[k], texts[k], font, edges[k], tint(edges[k]))
             if not is_value:
-                _draw_shares(ax, box, tree.values[k], colors)
+                _draw_shares(ax, box, named, k, colors)
             elif (model := models[k]) is not None:
                 signed = [np.copysign(named.influence(k)[j], c) for c, j in model.terms[:max_terms]]
                 _draw_terms(ax, box, room * np.nan_to_num(np.array(signed) / largest))
@@ -159,6 +157,9 @@ def plot_tree(
             _draw_image(ax, box, influence.reshape(image_shape), image)
         _draw_edge(ax, box, boxes[tree.left(k)], "yes", font)
         _draw_edge(ax, box, boxes[tree.right(k)], "no", font)
+    if missing:
+        look: dict[str, Any] = {"va": "bottom", "color": INK, "parse_math": False}
+        ax.text(left, _ends(boxes)[2] - below, missing, fontsize=NOTE * font, **look)
     return ax
 
 
@@ -187,11 +188,12 @@ def _draw_box(ax: Axes, box: Box, note: str, text: str, font: float, edge: str, 
     )
 
 
-def _draw_shares(ax: Axes, box: Box, values: np.ndarray, colors: Sequence[str]) -> None:
-    """Draw the class shares of a leaf as a bar at the bottom of its box, the largest first."""
+def _draw_shares(ax: Axes, box: Box, named: NamedTree, k: int, colors: Sequence[str]) -> None:
+    """Draw the class shares of a leaf as a bar at the bottom of its box."""
+    values = named.row_shares[k]
     width, bottom = box.width - 2 * PADDING, box.top - box.height + PADDING / 2
     left, total = box.centre - width / 2, float(values.sum()) or 1.0
-    for c in np.argsort(-values, kind="stable"):
+    for c in named.class_order(k):
         if values[c] > 0.0:
             piece = width * float(values[c]) / total
             ax.add_patch(Rectangle((left, bottom), piece, BAR_HEIGHT, fc=colors[c], lw=0, zorder=3))
@@ -273,7 +275,11 @@ def _split_text(
     named: NamedTree, k: int, max_terms: int, decimals: int | None, is_image: bool = False
 ) -> str:
     """Write a split, one term a line; of one that is drawn as an image, the sum of its colours."""
-    terms, relation, threshold = named.split(k)
+    split = named.split(k)
+    answer = None if is_image else named.answer(split)
+    if answer is not None:
+        return short_name(answer)
+    terms, relation, threshold = split
     end = f"{'≤' if relation == '<=' else '≥'} {_signed(threshold, decimals)}"
     if is_image:
         return f"red − blue {end}" if relation == "<=" else f"blue − red {end}"
@@ -310,8 +316,9 @@ def _leaf_text(named: NamedTree, k: int, max_terms: int, decimals: int | None) -
         lines = _sum(named, [begin], model.terms, max_terms, decimals)
         return "\n".join([*lines, f"within [{low}, {high}]"])
     if named.classes is None:
-        return _signed(named.value(k), decimals)
-    return "\n".join(f"{short_name(name)}: {share}" for name, share in named.shares(k, MOST_SHARES))
+        return exact(named.value(k), decimals).replace("-", "−")
+    shares = [*named.shares(k, MOST_SHARES), *named.weighted(k)]
+    return "\n".join(f"{short_name(name)}: {share}" for name, share in shares)
 
 
 def _signed(value: float, decimals: int | None) -> str:
@@ -363,14 +370,22 @@ def _text_size(text: str) -> tuple[float, float]:
     return max(size(line, font, ismath=False)[0] for line in lines), LINE_HEIGHT * len(lines)
 
 
-def _prepared(ax: Axes | None, boxes: Sequence[Box], font: float) -> tuple[Axes, float]:
-    """Return axes with limits around the boxes, new ones if need be, and the size of the font.
+def _ends(boxes: Sequence[Box]) -> tuple[float, float, float]:
+    """Return how far boxes reach to the left, to the right and to the bottom."""
+    left = min(box.centre - box.width / 2 for box in boxes)
+    right = max(box.centre + box.width / 2 for box in boxes)
+    return left, right, min(box.top - box.height for box in boxes)
+
+
+def _prepared(
+    ax: Axes | None, boxes: Sequence[Box], below: float, font: float
+) -> tuple[Axes, float]:
+    """Return axes with limits around the boxes, and room below, and the size of the font.
 
     In given axes the font is as large as lets the boxes fit, with a limit.
     """
-    left = min(box.centre - box.width / 2 for box in boxes) - PADDING
-    right = max(box.centre + box.width / 2 for box in boxes) + PADDING
-    bottom = min(box.top - box.height for box in boxes) - PADDING
+    left, right, bottom = _ends(boxes)
+    left, right, bottom = left - PADDING, right + PADDING, bottom - below - PADDING
     width, height = right - left, PADDING - bottom
     if ax is None:
         scale = min(font / FONT, LONGEST_SIDE / max(width, height))

@@ -75,7 +75,8 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
         If rows and targets do not fit the model.
     """
     named = _with_short_names(subject.named)
-    columns = named.columns or tuple(NumericColumn(name, 0.0) for name in named.features)
+    known = subject.named.columns
+    columns = known or tuple(NumericColumn(name, 0.0) for name in named.features)
     rows = None if cells is None else encode_in_order(columns, cells)
     truth = None if y is None else _codes_or_numbers(y, subject.named.classes, rows)
     training = _training(subject, rows)
@@ -93,6 +94,8 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
         "colors": None if classes is None else class_colors(len(classes)),
         "columns": _columns(columns, kept, cells),
         "features": [named.features[j] for j in kept],
+        "negations": [named.indicators.get(j, (None, None))[1] for j in kept],
+        "weighted": named.is_weighted,
         "spread": _rounded(named.spread[kept]),
         "means": _rounded(training.means[0, kept]),
         "lowest": _rounded(training.lowest[kept]),
@@ -116,9 +119,16 @@ def short(name: Any) -> str:
 
 
 def _with_short_names(named: NamedTree) -> NamedTree:
-    """Return a tree whose features and classes have names of a readable length."""
+    """Return a tree whose features, columns and classes have names of a readable length."""
     classes = None if named.classes is None else tuple(short(text_of(c)) for c in named.classes)
-    return replace(named, features=tuple(map(short, named.features)), classes=classes)
+    columns: list[Column] = []
+    for column in named.columns or ():
+        shown: Column = replace(column, name=short(column.name))
+        if isinstance(shown, CategoricalColumn):
+            shown = replace(shown, levels=tuple(map(short, shown.levels)))
+        columns.append(shown)
+    features = tuple(map(short, named.features))
+    return replace(named, features=features, classes=classes, columns=tuple(columns) or None)
 
 
 def _codes_or_numbers(y: Any, classes: Any, rows: np.ndarray | None) -> np.ndarray:
@@ -230,16 +240,19 @@ def _most_important(shares: np.ndarray) -> list[list[Any]]:
 
 
 def _node(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[str, Any]:
-    """Return a node: its rows, values and label, and its terms, the most influential first."""
-    tree = named.tree
-    samples = tree.n_node_samples
+    """Return a node: rows, values, label, and terms, the most influential first.
+
+    Where rows have weights, values are weighted shares of classes, and there are those of rows too.
+    """
+    tree, digits = named.tree, 6 if own else 3
+    is_number, samples = named.classes is None, tree.n_node_samples
     node: dict[str, Any] = {
         "n": None if samples is None else _rounded(samples[k]),
-        "v": [named.value(k)]
-        if named.classes is None
-        else _rounded(tree.values[k], 6 if own else 3),
+        "v": [named.value(k)] if is_number else _rounded(tree.values[k], digits),
         "l": int(tree.labels[k]),
     }
+    if named.is_weighted and not is_number:
+        node["r"] = _rounded(named.row_shares[k], digits)
     is_leaf = tree.subtree_size[k] == 1
     if is_leaf and named.model(k) is None:
         return node
@@ -394,8 +407,7 @@ def _history(records: pd.DataFrame) -> dict[str, Any]:
 
 def _rules(members: Sequence[Subject]) -> str:
     """Return the rules of the model's own tree, or of all of a forest, cut where they are long."""
-    each = [_with_short_names(one.named) for one in members]
-    texts = [export_rules(one.tree, one.features, one.classes) for one in each]
+    texts = [export_rules(_with_short_names(one.named)) for one in members]
     heads = [f"tree {at} of {len(texts)}\n" if len(texts) > 1 else "" for at in range(len(texts))]
     rules = "\n\n".join(head + text for head, text in zip(heads, texts, strict=True))
     if len(rules) <= MAX_RULES:

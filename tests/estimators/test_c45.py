@@ -95,7 +95,7 @@ def test_the_tree_of_the_twin(seed, n, n_classes, grid, missing, confidence):
     model = ObliqueTreeClassifier.from_preset("C4.5", confidence=confidence).fit(X, y)
     expected = naive.c45(X, y, n_classes, confidence)
     assert nested(model) == shape_of(expected)
-    counts = model.tree_.values * model.tree_.n_node_samples[:, np.newaxis]
+    counts = model.tree_.values * model.tree_.weighted_n_node_samples[:, np.newaxis]
     np.testing.assert_allclose(counts, counts_of(expected), atol=1e-9)
     rows = rng.integers(0, grid, (40, 3)) / 4.0
     rows[rng.random(rows.shape) < 0.4] = np.nan
@@ -187,7 +187,8 @@ def test_rows_that_miss_a_value_go_where_more_rows_are():
     for weights, on_right in ((np.ones(20), False), (weight, True)):
         model = ObliqueTreeClassifier.from_preset("C4.5", pruning="pessimistic")
         model.set_params(splitter=C45(min_cases=0.1)).fit(X, y, weights)
-        heavy_right = model.tree_.n_node_samples[2] > model.tree_.n_node_samples[1]
+        heavy = model.tree_.weighted_n_node_samples
+        heavy_right = heavy[2] > heavy[1]
         assert heavy_right == on_right
         assert (model.apply([[np.nan]])[0] == 2) == on_right
         assert model.score(X[~np.isnan(X[:, 0])], y[~np.isnan(X[:, 0])]) == 1.0
@@ -286,7 +287,10 @@ def test_the_most_probable_class_is_predicted():
     np.testing.assert_array_equal(
         model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)]
     )
-    model.tree_.validate()
+    # Those that the printed tree sends to a node, though shares of rows make its values.
+    assert (model.tree_.weighted_n_node_samples % 1.0).any()
+    passed = model.decision_path(X).sum(axis=0)
+    np.testing.assert_array_equal(model.tree_.validate().n_node_samples, np.ravel(passed))
 
 
 def test_order_of_rows_does_not_matter():

@@ -117,9 +117,11 @@ def test_whole_weights_are_rows_given_so_often():
     one = fit(300, sample_weight=weight)
     assert_same(one, fit(1100, sample_weight=weight))
     leaves = one.tree_.apply(X)
-    sums = np.bincount(leaves, weight, len(one.tree_))
-    is_leaf = one.tree_.is_leaf
-    np.testing.assert_array_equal(one.tree_.n_node_samples[is_leaf], sums[is_leaf])
+    codes, is_leaf = np.searchsorted(one.classes_, Y), one.tree_.is_leaf
+    counts = np.zeros(one.tree_.values.shape)
+    np.add.at(counts, (leaves[weight > 0.0], codes[weight > 0.0]), 1)
+    np.testing.assert_array_equal(one.tree_.row_counts[is_leaf], counts[is_leaf])
+    assert one.tree_.n_node_samples[0] == (weight > 0.0).sum()
 
 
 @pytest.mark.parametrize("n_workers", [1, 2, 3])
@@ -467,8 +469,8 @@ def test_leaves_have_rows_enough_over_all_rows(least):
         leaves = tree.apply(X[RARE])
         if len(tree) > 1:
             assert np.bincount(leaves[there], minlength=len(tree))[tree.is_leaf].min() >= wanted
-        sums = np.bincount(leaves, WEIGHT, len(tree))[tree.is_leaf]
-        np.testing.assert_array_equal(tree.n_node_samples[tree.is_leaf], sums)
+        n_rows = np.bincount(leaves[there], minlength=len(tree))[tree.is_leaf]
+        np.testing.assert_array_equal(tree.n_node_samples[tree.is_leaf], n_rows)
 
 
 def test_nodes_that_no_row_reaches_are_not_judged():

@@ -51,7 +51,7 @@ def estimator_of(tree, X, columns=None):
     model.n_features_in_ = len(model.columns_)
     if is_classifier:
         model.classes_ = CLASSES
-    tree.n_node_samples = node_weights(tree.apply(X), np.ones(len(X)), tree.subtree_size)
+    tree.weighted_n_node_samples = node_weights(tree.apply(X), np.ones(len(X)), tree.subtree_size)
     model.tree_ = tree
     model.training_rows_ = summarize(tree, X, np.ones(len(X)))
     return model

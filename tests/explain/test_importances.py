@@ -27,7 +27,7 @@ def test_amounts_are_the_decreases_of_impurity_over_the_rows(seed, n_outputs):
     tree = random_tree(random, 3)
     passed = tree.decision_path(X).toarray().astype(bool)
     tree.values = np.array([y[one].mean(axis=0) if one.any() else 0.0 * y[0] for one in passed.T])
-    tree.n_node_samples = passed.sum(axis=0).astype(float)
+    tree.weighted_n_node_samples = passed.sum(axis=0).astype(float)
     expected, shared = np.zeros((2, 3))
     for k in np.flatnonzero(~tree.is_leaf):
         rows = [y[passed[:, node]] for node in (k, tree.left(k), tree.right(k))]
@@ -45,7 +45,7 @@ def test_lines_of_leaves_count_by_what_they_explain():
     tree = random_tree(random, 3, depth=0, lines=True)
     tree.spread = X.std(axis=0)
     tree.models.coefficients[0] = [1.0, -1.0, 0.0]
-    tree.n_node_samples = np.array([2000.0])
+    tree.weighted_n_node_samples = np.array([2000.0])
     np.testing.assert_allclose(importances(tree), [0.2, 0.8, 0.0], atol=0.01)
     np.testing.assert_allclose(importances(tree, "influence"), [1 / 3, 2 / 3, 0.0], atol=0.01)
 

@@ -67,7 +67,9 @@ def random_tree(rows: np.ndarray, n_outputs: int, n_splits: int, seed: int = 0) 
     tree = ObliqueTree(
         np.array(weights), np.array(thresholds), np.array(sizes, np.int32), values, rows.std(axis=0)
     )
-    tree.n_node_samples = node_weights(tree.apply(rows), np.ones(len(rows)), tree.subtree_size)
+    tree.weighted_n_node_samples = node_weights(
+        tree.apply(rows), np.ones(len(rows)), tree.subtree_size
+    )
     return tree.validate()
 
 

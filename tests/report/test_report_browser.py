@@ -207,7 +207,7 @@ def test_clicks_and_keys_fold(open_page: Open) -> None:
     press(driver, "HOME")
     press(driver, "ARROW_LEFT")
     assert len(nodes(driver)) == 1
-    assert "Split #0" in driver.find_element("id", "panel").text
+    assert "Split [0]" in driver.find_element("id", "panel").text
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -260,7 +260,7 @@ def single_leaf(n_features: int) -> ObliqueTree:
 
 def collapse_penalties(tree: ObliqueTree) -> np.ndarray:
     """Return the penalty for a leaf from which on each node of a tree with counts is a leaf."""
-    counts = tree.values * np.asarray(tree.n_node_samples)[:, None]
+    counts = tree.values * np.asarray(tree.weighted_n_node_samples)[:, None]
     return weakest_links(node_risk(counts, counts.shape[1], "gini"), tree.subtree_size)
 
 

@@ -253,7 +253,7 @@ class MonotonicConstraint:
         Parameters
         ----------
         tree : ObliqueTree
-            Finished, with ``n_node_samples``.
+            Finished, with the weights of its nodes.
         shares : ndarray of shape (n_nodes, 2)
             Probabilities of the leaves; 0 at splits.
 
@@ -262,8 +262,8 @@ class MonotonicConstraint:
         ndarray of shape (n_nodes, 2)
             The nearest ones in order, by the rows of the leaves.
         """
-        second = np.ascontiguousarray(shares[:, 1])
-        ordered = isotonic_values(self.orders(tree), tree.subtree_size, second, tree.n_node_samples)
+        told = np.ascontiguousarray(shares[:, 1]), tree.weighted_n_node_samples
+        ordered = isotonic_values(self.orders(tree), tree.subtree_size, *told)
         found = np.column_stack([1.0 - ordered, ordered])
         return np.where(tree.is_leaf[:, np.newaxis], found, 0.0)
 
@@ -275,8 +275,8 @@ class MonotonicConstraint:
         Parameters
         ----------
         tree : ObliqueTree
-            Rounded, with the means or class shares of its rows as values, and with
-            ``n_node_samples``.
+            Rounded, with the means or class shares of its rows as values, and with the weights of
+            its nodes.
 
         Returns
         -------
@@ -288,23 +288,15 @@ class MonotonicConstraint:
         RuntimeError
             If the proof fails, which would be an error of this package.
         """
-        means = np.ascontiguousarray(tree.values[:, -1])
-        found = isotonic_values(self.orders(tree), tree.subtree_size, means, tree.n_node_samples)
+        told = np.ascontiguousarray(tree.values[:, -1]), tree.weighted_n_node_samples
+        found = isotonic_values(self.orders(tree), tree.subtree_size, *told)
         is_classifier = tree.values.shape[1] == 2
         values = np.column_stack([1.0 - found, found]) if is_classifier else found[:, np.newaxis]
         is_constant = tree.is_leaf.copy()
         for k in np.flatnonzero(~tree.is_leaf)[::-1].tolist():
             left, right = tree.left(k), tree.right(k)
             is_constant[k] = is_constant[left] & is_constant[right] & (found[left] == found[right])
-        whole = ObliqueTree(
-            tree.weights,
-            tree.thresholds,
-            tree.subtree_size,
-            values,
-            tree.spread,
-            tree.n_node_samples,
-        )
-        return self.proved(prune_tree(whole, is_constant))
+        return self.proved(prune_tree(tree.predicting(values), is_constant))
 
     def proved(self, tree: ObliqueTree) -> ObliqueTree:
         """Return a tree if it is proved to keep the constraint.

@@ -63,9 +63,12 @@ def induce_c45(
     splits, counts = prune_pessimistic(at_values, raw, confidence, indicators)
     if indicators is not None:
         splits = sent_with_most(splits, counts, raw.X, indicators)
-    n_node_samples = counts.sum(axis=1)
-    shares = counts / n_node_samples[:, np.newaxis]
-    return ObliqueTree(*splits, shares, dataset.raw_spread, n_node_samples)
+    samples = counts.sum(axis=1)
+    shares = counts / samples[:, np.newaxis]
+    tree = ObliqueTree(*splits, shares, dataset.raw_spread, samples)
+    if indicators is None and not dataset.is_weighted:
+        return tree
+    return tree.replaced(row_counts=dataset.count_rows(tree.apply(raw.X), tree.subtree_size))
 
 
 def with_indicators(splitter: C45, indicators: list[int]) -> C45:
@@ -179,7 +182,7 @@ def mean_of_branches(tree: ObliqueTree, X: np.ndarray, is_missing: np.ndarray) -
     splits = np.flatnonzero(~is_leaf)
     features = (tree.weights[splits] != 0.0).argmax(axis=1)  # an indicator follows its feature
     rights = splits + 1 + tree.subtree_size[splits + 1]
-    samples = np.asarray(tree.n_node_samples)
+    samples = np.asarray(tree.weighted_n_node_samples)
     shares = samples[rights] / samples[splits]
     for first in range(0, len(X), _BLOCK):
         block = slice(first, first + _BLOCK)

@@ -404,10 +404,10 @@ def prune_tree(tree: ObliqueTree, marks: np.ndarray) -> ObliqueTree:
     weights, thresholds = tree.weights[kept], tree.thresholds[kept]
     weights[size == 1] = 0.0
     thresholds[size == 1] = 0.0
-    samples = None if tree.n_node_samples is None else tree.n_node_samples[kept]
-    labels = None if tree.given_labels is None else tree.given_labels[kept]
+    known = tree.weighted_n_node_samples, tree.given_labels, tree.row_counts
+    samples, labels, rows = (None if one is None else one[kept] for one in known)
     models = None if tree.models is None else tree.models.take(kept)
-    arrays = tree.values[kept], tree.spread, samples, labels, models, tree.output_names
+    arrays = tree.values[kept], tree.spread, samples, labels, models, tree.output_names, rows
     return ObliqueTree(weights, thresholds, size, *arrays)
 
 

@@ -76,7 +76,7 @@ def round_tree(tree: ObliqueTree, X: Any, precision: int | str | None = AUTO) ->
     Returns
     -------
     ObliqueTree
-        It has the values and ``n_node_samples`` of the given tree. Where rows have changed sides,
+        It has the values and the rows of nodes of the given tree. Where rows have changed sides,
         `evotree.Dataset.refill` makes them new. Its ``spread`` is that of the given tree, or else
         the standard deviations of the rows.
 
@@ -233,17 +233,7 @@ class Rounder:
             if not isinstance(precision, str):
                 is_left = _goes_left(X, rows, weights[k], float(thresholds[k]))
             reached[tree.left(k)], reached[tree.right(k)] = rows[is_left], rows[~is_left]
-        return ObliqueTree(
-            weights,
-            thresholds,
-            tree.subtree_size,
-            tree.values,
-            spread,
-            tree.n_node_samples,
-            tree.given_labels,
-            tree.models,
-            tree.output_names,
-        )
+        return tree.replaced(weights=weights, thresholds=thresholds, spread=spread)
 
     def _shortest(self, split: _Split, left: np.ndarray, right: np.ndarray) -> _Split | None:
         """Return the short form of a split that parts these rows, found now or before."""

@@ -42,7 +42,7 @@
   };
   const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
   const color = (c) => (data.colors[c] === "#000000" ? "var(--ink)" : data.colors[c]);
-  const predictionText = (value) => (isClassifier ? classes[value] : number(value));
+  const predictionText = (value) => (isClassifier ? classes[value] : number(value, 7));
 
   const sumText = (weights, features, most, digits = 3) => {
     const parts = features.slice(0, most).map((j, i) => {
@@ -53,13 +53,23 @@
     if (features.length > most) parts.push(`+ ${features.length - most} more`);
     return parts.join(" ") || "0";
   };
+  // A split of one feature of 0 and 1 in words; null for others.
+  const answerText = (node) => {
+    const negation = data.negations[node.f[0]];
+    if (node.f.length !== 1 || negation === null) return null;
+    const { terms, relation, threshold } = model.inequality(node);
+    const [one, zero] = [1, 0].map((x) => (relation === "≤" ? terms[0] * x <= threshold : terms[0] * x >= threshold));
+    return one === zero ? null : one ? data.features[node.f[0]] : negation;
+  };
   const conditionText = (node, most = Infinity) => {
+    const answer = answerText(node);
+    if (answer !== null) return answer;
     const { terms, relation, threshold } = model.inequality(node);
     return `${sumText(terms, node.f, most)} ${relation} ${number(threshold)}`;
   };
   const leafText = (node) => {
     if (isClassifier) return classes[node.l];
-    if (node.b === undefined) return number(node.v[0]);
+    if (node.b === undefined) return number(node.v[0], 7);
     return `a line of ${count(node.f.length, "term")}`;
   };
 
@@ -161,16 +171,17 @@
   const drawCard = (node, group) => {
     group.append("rect").attr("class", "card").attr("width", CARD.width).attr("height", CARD.height).attr("rx", 6);
     const inside = group.append("g").attr("clip-path", "url(#card-clip)");
-    inside.append("text").attr("class", "small").attr("x", 10).attr("y", 16).text(`#${node.id}`);
+    inside.append("text").attr("class", "small").attr("x", 10).attr("y", 16).text(`[${node.id}]`);
     if (node.n !== null) {
       inside.append("text").attr("class", "small").attr("x", CARD.width - 10).attr("y", 16).attr("text-anchor", "end").text(count(node.n, "row"));
     }
     const width = CARD.width - 20;
     const words = inside.append("text").attr("x", 10).attr("y", 34).attr("class", node.isLeaf ? "strong" : null);
     if (node.isLeaf) fitText(words, isClassifier ? leafText(node) : `predicts ${leafText(node)}`, width);
+    else if (answerText(node) !== null) fitText(words, answerText(node), width);
     else {
       const { terms, relation, threshold } = model.inequality(node);
-      const more = node.f.length > 1 ? `+${node.f.length - 1}` : "";
+      const more = node.f.length > 1 ? `+ ${count(node.f.length - 1, "term")}` : "";
       const end = inside.append("text").attr("x", CARD.width - 14).attr("y", 34).attr("text-anchor", "end").text(`${more} ${relation} ${number(threshold, 3)}`.trim());
       fitText(words, sumText(terms.slice(0, 1), node.f.slice(0, 1), 1), width - end.node().getComputedTextLength() - 10);
     }
@@ -187,7 +198,7 @@
       const whole = d3.sum(node.influence) || 1;
       strip(node.influence.map((one) => one / whole), 42, () => "var(--bar)", (i) => Math.max(0.2, 1 - 0.22 * i));
     }
-    if (isClassifier) strip(node.v, 51, color, () => 1);
+    if (isClassifier) strip(node.r || node.v, 51, color, () => 1);
     else {
       const range = d3.extent(tree().nodes, (one) => one.v[0]);
       strip([range[1] > range[0] ? (node.v[0] - range[0]) / (range[1] - range[0]) : 0], 51, () => "var(--good)", () => 0.8);
@@ -305,6 +316,15 @@
     if (next !== undefined && next !== null) select(next);
   });
 
+  // What stands for missing cells of the columns that the tree uses and that had some.
+  const drawMissing = () => {
+    const used = new Set(tree().nodes.flatMap((node) => node.f));
+    const fills = data.columns.filter((column) => column.indicator || (column.missing ?? null) !== null)
+      .filter((column) => d3.range(column.n_levels ?? 2).some((at) => used.has(column.first + at)))
+      .map((column) => `${column.name} = ${column.options === undefined ? number(column.fill, 15) : column.options[column.missing]}`);
+    byId("missing").textContent = fills.length ? `missing: ${fills.join(", ")}` : "";
+  };
+
   const drawLegend = () => {
     const items = isClassifier ? classes.map((name, c) => [color(c), name]) : [["var(--good)", "the mean target, from the least to the greatest of the tree"]];
     byId("legend").replaceChildren(
@@ -338,7 +358,7 @@
   const drawPanel = () => {
     const node = tree().nodes[state.selected];
     const rows = node.n === null ? "" : ` · ${count(node.n, "training row")}`;
-    const parts = [make("h3", { text: `${node.isLeaf ? "Leaf" : "Split"} #${node.id}${rows}` })];
+    const parts = [make("h3", { text: `${node.isLeaf ? "Leaf" : "Split"} [${node.id}]${rows}` })];
     if (node.isLeaf) {
       parts.push(make("p", { class: "outcome" }, "Predicts ", make("strong", { text: node.b === undefined ? leafText(node) : "a line" })));
       if (node.b !== undefined) {
@@ -346,14 +366,16 @@
         parts.push(termsTable(node, node.w, "coefficient"));
       }
     } else {
-      parts.push(make("p", { text: `Yes, on to #${node.children[0]}, if` }));
+      parts.push(make("p", { text: `Yes, on to [${node.children[0]}], if` }));
       parts.push(make("p", { class: "inequality", text: conditionText(node) }));
-      parts.push(make("p", { text: `No, on to #${node.children[1]}, otherwise.` }));
+      parts.push(make("p", { text: `No, on to [${node.children[1]}], otherwise.` }));
       parts.push(termsTable(node, model.inequality(node).terms, "weight"));
       parts.push(make("p", {}, make("button", { type: "button", onclick: () => toggle(node.id), text: isOpen(node) ? "Fold this split" : "Unfold this split" })));
     }
-    if (isClassifier) parts.push(make("h3", { text: "Class shares of the training rows" }), sharesTable(node.v));
-    else parts.push(make("p", { text: `Mean target: ${number(node.v[0])}` }));
+    if (isClassifier) {
+      parts.push(make("h3", { text: "Class shares of the training rows" }), sharesTable(node.r || node.v));
+      if (node.r) parts.push(make("h3", { text: "The same, weighted" }), sharesTable(node.v));
+    } else parts.push(make("p", { text: `${data.weighted ? "Weighted mean" : "Mean"} target: ${number(node.v[0], 7)}` }));
     parts.push(measuredText(node));
     byId("panel").replaceChildren(...parts.filter((part) => part !== null));
   };
@@ -383,6 +405,7 @@
     if (state.cells !== null) unfoldTo(model.path(tree(), model.encode(state.cells)).at(-1));
     drawTree();
     drawPanel();
+    drawMissing();
     fit();
     if (data.forest === null) drawFront();
     else drawMembers();
@@ -696,8 +719,8 @@
     }
     const heads = ["feature", "value", "", "adds"];
     const parts = node.isLeaf
-      ? [make("strong", { text: `Leaf #${node.id}` })]
-      : [make("strong", { text: `#${node.id}: ${step.goesLeft ? "yes" : "no"}, on to #${node.children[step.goesLeft ? 0 : 1]}` }), make("p", { class: "hint", text: cut(conditionText(node, 6), 300) })];
+      ? [make("strong", { text: `Leaf [${node.id}]` })]
+      : [make("strong", { text: `[${node.id}]: ${step.goesLeft ? "yes" : "no"}, on to [${node.children[step.goesLeft ? 0 : 1]}]` }), make("p", { class: "hint", text: cut(conditionText(node, 6), 300) })];
     if (step.terms.length) {
       const sum = node.isLeaf
         ? `${number(step.centre)} for the mean row of the leaf, ${number(step.total)} for this one, within ${number(node.lo)} and ${number(node.hi)}.`
@@ -713,7 +736,7 @@
     const steps = model.explain(tree(), x);
     const leaf = steps.at(-1).node;
     const predicted = model.predict(tree(), x);
-    const parts = [make("p", { class: "outcome", "data-leaf": leaf }, `The row ends in leaf #${leaf}, which predicts `, make("strong", { text: predictionText(predicted) }), ".")];
+    const parts = [make("p", { class: "outcome", "data-leaf": leaf }, `The row ends in leaf [${leaf}], which predicts `, make("strong", { text: predictionText(predicted) }), ".")];
     if (data.forest !== null) parts.unshift(voteText(x));
     const outside = outsideText(x);
     if (outside !== null) parts.push(make("p", { class: "wrong", text: outside }));
