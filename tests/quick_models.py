@@ -111,6 +111,7 @@ def assert_same_fit(one, other):
     assert one.tree_ == other.tree_
     np.testing.assert_array_equal(one.tree_.values, other.tree_.values)
     assert one.hall_of_fame_ == other.hall_of_fame_
+    assert one.best_trees_ == other.best_trees_
     assert list(one.pareto_front_) == list(other.pareto_front_)
     assert [m.quality for m in one.pareto_front_] == [m.quality for m in other.pareto_front_]
     for chapter in ("fitness", "quality", "size", "terms", "complexity"):

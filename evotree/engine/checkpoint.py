@@ -30,7 +30,7 @@ from evotree.operators.refinement.policy import Spent
 from evotree.operators.structure.rebuild import checked_arrays
 from evotree.operators.structure.splice import make_individual
 
-FORMAT, VERSION = "evotree checkpoint", 4
+FORMAT, VERSION = "evotree checkpoint", 5
 
 ARRAYS = {"weights": np.float64, "thresholds": np.float64, "subtree_size": np.int32}
 """The arrays of trees, and their types."""
@@ -143,6 +143,9 @@ def describe_run(run: Evolution, arrays: TreeArrays) -> dict[str, Any]:
         "hall_of_fame": all_of(run.hall_of_fame.items),
         "hall_of_fame_size": run.hall_of_fame.maxsize,
         "pareto_front": all_of(run.pareto_front.items),
+        "best_trees": list(run.best_trees),
+        "best_trees_of": all_of([*run.best_trees.values()]),
+        "larger": all_of(run.larger),
         "logbook": list(run.logbook),
         "chapters": {
             name: list(chapter) for name, chapter in run.logbook.chapters.items() if chapter
@@ -384,6 +387,10 @@ class RunLoader:
         run.hall_of_fame.items[:] = [self.individual(one) for one in data["hall_of_fame"]]
         run.hall_of_fame.keys[:] = [one.fitness for one in reversed(run.hall_of_fame.items)]
         run.pareto_front.restore([self.individual(one) for one in data["pareto_front"]])
+        best_trees = [self.individual(one) for one in data["best_trees_of"]]
+        generations = map(int, data["best_trees"])
+        run.best_trees = dict(zip(generations, best_trees, strict=True))
+        run.larger = [self.individual(one) for one in data["larger"]]
         run.logbook = _logbook(data["logbook"], data["chapters"], of_island)
         evaluations, seconds = data["spent"]
         run.spent = Spent(int(evaluations), _number(seconds))

@@ -61,6 +61,8 @@ class Evolution:
     best_trees : dict of int to Individual
         Every tree that became the best of its generation, by the generation; kept by the callback
         `keep_best_trees`, else empty.
+    larger : list of Individual
+        Trees that pay at smaller penalties; they do not breed, but widen the front in the end.
     stop_reason : str
         Why the run ended: ``"max_generations"``, ``"patience"``, ``"time_limit"``, ``"callback"``,
         ``"callback_error"`` or ``"interrupt"``; empty while it goes on.
@@ -78,6 +80,7 @@ class Evolution:
     last_improvement: int = 0
     origins: list[str] = field(default_factory=list)
     best_trees: dict[int, Individual] = field(default_factory=dict)
+    larger: list[Individual] = field(default_factory=list)
     stop_reason: str = ""
 
     @property

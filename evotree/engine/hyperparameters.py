@@ -182,7 +182,7 @@ def choose(
     first_trees: Callable[
         [Dataset, Regularization, Sequence[Penalties], float | None], list[Individual]
     ],
-) -> tuple[Chosen, list[Individual]]:
+) -> tuple[Chosen, list[Individual], list[Individual]]:
     """Choose the noise and the penalties by cross-validation.
 
     Parameters
@@ -206,6 +206,8 @@ def choose(
         The first candidates where there is nothing to choose.
     trees : list of Individual
         The best trees of each fold at what is chosen, over the rows that they were found on.
+    larger : list of Individual
+        The best tree of each fold at each of the smaller penalties.
     """
     n_folds = min(_FOLDS, math.ceil(_HELD_OUT_ROWS * _FOLDS / len(dataset.y)))
     rivals = candidates(config, dataset.objective)
@@ -238,7 +240,7 @@ def choose(
             time_limit=half,
             map=mapper,
         )
-    return Chosen(found.candidate, found.penalties), found.trees
+    return Chosen(found.candidate, found.penalties), found.trees, found.larger
 
 
 def seeds_of_all_sizes(
@@ -363,11 +365,14 @@ class Found(NamedTuple):
         One of the penalties for all rows; the first where the rows are too few to hold any out.
     trees : list of Individual
         The trees of the candidate at these penalties, of all folds.
+    larger : list of Individual
+        The best tree of each fold at each of the penalties after these.
     """
 
     candidate: Any
     penalties: Any
     trees: list[Individual]
+    larger: list[Individual]
 
 
 class _Searched(NamedTuple):
@@ -435,7 +440,7 @@ def cross_validate(
     n_rows = dataset.n_samples
     n_folds, for_all = min(n_folds, n_rows), penalties(dataset.total_weight)
     if n_folds < 2 or len(candidates) == len(for_all) == 1:
-        return Found(candidates[0], for_all[0], [])
+        return Found(candidates[0], for_all[0], [], [])
     folds = make_folds(dataset, n_folds, stream)
     end = math.inf if time_limit is None else time.perf_counter() + time_limit
     parts = [split_folds(dataset, folds, fold) for fold in range(min(n_folds, max_folds))]
@@ -488,7 +493,8 @@ def cross_validate(
         standard_errors,
     )
     trees = [tree for fold in done for tree in found[fold, best].trees[at]]
-    return Found(candidates[best], for_all[at], trees)
+    larger = [some[0] for fold in done for some in found[fold, best].trees[at + 1 :]]
+    return Found(candidates[best], for_all[at], trees, larger)
 
 
 def _least_complex(

@@ -246,7 +246,7 @@ def join(
     Parameters
     ----------
     islands : sequence of Evolution
-        At least one; read only.
+        At least one. The first of them keeps what is of all: the best trees, and larger ones.
     hall_of_fame : deap.tools.HallOfFame, optional
         Updated with the best of the islands; by default one of size 10.
     before : Archipelago, optional
@@ -269,9 +269,12 @@ def join(
         joint.pareto_front.update(island.pareto_front.items)
     logbooks = [island.logbook for island in islands]
     sizes = [len(island.population) for island in islands]
+    first = islands[0]
+    joint.larger = first.larger
     if before is not None:
         joint.logbook, joint.n_joint = before.logbook, before.n_joint
-        joint.best_trees = before.best_trees
+        first.best_trees = before.best_trees
+    joint.best_trees = first.best_trees  # a run that goes on with its islands goes on with these
     join_logbooks(logbooks, sizes, joint.logbook, joint.n_joint)
     joint.n_joint = min(map(len, logbooks))
     joint.spent = Spent(

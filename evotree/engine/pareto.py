@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self
@@ -232,6 +232,56 @@ class FrontTree(ObliqueTree):
     def __setstate__(self, state: Any) -> None:
         tree, self.quality, self.origin, self.scores = state
         super().__setstate__(tree)
+
+
+def undominated(
+    candidates: Iterable[Any],
+    tree_of: Callable[[Any], Any] = lambda one: one,
+    most: int = MAX_MEMBERS,
+) -> list[Any]:
+    """Return those of some trees that no other one dominates, the first of equals.
+
+    They come by rising complexity. Of more than `most`, the one is dropped that gains least quality
+    for what it adds to the complexity.
+    """
+    ordered = sorted(candidates, key=lambda one: (tree_of(one).complexity, -tree_of(one).quality))
+    found: list[Any] = []
+    for one in ordered:
+        scores = own_scores(tree_of(one))
+        if scores:
+            rivals = [own_scores(tree_of(other)) for other in ordered if other is not one]
+            if not any(_dominates(other, scores) for other in rivals):
+                found.append(one)
+        elif not found or tree_of(one).quality > tree_of(found[-1]).quality:
+            found.append(one)
+    while len(found) > most:
+        gains = np.diff([tree_of(one).quality for one in found])
+        steps = np.diff([tree_of(one).complexity for one in found])
+        del found[1 + int((gains / steps)[:-1].argmin())]
+    return found
+
+
+def with_larger(
+    front: Sequence[Any],
+    larger: Iterable[Any],
+    fitness: Callable[[Any], tuple[float]],
+    tree_of: Callable[[Any], FrontTree] = lambda one: one,
+) -> list[Any]:
+    """Return a front with larger trees than its fittest one, which stays the fittest."""
+    best = max(map(tree_of, front), key=fitness)
+    further = [
+        one
+        for one in larger
+        if tree_of(one).complexity > best.complexity and fitness(tree_of(one)) < fitness(best)
+    ]
+    return undominated([*front, *further], tree_of)
+
+
+def _dominates(scores: Sequence[float], others: Sequence[float]) -> bool:
+    """Return whether scores, and the complexity after them, are as good, and one is better."""
+    signs = np.append(np.ones(len(scores) - 1), -1.0)
+    gains = signs * np.subtract(scores, others)
+    return bool((gains >= 0.0).all() and gains.any())
 
 
 class FittedFront(Sequence[FrontTree]):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from evotree.engine.bounds import make_constraints
-from evotree.engine.pareto import MAX_MEMBERS, FittedFront, FrontTree
+from evotree.engine.pareto import FittedFront, FrontTree, undominated, with_larger
 from evotree.engine.search import Continuation, Result
 from evotree.engine.shards import Shards, Splits
 from evotree.fitness.penalties import PenalizedAccuracy
@@ -25,6 +26,8 @@ from evotree.operators.pruning.penalized import (
     weakest_links,
 )
 from evotree.tree import CountedTree, ObliqueTree, sizes_of_kept
+
+_tree_of = attrgetter("tree")
 
 
 class Counted(NamedTuple):
@@ -99,7 +102,12 @@ class Recounted(Result):
     def _finalists(self) -> dict[int, Counted]:
         """The trees that all rows are asked about, once, by the individual."""
         run = self.run
-        individuals = [*run.pareto_front, *run.hall_of_fame, *run.best_trees.values()]
+        individuals = [
+            *run.pareto_front,
+            *run.hall_of_fame,
+            *run.best_trees.values(),
+            *run.larger,
+        ]
         trees = self._with_large_leaves([self.tree(one) for one in individuals])
         counts = self.shards.count(_splits(trees))
         if self.dataset.is_weighted:
@@ -163,10 +171,14 @@ class Recounted(Result):
     @cached_property
     def _front(self) -> list[Counted]:
         """The finalists and prunings that no other dominates, by rising complexity."""
-        run = self.run
-        members = [self._finalists[id(one)] for one in (*run.pareto_front, *run.hall_of_fame)]
-        prunings = [pruned for one in members for pruned in self._prunings(one)]
-        return undominated([*members, *prunings])
+        run, fitness = self.run, PenalizedAccuracy(*self.plan.chosen.penalties)
+
+        def with_prunings(individuals: Sequence[Any]) -> list[Counted]:
+            members = [self._finalists[id(one)] for one in individuals]
+            return [*members, *(pruned for one in members for pruned in self._prunings(one))]
+
+        own = undominated(with_prunings([*run.pareto_front, *run.hall_of_fame]), _tree_of)
+        return with_larger(own, with_prunings(run.larger), fitness, _tree_of)
 
 
 def _splits(trees: Sequence[ObliqueTree]) -> list[Splits]:
@@ -187,31 +199,6 @@ def _left_over(before: np.ndarray, after: np.ndarray) -> np.ndarray:
         found.append(k)
         k += int(before[k]) if size == 1 else 1
     return np.array(found)
-
-
-def undominated(candidates: Iterable[Counted]) -> list[Counted]:
-    """Return the trees that are better than all of at most their complexity.
-
-    Parameters
-    ----------
-    candidates : iterable of Counted
-        At least one.
-
-    Returns
-    -------
-    list of Counted
-        By rising complexity, at most `MAX_MEMBERS`: of more, the one is dropped that gains least
-        quality for what it adds to the complexity. Of equals the first stays.
-    """
-    found: list[Counted] = []
-    for one in sorted(candidates, key=lambda one: (one.tree.complexity, -one.tree.quality)):
-        if not found or one.tree.quality > found[-1].tree.quality:
-            found.append(one)
-    while len(found) > MAX_MEMBERS:
-        gains = np.diff([one.tree.quality for one in found])
-        steps = np.diff([one.tree.complexity for one in found])
-        del found[1 + int((gains / steps)[:-1].argmin())]
-    return found
 
 
 def recount(result: Result, shards: Shards) -> Recounted:

@@ -6,6 +6,7 @@ samples that grow where rows are many. A search can continue from a checkpoint o
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -41,27 +42,39 @@ from evotree.engine.hyperparameters import (
 from evotree.engine.interrupt import interrupt_as_flag
 from evotree.engine.islands import Archipelago, evolve_islands, island_seeds
 from evotree.engine.parallel import island_executor, thread_map
-from evotree.engine.pareto import FittedFront, FrontTree, ParetoFront, own_scores
+from evotree.engine.pareto import (
+    FittedFront,
+    FrontTree,
+    ParetoFront,
+    own_scores,
+    undominated,
+    with_larger,
+)
 from evotree.engine.progress import Progress
 from evotree.engine.sampling import GrowingSample, move
 from evotree.engine.shards import Measure, MeasuredSample, Shards
 from evotree.engine.toolbox import make_toolbox, split_init
 from evotree.engine.warmup import compiling_beside
 from evotree.files import PathLike, check_writable
-from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.individual import Individual
+from evotree.fitness.linear_leaves import routed_rows
+from evotree.fitness.penalties import FITNESS_OF_SCORES, PenalizedAccuracy
+from evotree.individual import Individual, explained_variance, leaf_accuracy
 from evotree.operators.constraints.base import Constraint, keeps_all, repair
 from evotree.operators.constraints.split_features import with_split_features
 from evotree.operators.initialization.seeding import TAO, WIDTHS
+from evotree.operators.initialization.width_paths import axis_trees
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.structure.rebuild import in_place_of
 from evotree.operators.structure.rounding import Rounder, round_models
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams, seed_from
-from evotree.tree import ObliqueTree
+from evotree.tree import ObliqueTree, node_weights
 
 _OWN_STREAMS = 2**62  # the number of a generation that no run reaches
 _SAMPLE_ENDS = {"max_generations", "patience", "time_limit"}  # a larger sample may follow
+_LARGER = 0.1  # of the penalties, at which trees have to pay for a place in the front
+_LARGER_SHARE = 0.05  # of the time that is left, for these trees
+_MOST_LARGER = 16  # such trees: each is finished on all rows
 _GENERATIONS_SHARE = 3  # a candidate evolves for a third of the generations
 
 _FREE = frozenset(
@@ -142,6 +155,8 @@ class Result:
         Seconds of each phase; ``"compiling"`` is what numba compiled in them.
     failure : BaseException or None
         What a callback, or the last write of a checkpoint, raised.
+    has_own_fitness : bool
+        Whether the run has a fitness of the user's own, which alone says which tree is the best.
     """
 
     run: Evolution
@@ -151,6 +166,7 @@ class Result:
     config: SearchConfig
     seconds: dict[str, float] = field(default_factory=dict)
     failure: BaseException | None = None
+    has_own_fitness: bool = False
 
     def tree(self, individual: Any) -> ObliqueTree:
         """Return a tree over raw features, rounded, that predicts by the training rows alone."""
@@ -190,30 +206,64 @@ class Result:
         return Rounder(rows.raw, precision, rows.sample_weight)
 
     def best(self) -> ObliqueTree:
-        """Return the best tree, over raw features."""
-        if configuration("variation", self.config.variation).algorithm == "nsga2":
-            fitness = PenalizedAccuracy(*self.plan.chosen.penalties)
-            return self.tree(max(self._pruned_front, key=fitness))
-        return self.tree(self.run.best)
+        """Return the fittest tree of the front; of a run with a fitness of its own, its best."""
+        if self.has_own_fitness:
+            return self.tree(self.run.best)
+        fitness: Any = PenalizedAccuracy(*self.plan.chosen.penalties)
+        return max(self._members, key=fitness)
 
     def front(self) -> FittedFront:
-        """Return the front and the prunings of its members, over raw features."""
-        found = list(self._pruned_front)
+        """Return the finished trees that no other one dominates on the training rows."""
+        return FittedFront(self._members, is_regression=self.dataset.n_classes == 0)
+
+    @cached_property
+    def _members(self) -> list[FrontTree]:
+        """The front of the run, its best tree and all prunings, finished, and larger trees."""
+        own = [self.run.best, *self._pruned_front]
         with thread_map(self.config.n_jobs, self.dataset.X.shape) as mapper:
-            trees = list(mapper(self.tree, found))
-        members: list[FrontTree] = []
-        for one, rounded in zip(found, trees, strict=True):
-            tree = FrontTree.of(rounded, one.quality, one.origin, own_scores(one))
-            if tree.scores:
-                members.append(tree)
-                continue
-            if members and tree == members[-1]:
-                continue  # what told them apart is worth nothing on the training rows
-            while members and members[-1].complexity >= tree.complexity:
-                members.pop()
-            members.append(tree)
-        members.sort(key=lambda tree: tree.complexity)
-        return FittedFront(members, is_regression=self.dataset.n_classes == 0)
+            members = list(mapper(self._member, [*own, *self._larger()]))
+        fitness = PenalizedAccuracy(*self.plan.chosen.penalties)
+        return with_larger(undominated(members[: len(own)]), members[len(own) :], fitness)
+
+    def _larger(self) -> list[Individual]:
+        """Return trees of smaller penalties, and prunings, that are larger than the best."""
+        best, front = self.run.best, ParetoFront()
+        if not own_scores(best):
+            nodes = [(one.weights, one.thresholds, one.subtree_size) for one in self.run.larger]
+            front.update(make_individual(self.rows, *arrays) for arrays in nodes)
+            front.add_prunings(self.rows)
+        larger = (one for one in front if one.complexity > best.complexity)
+        return undominated(larger, most=_MOST_LARGER)
+
+    def _member(self, individual: Individual) -> FrontTree:
+        """Return a finished tree with what it is worth on the training rows."""
+        tree, scores = self.tree(individual), own_scores(individual)
+        measured = self.scores(tree)
+        if type(individual.fitness) in FITNESS_OF_SCORES.values() and scores:
+            scores = (*measured, float(tree.complexity))
+        return FrontTree.of(tree, measured[0], individual.origin, scores)
+
+    def scores(self, tree: ObliqueTree) -> tuple[float, ...]:
+        """Return the quality of a finished tree on the training rows, or the user's own scores."""
+        rows, size = self.dataset, tree.subtree_size
+        leaves, weight = tree.apply(rows.raw), rows.sample_weight
+        if tree.models is not None:  # rounded lines are no longer those that the objective fits
+            predicted = (tree.predict_value(rows.raw) - rows.target_mean) / rows.target_scale
+            targets = rows.targets.reshape(predicted.shape)
+            error, whole = (
+                float((weight @ part**2).sum()) for part in (targets - predicted, targets)
+            )
+            return (1.0 - error / (whole or 1.0),)
+        if rows.n_classes:
+            parts = [rows.y == label for label in range(rows.n_classes)]
+        else:
+            parts = [rows.y**power for power in range(3)]
+        routed = routed_rows(tree, rows.raw)
+        routed.counts = np.column_stack([node_weights(leaves, weight * one, size) for one in parts])
+        if rows.judge is not None:
+            return tuple(rows.judge.scores(routed))
+        measure = leaf_accuracy if rows.n_classes else explained_variance
+        return (float(measure(routed.counts, size)),)
 
     @cached_property
     def _pruned_front(self) -> ParetoFront:
@@ -320,10 +370,12 @@ class _Search:
         n_rows = None if shards is None else shards.n_rows
         self.constraints = make_constraints(config, dataset, n_rows)
         self.found: list[Individual] = []  # by the choice of hyperparameters
+        self.larger: list[Individual] = []  # likewise, at smaller penalties
         self.progress = Progress(config.verbose) if shards is None else shards.progress
         self.interrupted: Callable[[], bool] = bool
         if self.checkpoint is not None:
-            check_writable(self.checkpoint.path)  # before anything that takes long
+            check_recognizable(config)  # before anything that takes long
+            check_writable(self.checkpoint.path)
 
     def run(self, continues: Continuation | None) -> Result:
         with interrupt_as_flag() as self.interrupted:
@@ -353,7 +405,7 @@ class _Search:
         first_trees = partial(seeds_of_all_sizes, self.config, seed, self.constraints)
         with self.progress.phase("choosing hyperparameters"):
             try:
-                chosen, found = choose(
+                chosen, found, self.larger = choose(
                     rows,
                     self.config,
                     make_streams(seed, _OWN_STREAMS, 2),
@@ -381,7 +433,13 @@ class _Search:
             raise ValueError(f"{path} is a checkpoint of other rows.")
         self.sample = self.make_sample(plan.seed)
         stage = min(stage, len(self.sample) - 1)  # of other rows, which are refused
-        return plan, stage, load_checkpoint(path, self.rows(self.sample[stage], plan)).runs
+        runs = load_checkpoint(path, self.rows(self.sample[stage], plan)).runs
+        if self.config.max_generations < (bred := max(run.generation for run in runs)):
+            raise ValueError(
+                f"max_generations={self.config.max_generations}: the run in {path} has bred "
+                f"{bred} generations; allowed are as many, or more."
+            )
+        return plan, stage, runs
 
     def make_sample(self, seed: int) -> GrowingSample | MeasuredSample:
         """Return the rows that the evolution sees one sample after the other."""
@@ -425,6 +483,12 @@ class _Search:
         """
         last = len(self.sample) - 1
         rows, failure = self.rows(self.sample[stage], plan), None
+        larger = self.larger_trees(rows, plan) if islands is None else None
+
+        def keep_larger(run: Evolution) -> None:
+            if larger is not None:
+                run.larger = _islands_of(run)[0].larger = larger
+
         moves = False
         while True:
             writer = self.writer(rows, plan, stage)
@@ -433,7 +497,7 @@ class _Search:
                 seconds = (self.end - time.perf_counter()) / (last - stage + 1)
                 seconds += max((island.seconds for island in islands or ()), default=0.0)
             n_generations = self.sample.generations(stage, self.config.max_generations)
-            callbacks = (self.progress.show, writer, *(self.config.callbacks or ()))
+            callbacks = (keep_larger, self.progress.show, writer, *(self.config.callbacks or ()))
             try:
                 run = self.evolve(
                     rows,
@@ -462,6 +526,24 @@ class _Search:
             run = self.evolve(rows, plan, islands, moves=True, is_last=True, max_generations=0)
             run.stop_reason = reason
         return run, rows, failure
+
+    def larger_trees(self, rows: Dataset, plan: Plan) -> list[Individual]:
+        """Return trees that pay at a tenth of the penalties: axis-parallel, and of the choice."""
+        if self.interrupted() or not self.shares.keys() & {TAO, WIDTHS}:
+            return []
+        seconds = None
+        if self.end < math.inf:
+            seconds = _LARGER_SHARE * (self.end - time.perf_counter())
+        size, term = (_LARGER * penalty for penalty in plan.chosen.penalties)
+        rows = rows.priced(term)
+        stream = make_streams(plan.seed, _OWN_STREAMS, 4)[3]
+        trees = axis_trees(
+            rows, stream, self.config.min_samples_split, seconds, self.config.max_depth
+        )
+        nodes = [(one.weights, one.thresholds, one.subtree_size) for one in self.larger]
+        trees += [make_individual(rows, *arrays) for arrays in nodes]
+        repaired = (repair(one, rows, self.constraints) for one in trees)
+        return [prune(one, rows, size, term)[0] for one in repaired]
 
     def writer(self, rows: Dataset, plan: Plan, stage: int) -> CheckpointWriter | None:
         """Return what writes the run to a file, if anything does."""
@@ -588,6 +670,7 @@ def seed_to_continue(
     """
     checkpoint = configuration("checkpoint", config.checkpoint)
     if checkpoint is not None:
+        check_recognizable(config)
         check_writable(checkpoint.path)
         if checkpoint.resume:
             told = read_settings(checkpoint.path)
@@ -635,10 +718,39 @@ def _text(value: Any) -> str:
         return "{" + ", ".join(sorted(map(_text, value))) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_text, value)) + "]"
+    if isinstance(value, partial):
+        return f"partial{_text([value.func, value.args, value.keywords])}"
+    if hasattr(value, "__array__"):  # the repr of a long one leaves out what is inside
+        array = np.ascontiguousarray(value)
+        if array.dtype.hasobject:
+            return _text(array.tolist())
+        digest = hashlib.sha256(array.data).hexdigest()
+        return f"{type(value).__name__}({array.dtype}, {array.shape}, {digest[:16]})"
     if callable(value) and hasattr(value, "__qualname__"):
-        return f"{value.__module__}.{value.__qualname__}"
+        name = f"{value.__module__}.{value.__qualname__}"
+        # Others may have the same name, in this process, too.
+        return f"{name}{_WITHOUT_NAME}{id(value):#x}" if "<" in name else name
     text = repr(value)
     return type(value).__qualname__ if " at 0x" in text else text
+
+
+_WITHOUT_NAME = " without a name of its own, at "
+
+
+def check_recognizable(config: SearchConfig) -> None:
+    """Refuse parameters that a checkpoint cannot tell from others: lambdas and local functions.
+
+    Raises
+    ------
+    ValueError
+        If there is one; it names the parameter.
+    """
+    for name, text in compared(config).items():
+        if _WITHOUT_NAME in text:
+            raise ValueError(
+                f"{name} has {text.partition(_WITHOUT_NAME)[0]}: a checkpoint cannot recognize "
+                "lambdas and functions inside of functions; allowed are functions of a module."
+            )
 
 
 _GIVEN = {"given": True}

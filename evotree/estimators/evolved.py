@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
@@ -285,7 +286,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         penalties = Penalties(*(0.0 if is_auto(one) else float(one) for one in given))
         regularization = configuration("regularization", estimator.regularization)
         plan = Plan(seed_from(estimator.random_state), Chosen(regularization, penalties))
-        estimator._keep(Result(run, dataset, dataset, plan, estimator))
+        estimator._keep(Result(run, dataset, dataset, plan, estimator, has_own_fitness=True))
         return estimator
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, sensitive: Any = None) -> Self:
@@ -407,6 +408,14 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         self.pareto_front_ = front.choosing(self.tree_)
         self._fit_uncertainty(result.dataset)
         self._summarize(result.dataset)
+        if self.tree_.complexity == 1 and len(front) > 1:
+            warnings.warn(
+                f"no split pays at size_penalty={self.size_penalty_:.3g}: the tree is one leaf. "
+                f"A smaller size_penalty gives larger trees; select_tree takes one of the "
+                f"{len(front)} of pareto_front_.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
         """Choose another tree of the Pareto front; it becomes `tree_`.

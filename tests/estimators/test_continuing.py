@@ -8,13 +8,22 @@ import subprocess
 import sys
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 
-from evotree import Checkpoint, EvoTreeClassifier, EvoTreeRegressor, Islands, Refinement
+from evotree import (
+    Checkpoint,
+    EvoTreeClassifier,
+    EvoTreeRegressor,
+    Islands,
+    Refinement,
+    keep_best_trees,
+)
 from evotree.engine import hyperparameters
 from evotree.engine.search import compared
 from evotree.experiments.problems import make_problem
@@ -36,30 +45,30 @@ def resumed(path):
 @pytest.mark.parametrize("islands", [None, Islands(3, every=3)], ids=["one", "three"])
 @pytest.mark.parametrize("kind", [EvoTreeClassifier, EvoTreeRegressor])
 def test_a_fit_goes_on_from_its_checkpoint(tmp_path, kind, islands):
-    path = tmp_path / "fit.npz"
-    whole = quick(kind, islands=islands).fit(X, Y)
-    part = quick(kind, islands=islands, max_generations=5, checkpoint=path).fit(X, Y)
-    assert part.n_generations_ == 5
-    shutil.copy(path, tmp_path / "kept.npz")
-    changed = {"islands": islands, "checkpoint": resumed(path)}
+    path, kept = tmp_path / "fit.npz", {"islands": islands, "callbacks": [keep_best_trees]}
+    whole = quick(kind, **kept).fit(X, Y)
+    part = quick(kind, **kept, max_generations=6, checkpoint=path).fit(X, Y)
+    assert part.n_generations_ == 6 and part.best_trees_
+    changed = {**kept, "checkpoint": resumed(path)}
     rest = quick(kind, **changed, random_state=99, n_jobs=2).fit(X, Y)
     assert_same_fit(whole, rest)
-    changed["checkpoint"] = resumed(tmp_path / "kept.npz")
-    assert quick(kind, **changed, max_generations=2).fit(X, Y).n_generations_ == 5
+    with pytest.raises(ValueError, match="max_generations=7: the run in .* has bred 8 generations"):
+        quick(kind, **changed, max_generations=7).fit(X, Y)
 
 
 @pytest.mark.parametrize("islands", [None, Islands(2, every=3)], ids=["one", "two"])
 def test_a_warm_start_goes_on(islands):
-    whole = quick(islands=islands).fit(X, Y)
-    warm = quick(islands=islands, warm_start=True, max_generations=4).fit(X, Y)
-    assert warm.n_generations_ == 4
+    kept = {"islands": islands, "callbacks": [keep_best_trees]}
+    whole = quick(**kept).fit(X, Y)
+    warm = quick(**kept, warm_start=True, max_generations=6).fit(X, Y)
+    assert warm.n_generations_ == 6
     assert_same_fit(whole, warm.set_params(max_generations=8).fit(X, Y))
     iris = load_iris(return_X_y=True)
     begun = warm.set_params(max_generations=5).fit(*iris)  # other rows
     assert begun.n_generations_ == 5 and begun.n_features_in_ == 4
-    assert_same_fit(quick(islands=islands, max_generations=5).fit(*iris), begun)
+    assert_same_fit(quick(**kept, max_generations=5).fit(*iris), begun)
     begun.set_params(variation__mutation_probability=0.3).fit(*iris)  # other parameters
-    changed = {"islands": islands, "max_generations": 5, "variation__mutation_probability": 0.3}
+    changed = {**kept, "max_generations": 5, "variation__mutation_probability": 0.3}
     assert_same_fit(quick(**changed).fit(*iris), begun)
 
 
@@ -194,6 +203,37 @@ def test_the_text_of_parameters_is_the_same_everywhere():
     changed["refinement"] = Refinement({polish: 1.0, Polisher(): 2.0})
     assert compared(quick(**changed)) == told
     assert not set(told) & {"callbacks", "time_limit", "max_generations", "checkpoint", "n_jobs"}
+
+
+def test_what_differs_inside_of_a_parameter_is_seen():
+    costs = np.ones(2000)
+    other = np.where(np.arange(2000) == 1000, 2.0, costs)
+    base = compared(quick(feature_costs=costs))
+    assert base == compared(quick(feature_costs=costs.copy()))
+    assert base != compared(quick(feature_costs=other))
+    assert base != compared(quick(feature_costs=pd.Series(costs)))
+    scaled = [compared(quick(objective=partial(scaled_weight, factor=k))) for k in (1, 1, 2)]
+    assert scaled[0] == scaled[1] != scaled[2]
+    objectives = [lambda counts: 1.0, lambda counts: 0.0]
+    first, second = (compared(quick(objective=one)) for one in objectives)
+    assert first != second and first == compared(quick(objective=objectives[0]))
+
+
+def scaled_weight(counts, factor):
+    return factor * counts.max(axis=1).sum() / counts.sum()
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_functions_without_a_name_of_their_own_are_refused(tmp_path, resume):
+    def own(individual, dataset):
+        return individual
+
+    checkpoint = Checkpoint(tmp_path / "fit.npz", resume=resume)
+    for name, value in (("objective", lambda counts: 0.0), ("refinement", {own: 1.0})):
+        model = quick(checkpoint=checkpoint, **{name: value})
+        with pytest.raises(ValueError, match=f"{name} has .*: a checkpoint cannot recognize"):
+            model.fit(X, Y)
+    assert not checkpoint.path.exists()
 
 
 def test_numbers_of_numpy_are_as_good_as_pythons():
