@@ -19,6 +19,10 @@ SCALINGS = ("standard", "common", "minmax")
 """Names of the ways to scale features."""
 
 _LINE = 128  # bytes; processors fetch lines of 64 by pairs
+_ENCODERS = (
+    ": the estimators encode categories and missing values, and so do fit_columns and encode of "
+    "evotree.tables.columns"
+)
 _LARGEST = 1e100  # magnitude whose square, and the sum of some squares, is finite
 
 
@@ -139,7 +143,7 @@ class Dataset:
             Columns that are not features, for an ``evaluate`` that reads them from the data set.
         columns : tuple of tuple of str and int, optional
             Names of the columns of a table, and how many features each of them makes, in order; by
-            default every feature is a column.
+            default every feature is a column, with its name where `X` is a table.
         output_names : tuple of str, optional
             Names of several outputs; by default ``y0``, ``y1``, ...
 
@@ -159,10 +163,10 @@ class Dataset:
         if task not in ("classification", "regression"):
             raise ValueError(f"task={task!r}: allowed are 'classification' and 'regression'.")
         header = getattr(X, "columns", None)
-        X = np.ascontiguousarray(X, dtype=np.float64)
+        X = np.ascontiguousarray(as_numbers("X", X, _ENCODERS))
         codes: np.ndarray
         if task == "classification":
-            classes, codes = np.unique(np.asarray(y), return_inverse=True)
+            classes, codes = class_codes(y)
         else:
             classes, codes = np.empty(0), _check_targets(y)
         if X.ndim != 2 or X.shape[0] == 0 or X.shape[1] == 0:
@@ -173,8 +177,10 @@ class Dataset:
         if not is_row or len(codes) != len(X):
             raise ValueError(f"y has shape {codes.shape}: one label for each of {X.shape[0]} rows.")
         if feature_names is None:
-            named = [f"x{j}" for j in range(X.shape[1])] if header is None else header
+            named = [f"x{j}" for j in range(X.shape[1])] if header is None else list(header)
             feature_names = tuple(map(str, named))
+            if header is not None and feature_names == tuple(named):
+                columns = columns or tuple((name, 1) for name in feature_names)
         if len(feature_names) != X.shape[1]:
             raise ValueError(
                 f"feature_names has {len(feature_names)} names: one for each of {X.shape[1]} "
@@ -182,7 +188,7 @@ class Dataset:
             )
         if not np.isfinite(X).all():
             raise ValueError("X has values that are NaN or infinite: impute or drop them first.")
-        weight, unit = _in_own_unit(_check_weight(sample_weight, X.shape[0]))
+        weight, unit = _in_own_unit(check_weight(sample_weight, X.shape[0]))
         columns_apart = _check_extras(extras or {}, X.shape[0])
         X, codes, weight, columns_apart, times = _canonical_rows(X, codes, weight, columns_apart)
         _check_magnitudes(X, lambda j: f"X, in the column {feature_names[j]!r},")
@@ -690,31 +696,56 @@ def nearest_projections(X, weights, subtree_size, leaves):
     return left, right
 
 
+def as_numbers(name: str, values: Any, advice: str = "") -> np.ndarray:
+    """Return values as an array of floats; the error names what holds others."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: {error}; allowed are numbers{advice}.") from error
+
+
+def class_codes(y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sorted classes, and the position among them of each label."""
+    labels = np.asarray(y)
+    try:
+        classes, codes = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        kinds = sorted({type(label).__name__ for label in labels.ravel().tolist()})
+        raise ValueError(
+            f"y has labels of the types {', '.join(kinds)}: allowed are numbers alone, or texts "
+            "alone."
+        ) from error
+    return classes, codes
+
+
 def _check_targets(y: np.ndarray) -> np.ndarray:
-    targets = np.asarray(y, dtype=np.float64)
+    targets = as_numbers("y", y)
     if not np.isfinite(targets).all():
         raise ValueError("y has targets that are NaN or infinite: drop these rows first.")
     return targets
 
 
-def _check_weight(sample_weight: np.ndarray | None, n_samples: int) -> np.ndarray:
+def check_weight(
+    sample_weight: np.ndarray | None, n_samples: int, name: str = "sample_weight"
+) -> np.ndarray:
+    """Return the weights of rows, and refuse those that data sets cannot have."""
     if sample_weight is None:
         return np.ones(n_samples)
     weight = np.array(sample_weight, dtype=np.float64)
     if weight.shape != (n_samples,):
         raise ValueError(
-            f"sample_weight has shape {weight.shape}: one weight for each of {n_samples} rows."
+            f"{name} has shape {weight.shape}: one weight for each of {n_samples} rows."
         )
     if not np.isfinite(weight).all() or weight.min(initial=0.0) < 0.0:
-        raise ValueError("sample_weight has values that are negative, NaN or infinite.")
+        raise ValueError(f"{name} has values that are negative, NaN or infinite.")
     if not weight.any():
-        raise ValueError("sample_weight is zero everywhere: at least one row needs a weight.")
+        raise ValueError(f"{name} is zero everywhere: at least one row needs a weight.")
     with np.errstate(over="ignore"):
         total = weight.sum()
     if not 1.0 / _LARGEST <= total <= _LARGEST:
         raise ValueError(
-            f"sample_weight, with class_weight if given, has the sum {total:g}: allowed are sums "
-            f"from {1.0 / _LARGEST:g} to {_LARGEST:g}."
+            f"{name} has the sum {total:g}: allowed are sums from {1.0 / _LARGEST:g} to "
+            f"{_LARGEST:g}."
         )
     return weight
 

@@ -63,9 +63,10 @@ class LeafModels(NamedTuple):
         predicted = np.asarray(self.intercepts[leaves], dtype=np.float64)
         order = np.argsort(leaves, kind="stable")
         reached, first = np.unique(leaves[order], return_index=True)
-        for k, rows in zip(reached, np.split(order, first)[1:], strict=True):
-            for j in np.flatnonzero(self.coefficients[k]):
-                predicted[rows] += self.coefficients[k, j] * X[rows, j]
+        with np.errstate(over="ignore", invalid="ignore"):  # the bounds hold for infinity, too
+            for k, rows in zip(reached, np.split(order, first)[1:], strict=True):
+                for j in np.flatnonzero(self.coefficients[k]):
+                    predicted[rows] += self.coefficients[k, j] * X[rows, j]
         clipped: np.ndarray = np.clip(predicted, self.lowest[leaves], self.highest[leaves])
         return clipped
 

@@ -24,6 +24,7 @@ LEAD = 1e-6
 """What the class of a leaf is ahead of the next one, at least, before probabilities are scaled."""
 
 _BLOCK = 4096  # rows that are predicted together
+_LARGEST = np.finfo(np.float64).max  # infinity times a slope of 0 would be NaN
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +37,10 @@ class SoftSides:
 
     with the weights and thresholds of the tree. Its probability of a leaf is the product of those
     of the sides on the path, and its probabilities of the classes are the sum over the leaves of
-    that times `shares`. Last, the class that the tree predicts is raised to the highest of them,
-    where it is not, and all are divided by their sum: so the class that ``predict`` returns, by the
-    rules of the tree, is always the most probable one.
+    that times `shares`. Last, the class of the highest share in the leaf that the row reaches is
+    raised to the highest of them, where it is not, and all are divided by their sum. Where leaves
+    predict that class, what ``predict`` returns is so the most probable one; a label that is chosen
+    for another objective, such as costs, bends no probability.
 
     Attributes
     ----------
@@ -67,8 +69,9 @@ class SoftSides:
         Returns
         -------
         ndarray of shape (n_samples, n_classes), float64
-            Probabilities; the largest one of a row is that of its leaf's class.
+            Probabilities; the largest one of a row is that of its leaf's most frequent class.
         """
+        X = tree.check_rows(X)
         return raise_labels(self.mix(tree, X), tree.values.argmax(axis=1)[tree.apply(X)])
 
     def mix(self, tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
@@ -84,11 +87,12 @@ class SoftSides:
         ndarray of shape (n_samples, n_classes), float64
             Means of the leaves' shares.
         """
-        is_leaf = tree.is_leaf
+        X, is_leaf = tree.check_rows(X), tree.is_leaf
         found = np.empty((len(X), self.shares.shape[1]))
         for first in range(0, len(X), _BLOCK):
-            log_odds = distances(tree, X[first : first + _BLOCK]) * self.slopes[~is_leaf, None]
-            log_odds += self.intercepts[~is_leaf, None]
+            away = np.clip(distances(tree, X[first : first + _BLOCK]), -_LARGEST, _LARGEST)
+            with np.errstate(over="ignore"):
+                log_odds = away * self.slopes[~is_leaf, None] + self.intercepts[~is_leaf, None]
             reached = soft_reach(tree, expit(log_odds))
             found[first : first + _BLOCK] = reached[is_leaf].T @ self.shares[is_leaf]
         return found

@@ -230,7 +230,10 @@ class ObliqueTree:
         )
 
     def __str__(self) -> str:
-        """Return the rules of a small tree as `evotree.export.export_text` writes them."""
+        """Return the rules of a small tree, with features by position.
+
+        A tree knows no names: ``evotree.export.export_text(model)`` writes those of the columns.
+        """
         from evotree.export.text import export_text  # views stand above the tree that they show
 
         if self.n_leaves > _PRINTED_LEAVES:
@@ -349,6 +352,29 @@ class ObliqueTree:
         """Return the right child of internal node `k`."""
         return k + 1 + int(self.subtree_size[k + 1])
 
+    def check_rows(self, X: np.ndarray) -> np.ndarray:
+        """Return rows as an array of floats, and refuse those of another number of features.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows in the units of the hyperplanes, without NaN.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), float64 or float32
+            The same array, if it is of floats.
+        """
+        # The router checks nothing: of narrower rows it would read what lies behind them.
+        if getattr(X, "dtype", None) not in (np.float64, np.float32):
+            X = np.asarray(X, dtype=np.float64)
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            raise ValueError(
+                f"X has shape {X.shape}: allowed are rows of {self.n_features} features, as the "
+                "tree has."
+            )
+        return X
+
     def apply(self, X: np.ndarray) -> np.ndarray:
         """Return the leaf that each row reaches.
 
@@ -361,7 +387,13 @@ class ObliqueTree:
         -------
         ndarray of shape (n_samples,), int32
             Positions of leaves in the arrays of the tree.
+
+        Raises
+        ------
+        ValueError
+            If the rows have not as many features as the tree.
         """
+        X = self.check_rows(X)
         leaves = np.empty(X.shape[0], dtype=np.int32)
         arrays = map(read_only, (X, self.weights, self.thresholds, self.subtree_size))
         route(*arrays, leaves)
@@ -393,10 +425,11 @@ class ObliqueTree:
             below = node > 0
             node, at = parent[node[below]], at[below] - 1
         ones = np.ones(nodes.size, dtype=np.int64)
-        return csr_matrix((ones, nodes, first), shape=(len(X), self.n_nodes))
+        return csr_matrix((ones, nodes, first), shape=(len(first) - 1, self.n_nodes))
 
     def predict_value(self, X: np.ndarray) -> np.ndarray:
         """Return what the leaf that each row reaches predicts, of shape (n_samples, n_outputs)."""
+        X = self.check_rows(X)
         leaves = self.apply(X)
         if self.models is None:
             return self.values[leaves]

@@ -311,9 +311,9 @@ def test_units_far_from_one_change_nothing(unit, scaling, task):
         ({"X": np.eye(3) * [1.0, 1.0, -1.7e308]}, "'x2'.*allowed are magnitudes up to 1e"),
         ({"X": np.eye(3) * [1e-310, 1.0, 1.0]}, "'x0'.*differences from 1e-100"),
         ({"X": np.eye(3) * [1e-170, 1.0, 1.0], "scaling": "minmax"}, "'x0'.*differences"),
-        ({"sample_weight": [1e308, 1e308, 1.0]}, "sample_weight, with class_weight.*inf"),
-        ({"sample_weight": [1e308, 1.0, 1.0]}, r"sample_weight, .*1e\+308.* to 1e\+100"),
-        ({"sample_weight": [1e-310, 0.0, 0.0]}, "sample_weight, .* from 1e-100"),
+        ({"sample_weight": [1e308, 1e308, 1.0]}, "sample_weight has the sum inf"),
+        ({"sample_weight": [1e308, 1.0, 1.0]}, r"sample_weight .*1e\+308.* to 1e\+100"),
+        ({"sample_weight": [1e-310, 0.0, 0.0]}, "sample_weight .* from 1e-100"),
         ({"y": [0.0, 1e300, 1.0], "task": "regression"}, "y has values from 0 to 1e"),
         ({"y": [0.0, 1e-300, 0.0], "task": "regression"}, "y has values .* from 1e-100"),
         ({"feature_names": ("a", "b")}, "feature_names has 2 names: one for each of 3"),
@@ -322,6 +322,9 @@ def test_units_far_from_one_change_nothing(unit, scaling, task):
         ({"task": "ranking"}, "task='ranking'"),
         ({"y": [0.0, np.nan, 1.0], "task": "regression"}, "y has targets"),
         ({"y": [0.0, 1.0], "task": "regression"}, "y has shape"),
+        ({"y": ["a", 1.0, 2.0], "task": "regression"}, "y: .*'a'.*numbers"),
+        ({"y": np.array(["a", 1, 2], dtype=object)}, "y has labels of the types int, str"),
+        ({"X": [["a"], ["b"], ["a"]]}, "X: .*'a'.*estimators encode categories.*fit_columns"),
     ],
 )
 def test_bad_input_is_named(arguments, message):

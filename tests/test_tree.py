@@ -13,7 +13,8 @@ from sklearn.datasets import load_iris
 
 from evotree.export import export_html, export_text
 from evotree.operators.pruning.penalized import prune_tree
-from evotree.tree import ObliqueTree, node_depths
+from evotree.soft_sides import SoftSides
+from evotree.tree import ObliqueTree, mean_of_trees, node_depths
 from tests import exported
 from tests.quick_models import CLASSIFIERS, REGRESSORS, name_of
 from tests.reference import naive
@@ -150,6 +151,33 @@ def test_paths_take_memory_for_the_nodes_that_are_passed():
     tracemalloc.stop()
     assert path[9].nnz == 9_529
     assert peak < 100 * (path.nnz + tree.n_nodes)
+
+
+DOORS = {
+    "apply": ObliqueTree.apply,
+    "decision_path": ObliqueTree.decision_path,
+    "predict_value": ObliqueTree.predict_value,
+    "mean": lambda tree, X: mean_of_trees([tree, tree], X),
+    "sides": lambda tree, X: SoftSides(*np.zeros((2, 5)), np.eye(5, 3)).predict(tree, X),
+    "mixed sides": lambda tree, X: SoftSides(*np.zeros((2, 5)), np.eye(5, 3)).mix(tree, X),
+}
+every_door = pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+
+
+@every_door
+@pytest.mark.parametrize("shape", [(4, 1), (4, 0), (4, 3), (4,), (2, 2, 2)], ids=str)
+def test_rows_of_another_width_are_refused(door, shape):
+    with pytest.raises(ValueError, match=r"X has shape \(.*\): allowed are rows of 2 features"):
+        door(small_tree(), np.zeros(shape))
+
+
+@every_door
+def test_rows_of_whole_numbers_and_objects_are_read_as_floats(door):
+    rows = np.array([[0, 0], [1, 3], [2, 0]])
+    expected = door(small_tree(), rows.astype(np.float64))
+    for given_ones in (rows, rows.astype(object), rows.tolist()):
+        found = door(small_tree(), given_ones)
+        assert (found != expected).sum() == 0 and found.shape == expected.shape
 
 
 # ---- what a fitted tree knows of its training rows -----------------------------------------------

@@ -33,7 +33,7 @@ plot_pareto(model, held_out=held_out)
 # ``select_tree`` takes another tree of the front: by a bound, or by rows held out. Any tree of
 # the front predicts without being chosen, ``model.predict(X, tree=3)``.
 
-model.select_tree("complexity<=7", X_train, y_train)
+model.select_tree("complexity<=7")
 print(f"held-out accuracy: {model.score(X_test, y_test):.3f}")
 plot_tree(model)
 plt.show()

@@ -18,7 +18,7 @@ iris = load_iris(as_frame=True)
 X = iris.data.rename(columns=lambda name: name.removesuffix(" (cm)").replace(" ", "_"))
 y = iris.target_names[iris.target]
 model = EvoTreeClassifier(random_state=0).fit(X, y)
-model.select_tree("complexity<=7", X, y)
+model.select_tree("complexity<=7")
 plot_tree(model)
 
 # %%

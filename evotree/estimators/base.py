@@ -13,7 +13,7 @@ from sklearn.utils import check_X_y, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from evotree.dataset import Dataset
+from evotree.dataset import Dataset, as_numbers, check_weight, class_codes
 from evotree.estimators.explained import ExplainedTree
 from evotree.estimators.intervals import conformal_width, leaf_deviations
 from evotree.estimators.lazy import lazy_on_collections
@@ -40,7 +40,7 @@ class TreeEstimator(ExplainedTree):
     tree_: ObliqueTree
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Return whether there is a tree: other attributes stand before it, if a fit breaks off."""
+        """Return whether there is a tree."""
         return hasattr(self, "tree_")
 
     @lazy_on_collections(lambda _: np.empty(0, dtype=np.int32))
@@ -143,13 +143,7 @@ class TreeEstimator(ExplainedTree):
 
     def _keep_raw_tree(self, tree: ObliqueTree, dataset: Dataset) -> None:
         """Set the fitted attributes of a tree in raw units."""
-        self.tree_ = tree
-        self._fit_uncertainty(dataset)
-        self._summarize(dataset)
-
-    def _fit_uncertainty(self, dataset: Dataset) -> None:
-        """Fit what tells how sure the tree is, to its training rows."""
-        raise NotImplementedError
+        vars(self).update(self._known_of(tree, dataset), tree_=tree)
 
     def get_depth(self) -> int:
         """Return the depth of the tree."""
@@ -177,17 +171,17 @@ class ClassReader(RowEncoder):
         extras: Mapping[str, Any] | None = None,
     ) -> Dataset:
         table, y = self._read_training_rows(X, y)
-        check_classification_targets(y)
-        weight = _check_sample_weight(
-            sample_weight, table, dtype=np.float64, ensure_non_negative=True
-        )
+        try:
+            check_classification_targets(y)
+        except ValueError:
+            class_codes(y)  # if it holds labels of several types, that is what to say
+            raise
+        weight = weight_of_rows(sample_weight, table)
         if self.class_weight is not None:
-            weight = weight * class_weight_of_rows(self.class_weight, y, weight)
-            if not weight.any():
-                raise ValueError(
-                    f"class_weight={self.class_weight!r}: allowed are weights that leave some row "
-                    "a weight above 0."
-                )
+            given = f"class_weight={self.class_weight!r}: the product with sample_weight"
+            with np.errstate(over="ignore"):
+                weight = weight * class_weight_of_rows(self.class_weight, y, weight)
+            weight = check_weight(weight, len(weight), given)
         rows = self._fit_encoder(table, weight)
         dataset = Dataset.from_arrays(
             rows,
@@ -208,18 +202,17 @@ class TreeClassifier(ClassifierMixin, ClassReader, TreeEstimator):
     probability: str
     probabilities_: SoftSides | None = None
 
-    def _fit_uncertainty(self, dataset: Dataset) -> None:
-        """Fit soft sides to the tree, where they are asked for."""
+    def _known_of(self, tree: ObliqueTree, dataset: Dataset, brief: bool = False) -> dict[str, Any]:
+        """Return the fitted attributes that go with a tree: also soft sides, if asked for."""
         is_soft = self.probability == "soft"
-        self.probabilities_ = fit_soft_sides(self.tree_, dataset) if is_soft else None
+        sides = fit_soft_sides(tree, dataset, brief=brief) if is_soft else None
+        return {**super()._known_of(tree, dataset), "probabilities_": sides}
 
     @lazy_on_collections(lambda self: self.classes_[:0])
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of each row, that of the leaf that it reaches.
 
-        It is the most frequent one there, or the one that is best for the objective.
-
-        Soft probabilities do not change it: what the rules of the tree say is what is predicted.
+        It is the most frequent one there, with soft probabilities too.
 
         Parameters
         ----------
@@ -296,10 +289,13 @@ class TargetReader(RowEncoder):
     ) -> Dataset:
         header = getattr(y, "columns", None)
         several = is_of_several_outputs(y)
-        table, y = self._read_training_rows(X, y, y_numeric=True, multi_output=several)
-        weight = _check_sample_weight(
-            sample_weight, table, dtype=np.float64, ensure_non_negative=True
-        )
+        try:
+            table, y = self._read_training_rows(X, y, y_numeric=True, multi_output=several)
+        except ValueError:
+            if y is not None:
+                as_numbers("y", y)  # if it holds text, that is what to say
+            raise
+        weight = weight_of_rows(sample_weight, table)
         rows = self._fit_encoder(table, weight)
         columns = self._columns_of_features()
         names = tuple(map(str, header)) if several and header is not None else None
@@ -337,10 +333,10 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
         tags.target_tags.multi_output = criterion == "squared_error"
         return tags
 
-    def _fit_uncertainty(self, dataset: Dataset) -> None:
-        """Measure the deviations of the leaves; what was calibrated is of another tree."""
-        self.residual_std_ = leaf_deviations(self.tree_, dataset)
-        self._scores = None
+    def _known_of(self, tree: ObliqueTree, dataset: Dataset, brief: bool = False) -> dict[str, Any]:
+        """Return the fitted attributes that go with a tree, which is not calibrated yet."""
+        deviations = {"residual_std_": leaf_deviations(tree, dataset), "_scores": None}
+        return super()._known_of(tree, dataset) | deviations
 
     @lazy_on_collections(lambda _: np.empty(0))
     def predict(
@@ -466,6 +462,12 @@ def is_of_several_outputs(y: Any) -> bool:
     """Return whether targets have several columns."""
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     return len(shape) == 2 and shape[1] > 1
+
+
+def weight_of_rows(sample_weight: Any, table: Any) -> np.ndarray:
+    """Return the weights of the rows of a table, within the bounds of data sets."""
+    checks = {"dtype": np.float64, "ensure_non_negative": True}
+    return check_weight(_check_sample_weight(sample_weight, table, **checks), len(table))
 
 
 def class_weight_of_rows(class_weight: Any, y: np.ndarray, weight: np.ndarray) -> np.ndarray:

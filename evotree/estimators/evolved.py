@@ -30,10 +30,9 @@ from evotree.estimators.base import (
     TreeClassifier,
     TreeEstimator,
     TreeRegressor,
-    class_weight_of_rows,
     preset,
 )
-from evotree.estimators.intervals import deviations, leaf_deviations
+from evotree.estimators.intervals import deviations
 from evotree.estimators.lazy import is_collection
 from evotree.estimators.partitions import Training, read_collections, refuse
 from evotree.estimators.presets import EVOLUTION_PRESETS
@@ -42,6 +41,7 @@ from evotree.fitness.linear_leaves import LEAVES, as_linear_leaves
 from evotree.fitness.objectives import ExpectedCost, Objective, as_objective, check_costs
 from evotree.fitness.several_outputs import for_all_outputs
 from evotree.operators.constraints.monotonic import check_monotonic_cst, monotonic
+from evotree.operators.splitters.wodt import blas_threads
 from evotree.rng import seed_from
 from evotree.tables.columns import NumericColumn, column_of_feature
 from evotree.tree import ObliqueTree
@@ -213,6 +213,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
     """An estimator whose tree is found by evolving a population of whole trees."""
 
     pareto_front_: FittedFront
+    _known_of_front: list[dict[str, Any]]
     _of_presets: ClassVar[Mapping[str, Any]] = {}  # which each preset has besides its own
 
     @classmethod
@@ -278,6 +279,8 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         names = dataset.feature_names
         estimator.columns_ = tuple(map(NumericColumn, names, means))
         estimator.feature_names_, estimator.n_features_in_ = names, n_features
+        if [name for name, _ in dataset.columns] == list(names):  # the rows were a table
+            estimator.feature_names_in_ = np.array(names, dtype=object)
         if dataset.n_classes:
             estimator.classes_ = dataset.classes
         else:
@@ -331,19 +334,26 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         """
         begin = time.perf_counter()
         check_parameters(self)
-        if is_collection(X):
-            return self._fit_collections(X, y, sample_weight, sensitive, begin)
+        with self._unchanged_on_failure():
+            if is_collection(X):
+                result = self._fit_collections(X, y, sample_weight, sensitive, begin)
+            else:
+                result = self._fit_rows(X, y, sample_weight, sensitive, begin)
+        return self._ended(result)  # if it raises, the fit is whole all the same
+
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any, sensitive: Any, begin: float) -> Result:
+        """Evolve a tree for rows in memory, and keep it."""
         extras = {} if sensitive is None else {"sensitive": sensitive}
         dataset = self._make_dataset(X, y, sample_weight, self.scaling, extras)
         dataset = dataset.evolved_for(self._constrained(dataset))
         continues: Continuation | None = getattr(self, "_last", None) if self.warm_start else None
         result = search(dataset, self, continues=continues, begin=begin)
         self._keep(result)
-        return self._ended(result)
+        return result
 
     def _fit_collections(
         self, X: Any, y: Any, sample_weight: Any, sensitive: Any, begin: float
-    ) -> Self:
+    ) -> Result:
         """Evolve a tree for collections of Dask: on a sample, judged by all rows."""
         refuse(self, sensitive)
         last: Continuation | None = getattr(self, "_last", None) if self.warm_start else None
@@ -356,12 +366,15 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         with progress.phase("counting all rows"):
             self._keep(result)
         self._keep_sums(result, training)
-        return self._ended(result)
+        return result
 
     def _keep_sums(self, result: Recounted, training: Training) -> None:
         """Set what all rows say and the sample only guessed."""
         lowest, highest = training.ranges
-        self.training_rows_ = replace(self.training_rows_, lowest=lowest, highest=highest)
+        for known in self._known_of_front:
+            rows = known["training_rows_"]
+            known["training_rows_"] = replace(rows, lowest=lowest, highest=highest)
+        vars(self).update(self._known_of_front[self.pareto_front_.index(self.tree_)])
 
     def _ended(self, result: Result) -> Self:
         """Return the estimator, or raise what ended the search before its time."""
@@ -406,8 +419,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         self.tree_ = result.best()
         self.objective_ = result.dataset.objective
         self.pareto_front_ = front.choosing(self.tree_)
-        self._fit_uncertainty(result.dataset)
-        self._summarize(result.dataset)
+        self._keep_known(result.dataset)
         if self.tree_.complexity == 1 and len(front) > 1:
             warnings.warn(
                 f"no split pays at size_penalty={self.size_penalty_:.3g}: the tree is one leaf. "
@@ -417,8 +429,21 @@ class EvolvedTree(TreeEstimator, SearchConfig):
                 stacklevel=3,
             )
 
+    def _keep_known(self, dataset: Dataset) -> None:
+        """Set the attributes that go with `tree_`, and keep those of the other trees."""
+        with blas_threads().limit(limits=1, user_api="blas"):
+            own = self._known_of(self.tree_, dataset)
+            self._known_of_front = [
+                own if tree == self.tree_ else self._known_of(tree, dataset, brief=True)
+                for tree in self.pareto_front_
+            ]
+        vars(self).update(own)
+
     def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
         """Choose another tree of the Pareto front; it becomes `tree_`.
+
+        What goes with it was fitted to the training rows, as all else: soft probabilities,
+        deviations of leaves, and `training_rows_`.
 
         Parameters
         ----------
@@ -441,6 +466,11 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         ------
         ValueError
             If there is no such rule, or it lacks rows.
+
+        Warns
+        -----
+        UserWarning
+            If the tree before was calibrated for intervals, and another one is chosen.
         """
         check_is_fitted(self)
         chosen: Any = select(
@@ -451,9 +481,14 @@ class EvolvedTree(TreeEstimator, SearchConfig):
             term_penalty=self.term_penalty_,
         )
         if chosen != self.tree_:
-            rows = None if X is None else self.encode(X)
-            self.training_rows_ = self.training_rows_.of_other_tree(chosen, rows)
-        self.tree_ = chosen
+            if getattr(self, "_scores", None) is not None:
+                warnings.warn(
+                    "select_tree: intervals were calibrated for another tree; call calibrate(X, y) "
+                    "again before predict_interval.",
+                    UserWarning,
+                    stacklevel=2,
+                )
+            vars(self).update(self._known_of_front[self.pareto_front_.index(chosen)], tree_=chosen)
         self.pareto_front_ = self.pareto_front_.choosing(chosen)
         return self
 
@@ -494,7 +529,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
                 "its members."
             )
         other = copy(self)
-        other.tree_ = front[at]
+        vars(other).update(self._known_of_front[at], tree_=front[at])
         return other
 
     def _held_out(self, X: Any, y: Any) -> Dataset:
@@ -687,60 +722,21 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         spent = np.zeros(len(tree)) if given.features is None else given.features.of_paths(tree)
         return np.array(check_costs(given.costs, self.classes_)), spent
 
-    def _fit_uncertainty(self, dataset: Dataset) -> None:
-        """Fit soft sides to the tree, where they are asked for; they keep `monotonic_cst`."""
-        super()._fit_uncertainty(dataset)
+    def _known_of(self, tree: ObliqueTree, dataset: Dataset, brief: bool = False) -> dict[str, Any]:
+        """Return the fitted attributes that go with a tree; soft sides keep `monotonic_cst`."""
+        known = super()._known_of(tree, dataset, brief)
         constraint = None if self.objective_ is None else self.objective_.constraint
-        if self.probabilities_ is not None and constraint is not None:
-            shares = constraint.in_order(self.tree_, self.probabilities_.shares)
-            self.probabilities_ = replace(self.probabilities_, shares=shares)
-
-    def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
-        """Choose another tree of the Pareto front; it becomes `tree_`.
-
-        The estimator keeps no rows, and soft probabilities need some: another tree has them if `X`
-        and `y` are given, to which they are fitted, and the class shares of its leaves otherwise.
-
-        Parameters
-        ----------
-        rule : str
-            As for `EvoTreeRegressor.select_tree`: ``"validation"``, ``"1se"``,
-            ``"complexity<=30"``, ``"terms<=12"``, ``"leaves<=5"``, ``"size<=9"``, ``"fitness"``.
-        X : array-like of shape (n_samples, n_features), optional
-            Held-out rows, which `fit` has not seen, for the first two rules; any for the others,
-            such as the training rows.
-        y : array-like of shape (n_samples,), optional
-            Their labels.
-
-        Returns
-        -------
-        estimator
-            The same, with another `tree_`.
-
-        Raises
-        ------
-        ValueError
-            If there is no such rule, or it lacks rows.
-        """
-        check_is_fitted(self)
-        before = self.tree_
-        super().select_tree(rule, X, y)
-        if X is not None:
-            rows = self._held_out(X, y)
-            if self.class_weight is not None:
-                labels = self.classes_[rows.y]
-                weight = class_weight_of_rows(self.class_weight, labels, rows.sample_weight)
-                rows = rows.take(weight > 0.0, weight[weight > 0.0])
-            self._fit_uncertainty(rows)
-        elif self.tree_ != before:
-            self.probabilities_ = None
-        return self
+        sides = known["probabilities_"]
+        if sides is not None and constraint is not None:
+            shares = constraint.in_order(tree, sides.shares)
+            known["probabilities_"] = replace(sides, shares=shares)
+        return known
 
     def predict(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
-        """Return the class of each row, the most frequent one of the leaf that it reaches.
+        """Return the class of each row, that of the leaf that it reaches.
 
-        Soft probabilities do not change it: what the rules of the tree say is what is predicted,
-        and the probability of that class is raised to the largest one where it is not.
+        It is the most frequent one there, or the one that is best for the objective, as
+        `predict_proba` says.
 
         Parameters
         ----------
@@ -764,8 +760,12 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
     def predict_proba(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
         """Return the probabilities of the classes.
 
-        Those of `tree_` are as `probability` says. Other trees of the front have the class shares
-        of the leaf that a row reaches, until `select_tree` chooses them.
+        With ``probability="soft"`` they depend on the distances of a row to the hyperplanes, with
+        ``"leaf"`` they are the class shares of the leaf that it reaches. The most frequent class of
+        that leaf has the largest one. `predict` returns this class, unless the objective is
+        ``"balanced_accuracy"``, ``"f1"``, ``"f1_macro"``, ``"mcc"`` or ``"cost"``: these choose the
+        labels of leaves, while probabilities stay estimates. The class that is cheapest to predict
+        need not be the most probable one.
 
         Parameters
         ----------
@@ -777,17 +777,14 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Probabilities, in the order of `classes_`; that of the predicted class is the largest.
+            Probabilities, in the order of `classes_`.
 
         Raises
         ------
         ValueError
             If the front has no such tree.
         """
-        one: Self = self._with(tree)
-        if one is not self and one.tree_ != self.tree_:
-            one.probabilities_ = None
-        return TreeClassifier.predict_proba(one, X)
+        return TreeClassifier.predict_proba(self._with(tree), X)
 
 
 @documented(PARAMETERS=_PARAMETERS, ATTRIBUTES=_ATTRIBUTES)
@@ -857,49 +854,14 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         rows, y = self._check_targets(X, y)
         return Dataset.in_raw_units(rows, y, None).evolved_for(self.objective_)
 
-    def _fit_uncertainty(self, dataset: Dataset) -> None:
-        """Measure the deviations of the leaves, also of the other trees of the front."""
-        super()._fit_uncertainty(dataset)
-        self._deviations = [leaf_deviations(tree, dataset) for tree in self.pareto_front_]
-
     def _keep_sums(self, result: Recounted, training: Training) -> None:
         """Set the ranges of all rows, and the deviations of their targets."""
-        super()._keep_sums(result, training)
-        self._deviations = []
-        for tree, (weight, errors) in zip(self.pareto_front_, result.errors(), strict=True):
+        for at, (weight, errors) in enumerate(result.errors()):
+            tree = self.pareto_front_[at]
             rows, squares = np.where(tree.is_leaf, [weight, errors], 0.0)
-            self._deviations.append(deviations(tree, rows, squares, float(weight[0])))
-        self.residual_std_ = self._deviations[self.pareto_front_.index(self.tree_)]
-
-    def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
-        """Choose another tree of the Pareto front; it becomes `tree_`, and is not calibrated.
-
-        Parameters
-        ----------
-        rule : str
-            ``"validation"``: the best on held-out rows; ``"1se"``: the simplest within one standard
-            error of that; ``"complexity<=30"``, ``"terms<=12"``, ``"leaves<=5"``, ``"size<=9"``:
-            the best with at most this many leaves and terms, terms, leaves, or nodes;
-            ``"fitness"``: the best after the penalties for nodes and terms.
-        X : array-like of shape (n_samples, n_features), optional
-            Held-out rows, which `fit` has not seen; needed by the first two rules.
-        y : array-like of shape (n_samples,), optional
-            Their targets.
-
-        Returns
-        -------
-        estimator
-            The same, with another `tree_`.
-
-        Raises
-        ------
-        ValueError
-            If there is no such rule, or it lacks rows.
-        """
-        super().select_tree(rule, X, y)
-        self.residual_std_ = self._deviations[self.pareto_front_.index(self.tree_)]
-        self._scores = None
-        return self
+            found = deviations(tree, rows, squares, float(weight[0]))
+            self._known_of_front[at]["residual_std_"] = found
+        super()._keep_sums(result, training)
 
     def predict(
         self, X: Any, tree: int | ObliqueTree | None = None, *, return_std: bool = False
@@ -928,7 +890,4 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         ValueError
             If the front has no such tree.
         """
-        one: Self = self._with(tree)
-        if one is not self:
-            one.residual_std_ = self._deviations[self.pareto_front_.index(one.tree_)]
-        return TreeRegressor.predict(one, X, return_std=return_std)
+        return TreeRegressor.predict(self._with(tree), X, return_std=return_std)

@@ -32,9 +32,13 @@ class ExplainedTree(RowEncoder):
     training_rows_: TrainingRows
     _output_scale: np.ndarray | None = None
 
-    def _summarize(self, dataset: Dataset) -> None:
-        """Keep what explanations need of the training rows."""
-        self.training_rows_ = summarize(self.tree_, dataset.raw, dataset.sample_weight)
+    def _known_of(self, tree: ObliqueTree, dataset: Dataset, brief: bool = False) -> dict[str, Any]:
+        """Return the fitted attributes that go with a tree over raw features."""
+        return {"training_rows_": summarize(tree, dataset.raw, dataset.sample_weight)}
+
+    def _training_summary(self) -> TrainingRows | None:
+        """Return the summary of the training rows, once there is one."""
+        return getattr(self, "training_rows_", None)
 
     @property
     def feature_importances_(self) -> np.ndarray:

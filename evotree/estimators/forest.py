@@ -160,6 +160,12 @@ class EvoForest(RowEncoder):
             If a parameter or the data are not as described; the message names what is wrong.
         """
         check_parameters(self)
+        with self._unchanged_on_failure():
+            self._fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Make the trees, and predict out of bag."""
         dataset = self._make_dataset(X, y, sample_weight, "standard")
         if dataset.outputs is not None:
             raise ValueError(f"y has {dataset.n_outputs} outputs: a forest predicts one.")
@@ -182,7 +188,6 @@ class EvoForest(RowEncoder):
             unseen = known & ~np.append(asked, False)[at]
             known = unseen if weight[unseen].any() else known
             self.oob_score_ = self._score_out_of_bag(y, known, weight)
-        return self
 
     def _check_out_of_bag(self, are_some: bool) -> None:
         """Refuse a score out of bag where no bag lacks a row."""
@@ -229,10 +234,12 @@ class EvoForest(RowEncoder):
         """Return a tree as a fitted estimator that reads rows as the forest does."""
         member = self._bare_member()
         self._lend_encoder(member)
-        member.tree_ = tree
-        member._fit_uncertainty(dataset)
-        member._summarize(dataset)
+        member._keep_raw_tree(tree, dataset)
         return member
+
+    def _training_summary(self) -> Any:
+        """Return what is known of the ranges of the training rows, or None."""
+        return self.estimators_[0]._training_summary()
 
     def _lend_encoder(self, other: RowEncoder) -> None:
         """Make an estimator read rows as the forest does."""

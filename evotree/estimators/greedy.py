@@ -9,6 +9,7 @@ from numbers import Integral, Real
 from typing import Annotated, Any, Self
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -111,10 +112,11 @@ class GreedyTree(TreeEstimator):
             If a parameter or the data are not as described; the message names what is wrong.
         """
         check_parameters(self)
-        dataset = self._make_dataset(X, y, sample_weight, self.scaling)
-        dataset = dataset.evolved_for(self._objective(dataset))
-        stream = make_streams(seed_from(self.random_state), 0, 1)[0]
-        self._induce(dataset, stream)
+        with self._unchanged_on_failure():
+            dataset = self._make_dataset(X, y, sample_weight, self.scaling)
+            dataset = dataset.evolved_for(self._objective(dataset))
+            stream = make_streams(seed_from(self.random_state), 0, 1)[0]
+            self._induce(dataset, stream)
         return self
 
     def _induce(self, dataset: Dataset, stream: np.ndarray, **rules: Any) -> None:
@@ -345,6 +347,11 @@ default=None
             at, shares = self._predict_incomplete(X)
             probabilities[at] = shares
         return probabilities
+
+    def _warn_of_gaps(self, table: pd.DataFrame) -> None:
+        """Say nothing where rows are shared: nothing stands for what they lack."""
+        if not getattr(self, "shares_rows_", False):
+            super()._warn_of_gaps(table)
 
     def _predict_incomplete(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows that lack a value that some split asks for, and their class shares."""

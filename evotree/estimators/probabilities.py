@@ -7,6 +7,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
 
 from evotree.dataset import Dataset
+from evotree.operators.splitters.wodt import blas_threads
 from evotree.soft_sides import SoftSides, distances, soft_reach
 from evotree.tree import ObliqueTree
 
@@ -16,12 +17,13 @@ SLOPE = 1.5
 STARTS = (1.5, 6.0, 24.0, 96.0)
 """Common slopes to begin with: the last leave little of a deep tree soft."""
 
-_MAX_ROWS = 50_000
-_MAX_ITERATIONS = 50
+_MAX_ROWS, _MAX_ITERATIONS = 50_000, 50
+# These cost a tenth of a fit for all trees of its front together.
+_BRIEF_ROWS, _BRIEF_CELLS, _BRIEF_ITERATIONS = 500, 30_000, 10  # cells are rows times leaves
 _BLOCK = 2048  # rows whose probabilities are held at once
 
 
-def fit_soft_sides(tree: ObliqueTree, dataset: Dataset) -> SoftSides:
+def fit_soft_sides(tree: ObliqueTree, dataset: Dataset, *, brief: bool = False) -> SoftSides:
     """Fit soft sides to the training rows of a tree, which stays as it is.
 
     The likelihood of the classes is maximized with a penalty, by L-BFGS, beginning near the tree.
@@ -38,20 +40,20 @@ def fit_soft_sides(tree: ObliqueTree, dataset: Dataset) -> SoftSides:
         The tree, over raw features.
     dataset : Dataset
         Rows with classes. Of more than 50,000 every second, third and so on is taken.
+    brief : bool, default=False
+        Whether few rows and iterations have to do, as for a tree that is one of many.
 
     Returns
     -------
     SoftSides
         For this tree.
     """
-    problem = _Likelihood(tree, dataset)
-    found = minimize(
-        problem,
-        problem.start(),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": _MAX_ITERATIONS},
-    )
+    max_rows = max(_BRIEF_ROWS, _BRIEF_CELLS // tree.n_leaves) if brief else _MAX_ROWS
+    problem = _Likelihood(tree, dataset, max_rows)
+    told = {"maxiter": _BRIEF_ITERATIONS if brief else _MAX_ITERATIONS}
+    # The products are small: several threads of BLAS would wait for each other most of the time.
+    with blas_threads().limit(limits=1, user_api="blas"):
+        found = minimize(problem, problem.start(), jac=True, method="L-BFGS-B", options=told)
     return problem.sides(found.x)
 
 
@@ -62,8 +64,8 @@ class _Likelihood:
     in median distances, and the logits of the leaves' shares.
     """
 
-    def __init__(self, tree: ObliqueTree, dataset: Dataset) -> None:
-        rows = slice(None, None, -(-len(dataset.y) // _MAX_ROWS))
+    def __init__(self, tree: ObliqueTree, dataset: Dataset, max_rows: int = _MAX_ROWS) -> None:
+        rows = slice(None, None, -(-len(dataset.y) // max_rows))
         X, self.weight = dataset.raw[rows], dataset.sample_weight[rows]
         # Classes without rows have no probability anywhere.
         self.classes, self.codes = np.unique(dataset.y[rows], return_inverse=True)
@@ -128,7 +130,8 @@ class _Likelihood:
             likelihood = self._join(joint, shares, self.codes[rows])
             value -= self.weight[rows] @ np.log(likelihood)
             # The weight of each row, shared out among the nodes given the row's class.
-            joint *= self.weight[rows] / likelihood
+            joint /= likelihood  # no more than 1 now, so that no weight overflows
+            joint *= self.weight[rows]
             for split, k in enumerate(self.inner.tolist()):
                 # Of what is at the split, the part that should go right less the one that does.
                 missing = joint[self.right[split]] - joint[k] * right[split]

@@ -8,6 +8,9 @@ features is the business of `evotree.tables.columns`.
 from __future__ import annotations
 
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from datetime import date, timedelta
 from typing import Annotated, Any
@@ -24,6 +27,8 @@ from evotree.configuration import Constrained
 from evotree.tables.columns import (
     CategoricalColumn,
     Column,
+    NumericColumn,
+    column_of_feature,
     encode_in_order,
     feature_names,
     fit_columns,
@@ -34,6 +39,8 @@ from evotree.tables.columns import (
 FROM_DTYPE = "from_dtype"
 """The word for: columns of a dtype of categories are categories."""
 
+_SHOWN = 10  # columns that a warning names
+
 
 @dataclass(eq=False, repr=False)
 class RowEncoder(BaseEstimator, Constrained):
@@ -41,6 +48,17 @@ class RowEncoder(BaseEstimator, Constrained):
 
     _: KW_ONLY
     categorical_features: Annotated[Any, "array-like", StrOptions({FROM_DTYPE}), None] = FROM_DTYPE
+
+    @contextmanager
+    def _unchanged_on_failure(self) -> Iterator[None]:
+        """Restore all attributes if a fit fails, so that those of two fits never mix."""
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags: missing values are allowed."""
@@ -62,6 +80,12 @@ class RowEncoder(BaseEstimator, Constrained):
             Finite numbers, in the order of `feature_names_`. In single precision only where `X` is
             and has nothing to encode: to route such rows a copy would cost more.
 
+        Warns
+        -----
+        UserWarning
+            If numbers are missing in a column that had none missing in the fit. Its median stands
+            for them, and no split was fitted to such rows.
+
         Raises
         ------
         ValueError, TypeError
@@ -82,7 +106,36 @@ class RowEncoder(BaseEstimator, Constrained):
             table = pd.DataFrame(numbers, copy=False)
         table = table.set_axis([one.name for one in columns], axis=1)
         refuse_text(table, is_categorical)
+        self._warn_of_gaps(table)
         return encode_in_order(columns, table)
+
+    def _warn_of_gaps(self, table: pd.DataFrame) -> None:
+        """Warn of columns of numbers that lack some, and lacked none in the fit."""
+        rows = self._training_summary()
+        if rows is None:
+            return
+        # A column that did not vary has no split, and may have been missing throughout.
+        at = column_of_feature(self.columns_)
+        varies = np.bincount(at, rows.lowest < rows.highest, len(self.columns_))
+        filled = [
+            f"{column.name!r} ({column.fill:g})"
+            for column, is_empty, counts in zip(
+                self.columns_, table.isna().any(), varies, strict=True
+            )
+            if is_empty and counts and isinstance(column, NumericColumn) and not column.indicator
+        ]
+        if filled:
+            warnings.warn(
+                "X has missing values in columns that had none in fit; the median of the training "
+                f"rows stands for them: {', '.join(filled[:_SHOWN])}"
+                f"{', ...' if len(filled) > _SHOWN else ''}.",
+                UserWarning,
+                stacklevel=_level_of_user(),
+            )
+
+    def _training_summary(self) -> Any:
+        """Return what is known of the ranges of the training rows, or None."""
+        return None
 
     def _cells(self, X: Any) -> pd.DataFrame:
         """Return checked rows as a table with the columns of the fit, in their order."""
@@ -121,6 +174,14 @@ class RowEncoder(BaseEstimator, Constrained):
     def _columns_of_features(self) -> tuple[tuple[str, int], ...]:
         """Return the names of the columns, and how many features each of them makes."""
         return tuple((one.name, len(one.feature_names)) for one in self.columns_)
+
+
+def _level_of_user() -> int:
+    """Return the level, for the function that warns, of the first caller outside the package."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back and str(frame.f_globals.get("__name__")).startswith("evotree."):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _is_frame(X: Any) -> bool:

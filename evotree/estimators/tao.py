@@ -91,11 +91,12 @@ class AlternatingTree(TreeEstimator):
             If a parameter or the data are not as described; the message names what is wrong.
         """
         check_parameters(self)
-        dataset = self._make_dataset(X, y, sample_weight, self.scaling)
-        dataset = dataset.evolved_for(self._objective(dataset))
-        individual = self._first(dataset)
-        self.n_iter_ = self._optimize(individual, dataset)
-        self._keep_tree(individual.to_tree(), dataset)
+        with self._unchanged_on_failure():
+            dataset = self._make_dataset(X, y, sample_weight, self.scaling)
+            dataset = dataset.evolved_for(self._objective(dataset))
+            individual = self._first(dataset)
+            self.n_iter_ = self._optimize(individual, dataset)
+            self._keep_tree(individual.to_tree(), dataset)
         return self
 
     def _first(self, dataset: Dataset) -> Individual:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -57,25 +57,20 @@ class TrainingRows:
             raise ValueError("spreads has values that are not above 0.")
         return self
 
-    def of_other_tree(self, tree: ObliqueTree, X: np.ndarray | None = None) -> TrainingRows:
+    def of_other_tree(self, tree: ObliqueTree) -> TrainingRows:
         """Return what is known at the nodes of another tree, without the training rows.
 
         Parameters
         ----------
         tree : ObliqueTree
             A tree over the same features.
-        X : ndarray of shape (n_samples, n_features), optional
-            Rows that stand for the training rows, all but their range.
 
         Returns
         -------
         TrainingRows
-            Without `X` means are those of all rows, and spreads those of projections of features
-            that are not correlated.
+            Means are those of all rows, and spreads those of projections of features that are not
+            correlated.
         """
-        if X is not None:
-            of_nodes = summarize(tree, X, np.ones(len(X)))
-            return replace(of_nodes, lowest=self.lowest, highest=self.highest)
         means = np.repeat(self.means[:1], len(tree), axis=0)
         return TrainingRows(means, uncorrelated_spreads(tree), self.lowest, self.highest)
 

@@ -109,7 +109,10 @@ def test_other_trees_of_the_front_have_deviations_too():
         predicted, std = fitted.predict(X, at, return_std=True)
         np.testing.assert_array_equal(predicted, fitted.predict(X, tree))
         np.testing.assert_allclose(std, leaf_deviations(tree, dataset)[tree.apply(X)])
-    fitted.calibrate(X, y).select_tree("leaves<=2")
+    fitted.select_tree("complexity<=99").calibrate(X, y).select_tree("complexity<=99")
+    assert np.isfinite(fitted.predict_interval(X)).all()  # the same tree is calibrated still
+    with pytest.warns(UserWarning, match=r"call calibrate\(X, y\) again"):
+        fitted.select_tree("leaves<=2")
     assert fitted.residual_std_.shape == (len(fitted.tree_),)
     with pytest.raises(NotFittedError, match="not calibrated"):
         fitted.predict_interval(X)

@@ -16,6 +16,7 @@ from sklearn.model_selection import train_test_split
 from evotree import ObliqueTreeClassifier
 from evotree.dataset import Dataset
 from evotree.estimators.probabilities import _Likelihood, fit_soft_sides
+from evotree.explain.training_rows import summarize
 from evotree.soft_sides import SoftSides, raise_labels
 from evotree.tree import ObliqueTree
 from tests.exported import tame, trees
@@ -134,22 +135,78 @@ def test_a_class_without_weight_and_rows_beyond_all_bounds():
     assert not far[:, 2].any()
 
 
-def test_selected_trees_have_soft_probabilities_where_rows_are_given():
+def test_every_tree_of_the_front_brings_what_was_fitted_to_the_training_rows():
     X, y = load_wine(return_X_y=True)
+    X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
     model = brief(max_generations=10).fit(X, y)
     chosen, before = model.tree_, model.predict_proba(X)
     np.testing.assert_array_equal(model.predict_proba(X, chosen), before)
-    other = next(tree for tree in model.pareto_front_ if tree != chosen)
-    shares = other.values[other.apply(X)]
-    np.testing.assert_array_equal(model.predict_proba(X, other), shares)
-    rule = f"complexity<={other.complexity}"
-    model.select_tree(rule)
-    assert model.tree_ != chosen and model.probabilities_ is None
-    np.testing.assert_array_equal(model.predict_proba(X), model.tree_.values[model.apply(X)])
-    model.set_params(class_weight="balanced").select_tree(rule, X, y)
-    assert model.probabilities_.validate(model.tree_)
-    found = model.predict_proba(X)
-    np.testing.assert_array_equal(model.classes_[found.argmax(axis=1)], model.predict(X))
+    losses = []
+    for at, tree in enumerate(model.pareto_front_):
+        found = model.predict_proba(X, at)
+        shares = np.clip(tree.predict_value(X_test), 0.01, None)
+        shares /= shares.sum(axis=1)[:, np.newaxis]
+        soft = model.predict_proba(X_test, tree)
+        losses.append((log_loss(y_test, soft), log_loss(y_test, shares)))
+        # Rows that are handed in choose the tree, and nothing is fitted to them.
+        rule = f"complexity<={tree.complexity}"
+        assert model.select_tree(rule, X_test, y_test[::-1]).tree_ is tree
+        np.testing.assert_array_equal(model.predict_proba(X), found)
+        assert model.probabilities_.validate(tree)
+        training = summarize(tree, X, np.ones(len(X)))
+        np.testing.assert_allclose(model.training_rows_.means, training.means)
+        np.testing.assert_allclose(model.training_rows_.spreads, training.spreads)
+    assert np.mean(losses, axis=0)[0] < np.mean(losses, axis=0)[1]
+    model.select_tree(f"complexity<={chosen.complexity}")
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(model)).predict_proba(X, 0), model.predict_proba(X, 0)
+    )
+
+
+@pytest.mark.parametrize("probability", ["soft", "leaf"])
+@pytest.mark.parametrize(
+    ("objective", "agrees"),
+    [
+        ("accuracy", True),
+        ("log_loss", True),
+        ("roc_auc", True),
+        ("cost", False),
+        ("balanced_accuracy", False),
+    ],
+)
+def test_the_most_probable_class_is_predicted_unless_labels_serve_the_objective(
+    objective, agrees, probability
+):
+    X, y = make_classification(1000, 6, n_informative=4, weights=[0.85], flip_y=0.1, random_state=0)
+    costs = [[0.0, 1.0], [6.0, 0.0]] if objective == "cost" else None
+    model = brief(
+        objective=objective, cost_matrix=costs, probability=probability, size_penalty=0.003
+    ).fit(X, y)
+    found, tree = model.predict_proba(X), model.tree_
+    most_frequent = tree.values.argmax(axis=1)[tree.apply(X)]
+    np.testing.assert_array_equal(found.argmax(axis=1), most_frequent)
+    assert (model.predict(X) == model.classes_[most_frequent]).all() == agrees
+    if probability == "leaf":  # they are not bent
+        np.testing.assert_array_equal(found, tree.values[tree.apply(X)])
+
+
+@pytest.mark.parametrize("slope", [0.0, 1.0, 1e308])
+def test_rows_beyond_all_bounds_have_probabilities_without_a_word_of_numpy(slope):
+    tree = ObliqueTreeClassifier("axis", max_depth=2).fit(*load_iris(return_X_y=True)).tree_
+    inner = np.where(tree.is_leaf, 0.0, 1.0)
+    sides = SoftSides(slope * inner, 1e308 * inner, tree.values).validate(tree)
+    with np.errstate(all="raise", under="ignore"):
+        found = sides.predict(tree, np.array([[1e308, -1e308, 1e308, -1e308], np.zeros(4)]))
+    assert np.isfinite(found).all()
+
+
+def test_weights_of_any_ratio_overflow_nothing():
+    X, y = load_iris(return_X_y=True)
+    weight = np.random.default_rng(0).permutation(np.logspace(-80, 80, len(y)))
+    with np.errstate(all="raise", under="ignore"):
+        model = ObliqueTreeClassifier("axis", max_depth=4, probability="soft").fit(X, y, weight)
+    assert np.isfinite(model.predict_proba(X)).all()
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,8 +77,10 @@ def seeding_shares(
     for name, share in seeding.items():
         if name not in SEEDS:
             allowed = ", ".join(map(repr, sorted(SEEDS)))
-            raise ValueError(f"init names {name!r}: allowed are {allowed}.")
-        if not 0.0 <= share <= 1.0:
+            near = get_close_matches(str(name).lower(), map(str, SEEDS), 1)
+            meant = f" Did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"init names {name!r}: allowed are {allowed}.{meant}")
+        if not isinstance(share, Real) or not 0.0 <= share <= 1.0:
             raise ValueError(f"init[{name!r}]={share!r}: allowed are shares in [0, 1].")
     total = math.fsum(seeding.values())
     if total > 1.0 + 1e-9:
