@@ -143,7 +143,7 @@ class TreeEstimator(ExplainedTree):
 
     def _keep_raw_tree(self, tree: ObliqueTree, dataset: Dataset) -> None:
         """Set the fitted attributes of a tree in raw units."""
-        vars(self).update(self._known_of(tree, dataset), tree_=tree)
+        self.__dict__.update(self._known_of(tree, dataset), tree_=tree)
 
     def get_depth(self) -> int:
         """Return the depth of the tree."""

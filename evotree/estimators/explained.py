@@ -270,7 +270,7 @@ class ExplainedTree(RowEncoder):
         changed = pd.DataFrame(row).copy() if is_frame else pd.DataFrame(np.asarray(row))
         changes, at = {}, 0
         for j, column in enumerate(self.columns_):
-            features = slice(at, at + len(column.feature_names))
+            features = slice(at, at + len(column.asked))
             at = features.stop
             if (before[features] == point[features]).all():
                 continue

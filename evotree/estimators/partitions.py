@@ -649,7 +649,7 @@ def _ranges(
     """Return the ranges of the features over all rows; those of 0 and 1 have both."""
     lowest, highest = [], []
     for column, summary in zip(columns, summaries, strict=True):
-        n_flags = len(column.feature_names)
+        n_flags = len(column.asked)
         if not summary.levels:
             known = summary.lowest <= summary.highest
             lowest.append(summary.lowest if known else 0.0)

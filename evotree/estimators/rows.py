@@ -56,8 +56,8 @@ class RowEncoder(BaseEstimator, Constrained):
         try:
             yield
         except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__.clear()
+            self.__dict__.update(before)
             raise
 
     def __sklearn_tags__(self) -> Any:
@@ -173,7 +173,7 @@ class RowEncoder(BaseEstimator, Constrained):
 
     def _columns_of_features(self) -> tuple[tuple[str, int], ...]:
         """Return the names of the columns, and how many features each of them makes."""
-        return tuple((one.name, len(one.feature_names)) for one in self.columns_)
+        return tuple((one.name, len(one.asked)) for one in self.columns_)
 
 
 def _level_of_user() -> int:

@@ -18,7 +18,14 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from evotree.soft_sides import SoftSides
-from evotree.tables.columns import MISSING, Column, NumericColumn, column_of_feature
+from evotree.tables.columns import (
+    MISSING,
+    Column,
+    NumericColumn,
+    column_of_feature,
+    feature_names,
+    negated,
+)
 from evotree.tree import ObliqueTree
 
 Label: TypeAlias = str | int | float | bool
@@ -228,18 +235,9 @@ class NamedTree:
     @cached_property
     def indicators(self) -> dict[int, tuple[str, str]]:
         """What features of 0 and 1 say by being 1, and by being 0."""
-        found: dict[int, tuple[str, str]] = {}
-        first = 0  # feature of the next level
-        for column in self.columns or ():
-            if isinstance(column, NumericColumn):
-                levels: tuple[str, ...] = (MISSING,) * column.indicator
-                first += 1
-            else:
-                levels = column.levels
-            for level in levels:
-                found[first] = f"{column.name} is {level}", f"{column.name} is not {level}"
-                first += 1
-        return found
+        columns = self.columns or ()
+        names = feature_names(columns)
+        return {at: (names[at], other) for at, other in negated(columns).items()}
 
     def answer(self, split: Split) -> str | None:
         """Return a split of one feature of 0 and 1 in words; None for other splits."""
@@ -263,7 +261,7 @@ class NamedTree:
             if isinstance(column, NumericColumn):
                 if column.indicator:
                     found.append((column.name, exact(column.fill)))
-            elif MISSING in column.levels:
+            elif None in column.levels:
                 found.append((column.name, MISSING))
         return found
 

@@ -327,7 +327,7 @@ def _columns(
     for at in _kept_columns(columns, kept):
         column = columns[at]
         one: dict[str, Any] = {"name": short(column.name), "first": first}
-        first += len(column.feature_names)
+        first += len(column.asked)
         if isinstance(column, NumericColumn):
             one |= {"fill": column.fill, "indicator": column.indicator}
         else:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, TypeAlias
 
@@ -37,6 +37,7 @@ __all__ = [
     "fit_summaries",
     "indicator_of_feature",
     "merge_summaries",
+    "negated",
     "numbers_of",
     "quoted",
     "summarize_columns",
@@ -72,9 +73,9 @@ class NumericColumn:
     indicator: bool = False
 
     @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the features that the column makes."""
-        return (self.name, f"{self.name} is {MISSING}") if self.indicator else (self.name,)
+    def asked(self) -> tuple[str | None, ...]:
+        """The level that each feature asks for, as names show it; None for the number."""
+        return (None, MISSING) if self.indicator else (None,)
 
 
 @dataclass(frozen=True)
@@ -97,9 +98,9 @@ class CategoricalColumn:
     other: str | None = None
 
     @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the features that the column makes."""
-        return tuple(f"{self.name} is {_shown(level)}" for level in self.levels)
+    def asked(self) -> tuple[str, ...]:
+        """The level that each feature asks for, as names show it."""
+        return tuple(map(_shown, self.levels))
 
 
 Column: TypeAlias = NumericColumn | CategoricalColumn
@@ -137,21 +138,34 @@ def feature_names(columns: Sequence[Column]) -> tuple[str, ...]:
 
     Of several that are the same, those made of a column's name have it in quotation marks.
     """
-    names = [name for column in columns for name in column.feature_names]
+    names = [name for column in columns for name in _names(column.name, column)]
     counts = Counter(names)
     if len(counts) == len(names):
         return tuple(names)
-    renamed = [replace(column, name=repr(column.name)) for column in columns]
-    marked = [name for column in renamed for name in column.feature_names]
+    marked = [name for column in columns for name in _names(repr(column.name), column)]
     return tuple(
         mark if counts[name] > 1 and name != columns[at].name else name
         for name, mark, at in zip(names, marked, column_of_feature(columns), strict=True)
     )
 
 
+def _names(name: str, column: Column) -> list[str]:
+    return [name if level is None else f"{name} is {level}" for level in column.asked]
+
+
 def column_of_feature(columns: Sequence[Column]) -> list[int]:
     """Return the position of the column that makes each feature, in order."""
-    return [at for at, column in enumerate(columns) for _ in column.feature_names]
+    return [at for at, column in enumerate(columns) for _ in column.asked]
+
+
+def negated(columns: Sequence[Column]) -> dict[int, str]:
+    """Return what each feature of 0 and 1 says by being 0, by its position."""
+    levels = [level for column in columns for level in column.asked]
+    return {
+        at: f"{name.removesuffix(f' is {level}')} is not {level}"
+        for at, (name, level) in enumerate(zip(feature_names(columns), levels, strict=True))
+        if level is not None
+    }
 
 
 def columns_asked(asked: Any, names: Sequence[str], parameter: str) -> set[int]:
@@ -197,7 +211,7 @@ def indicator_of_feature(columns: Sequence[Column]) -> list[int]:
     found: list[int] = []
     for column in columns:
         is_told = isinstance(column, NumericColumn) and column.indicator
-        found += [len(found) + 1, -1] if is_told else [-1] * len(column.feature_names)
+        found += [len(found) + 1, -1] if is_told else [-1] * len(column.asked)
     return found
 
 

@@ -27,7 +27,7 @@ from evotree.experiments.markdown import markdown_table, mean_and_std
 from evotree.experiments.protocols import Parts, Task, stratified_folds
 from evotree.experiments.studies.study import Results, Study, StudyProtocol
 from evotree.operators.constraints.proof import violations
-from evotree.tables.columns import encode, fit_columns
+from evotree.tables.columns import encode, feature_names, fit_columns
 
 SIGNS: Mapping[str, Mapping[str, int]] = {
     # Diabetes: sugar in the blood, body mass, age and diabetes in the family raise the risk.
@@ -127,7 +127,7 @@ class NamedProtocol(StudyProtocol):
         )
         train, test = folds[task.fold]
         columns = fit_columns(data.X.iloc[train])
-        names = [f"{task.dataset}/{name}" for one in columns for name in one.feature_names]
+        names = [f"{task.dataset}/{name}" for name in feature_names(columns)]
         tables = [
             pd.DataFrame(encode(columns, data.X.iloc[rows]), columns=names)
             for rows in (train, test)

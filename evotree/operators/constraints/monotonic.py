@@ -91,7 +91,7 @@ def check_monotonic_cst(
     of_features = [
         int(sign) if at == 0 else 0  # what says that a number is missing comes after the number
         for column, sign in zip(columns, signs, strict=True)
-        for at in range(len(column.feature_names))
+        for at in range(len(column.asked))
     ]
     return MonotonicConstraint(tuple(of_features), n_classes)
 

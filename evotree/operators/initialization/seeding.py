@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,7 +79,7 @@ def seeding_shares(
             near = get_close_matches(str(name).lower(), map(str, SEEDS), 1)
             meant = f" Did you mean {near[0]!r}?" if near else ""
             raise ValueError(f"init names {name!r}: allowed are {allowed}.{meant}")
-        if not isinstance(share, Real) or not 0.0 <= share <= 1.0:
+        if not isinstance(share, float | int | np.number) or not 0.0 <= share <= 1.0:
             raise ValueError(f"init[{name!r}]={share!r}: allowed are shares in [0, 1].")
     total = math.fsum(seeding.values())
     if total > 1.0 + 1e-9:
