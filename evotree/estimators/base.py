@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
@@ -147,8 +148,8 @@ class TreeEstimator(ExplainedTree):
         self._fit_uncertainty(dataset)
         self._summarize(dataset)
 
-    def _fit_uncertainty(self, dataset: Dataset) -> None:
-        """Fit what tells how sure the tree is, to its training rows."""
+    def _fit_uncertainty(self, dataset: Dataset, end: float = math.inf) -> None:
+        """Fit what tells how sure the tree is, to its training rows, until `end` is over."""
         raise NotImplementedError
 
     def get_depth(self) -> int:
@@ -208,10 +209,10 @@ class TreeClassifier(ClassifierMixin, ClassReader, TreeEstimator):
     probability: str
     probabilities_: SoftSides | None = None
 
-    def _fit_uncertainty(self, dataset: Dataset) -> None:
+    def _fit_uncertainty(self, dataset: Dataset, end: float = math.inf) -> None:
         """Fit soft sides to the tree, where they are asked for."""
         is_soft = self.probability == "soft"
-        self.probabilities_ = fit_soft_sides(self.tree_, dataset) if is_soft else None
+        self.probabilities_ = fit_soft_sides(self.tree_, dataset, end) if is_soft else None
 
     @lazy_on_collections(lambda self: self.classes_[:0])
     def predict(self, X: Any) -> np.ndarray:
@@ -337,7 +338,7 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
         tags.target_tags.multi_output = criterion == "squared_error"
         return tags
 
-    def _fit_uncertainty(self, dataset: Dataset) -> None:
+    def _fit_uncertainty(self, dataset: Dataset, end: float = math.inf) -> None:
         """Measure the deviations of the leaves; what was calibrated is of another tree."""
         self.residual_std_ = leaf_deviations(self.tree_, dataset)
         self._scores = None

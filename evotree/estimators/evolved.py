@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from copy import copy
@@ -397,7 +398,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         front = result.front()
         self.hall_of_fame_ = result.trees(run.hall_of_fame)
         best_trees = result.trees([*run.best_trees.values()])
-        self.best_trees_ = dict(zip(run.best_trees, best_trees, strict=True))
+        self.best_trees_ = dict(zip(run.best_trees, best_trees, strict=False))
         self.history_ = run.logbook
         self.n_generations_ = run.generation
         self.stop_reason_ = run.stop_reason
@@ -405,7 +406,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         self.tree_ = result.best()
         self.objective_ = result.dataset.objective
         self.pareto_front_ = front.choosing(self.tree_)
-        self._fit_uncertainty(result.dataset)
+        self._fit_uncertainty(result.dataset, result.end)
         self._summarize(result.dataset)
 
     def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
@@ -678,9 +679,9 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         spent = np.zeros(len(tree)) if given.features is None else given.features.of_paths(tree)
         return np.array(check_costs(given.costs, self.classes_)), spent
 
-    def _fit_uncertainty(self, dataset: Dataset) -> None:
+    def _fit_uncertainty(self, dataset: Dataset, end: float = math.inf) -> None:
         """Fit soft sides to the tree, where they are asked for; they keep `monotonic_cst`."""
-        super()._fit_uncertainty(dataset)
+        super()._fit_uncertainty(dataset, end)
         constraint = None if self.objective_ is None else self.objective_.constraint
         if self.probabilities_ is not None and constraint is not None:
             shares = constraint.in_order(self.tree_, self.probabilities_.shares)
@@ -848,7 +849,7 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         rows, y = self._check_targets(X, y)
         return Dataset.in_raw_units(rows, y, None).evolved_for(self.objective_)
 
-    def _fit_uncertainty(self, dataset: Dataset) -> None:
+    def _fit_uncertainty(self, dataset: Dataset, end: float = math.inf) -> None:
         """Measure the deviations of the leaves, also of the other trees of the front."""
         super()._fit_uncertainty(dataset)
         self._deviations = [leaf_deviations(tree, dataset) for tree in self.pareto_front_]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import time
+
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
@@ -21,7 +24,7 @@ _MAX_ITERATIONS = 50
 _BLOCK = 2048  # rows whose probabilities are held at once
 
 
-def fit_soft_sides(tree: ObliqueTree, dataset: Dataset) -> SoftSides:
+def fit_soft_sides(tree: ObliqueTree, dataset: Dataset, end: float = math.inf) -> SoftSides:
     """Fit soft sides to the training rows of a tree, which stays as it is.
 
     The likelihood of the classes is maximized with a penalty, by L-BFGS, beginning near the tree.
@@ -38,18 +41,26 @@ def fit_soft_sides(tree: ObliqueTree, dataset: Dataset) -> SoftSides:
         The tree, over raw features.
     dataset : Dataset
         Rows with classes. Of more than 50,000 every second, third and so on is taken.
+    end : float, default=inf
+        When it is over, by `time.perf_counter`: the fit ends where it is.
 
     Returns
     -------
     SoftSides
         For this tree.
     """
+
+    def stop_in_time(intermediate_result: object) -> None:
+        if time.perf_counter() >= end:
+            raise StopIteration
+
     problem = _Likelihood(tree, dataset)
     found = minimize(
         problem,
-        problem.start(),
+        problem.start(end),
         jac=True,
         method="L-BFGS-B",
+        callback=stop_in_time,
         options={"maxiter": _MAX_ITERATIONS},
     )
     return problem.sides(found.x)
@@ -64,7 +75,7 @@ class _Likelihood:
 
     def __init__(self, tree: ObliqueTree, dataset: Dataset) -> None:
         rows = slice(None, None, -(-len(dataset.y) // _MAX_ROWS))
-        X, self.weight = dataset.raw[rows], dataset.sample_weight[rows]
+        X, self.weight = np.ascontiguousarray(dataset.raw[rows]), dataset.sample_weight[rows]
         # Classes without rows have no probability anywhere.
         self.classes, self.codes = np.unique(dataset.y[rows], return_inverse=True)
         self.tree, self.n_classes = tree, len(self.classes)
@@ -95,8 +106,11 @@ class _Likelihood:
                 scale[split] = median or np.average(away, weights=weight)
         return scale
 
-    def start(self) -> np.ndarray:
-        """Return where the fit begins: the shares of the leaves, and the best of `STARTS`."""
+    def start(self, end: float) -> np.ndarray:
+        """Return where the fit begins: the shares of the leaves, and the best of `STARTS`.
+
+        Out of time, those that were not yet looked at are left out.
+        """
         n_splits = len(self.inner)
         shares = self.counts[self.leaves] + self.prior
         logits = np.log(shares / shares.sum(axis=1, keepdims=True)).ravel()
@@ -104,7 +118,12 @@ class _Likelihood:
             np.concatenate([np.full(n_splits, np.log(slope)), np.zeros(n_splits), logits])
             for slope in STARTS
         ]
-        return min(starts, key=lambda parameters: self(parameters)[0])
+
+        def value(parameters: np.ndarray) -> float:
+            is_late = parameters is not starts[0] and time.perf_counter() >= end
+            return math.inf if is_late else self(parameters)[0]
+
+        return min(starts, key=value)
 
     def _parts(self, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         n_splits = len(self.inner)
