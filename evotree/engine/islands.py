@@ -178,7 +178,7 @@ def run_epochs(epochs: Sequence[Epoch], executor: Executor | None) -> list[Evolu
     try:
         return run_tasks(run_epoch, epochs, executor, "epochs")
     except (AttributeError, TypeError, pickle.PicklingError) as error:
-        if not _pickles(epochs[0]):
+        if not all(map(_pickles, epochs)):
             error.add_note(_UNPICKLED)
         raise
 

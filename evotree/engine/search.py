@@ -658,7 +658,7 @@ def warn_of_a_fresh_start(continues: Continuation, config: SearchConfig) -> None
         f"warm_start=True: {what} changed, so that the search does not continue the earlier one, "
         "but starts afresh.",
         RuntimeWarning,
-        stacklevel=5,
+        stacklevel=6,
     )
 
 

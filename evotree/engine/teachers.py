@@ -74,7 +74,7 @@ def with_teacher_in_time(
             f"time_limit={config.time_limit:g} is too short for the teacher {teacher!r}, "
             f"which takes about {needed:.2g} seconds: trees are evolved without it.",
             RuntimeWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
         config = copy(config)
         config.regularization = replace(regularization, teacher=None)
@@ -84,7 +84,7 @@ def with_teacher_in_time(
             f"time_limit={config.time_limit:g}: fits of the teacher {teacher!r} cannot be stopped, "
             "and the search may take longer.",
             RuntimeWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
     return config
 

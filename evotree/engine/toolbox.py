@@ -353,7 +353,7 @@ def make_toolbox(
     random_state : None, int, RandomState or Generator, default=None
         Source of the seed that all streams are made from.
     end : float, default=inf
-        When it is over, by `time.perf_counter`: what is left of `found` does not compete.
+        When it is over, by `time.perf_counter`: of `found` the rest, but the first, does not compete.
 
     Returns
     -------
@@ -384,7 +384,7 @@ def make_toolbox(
     initial = [init_from_tree(dataset, size_penalty, tree, **given) for tree in trees]
     adopted: list[Individual] = []
     for one in found:
-        if time.perf_counter() < end:
+        if not adopted or time.perf_counter() < end:
             tree = adopt(one, dataset, size_penalty, term_penalty)
             adopted.append(repair(tree, dataset, constraints))
     toolbox.register(

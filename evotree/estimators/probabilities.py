@@ -106,7 +106,7 @@ class _Likelihood:
                 scale[split] = median or np.average(away, weights=weight)
         return scale
 
-    def start(self, end: float) -> np.ndarray:
+    def start(self, end: float = math.inf) -> np.ndarray:
         """Return where the fit begins: the shares of the leaves, and the best of `STARTS`.
 
         Out of time, those that were not yet looked at are left out.
