@@ -10,11 +10,18 @@ import sys
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
+from numbers import Integral
 from typing import Any, ClassVar, Self, TypeVar, get_args
 
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
 _Kind = TypeVar("_Kind", bound=type)
+
+N_JOBS = (
+    Interval(Integral, None, -1, closed="right"),
+    Interval(Integral, 1, None, closed="left"),
+)
+"""Constraints of a number of threads; below 0 it counts from all there are, as in joblib."""
 
 
 def documented(**shared: str) -> Callable[[_Kind], _Kind]:

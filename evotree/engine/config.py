@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 
-from evotree.configuration import Configuration, Constrained, RisingPair
+from evotree.configuration import N_JOBS, Configuration, Constrained, RisingPair
 from evotree.dataset import SCALINGS
 from evotree.engine.evolution import Callback
 from evotree.engine.islands import TOPOLOGIES
@@ -217,7 +217,7 @@ class SearchConfig(Constrained):
     checkpoint: Annotated[PathLike | Checkpoint | None, str, os.PathLike, Checkpoint, None] = None
     warm_start: Annotated[bool, "boolean"] = False
     random_state: Annotated[Any, "random_state", np.random.Generator] = None
-    n_jobs: Annotated[int | None, Integral, None] = None
+    n_jobs: Annotated[int | None, *N_JOBS, None] = None
     verbose: Annotated[int | str, "verbose", StrOptions({AUTO})] = AUTO
     callbacks: Annotated[Iterable[Callback] | None, "array-like", None] = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
@@ -168,6 +169,7 @@ def advance(
     toolbox: base.Toolbox,
     crossover_probability: float,
     stats: tools.Statistics | tools.MultiStatistics,
+    end: float = math.inf,
 ) -> None:
     """Breed and record one generation.
 
@@ -181,10 +183,12 @@ def advance(
         Chance that two parents mate.
     stats : deap.tools.Statistics or MultiStatistics
         What the logbook records.
+    end : float, default=inf
+        When it is over, by `time.perf_counter`, what is left to do is left out.
     """
     clock = _Clock(run)
     run.population, n_evaluations, refined = next_generation(
-        run.population, toolbox, run.generation + 1, crossover_probability, run.spent
+        run.population, toolbox, run.generation + 1, crossover_probability, run.spent, end
     )
     run.spent = run.spent.plus(refined)
     run.generation += 1
@@ -267,7 +271,8 @@ def evolve(
     patience : int, optional
         Stop after so many generations without a fitter individual.
     time_limit : float, optional
-        Stop at the end of the generation in which so many seconds of the run have passed.
+        Stop when so many seconds of the run have passed; what the generation has bred by then
+        counts.
     stats : deap.tools.Statistics or MultiStatistics, optional
         What the logbook records; `make_statistics()` by default.
     hall_of_fame : deap.tools.HallOfFame, optional
@@ -312,7 +317,10 @@ def evolve(
             run.stop_reason = wish or limit_reached(run, max_generations, patience, time_limit)
             if run.stop_reason or interrupted():
                 break
-            advance(run, toolbox, crossover_probability, stats)
+            end = math.inf
+            if time_limit is not None:
+                end = time.perf_counter() + time_limit - run.seconds
+            advance(run, toolbox, crossover_probability, stats, end)
             wish = call_all(callbacks, run)
     # Also where a limit has stopped the run, a wish to stop all that goes on must not be lost.
     if interrupted():

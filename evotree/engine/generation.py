@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -21,6 +23,7 @@ def breed(
     toolbox: base.Toolbox,
     crossover_probability: float,
     slots: tuple[Sequence[Individual], Sequence[np.ndarray]],
+    end: float = math.inf,
 ) -> tuple[list[Individual], int]:
     """Make evaluated offspring of some parents.
 
@@ -32,6 +35,8 @@ def breed(
         Chance that two neighbours mate.
     slots : tuple of two sequences
         The parents, and one random stream for each of their offspring.
+    end : float, default=inf
+        When it is over, by `time.perf_counter`: the offspring that are left are clones.
 
     Returns
     -------
@@ -47,9 +52,11 @@ def breed(
         child.stream = stream
         offspring.append(child)
     for i in range(1, len(offspring), 2):
-        if uniform(streams[i - 1]) < crossover_probability:
+        if uniform(streams[i - 1]) < crossover_probability and time.perf_counter() < end:
             offspring[i - 1 : i + 1] = operate(toolbox, "mate", *offspring[i - 1 : i + 1])
-    offspring = [operate(toolbox, "mutate", child)[0] for child in offspring]
+    for i, child in enumerate(offspring):
+        if time.perf_counter() < end:
+            (offspring[i],) = operate(toolbox, "mutate", child)
     return offspring, evaluate_invalid(offspring, toolbox)
 
 
@@ -81,6 +88,11 @@ def operate(toolbox: base.Toolbox, role: str, *parents: Individual) -> tuple[Ind
     return children
 
 
+def _refine(toolbox: base.Toolbox, end: float, individual: Individual) -> Individual | None:
+    """Return an individual, refined; None once the time is over."""
+    return operate(toolbox, "refine", individual)[0] if time.perf_counter() < end else None
+
+
 def evaluate_invalid(individuals: Iterable[Individual], toolbox: base.Toolbox) -> int:
     """Evaluate the individuals whose fitness is not valid; return how many there were.
 
@@ -103,6 +115,7 @@ def next_generation(
     generation: int,
     crossover_probability: float,
     spent: Spent = NOTHING_SPENT,
+    end: float = math.inf,
 ) -> tuple[list[Individual], int, list[Individual]]:
     """Breed the next population.
 
@@ -118,6 +131,9 @@ def next_generation(
         Chance that two parents mate.
     spent : Spent, default=NOTHING_SPENT
         What the refinements of the run have taken so far.
+    end : float, default=inf
+        When it is over, by `time.perf_counter`: what is left to breed are clones, and nothing more
+        is refined.
 
     Returns
     -------
@@ -140,15 +156,17 @@ def next_generation(
     elite.outcome = None
     offspring: list[Individual] = []
     n_evaluations = 0
-    for children, n_evaluated in toolbox.map(partial(breed, toolbox, crossover_probability), slots):
+    breed_slots = partial(breed, toolbox, crossover_probability, end=end)
+    for children, n_evaluated in toolbox.map(breed_slots, slots):
         offspring += children
         n_evaluations += n_evaluated
     refined: list[Individual] = []
     if hasattr(toolbox, "refine"):
         chosen = toolbox.choose(offspring, generation, spent)
-        refined = [one for (one,) in toolbox.map(partial(operate, toolbox, "refine"), chosen)]
+        afterwards = toolbox.map(partial(_refine, toolbox, end), chosen)
         # A map over processes returns copies.
-        place = {id(before): after for before, after in zip(chosen, refined, strict=True)}
+        place = {id(one): after for one, after in zip(chosen, afterwards, strict=True) if after}
+        refined = list(place.values())
         offspring = [place.get(id(child), child) for child in offspring]
     survivors = [elite, *offspring]
     if hasattr(toolbox, "measure"):

@@ -182,6 +182,7 @@ def choose(
     first_trees: Callable[
         [Dataset, Regularization, Sequence[Penalties], float | None], list[Individual]
     ],
+    seconds: float | None = None,
 ) -> tuple[Chosen, list[Individual], list[Individual]]:
     """Choose the noise and the penalties by cross-validation.
 
@@ -190,8 +191,7 @@ def choose(
     dataset : Dataset
         Training rows.
     config : SearchConfig
-        What is given, how much time there is, of which choosing takes half at most, and how many
-        threads search.
+        What is given, and how many threads search.
     streams : sequence of two ndarray of shape (1,), uint64
         Random states of the folds and of resampled rows.
     step : callable
@@ -199,6 +199,8 @@ def choose(
     first_trees : callable
         ``first_trees(rows, candidate, penalties, seconds)`` makes the trees that show what a
         candidate is worth at all penalties (`seeds_of_all_sizes`).
+    seconds : float, optional
+        What the choice may take.
 
     Returns
     -------
@@ -212,19 +214,26 @@ def choose(
     n_folds = min(_FOLDS, math.ceil(_HELD_OUT_ROWS * _FOLDS / len(dataset.y)))
     rivals = candidates(config, dataset.objective)
     folds, resampling = streams
-    half = each = None
-    if config.time_limit is not None:
-        half = 0.5 * config.time_limit
+    each = None
+    if seconds is not None:
         n_rival = rival_folds(dataset.n_samples, _FOLDS, n_folds, len(rivals))
-        each = half / (n_rival * len(rivals) + n_folds - n_rival)
+        each = seconds / (n_rival * len(rivals) + n_folds - n_rival)
 
     def search(
         rows: Dataset, candidate: Regularization, tried: Sequence[Penalties]
     ) -> list[list[Individual]]:
         step()
+        end = math.inf if each is None else time.perf_counter() + each
         resampled = resample(rows, candidate, resampling.copy())
-        trees = first_trees(resampled, candidate, tried, each)
-        best = {one: best_prunings(trees, resampled, *one, _KEPT_TREES) for one in set(tried)}
+        left = None if each is None else end - time.perf_counter()
+        trees = first_trees(resampled, candidate, tried, left)
+        best: dict[Penalties, list[Individual]] = {}
+        last: list[Individual] = []
+        for one in tried:
+            if one not in best:
+                if not last or time.perf_counter() < end:
+                    last = best_prunings(trees, resampled, *one, _KEPT_TREES)
+                best[one] = last  # out of time, penalties have equal trees: the first are chosen
         return [best[one] for one in tried]
 
     with thread_map(config.n_jobs, dataset.X.shape) as mapper:
@@ -237,7 +246,7 @@ def choose(
             n_folds=_FOLDS,
             max_folds=n_folds,
             standard_errors=_STANDARD_ERRORS,
-            time_limit=half,
+            time_limit=seconds,
             map=mapper,
         )
     return Chosen(found.candidate, found.penalties), found.trees, found.larger
@@ -452,13 +461,14 @@ def cross_validate(
             return None
         others = parts[fold][0]
         trees = list(search(others, candidates[i], penalties(others.total_weight)))
-        judged = [some[:_JUDGED] for some in trees]
-        reference = judged[len(judged) // 2][0]
-        losses = [
-            np.mean([row_losses(one, held_out[fold], reference) for one in some], axis=0)
-            for some in judged
-        ]
-        complexity = [np.mean([one.complexity for one in some]) for some in judged]
+        reference = trees[len(trees) // 2][0]
+        different = {id(some): some[:_JUDGED] for some in trees}  # equal penalties share them
+        losses_of = {
+            key: np.mean([row_losses(one, held_out[fold], reference) for one in some], axis=0)
+            for key, some in different.items()
+        }
+        losses = [losses_of[id(some)] for some in trees]
+        complexity = [np.mean([one.complexity for one in some[:_JUDGED]]) for some in trees]
         if reference.objective is not None:
             reference.objective.forget()
         return _Searched(trees, np.array(losses), np.array(complexity))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import os
+import pickle
 import signal
 import threading
 import time
@@ -33,7 +34,7 @@ from evotree.engine.history import (
     make_statistics,
 )
 from evotree.engine.interrupt import interrupt_as_flag
-from evotree.engine.parallel import run_tasks
+from evotree.engine.parallel import n_at_once, run_tasks
 from evotree.individual import Individual
 from evotree.operators.refinement.policy import Spent
 from evotree.operators.variation.selection import part_duplicates
@@ -61,9 +62,7 @@ class Epoch(NamedTuple):
     crossover_probability : float
         Chance that two parents mate.
     seconds : float or None
-        The island stops early, at the end of a generation, so many after `since`.
-    since : float
-        When the epoch could begin, by the clock on the wall; it may have to wait for others.
+        The island stops early, so many after it has begun.
     home : int
         Number of the process that the islands belong to.
     """
@@ -74,7 +73,6 @@ class Epoch(NamedTuple):
     until: int
     crossover_probability: float
     seconds: float | None
-    since: float
     home: int
 
 
@@ -127,14 +125,13 @@ def run_epoch(epoch: Epoch) -> Evolution:
     """
     stats = make_statistics()
     with _deaf_to_interrupts(epoch.home):
-        begin, run, left = time.perf_counter(), epoch.run, epoch.seconds
-        if left is not None:
-            left -= max(0.0, time.time() - epoch.since)
+        run, left = epoch.run, epoch.seconds
+        end = math.inf if left is None else time.perf_counter() + left
         if run is None:
             first = epoch.toolbox.population(n=epoch.population_size, seconds=left)
             run = start(first, epoch.toolbox, stats)
-        while run.generation < epoch.until and (left is None or time.perf_counter() - begin < left):
-            advance(run, epoch.toolbox, epoch.crossover_probability, stats)
+        while run.generation < epoch.until and time.perf_counter() < end:
+            advance(run, epoch.toolbox, epoch.crossover_probability, stats, end)
         return run
 
 
@@ -145,7 +142,7 @@ def _one_after_the_other(epochs: Sequence[Epoch]) -> Iterator[Evolution]:
         share = epoch.seconds
         if share is not None:
             share = max(0.0, (share - time.perf_counter() + begin) / (len(epochs) - at))
-        yield run_epoch(epoch._replace(seconds=share, since=time.time()))
+        yield run_epoch(epoch._replace(seconds=share))
 
 
 def run_epochs(epochs: Sequence[Epoch], executor: Executor | None) -> list[Evolution]:
@@ -156,7 +153,8 @@ def run_epochs(epochs: Sequence[Epoch], executor: Executor | None) -> list[Evolu
     epochs : sequence of Epoch
         One for each island.
     executor : Executor or None
-        Where they run; None is here, one after the other. What it loses is done here again.
+        Where they run; None is here, one after the other. What it loses is done here again. Where
+        it has fewer workers than there are islands, each island has its part of the time.
 
     Returns
     -------
@@ -175,12 +173,22 @@ def run_epochs(epochs: Sequence[Epoch], executor: Executor | None) -> list[Evolu
     """
     if executor is None:
         return list(_one_after_the_other(epochs))
+    n_turns = -(-len(epochs) // n_at_once(executor, len(epochs)))
+    epochs = [one._replace(seconds=one.seconds and one.seconds / n_turns) for one in epochs]
     try:
         return run_tasks(run_epoch, epochs, executor, "epochs")
-    except Exception as error:
-        if "pickle" in str(error):
+    except (AttributeError, TypeError, pickle.PicklingError) as error:
+        if not all(map(_pickles, epochs)):
             error.add_note(_UNPICKLED)
         raise
+
+
+def _pickles(epoch: Epoch) -> bool:
+    try:
+        pickle.dumps(epoch)
+    except (AttributeError, TypeError, pickle.PicklingError):  # Python raises all of them
+        return False
+    return True
 
 
 _UNPICKLED = (
@@ -347,7 +355,7 @@ def evolve_islands(
     patience : int, optional
         Stop after so many generations without a fitter individual on any island.
     time_limit : float, optional
-        Stop at the end of the generation in which so many seconds have passed.
+        Stop when so many seconds have passed; what the generation has bred by then counts.
     hall_of_fame : deap.tools.HallOfFame, optional
         Updated with the best of all islands; by default one of size 10.
     callbacks : iterable of callable
@@ -390,7 +398,7 @@ def evolve_islands(
             at = 0 if joint is None else joint.generation
             until = min(at - at % migration_interval + migration_interval, max_generations)
             left = None if time_limit is None else time_limit - before - time.perf_counter() + begin
-            rest = until, crossover_probability, left, time.time(), os.getpid()
+            rest = until, crossover_probability, left, os.getpid()
             runs: Sequence[Any] = [None] * len(toolboxes) if joint is None else joint.islands
             epochs = [
                 Epoch(toolbox, run and replace(run, logbook=make_logbook()), population_size, *rest)

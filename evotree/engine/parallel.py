@@ -97,6 +97,16 @@ def run_tasks(
     return found
 
 
+def n_at_once(executor: Executor, n_tasks: int) -> int:
+    """Return how many of some tasks an executor runs at once, as far as is known of it."""
+    client = getattr(executor, "_client", None)  # Dask's
+    if client is not None:
+        n_workers = sum(client.ncores().values())
+    else:
+        n_workers = getattr(executor, "_max_workers", n_tasks)
+    return min(n_tasks, max(1, n_workers))
+
+
 def _submit(executor: Executor, function: Callable[[Any], Any], task: Any) -> Future[Any]:
     try:
         return executor.submit(function, task)

@@ -8,7 +8,9 @@ that are not dominated in these.
 
 from __future__ import annotations
 
+import math
 import re
+import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
@@ -153,7 +155,7 @@ class ParetoFront(tools.ParetoFront):
         self._complexities[:] = [member.complexity for member in self.items]
         self._qualities[:] = [member.quality for member in self.items]
 
-    def add_prunings(self, dataset: Dataset) -> None:
+    def add_prunings(self, dataset: Dataset, end: float = math.inf) -> None:
         """Let the prunings of all members compete, down to a single leaf.
 
         Minimal cost-complexity pruning has a best subtree for each of some complexities (Breiman et
@@ -163,9 +165,11 @@ class ParetoFront(tools.ParetoFront):
         ----------
         dataset : Dataset
             The rows that the members were made on.
+        end : float, default=inf
+            When it is over, by `time.perf_counter`: no more prunings are made.
         """
         for member in list(self.items):
-            if _has_own_objectives(member):
+            if _has_own_objectives(member) or time.perf_counter() >= end:
                 continue
             size, (risk, whole) = member.subtree_size, risk_of_leaves(member, dataset.n_classes)
             prices = split_prices(member, 2.0, 1.0)  # what a split adds: a leaf and its terms

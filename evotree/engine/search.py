@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import takewhile
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -53,6 +55,7 @@ from evotree.engine.pareto import (
 from evotree.engine.progress import Progress
 from evotree.engine.sampling import GrowingSample, move
 from evotree.engine.shards import Measure, MeasuredSample, Shards
+from evotree.engine.teachers import with_teacher_in_time
 from evotree.engine.toolbox import make_toolbox, split_init
 from evotree.engine.warmup import compiling_beside
 from evotree.files import PathLike, check_writable
@@ -75,6 +78,8 @@ _SAMPLE_ENDS = {"max_generations", "patience", "time_limit"}  # a larger sample 
 _LARGER = 0.1  # of the penalties, at which trees have to pay for a place in the front
 _LARGER_SHARE = 0.05  # of the time that is left, for these trees
 _MOST_LARGER = 16  # such trees: each is finished on all rows
+_SEARCH_SHARE = 0.75  # of the time limit; then trees are finished, and until
+_TREES_SHARE = 0.95  # of it no more of them; the rest is for what tells how sure the best one is
 _GENERATIONS_SHARE = 3  # a candidate evolves for a third of the generations
 
 _FREE = frozenset(
@@ -157,6 +162,8 @@ class Result:
         What a callback, or the last write of a checkpoint, raised.
     has_own_fitness : bool
         Whether the run has a fitness of the user's own, which alone says which tree is the best.
+    end_of_trees, end : float
+        When no more trees are finished, and when all is to be done, by `time.perf_counter`.
     """
 
     run: Evolution
@@ -167,10 +174,25 @@ class Result:
     seconds: dict[str, float] = field(default_factory=dict)
     failure: BaseException | None = None
     has_own_fitness: bool = False
+    end_of_trees: float = math.inf
+    end: float = math.inf
 
     def tree(self, individual: Any) -> ObliqueTree:
         """Return a tree over raw features, rounded, that predicts by the training rows alone."""
-        nodes, dataset = individual.nodes()[:3], self._priced
+        nodes = individual.nodes()[:3]
+        key = tuple(map(id, nodes))
+        if key not in self._finished:  # the arrays stay, so that no others have their ids
+            self._finished[key] = nodes, self._finish(nodes)
+        return self._finished[key][1]
+
+    @cached_property
+    def _finished(self) -> dict[tuple[int, ...], tuple[tuple[np.ndarray, ...], ObliqueTree]]:
+        """Trees that were finished already; many are in the front and in the hall of fame."""
+        return {}
+
+    def _finish(self, nodes: tuple[np.ndarray, ...]) -> ObliqueTree:
+        """Return what `tree` does."""
+        dataset = self._priced
         finished = repair(make_individual(dataset, *nodes), dataset, self.constraints)
         prune(finished, dataset, 0.0)
         tree = self._round(dataset.to_raw(finished.to_tree()))
@@ -184,8 +206,23 @@ class Result:
         return round_models(tree, dataset.raw, *told)
 
     def trees(self, individuals: Sequence[Any]) -> list[ObliqueTree]:
-        """Return finished trees of some individuals of the run, over raw features."""
-        return [self.tree(one) for one in individuals]
+        """Return finished trees of individuals of the run: of the first ones that time allows."""
+        return self._in_time(self.tree, individuals)
+
+    def _in_time(
+        self,
+        make: Callable[[Any], Any],
+        individuals: Sequence[Any],
+        map: Callable[..., Iterable[Any]] = map,
+    ) -> list[Any]:
+        """Return what is made of the first individual, and of others until the time is over."""
+
+        def make_in_time(individual: Any) -> Any:
+            return make(individual) if time.perf_counter() < self.end_of_trees else None
+
+        made = [make(individual) for individual in individuals[:1]]
+        made += takewhile(lambda one: one is not None, map(make_in_time, individuals[1:]))
+        return made
 
     @cached_property
     def _priced(self) -> Dataset:
@@ -209,21 +246,27 @@ class Result:
         """Return the fittest tree of the front; of a run with a fitness of its own, its best."""
         if self.has_own_fitness:
             return self.tree(self.run.best)
-        fitness: Any = PenalizedAccuracy(*self.plan.chosen.penalties)
-        return max(self._members, key=fitness)
+        return max(self._members, key=self._fitness)
+
+    @property
+    def _fitness(self) -> Callable[[Any], Any]:
+        return PenalizedAccuracy(*self.plan.chosen.penalties)
 
     def front(self) -> FittedFront:
-        """Return the finished trees that no other one dominates on the training rows."""
+        """Return the finished trees that no other one dominates on the training rows.
+
+        Where the time ends before all are finished, the fittest are there.
+        """
         return FittedFront(self._members, is_regression=self.dataset.n_classes == 0)
 
     @cached_property
     def _members(self) -> list[FrontTree]:
         """The front of the run, its best tree and all prunings, finished, and larger trees."""
-        own = [self.run.best, *self._pruned_front]
+        own = [self.run.best, *sorted(self._pruned_front, key=self._fitness, reverse=True)]
         with thread_map(self.config.n_jobs, self.dataset.X.shape) as mapper:
-            members = list(mapper(self._member, [*own, *self._larger()]))
-        fitness = PenalizedAccuracy(*self.plan.chosen.penalties)
-        return with_larger(undominated(members[: len(own)]), members[len(own) :], fitness)
+            members = self._in_time(self._member, [*own, *self._larger()], mapper)
+        n_own = len(own)
+        return with_larger(undominated(members[:n_own]), members[n_own:], self._fitness)
 
     def _larger(self) -> list[Individual]:
         """Return trees of smaller penalties, and prunings, that are larger than the best."""
@@ -231,7 +274,7 @@ class Result:
         if not own_scores(best):
             nodes = [(one.weights, one.thresholds, one.subtree_size) for one in self.run.larger]
             front.update(make_individual(self.rows, *arrays) for arrays in nodes)
-            front.add_prunings(self.rows)
+            front.add_prunings(self.rows, self.end_of_trees)
         larger = (one for one in front if one.complexity > best.complexity)
         return undominated(larger, most=_MOST_LARGER)
 
@@ -269,7 +312,8 @@ class Result:
     def _pruned_front(self) -> ParetoFront:
         """The front and the prunings of its members; that of the run, which may go on, stays."""
         front = deepcopy(self.run.pareto_front)
-        front.add_prunings(self.rows)
+        now = time.perf_counter()
+        front.add_prunings(self.rows, now + 0.5 * (self.end_of_trees - now))  # then all finish
         broken = [one for one in front if not self._keeps(one)]
         if broken:
             kept = [one for one in front if self._keeps(one)]
@@ -341,7 +385,8 @@ def search(
     Warns
     -----
     RuntimeWarning
-        If `time_limit` ends before any of the first trees is ready.
+        If `time_limit` ends before any of the first trees is ready, or is too short for a teacher;
+        or if `continues` has other rows or parameters.
     """
     config = SearchConfig() if config is None else config
     check_parameters(config)
@@ -366,7 +411,11 @@ class _Search:
         self.checkpoint = configuration("checkpoint", config.checkpoint)
         self.refinement = configuration("refinement", config.refinement)
         self.shares, _ = split_init(config.init)
-        self.end = math.inf if config.time_limit is None else begin + config.time_limit
+        limit = math.inf if config.time_limit is None else config.time_limit
+        self.end, self.ends = (
+            begin + _SEARCH_SHARE * limit,
+            (begin + _TREES_SHARE * limit, begin + limit),
+        )
         n_rows = None if shards is None else shards.n_rows
         self.constraints = make_constraints(config, dataset, n_rows)
         self.found: list[Individual] = []  # by the choice of hyperparameters
@@ -384,7 +433,8 @@ class _Search:
                 run, rows, failure = self.evolve_samples(plan, stage, islands)
             if self.interrupted():
                 run.stop_reason = "interrupt"
-        return Result(run, self.dataset, rows, plan, self.config, self.progress.seconds, failure)
+        result = Result(run, self.dataset, rows, plan, self.config, self.progress.seconds, failure)
+        return replace(result, end_of_trees=self.ends[0], end=self.ends[1])
 
     # ---- what a run begins with ------------------------------------------------------------------
 
@@ -398,22 +448,28 @@ class _Search:
             if data == (fingerprint(rows), self.all_rows):
                 self.sample = self.make_sample(continues.plan.seed)
                 return continues.plan, len(self.sample) - 1, continues.islands
+        if continues is not None:
+            warn_of_a_fresh_start(continues, self.config)
         seed = seed_from(self.config.random_state) if self.seed is None else self.seed
         self.sample = self.make_sample(seed)
-        rows = self.sample[0]
+        rows, seconds = self.sample[0], None
+        if self.end < math.inf:
+            seconds = 0.5 * (self.end - time.perf_counter())
+        config = with_teacher_in_time(self.config, rows, seconds)
         of_seeds = self.shares.keys() & {TAO, WIDTHS}
         first_trees = partial(seeds_of_all_sizes, self.config, seed, self.constraints)
         with self.progress.phase("choosing hyperparameters"):
             try:
                 chosen, found, self.larger = choose(
                     rows,
-                    self.config,
+                    config,
                     make_streams(seed, _OWN_STREAMS, 2),
                     self.step,
                     first_trees if of_seeds else partial(self.evolve_candidate, seed),
+                    seconds,
                 )
             except KeyboardInterrupt:
-                first = candidates(self.config, rows.objective)[0]
+                first = candidates(config, rows.objective)[0]
                 chosen = Chosen(first, penalties_to_try(self.config, rows.total_weight)[0])
             else:
                 self.found = found if WIDTHS in self.shares else []  # they take the places of paths
@@ -633,6 +689,7 @@ class _Search:
             constraints=self.constraints,
             max_depth=self.config.max_depth,
             random_state=seed,
+            end=self.end,
         )
 
 
@@ -679,6 +736,19 @@ def seed_to_continue(
     if continues is not None and continues.parameters == compared(config):
         return continues.all_rows, continues.plan.seed
     return None
+
+
+def warn_of_a_fresh_start(continues: Continuation, config: SearchConfig) -> None:
+    """Say why a search does not continue an earlier one."""
+    given = compared(config)
+    changed = [name for name, value in given.items() if continues.parameters.get(name) != value]
+    what = f"the parameters {', '.join(changed)}" if changed else "the rows"
+    warnings.warn(
+        f"warm_start=True: {what} changed, so that the search does not continue the earlier one, "
+        "but starts afresh.",
+        RuntimeWarning,
+        stacklevel=6,
+    )
 
 
 def compared(config: SearchConfig) -> dict[str, str]:

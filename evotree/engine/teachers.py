@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+import warnings
+from copy import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -9,11 +13,14 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.frozen import FrozenEstimator
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.metaestimators import available_if
 
 from evotree.dataset import Dataset
+from evotree.engine.config import SearchConfig, configuration
 
 _TREES, _MIN_ROWS = 150, 2
+_TIMED_ROWS = 1000  # whose neighbours are looked for to tell how long all take
 
 
 def make_teacher(is_classification: bool) -> Any:
@@ -31,6 +38,70 @@ def make_teacher(is_classification: bool) -> Any:
     """
     forest = RandomForestClassifier if is_classification else RandomForestRegressor
     return forest(_TREES, min_samples_leaf=_MIN_ROWS)
+
+
+def with_teacher_in_time(
+    config: SearchConfig, dataset: Dataset, seconds: float | None
+) -> SearchConfig:
+    """Return what a search is told, without a teacher that takes longer than there is time.
+
+    Parameters
+    ----------
+    config : SearchConfig
+        Names the teacher.
+    dataset : Dataset
+        Training rows.
+    seconds : float or None
+        What the teacher may take; None for any time.
+
+    Returns
+    -------
+    SearchConfig
+        The same where there is no teacher, or time enough.
+
+    Warns
+    -----
+    RuntimeWarning
+        If the teacher is left out, or nobody knows how long it takes.
+    """
+    regularization = configuration("regularization", config.regularization)
+    teacher = regularization.teacher
+    if teacher is None or seconds is None:
+        return config
+    needed = seconds_to_teach(dataset, teacher)
+    if needed > seconds:
+        warnings.warn(
+            f"time_limit={config.time_limit:g} is too short for the teacher {teacher!r}, "
+            f"which takes about {needed:.2g} seconds: trees are evolved without it.",
+            RuntimeWarning,
+            stacklevel=6,
+        )
+        config = copy(config)
+        config.regularization = replace(regularization, teacher=None)
+        return config
+    if not isinstance(teacher, str | FrozenEstimator):
+        warnings.warn(
+            f"time_limit={config.time_limit:g}: fits of the teacher {teacher!r} cannot be stopped, "
+            "and the search may take longer.",
+            RuntimeWarning,
+            stacklevel=6,
+        )
+    return config
+
+
+def seconds_to_teach(dataset: Dataset, teacher: Any) -> float:
+    """Return about how long one use of a teacher takes, without the fit of a user's own one."""
+    begin = time.perf_counter()
+    X = dataset.X / dataset.spread
+    few = X[:_TIMED_ROWS]
+    NearestNeighbors(n_neighbors=min(7, len(X))).fit(X).kneighbors(few)
+    needed = (time.perf_counter() - begin) * len(X) / len(few)
+    if isinstance(teacher, str):
+        begin = time.perf_counter()
+        tree = make_teacher(dataset.n_classes > 0).set_params(n_estimators=1, random_state=0)
+        tree.fit(dataset.X, dataset.y, sample_weight=dataset.sample_weight)
+        needed += (time.perf_counter() - begin) * _TREES
+    return needed
 
 
 class FrozenTeacher(BaseEstimator):

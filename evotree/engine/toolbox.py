@@ -168,7 +168,8 @@ def init_population(
         Says which trees of paths are the best (`best_of_paths`).
     seconds : float, optional
         After half of them, so that some are left to evolve, seeds are finished as they are, and the
-        rest is random but for one quick greedy tree.
+        rest is random but for one quick greedy tree. After three quarters, clones of a random tree
+        take the places that are left.
     hurry : callable, optional
         When it returns True, the same happens at once.
 
@@ -189,7 +190,10 @@ def init_population(
     """
     if len(initial) > n:
         raise ValueError(f"init holds {len(initial)} trees: at most {n}, the population.")
-    end = math.inf if seconds is None else time.perf_counter() + 0.5 * seconds
+    begin = time.perf_counter()
+    end = math.inf if seconds is None else begin + 0.5 * seconds
+    end_of_random = math.inf if seconds is None else begin + 0.75 * seconds
+    random_trees: list[Individual] = []
 
     def is_late() -> bool:
         return hurry() or time.perf_counter() >= end
@@ -199,8 +203,15 @@ def init_population(
 
     def make(origin: str, stream: np.ndarray) -> Individual:
         if origin == DIPOLE or is_late():
+            if random_trees and time.perf_counter() >= end_of_random:
+                individual = random_trees[0].clone()
+                individual.stream = stream
+                return individual
             individual = toolbox.individual(stream)
             individual.origin = DIPOLE
+            if seconds is not None and not random_trees:
+                worth(individual)  # so that its clones know it, too
+                random_trees.append(individual)
             return individual
         individual = toolbox.seed(splitter=origin, stream=stream, **limit())
         individual.origin = origin
@@ -294,6 +305,7 @@ def make_toolbox(
     constraints: Sequence[Constraint] = (),
     max_depth: int | None = None,
     random_state: Any = None,
+    end: float = math.inf,
 ) -> base.Toolbox:
     """Return the toolbox of the global evolution of oblique trees on a data set.
 
@@ -340,6 +352,9 @@ def make_toolbox(
         constraints.
     random_state : None, int, RandomState or Generator, default=None
         Source of the seed that all streams are made from.
+    end : float, default=inf
+        When it is over, by `time.perf_counter`: of `found` the rest, but the first, does not
+        compete.
 
     Returns
     -------
@@ -368,7 +383,11 @@ def make_toolbox(
     toolbox.register("streams", make_streams, seed_from(random_state))
     register_first_trees(toolbox, dataset, size_penalty, bounds, split, linear, max_depth)
     initial = [init_from_tree(dataset, size_penalty, tree, **given) for tree in trees]
-    adopted = [adopt(one, dataset, size_penalty, term_penalty) for one in found]
+    adopted: list[Individual] = []
+    for one in found:
+        if not adopted or time.perf_counter() < end:
+            tree = adopt(one, dataset, size_penalty, term_penalty)
+            adopted.append(repair(tree, dataset, constraints))
     toolbox.register(
         "population",
         init_population,
@@ -408,7 +427,7 @@ def make_toolbox(
         register_refinement(toolbox, dataset, refinement, size_penalty, **bounds)
     if constraints:
         register_constraints(toolbox, dataset, constraints)
-        for one in (*initial, *adopted):
+        for one in initial:
             toolbox.repair(one)
     return toolbox
 

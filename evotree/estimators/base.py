@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
@@ -202,10 +203,12 @@ class TreeClassifier(ClassifierMixin, ClassReader, TreeEstimator):
     probability: str
     probabilities_: SoftSides | None = None
 
-    def _known_of(self, tree: ObliqueTree, dataset: Dataset, brief: bool = False) -> dict[str, Any]:
+    def _known_of(
+        self, tree: ObliqueTree, dataset: Dataset, brief: bool = False, end: float = math.inf
+    ) -> dict[str, Any]:
         """Return the fitted attributes that go with a tree: also soft sides, if asked for."""
         is_soft = self.probability == "soft"
-        sides = fit_soft_sides(tree, dataset, brief=brief) if is_soft else None
+        sides = fit_soft_sides(tree, dataset, brief=brief, end=end) if is_soft else None
         return {**super()._known_of(tree, dataset), "probabilities_": sides}
 
     @lazy_on_collections(lambda self: self.classes_[:0])
@@ -333,7 +336,9 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
         tags.target_tags.multi_output = criterion == "squared_error"
         return tags
 
-    def _known_of(self, tree: ObliqueTree, dataset: Dataset, brief: bool = False) -> dict[str, Any]:
+    def _known_of(
+        self, tree: ObliqueTree, dataset: Dataset, brief: bool = False, end: float = math.inf
+    ) -> dict[str, Any]:
         """Return the fitted attributes that go with a tree, which is not calibrated yet."""
         deviations = {"residual_std_": leaf_deviations(tree, dataset), "_scores": None}
         return super()._known_of(tree, dataset) | deviations

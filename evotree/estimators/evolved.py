@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Mapping
@@ -411,7 +412,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         front = result.front()
         self.hall_of_fame_ = result.trees(run.hall_of_fame)
         best_trees = result.trees([*run.best_trees.values()])
-        self.best_trees_ = dict(zip(run.best_trees, best_trees, strict=True))
+        self.best_trees_ = dict(zip(run.best_trees, best_trees, strict=False))
         self.history_ = run.logbook
         self.n_generations_ = run.generation
         self.stop_reason_ = run.stop_reason
@@ -419,7 +420,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         self.tree_ = result.best()
         self.objective_ = result.dataset.objective
         self.pareto_front_ = front.choosing(self.tree_)
-        self._keep_known(result.dataset)
+        self._keep_known(result.dataset, result.end)
         if self.tree_.complexity == 1 and len(front) > 1:
             warnings.warn(
                 f"no split pays at size_penalty={self.size_penalty_:.3g}: the tree is one leaf. "
@@ -429,12 +430,12 @@ class EvolvedTree(TreeEstimator, SearchConfig):
                 stacklevel=3,
             )
 
-    def _keep_known(self, dataset: Dataset) -> None:
+    def _keep_known(self, dataset: Dataset, end: float) -> None:
         """Set the attributes that go with `tree_`, and keep those of the other trees."""
         with blas_threads().limit(limits=1, user_api="blas"):
-            own = self._known_of(self.tree_, dataset)
+            own = self._known_of(self.tree_, dataset, end=end)
             self._known_of_front = [
-                own if tree == self.tree_ else self._known_of(tree, dataset, brief=True)
+                own if tree == self.tree_ else self._known_of(tree, dataset, brief=True, end=end)
                 for tree in self.pareto_front_
             ]
         self.__dict__.update(own)
@@ -724,9 +725,11 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         spent = np.zeros(len(tree)) if given.features is None else given.features.of_paths(tree)
         return np.array(check_costs(given.costs, self.classes_)), spent
 
-    def _known_of(self, tree: ObliqueTree, dataset: Dataset, brief: bool = False) -> dict[str, Any]:
+    def _known_of(
+        self, tree: ObliqueTree, dataset: Dataset, brief: bool = False, end: float = math.inf
+    ) -> dict[str, Any]:
         """Return the fitted attributes that go with a tree; soft sides keep `monotonic_cst`."""
-        known = super()._known_of(tree, dataset, brief)
+        known = super()._known_of(tree, dataset, brief, end)
         constraint = None if self.objective_ is None else self.objective_.constraint
         sides = known["probabilities_"]
         if sides is not None and constraint is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -32,8 +33,13 @@ class ExplainedTree(RowEncoder):
     training_rows_: TrainingRows
     _output_scale: np.ndarray | None = None
 
-    def _known_of(self, tree: ObliqueTree, dataset: Dataset, brief: bool = False) -> dict[str, Any]:
-        """Return the fitted attributes that go with a tree over raw features."""
+    def _known_of(
+        self, tree: ObliqueTree, dataset: Dataset, brief: bool = False, end: float = math.inf
+    ) -> dict[str, Any]:
+        """Return the fitted attributes that go with a tree: as good as the time until `end` allows.
+
+        Few rows do where `brief` says so.
+        """
         return {"training_rows_": summarize(tree, dataset.raw, dataset.sample_weight)}
 
     def _training_summary(self) -> TrainingRows | None:

@@ -20,7 +20,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from evotree.configuration import check_parameters, documented
+from evotree.configuration import N_JOBS, check_parameters, documented
 from evotree.dataset import Dataset
 from evotree.engine.forests import Grower, Member, grow_forest, positions_of, rows_of_choice
 from evotree.engine.parallel import run_tasks
@@ -106,7 +106,7 @@ class EvoForest(RowEncoder):
     max_features_per_split: Annotated[float | None, _COUNT, _SHARE, None] = None
     max_depth: Annotated[int | None, _COUNT, None] = None
     oob_score: Annotated[bool, "boolean"] = False
-    n_jobs: Annotated[int | None, Integral, None] = None
+    n_jobs: Annotated[int | None, *N_JOBS, None] = None
     executor: Annotated[Executor | None, HasMethods(["submit"]), None] = None
     random_state: Annotated[Any, "random_state", np.random.Generator] = None
 

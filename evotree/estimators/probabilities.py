@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import time
+
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
@@ -23,7 +26,9 @@ _BRIEF_ROWS, _BRIEF_CELLS, _BRIEF_ITERATIONS = 500, 30_000, 10  # cells are rows
 _BLOCK = 2048  # rows whose probabilities are held at once
 
 
-def fit_soft_sides(tree: ObliqueTree, dataset: Dataset, *, brief: bool = False) -> SoftSides:
+def fit_soft_sides(
+    tree: ObliqueTree, dataset: Dataset, *, brief: bool = False, end: float = math.inf
+) -> SoftSides:
     """Fit soft sides to the training rows of a tree, which stays as it is.
 
     The likelihood of the classes is maximized with a penalty, by L-BFGS, beginning near the tree.
@@ -42,18 +47,32 @@ def fit_soft_sides(tree: ObliqueTree, dataset: Dataset, *, brief: bool = False) 
         Rows with classes. Of more than 50,000 every second, third and so on is taken.
     brief : bool, default=False
         Whether few rows and iterations have to do, as for a tree that is one of many.
+    end : float, default=inf
+        When it is over, by `time.perf_counter`: the fit ends where it is.
 
     Returns
     -------
     SoftSides
         For this tree.
     """
+
+    def stop_in_time(intermediate_result: object) -> None:
+        if time.perf_counter() >= end:
+            raise StopIteration
+
     max_rows = max(_BRIEF_ROWS, _BRIEF_CELLS // tree.n_leaves) if brief else _MAX_ROWS
     problem = _Likelihood(tree, dataset, max_rows)
     told = {"maxiter": _BRIEF_ITERATIONS if brief else _MAX_ITERATIONS}
     # The products are small: several threads of BLAS would wait for each other most of the time.
     with blas_threads().limit(limits=1, user_api="blas"):
-        found = minimize(problem, problem.start(), jac=True, method="L-BFGS-B", options=told)
+        found = minimize(
+            problem,
+            problem.start(end),
+            jac=True,
+            method="L-BFGS-B",
+            callback=stop_in_time,
+            options=told,
+        )
     return problem.sides(found.x)
 
 
@@ -66,7 +85,7 @@ class _Likelihood:
 
     def __init__(self, tree: ObliqueTree, dataset: Dataset, max_rows: int = _MAX_ROWS) -> None:
         rows = slice(None, None, -(-len(dataset.y) // max_rows))
-        X, self.weight = dataset.raw[rows], dataset.sample_weight[rows]
+        X, self.weight = np.ascontiguousarray(dataset.raw[rows]), dataset.sample_weight[rows]
         # Classes without rows have no probability anywhere.
         self.classes, self.codes = np.unique(dataset.y[rows], return_inverse=True)
         self.tree, self.n_classes = tree, len(self.classes)
@@ -97,8 +116,11 @@ class _Likelihood:
                 scale[split] = median or np.average(away, weights=weight)
         return scale
 
-    def start(self) -> np.ndarray:
-        """Return where the fit begins: the shares of the leaves, and the best of `STARTS`."""
+    def start(self, end: float = math.inf) -> np.ndarray:
+        """Return where the fit begins: the shares of the leaves, and the best of `STARTS`.
+
+        Out of time, those that were not yet looked at are left out.
+        """
         n_splits = len(self.inner)
         shares = self.counts[self.leaves] + self.prior
         logits = np.log(shares / shares.sum(axis=1, keepdims=True)).ravel()
@@ -106,7 +128,12 @@ class _Likelihood:
             np.concatenate([np.full(n_splits, np.log(slope)), np.zeros(n_splits), logits])
             for slope in STARTS
         ]
-        return min(starts, key=lambda parameters: self(parameters)[0])
+
+        def value(parameters: np.ndarray) -> float:
+            is_late = parameters is not starts[0] and time.perf_counter() >= end
+            return math.inf if is_late else self(parameters)[0]
+
+        return min(starts, key=value)
 
     def _parts(self, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         n_splits = len(self.inner)

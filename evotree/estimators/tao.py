@@ -13,7 +13,7 @@ from sklearn.tree import BaseDecisionTree
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from evotree.configuration import check_parameters
+from evotree.configuration import N_JOBS, check_parameters
 from evotree.dataset import SCALINGS, Dataset
 from evotree.engine.parallel import thread_map
 from evotree.estimators.base import (
@@ -64,7 +64,7 @@ class AlternatingTree(TreeEstimator):
     max_iter: Annotated[int, Interval(Integral, 1, None, closed="left")] = 14
     min_samples_split: Annotated[int, Interval(Integral, 2, None, closed="left")] = 5
     scaling: Annotated[str, StrOptions(set(SCALINGS))] = "standard"
-    n_jobs: Annotated[int | None, Integral, None] = None
+    n_jobs: Annotated[int | None, *N_JOBS, None] = None
     random_state: Annotated[Any, "random_state", np.random.Generator] = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

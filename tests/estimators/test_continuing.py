@@ -64,10 +64,12 @@ def test_a_warm_start_goes_on(islands):
     assert warm.n_generations_ == 6
     assert_same_fit(whole, warm.set_params(max_generations=8).fit(X, Y))
     iris = load_iris(return_X_y=True)
-    begun = warm.set_params(max_generations=5).fit(*iris)  # other rows
+    with pytest.warns(RuntimeWarning, match="warm_start=True: the rows changed"):
+        begun = warm.set_params(max_generations=5).fit(*iris)
     assert begun.n_generations_ == 5 and begun.n_features_in_ == 4
     assert_same_fit(quick(**kept, max_generations=5).fit(*iris), begun)
-    begun.set_params(variation__mutation_probability=0.3).fit(*iris)  # other parameters
+    with pytest.warns(RuntimeWarning, match="warm_start=True: the parameters variation changed"):
+        begun.set_params(variation__mutation_probability=0.3).fit(*iris)
     changed = {**kept, "max_generations": 5, "variation__mutation_probability": 0.3}
     assert_same_fit(quick(**changed).fit(*iris), begun)
 

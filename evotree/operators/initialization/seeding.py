@@ -38,6 +38,7 @@ SEEDS = (WIDTHS, *ONE_BY_ONE)
 """Names of what makes first trees."""
 
 QUICK = "axis"  # the splitter of the tree that is there at once
+_QUICK_ROWS = 4_096  # that it is grown on
 MAX_ROWS, MAX_DEPTH = 16_384, 10  # of a greedy seed
 PLAIN_SHARE = 0.2  # of the population, for each splitter of seeding's plain form
 PATH_SHARE = 0.8  # of the population, for paths of widths where they are named alone
@@ -304,7 +305,7 @@ def init_quick(
     Individual
         Its fitness is not yet evaluated.
     """
-    sample = bootstrap(dataset, as_generator(stream), MAX_ROWS)
+    sample = bootstrap(dataset, as_generator(stream), _QUICK_ROWS)
     limits: dict[str, Any] = {"max_depth": MAX_DEPTH, "min_samples_split": min_rows}
     individual = grow_on_sample(sample, dataset, as_splitter(QUICK), stream, **limits)
     individual.origin = QUICK

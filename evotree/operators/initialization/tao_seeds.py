@@ -119,8 +119,7 @@ def init_tao(
     min_rows : int, at least 2, default=5
         Nodes with fewer rows are leaves.
     seconds : float, optional
-        When so many have passed, no node is split and no sweep begins, and the tree is pruned as
-        it is.
+        When so many have passed, no node is split or fitted again, and the tree is pruned as it is.
     term_penalty : float, at least 0, default=0.0
         Penalty for each term after a split's first.
 
@@ -146,6 +145,7 @@ def init_tao(
         for sweep in range(_SWEEPS):
             if time.perf_counter() >= end:
                 return prune(individual, dataset, *penalties)[0]
-            tao_sweep(individual, dataset, classifier, monotone=sweep > 0, max_rows=NODE_ROWS)
+            limits = {"monotone": sweep > 0, "max_rows": NODE_ROWS, "end": end}
+            tao_sweep(individual, dataset, classifier, **limits)
         if not cut_gently(individual, dataset, *penalties):
             return individual

@@ -87,7 +87,8 @@ def width_path(
     min_rows : int, at least 2, default=5
         Nodes with fewer rows are leaves of the first tree.
     seconds : float, optional
-        When so many have passed, the path ends.
+        When so many have passed, the path ends; where no tree is narrow enough by then, with one
+        whose splits have one term each.
 
     Returns
     -------
@@ -99,7 +100,7 @@ def width_path(
     if max_depth is not None:
         limits["max_depth"] = min(TAO_DEPTH, max_depth)
     individual = init_tao(dataset, size_penalty, stream, C, penalty, **limits)
-    limits = {"term_penalty": term_penalty, "max_rows": SPARSE_ROWS}
+    limits = {"term_penalty": term_penalty, "max_rows": SPARSE_ROWS, "end": end}
     term_cost = term_penalty * loss_unit(dataset)
     fewer = draw_sparse(C, stream, widths="fewer", term_cost=term_cost)
     same = draw_sparse(C, stream, widths="same", term_cost=term_cost)
@@ -109,9 +110,10 @@ def width_path(
         n_terms = individual.n_terms
         tao_sweep(individual, dataset, fewer, monotone=False, **limits)
         tao_sweep(individual, dataset, same, **limits)
-        while cut_gently(individual, dataset, size_penalty):
+        while time.perf_counter() < end and cut_gently(individual, dataset, size_penalty):
             tao_sweep(individual, dataset, same, **limits)
-        if individual.n_terms >= n_terms:
+        is_too_wide = widest(individual) > bound and time.perf_counter() >= end
+        if individual.n_terms >= n_terms or is_too_wide:
             keep_strongest_terms(individual, dataset)
         if widest(individual) <= bound:
             found.append(individual.clone())
@@ -171,9 +173,11 @@ def path_trees(
     list of Individual
         Not pruned; their fitness is not yet evaluated.
     """
-    limits: dict[str, Any] = {"min_rows": min_rows, "seconds": seconds, "max_depth": max_depth}
+    end = math.inf if seconds is None else time.perf_counter() + seconds
+    limits: dict[str, Any] = {"min_rows": min_rows, "max_depth": max_depth}
 
     def follow(rows: Dataset) -> list[Individual]:
+        limits["seconds"] = end - time.perf_counter()
         if number == _AXIS_PATH:
             return axis_trees(rows, stream, **limits)
         path: dict[str, Any] = {"C": C, "max_features": max_features, "penalty": penalty}
@@ -185,7 +189,7 @@ def path_trees(
 
     trees = follow(dataset)
     is_cheap = cheap_features(dataset, stream)
-    if not is_cheap.all():
+    if not is_cheap.all() and time.perf_counter() < end:
         cheap = replace(dataset, X=np.where(is_cheap, dataset.X, 0.0))
         cheap.freeze()
         for tree in follow(cheap):
@@ -237,7 +241,7 @@ def axis_trees(
     min_rows : int, at least 2, default=5
         Nodes with fewer rows are leaves; each leaf has as many.
     seconds : float, optional
-        When so many have passed, the nodes that are left are leaves.
+        When its share of them has passed, the nodes that are left of a tree are leaves.
     max_depth : int, at least 1, optional
         Nodes at this depth are leaves.
 
@@ -247,11 +251,8 @@ def axis_trees(
         Their fitness is not yet evaluated.
     """
     criteria = ("gini", "entropy") if dataset.n_classes else ("squared_error",)
-    limits: dict[str, Any] = {
-        "min_samples_leaf": min_rows,
-        "seconds": seconds,
-        "max_depth": max_depth,
-    }
+    limits: dict[str, Any] = {"min_samples_leaf": min_rows, "max_depth": max_depth}
+    limits["seconds"] = None if seconds is None else seconds / len(criteria)
     return [grow(dataset, Axis(), criterion, stream=stream, **limits) for criterion in criteria]
 
 
@@ -281,7 +282,7 @@ def linear_trees(
         Nodes with fewer rows are leaves, and so are those with less than an eighth of the rows that
         a class has in the mean.
     seconds : float, optional
-        When so many have passed, the nodes that are left are leaves.
+        When its share of them has passed, the nodes that are left of a tree are leaves.
     max_depth : int, at least 1, optional
         Nodes at this depth are leaves.
 
@@ -295,10 +296,7 @@ def linear_trees(
     n_read = min(n_rows, SPARSE_ROWS)
     sample = dataset.subsample(np.arange(n_read) * n_rows // n_read)
     least = max(min_rows, n_read // (8 * max(2, dataset.n_classes)))
-    limits: dict[str, Any] = {
-        "min_samples_split": least,
-        "seconds": seconds,
-        "max_depth": max_depth,
-    }
     splitters = [Linear(loss="logistic", C=cost, groups="one_vs_rest") for cost in dict.fromkeys(C)]
+    limits: dict[str, Any] = {"min_samples_split": least, "max_depth": max_depth}
+    limits["seconds"] = None if seconds is None else seconds / len(splitters)
     return [grow_on_sample(sample, dataset, one, stream, criterion, **limits) for one in splitters]

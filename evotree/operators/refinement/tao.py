@@ -8,6 +8,8 @@ by side. Leaves predict the majority class, or the mean, of their rows at any ti
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -94,6 +96,7 @@ def tao_sweep(
     term_penalty: float = 0.0,
     max_rows: int | None = None,
     max_nodes: int | None = None,
+    end: float = math.inf,
     map: Callable[..., Iterable[Any]] = map,
 ) -> tuple[Individual]:
     """Fit every internal node of an individual again, from the deepest level to the root.
@@ -118,6 +121,8 @@ def tao_sweep(
         Most rows that a node is fitted to (`reduced_problem`).
     max_nodes : int, at least 1, optional
         Most nodes that are fitted; where there are more, so many are drawn.
+    end : float, default=inf
+        When it is over, by `time.perf_counter`: the nodes that are left keep their tests.
     map : callable, default=map
         Maps over the nodes of one level; that of an executor runs them in threads.
 
@@ -134,6 +139,8 @@ def tao_sweep(
     term_cost = term_penalty * loss_unit(dataset)
 
     def fit(k: int) -> Test | None:
+        if time.perf_counter() >= end:
+            return None
         node = reduced_problem(
             individual, dataset, k, weights, thresholds, table, streams[k], max_rows
         )
