@@ -207,23 +207,32 @@ class Result:
 
     def best(self) -> ObliqueTree:
         """Return the fittest tree of the front; of a run with a fitness of its own, its best."""
+        penalties = self.plan.chosen.penalties
+        best, fitness = self._own[0], PenalizedAccuracy(*penalties)
         if self.has_own_fitness:
-            return self.tree(self.run.best)
-        fitness: Any = PenalizedAccuracy(*self.plan.chosen.penalties)
-        return max(self._members, key=fitness)
+            return best
+        # Where terms are free, the front, which counts them, may lack the fittest tree.
+        rivals: Any = self._members if penalties.term > 0.0 else [best, *self._members]
+        return max(rivals, key=fitness)
 
     def front(self) -> FittedFront:
         """Return the finished trees that no other one dominates on the training rows."""
         return FittedFront(self._members, is_regression=self.dataset.n_classes == 0)
 
     @cached_property
+    def _own(self) -> list[FrontTree]:
+        """The best tree of the run, finished, and those of its front and all prunings."""
+        return self._finished([self.run.best, *self._pruned_front])
+
+    @cached_property
     def _members(self) -> list[FrontTree]:
-        """The front of the run, its best tree and all prunings, finished, and larger trees."""
-        own = [self.run.best, *self._pruned_front]
-        with thread_map(self.config.n_jobs, self.dataset.X.shape) as mapper:
-            members = list(mapper(self._member, [*own, *self._larger()]))
+        """The finished trees that no other one dominates, larger ones among them."""
         fitness = PenalizedAccuracy(*self.plan.chosen.penalties)
-        return with_larger(undominated(members[: len(own)]), members[len(own) :], fitness)
+        return with_larger(undominated(self._own), self._finished(self._larger()), fitness)
+
+    def _finished(self, individuals: Sequence[Individual]) -> list[FrontTree]:
+        with thread_map(self.config.n_jobs, self.dataset.X.shape) as mapper:
+            return list(mapper(self._member, individuals))
 
     def _larger(self) -> list[Individual]:
         """Return trees of smaller penalties, and prunings, that are larger than the best."""

@@ -164,7 +164,8 @@ _PARAMETERS = """Parameters
 _ATTRIBUTES = """Attributes
     ----------
     tree_ : ObliqueTree
-        The tree, over features in their own units.
+        The tree, over features in their own units: the fittest of `pareto_front_`. Where
+        `term_penalty` is 0 it may be the best of the run, if the front has none as fit.
     columns_ : tuple of NumericColumn or CategoricalColumn
         How the columns of `X` become features (`evotree.tables.columns`): what stands for a missing
         number, and the levels of categories.
@@ -192,7 +193,8 @@ _ATTRIBUTES = """Attributes
         kept where `evotree.keep_best_trees` is among the callbacks, else empty.
     pareto_front_ : FittedFront
         The best trees of rising complexity that the search met, over raw features, at most 100.
-        Printed, it is a table with an arrow at `tree_`.
+        Their qualities are those of the finished trees on the training rows, and no tree is better
+        than a more complex one. Printed, it is a table with an arrow at `tree_`.
     size_penalty_ : float
         The penalty for a node, given or chosen.
     term_penalty_ : float
@@ -328,11 +330,16 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         ------
         ValueError
             If a parameter or the data are not as described; the message names what is wrong.
+
+        Warns
+        -----
+        UserWarning
+            If the tree is a single leaf, but a smaller `size_penalty` has others.
         """
         begin = time.perf_counter()
         check_parameters(self)
         if is_collection(X):
-            return self._fit_collections(X, y, sample_weight, sensitive, begin)
+            return self._ended(self._fit_collections(X, y, sample_weight, sensitive, begin))
         extras = {} if sensitive is None else {"sensitive": sensitive}
         dataset = self._make_dataset(X, y, sample_weight, self.scaling, extras)
         dataset = dataset.evolved_for(self._constrained(dataset))
@@ -343,7 +350,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
 
     def _fit_collections(
         self, X: Any, y: Any, sample_weight: Any, sensitive: Any, begin: float
-    ) -> Self:
+    ) -> Recounted:
         """Evolve a tree for collections of Dask: on a sample, judged by all rows."""
         refuse(self, sensitive)
         last: Continuation | None = getattr(self, "_last", None) if self.warm_start else None
@@ -356,7 +363,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         with progress.phase("counting all rows"):
             self._keep(result)
         self._keep_sums(result, training)
-        return self._ended(result)
+        return result
 
     def _keep_sums(self, result: Recounted, training: Training) -> None:
         """Set what all rows say and the sample only guessed."""
@@ -364,7 +371,16 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         self.training_rows_ = replace(self.training_rows_, lowest=lowest, highest=highest)
 
     def _ended(self, result: Result) -> Self:
-        """Return the estimator, or raise what ended the search before its time."""
+        """Return the estimator, or raise what ended the search before its time; called by `fit`."""
+        n_trees = len(self.pareto_front_)
+        if self.tree_.complexity == 1 and n_trees > 1:
+            warnings.warn(
+                f"no split pays at size_penalty={self.size_penalty_:.3g}: the tree is one leaf. A "
+                "smaller size_penalty gives larger trees; select_tree takes one of the "
+                f"{n_trees} of pareto_front_.",
+                UserWarning,
+                stacklevel=3,
+            )
         if result.failure is not None:
             result.failure.add_note(
                 f"The search ended in generation {result.run.generation}; the estimator is fitted "
@@ -408,14 +424,6 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         self.pareto_front_ = front.choosing(self.tree_)
         self._fit_uncertainty(result.dataset)
         self._summarize(result.dataset)
-        if self.tree_.complexity == 1 and len(front) > 1:
-            warnings.warn(
-                f"no split pays at size_penalty={self.size_penalty_:.3g}: the tree is one leaf. "
-                f"A smaller size_penalty gives larger trees; select_tree takes one of the "
-                f"{len(front)} of pareto_front_.",
-                UserWarning,
-                stacklevel=3,
-            )
 
     def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
         """Choose another tree of the Pareto front; it becomes `tree_`.
