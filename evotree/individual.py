@@ -146,6 +146,8 @@ class Individual(ObliqueTree):
     objective : Objective or None
         What it is evolved for (`evotree.fitness.objectives`); None for the accuracy, or the squared
         error.
+    unrefined : Individual or None
+        The tree before a refinement that offspring do not inherit; they are clones of this one.
     """
 
     __slots__ = (
@@ -160,6 +162,7 @@ class Individual(ObliqueTree):
         "outcome",
         "start",
         "stream",
+        "unrefined",
     )
 
     def __init__(self, nodes: Iterable[np.ndarray]) -> None:
@@ -182,6 +185,7 @@ class Individual(ObliqueTree):
         ) = nodes
         self._quality: float | None = None
         self._n_terms: int | None = None
+        self.unrefined: Individual | None = None
         self.fitness.wvalues = ()
 
     def replace(self, nodes: Iterable[np.ndarray]) -> None:
@@ -333,6 +337,7 @@ class Individual(ObliqueTree):
         copy.origin = self.origin
         copy.outcome = None
         copy.objective = self.objective
+        copy.unrefined = self.unrefined
         copy._quality = self._quality
         copy._n_terms = self._n_terms
         kind: Any = type(self.fitness)
@@ -351,16 +356,18 @@ class Individual(ObliqueTree):
             self.origin,
             self.outcome,
             self.objective,
+            self.unrefined,
         )
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        *nodes, fitness, stream, origin, outcome, objective = state
+        *nodes, fitness, stream, origin, outcome, objective, unrefined = state
         self.__init__(nodes)  # type: ignore[misc]
         self.fitness = fitness
         self.stream = stream
         self.origin = origin
         self.outcome = outcome
         self.objective = objective
+        self.unrefined = unrefined
 
 
 class RegressionIndividual(Individual):

@@ -215,7 +215,7 @@ def test_the_least_complex_trees_within_a_standard_error_are_chosen():
             return [[one] for one in trees]
 
         tried = [Penalties(0.1, 0.1), Penalties(0.1, 0.0)]
-        _, found, _ = choose(dataset, search, [0], stream(), size_penalties=tried)
+        _, found, *_ = choose(dataset, search, [0], stream(), size_penalties=tried)
         assert trees[tried.index(found)] is axis
 
 
@@ -238,7 +238,7 @@ def prune_greedy(rows, setting, size_penalties):
 
 def test_large_trees_are_charged_little_where_they_are_better():
     """A board of 144 fields needs hundreds of nodes, each worth less than 0.005 of the rows."""
-    _, penalty, _ = choose(chessboard(6000, 12), prune_greedy, [20], stream())
+    _, penalty, *_ = choose(chessboard(6000, 12), prune_greedy, [20], stream())
     assert penalty < 0.002
 
 
@@ -256,7 +256,7 @@ def test_nodes_are_dear_where_one_test_says_all():
     for seed in range(3):
         X = np.random.default_rng(seed).random((500, 3))
         dataset = Dataset.from_arrays(X, X[:, 1] > 0.4)
-        _, penalty, _ = choose(dataset, prune_greedy, [20], stream(seed))
+        _, penalty, *_ = choose(dataset, prune_greedy, [20], stream(seed))
         assert penalty == SIZE_PENALTIES[0]
 
 
@@ -264,7 +264,7 @@ def test_the_setting_of_the_least_loss_is_chosen():
     dataset = chessboard(600, 2)
     setting, *_ = choose(dataset, prune_greedy, [1, 8, 0, 9], stream())
     assert setting == 8  # as good as 9, and before it
-    setting, penalty, _ = choose(dataset, prune_greedy, [1, 8], stream(), size_penalties=[0.25])
+    setting, penalty, *_ = choose(dataset, prune_greedy, [1, 8], stream(), size_penalties=[0.25])
     assert (setting, penalty) == (1, 0.25)  # a tree that small is a leaf in either
 
 
@@ -308,11 +308,13 @@ def test_the_trees_of_all_folds_are_those_of_what_is_chosen():
         made.setdefault(setting, []).append(trees)
         return trees
 
-    setting, penalty, trees = choose(dataset, search, [1, 8], stream())
+    setting, penalty, trees, larger = choose(dataset, search, [1, 8], stream())
     at = SIZE_PENALTIES.index(penalty)
     expected = [tree for fold in made[setting] for tree in fold[at]]
     assert [id(one) for one in trees] == [id(one) for one in expected]
     assert len(made[setting]) == 5
+    others = [best for fold in made[setting] for best, *_ in fold[at + 1 :]]
+    assert [id(one) for one in larger] == [id(one) for one in others]
 
 
 def test_threads_choose_the_same():
@@ -328,9 +330,9 @@ def test_nothing_is_searched_where_nothing_is_to_choose():
         raise AssertionError("searched")
 
     one = Dataset.from_arrays([[1.0]], [0])
-    assert choose(one, search, ["a", "b"], stream()) == ("a", SIZE_PENALTIES[0], [])
+    assert choose(one, search, ["a", "b"], stream()) == ("a", SIZE_PENALTIES[0], [], [])
     only = choose(chessboard(50, 2), search, ["a"], stream(), size_penalties=[0.5])
-    assert only == ("a", 0.5, [])
+    assert only == ("a", 0.5, [], [])
 
 
 def test_two_rows_are_enough():

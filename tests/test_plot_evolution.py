@@ -45,7 +45,7 @@ def test_a_film_has_a_picture_for_each_tree_and_the_end_and_the_curves_until_the
         film._func(gen)
         figure.canvas.draw()
         title = figure.axes[0].get_title()
-        assert title.startswith(f"generation {gen}: 4 leaves, quality ")
+        assert title.startswith(f"generation {gen}: 4 leaves, accuracy ")
         for panel in figure.axes[1:]:
             end, _ = panel.transData.transform((gen, 0.0))
             for artist in (*panel.get_lines(), *panel.collections):

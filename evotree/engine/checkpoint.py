@@ -166,7 +166,7 @@ def _describe(individual: Individual, arrays: TreeArrays) -> dict[str, Any]:
         raise ValueError(
             f"a fitness of the kind {kind.__name__} cannot be kept: known are {', '.join(KINDS)}."
         )
-    stream = individual.stream
+    stream, unrefined = individual.stream, getattr(individual, "unrefined", None)
     return {
         "nodes": [arrays.add(name, getattr(individual, name)) for name in ARRAYS],
         "kind": kind.__name__,
@@ -175,6 +175,7 @@ def _describe(individual: Individual, arrays: TreeArrays) -> dict[str, Any]:
         "stream": None if stream is None else int(stream[0]),
         "origin": individual.origin,
         "outcome": None if individual.outcome is None else list(individual.outcome),
+        "unrefined": unrefined and _describe(unrefined, arrays),
     }
 
 
@@ -373,6 +374,8 @@ class RunLoader:
         if data["outcome"] is not None:
             operator, gain, seconds = data["outcome"]
             one.outcome = Outcome(str(operator), float(gain), float(seconds))
+        if data["unrefined"] is not None:
+            one.unrefined = self.individual(data["unrefined"])
         return one
 
     def run(self, data: Mapping[str, Any], of_island: bool) -> Evolution:

@@ -207,7 +207,7 @@ class FrontTree(ObliqueTree):
     Attributes
     ----------
     quality : float
-        Accuracy on the rows that the fitness was measured on, or R².
+        Accuracy of the finished tree on the training rows, R², or what the objective says.
     origin : str
         What made the first individual that it descends from.
     scores : tuple of float

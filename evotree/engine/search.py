@@ -244,9 +244,12 @@ class Result:
 
     def best(self) -> ObliqueTree:
         """Return the fittest tree of the front; of a run with a fitness of its own, its best."""
+        best = self._own[0]
         if self.has_own_fitness:
-            return self.tree(self.run.best)
-        return max(self._members, key=self._fitness)
+            return best
+        # Where terms are free, the front, which counts them, may lack the fittest tree.
+        are_free = self.plan.chosen.penalties.term == 0.0
+        return max([best, *self._members] if are_free else self._members, key=self._fitness)
 
     @property
     def _fitness(self) -> Callable[[Any], Any]:
@@ -260,13 +263,20 @@ class Result:
         return FittedFront(self._members, is_regression=self.dataset.n_classes == 0)
 
     @cached_property
+    def _own(self) -> list[FrontTree]:
+        """The best tree of the run, finished, and those of its front and all prunings."""
+        front = sorted(self._pruned_front, key=self._fitness, reverse=True)
+        return self._members_of([self.run.best, *front])
+
+    @cached_property
     def _members(self) -> list[FrontTree]:
-        """The front of the run, its best tree and all prunings, finished, and larger trees."""
-        own = [self.run.best, *sorted(self._pruned_front, key=self._fitness, reverse=True)]
+        """The finished trees that no other one dominates, larger ones among them."""
+        larger = self._members_of(self._larger())
+        return with_larger(undominated(self._own), larger, self._fitness)
+
+    def _members_of(self, individuals: Sequence[Individual]) -> list[FrontTree]:
         with thread_map(self.config.n_jobs, self.dataset.X.shape) as mapper:
-            members = self._in_time(self._member, [*own, *self._larger()], mapper)
-        n_own = len(own)
-        return with_larger(undominated(members[:n_own]), members[n_own:], self._fitness)
+            return self._in_time(self._member, individuals, mapper)
 
     def _larger(self) -> list[Individual]:
         """Return trees of smaller penalties, and prunings, that are larger than the best."""

@@ -165,7 +165,8 @@ _PARAMETERS = """Parameters
 _ATTRIBUTES = """Attributes
     ----------
     tree_ : ObliqueTree
-        The tree, over features in their own units.
+        The tree, over features in their own units: the fittest of `pareto_front_`. Where
+        `term_penalty` is 0 it may be the best of the run, if the front has none as fit.
     columns_ : tuple of NumericColumn or CategoricalColumn
         How the columns of `X` become features (`evotree.tables.columns`): what stands for a missing
         number, and the levels of categories.
@@ -193,7 +194,8 @@ _ATTRIBUTES = """Attributes
         kept where `evotree.keep_best_trees` is among the callbacks, else empty.
     pareto_front_ : FittedFront
         The best trees of rising complexity that the search met, over raw features, at most 100.
-        Printed, it is a table with an arrow at `tree_`.
+        Their qualities are those of the finished trees on the training rows, and no tree is better
+        than a more complex one. Printed, it is a table with an arrow at `tree_`.
     size_penalty_ : float
         The penalty for a node, given or chosen.
     term_penalty_ : float
@@ -332,6 +334,11 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         ------
         ValueError
             If a parameter or the data are not as described; the message names what is wrong.
+
+        Warns
+        -----
+        UserWarning
+            If the tree is a single leaf, but a smaller `size_penalty` has others.
         """
         begin = time.perf_counter()
         check_parameters(self)
@@ -378,7 +385,16 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         self.__dict__.update(self._known_of_front[self.pareto_front_.index(self.tree_)])
 
     def _ended(self, result: Result) -> Self:
-        """Return the estimator, or raise what ended the search before its time."""
+        """Return the estimator, or raise what ended the search before its time; called by `fit`."""
+        n_trees = len(self.pareto_front_)
+        if self.tree_.complexity == 1 and n_trees > 1:
+            warnings.warn(
+                f"no split pays at size_penalty={self.size_penalty_:.3g}: the tree is one leaf. A "
+                "smaller size_penalty gives larger trees; select_tree takes one of the "
+                f"{n_trees} of pareto_front_.",
+                UserWarning,
+                stacklevel=3,
+            )
         if result.failure is not None:
             result.failure.add_note(
                 f"The search ended in generation {result.run.generation}; the estimator is fitted "
@@ -421,14 +437,6 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         self.objective_ = result.dataset.objective
         self.pareto_front_ = front.choosing(self.tree_)
         self._keep_known(result.dataset, result.end)
-        if self.tree_.complexity == 1 and len(front) > 1:
-            warnings.warn(
-                f"no split pays at size_penalty={self.size_penalty_:.3g}: the tree is one leaf. "
-                f"A smaller size_penalty gives larger trees; select_tree takes one of the "
-                f"{len(front)} of pareto_front_.",
-                UserWarning,
-                stacklevel=3,
-            )
 
     def _keep_known(self, dataset: Dataset, end: float) -> None:
         """Set the attributes that go with `tree_`, and keep those of the other trees."""

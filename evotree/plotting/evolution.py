@@ -87,7 +87,6 @@ def plot_evolution(
     features = names_or_known("feature_names", feature_names, known, tree.n_features, prefix="x")
     classes = names_or_known("class_names", class_names, labels, len(labels))
     records = records_of(classifier, "classifier")
-    quality = dict(zip(records["gen"], records["quality_best"], strict=True))
     shown = np.sort(np.argsort(-importances(tree, "influence"), kind="stable")[:2])
     middle = np.median(points, axis=0)
 
@@ -106,7 +105,8 @@ def plot_evolution(
             class_names=classes,
             resolution=150,
         )
-        left.set_title(f"generation {gen}: {best.n_leaves} leaves, quality {quality[gen]:.3f}")
+        accuracy = float(np.mean(best.labels[best.apply(points)] == codes))
+        left.set_title(f"generation {gen}: {best.n_leaves} leaves, accuracy {accuracy:.3f}")
         for panel in panels:
             _cover(panel, gen)
         return [left, *panels]

@@ -60,10 +60,10 @@ def test_best_trees_are_kept_where_they_change(model):
     assert [*run.best_trees.values()][-1] == run.best
 
 
-def test_the_last_best_tree_is_that_of_the_classifier():
+def test_the_last_best_tree_is_the_best_of_the_run():
     X, y = load_iris(return_X_y=True)
     model = brief(callbacks=[keep_best_trees]).fit(X, y)
-    assert [*model.best_trees_.values()][-1] == model.tree_
+    assert [*model.best_trees_.values()][-1] == model.hall_of_fame_[0]
     assert pickle.loads(pickle.dumps(model)).best_trees_ == model.best_trees_
 
 

@@ -15,12 +15,12 @@ from sklearn.datasets import (
     load_wine,
     make_classification,
 )
+from sklearn.metrics import r2_score
 from sklearn.model_selection import cross_validate
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, to_frame
 from evotree.engine import parallel
-from evotree.fitness.penalties import PenalizedAccuracy
 from tests.quick_models import FIXED, brief, every_evolved, rows_for
 
 STILL = FIXED.set_params(noise=0.0)  # the fitness is measured on the rows alone
@@ -79,10 +79,12 @@ def test_regression_predicts_means_and_its_quality_is_the_score():
         assert model.predict(X)[here] == pytest.approx(np.average(y[here], weights=weight[here]))
     last = model.history_[-1]["gen"]
     quality, fitness = (model.history_.chapters[name][last] for name in ("quality", "fitness"))
-    assert model.score(X, y, weight) == pytest.approx(quality["best"])
-    penalized = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
-    best = max(model.pareto_front_, key=penalized)
-    assert fitness["best"] == pytest.approx(penalized(best)[0])
+    fittest = model.hall_of_fame_[0]
+    penalties = model.size_penalty_ * fittest.n_nodes
+    penalties += model.term_penalty_ * (fittest.n_terms - fittest.n_leaves + 1)
+    assert fitness["best"] == pytest.approx(quality["best"] - penalties)
+    explained = r2_score(y, fittest.predict_value(X)[:, 0], sample_weight=weight)
+    assert explained == pytest.approx(quality["best"])
 
 
 def test_regression_does_not_depend_on_the_units_of_the_targets():

@@ -306,9 +306,8 @@ def test_the_preset_is_the_papers_loop_on_the_rows_alone(kind, load):
     assert (alone.noise, alone.teacher, model.term_penalty_) == (0.0, None, 0.0)
     task = "classification" if kind is EvoTreeClassifier else "regression"
     expected = by_hand(X, y, task, random_state=5, **settings)
-    best = model.hall_of_fame_[model.hall_of_fame_.index(expected)]  # others may be as fit
-    np.testing.assert_array_equal(best.values, expected.values)
-    assert model.tree_.n_nodes <= best.n_nodes  # a pruning may pay
+    assert model.tree_ == expected
+    np.testing.assert_array_equal(model.tree_.values, expected.values)
     assert "refinement" not in model.history_.chapters
 
 
@@ -352,7 +351,7 @@ def test_a_penalty_for_terms_makes_splits_sparse(cancer):
             for penalty in (0.0, 0.002)
         )
     ]
-    assert used[1] < 0.4 < 0.5 < used[0]
+    assert used[1] < 0.4 < 0.7 < used[0]
 
 
 def test_refinement_is_recorded_and_its_costs_are_the_estimators(cancer):

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from evotree import Dataset, Variation, evolve, make_toolbox, to_frame
+from evotree.engine.checkpoint import load_checkpoint, save_checkpoint
+from evotree.engine.generation import breed
 from evotree.fitness.penalties import (
     FitnessQualityComplexity,
     PenalizedAccuracy,
@@ -28,6 +30,7 @@ from evotree.operators.refinement.policy import (
 from evotree.operators.refinement.refiners import Resplit, centre_margins
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.oc1 import OC1
+from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams
 from tests.strategies import any_populations, assert_sound, seeds
 
@@ -84,13 +87,15 @@ def test_fitness_never_falls(drawn, name, seed, lamarckian, two_objectives):
         assert individual.outcome[:2] == (name, gain)
         assert individual.outcome.seconds > 0.0
         assert_sound(individual, dataset)
-        if lamarckian:
-            assert individual.fitness.values == evaluate(individual)
+        assert individual.fitness.values == evaluate(individual)
+        if lamarckian or individual == parent:
+            assert individual.unrefined in (None, parent)
         else:
-            assert individual == parent
+            assert individual.unrefined == parent
+            assert individual.unrefined.fitness == parent.fitness
 
 
-def test_refined_trees_are_pruned_and_baldwinian_ones_only_valued(iris, offspring):
+def test_refined_trees_are_pruned_and_offspring_of_baldwinian_ones_inherit_nothing(iris, offspring):
     evaluate = PenalizedAccuracy(0.02)
     toolbox = SimpleNamespace(evaluate=evaluate)
     refiners = make_refiners(Refinement("tao"), 0.02)
@@ -104,7 +109,7 @@ def test_refined_trees_are_pruned_and_baldwinian_ones_only_valued(iris, offsprin
         learnt, born = twins
         assert learnt.fitness.values == born.fitness.values
         assert learnt.outcome[:2] == born.outcome[:2]
-        assert born == individual
+        assert born == learnt and born.unrefined == individual and learnt.unrefined is None
         improved += learnt.fitness > individual.fitness
         pruned = learnt.clone()
         make_refiners(Refinement("prune"), 0.02)["prune"][1](pruned, iris)
@@ -335,6 +340,28 @@ def test_a_run_keeps_its_budget_of_seconds(iris):
     unlimited = run(iris, Refinement("tao", probability=0.5, max_seconds=1e9))
     tried = to_frame(unlimited.logbook)["refinement_tao_tried"]
     assert (tried > 0).sum() > 20
+
+
+@pytest.mark.parametrize("algorithm", ["penalized", "nsga2"])
+def test_what_a_baldwinian_run_finds_is_worth_what_it_says(iris, tmp_path, algorithm):
+    refinement = Refinement("tao", probability=0.5, lamarckian=False)
+    toolbox = make_toolbox(
+        iris, refinement=refinement, random_state=1, variation=Variation(algorithm=algorithm)
+    )
+    toolbox.register("mutate", lambda individual: (individual,))
+    toolbox.register("mate", lambda one, other: (one, other))
+    begun = evolve(toolbox.population(n=20), toolbox, max_generations=4)
+    learnt = [one for one in begun.population if one.unrefined is not None]
+    assert learnt and any(one != one.unrefined for one in learnt)
+    for one in (*begun.population, *begun.hall_of_fame):
+        anew = make_individual(iris, one.weights, one.thresholds, one.subtree_size)
+        assert one.fitness.values == toolbox.evaluate(anew)
+    children, n_evaluations = breed(toolbox, 1.0, (learnt, make_streams(0, 5, len(learnt))))
+    assert children == [one.unrefined for one in learnt] and n_evaluations == 0
+    save_checkpoint(tmp_path / "run.npz", begun, iris, {})
+    (read,) = load_checkpoint(tmp_path / "run.npz", iris).runs
+    ends = [evolve(one, toolbox, max_generations=10).population for one in (begun, read)]
+    assert ends[0] == ends[1]
 
 
 # ---- records -------------------------------------------------------------------------------------

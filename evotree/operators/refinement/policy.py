@@ -81,8 +81,8 @@ class Refinement(Configuration):
     max_evaluations : int or None, default=None
         No more refinements than so many.
     lamarckian : bool, default=True
-        Whether the refined tree takes the individual's place; otherwise only its fitness does
-        (Baldwinian), so that selection sees what a tree could become.
+        Whether offspring inherit the refined tree; otherwise they are made of the tree before
+        (Baldwinian). What is selected, and found in the end, is the refined tree in any case.
     C : float above 0, or tuple of two, default=(0.1, 10.0)
         Cost of a row's loss in the linear classifiers of ``"tao"``, ``"sparse"`` and
         ``"linear"``; of two numbers, each refinement draws one between them, log-uniformly.
@@ -210,7 +210,7 @@ def refine(
     size_penalty : float, at least 0
         Penalty for one node: subtrees that do not pay for themselves are pruned after the refiner.
     lamarckian : bool, default=True
-        Whether the tree changes, or its fitness alone.
+        Whether offspring inherit the refined tree, or ``individual.unrefined``, the one before.
     term_penalty : float, at least 0, default=0.0
         Penalty for each term after a split's first.
 
@@ -231,9 +231,10 @@ def refine(
     set_fitness(trial, toolbox.evaluate(trial))
     gain = trial.fitness.wvalues[0] - individual.fitness.wvalues[0]
     if trial.fitness >= individual.fitness:
-        if lamarckian:
-            individual.become(trial)
+        before = individual.clone()
+        individual.become(trial)
         individual.fitness.wvalues = trial.fitness.wvalues
+        individual.unrefined = None if lamarckian else before
     seconds = time.perf_counter() - compile_seconds() - begin
     individual.outcome = Outcome(name, max(gain, 0.0), max(seconds, 0.0))
     return (individual,)
