@@ -374,7 +374,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         for known in self._known_of_front:
             rows = known["training_rows_"]
             known["training_rows_"] = replace(rows, lowest=lowest, highest=highest)
-        vars(self).update(self._known_of_front[self.pareto_front_.index(self.tree_)])
+        self.__dict__.update(self._known_of_front[self.pareto_front_.index(self.tree_)])
 
     def _ended(self, result: Result) -> Self:
         """Return the estimator, or raise what ended the search before its time."""
@@ -429,7 +429,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
                 own if tree == self.tree_ else self._known_of(tree, dataset, brief=True)
                 for tree in self.pareto_front_
             ]
-        vars(self).update(own)
+        self.__dict__.update(own)
 
     def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
         """Choose another tree of the Pareto front; it becomes `tree_`.
@@ -480,7 +480,9 @@ class EvolvedTree(TreeEstimator, SearchConfig):
                     UserWarning,
                     stacklevel=2,
                 )
-            vars(self).update(self._known_of_front[self.pareto_front_.index(chosen)], tree_=chosen)
+            self.__dict__.update(
+                self._known_of_front[self.pareto_front_.index(chosen)], tree_=chosen
+            )
         self.pareto_front_ = self.pareto_front_.choosing(chosen)
         return self
 
@@ -521,7 +523,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
                 "its members."
             )
         other = copy(self)
-        vars(other).update(self._known_of_front[at], tree_=front[at])
+        other.__dict__.update(self._known_of_front[at], tree_=front[at])
         return other
 
     def _held_out(self, X: Any, y: Any) -> Dataset:

@@ -54,8 +54,8 @@ class RowEncoder(BaseEstimator):
         try:
             yield
         except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__.clear()
+            self.__dict__.update(before)
             raise
 
     def __sklearn_tags__(self) -> Any:

@@ -80,7 +80,7 @@ def seeding_shares(
             near = get_close_matches(str(name).lower(), map(str, SEEDS), 1)
             meant = f" Did you mean {near[0]!r}?" if near else ""
             raise ValueError(f"init names {name!r}: allowed are {allowed}.{meant}")
-        if not isinstance(share, Real) or not 0.0 <= share <= 1.0:
+        if not isinstance(share, Real) or not 0.0 <= float(share) <= 1.0:
             raise ValueError(f"init[{name!r}]={share!r}: allowed are shares in [0, 1].")
     total = math.fsum(seeding.values())
     if total > 1.0 + 1e-9:
