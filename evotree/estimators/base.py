@@ -294,9 +294,9 @@ class TargetReader(RowEncoder):
         several = is_of_several_outputs(y)
         try:
             table, y = self._read_training_rows(X, y, y_numeric=True, multi_output=several)
-        except ValueError:
-            if y is not None:
-                as_numbers("y", y)  # if it holds text, that is what to say
+        except ValueError as error:
+            if "could not convert" in str(error):
+                as_numbers("y", y)  # names what holds the text
             raise
         weight = weight_of_rows(sample_weight, table)
         rows = self._fit_encoder(table, weight)

@@ -225,7 +225,7 @@ def test_balanced_classes_have_the_same_weight(model):
         ({0: -1.0}, "class_weight={0: -1.0}: allowed are finite weights, at least 0"),
         ({0: np.nan}, "class_weight={0: nan}: allowed are finite"),
         ({0: np.inf}, "class_weight={0: inf}: allowed are finite"),
-        ({0: 0, 1: 0, 2: 0}, "class_weight={0: 0, 1: 0, 2: 0}: allowed are weights that leave"),
+        ({0: 0, 1: 0, 2: 0}, "2: 0}: the product with sample_weight is zero"),
         ({"rose": 2}, "are not in class_weight"),
         ("heavy", "'class_weight' parameter"),
     ],

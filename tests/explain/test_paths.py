@@ -104,20 +104,13 @@ def test_categories_are_features_of_their_own():
     assert (terms.value[terms.feature != "sepal length (cm)"] == 0.0).all()
 
 
-def test_other_trees_of_the_front_are_centred_on_all_rows():
+@pytest.mark.parametrize("held_out", [False, True])
+def test_other_trees_of_the_front_are_centred_on_the_training_rows(held_out):
     X, y = load_iris(return_X_y=True)
     model = brief().fit(X, y)
-    model.select_tree("leaves<=2")
-    assert len(model.training_rows_.means) == len(model.tree_)
-    np.testing.assert_allclose(model.training_rows_.means - X.mean(axis=0), 0.0, atol=1e-9)
-    assert len(model.explain(X).rows) == len(X)
-
-
-def test_rows_that_choose_a_tree_centre_it():
-    X, y = load_iris(return_X_y=True)
-    model = brief().fit(X, y)
-    model.select_tree("leaves<=2", X[::2], y[::2])
+    model.select_tree("leaves<=2", *((X[::2], y[::2]) if held_out else ()))
     assert len(model.tree_) == 3
-    left = model.apply(X[::2]) == 1
-    np.testing.assert_allclose(model.training_rows_.means[1], X[::2][left].mean(axis=0))
+    left = model.apply(X) == 1
+    np.testing.assert_allclose(model.training_rows_.means[1], X[left].mean(axis=0))
     np.testing.assert_array_equal(model.training_rows_.highest, X.max(axis=0))
+    assert len(model.explain(X).rows) == len(X)
