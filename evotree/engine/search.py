@@ -206,14 +206,14 @@ class Result:
         return Rounder(rows.raw, precision, rows.sample_weight)
 
     def best(self) -> ObliqueTree:
-        """Return the fittest tree of the front; of a run with a fitness of its own, its best."""
+        """Return the fittest tree of the front, or the best of the run; see `tree_`."""
         penalties = self.plan.chosen.penalties
-        best, fitness = self._own[0], PenalizedAccuracy(*penalties)
-        if self.has_own_fitness:
-            return best
+        is_plain = configuration("variation", self.config.variation).algorithm != "nsga2"
         # Where terms are free, the front, which counts them, may lack the fittest tree.
-        rivals: Any = self._members if penalties.term > 0.0 else [best, *self._members]
-        return max(rivals, key=fitness)
+        if self.has_own_fitness or (is_plain and penalties.term == 0.0):
+            return self._own[0]
+        fitness: Any = PenalizedAccuracy(*penalties)
+        return max(self._members, key=fitness)
 
     def front(self) -> FittedFront:
         """Return the finished trees that no other one dominates on the training rows."""
