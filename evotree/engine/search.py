@@ -243,13 +243,12 @@ class Result:
         return Rounder(rows.raw, precision, rows.sample_weight)
 
     def best(self) -> ObliqueTree:
-        """Return the fittest tree of the front; of a run with a fitness of its own, its best."""
-        best = self._own[0]
-        if self.has_own_fitness:
-            return best
+        """Return the fittest tree of the front, or the best of the run; see `tree_`."""
+        is_plain = configuration("variation", self.config.variation).algorithm != "nsga2"
         # Where terms are free, the front, which counts them, may lack the fittest tree.
-        are_free = self.plan.chosen.penalties.term == 0.0
-        return max([best, *self._members] if are_free else self._members, key=self._fitness)
+        if self.has_own_fitness or (is_plain and self.plan.chosen.penalties.term == 0.0):
+            return self._own[0]
+        return max(self._members, key=self._fitness)
 
     @property
     def _fitness(self) -> Callable[[Any], Any]:

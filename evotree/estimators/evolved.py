@@ -165,8 +165,9 @@ _PARAMETERS = """Parameters
 _ATTRIBUTES = """Attributes
     ----------
     tree_ : ObliqueTree
-        The tree, over features in their own units: the fittest of `pareto_front_`. Where
-        `term_penalty` is 0 it may be the best of the run, if the front has none as fit.
+        The tree, over features in their own units: the fittest of `pareto_front_`; where
+        `term_penalty` is 0 the fittest of the run, which the front has unless another is better and
+        of less complexity.
     columns_ : tuple of NumericColumn or CategoricalColumn
         How the columns of `X` become features (`evotree.tables.columns`): what stands for a missing
         number, and the levels of categories.
