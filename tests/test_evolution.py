@@ -4,6 +4,7 @@ import copy
 import pickle
 import signal
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -537,3 +538,27 @@ def test_a_callback_that_fails_loses_nothing(iris):
     assert len(kept.logbook) == 8 and kept.best.fitness.valid
     on = evolve(kept, make_toolbox(iris, random_state=0), max_generations=9)
     assert on.generation == 9
+
+
+def test_a_generation_breeds_and_refines_no_more_when_the_time_is_up(iris, clock):
+    """The rest are clones, so that the generation is whole."""
+    toolbox, calls = make_toolbox(iris, refinement="tao", random_state=1), Counter()
+    for role in ("mutate", "refine"):
+        operator = clock.ticking(getattr(toolbox, role))
+        toolbox.register(role, lambda one, r=role, f=operator: calls.update([r]) or f(one))
+    run = evolve(toolbox.population(n=40), toolbox, time_limit=5.0)
+    assert run.stop_reason == "time_limit" and run.generation == 1
+    assert calls == {"mutate": 5} and run.seconds == 5.0
+    assert len(run.population) == 40
+    for one in run.population:
+        assert one.fitness.values == toolbox.evaluate(one)
+
+
+def test_a_population_that_has_no_time_is_made_of_clones(iris, clock):
+    toolbox, made = make_toolbox(iris, random_state=1), []
+    grow = clock.ticking(toolbox.individual)
+    toolbox.register("individual", lambda stream: made.append(stream) or grow(stream))
+    population = toolbox.population(n=40, seconds=8.0)
+    assert len(population) == 40 and len(made) == 6
+    assert len({id(one.weights) for one in population}) <= 7
+    assert len({id(one.stream) for one in population}) > 30

@@ -174,7 +174,6 @@ def test_time_is_one_for_all_islands(iris, monkeypatch, n_threads):
     """Also where they wait for each other: each of the six has its share, or what is left."""
     now, islands = [100.0], 6
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
-    monkeypatch.setattr(time, "time", lambda: now[0])
     toolboxes = make_toolboxes(iris, islands, refinement=None)
 
     def take_time(generation, n, make_streams):
@@ -300,6 +299,18 @@ def test_errors_of_the_executor_are_raised(iris, executor):
         with pytest.raises((pickle.PicklingError, AttributeError), match="pickle") as caught:
             evolve_islands(toolboxes, executor=processes)
     assert "functions of a module" in "".join(caught.value.__notes__)
+
+
+def test_other_errors_have_no_note_on_pickling(iris):
+    toolboxes = make_toolboxes(iris)
+    toolboxes[1].register("evaluate", raise_type_error)
+    with ThreadPoolExecutor(2) as executor, pytest.raises(TypeError, match="pickles") as caught:
+        evolve_islands(toolboxes, executor=executor)
+    assert not hasattr(caught.value, "__notes__")
+
+
+def raise_type_error(individual):
+    raise TypeError(f"no pickles for {individual}")
 
 
 def raise_lookup(individual):

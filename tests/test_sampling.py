@@ -141,3 +141,20 @@ def test_a_run_that_moves_is_evaluated_on_the_other_rows(algorithm):
     move(run, whole, after)
     assert run.population is population
     assert evolve(run, after, max_generations=12).generation == 12
+
+
+def test_what_there_is_no_time_to_move_is_lost_but_for_the_best():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    whole = Dataset.from_arrays(X, (X @ [1.0, 2.0, 0.0] > 0.3).astype(int))
+    before, after = (
+        make_toolbox(rows, random_state=1) for rows in (whole.take(np.arange(0, 400, 5)), whole)
+    )
+    run = evolve(before.population(n=20), before, max_generations=8)
+    best = run.best.weights
+    move(run, whole, after, end=-np.inf)
+    assert len(run.population) == 20 and len(run.hall_of_fame) == 1
+    for one in (*run.population, *run.hall_of_fame, *run.pareto_front):
+        assert_sound(one, whole)
+        assert one.weights.tobytes() == best.tobytes()
+    assert run.best.fitness.values == pytest.approx(after.evaluate(run.best))

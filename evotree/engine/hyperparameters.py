@@ -390,6 +390,7 @@ class _Searched(NamedTuple):
     trees: list[Sequence[Individual]]
     losses: np.ndarray  # of the rows held out
     complexity: np.ndarray
+    weights: np.ndarray  # of these rows
 
 
 def cross_validate(
@@ -452,39 +453,38 @@ def cross_validate(
         return Found(candidates[0], for_all[0], [], [])
     folds = make_folds(dataset, n_folds, stream)
     end = math.inf if time_limit is None else time.perf_counter() + time_limit
-    parts = [split_folds(dataset, folds, fold) for fold in range(min(n_folds, max_folds))]
-    held_out = [inside for _, inside in parts]
+    n_held_out = min(n_folds, max_folds)
 
     def searched(told: tuple[int, int]) -> _Searched | None:
         fold, i = told
         if told != (0, 0) and time.perf_counter() >= end:
             return None
-        others = parts[fold][0]
+        others, held_out = split_folds(dataset, folds, fold)  # not before: all take much memory
         trees = list(search(others, candidates[i], penalties(others.total_weight)))
         reference = trees[len(trees) // 2][0]
         different = {id(some): some[:_JUDGED] for some in trees}  # equal penalties share them
         losses_of = {
-            key: np.mean([row_losses(one, held_out[fold], reference) for one in some], axis=0)
+            key: np.mean([row_losses(one, held_out, reference) for one in some], axis=0)
             for key, some in different.items()
         }
         losses = [losses_of[id(some)] for some in trees]
         complexity = [np.mean([one.complexity for one in some[:_JUDGED]]) for some in trees]
         if reference.objective is not None:
             reference.objective.forget()
-        return _Searched(trees, np.array(losses), np.array(complexity))
+        return _Searched(trees, np.array(losses), np.array(complexity), held_out.sample_weight)
 
     def search_folds(which: range, rivals: Sequence[int]) -> dict[tuple[int, int], _Searched]:
         told = [(fold, i) for fold in which for i in rivals]
         found = zip(told, map(searched, told), strict=True)
         return {one: made for one, made in found if made is not None}
 
-    n_rival = rival_folds(n_rows, n_folds, len(held_out), len(candidates))
+    n_rival = rival_folds(n_rows, n_folds, n_held_out, len(candidates))
     found = search_folds(range(n_rival), range(len(candidates)))
     standing = [i for i in range(len(candidates)) if (0, i) in found]
     complete = 0
     while all((complete, i) in found for i in standing):
         complete += 1
-    weights = np.concatenate([part.sample_weight for part in held_out[:complete]])
+    weights = np.concatenate([found[fold, standing[0]].weights for fold in range(complete)])
     losses = [
         np.concatenate([found[fold, i].losses for fold in range(complete)], axis=1)
         for i in standing
@@ -492,14 +492,14 @@ def cross_validate(
     at_best = np.array([one[np.argmin(one @ weights)] for one in losses])
     best = standing[worth_it(at_best, weights, standard_errors)]
     if len(for_all) > 1 and complete == n_rival:
-        found |= search_folds(range(n_rival, len(held_out)), [best])
-    done = [fold for fold in range(len(held_out)) if (fold, best) in found]
+        found |= search_folds(range(n_rival, n_held_out), [best])
+    done = [fold for fold in range(n_held_out) if (fold, best) in found]
     if complete < n_rival:
         done = done[:complete]
     at = _least_complex(
         [found[fold, best] for fold in done],
         for_all,
-        np.concatenate([held_out[fold].sample_weight for fold in done]),
+        np.concatenate([found[fold, best].weights for fold in done]),
         standard_errors,
     )
     trees = [tree for fold in done for tree in found[fold, best].trees[at]]

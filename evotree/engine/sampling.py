@@ -9,6 +9,9 @@ factor cost no more than a constant times the best schedule there is (Provost, J
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -148,7 +151,7 @@ def stratified_order(strata: np.ndarray, stream: np.ndarray) -> np.ndarray:
     return by_stratum[np.argsort(turn, kind="stable")]
 
 
-def move(run: Evolution, dataset: Dataset, toolbox: base.Toolbox) -> None:
+def move(run: Evolution, dataset: Dataset, toolbox: base.Toolbox, end: float = math.inf) -> None:
     """Let a run go on with other rows; nothing happens where it has these already.
 
     Its individuals, its hall of fame and its front are routed and evaluated again, without the
@@ -162,25 +165,35 @@ def move(run: Evolution, dataset: Dataset, toolbox: base.Toolbox) -> None:
         The rows, more or fewer than before, in the same units and with the same classes.
     toolbox : deap.base.Toolbox
         Its ``map`` and ``evaluate`` are used, and its ``repair`` and ``measure``, if it has them.
+    end : float, default=inf
+        When it is over, by `time.perf_counter`: what is left of the hall of fame and of the front
+        is lost, and the best tree takes its place in the population.
     """
     members, front = [*run.population, *run.hall_of_fame], list(run.pareto_front)
-    different = {id(one.weights): one for one in (*members, *front)}
-    remade = list(toolbox.map(partial(_remake, dataset), different.values()))
-    if hasattr(toolbox, "repair"):
-        remade = list(toolbox.map(toolbox.repair, remade))
+    different = {id(one.weights): one for one in (run.best, *run.hall_of_fame, *front, *members)}
+    best, *others = different.values()
+    remake = partial(_remake, dataset, getattr(toolbox, "repair", None))
+    in_time = toolbox.map(partial(remake, end), others)
+    remade = [remake(math.inf, best), *in_time]
     judged_anew = getattr(toolbox, "measure", None)
     # Samples of the same number of rows may differ: what tells them apart is where rows go.
     if judged_anew is None and all(map(_same_partition, different.values(), remade)):
         return
-    by_weights = dict(zip(different, remade, strict=True))
-    members, front = (
-        [in_place_of(one, by_weights[id(one.weights)].clone()) for one in some]
-        for some in (members, front)
+    by_weights = {key: one for key, one in zip(different, remade, strict=True) if one is not None}
+    population, hall, front = (
+        [
+            in_place_of(one, by_weights[id(one.weights)].clone())
+            for one in some
+            if id(one.weights) in by_weights
+        ]
+        for some in (run.population, run.hall_of_fame, front)
     )
+    n = len(run.population)
+    population += [population[0].clone() for _ in range(n - len(population))]
+    members = [*population, *hall]
     if judged_anew is not None:
         judged_anew([*members, *front])
     evaluate_invalid(members, toolbox)
-    n = len(run.population)
     run.population = best_first(members[:n])
     run.hall_of_fame.clear()
     run.hall_of_fame.update(members[: n - 1 : -1])  # of equals DEAP puts the last that comes first
@@ -189,13 +202,24 @@ def move(run: Evolution, dataset: Dataset, toolbox: base.Toolbox) -> None:
     run.best_fitness, run.last_improvement = run.best.fitness.wvalues, run.generation
 
 
-def _remake(dataset: Dataset, individual: Individual) -> Individual:
-    """Return the tree of an individual with its partition of other rows."""
-    return make_individual(
-        dataset, individual.weights, individual.thresholds, individual.subtree_size
-    )
+def _remake(
+    dataset: Dataset,
+    repair: Callable[[Individual], Individual] | None,
+    end: float,
+    individual: Individual,
+) -> Individual | None:
+    """Return a tree with its partition of other rows, as it is worth there; None out of time."""
+    if time.perf_counter() >= end:
+        return None
+    nodes = individual.weights, individual.thresholds, individual.subtree_size
+    remade = make_individual(dataset, *nodes)
+    if repair is not None:
+        remade = repair(remade)
+    if math.isfinite(end):
+        _ = remade.quality  # which may take long, too; it is kept
+    return remade
 
 
-def _same_partition(one: Individual, other: Individual) -> bool:
+def _same_partition(one: Individual, other: Individual | None) -> bool:
     """Return whether two individuals of one tree have the same rows, by number and class."""
-    return all(map(np.array_equal, one.nodes()[3:], other.nodes()[3:]))
+    return other is not None and all(map(np.array_equal, one.nodes()[3:], other.nodes()[3:]))

@@ -637,10 +637,12 @@ class _Search:
         if is_last and self.measure is not None:
             for toolbox in toolboxes:
                 toolbox.measure = self.measure
+        now = time.perf_counter()
+        end = now + 0.5 * (self.ends[0] - now)  # of moves; then trees are finished
         if self.islands.n > 1:
             if moves:
                 for run, toolbox in zip(islands or (), toolboxes, strict=not begins):
-                    move(run, rows, toolbox)
+                    move(run, rows, toolbox, end)
             with island_executor(self.islands.executor, config.n_jobs) as executor:
                 return evolve_islands(
                     toolboxes,
@@ -657,7 +659,7 @@ class _Search:
             if islands is not None:
                 (run,) = islands
                 if moves:
-                    move(run, rows, toolbox)
+                    move(run, rows, toolbox, end)
                 return evolve(run, toolbox, **limits)
             begin, seconds = time.perf_counter(), limits.get("time_limit")
             n = config.population_size

@@ -353,8 +353,7 @@ def make_toolbox(
     random_state : None, int, RandomState or Generator, default=None
         Source of the seed that all streams are made from.
     end : float, default=inf
-        When it is over, by `time.perf_counter`: of `found` the rest, but the first, does not
-        compete.
+        When it is over, by `time.perf_counter`: of `found` the first competes alone.
 
     Returns
     -------

@@ -99,8 +99,9 @@ _PARAMETERS = """Parameters
     patience : int or None, default=20
         Stop after this many generations without a better tree.
     time_limit : float or None, default=None
-        Stop at the end of the generation in which this many seconds of `fit` have passed.
-        Cross-validation takes half of them at most.
+        Seconds that `fit` may take. Three quarters are for the search, of which cross-validation
+        takes half at most; then trees are finished, the fittest first, and those that there is no
+        time for are left out.
     min_samples_split : int, at least 2, default=5
         A node with fewer distinct rows becomes a leaf; rows that the regularization adds count.
     scaling : {"standard", "common", "minmax"}, default="standard"

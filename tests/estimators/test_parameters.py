@@ -349,6 +349,7 @@ def test_the_text_of_an_estimator_can_be_pasted(model):
         ("max_generations", -1),
         ("patience", 0),
         ("time_limit", 0.0),
+        ("n_jobs", 0),
         ("min_samples_split", 1),
         ("scaling", "none"),
         ("init", 3),

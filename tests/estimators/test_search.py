@@ -1,7 +1,10 @@
 """The engine's one door, limits of time, and Ctrl-C at any moment."""
 
 import signal
+import tracemalloc
 import warnings
+from dataclasses import replace
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -11,9 +14,11 @@ from sklearn.datasets import load_iris, load_wine
 from evotree import (
     Dataset,
     EvoTreeClassifier,
+    EvoTreeRegressor,
     Islands,
     Regularization,
     SearchConfig,
+    Variation,
     search,
 )
 from evotree.engine import hyperparameters
@@ -145,6 +150,60 @@ def test_choosing_stops_at_the_limit(monkeypatch):
     model = EvoTreeClassifier(**BRIEF | AUTO | {"time_limit": 1e-9})
     model.fit(*load_wine(return_X_y=True))
     assert len(seen) == 1 and model.score(*load_wine(return_X_y=True)) > 0.6
+
+
+def test_choosing_has_half_of_what_is_left(monkeypatch):
+    """Reading the rows has taken the rest."""
+    limits, cross_validate = [], hyperparameters.cross_validate
+
+    def told(*arguments, time_limit, **parameters):
+        limits.append(time_limit)
+        return cross_validate(*arguments, time_limit=time_limit, **parameters)
+
+    monkeypatch.setattr(hyperparameters, "cross_validate", told)
+    config = SearchConfig(**BRIEF | AUTO | {"time_limit": 10_000.0})
+    search(Dataset.from_arrays(*load_iris(return_X_y=True)), config, begin=perf_counter() - 4_000.0)
+    assert 0.0 < limits[0] < 0.5 * 6_000.0
+
+
+def test_penalties_that_there_is_no_time_for_have_the_trees_of_others(monkeypatch):
+    calls, best_prunings = [], hyperparameters.best_prunings
+    monkeypatch.setattr(
+        hyperparameters, "best_prunings", lambda *given: calls.append(1) or best_prunings(*given)
+    )
+    rows = load_wine(return_X_y=True)
+    model = EvoTreeClassifier(**BRIEF | AUTO | {"time_limit": 1e-9}).fit(*rows)
+    assert len(calls) == 1 and model.size_penalty_ > 0.0
+
+
+@pytest.mark.parametrize("changed", [{}, {"variation": Variation(algorithm="nsga2")}])
+def test_trees_that_there_is_no_time_to_finish_are_left_out_but_for_the_best(changed):
+    config = SearchConfig(**BRIEF | changed)
+    result = search(Dataset.from_arrays(*load_wine(return_X_y=True)), config)
+    whole = replace(result)
+    result.end_of_trees = -np.inf
+    (tree,) = result.front()
+    assert tree == result.best() == whole.best()
+    assert len(result.trees(result.run.hall_of_fame)) == 1 < len(whole.front())
+
+
+def test_trees_of_wide_tables_take_no_more_memory_than_documented():
+    rng = np.random.default_rng(0)
+    n, d, population = 300, 600, 64
+    X = rng.normal(size=(n, d))
+    told = {"size_penalty": 0.002, "term_penalty": 0.001, "max_generations": 0, "random_state": 0}
+    EvoTreeRegressor(**told, population_size=4).fit(X[:, :5], X[:, 0])  # what is compiled stays
+    dataset = Dataset.from_arrays(X, X[:, 0] + X[:, 1] ** 2, task="regression")
+    tracemalloc.start()
+    try:
+        dataset = dataset.evolved_for(as_linear_leaves("auto", None, dataset.columns))
+        found = search(dataset, SearchConfig(**told)).run
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    n_nodes = np.mean([len(one) for one in found.population])
+    n_trees = 500 + 2 * population + len(found.pareto_front)
+    assert peak < n * (16 * d + 12 * population + 550) + 8 * d * n_nodes * n_trees + 2**25
 
 
 # ---- Ctrl-C --------------------------------------------------------------------------------------

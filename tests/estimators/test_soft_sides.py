@@ -229,3 +229,14 @@ def test_soft_sides_that_do_not_fit_a_tree_are_refused(name, change):
 def test_other_words_than_soft_and_leaf_are_refused():
     with pytest.raises(ValueError, match="'probability' parameter.*'hard'"):
         brief(probability="hard").fit(*load_iris(return_X_y=True))
+
+
+@pytest.mark.parametrize(("end", "most"), [(-np.inf, 4), (np.inf, 200)])
+def test_a_fit_that_has_no_time_ends_where_it_is(monkeypatch, end, most):
+    X, y = load_breast_cancer(return_X_y=True)
+    tree, values = ObliqueTreeClassifier(max_depth=4).fit(X, y).tree_, []
+    value = _Likelihood.__call__
+    monkeypatch.setattr(_Likelihood, "__call__", lambda *p: values.append(value(*p)) or values[-1])
+    sides = fit_soft_sides(tree, Dataset.from_arrays(X, y), end)
+    assert (len(values) <= 4) == (most == 4) and len(values) <= most
+    assert np.isfinite(sides.shares).all()

@@ -1,5 +1,7 @@
 """Teachers: models whose predictions the trees of evolved estimators learn."""
 
+import itertools
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -11,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 
-from evotree import EvoTreeRegressor
+from evotree import Dataset, EvoTreeRegressor
 from evotree.engine import teachers
 from tests.quick_models import FIXED, REGRESSORS, brief, rows_for
 
@@ -105,3 +107,36 @@ def test_searches_choose_among_teachers():
     search = GridSearchCV(brief(max_generations=1), grid, cv=2, error_score="raise").fit(X, y)
     assert (search.cv_results_["mean_test_score"] > 0.85).all()
     assert not hasattr(grid["regularization__teacher"][2], "classes_")
+
+
+# ---- that take long ------------------------------------------------------------------------------
+
+
+def test_a_teacher_that_takes_longer_than_there_is_time_is_left_out(monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    monkeypatch.setattr(teachers, "seconds_to_teach", lambda *_: 1e6)
+    taught = brief(regularization=FIXED.set_params(teacher="ensemble"))
+    with pytest.warns(RuntimeWarning, match="time_limit=1000 is too short for the teacher"):
+        limited = clone(taught).set_params(time_limit=1000.0).fit(X, y)
+    assert limited.regularization_.teacher is None and limited.regularization.teacher == "ensemble"
+    assert limited.tree_ == brief().fit(X, y).tree_
+    assert clone(taught).fit(X, y).regularization_.teacher == "ensemble"
+
+
+def test_fits_of_other_teachers_cannot_be_stopped():
+    X, y = load_iris(return_X_y=True)
+    model = brief(regularization__teacher=LogisticRegression(), time_limit=1000.0)
+    with pytest.warns(RuntimeWarning, match="time_limit=1000: fits of the teacher LogisticReg"):
+        assert model.fit(X, y).regularization_.teacher is not None
+
+
+@pytest.mark.parametrize("teacher", ["ensemble", KNeighborsClassifier()])
+def test_the_time_of_a_teacher_grows_with_the_rows(monkeypatch, teacher):
+    """Each look at the clock takes a second; the part that is timed is up to a thousand rows."""
+    monkeypatch.setattr(teachers.time, "perf_counter", map(float, itertools.count()).__next__)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(5000, 2)), rng.integers(0, 2, 5000)
+    few, many = (
+        teachers.seconds_to_teach(Dataset.from_arrays(X[:n], y[:n]), teacher) for n in (500, 5000)
+    )
+    assert many == few + 4.0 and (few > teachers._TREES - 1) == (teacher == "ensemble")

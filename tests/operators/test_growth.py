@@ -1,5 +1,8 @@
 """The grower: scikit-learn's trees where the splitter is its own, and where nodes become leaves."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,7 +11,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree.dataset import Dataset
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION
-from evotree.operators.initialization.growth import grow
+from evotree.fitness.linear_leaves import LinearLeaves
+from evotree.operators.initialization.growth import grow, grow_on_sample
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Split, axis_normal
 from evotree.operators.splitters.dipole import Dipole
@@ -253,3 +257,20 @@ def test_sides_have_the_least_share_of_the_weight():
         )
         assert len(tree) > 1
         assert tree.counts[tree.is_leaf].sum(axis=1).min() >= fraction * dataset.total_weight
+
+
+def test_the_rows_of_a_sample_are_freed_at_once():
+    """Not when Python looks for cycles: of wide tables they are the most that there is."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    dataset = Dataset.from_arrays(X, X[:, 0] * X[:, 1], task="regression")
+    dataset = dataset.evolved_for(LinearLeaves())
+    sample = dataset.subsample(np.arange(0, 60, 2))
+    alive = weakref.ref(sample)
+    gc.disable()
+    try:
+        tree = grow_on_sample(sample, dataset, Axis(), make_streams(0, 0, 1)[0])
+        del sample
+        assert alive() is None and tree.quality > 0.0
+    finally:
+        gc.enable()

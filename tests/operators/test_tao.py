@@ -1,5 +1,7 @@
 """Tree alternating optimization: reduced problems, monotone loss, partitions, threads, prunings."""
 
+import itertools
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -365,3 +367,17 @@ def test_a_part_of_the_rows_stands_for_all(drawn, max_rows, seed):
                 same = (x == whole.X).all(axis=1) & (whole.y == side)
                 costs = whole.sample_weight[same] * n / max_rows
                 assert np.abs(costs - cost).min() == pytest.approx(0.0, abs=1e-9 * cost)
+
+
+def test_nodes_that_a_sweep_has_no_time_for_keep_their_tests(monkeypatch):
+    """Each look at the clock takes a second."""
+    dataset, tree = grown(*load_breast_cancer(return_X_y=True), max_depth=8)
+    tree.stream, fitted = stream(), []
+
+    def note(node, stream):
+        fitted.append(node)
+        return Axis()(node, stream)
+
+    monkeypatch.setattr(time, "perf_counter", map(float, itertools.count()).__next__)
+    tao_sweep(tree, dataset, note, end=2.5)
+    assert 0 < len(fitted) <= 3 < len(tree) // 2

@@ -307,7 +307,7 @@ def finish(out, m):
             for c in range(out.counts.shape[1]):
                 out.counts[k, c] = out.counts[left, c] + out.counts[right, c]
     return (
-        out.weights[:m],
+        out.weights[:m].copy(),  # or the room for all of the features of lost nodes would stay
         out.thresholds[:m],
         size[:m],
         out.order,
