@@ -51,8 +51,9 @@ class Fits:
 
     def tree_bytes(self) -> tuple[bytes, ...]:
         """Return the arrays of the tree as they stand in memory."""
-        arrays = self.estimator.tree_.__getstate__()
-        return tuple(array.tobytes() for array in arrays if array is not None)
+        tree = self.estimator.tree_
+        arrays = tree.weights, tree.thresholds, tree.subtree_size, tree.values
+        return tuple(array.tobytes() for array in arrays)
 
 
 def measure(n_rows: int, generations: int, n_rounds: int) -> dict[str, Cell]:

@@ -165,4 +165,7 @@ def _as_routed(tree: ObliqueTree, dataset: Dataset) -> Individual:
     order = np.argsort(leaves, kind="stable").astype(np.int32)
     start = np.searchsorted(leaves[order], np.arange(len(tree))).astype(np.int32)
     arrays = *individual.nodes()[:3], order, start, start + n_rows, individual.counts
-    return type(individual)(arrays)
+    routed = type(individual)(arrays)
+    if individual.objective is not None:
+        routed.judge_by(individual.objective)
+    return routed

@@ -66,7 +66,8 @@ def operate(toolbox: base.Toolbox, role: str, *parents: Individual) -> tuple[Ind
     while isinstance(function, partial):
         function = function.func
     children: tuple[Individual, ...]
-    if str(getattr(function, "__module__", None)).startswith("evotree."):
+    is_own = str(getattr(function, "__module__", None)).startswith("evotree.")
+    if is_own or not isinstance(parents[0], Individual):
         children = operator(*parents)
         return children
     arrays = [array for parent in parents for array in parent.nodes()]

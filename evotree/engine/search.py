@@ -281,8 +281,9 @@ class Result:
         """Return trees of smaller penalties, and prunings, that are larger than the best."""
         best, front = self.run.best, ParetoFront()
         if not own_scores(best):
-            nodes = [(one.weights, one.thresholds, one.subtree_size) for one in self.run.larger]
-            front.update(make_individual(self.rows, *arrays) for arrays in nodes)
+            for tree in self.run.larger:
+                nodes = tree.weights, tree.thresholds, tree.subtree_size
+                front.update([in_place_of(tree, make_individual(self.rows, *nodes))])
             front.add_prunings(self.rows, self.end_of_trees)
         larger = (one for one in front if one.complexity > best.complexity)
         return undominated(larger, most=_MOST_LARGER)
@@ -608,7 +609,10 @@ class _Search:
         nodes = [(one.weights, one.thresholds, one.subtree_size) for one in self.larger]
         trees += [make_individual(rows, *arrays) for arrays in nodes]
         repaired = (repair(one, rows, self.constraints) for one in trees)
-        return [prune(one, rows, size, term)[0] for one in repaired]
+        pruned = [prune(one, rows, size, term)[0] for one in repaired]
+        for tree in pruned:
+            tree.origin = WIDTHS if WIDTHS in self.shares else TAO
+        return pruned
 
     def writer(self, rows: Dataset, plan: Plan, stage: int) -> CheckpointWriter | None:
         """Return what writes the run to a file, if anything does."""

@@ -400,8 +400,9 @@ def test_poisson_is_that_of_all_rows():
         for k in np.flatnonzero(tree.is_leaf):
             here = tree.apply(X) == k
             assert tree.values[k, 0] == pytest.approx(np.average(y[here], weights=weight[here]))
-        truth = metrics.d2_tweedie_score(y, predicted, power=1, sample_weight=weight)
-        assert tree.quality == pytest.approx(truth, abs=1e-10)
+        if (predicted > 0.0).all():  # the deviance of scikit-learn knows no mean of 0
+            truth = metrics.d2_tweedie_score(y, predicted, power=1, sample_weight=weight)
+            assert tree.quality == pytest.approx(truth, abs=1e-10)
     with pytest.raises(ValueError, match="partition 2: y has the target -1: for objective"):
         fit(
             700,

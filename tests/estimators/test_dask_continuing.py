@@ -122,9 +122,12 @@ def test_a_warm_start_goes_on():
         warm.fit(rows, labels)
     warm.set_params(callbacks=None, random_state=99)
     assert_same(fit(), warm.fit(*parted(X, Y, 90)))
-    begun = warm.fit(rows, da.from_array(Y[::-1], chunks=700))
+    with pytest.warns(RuntimeWarning, match="the rows changed"):
+        begun = warm.fit(rows, da.from_array(Y[::-1], chunks=700))
     assert_same(fit(y=Y[::-1], random_state=99), begun)
-    assert_same(quick(**ON_SHARDS, random_state=99).fit(X, Y), warm.fit(X, Y))
+    with pytest.warns(RuntimeWarning, match="the rows changed"):
+        in_memory = warm.fit(X, Y)
+    assert_same(quick(**ON_SHARDS, random_state=99).fit(X, Y), in_memory)
 
 
 @settings(max_examples=20)

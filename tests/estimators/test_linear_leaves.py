@@ -359,7 +359,8 @@ def test_a_warm_start_goes_on():
     whole = quick(patience=None).fit(X, y)
     warm = quick(patience=None, warm_start=True, max_generations=5).fit(X, y)
     assert_same_fit(whole, warm.set_params(max_generations=8).fit(X, y))
-    begun = warm.set_params(leaves="constant").fit(X, y)
+    with pytest.warns(RuntimeWarning, match="the parameters leaves changed"):
+        begun = warm.set_params(leaves="constant").fit(X, y)
     assert_same_fit(quick(patience=None, leaves="constant").fit(X, y), begun)
 
 

@@ -172,7 +172,7 @@ def test_columns_without_any_value(model):
     y = targets_for(model, y)
     more = X[["extra"]].assign(nothing=np.nan, never=pd.Categorical([None] * len(y)))
     fitted = clone(model).fit(more, y)
-    assert fitted.feature_names_ == ("extra", "nothing") and fitted.get_n_leaves() > 1
+    assert fitted.feature_names_ == ("extra", "nothing") and fitted.tree_.complexity > 1
     later = more.assign(nothing=7.0, never="now")
     np.testing.assert_array_equal(outputs(fitted, more), outputs(fitted, later))
     empty = clone(model).fit(np.full((len(y), 2), np.nan), y)

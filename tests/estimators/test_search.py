@@ -242,7 +242,7 @@ def test_an_interrupt_while_choosing_takes_the_first_candidate(monkeypatch):
     kept = interrupted(EvoTreeClassifier(**BRIEF | AUTO))
     assert kept.n_generations_ == 0 and len(calls) <= 5  # those of one candidate
     config = SearchConfig(**AUTO)
-    first, penalties = candidates(config)[0], penalties_to_try(config, 149)[0]
+    first, penalties = candidates(config)[0], penalties_to_try(config, 150)[0]
     assert (kept.regularization_, kept.size_penalty_) == (first, penalties.size)
     assert kept.score(*load_iris(return_X_y=True)) > 0.6
 

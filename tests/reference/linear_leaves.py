@@ -80,16 +80,15 @@ def fit(X, y, weight, prior, shrinkage, n_rows, term_cost, most_terms, signs):
 def fit_of_rows(objective, dataset, rows):
     """Return the fit of some rows of a data set: bounds, error, intercept, coefficients."""
     X, y, w = dataset.X[:, list(objective.used)], dataset.y, dataset.sample_weight
-    mean_weight = max(1.0, w.sum() / dataset.n_samples)
-    n_rows = round(w[rows].sum() / mean_weight, 9)
+    n_rows = round(w[rows].sum(), 9)
     fitted = rows if n_rows >= 10 else np.arange(len(y))
     intercept, coefficients, _ = fit(
         X[fitted],
         y[fitted],
         w[fitted],
         covariance(X, y, w),
-        objective.shrinkage * mean_weight,
-        round(w[fitted].sum() / mean_weight, 9),
+        objective.shrinkage,
+        round(w[fitted].sum(), 9),
         objective.term_penalty * (w @ y**2 or 1.0),
         objective.max_terms,
         np.zeros(X.shape[1]),
