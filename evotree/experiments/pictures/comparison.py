@@ -121,7 +121,7 @@ def plot_accuracy_against_size(
     x = mean_scores(runs, size).loc[datasets].mean()
 
     ax = axes_or_new(ax, (6.5, 4.5))
-    _use_log_scale(ax, x)
+    use_log_scale(ax, x)
     for i, method in enumerate(x.index):
         ax.plot(x[method], y[method], ms=MARKER_POINTS, **point_style(i))
     ax.margins(0.12)
@@ -134,43 +134,6 @@ def plot_accuracy_against_size(
     root: Any = ax.figure.figure  # the whole, where the axes lie in a subfigure
     root.draw_without_rendering()
     _label_points(ax, x, y)
-    return ax
-
-
-def plot_accuracy_at_budgets(
-    x: pd.DataFrame, y: pd.DataFrame, *, xlabel: str, ax: Axes | None = None
-) -> Axes:
-    """Draw the accuracy that each method reaches at growing complexities.
-
-    Parameters
-    ----------
-    x : DataFrame of shape (n_methods, n_trees)
-        Complexities, above 0, the last column being that of the method's own choice.
-    y : DataFrame of shape (n_methods, n_trees)
-        Accuracies.
-    xlabel : str
-        Label of the logarithmic axis.
-    ax : matplotlib Axes, optional
-        Where to draw; new ones by default.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes.
-    """
-    ax = axes_or_new(ax, (7.0, 4.8))
-    for i, method in enumerate(x.index):
-        style = point_style(i)
-        xs, ys = x.loc[method].to_numpy(), y.loc[method].to_numpy()
-        ax.plot(xs[:-1], ys[:-1], ms=5, label=method, **style | {"ls": "-"})
-        ax.plot(xs[-2:], ys[-2:], lw=0.9, color=style["color"], ls=":")
-        ax.plot(xs[-1], ys[-1], ms=9, **style)
-    _use_log_scale(ax, pd.Series(x.to_numpy().ravel()))
-    ax.set_xlabel(xlabel)
-    ax.set_ylabel("mean accuracy")
-    ax.grid(alpha=0.25, linewidth=0.6)
-    ax.set_axisbelow(True)
-    legend_below(ax, n_columns=min(5, len(x)))
     return ax
 
 
@@ -212,7 +175,7 @@ def plot_times(runs: pd.DataFrame, seconds: str = "seconds", *, ax: Axes | None 
     ax.hlines(rows, times.min(axis=1), times.max(axis=1), color=INK, lw=0.6, alpha=0.4, zorder=1)
     for i, method in enumerate(times):
         ax.plot(times[method], rows, ms=6, label=method, **point_style(i))
-    _use_log_scale(ax, pd.Series(times.to_numpy().ravel()))
+    use_log_scale(ax, pd.Series(times.to_numpy().ravel()))
     ax.set_yticks(rows, times.index, parse_math=False)
     ax.set_ylim(len(times) - 0.4, -0.6)
     ax.set_xlabel(f"{seconds} a fit")
@@ -274,7 +237,7 @@ def _label_points(ax: Axes, x: pd.Series, y: pd.Series) -> None:
             ax.annotate("", **at, arrowprops={"arrowstyle": "-", "color": INK, "lw": 0.5})
 
 
-def _use_log_scale(ax: Axes, values: pd.Series) -> None:
+def use_log_scale(ax: Axes, values: pd.Series) -> None:
     """Make the x axis logarithmic, with the more plain numbers the fewer decades it has."""
     ax.set_xscale("log")
     decades = np.log10(values.max() / values.min())

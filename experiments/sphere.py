@@ -1,0 +1,189 @@
+"""The search by cross-entropy over two features: directions on the sphere, step by step.
+
+A hyperplane over two features is a direction in three dimensions: two weights and the intercept.
+Opposite directions are the same hyperplane with its sides exchanged. The sphere is drawn as two
+discs, the hemisphere around the mean direction at the end and the one behind, in Lambert's
+azimuthal projection: equal areas are equal, so that uniform directions look uniform.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PatchCollection
+from matplotlib.colors import Normalize
+from matplotlib.patches import Circle
+from matplotlib.patheffects import withStroke
+
+from evotree.plotting.style import INK, PALETTE, axes_or_new
+
+if TYPE_CHECKING:
+    from evotree.operators.splitters.cross_entropy import SamplingStep
+
+SPACING = 2.16  # between the centres of discs, whose radius is 1
+GRID_COLOR = "#BBBBBB"
+MEAN_COLOR = PALETTE[3]
+SHARE = 0.9
+# Concentrations that show the distribution without a preference, with one, and nearly closed.
+SHOWN_CONCENTRATIONS = (0.0, 2.0, 20.0)
+
+
+def plot_sampling_on_sphere(trace: Sequence[SamplingStep]) -> Axes:
+    """Draw the directions of some iterations of a search, and the distribution closing in.
+
+    A column of two discs is one iteration: the hemisphere around the mean direction at the end
+    above, the one behind below. Grey lines are where a weight or the intercept is 0. The dashed
+    circle around the mean direction holds 90 % of the distribution; while that is nearly uniform,
+    the circle closes behind. The first iteration is drawn, and the first ones with a concentration
+    of 2 and of 20.
+    """
+    last = len(trace) - 1
+    reached = (
+        next((k for k, step in enumerate(trace) if step.kappa >= kappa), last)
+        for kappa in SHOWN_CONCENTRATIONS
+    )
+    shown = list(dict.fromkeys(reached))
+    frame = _view(trace[-1])
+    n = len(shown)
+    ax = axes_or_new(None, (1.9 + 2.25 * n, 5.2 if n > 2 else 5.6))
+    scores = np.concatenate([trace[k].scores for k in shown])
+    finite = scores[np.isfinite(scores)]
+    norm = Normalize(finite.min(), finite.max()) if finite.size else Normalize(0.0, 1.0)
+    points: Any = None
+    for column, k in enumerate(shown):
+        left, kappa = SPACING * column, trace[k].kappa
+        _draw_grid(ax, frame, left)
+        points = _draw_step(ax, trace[k], frame, left, norm)
+        drawn = f"κ = {kappa:.{0 if kappa >= 100.0 else 1}f}" if kappa > 0.0 else "uniform"
+        ax.text(left, 1.08, f"iteration {k}, {drawn}", ha="center", color=INK)
+    for row, side in enumerate(("around the last mean", "behind")):
+        at: dict[str, Any] = {"ha": "right", "va": "center", "rotation": 90}
+        ax.text(-1.08, -SPACING * row, side, fontsize="small", color=INK, **at)
+    ax.set_aspect("equal")
+    ax.set_xlim(-1.25, SPACING * (n - 1) + 1.05)
+    ax.set_ylim(-SPACING - 1.05, 1.25)
+    ax.set_axis_off()
+    ax.figure.colorbar(points, ax=ax, label="score (the lower the better)", shrink=0.6)
+    _add_legend(ax, n_columns=5 if n > 2 else 3 if n == 2 else 2)
+    return ax
+
+
+def _view(last: SamplingStep) -> np.ndarray:
+    """Return unit vectors to the right, upwards (the intercept rises) and towards the viewer."""
+    centre = last.mu if last.mu.any() else last.directions[last.scores.argmin()]
+    up = np.eye(3)[2] - centre[2] * centre
+    if np.linalg.norm(up) < 1e-6:
+        up = np.eye(3)[1] - centre[1] * centre
+    up /= np.linalg.norm(up)
+    return np.array([np.cross(up, centre), up, centre])
+
+
+def project(directions: np.ndarray, frame: np.ndarray, left: float) -> np.ndarray:
+    """Return where directions lie in the two discs of a column."""
+    right, up, near = (directions @ frame.T).T
+    is_near = near >= 0.0
+    shrink = 1.0 / np.sqrt(1.0 + np.abs(near))
+    x = np.where(is_near, right, -right) * shrink
+    return np.column_stack([left + x, up * shrink - SPACING * ~is_near])
+
+
+def mass_circle(mu: np.ndarray, kappa: float, share: float) -> np.ndarray:
+    """Return points of the circle around the mean direction that holds a share of the mass."""
+    # In three dimensions 1 - cos has an exponential distribution, cut off at 2.
+    below = -np.log1p(share * np.expm1(-2.0 * kappa)) / kappa
+    first = np.cross(mu, np.eye(3)[np.abs(mu).argmin()])
+    first /= np.linalg.norm(first)
+    angle = np.linspace(0.0, 2.0 * np.pi, 361)[:, None]
+    around = np.cos(angle) * first + np.sin(angle) * np.cross(mu, first)
+    return (1.0 - below) * mu + np.sqrt(below * (2.0 - below)) * around
+
+
+def _draw_curve(ax: Axes, curve: np.ndarray, frame: np.ndarray, left: float, **look: Any) -> None:
+    """Draw a curve on the sphere in both discs, broken where it passes behind."""
+    points = project(curve, frame, left)
+    is_near = curve @ frame[2] >= 0.0
+    for side in (is_near, ~is_near):
+        x, y = np.where(side[:, None], points, np.nan).T
+        ax.plot(x, y, **look)
+
+
+def _draw_grid(ax: Axes, frame: np.ndarray, left: float) -> None:
+    """Draw two empty discs with the circles where a coordinate is 0 and the ends of the axes."""
+    discs = [Circle((left, -SPACING * row), 1.0) for row in range(2)]
+    ax.add_collection(
+        PatchCollection(discs, facecolor="#FAFAFA", edgecolor=INK, linewidth=0.8, zorder=0)
+    )
+    angle = np.linspace(0.0, 2.0 * np.pi, 361)
+    for i, name in enumerate(("x0", "x1", "intercept")):
+        circle = np.insert(np.column_stack([np.cos(angle), np.sin(angle)]), i, 0.0, axis=1)
+        _draw_curve(ax, circle, frame, left, color=GRID_COLOR, linewidth=0.7, zorder=1)
+        ends = project(np.array([np.eye(3)[i], -np.eye(3)[i]]), frame, left)
+        ax.scatter(ends[:, 0], ends[:, 1], s=5, color="#777777", zorder=2)
+        for (x, y), sign in zip(ends, "+−", strict=True):
+            is_at_top = y + SPACING * (y < -0.5 * SPACING) > 0.8
+            label = ax.annotate(
+                sign + name,
+                (x, y),
+                xytext=(0, -3 if is_at_top else 2),
+                textcoords="offset points",
+                ha="right" if x - left > 0.7 else "left" if x - left < -0.7 else "center",
+                va="top" if is_at_top else "bottom",
+                fontsize="x-small",
+                color="#555555",
+                parse_math=False,
+                zorder=8,
+            )
+            label.set_path_effects([withStroke(linewidth=2.0, foreground="white")])
+
+
+def _draw_step(
+    ax: Axes, step: SamplingStep, frame: np.ndarray, left: float, norm: Normalize
+) -> Any:
+    """Draw the candidates, the elite among them, and the distribution; return the candidates."""
+    x, y = project(step.directions, frame, left).T
+    parts = np.isfinite(step.scores)
+    ax.scatter(x[~parts], y[~parts], s=12, marker="x", color=GRID_COLOR, linewidths=0.8, zorder=3)
+    order = np.flatnonzero(parts)[np.argsort(-step.scores[parts])]  # the best ones on top
+    points = ax.scatter(
+        x[order],
+        y[order],
+        c=step.scores[order],
+        cmap="viridis",
+        norm=norm,
+        s=16,
+        linewidths=0.0,
+        zorder=4,
+    )
+    elite = step.is_elite
+    ax.scatter(
+        x[elite], y[elite], s=34, facecolors="none", edgecolors=INK, linewidths=0.9, zorder=5
+    )
+    if step.kappa > 0.0:
+        circle = mass_circle(step.mu, step.kappa, SHARE)
+        _draw_curve(ax, circle, frame, left, color=MEAN_COLOR, linewidth=1.3, ls="--", zorder=6)
+        ((x_mean, y_mean),) = project(step.mu[None], frame, left)
+        star: dict[str, Any] = {"marker": "*", "color": MEAN_COLOR, "mec": "white", "mew": 0.6}
+        ax.plot(x_mean, y_mean, markersize=10.0, zorder=7, **star)
+    return points
+
+
+def _add_legend(ax: Axes, n_columns: int) -> None:
+    """Say below the discs what the marks are."""
+    points: dict[str, Any] = {"linestyle": "none", "markersize": 5.5}
+    ax.plot([], [], "o", color="#21918c", label="candidate", **points)
+    ax.plot([], [], "o", mfc="none", mec=INK, label="elite", **points)
+    ax.plot([], [], "x", color=GRID_COLOR, label="parts no rows", **points)
+    ax.plot([], [], "*", color=MEAN_COLOR, label="mean direction", ls="none", markersize=10.0)
+    ax.plot([], [], "--", color=MEAN_COLOR, label=f"{100 * SHARE:g} % of the mass")
+    ax.legend(
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        ncols=n_columns,
+        frameon=False,
+        fontsize="small",
+        handletextpad=0.4,
+        columnspacing=1.2,
+    )

@@ -1,0 +1,96 @@
+"""The benchmark: EvoTree beside other single trees, a linear and an additive model, and ensembles.
+
+Each figure is a mean over folds. Means over data sets are taken where all methods that were run on
+many data sets have one.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from evotree.experiments.experiment import Experiment
+from evotree.experiments.pictures import save_picture
+from evotree.experiments.pictures.comparison import plot_accuracy_against_size
+from evotree.experiments.probabilities import auc, clipped_log_loss
+from experiments.methods.classifiers import CART, EVOTREE, LOGISTIC, SYSTEMS, TREES, make_systems
+from experiments.study import ClassesProtocol, Results, Study, plan_folds
+from experiments.suites import BENCHMARK, N_FOLDS, NEVER_CHOSEN_ON
+from experiments.tables import (
+    cells_table,
+    compared,
+    comparison,
+    figures_of,
+    floors_table,
+    ranks_section,
+)
+
+DEEP = 1.0
+"""Points below the floor, of which the report speaks."""
+FIGURES = {
+    "accuracy": ("accuracy", 100.0, 2),
+    "balanced accuracy": ("balanced_accuracy", 100.0, 2),
+    "AUC": ("auc", 100.0, 2),
+    "log loss": ("log_loss", 1.0, 3),
+    "leaves": ("leaves", 1.0, 1),
+    "terms": ("terms", 1.0, 1),
+    "complexity": ("complexity", 1.0, 1),
+    "seconds": ("seconds", 1.0, 2),
+    "seconds of the scores": ("score_seconds", 1.0, 2),
+}
+
+
+def make_experiment() -> Experiment:
+    """Return the fits of the study, method by method."""
+    return Experiment(
+        "benchmark",
+        BENCHMARK,
+        make_systems(),
+        ClassesProtocol(N_FOLDS),
+        metrics=("accuracy", "train_accuracy", "balanced_accuracy"),
+        scorers={"auc": auc, "log_loss": clipped_log_loss},
+        plan=plan_folds(SYSTEMS, BENCHMARK, N_FOLDS),
+        curve=None,
+        warm_up=True,
+    )
+
+
+def sizes_section(runs: pd.DataFrame, both: pd.DataFrame, out: Path) -> str:
+    """Draw accuracies of single trees against their leaves, and return the picture."""
+    is_shown = runs["method"].isin([name for name in both if name in TREES])
+    drawn = runs[is_shown & runs["dataset"].isin(both.index)]
+    if drawn.empty:
+        return ""
+    save_picture(plot_accuracy_against_size(drawn), out / "benchmark_sizes.png")
+    return (
+        "Mean accuracy against mean leaves, of the single trees in the means:\n\n"
+        "![Accuracy against leaves](benchmark_sizes.png)"
+    )
+
+
+def tables(results: Results) -> dict[str, Any]:
+    """Return the tables, and draw the pictures."""
+    means = figures_of(results.runs, FIGURES, BENCHMARK, SYSTEMS)
+    accuracy = means["accuracy"]
+    both = compared(accuracy)
+    duels = {title: means[title] for title in ("accuracy", "balanced accuracy", "AUC")}
+    others = accuracy[accuracy.index.isin(NEVER_CHOSEN_ON)]
+    duels[f"accuracy on the {len(NEVER_CHOSEN_ON)} others"] = others
+    return {
+        **comparison(means, FIGURES, EVOTREE, duels),
+        "floors": floors_table(accuracy, EVOTREE, (CART, LOGISTIC), DEEP),
+        "ranks": ranks_section(both, EVOTREE, results.out / "benchmark_ranks.png"),
+        "sizes": sizes_section(results.runs, both, results.out),
+        "cells": {
+            "accuracy": cells_table(accuracy, ",.1f", bold=TREES),
+            "AUC": cells_table(means["AUC"], ",.1f", bold=TREES),
+            "leaves": cells_table(means["leaves"].filter(items=TREES), ",.1f"),
+            "terms": cells_table(means["terms"].filter(items=TREES), ",.0f"),
+            "seconds": cells_table(means["seconds"], ",.2f"),
+        },
+    }
+
+
+STUDY = Study("benchmark", make_experiment, tables)

@@ -1,0 +1,170 @@
+"""The study of CEDT: cross-entropy, OC1 and axis-parallel trees compared by their ranks.
+
+References
+----------
+Bollwein F., Westphal S. (2022). Oblique decision tree induction by cross-entropy optimization based
+on the von Mises-Fisher distribution. Computational Statistics 37.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evotree.estimators import ObliqueTreeClassifier
+from evotree.experiments.experiment import Experiment
+from evotree.experiments.markdown import mean_and_std
+from evotree.experiments.method_runs import complete_datasets
+from evotree.experiments.pictures import save_picture
+from evotree.experiments.problems import make_problem
+from evotree.experiments.protocols import Task
+from evotree.experiments.rank_tests import FriedmanTest, friedman
+from evotree.fitness.criteria import Criterion
+from evotree.fitness.node import Node
+from evotree.operators.splitters.cross_entropy import CrossEntropy
+from evotree.rng import make_streams
+from experiments.agreement import KEY, load_published
+from experiments.sphere import plot_sampling_on_sphere
+from experiments.study import Results, Study, StudyProtocol
+from experiments.tables import groups_of, named, table
+
+SYSTEMS = ("CEDT", "OC1", "DT")
+N_FOLDS = 10
+_PRUNED = {"pruning": "cost_complexity", "validation_fraction": 0.1, "standard_errors": 0.0}
+VARIANTS: Mapping[str, Mapping[str, Any]] = {
+    "unpruned": {"criterion": "gini", "pruning": None},
+    "pruned": {"criterion": "gini", **_PRUNED},
+}
+"""Parameters that differ from the presets."""
+DATASETS = (
+    *("iris", "hepatitis", "wine", "glass", "heart", "bupa", "balance-scale", "fourclass"),
+    *("breast-w", "wdbc", "sonar", "ionosphere", "pima", "vehicle", "credit-g", "segment"),
+    *("page-blocks", "waveform21", "satimage", "optdigits"),
+)
+"""The cheap data sets come first."""
+METRICS = {"accuracy": True, "leaves": False}
+"""What is ranked, and whether more of it is better."""
+SIGNIFICANT = 0.05
+
+Tests = Mapping[tuple[str, str], FriedmanTest]
+"""Those of each variant and metric."""
+
+
+def make_experiment() -> Experiment:
+    """Return the fits of the study, data set by data set."""
+    methods = {
+        f"{system}, {variant}": ObliqueTreeClassifier.from_preset(system, **parameters)
+        for variant, parameters in VARIANTS.items()
+        for system in SYSTEMS
+    }
+    return Experiment(
+        "cedt",
+        DATASETS,
+        methods,
+        StudyProtocol(N_FOLDS),
+        metrics=("accuracy", "train_accuracy"),
+        plan=[
+            Task(dataset, method, fold, 0)
+            for dataset in DATASETS
+            for fold in range(N_FOLDS)
+            for method in methods
+        ],
+        warm_up=True,
+    )
+
+
+def rank_variants(runs: pd.DataFrame) -> dict[tuple[str, str], FriedmanTest]:
+    """Compare the systems by each of `METRICS`; none of a variant of fewer than two data sets."""
+    tests = {}
+    for variant in VARIANTS:
+        fits = of_variant(runs, variant)
+        if set(fits["method"]) == set(SYSTEMS) and len(complete_datasets(fits)[0]) > 1:
+            for metric, larger_is_better in METRICS.items():
+                tests[variant, metric] = friedman(fits, metric, larger_is_better)
+    return tests
+
+
+def of_variant(runs: pd.DataFrame, variant: str) -> pd.DataFrame:
+    """Return the rows of a variant, their methods named as systems."""
+    names = {f"{system}, {variant}": system for system in SYSTEMS}
+    return runs[runs["method"].isin(names)].replace({"method": names})
+
+
+def measured(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return our mean ranks, named as the published figures are."""
+    rows = [
+        (variant, "20 data sets", str(system), f"rank by {metric}", float(rank))
+        for (variant, metric), test in rank_variants(runs).items()
+        for system, rank in test.mean_ranks.items()
+    ]
+    return pd.DataFrame(rows, columns=[*KEY, "ours"])
+
+
+def scores_row(groups: Mapping[tuple[str, str], pd.DataFrame], dataset: str) -> dict[str, str]:
+    """Return figures of one variant on a data set."""
+    cells = {system: groups[dataset, system] for system in SYSTEMS}
+    row = {"data set": dataset}
+    row |= {f"{s} %": mean_and_std(100.0 * fits.accuracy, 1) for s, fits in cells.items()}
+    row |= {f"{s} leaves": mean_and_std(fits.leaves, 1) for s, fits in cells.items()}
+    row |= {f"{s} s": f"{fits.seconds.mean():.2f}" for s, fits in cells.items()}
+    return row | {"folds": str(len(cells[SYSTEMS[0]]))}
+
+
+def rank_rows(tests: Tests, published: pd.Series) -> tuple[list[dict[str, str]], ...]:
+    """Return rows of mean ranks beside published ones, and rows of p-values of pairs."""
+    ranks, pairs = [], []
+    for (variant, metric), test in tests.items():
+        row = {"trees": variant, "ranked by": metric}
+        ranks.append(dict(row))
+        for system in SYSTEMS:
+            known = published[variant, f"rank by {metric}", system]
+            ranks[-1][f"{system}, published"] = f"{known:g}"
+            ranks[-1][f"{system}, ours"] = f"{test.mean_ranks[system]:.2f}"
+        ranks[-1] |= {"Friedman's χ²": f"{test.statistic:.2f}", "p": f"{test.p_value:.2g}"}
+        for pair in combinations(SYSTEMS, 2):
+            p = test.adjusted.loc[pair]
+            verdict = f" ({min(pair, key=test.mean_ranks.get)})" if p < SIGNIFICANT else ""
+            row[" / ".join(pair)] = f"{p:.2g}{verdict}"
+        pairs.append(row)
+    return ranks, pairs
+
+
+def draw_sampling(path: Path) -> None:
+    """Draw how the search closes in at the root of oblique stripes, after figures 4 and 5."""
+    X, y = make_problem("zebra1", random_state=0)
+    node = Node.of(X, y.astype(np.int32), np.ones(len(y)), 2, int(Criterion.GINI), 1)
+    trace = CrossEntropy().trace(node, make_streams(0, 0, 1)[0])
+    save_picture(plot_sampling_on_sphere(trace), path)
+
+
+def tables(results: Results) -> dict[str, Any]:
+    """Return the tables, and draw the picture."""
+    tests = rank_variants(results.runs)
+    published = load_published("cedt").set_index(["table", "metric", "system"])["mean"]
+    ranks, pairs = rank_rows(tests, published)
+    n_same = sum(
+        published[variant, f"rank by {metric}"].idxmin() == test.mean_ranks.idxmin()
+        for (variant, metric), test in tests.items()
+    )
+    scores, complete = [], []
+    for variant in [name for name in VARIANTS if (name, "accuracy") in tests]:
+        complete = named(DATASETS, tests[variant, "accuracy"].datasets)
+        groups = groups_of(of_variant(results.runs, variant), complete, SYSTEMS)
+        rows = [scores_row(groups, name) for name in complete]
+        scores.append(f"## {variant.capitalize()} trees\n\n{table(rows)}")
+    draw_sampling(results.out / "cedt_figure4.png")
+    return {
+        "complete": complete,
+        "agreement": " The system of the best mean rank is the published one in "
+        f"**{n_same} of {len(tests)}** rankings.",
+        "ranks": f"{table(ranks, 2)}\n\n{table(pairs, 2)}" if tests else "Too few runs for ranks.",
+        "scores": "\n\n".join(scores),
+    }
+
+
+STUDY = Study("cedt", make_experiment, tables, measured)

@@ -1,0 +1,335 @@
+"""The study of constraints: monotonic trees, and trees within hard bounds.
+
+What is known of a column before any row is seen, that a greater value makes the target greater or
+smaller, is given to trees and to boosting. It is measured what the constraint costs or brings in
+score and size, and how often it would be broken without being asked for. Then trees are bounded in
+leaves, depth and terms, beside CART within the same bounds.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
+from evotree.experiments.datasets import LoadedData
+from evotree.experiments.experiment import Experiment
+from evotree.experiments.markdown import mean_and_std
+from evotree.experiments.protocols import Parts, Task
+from evotree.operators.constraints.proof import violations
+from evotree.tables.columns import encode, fit_columns
+from experiments.agreement import DATA
+from experiments.methods.chosen import folds_of, pruned_cart
+from experiments.study import Results, Study, StudyProtocol
+from experiments.tables import groups_of, named, shown, table
+
+SIGNS: Mapping[str, Mapping[str, int]] = tomllib.loads((DATA / "signs.toml").read_text("utf-8"))
+"""What is known of columns, by data set."""
+BOUNDED = ("heart", "breast-w", "wine", "wdbc", "autompg", "housing")
+"""The data sets of trees within bounds."""
+BOUNDS = [{"max_leaf_nodes": 4}, {"max_leaf_nodes": 8}, {"max_depth": 2}, {"max_depth": 3}]
+"""The bounds that CART has too."""
+TERM_BOUNDS = [{"max_terms": 10}, {"max_terms": 20}]
+N_FOLDS, BOUND_FOLDS = 5, 3
+N_PAIRS = 100_000
+TOLERANCE = 1e-9
+"""By which probabilities may fall where they should not: sums of rounded numbers are no proof."""
+FREE, EVOTREE, CART, BOOSTING = "EvoTree", "EvoTree monotonic", "CART monotonic", "HGB monotonic"
+MONOTONIC = (FREE, EVOTREE, CART, BOOSTING)
+
+
+@dataclass(frozen=True)
+class NamedProtocol(StudyProtocol):
+    """Folds of tables whose columns are named ``data set/column``, and whose classes are codes."""
+
+    def load(self, dataset: str, data_home: Path | None) -> LoadedData:
+        """Return a data set; classes are numbered in the order of their names."""
+        data = super().load(dataset, data_home)
+        if data.y.dtype.kind == "f":
+            return data
+        return replace(data, y=np.unique(data.y, return_inverse=True)[1])
+
+    def take_parts(self, task: Task, data_home: Path | None, stratified: bool = True) -> Parts:
+        """Return the rows of a fold, stratified where there are classes, as encoded tables."""
+        data = self.load(task.dataset, data_home)
+        train, test = folds_of(data.y, self.n_folds, task.seed)[task.fold]
+        columns = fit_columns(data.X.iloc[train])
+        names = [f"{task.dataset}/{name}" for column in columns for name in column.feature_names]
+        X, X_test = (
+            pd.DataFrame(encode(columns, data.X.iloc[rows]), columns=names)
+            for rows in (train, test)
+        )
+        return Parts(X, data.y[train], X_test, data.y[test])
+
+
+class Constrained(ClassifierMixin, BaseEstimator):
+    """A classifier of codes, or a regressor of other numbers, with constraints.
+
+    Parameters
+    ----------
+    kind : {"EvoTree", "CART", "HGB"}
+        What it is.
+    is_monotonic : bool, default=False
+        Whether it keeps the signs of the columns.
+    bounds : mapping of str to int, optional
+        Bounds on the tree.
+    random_state : int, default=0
+        Seed.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        is_monotonic: bool = False,
+        bounds: Mapping[str, int] | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.kind = kind
+        self.is_monotonic = is_monotonic
+        self.bounds = bounds
+        self.random_state = random_state
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray) -> Constrained:
+        """Fit the estimator; CART is pruned."""
+        parted = [str(name).partition("/") for name in X.columns]
+        self.signs_ = np.array([SIGNS.get(of, {}).get(column, 0) for of, _, column in parted])
+        settings: dict[str, Any] = dict(self.bounds or {})
+        if self.is_monotonic:
+            settings["monotonic_cst"] = self.signs_
+        rows, seed = X.to_numpy(), self.random_state
+        if self.kind == "CART":
+            self.best_estimator_ = pruned_cart(rows, y, seed, **settings)
+            return self
+        kinds = {
+            "EvoTree": (EvoTreeClassifier, EvoTreeRegressor),
+            "HGB": (HistGradientBoostingClassifier, HistGradientBoostingRegressor),
+        }
+        made = kinds[self.kind][y.dtype.kind == "f"](random_state=seed)
+        self.best_estimator_ = made.set_params(**settings).fit(rows, y)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return codes of classes, or targets."""
+        predicted: np.ndarray = self.best_estimator_.predict(np.asarray(X))
+        return predicted
+
+    def score(self, X: Any, y: np.ndarray, sample_weight: Any = None) -> float:
+        """Return the accuracy, or R²."""
+        return float(self.best_estimator_.score(np.asarray(X), y, sample_weight))
+
+
+# ---- what is measured ----------------------------------------------------------------------------
+
+
+def score(model: Constrained, X: pd.DataFrame, y: np.ndarray) -> float:
+    """Return the accuracy, or R², of the test rows."""
+    return model.score(X, y)
+
+
+def raised_pairs(X: np.ndarray, signs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draw pairs of rows that differ in one column of known sign; return them and the signs.
+
+    The first is a mixture of two rows of `X`, column by column; in the second one column is raised
+    by a step of exponential distribution, whose mean is the standard deviation of the column.
+    """
+    rng = np.random.default_rng(0)
+    rows, others = X[rng.integers(len(X), size=(2, N_PAIRS))]
+    rows = np.where(rng.random(rows.shape) < 0.5, rows, others)
+    column = rng.choice(np.flatnonzero(signs), N_PAIRS)
+    raised = rows.copy()
+    raised[np.arange(N_PAIRS), column] += rng.exponential(X.std(axis=0)[column] + 1e-12)
+    return rows, raised, signs[column]
+
+
+def share_broken(model: Constrained, X: pd.DataFrame, method: str) -> float:
+    """Return the share of pairs whose predictions are in the wrong order; NaN where none can be."""
+    predict = getattr(model.best_estimator_, method, None)
+    if predict is None or not model.signs_.any():
+        return np.nan
+    rows, raised, sign = raised_pairs(X.to_numpy(), model.signs_)
+    rise = predict(raised) - predict(rows)
+    return float(np.mean(sign * (rise[:, 1] if rise.ndim == 2 else rise) < -TOLERANCE))
+
+
+def broken_predictions(model: Constrained, X: pd.DataFrame, y: np.ndarray) -> float:
+    """Return the share of pairs whose labels, or targets, are in the wrong order."""
+    return share_broken(model, X, "predict")
+
+
+def broken_probabilities(model: Constrained, X: pd.DataFrame, y: np.ndarray) -> float:
+    """Return the share of pairs whose probabilities are in the wrong order."""
+    return share_broken(model, X, "predict_proba")
+
+
+def violated_leaves(model: Constrained) -> float | None:
+    """Return how many pairs of leaves of an evolved tree break the signs, or may break them."""
+    if model.kind != "EvoTree" or not model.signs_.any() or model.bounds:
+        return None
+    return float(len(violations(model.best_estimator_.tree_, model.signs_)))
+
+
+def title(bound: Mapping[str, int]) -> str:
+    """Return a bound as text."""
+    return ", ".join(f"{name}={value}" for name, value in bound.items())
+
+
+def make_methods() -> dict[str, Constrained]:
+    """Return the methods by name."""
+    kept = {name: Constrained(name.split()[0], is_monotonic=True) for name in MONOTONIC[1:]}
+    bounded = {
+        f"EvoTree {title(b)}": Constrained("EvoTree", False, b) for b in BOUNDS + TERM_BOUNDS
+    }
+    pruned = {f"CART {title(b)}": Constrained("CART", False, b) for b in BOUNDS}
+    return {FREE: Constrained("EvoTree"), **kept, **bounded, **pruned}
+
+
+def make_experiment() -> Experiment:
+    """Return the fits of the study, fold by fold, so that one that is stopped is balanced."""
+    methods = make_methods()
+    bounded = [name for name in methods if name not in MONOTONIC]
+    plan = []
+    for fold in range(N_FOLDS):
+        plan += [Task(dataset, method, fold, 0) for dataset in SIGNS for method in MONOTONIC]
+        if fold < BOUND_FOLDS:
+            plan += [Task(dataset, FREE, fold, 0) for dataset in BOUNDED if dataset not in SIGNS]
+            plan += [Task(dataset, method, fold, 0) for dataset in BOUNDED for method in bounded]
+    return Experiment(
+        "constraints",
+        tuple(dict.fromkeys((*SIGNS, *BOUNDED))),
+        methods,
+        NamedProtocol(n_folds=N_FOLDS),
+        metrics=(),
+        scorers={
+            "score": score,
+            "broken_predictions": broken_predictions,
+            "broken_probabilities": broken_probabilities,
+        },
+        measures={"violations": violated_leaves},
+        plan=plan,
+        curve=None,
+    )
+
+
+# ---- report --------------------------------------------------------------------------------------
+
+
+def complete(
+    runs: pd.DataFrame, methods: Collection[str], datasets: Collection[str]
+) -> pd.DataFrame:
+    """Return the rows of the folds that all of the methods have, of some data sets."""
+    some = runs[runs["method"].isin(methods) & runs["dataset"].isin(datasets)]
+    counts = some.groupby(["dataset", "fold"])["method"].transform("nunique")
+    return some[counts == len(methods)]
+
+
+def n_above_zero(values: pd.Series) -> str:
+    """Return how many of the known values are above 0, as text."""
+    known = values.dropna()
+    return f"{int((known > 0).sum())} of {len(known)}" if len(known) else ""
+
+
+def scores_row(groups: Mapping[tuple[str, str], pd.DataFrame], dataset: str) -> dict[str, str]:
+    """Return scores and sizes of the methods on a data set of known signs."""
+    row = {"data set": dataset, "folds": str(len(groups[dataset, FREE]))}
+    row |= {name: mean_and_std(groups[dataset, name]["score"], 3) for name in MONOTONIC}
+    for name in MONOTONIC[:3]:
+        means = groups[dataset, name][["leaves", "terms"]].mean()
+        row[f"leaves / terms, {name}"] = f"{means['leaves']:.1f} / {means['terms']:.1f}"
+    return row
+
+
+def violations_row(dataset: str, fits: pd.DataFrame) -> dict[str, str]:
+    """Return how often trees that do not know the signs of a data set break them."""
+    row = {"data set": dataset, "trees that break a sign": n_above_zero(fits["violations"])}
+    row["pairs of leaves, mean"] = f"{fits['violations'].mean():.1f}"
+    for what in ("predictions", "probabilities"):
+        row[f"{what}, %"] = shown(100.0 * fits[f"broken_{what}"].mean(), ".2f", "")
+    return row
+
+
+def kept_row(method: str, fits: pd.DataFrame) -> dict[str, str]:
+    """Return how many fits of a method break a sign."""
+    columns = {"leaves": "violations"}
+    columns |= {name: f"broken_{name}" for name in ("predictions", "probabilities")}
+    row = {"method": method, "fits": str(len(fits))}
+    return row | {f"by {name}": n_above_zero(fits[column]) for name, column in columns.items()}
+
+
+def summary_row(means: pd.DataFrame, other: str) -> dict[str, str]:
+    """Return how the monotonic tree stands to another method."""
+    gain = means["score"][EVOTREE] - means["score"][other]
+    signs = np.sign(gain.where(gain.abs() > TOLERANCE, 0.0))
+    row = {f"{EVOTREE} beside": other}
+    row["better / equal / worse"] = " / ".join(str(int((signs == s).sum())) for s in (1, 0, -1))
+    row["mean difference of the score"] = f"{gain.mean():+.4f}"
+    for size in ("leaves", "terms"):
+        ratio = means[size][EVOTREE] / means[size].get(other, np.nan)
+        row[f"{size}, median ratio"] = "" if other == BOOSTING else f"{ratio.median():.2f}"
+    return row
+
+
+def bounds_row(runs: pd.DataFrame, bound: str) -> dict[str, str]:
+    """Return scores, leaves and terms within a bound beside CART's; nothing where none was run."""
+    names = {name: f"{name} {bound}" for name in ("EvoTree", "CART")}
+    fits = complete(runs, list(names.values()), BOUNDED)
+    if fits.empty:
+        return {}
+    means = fits.groupby(["dataset", "method"])[["score", "leaves", "terms"]].mean().unstack()
+    gain = means["score"][names["EvoTree"]] - means["score"][names["CART"]]
+    row = {"bound": bound}
+    row["data sets on which EvoTree is better"] = f"{int((gain > 0).sum())} of {len(gain)}"
+    row["mean difference of the score"] = f"{gain.mean():+.4f}"
+    for name, method in names.items():
+        row[f"leaves, {name}"] = f"{means['leaves'][method].mean():.1f}"
+        row[f"terms, {name}"] = f"{means['terms'][method].mean():.1f}"
+    return row
+
+
+def bounded_scores_table(runs: pd.DataFrame) -> str:
+    """Return the mean scores and sizes of all bounded trees."""
+    names = [name for name in make_methods() if name not in MONOTONIC[1:]]
+    fits = complete(runs[runs["fold"] < BOUND_FOLDS], names, BOUNDED)
+    means = fits.groupby(["dataset", "method"])[["score", "leaves", "terms"]].mean()
+
+    def cell(dataset: str, method: str) -> str:
+        score, leaves, terms = means.loc[(dataset, method)]
+        return f"{score:.3f} ({leaves:.1f} / {terms:.1f})"
+
+    datasets = named(BOUNDED, fits["dataset"])
+    return table({"method": m} | {dataset: cell(dataset, m) for dataset in datasets} for m in names)
+
+
+def tables(results: Results) -> dict[str, Any]:
+    """Return the tables."""
+    runs = complete(results.runs, MONOTONIC, SIGNS)
+    groups = groups_of(runs, SIGNS, MONOTONIC)
+    sets = named(SIGNS, runs["dataset"])
+    of_methods = {name: runs[runs["method"] == name] for name in named(MONOTONIC, runs["method"])}
+    means = runs.groupby(["dataset", "method"])[["score", "leaves", "terms"]].mean().unstack()
+    bounds = [bounds_row(results.runs, title(bound)) for bound in BOUNDS]
+    ways = {"may not fall with": 1, "may not rise with": -1}
+    signs = [
+        {"data set": dataset}
+        | {way: ", ".join(k for k, v in of.items() if v == sign) for way, sign in ways.items()}
+        for dataset, of in SIGNS.items()
+    ]
+    return {
+        "signs": table(signs, 3),
+        "summary": table(summary_row(means, other) for other in (FREE, CART, BOOSTING) if sets),
+        "scores": table(scores_row(groups, name) for name in sets),
+        "kept": table(kept_row(name, fits) for name, fits in of_methods.items()),
+        "violations": table(violations_row(name, groups[name, FREE]) for name in sets),
+        "bounds": table(row for row in bounds if row),
+        "bounded_scores": bounded_scores_table(results.runs),
+    }
+
+
+STUDY = Study("constraints", make_experiment, tables)

@@ -1,0 +1,421 @@
+"""The study of costs: trees evolved for what errors and tests cost, beside others.
+
+Every method is told what errors cost, and some also what features do. All are judged by the mean
+cost of rows held out: that of their errors, and that of the features on their way through the tree,
+each paid for once.
+
+The costs of errors are ours: the paper of the costs of tests has the same for all errors, at levels
+from 10 to 10,000 dollars, of which two are taken. Statlog's (Michie, Spiegelhalter, Taylor 1994,
+"Machine Learning, Neural and Statistical Classification") are 5 to 1 for German credit and for
+heart disease. On three data sets of a rare class, missing it costs the ratio of the classes.
+
+References
+----------
+van der Linden J. G. M., de Weerdt M. M., Demirović E. (2023). Necessary and sufficient conditions
+for optimal decision trees using dynamic programming. NeurIPS.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.tree import DecisionTreeClassifier
+
+from evotree.estimators import EvoTreeClassifier
+from evotree.experiments.datasets import LoadedData
+from evotree.experiments.experiment import Experiment
+from evotree.experiments.measures import innermost
+from evotree.experiments.protocols import Task, load_cached
+from evotree.fitness.costs import FeatureCosts
+from evotree.operators.initialization.seeding import raw_tree
+from evotree.tables.columns import column_of_feature, encode, feature_names, fit_columns
+from evotree.tree import ObliqueTree
+from experiments.agreement import DATA
+from experiments.methods.chosen import ChosenClassifier, Find, import_peer, search_pruning
+from experiments.methods.trees import flatten
+from experiments.study import Results, Study, StudyProtocol
+from experiments.tables import named, table
+
+TESTS = tomllib.loads((DATA / "test_costs.toml").read_text("utf-8"))
+"""What tests cost, by data set."""
+N_FOLDS = 5
+MAX_ALPHAS = 20
+MAX_THRESHOLDS = 9
+"""Thresholds of a feature, at its quantiles, among which STreeD chooses."""
+DEPTH = 3
+EVOTREE, ACCURATE = "EvoTree", "EvoTree for accuracy"
+CART, CHEAP, STREED = "CART", "CART of cheap features", "STreeD"
+ANCHORS = (ACCURATE, CART, CHEAP, STREED)
+
+
+class CostProblem(NamedTuple):
+    """A data set with costs of errors, by class of the row, and perhaps with costs of tests."""
+
+    dataset: str
+    error_costs: tuple[float, ...]
+    has_tests: bool = False
+
+    @property
+    def matrix(self) -> np.ndarray:
+        """What it costs to predict the class of a column for a row of that of a row."""
+        n = len(self.error_costs)
+        return np.array(self.error_costs)[:, np.newaxis] * (1.0 - np.eye(n))
+
+    @property
+    def tests(self) -> dict[Hashable, float]:
+        """What features cost, as ``feature_costs``: each without what it shares, and each group."""
+        told = TESTS[self.dataset] if self.has_tests else {"tests": {}, "groups": []}
+        shared = {name: price for members, price in told["groups"] for name in members}
+        priced: dict[Hashable, float] = {
+            name: round(price - shared.get(name, 0.0), 2) for name, price in told["tests"].items()
+        }
+        return priced | {tuple(members): price for members, price in told["groups"]}
+
+    def load(self, data_home: Path | None) -> tuple[LoadedData, dict[tuple[int, ...], float]]:
+        """Return the data set, as numbers, and what its features cost by their positions.
+
+        Missing numbers are medians of all rows, and the levels of categories those of all rows.
+        """
+        data = load_cached(self.dataset, data_home)
+        table, y = data.X, data.y
+        told = TESTS[self.dataset] if self.has_tests else {}
+        if "columns" in told:
+            table = table.set_axis(told["columns"], axis=1)
+        if "target" in told:
+            y = (table[told["target"]].to_numpy() > told["threshold"]).astype(np.int64)
+            table = table.drop(columns=told["target"])
+        columns = fit_columns(table)
+        features = pd.DataFrame(encode(columns, table), columns=list(feature_names(columns)))
+        costs = FeatureCosts.of(self.tests, list(table.columns), column_of_feature(columns))
+        members = [tuple(np.flatnonzero(item).tolist()) for item in costs.is_part.T]
+        return replace(data, X=features, y=y), dict(zip(members, costs.prices, strict=True))
+
+
+PROBLEMS: Mapping[str, CostProblem] = {
+    f"{name}-{cost:g}": CostProblem(name, (cost,) * (3 if name == "thyroid" else 2), True)
+    for cost in (100.0, 400.0)
+    for name in TESTS
+} | {
+    "credit-g-5": CostProblem("credit-g", (5.0, 1.0)),
+    "heart-5": CostProblem("heart", (1.0, 5.0)),
+    "sick-15": CostProblem("sick", (1.0, 15.0)),
+    "climate-crashes-11": CostProblem("climate-crashes", (11.0, 1.0)),
+    "blood-transfusion-3": CostProblem("blood-transfusion", (1.0, 3.0)),
+}
+"""The problems by name: a data set, and what an error costs, or one on the dearer class."""
+
+
+@dataclass(frozen=True)
+class CostProtocol(StudyProtocol):
+    """Folds of data sets with costs."""
+
+    def load(self, dataset: str, data_home: Path | None) -> LoadedData:
+        """Return the data set of a problem, as numbers."""
+        return PROBLEMS[dataset].load(data_home)[0]
+
+    def method_for(
+        self, method: BaseEstimator, task: Task, data_home: Path | None
+    ) -> BaseEstimator:
+        """Return a method that knows the costs."""
+        costs = PROBLEMS[task.dataset].load(data_home)[1]
+        matrix = PROBLEMS[task.dataset].matrix
+        copy: BaseEstimator = clone(method)
+        return copy.set_params(cost_matrix=matrix, feature_costs=costs)
+
+
+# ---- what a tree costs ---------------------------------------------------------------------------
+
+
+def feature_costs_of(costs: Mapping[Any, float] | None, n_features: int) -> FeatureCosts:
+    """Return what features cost, given by their positions."""
+    names = [str(j) for j in range(n_features)]
+    return FeatureCosts.of(costs or {}, names, range(n_features))
+
+
+def features_paid(model: Any, X: np.ndarray, costs: Mapping[Any, float] | None) -> np.ndarray:
+    """Return what the features on the way of each row through a fitted tree cost."""
+    model = innermost(model)
+    if not isinstance(model.tree_, ObliqueTree):
+        X = X.astype(np.float32)  # as scikit-learn's trees read rows
+    weights, thresholds, subtree_size = raw_tree(model)
+    tree = ObliqueTree(weights, thresholds, subtree_size, np.zeros((len(thresholds), 1)))
+    spent = feature_costs_of(costs, X.shape[1]).of_paths(tree)
+    paid: np.ndarray = spent[tree.apply(X.astype(np.float64))]
+    return paid
+
+
+def feature_cost(model: CostMethod, X: np.ndarray, y: np.ndarray) -> float:
+    """Return the mean cost of the features that a method asks for."""
+    return float(features_paid(model, X, model.feature_costs).mean())
+
+
+def error_cost(model: CostMethod, X: np.ndarray, y: np.ndarray) -> float:
+    """Return the mean cost of the errors of a method."""
+    true, predicted = (np.searchsorted(model.classes_, labels) for labels in (y, model.predict(X)))
+    return float(model.errors()[true, predicted].mean())
+
+
+def n_features_used(model: CostMethod) -> int:
+    """Return how many features the tree of a method asks for."""
+    return int(raw_tree(innermost(model))[0].any(axis=0).sum())
+
+
+# ---- methods -------------------------------------------------------------------------------------
+
+
+class CostMethod(ChosenClassifier):
+    """A method that may know costs; without any, it finds the most accurate tree.
+
+    Parameters
+    ----------
+    find : callable
+        ``find(X, codes, method)`` returns a fitted estimator.
+    cost_matrix : ndarray of shape (n_classes, n_classes), optional
+        What it costs to predict the class of a column for a row of that of a row.
+    feature_costs : mapping of tuple of int to float, optional
+        What features cost by their positions.
+    random_state : int, default=0
+        Seed.
+    """
+
+    def __init__(
+        self,
+        find: Find,
+        cost_matrix: np.ndarray | None = None,
+        feature_costs: Mapping[tuple[int, ...], float] | None = None,
+        random_state: int = 0,
+    ) -> None:
+        super().__init__(find, random_state)
+        self.cost_matrix = cost_matrix
+        self.feature_costs = feature_costs
+
+    def search(self, X: np.ndarray, y: np.ndarray) -> None:
+        """Find the estimator."""
+        self.best_estimator_ = self.find(X, y, self)
+
+    def errors(self) -> np.ndarray:
+        """Return what errors cost, all the same where that is not known."""
+        return 1.0 - np.eye(len(self.classes_)) if self.cost_matrix is None else self.cost_matrix
+
+
+def evolved_for_costs(X: np.ndarray, codes: np.ndarray, method: CostMethod) -> Any:
+    """Return a tree evolved for errors and features that cost."""
+    return EvoTreeClassifier(
+        cost_matrix=method.cost_matrix,
+        feature_costs=method.feature_costs or None,
+        random_state=method.random_state,
+    ).fit(X, codes)
+
+
+def evolved_for_accuracy(X: np.ndarray, codes: np.ndarray, method: CostMethod) -> Any:
+    """Return a tree evolved for the accuracy, whatever errors and features cost."""
+    return EvoTreeClassifier(random_state=method.random_state).fit(X, codes)
+
+
+def search_cart(X: np.ndarray, codes: np.ndarray, method: CostMethod) -> GridSearchCV:
+    """Return the search for CART whose rows weigh what an error on them costs.
+
+    It is pruned by the costs of folds, the features' costs included.
+    """
+    costs = method.errors()
+
+    def saved(tree: DecisionTreeClassifier, rows: np.ndarray, true: np.ndarray) -> float:
+        errors = costs[true, tree.predict(rows)]
+        return -float((errors + features_paid(tree, rows, method.feature_costs)).mean())
+
+    weight = dict(enumerate(costs.sum(axis=1)))
+    tree = DecisionTreeClassifier(class_weight=weight, random_state=method.random_state)
+    return search_pruning(tree, X, codes, method.random_state, saved, MAX_ALPHAS)
+
+
+def cost_cart(X: np.ndarray, codes: np.ndarray, method: CostMethod) -> Any:
+    """Return the tree of `search_cart`."""
+    return search_cart(X, codes, method).best_estimator_
+
+
+def cheap_cart(X: np.ndarray, codes: np.ndarray, method: CostMethod) -> Any:
+    """Return the tree of `search_cart` on the features up to a price, which folds choose too."""
+    costs = feature_costs_of(method.feature_costs, X.shape[1])
+    prices = costs.is_part @ costs.prices
+    # A feature that is 0 in all rows parts none.
+    searches = [
+        search_cart(np.where(prices <= price, X, 0.0), codes, method) for price in np.unique(prices)
+    ]
+    return max(searches, key=lambda search: float(search.best_score_)).best_estimator_
+
+
+class LabelledTree:
+    """A tree as a classifier of codes: its leaves have 1 for their label, 0 for others."""
+
+    def __init__(self, tree: ObliqueTree) -> None:
+        self.tree_ = tree
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Return the codes of the classes of rows."""
+        codes: np.ndarray = self.tree_.labels[self.tree_.apply(X)]
+        return codes
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        """Return 1 for the label of each row, 0 for others."""
+        return self.tree_.predict_value(X)
+
+
+def optimal_tree(X: np.ndarray, codes: np.ndarray, method: CostMethod) -> LabelledTree:
+    """Return the tree of depth `DEPTH` that costs the least on the training rows, of STreeD.
+
+    It tests whether a feature is above one of `MAX_THRESHOLDS` of its quantiles. Folds of its own
+    choose how many splits there are.
+    """
+    streed = import_peer("pystreed")
+    tests = [(j, threshold) for j, column in enumerate(X.T) for threshold in cuts(column)]
+    rows = np.column_stack([X[:, j] > threshold for j, threshold in tests]).astype(np.int32)
+    matrix, n_features = method.errors(), X.shape[1]
+    prices = specifiers(feature_costs_of(method.feature_costs, n_features), tests)
+    solver = streed.STreeDCostSensitiveClassifier(
+        max_depth=DEPTH, hyper_tune=True, random_seed=int(method.random_state) % 2**31
+    )
+    costs = streed.data.CostSpecifier(matrix.tolist(), prices)
+    root = solver.fit(rows, codes.astype(np.int32), costs).get_tree()
+    labels: list[int] = []
+
+    def read(node: Any) -> Any:
+        labels.append(0 if not node.is_leaf_node() else int(node.label))
+        if node.is_leaf_node():
+            return None
+        j, threshold = tests[node.feature]
+        return np.eye(n_features)[j], threshold, node.left_child, node.right_child
+
+    tree = flatten(root, read, n_features)
+    return LabelledTree(tree.predicting(np.eye(len(matrix))[labels]))
+
+
+def specifiers(costs: FeatureCosts, tests: list[tuple[int, float]]) -> list[Any]:
+    """Return what tests cost, as STreeD takes it: those of a feature are one range.
+
+    It knows one group of each feature: where a feature needs more items than its own and one that
+    is shared, the others are added to its own.
+    """
+    kind = import_peer("pystreed").data.FeatureCostSpecifier
+    n_members = costs.is_part.sum(axis=0)
+    ranges, at = [], 0
+    # Features that need the same, as a number and whether it is missing, are paid for together.
+    for _, run in groupby(tests, lambda test: costs.is_part[test[0]].tobytes() or test[0]):
+        features = [j for j, _ in run]
+        items = np.flatnonzero(costs.is_part[features[0]])
+        price = float(costs.prices[items].sum())
+        # The largest item is the group: collecting blood, not what two numbers need.
+        group = max(items, key=lambda item: n_members[item], default=-1)
+        is_shared = group >= 0 and n_members[group] > len(set(features))
+        discount = price - float(costs.prices[group]) if is_shared else price
+        name = f"group {group}" if is_shared else f"tests from {at}"
+        ranges.append(kind(price, discount, name, at, at + len(features) - 1))
+        at += len(features)
+    return ranges
+
+
+def cuts(column: np.ndarray) -> np.ndarray:
+    """Return at most `MAX_THRESHOLDS` thresholds that part the values of a feature."""
+    values = np.unique(column)
+    if len(values) <= MAX_THRESHOLDS + 1:
+        return 0.5 * (values[1:] + values[:-1])
+    shares = np.linspace(0.0, 1.0, MAX_THRESHOLDS + 2)[1:-1]
+    quantiles = np.unique(np.quantile(column, shares, method="lower"))
+    return quantiles[quantiles < values[-1]]
+
+
+METHODS = {
+    EVOTREE: CostMethod(evolved_for_costs),
+    ACCURATE: CostMethod(evolved_for_accuracy),
+    CART: CostMethod(cost_cart),
+    CHEAP: CostMethod(cheap_cart),
+    STREED: CostMethod(optimal_tree),
+}
+
+
+def make_experiment() -> Experiment:
+    """Return the fits of the study."""
+    return Experiment(
+        "costs",
+        list(PROBLEMS),
+        METHODS,
+        CostProtocol(n_folds=N_FOLDS),
+        metrics=("accuracy",),
+        scorers={"error_cost": error_cost, "feature_cost": feature_cost},
+        measures={"features": n_features_used},
+        curve=None,
+    )
+
+
+# ---- report --------------------------------------------------------------------------------------
+
+
+def costs_of(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the means of costs and sizes, a row a problem and method."""
+    runs = runs.assign(cost=runs["error_cost"] + runs["feature_cost"])
+    columns = ["cost", "error_cost", "feature_cost", "accuracy", "leaves", "terms", "complexity"]
+    return runs.groupby(["dataset", "method"])[[*columns, "features"]].mean()
+
+
+def summary_row(means: pd.DataFrame, anchor: str) -> dict[str, str]:
+    """Return on how many problems EvoTree costs no more than another method, and is no larger."""
+    both = means[["cost", "complexity"]].unstack("method").reindex(list(PROBLEMS))
+    is_less = pd.DataFrame(
+        {name: both[name][EVOTREE] <= both[name][anchor] + 1e-9 for name in ("cost", "complexity")}
+    )[both["cost"][[EVOTREE, anchor]].notna().all(axis=1)]
+    cheap, small = is_less["cost"], is_less.all(axis=1)
+    tested = np.array([PROBLEMS[str(name)].has_tests for name in is_less.index], dtype=bool)
+    sets = small.groupby([[PROBLEMS[str(name)].dataset for name in is_less.index], tested])
+    return {
+        "beside": anchor,
+        "costs no more": f"{cheap.sum()} of {len(cheap)}",
+        "and is no larger": f"{small.sum()} of {len(small)}",
+        "costs no more, tests cost": f"{cheap[tested].sum()} of {tested.sum()}",
+        "both, at all levels": f"{sets.all().sum()} of {len(sets)}",
+    }
+
+
+def problem_row(means: pd.DataFrame, problem: str) -> dict[str, str]:
+    """Return the mean cost of each method on a problem."""
+    row, of_methods = {"problem": problem}, means.loc[problem]
+    for method in named(METHODS, of_methods.index):
+        cost, complexity = of_methods.loc[method, ["cost", "complexity"]]
+        is_least = cost <= of_methods["cost"].min() + 1e-9
+        text = f"**{cost:#.4g}**" if is_least else f"{cost:#.4g}"
+        row[method] = f"{text} ({complexity:.1f})"
+    return row
+
+
+DETAILS = {
+    **dict.fromkeys(("cost", "error_cost", "feature_cost"), ".3f"),
+    **{"accuracy": ".4f", **dict.fromkeys(("leaves", "terms", "complexity", "features"), ".1f")},
+}
+"""Columns of the last table, and their formats."""
+
+
+def tables(results: Results) -> dict[str, Any]:
+    """Return the tables."""
+    means = costs_of(results.runs)
+    has_run = means.index.get_level_values
+    details = [
+        {"problem": problem, "method": method}
+        | {column: f"{row[column]:{spec}}" for column, spec in DETAILS.items()}
+        for (problem, method), row in means.reindex(list(PROBLEMS), level="dataset").iterrows()
+    ]
+    rivals = named(ANCHORS, has_run("method")) if EVOTREE in has_run("method") else []
+    return {
+        "summary": table(summary_row(means, anchor) for anchor in rivals),
+        "problems": table(problem_row(means, name) for name in named(PROBLEMS, has_run("dataset"))),
+        "details": table(details, 2),
+    }
+
+
+STUDY = Study("costs", make_experiment, tables)

@@ -1,0 +1,160 @@
+"""The study of forests: tens of small sparse oblique trees beside hundreds of deep ones.
+
+The rows of single trees, of random forests and of boosting are those of the benchmark and of the
+study of regression, whose folds and random states these fits have.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import (
+    BaggingClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+)
+
+from evotree.estimators import (
+    EvoForestClassifier,
+    EvoForestRegressor,
+    TAOClassifier,
+    TAORegressor,
+)
+from evotree.experiments.datasets import LoadedData
+from evotree.experiments.experiment import Experiment
+from evotree.experiments.probabilities import auc, clipped_log_loss
+from evotree.experiments.protocols import OFFICIAL
+from evotree.experiments.rows import read_rows
+from experiments.methods import chosen
+from experiments.study import ClassesProtocol, Results, Study, StudyProtocol, plan_folds
+from experiments.suites import BENCHMARK, N_FOLDS, TARGETS
+from experiments.tables import NOT_RUN, TIE, Figures, cells_table, comparison, figures_of
+
+CLASSES, OF_TARGETS = "EvoForest", "EvoForest of targets"
+"""The forest of classes, and that of targets."""
+OTHERS = {
+    CLASSES: ("Extra trees", "TAO bag", "Tuned XGBoost"),
+    OF_TARGETS: ("Extra trees of targets", "TAO bag of targets"),
+}
+"""Other ensembles that are fitted here."""
+N_BAGGED = 30
+TUNED_ON = (
+    *("heart", "glass", "bupa", "vehicle", "pima", "balance-scale", "ionosphere", "sonar"),
+    *("bodyfat", "autompg", "concrete", "housing", "avila"),
+)
+"""The data sets on which the defaults of the forests were chosen."""
+BOOSTED = ("HistGB", "XGBoost")
+RIVALS = {
+    "benchmark": ("EvoTree", "CART", "TAO", "Logistic", "Forest", *BOOSTED),
+    "regression": ("EvoTree", "CART", "Ridge", "Cubist", "Forest", *BOOSTED, "Tuned XGBoost"),
+}
+"""Methods of the other studies that are shown."""
+SIZES: Figures = {
+    "nodes": ("nodes", 1.0, 0),
+    "leaves": ("leaves", 1.0, 0),
+    "terms": ("terms", 1.0, 0),
+    "seconds": ("seconds", 1.0, 2),
+}
+FIGURES: Figures = {
+    "accuracy": ("score", 100.0, 2),
+    "AUC": ("auc", 100.0, 2),
+    "log loss": ("log_loss", 1.0, 3),
+    **SIZES,
+}
+
+
+def score(model: Any, X: np.ndarray, y: np.ndarray) -> float:
+    """Return the accuracy, or R²."""
+    return float(model.score(X, y))
+
+
+class ForestsProtocol(ClassesProtocol):
+    """The folds of the benchmark, and those of the study of regression."""
+
+    def load(self, dataset: str, data_home: Path | None) -> LoadedData:
+        """Return a data set; housing has its targets here."""
+        loader = StudyProtocol if dataset in TARGETS else ClassesProtocol
+        return loader.load(self, dataset, data_home)
+
+
+def make_experiment() -> Experiment:
+    """Return the fits of the study."""
+    of_classes = [
+        EvoForestClassifier(),
+        ExtraTreesClassifier(chosen.N_TREES),
+        BaggingClassifier(TAOClassifier(), N_BAGGED),
+        chosen.ChosenClassifier(chosen.tuned_xgboost),
+    ]
+    of_targets = [
+        EvoForestRegressor(),
+        ExtraTreesRegressor(chosen.N_TREES),
+        BaggingRegressor(TAORegressor(), N_BAGGED),
+    ]
+    names = [(ours, *others) for ours, others in OTHERS.items()]
+    return Experiment(
+        "forests",
+        (*BENCHMARK, *TARGETS),
+        dict(zip(sum(names, ()), of_classes + of_targets, strict=True)),
+        ForestsProtocol(N_FOLDS),
+        metrics=(),
+        scorers={"score": score, "auc": auc, "log_loss": clipped_log_loss},
+        plan=plan_folds(names[0], BENCHMARK, N_FOLDS) + plan_folds(names[1], TARGETS, N_FOLDS),
+        curve=None,
+        warm_up=True,
+    )
+
+
+def with_rivals(runs: pd.DataFrame, study: str, metric: str, out: Path) -> pd.DataFrame:
+    """Return the rows of the forests, with those of the rivals in another study's file, if any."""
+    path = out / f"{study}_runs.csv"
+    if not path.exists():
+        return runs
+    others = read_rows(path)
+    others = others[others["method"].isin(RIVALS[study]) & (others["fold"] != OFFICIAL)]
+    return pd.concat([runs, others.assign(score=others[metric])], ignore_index=True)
+
+
+def section(
+    runs: pd.DataFrame, ours: str, study: str, datasets: tuple[str, ...], figures: Figures
+) -> str:
+    """Return the tables of one kind of forest."""
+    means = figures_of(runs, figures, datasets, (ours, *OTHERS[ours], *RIVALS[study]))
+    first = next(iter(means))
+    if ours not in means[first]:
+        return NOT_RUN
+    scores = means[first] = means[first][means[first][ours].notna()]
+    untuned = scores[~scores.index.isin(TUNED_ON)]
+    duels = {first: scores, f"{first} on data sets of no choice": untuned}
+    told = comparison(means, figures, ours, duels)
+    return f"""Means over the {told["n_compared"]} data sets that all methods of the table have. \
+Left out, with
+the number of their data sets: {told["left_out"]}.
+
+{told["summary"]}
+
+{ours} less each other method in points, with standard errors, and data sets won / tied /
+lost; a difference below {TIE:g} points is a tie:
+
+{told["duels"]}
+
+{first}, in percent:
+
+{cells_table(scores, ",.1f")}"""
+
+
+def tables(results: Results) -> dict[str, Any]:
+    """Return the tables of both kinds of forests."""
+    of_classes = with_rivals(results.runs, "benchmark", "accuracy", results.out)
+    of_targets = with_rivals(results.runs, "regression", "r2", results.out)
+    figures = {"R²": FIGURES["accuracy"], **SIZES}
+    return {
+        "classes": section(of_classes, CLASSES, "benchmark", BENCHMARK, FIGURES),
+        "targets": section(of_targets, OF_TARGETS, "regression", TARGETS, figures),
+    }
+
+
+STUDY = Study("forests", make_experiment, tables)

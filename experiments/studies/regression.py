@@ -1,0 +1,182 @@
+"""The study of regression: EvoTree beside other single trees, a linear model, rules, and ensembles.
+
+In one part each figure is a mean over folds. The other part is the protocol of RADDT, which trains
+oblique trees by gradients: half of the rows to fit, a quarter to choose hyperparameters, then both
+for the fit that the last quarter tests. In the rows the fold of this part is `OFFICIAL`, and the
+seed draws the rows.
+
+References
+----------
+Mao Q. et al. (2025). Differentiable decision tree via "ReLU+Argmin" reformulation. Advances in
+Neural Information Processing Systems.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import root_mean_squared_error
+from sklearn.model_selection import train_test_split
+
+from evotree.experiments.experiment import Experiment
+from evotree.experiments.pictures import save_picture
+from evotree.experiments.pictures.comparison import plot_accuracy_against_size
+from evotree.experiments.protocols import OFFICIAL, Parts, Task, take_rows
+from experiments.agreement import load_published
+from experiments.methods import regressors as methods
+from experiments.methods.regressors import CART, EVOTREE, RIDGE, SYSTEMS, TREES
+from experiments.study import Results, Study, StudyProtocol, plan_folds
+from experiments.suites import N_FOLDS, TARGETS
+from experiments.tables import (
+    NOT_RUN,
+    cells_table,
+    compared,
+    comparison,
+    figures_of,
+    floors_table,
+    fold_means,
+    ranks_section,
+    shown,
+    table,
+)
+
+RADDT, RADDT_LINEAR = "RADDT", "RADDT-Linear"
+PUBLISHED = (RADDT_LINEAR, RADDT, "ORT-LS", "CART", "Random forest", "XGBoost")
+"""The methods of the paper whose figures stand beside ours; it has the ensembles tuned."""
+RADDT_SETS = (
+    *("space-ga", "abalone-r", "puma8NH", "kin8nm", "cpu-small", "cpu-act", "delta-elevators"),
+    *("ailerons", "elevators", "fried"),
+)
+"""Those of the paper's 17 data sets that are at hand."""
+RADDT_METHODS = (
+    *(EVOTREE, methods.CONSTANT, methods.TAO, methods.TAO_LINEAR, methods.CART_DEPTH),
+    *(RIDGE, methods.CUBIST, methods.FOREST),
+)
+N_SEEDS = 3
+"""Draws of the rows of RADDT's protocol."""
+DEEP = 1.0
+"""Points below the floor, of which the report speaks."""
+R2, RMSE, RATIO = "R²", "RMSE", "RMSE / Ridge's"
+FIGURES = {
+    R2: ("r2", 100.0, 2),
+    RATIO: ("rmse", 1.0, 3),
+    "leaves": ("leaves", 1.0, 1),
+    "terms": ("terms", 1.0, 1),
+    "complexity": ("complexity", 1.0, 1),
+    "seconds": ("seconds", 1.0, 2),
+}
+
+
+class RegressionProtocol(StudyProtocol):
+    """Folds, or the draws of RADDT's protocol."""
+
+    def take_parts(self, task: Task, data_home: Path | None, stratified: bool = True) -> Parts:
+        """Return the rows of a fit; of RADDT's the last third of the training rows validates."""
+        if task.fold != OFFICIAL:
+            return super().take_parts(task, data_home, stratified)
+        data = self.load(task.dataset, data_home)
+        rows = np.arange(len(data.y))
+        parts = train_test_split(rows, test_size=0.25, random_state=task.seed)
+        return take_rows(data.X, data.y, *parts)
+
+
+def rmse(model: Any, X: np.ndarray, y: np.ndarray) -> float:
+    """Return the root of the mean squared error."""
+    return float(root_mean_squared_error(y, model.predict(X)))
+
+
+def make_experiment() -> Experiment:
+    """Return the fits of the study: folds, method by method, then RADDT's, seed by seed."""
+    draws = [
+        Task(dataset, method, OFFICIAL, seed)
+        for seed in range(N_SEEDS)
+        for dataset in RADDT_SETS
+        for method in RADDT_METHODS
+    ]
+    return Experiment(
+        "regression",
+        TARGETS,
+        methods.make_systems(),
+        RegressionProtocol(N_FOLDS),
+        metrics=("r2", "train_r2"),
+        scorers={"rmse": rmse},
+        plan=plan_folds(SYSTEMS, TARGETS, N_FOLDS) + draws,
+        curve=None,
+        warm_up=True,
+    )
+
+
+def raddt_tables(drawn: pd.DataFrame) -> str:
+    """Return the means over RADDT's data sets, published and ours, and the cells.
+
+    The means are over the data sets on which each of our methods that were run has a draw.
+    """
+    if drawn.empty:
+        return NOT_RUN
+    published = load_published("regression").set_index("metric")
+    theirs = 100.0 * published.loc["r2"].pivot(index="dataset", columns="system", values="mean")
+    leaves = published.loc["leaves"].set_index("system")["mean"]
+    scores, sizes = (
+        fold_means(drawn, column, RADDT_SETS, RADDT_METHODS, n_folds=1)
+        for column in ("r2", "leaves")
+    )
+    scores = 100.0 * scores.reindex(index=list(RADDT_SETS))
+    both = scores.dropna().index
+    means = {f"{name}, published": theirs.loc[both, name].mean() for name in PUBLISHED}
+    n_leaves = {f"{name}, published": leaves.get(name, np.nan) for name in PUBLISHED}
+    means |= {str(name): scores.loc[both, name].mean() for name in scores}
+    n_leaves |= {str(name): sizes.loc[both, name].mean(skipna=False) for name in scores}
+    rows = [
+        {"method": name, R2: shown(mean), "leaves": shown(n_leaves[name], ",.1f")}
+        for name, mean in means.items()
+    ]
+    beside = theirs.loc[both, list(PUBLISHED)].add_suffix(", published").join(scores)
+    return f"Means over {len(both)} data sets:\n\n{table(rows)}\n\n{cells_table(beside, ',.2f')}"
+
+
+def sizes_section(runs: pd.DataFrame, sizes: pd.DataFrame, both: pd.DataFrame, out: Path) -> str:
+    """Draw R² against complexity, and return the picture."""
+    sized = sizes.reindex(index=both.index).dropna(axis=1)
+    is_shown = runs["method"].isin([name for name in sized if name in both])
+    drawn = runs[is_shown & runs["dataset"].isin(both.index)].rename(columns={"r2": R2})
+    if drawn.empty:
+        return ""
+    ax = plot_accuracy_against_size(drawn, "complexity", metric=R2)
+    save_picture(ax, out / "regression_sizes.png")
+    return (
+        "Mean R² against mean complexity, of the methods in the means that have one:\n\n"
+        "![R² against complexity](regression_sizes.png)"
+    )
+
+
+def tables(results: Results) -> dict[str, Any]:
+    """Return the tables, and draw the pictures."""
+    is_fold = results.runs["fold"] != OFFICIAL
+    runs, out = results.runs[is_fold], results.out
+    means = figures_of(runs, FIGURES, TARGETS, SYSTEMS)
+    scores, errors = means[R2], means[RATIO]
+    means.pop(RATIO)
+    compared_tables = {R2: scores, **means}
+    if RIDGE in errors:
+        compared_tables = {R2: scores, RATIO: errors.div(errors[RIDGE], axis=0), **means}
+    both = compared(scores)
+    return {
+        **comparison(compared_tables, FIGURES, EVOTREE),
+        "floors": floors_table(scores, EVOTREE, (CART, RIDGE), DEEP),
+        "ranks": ranks_section(both, EVOTREE, out / "regression_ranks.png"),
+        "sizes": sizes_section(runs, means["complexity"], both, out),
+        "cells": {
+            R2: cells_table(scores, ",.1f", bold=TREES),
+            RMSE: cells_table(errors, ".4g"),
+            "leaves": cells_table(means["leaves"], ",.1f"),
+            "complexity": cells_table(means["complexity"], ",.0f"),
+            "seconds": cells_table(means["seconds"], ",.2f"),
+        },
+        "raddt": raddt_tables(results.runs[~is_fold]),
+    }
+
+
+STUDY = Study("regression", make_experiment, tables)
