@@ -12,12 +12,7 @@ from evotree.estimators import ObliqueTreeClassifier
 from evotree.estimators.tao import TAOClassifier
 from evotree.operators.initialization.resampling import blur
 from evotree.operators.pruning.held_out import critical_alphas
-from evotree.operators.pruning.penalized import (
-    kept_nodes,
-    node_risk,
-    prune_marked,
-    weakest_links,
-)
+from evotree.operators.pruning.penalized import kept_nodes, node_risk, prune_marked, weakest_links
 from evotree.rng import make_streams
 
 if TYPE_CHECKING:
@@ -65,11 +60,7 @@ def start_tree(X: np.ndarray, y: np.ndarray, seed: int, recipe: Recipe) -> Class
 def fit_recipe(X: np.ndarray, y: np.ndarray, seed: int, recipe: Recipe) -> ClassifierMixin:
     """Make the tree of a recipe."""
     model = TAOClassifier(
-        recipe.init,
-        depth=recipe.depth,
-        loss=recipe.loss,
-        scaling=recipe.scaling,
-        random_state=seed,
+        recipe.init, depth=recipe.depth, loss=recipe.loss, scaling=recipe.scaling, random_state=seed
     )
     dataset = model._make_dataset(X, y, None, recipe.scaling)
     if recipe.copies:

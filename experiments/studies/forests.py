@@ -18,12 +18,7 @@ from sklearn.ensemble import (
     ExtraTreesRegressor,
 )
 
-from evotree.estimators import (
-    EvoForestClassifier,
-    EvoForestRegressor,
-    TAOClassifier,
-    TAORegressor,
-)
+from evotree.estimators import EvoForestClassifier, EvoForestRegressor, TAOClassifier, TAORegressor
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.experiment import Experiment
 from evotree.experiments.probabilities import auc, clipped_log_loss

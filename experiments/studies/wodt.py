@@ -217,7 +217,7 @@ def summary(cells: dict[tuple[str, str], Cell]) -> str:
     lines = [
         "Our accuracy is within two published standard deviations of the published mean, or above: "
         f"**{n_agree} of {len(cells)} cells ({100 * n_agree / max(len(cells), 1):.0f} %)**; asked "
-        "for are at least four in five.",
+        "for are at least four in five."
     ]
     if wodt := [cell for (_, system), cell in cells.items() if system == "WODT"]:
         n_smaller = sum(cell.fits.leaves.mean() <= cell.leaves for cell in wodt)
