@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import PatchCollection
 from matplotlib.colors import Normalize
 from matplotlib.patches import Circle
-from matplotlib.patheffects import withStroke
 
 from evotree.plotting.style import INK, PALETTE, axes_or_new
 
@@ -24,50 +22,52 @@ if TYPE_CHECKING:
     from evotree.operators.splitters.cross_entropy import SamplingStep
 
 SPACING = 2.16  # between the centres of discs, whose radius is 1
-GRID_COLOR = "#BBBBBB"
-MEAN_COLOR = PALETTE[3]
+GREY, MEAN_COLOR = "#BBBBBB", PALETTE[3]
 SHARE = 0.9
-# Concentrations that show the distribution without a preference, with one, and nearly closed.
-SHOWN_CONCENTRATIONS = (0.0, 2.0, 20.0)
+CONCENTRATIONS = (0.0, 2.0, 20.0)
+"""Of the steps drawn: without a preference, with one, and nearly closed."""
+ANGLES = np.linspace(0.0, 2.0 * np.pi, 361)
 
 
 def plot_sampling_on_sphere(trace: Sequence[SamplingStep]) -> Axes:
-    """Draw the directions of some iterations of a search, and the distribution closing in.
+    """Draw the directions of some steps of a search, and the distribution closing in.
 
-    A column of two discs is one iteration: the hemisphere around the mean direction at the end
-    above, the one behind below. Grey lines are where a weight or the intercept is 0. The dashed
-    circle around the mean direction holds 90 % of the distribution; while that is nearly uniform,
-    the circle closes behind. The first iteration is drawn, and the first ones with a concentration
-    of 2 and of 20.
+    A column of two discs is one step: the hemisphere around the mean direction at the end above,
+    the one behind below. Grey lines are where a weight or the intercept is 0. The dashed circle
+    around the mean direction holds 90 % of the distribution; while that is nearly uniform, the
+    circle closes behind.
     """
-    last = len(trace) - 1
     reached = (
-        next((k for k, step in enumerate(trace) if step.kappa >= kappa), last)
-        for kappa in SHOWN_CONCENTRATIONS
+        next((k for k, step in enumerate(trace) if step.kappa >= kappa), len(trace) - 1)
+        for kappa in CONCENTRATIONS
     )
-    shown = list(dict.fromkeys(reached))
-    frame = _view(trace[-1])
-    n = len(shown)
+    steps, frame = list(dict.fromkeys(reached)), _view(trace[-1])
+    n = len(steps)
     ax = axes_or_new(None, (1.9 + 2.25 * n, 5.2 if n > 2 else 5.6))
-    scores = np.concatenate([trace[k].scores for k in shown])
-    finite = scores[np.isfinite(scores)]
-    norm = Normalize(finite.min(), finite.max()) if finite.size else Normalize(0.0, 1.0)
+    scores = np.concatenate([trace[k].scores for k in steps])
+    norm = Normalize(*np.quantile(scores[np.isfinite(scores)], [0.0, 1.0]))
     points: Any = None
-    for column, k in enumerate(shown):
+    for column, k in enumerate(steps):
         left, kappa = SPACING * column, trace[k].kappa
         _draw_grid(ax, frame, left)
         points = _draw_step(ax, trace[k], frame, left, norm)
         drawn = f"κ = {kappa:.{0 if kappa >= 100.0 else 1}f}" if kappa > 0.0 else "uniform"
         ax.text(left, 1.08, f"iteration {k}, {drawn}", ha="center", color=INK)
     for row, side in enumerate(("around the last mean", "behind")):
-        at: dict[str, Any] = {"ha": "right", "va": "center", "rotation": 90}
-        ax.text(-1.08, -SPACING * row, side, fontsize="small", color=INK, **at)
-    ax.set_aspect("equal")
-    ax.set_xlim(-1.25, SPACING * (n - 1) + 1.05)
-    ax.set_ylim(-SPACING - 1.05, 1.25)
+        ax.text(-1.08, -SPACING * row, side, size="small", ha="right", va="center", rotation=90)
+    ax.set(xlim=(-1.25, SPACING * (n - 1) + 1.05), ylim=(-SPACING - 1.05, 1.25), aspect="equal")
     ax.set_axis_off()
     ax.figure.colorbar(points, ax=ax, label="score (the lower the better)", shrink=0.6)
-    _add_legend(ax, n_columns=5 if n > 2 else 3 if n == 2 else 2)
+    for label, color, mark in (
+        ("candidate", "#21918c", "o"),
+        ("parts no rows", GREY, "x"),
+        ("mean direction", MEAN_COLOR, "*"),
+        (f"{100 * SHARE:g} % of the mass", MEAN_COLOR, "--"),
+    ):
+        ax.plot([], [], mark, color=color, label=label)
+    ax.plot([], [], "o", mfc="none", mec=INK, label="elite")
+    below = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "frameon": False}
+    ax.legend(ncols=5 if n > 2 else n + 1, fontsize="small", columnspacing=1.2, **below)
     return ax
 
 
@@ -82,7 +82,7 @@ def _view(last: SamplingStep) -> np.ndarray:
 
 
 def project(directions: np.ndarray, frame: np.ndarray, left: float) -> np.ndarray:
-    """Return where directions lie in the two discs of a column."""
+    """Return where directions lie in the two discs of a column, the lower one seen from behind."""
     right, up, near = (directions @ frame.T).T
     is_near = near >= 0.0
     shrink = 1.0 / np.sqrt(1.0 + np.abs(near))
@@ -96,47 +96,32 @@ def mass_circle(mu: np.ndarray, kappa: float, share: float) -> np.ndarray:
     below = -np.log1p(share * np.expm1(-2.0 * kappa)) / kappa
     first = np.cross(mu, np.eye(3)[np.abs(mu).argmin()])
     first /= np.linalg.norm(first)
-    angle = np.linspace(0.0, 2.0 * np.pi, 361)[:, None]
-    around = np.cos(angle) * first + np.sin(angle) * np.cross(mu, first)
+    around = np.outer(np.cos(ANGLES), first) + np.outer(np.sin(ANGLES), np.cross(mu, first))
     return (1.0 - below) * mu + np.sqrt(below * (2.0 - below)) * around
 
 
 def _draw_curve(ax: Axes, curve: np.ndarray, frame: np.ndarray, left: float, **look: Any) -> None:
     """Draw a curve on the sphere in both discs, broken where it passes behind."""
-    points = project(curve, frame, left)
-    is_near = curve @ frame[2] >= 0.0
+    points, is_near = project(curve, frame, left), curve @ frame[2] >= 0.0
     for side in (is_near, ~is_near):
-        x, y = np.where(side[:, None], points, np.nan).T
-        ax.plot(x, y, **look)
+        ax.plot(*np.where(side[:, None], points, np.nan).T, **look)
 
 
 def _draw_grid(ax: Axes, frame: np.ndarray, left: float) -> None:
     """Draw two empty discs with the circles where a coordinate is 0 and the ends of the axes."""
-    discs = [Circle((left, -SPACING * row), 1.0) for row in range(2)]
-    ax.add_collection(
-        PatchCollection(discs, facecolor="#FAFAFA", edgecolor=INK, linewidth=0.8, zorder=0)
-    )
-    angle = np.linspace(0.0, 2.0 * np.pi, 361)
+    for row in range(2):
+        disc = Circle((left, -SPACING * row), 1.0, facecolor="#FAFAFA", edgecolor=INK, zorder=0)
+        ax.add_patch(disc)
     for i, name in enumerate(("x0", "x1", "intercept")):
-        circle = np.insert(np.column_stack([np.cos(angle), np.sin(angle)]), i, 0.0, axis=1)
-        _draw_curve(ax, circle, frame, left, color=GRID_COLOR, linewidth=0.7, zorder=1)
-        ends = project(np.array([np.eye(3)[i], -np.eye(3)[i]]), frame, left)
-        ax.scatter(ends[:, 0], ends[:, 1], s=5, color="#777777", zorder=2)
-        for (x, y), sign in zip(ends, "+−", strict=True):
+        circle = np.insert(np.column_stack([np.cos(ANGLES), np.sin(ANGLES)]), i, 0.0, axis=1)
+        _draw_curve(ax, circle, frame, left, color=GREY, linewidth=0.7, zorder=1)
+        for sign, end in (("+", np.eye(3)[i]), ("−", -np.eye(3)[i])):
+            ((x, y),) = project(end[None], frame, left)
+            ax.plot(x, y, ".", color="#777777", markersize=3.5, zorder=2)
             is_at_top = y + SPACING * (y < -0.5 * SPACING) > 0.8
-            label = ax.annotate(
-                sign + name,
-                (x, y),
-                xytext=(0, -3 if is_at_top else 2),
-                textcoords="offset points",
-                ha="right" if x - left > 0.7 else "left" if x - left < -0.7 else "center",
-                va="top" if is_at_top else "bottom",
-                fontsize="x-small",
-                color="#555555",
-                parse_math=False,
-                zorder=8,
-            )
-            label.set_path_effects([withStroke(linewidth=2.0, foreground="white")])
+            look = {"va": "top" if is_at_top else "bottom", "size": "x-small", "color": "#555555"}
+            side = "right" if x - left > 0.7 else "left" if x - left < -0.7 else "center"
+            ax.text(x, y, sign + name, ha=side, zorder=8, **look)
 
 
 def _draw_step(
@@ -144,46 +129,15 @@ def _draw_step(
 ) -> Any:
     """Draw the candidates, the elite among them, and the distribution; return the candidates."""
     x, y = project(step.directions, frame, left).T
-    parts = np.isfinite(step.scores)
-    ax.scatter(x[~parts], y[~parts], s=12, marker="x", color=GRID_COLOR, linewidths=0.8, zorder=3)
+    parts, elite = np.isfinite(step.scores), step.is_elite
+    ax.scatter(x[~parts], y[~parts], s=12, marker="x", color=GREY, linewidths=0.8, zorder=3)
     order = np.flatnonzero(parts)[np.argsort(-step.scores[parts])]  # the best ones on top
-    points = ax.scatter(
-        x[order],
-        y[order],
-        c=step.scores[order],
-        cmap="viridis",
-        norm=norm,
-        s=16,
-        linewidths=0.0,
-        zorder=4,
-    )
-    elite = step.is_elite
-    ax.scatter(
-        x[elite], y[elite], s=34, facecolors="none", edgecolors=INK, linewidths=0.9, zorder=5
-    )
+    look: dict[str, Any] = {"c": step.scores[order], "norm": norm, "s": 16, "zorder": 4}
+    points = ax.scatter(x[order], y[order], linewidths=0.0, **look)
+    ax.scatter(x[elite], y[elite], s=34, facecolors="none", edgecolors=INK, zorder=5)
     if step.kappa > 0.0:
         circle = mass_circle(step.mu, step.kappa, SHARE)
         _draw_curve(ax, circle, frame, left, color=MEAN_COLOR, linewidth=1.3, ls="--", zorder=6)
         ((x_mean, y_mean),) = project(step.mu[None], frame, left)
-        star: dict[str, Any] = {"marker": "*", "color": MEAN_COLOR, "mec": "white", "mew": 0.6}
-        ax.plot(x_mean, y_mean, markersize=10.0, zorder=7, **star)
+        ax.plot(x_mean, y_mean, "*", color=MEAN_COLOR, mec="white", markersize=10.0, zorder=7)
     return points
-
-
-def _add_legend(ax: Axes, n_columns: int) -> None:
-    """Say below the discs what the marks are."""
-    points: dict[str, Any] = {"linestyle": "none", "markersize": 5.5}
-    ax.plot([], [], "o", color="#21918c", label="candidate", **points)
-    ax.plot([], [], "o", mfc="none", mec=INK, label="elite", **points)
-    ax.plot([], [], "x", color=GRID_COLOR, label="parts no rows", **points)
-    ax.plot([], [], "*", color=MEAN_COLOR, label="mean direction", ls="none", markersize=10.0)
-    ax.plot([], [], "--", color=MEAN_COLOR, label=f"{100 * SHARE:g} % of the mass")
-    ax.legend(
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0.0),
-        ncols=n_columns,
-        frameon=False,
-        fontsize="small",
-        handletextpad=0.4,
-        columnspacing=1.2,
-    )

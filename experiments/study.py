@@ -52,24 +52,15 @@ class Results(NamedTuple):
 class Study:
     """A study: what is run, and what is written about it.
 
-    Attributes
-    ----------
-    name : str
-        Name of its module and of its text, and the beginning of its files' names.
-    make_experiment : callable
-        ``make_experiment() -> Experiment``, a function of its module.
-    tables : callable
-        ``tables(results) -> dict``: what the text names besides the constants of the module; it may
-        draw pictures into the folder.
-    measured : callable, optional
-        ``measured(runs) -> DataFrame``: our figures, as `experiments.agreement` describes them.
-    draw : callable, optional
-        ``draw(data_home, out)`` draws the pictures that need the data, where they are missing.
+    Its name is that of its module and of its text, which may name the constants of the module and
+    what ``report(results)`` returns; that may draw pictures into the folder, too. A study of a
+    paper has ``measured(runs)``: our figures, as `experiments.agreement` describes them. What needs
+    the data is drawn by ``draw(data_home, out)``, where it is missing.
     """
 
     name: str
     make_experiment: Callable[[], Experiment]
-    tables: Callable[[Results], Mapping[str, Any]]
+    report: Callable[[Results], Mapping[str, Any]]
     measured: Callable[[pd.DataFrame], pd.DataFrame] | None = None
     draw: Callable[[Path, Path], None] | None = None
 
@@ -100,17 +91,10 @@ class Text(Formatter):
 
 @dataclass(frozen=True)
 class StudyProtocol(Protocol):
-    """How a study takes its rows.
+    """How a study takes its rows: folds, official splits, or synthetic problems.
 
-    Parameters
-    ----------
-    n_folds, official
-        As for `Protocol`.
-    files : mapping of str to str, optional
-        The files of data sets that a paper calls otherwise.
-    n_train, n_test : int
-        Rows of a synthetic problem, drawn again for each seed where the fold is `OFFICIAL`; by
-        default as many training rows as in its paper.
+    The files of some data sets have other names than the papers' ones. A problem is drawn again for
+    each seed where the fold is `OFFICIAL`, by default with as many training rows as in its paper.
     """
 
     files: Mapping[str, str] = field(default_factory=dict)
@@ -169,17 +153,32 @@ class ClassesProtocol(StudyProtocol):
         return data
 
 
+# ---- fits ----------------------------------------------------------------------------------------
+
+
+def define(
+    name: str,
+    datasets: Iterable[str],
+    methods: Mapping[str, Any],
+    protocol: Protocol,
+    **more: Any,
+) -> Experiment:
+    """Return the experiment of a study: accuracies, no curves, and compilation before the fits."""
+    usual = {"metrics": ("accuracy", "train_accuracy"), "curve": None, "warm_up": True}
+    return Experiment(name, list(datasets), methods, protocol, **usual | more)
+
+
 def plan_folds(
     methods: Iterable[str], datasets: Sequence[str], n_folds: int, by_method: bool = True
 ) -> list[Task]:
     """Return the fits of all folds, method by method or data set by data set."""
-    first, second = (methods, datasets) if by_method else (datasets, list(methods))
-    pairs = [(one, other) for one in first for other in second]
-    ordered = [(b, a) for a, b in pairs] if by_method else pairs
-    return [Task(*pair, fold, 0) for pair in ordered for fold in range(n_folds)]
+    tasks = [Task(d, m, fold, 0) for m in methods for d in datasets for fold in range(n_folds)]
+    return tasks if by_method else sorted(tasks, key=lambda task: datasets.index(task.dataset))
 
 
-# ---- runs ----------------------------------------------------------------------------------------
+def score(model: Any, X: np.ndarray, y: np.ndarray) -> float:
+    """Return the accuracy, or R²."""
+    return float(model.score(X, y))
 
 
 def select_tasks(
@@ -211,30 +210,11 @@ def run_study(
     methods: Sequence[str] | None = None,
     max_seconds: float | None = None,
 ) -> tuple[pd.DataFrame, Path | None]:
-    """Do what is missing of a study and write its rows and its report.
+    """Do what is missing of a study, or of some data sets and methods; write rows and report.
 
-    Parameters
-    ----------
-    study : Study
-        The study.
-    data_home : Path or None
-        Folder of the data sets.
-    out : Path
-        Folder of the rows and the report; made where it is missing. The database and the log are in
-        a folder there that has the study's name.
-    jobs : int, default=1
-        Number of processes.
-    datasets, methods : sequence of str or None, default=None
-        Run these alone; None means all.
-    max_seconds : float or None, default=None
-        No fit is begun after so many seconds.
-
-    Returns
-    -------
-    runs : DataFrame
-        All rows, also of fits that failed; these are done again the next time.
-    report : Path or None
-        The report; None if no fit is done.
+    The database and the log are in a folder in `out` that has the study's name. No fit is begun
+    after `max_seconds`. Returned are all rows, also of fits that failed, which are done again the
+    next time, and the report, which is None if no fit is done.
     """
     experiment = study.make_experiment()
     tasks = select_tasks(experiment, datasets, methods)
@@ -271,6 +251,6 @@ def write_report(study: Study, out: Path) -> Path:
     constants = vars(sys.modules[study.make_experiment.__module__])
     text = (TEXTS / f"{name}.md").read_text(encoding="utf-8")
     report = out / f"{name}.md"
-    tables = {**study.tables(Results(runs, curves, out)), "written": written}
+    tables = {**study.report(Results(runs, curves, out)), "written": written}
     report.write_text(Text().vformat(text, (), SHARED | constants | tables), encoding="utf-8")
     return report

@@ -16,7 +16,7 @@ import pandas as pd
 from evotree.experiments.markdown import markdown_table
 from evotree.experiments.pictures import save_picture
 from evotree.experiments.pictures.comparison import plot_critical_differences
-from evotree.experiments.rank_tests import FriedmanTest, friedman
+from evotree.experiments.rank_tests import friedman
 from experiments.suites import N_FOLDS
 
 TIE = 0.1
@@ -41,28 +41,33 @@ def shown(value: float, spec: str = ".2f", missing: str = MISSING) -> str:
     return missing if np.isnan(value) else format(value, spec)
 
 
+def named(items: Iterable[str], present: Iterable[Any]) -> list[str]:
+    """Return the names that are present, in the order of the first."""
+    known = set(present)
+    return [name for name in items if name in known]
+
+
 def groups_of(
     runs: pd.DataFrame, datasets: Iterable[str], methods: Iterable[str]
 ) -> dict[tuple[str, str], pd.DataFrame]:
     """Return the runs of each data set and method that has some, in the order given."""
-    groups = dict(iter(runs.groupby(["dataset", "method"])))
-    cells = [(dataset, method) for dataset in datasets for method in list(methods)]
+    groups, methods = dict(iter(runs.groupby(["dataset", "method"]))), list(methods)
+    cells = [(dataset, method) for dataset in datasets for method in methods]
     return {cell: groups[cell] for cell in cells if cell in groups}
 
 
 def fold_means(
     runs: pd.DataFrame,
     column: str,
-    datasets: Sequence[str],
-    methods: Sequence[str],
+    datasets: Iterable[str],
+    methods: Iterable[str],
     n_folds: int = N_FOLDS,
 ) -> pd.DataFrame:
     """Return means over folds, data set by method; NaN where a fold or its value is missing."""
     values = runs.get(column, pd.Series(np.nan, runs.index)).astype(float)
     groups = values.groupby([runs["dataset"], runs["method"]])
     means = groups.mean().where(groups.count() >= n_folds).unstack()
-    rows = [name for name in datasets if name in means.index]
-    return means.loc[rows, [name for name in methods if name in means]]
+    return means.loc[named(datasets, means.index), named(methods, means)]
 
 
 def figures_of(
@@ -91,26 +96,6 @@ def compared(scores: pd.DataFrame) -> pd.DataFrame:
     return scores.loc[:, counts >= ENOUGH * counts.max()].dropna()
 
 
-def left_out_text(scores: pd.DataFrame) -> str:
-    """Return which methods are not `compared`, and on how many data sets they were run."""
-    counts = scores.notna().sum()
-    missing = counts.drop(compared(scores).columns)
-    return ", ".join(f"{name} ({n})" for name, n in missing.items()) or "none"
-
-
-def means_table(tables: Mapping[str, pd.DataFrame], decimals: Mapping[str, int]) -> str:
-    """Return means over the data sets that are `compared` by the first table."""
-    both = compared(next(iter(tables.values())))
-    return table(
-        {"method": str(method)}
-        | {
-            title: shown(means.loc[both.index, method].mean(skipna=False), f",.{decimals[title]}f")
-            for title, means in tables.items()
-        }
-        for method in both
-    )
-
-
 def differences_table(
     tables: Mapping[str, pd.DataFrame], ours: str, sign: float = 1.0, counts: bool = True
 ) -> str:
@@ -134,29 +119,39 @@ def comparison(
     ours: str,
     duels: Mapping[str, pd.DataFrame] | None = None,
 ) -> dict[str, Any]:
-    """Return what texts name of methods that are compared: ``summary``, ``duels`` and so on."""
-    first, scores = next(iter(tables.items()))
+    """Return what texts name of compared methods: means over the data sets that all have."""
+    title, scores = next(iter(tables.items()))
+    counts, both = scores.notna().sum(), compared(scores)
+    summary = [
+        {"method": str(method)}
+        | {
+            t: shown(m.loc[both.index, method].mean(skipna=False), f",.{figures[t][-1]}f")
+            for t, m in tables.items()
+        }
+        for method in both
+    ]
+    left_out = [f"{name} ({n})" for name, n in counts.drop(both.columns).items()]
     return {
-        "n_compared": len(compared(scores)),
-        "left_out": left_out_text(scores),
-        "summary": means_table(tables, {title: figures[title][-1] for title in tables}),
-        "duels": differences_table(duels or {first: scores}, ours),
+        "n_compared": len(both),
+        "left_out": ", ".join(left_out) or "none",
+        "summary": table(summary),
+        "duels": differences_table(duels or {title: scores}, ours),
     }
 
 
-def floors_table(scores: pd.DataFrame, ours: str, floors: tuple[str, ...], deep: float) -> str:
-    """Return a method less the best of some others, the worst data set first; names the `deep`."""
+def floors_table(scores: pd.DataFrame, ours: str, floors: tuple[str, ...]) -> str:
+    """Return a method less the best of some others, the worst data set first."""
     if not {ours, *floors} <= set(scores):
         return NOT_RUN
     both = scores[[ours, *floors]].dropna()
     difference = (both[ours] - both[list(floors)].max(axis=1)).sort_values(kind="stable")
     rows = [
-        {"data set": str(name), "difference": f"{difference[name]:+.1f}"}
+        {"data set": str(name), "difference": f"{gain:+.1f}"}
         | {str(method): f"{value:.1f}" for method, value in both.loc[name].items()}
-        for name in difference.index
+        for name, gain in difference.items()
     ]
-    named = [f"{name} ({value:+.1f})" for name, value in difference.items() if value < -deep]
-    return f"""More than {deep:g} point below the floor: {", ".join(named) or "none"}. Mean
+    deep = [f"{name} ({value:+.1f})" for name, value in difference.items() if value < -1.0]
+    return f"""More than 1 point below the floor: {", ".join(deep) or "none"}. Mean
 difference, and data sets won / tied / lost: {paired(difference)}.
 
 {table(rows)}"""
@@ -167,7 +162,7 @@ def cells_table(
 ) -> str:
     """Return data sets by methods, the best of some methods bold, without methods of no value."""
     means = means.dropna(axis=1, how="all")
-    judged = [name for name in bold if name in means]
+    judged = named(bold, means)
     rows = []
     for dataset, row in means.iterrows():
         cells = {"data set": str(dataset)}
@@ -180,19 +175,12 @@ def cells_table(
     return table(rows)
 
 
-def rank_systems(scores: pd.DataFrame) -> FriedmanTest | None:
-    """Compare methods by their ranks; None where there are fewer than three, or than three sets."""
-    if min(scores.shape) < 3:
-        return None
-    long = scores.rename_axis(index="dataset", columns="method").stack().rename("score")
-    return friedman(long.reset_index(), "score", post_hoc="holm")
-
-
 def ranks_section(scores: pd.DataFrame, ours: str, picture: Path) -> str:
     """Draw the ranks of methods, and return them, with their p-values against ours."""
-    test = rank_systems(scores)
-    if test is None:
+    if min(scores.shape) < 3:
         return "There are fewer than three methods or data sets to compare."
+    long = scores.rename_axis(index="dataset", columns="method").stack().rename("score")
+    test = friedman(long.reset_index(), "score", post_hoc="holm")
     save_picture(plot_critical_differences(test), picture)
     rows = []
     for method, rank in test.mean_ranks.sort_values().items():
@@ -209,9 +197,3 @@ by Holm for all pairs.
 A bar joins methods that cannot be told apart:
 
 ![Mean ranks of the methods]({picture.name})"""
-
-
-def named(items: Mapping[str, Any] | Sequence[str], present: Iterable[Any]) -> list[str]:
-    """Return the names that are present, in the order of the first."""
-    known = set(present)
-    return [name for name in items if name in known]

@@ -2,16 +2,8 @@
 
 Each is a function ``find(X, y, random_state)`` that returns a fitted estimator; `ChosenClassifier`
 and `ChosenRegressor` make methods of them. A package is imported when its method is fitted.
-
-References
-----------
-Breiman L., Friedman J. H., Olshen R. A., Stone C. J. (1984). Classification and Regression Trees.
-Wadsworth.
-
-Chen T., Guestrin C. (2016). XGBoost: a scalable tree boosting system. Proceedings of KDD, 785-794.
-
-Lou Y., Caruana R., Gehrke J., Hooker G. (2013). Accurate intelligible models with pairwise
-interactions. Proceedings of KDD, 623-631.
+Pruning: Breiman et al. (1984), Classification and regression trees. XGBoost: Chen and Guestrin
+(2016), KDD. Explainable boosting machines: Lou et al. (2013), KDD.
 """
 
 from __future__ import annotations

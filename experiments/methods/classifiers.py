@@ -1,10 +1,4 @@
-"""The classifiers of the benchmark.
-
-References
-----------
-Montañana R., Gámez J. A., Puerta J. M. (2021). STree: a single multi-class oblique decision tree
-based on support vector machines. Lecture Notes in Computer Science 12882, 54-64.
-"""
+"""The classifiers of the benchmark."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""The methods of the study of regression.
-
-References
-----------
-Quinlan J. R. (1992). Learning with continuous classes. Proceedings of the Australian Joint
-Conference on Artificial Intelligence, 343-348.
-"""
+"""The methods of the study of regression."""
 
 from __future__ import annotations
 

@@ -10,26 +10,18 @@ rows says what each setting is worth.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from evotree.configuration import check_parameters
-from evotree.dataset import Dataset
-from evotree.engine.config import SearchConfig, configuration
-from evotree.engine.search import Result, search
-from evotree.engine.toolbox import make_toolbox
-from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier, TAOClassifier
+from evotree.estimators import ObliqueTreeClassifier, TAOClassifier
 from evotree.estimators.sparse_path import tao_path
 from evotree.experiments.protocols import stratified_folds
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.individual import set_fitness
 from evotree.operators.initialization.seeding import raw_tree
 from evotree.operators.pruning.held_out import critical_alphas
 from evotree.operators.pruning.penalized import node_risk, prune_tree, weakest_links
@@ -314,58 +306,3 @@ TAO = CrossValidatedTrees(grow_tao, 3, prunes=False)
 LINEAR = CrossValidatedTrees(grow_linear, 5)
 STREE = CrossValidatedTrees(grow_stree, 3)
 PAIRS = CrossValidatedTrees(grow_pairs, 3)
-
-
-# ---- what evolution is worth ---------------------------------------------------------------------
-
-
-def restarts(dataset: Dataset, config: SearchConfig, begin: float) -> Result:
-    """Search without selection, mutation and crossover until the time is over."""
-    if config.time_limit is None:
-        raise ValueError("time_limit=None: restarts need a number of seconds.")
-    result = search(dataset, config, begin=begin)
-    regularization, penalties = result.plan.chosen
-    refinement = configuration("refinement", config.refinement)
-    if refinement is not None:
-        refinement = replace(refinement, C=regularization.C, penalty=regularization.penalty)
-    end, front, seed = begin + config.time_limit, result.run.pareto_front, result.plan.seed
-    while (left := end - time.perf_counter()) > 0.0:
-        seed += 1
-        toolbox = make_toolbox(
-            result.rows,
-            size_penalty=penalties.size,
-            term_penalty=penalties.term,
-            max_features_per_split=config.max_features_per_split,
-            min_samples_split=config.min_samples_split,
-            init=config.init,
-            refinement=refinement,
-            variation=config.variation,
-            random_state=seed,
-        )
-        # A population takes half of the seconds that it is given.
-        trees = toolbox.population(n=config.population_size, seconds=2.0 * left)
-        front.update(trees)
-        streams = toolbox.streams(1, len(trees))
-        for tree, stream in zip(trees, streams, strict=True) if refinement else ():
-            tree.stream = stream
-            set_fitness(tree, toolbox.evaluate(tree))
-            while time.perf_counter() < end and toolbox.refine(tree)[0].outcome.gain > 0.0:
-                pass
-        front.update(trees)
-    return result
-
-
-class RestartsClassifier(EvoTreeClassifier):
-    """`EvoTreeClassifier` with `restarts` in the place of evolution."""
-
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, sensitive: Any = None
-    ) -> RestartsClassifier:
-        """Search for `time_limit` seconds; parameters are as for `EvoTreeClassifier`."""
-        begin = time.perf_counter()
-        check_parameters(self)
-        dataset = self._make_dataset(X, y, sample_weight, self.scaling)
-        self._keep(restarts(dataset, clone(self).set_params(max_generations=0), begin))
-        self.tree_ = tree_within(self)
-        self.pareto_front_ = self.pareto_front_.choosing(self.tree_)
-        return self

@@ -15,28 +15,17 @@ from evotree.experiments.experiment import Experiment
 from evotree.experiments.pictures import save_picture
 from evotree.experiments.pictures.comparison import plot_accuracy_against_size
 from evotree.experiments.probabilities import auc, clipped_log_loss
+from experiments import tables
 from experiments.methods.classifiers import CART, EVOTREE, LOGISTIC, SYSTEMS, TREES, make_systems
-from experiments.study import ClassesProtocol, Results, Study, plan_folds
+from experiments.study import ClassesProtocol, Results, Study, define, plan_folds
 from experiments.suites import BENCHMARK, N_FOLDS, NEVER_CHOSEN_ON
-from experiments.tables import (
-    cells_table,
-    compared,
-    comparison,
-    figures_of,
-    floors_table,
-    ranks_section,
-)
 
-DEEP = 1.0
-"""Points below the floor, of which the report speaks."""
 FIGURES = {
     "accuracy": ("accuracy", 100.0, 2),
     "balanced accuracy": ("balanced_accuracy", 100.0, 2),
     "AUC": ("auc", 100.0, 2),
     "log loss": ("log_loss", 1.0, 3),
-    "leaves": ("leaves", 1.0, 1),
-    "terms": ("terms", 1.0, 1),
-    "complexity": ("complexity", 1.0, 1),
+    **{size: (size, 1.0, 1) for size in ("leaves", "terms", "complexity")},
     "seconds": ("seconds", 1.0, 2),
     "seconds of the scores": ("score_seconds", 1.0, 2),
 }
@@ -44,7 +33,7 @@ FIGURES = {
 
 def make_experiment() -> Experiment:
     """Return the fits of the study, method by method."""
-    return Experiment(
+    return define(
         "benchmark",
         BENCHMARK,
         make_systems(),
@@ -52,8 +41,6 @@ def make_experiment() -> Experiment:
         metrics=("accuracy", "train_accuracy", "balanced_accuracy"),
         scorers={"auc": auc, "log_loss": clipped_log_loss},
         plan=plan_folds(SYSTEMS, BENCHMARK, N_FOLDS),
-        curve=None,
-        warm_up=True,
     )
 
 
@@ -70,27 +57,26 @@ def sizes_section(runs: pd.DataFrame, both: pd.DataFrame, out: Path) -> str:
     )
 
 
-def tables(results: Results) -> dict[str, Any]:
+def report(results: Results) -> dict[str, Any]:
     """Return the tables, and draw the pictures."""
-    means = figures_of(results.runs, FIGURES, BENCHMARK, SYSTEMS)
-    accuracy = means["accuracy"]
-    both = compared(accuracy)
+    means = tables.figures_of(results.runs, FIGURES, BENCHMARK, SYSTEMS)
+    accuracy, cells = means["accuracy"], tables.cells_table
+    both = tables.compared(accuracy)
     duels = {title: means[title] for title in ("accuracy", "balanced accuracy", "AUC")}
     others = accuracy[accuracy.index.isin(NEVER_CHOSEN_ON)]
     duels[f"accuracy on the {len(NEVER_CHOSEN_ON)} others"] = others
     return {
-        **comparison(means, FIGURES, EVOTREE, duels),
-        "floors": floors_table(accuracy, EVOTREE, (CART, LOGISTIC), DEEP),
-        "ranks": ranks_section(both, EVOTREE, results.out / "benchmark_ranks.png"),
+        **tables.comparison(means, FIGURES, EVOTREE, duels),
+        "floors": tables.floors_table(accuracy, EVOTREE, (CART, LOGISTIC)),
+        "ranks": tables.ranks_section(both, EVOTREE, results.out / "benchmark_ranks.png"),
         "sizes": sizes_section(results.runs, both, results.out),
         "cells": {
-            "accuracy": cells_table(accuracy, ",.1f", bold=TREES),
-            "AUC": cells_table(means["AUC"], ",.1f", bold=TREES),
-            "leaves": cells_table(means["leaves"].filter(items=TREES), ",.1f"),
-            "terms": cells_table(means["terms"].filter(items=TREES), ",.0f"),
-            "seconds": cells_table(means["seconds"], ",.2f"),
+            **{title: cells(means[title], ",.1f", bold=TREES) for title in ("accuracy", "AUC")},
+            "leaves": cells(means["leaves"].filter(items=TREES), ",.1f"),
+            "terms": cells(means["terms"].filter(items=TREES), ",.0f"),
+            "seconds": cells(means["seconds"], ",.2f"),
         },
     }
 
 
-STUDY = Study("benchmark", make_experiment, tables)
+STUDY = Study("benchmark", make_experiment, report)

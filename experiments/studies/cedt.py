@@ -1,9 +1,6 @@
 """The study of CEDT: cross-entropy, OC1 and axis-parallel trees compared by their ranks.
 
-References
-----------
-Bollwein F., Westphal S. (2022). Oblique decision tree induction by cross-entropy optimization based
-on the von Mises-Fisher distribution. Computational Statistics 37.
+The paper: Bollwein and Westphal (2022), Computational Statistics 37.
 """
 
 from __future__ import annotations
@@ -30,7 +27,7 @@ from evotree.operators.splitters.cross_entropy import CrossEntropy
 from evotree.rng import make_streams
 from experiments.agreement import KEY, load_published
 from experiments.sphere import plot_sampling_on_sphere
-from experiments.study import Results, Study, StudyProtocol
+from experiments.study import Results, Study, StudyProtocol, define
 from experiments.tables import groups_of, named, table
 
 SYSTEMS = ("CEDT", "OC1", "DT")
@@ -62,19 +59,17 @@ def make_experiment() -> Experiment:
         for variant, parameters in VARIANTS.items()
         for system in SYSTEMS
     }
-    return Experiment(
+    return define(
         "cedt",
         DATASETS,
         methods,
         StudyProtocol(N_FOLDS),
-        metrics=("accuracy", "train_accuracy"),
         plan=[
             Task(dataset, method, fold, 0)
             for dataset in DATASETS
             for fold in range(N_FOLDS)
             for method in methods
         ],
-        warm_up=True,
     )
 
 
@@ -142,7 +137,7 @@ def draw_sampling(path: Path) -> None:
     save_picture(plot_sampling_on_sphere(trace), path)
 
 
-def tables(results: Results) -> dict[str, Any]:
+def report(results: Results) -> dict[str, Any]:
     """Return the tables, and draw the picture."""
     tests = rank_variants(results.runs)
     published = load_published("cedt").set_index(["table", "metric", "system"])["mean"]
@@ -167,4 +162,4 @@ def tables(results: Results) -> dict[str, Any]:
     }
 
 
-STUDY = Study("cedt", make_experiment, tables, measured)
+STUDY = Study("cedt", make_experiment, report, measured)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from evotree.operators.constraints.proof import violations
 from evotree.tables.columns import encode, fit_columns
 from experiments.agreement import DATA
 from experiments.methods.chosen import folds_of, pruned_cart
-from experiments.study import Results, Study, StudyProtocol
+from experiments.study import Results, Study, StudyProtocol, define, score
 from experiments.tables import groups_of, named, shown, table
 
 SIGNS: Mapping[str, Mapping[str, int]] = tomllib.loads((DATA / "signs.toml").read_text("utf-8"))
@@ -71,19 +72,7 @@ class NamedProtocol(StudyProtocol):
 
 
 class Constrained(ClassifierMixin, BaseEstimator):
-    """A classifier of codes, or a regressor of other numbers, with constraints.
-
-    Parameters
-    ----------
-    kind : {"EvoTree", "CART", "HGB"}
-        What it is.
-    is_monotonic : bool, default=False
-        Whether it keeps the signs of the columns.
-    bounds : mapping of str to int, optional
-        Bounds on the tree.
-    random_state : int, default=0
-        Seed.
-    """
+    """A classifier of codes, or a regressor of other numbers, monotonic or within bounds."""
 
     def __init__(
         self,
@@ -129,11 +118,6 @@ class Constrained(ClassifierMixin, BaseEstimator):
 # ---- what is measured ----------------------------------------------------------------------------
 
 
-def score(model: Constrained, X: pd.DataFrame, y: np.ndarray) -> float:
-    """Return the accuracy, or R², of the test rows."""
-    return model.score(X, y)
-
-
 def raised_pairs(X: np.ndarray, signs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Draw pairs of rows that differ in one column of known sign; return them and the signs.
 
@@ -149,24 +133,14 @@ def raised_pairs(X: np.ndarray, signs: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return rows, raised, signs[column]
 
 
-def share_broken(model: Constrained, X: pd.DataFrame, method: str) -> float:
+def share_broken(model: Constrained, X: pd.DataFrame, y: np.ndarray, predict: str) -> float:
     """Return the share of pairs whose predictions are in the wrong order; NaN where none can be."""
-    predict = getattr(model.best_estimator_, method, None)
-    if predict is None or not model.signs_.any():
+    method = getattr(model.best_estimator_, predict, None)
+    if method is None or not model.signs_.any():
         return np.nan
     rows, raised, sign = raised_pairs(X.to_numpy(), model.signs_)
-    rise = predict(raised) - predict(rows)
+    rise = method(raised) - method(rows)
     return float(np.mean(sign * (rise[:, 1] if rise.ndim == 2 else rise) < -TOLERANCE))
-
-
-def broken_predictions(model: Constrained, X: pd.DataFrame, y: np.ndarray) -> float:
-    """Return the share of pairs whose labels, or targets, are in the wrong order."""
-    return share_broken(model, X, "predict")
-
-
-def broken_probabilities(model: Constrained, X: pd.DataFrame, y: np.ndarray) -> float:
-    """Return the share of pairs whose probabilities are in the wrong order."""
-    return share_broken(model, X, "predict_proba")
 
 
 def violated_leaves(model: Constrained) -> float | None:
@@ -201,7 +175,7 @@ def make_experiment() -> Experiment:
         if fold < BOUND_FOLDS:
             plan += [Task(dataset, FREE, fold, 0) for dataset in BOUNDED if dataset not in SIGNS]
             plan += [Task(dataset, method, fold, 0) for dataset in BOUNDED for method in bounded]
-    return Experiment(
+    return define(
         "constraints",
         tuple(dict.fromkeys((*SIGNS, *BOUNDED))),
         methods,
@@ -209,12 +183,12 @@ def make_experiment() -> Experiment:
         metrics=(),
         scorers={
             "score": score,
-            "broken_predictions": broken_predictions,
-            "broken_probabilities": broken_probabilities,
+            "broken_predictions": partial(share_broken, predict="predict"),
+            "broken_probabilities": partial(share_broken, predict="predict_proba"),
         },
         measures={"violations": violated_leaves},
         plan=plan,
-        curve=None,
+        warm_up=False,
     )
 
 
@@ -230,37 +204,30 @@ def complete(
     return some[counts == len(methods)]
 
 
+def means_of(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return mean scores and sizes, a row a data set."""
+    return runs.groupby(["dataset", "method"])[["score", "leaves", "terms"]].mean().unstack()
+
+
 def n_above_zero(values: pd.Series) -> str:
     """Return how many of the known values are above 0, as text."""
     known = values.dropna()
     return f"{int((known > 0).sum())} of {len(known)}" if len(known) else ""
 
 
-def scores_row(groups: Mapping[tuple[str, str], pd.DataFrame], dataset: str) -> dict[str, str]:
-    """Return scores and sizes of the methods on a data set of known signs."""
-    row = {"data set": dataset, "folds": str(len(groups[dataset, FREE]))}
-    row |= {name: mean_and_std(groups[dataset, name]["score"], 3) for name in MONOTONIC}
+def dataset_rows(dataset: str, fits: Mapping[str, pd.DataFrame]) -> tuple[dict[str, str], ...]:
+    """Return scores and sizes on a data set of known signs, and how often free trees break them."""
+    free = fits[FREE]
+    scores = {"data set": dataset, "folds": str(len(free))}
+    scores |= {name: mean_and_std(fits[name]["score"], 3) for name in MONOTONIC}
     for name in MONOTONIC[:3]:
-        means = groups[dataset, name][["leaves", "terms"]].mean()
-        row[f"leaves / terms, {name}"] = f"{means['leaves']:.1f} / {means['terms']:.1f}"
-    return row
-
-
-def violations_row(dataset: str, fits: pd.DataFrame) -> dict[str, str]:
-    """Return how often trees that do not know the signs of a data set break them."""
-    row = {"data set": dataset, "trees that break a sign": n_above_zero(fits["violations"])}
-    row["pairs of leaves, mean"] = f"{fits['violations'].mean():.1f}"
+        leaves, terms = fits[name][["leaves", "terms"]].mean()
+        scores[f"leaves / terms, {name}"] = f"{leaves:.1f} / {terms:.1f}"
+    broken = {"data set": dataset, "trees that break a sign": n_above_zero(free["violations"])}
+    broken["pairs of leaves, mean"] = f"{free['violations'].mean():.1f}"
     for what in ("predictions", "probabilities"):
-        row[f"{what}, %"] = shown(100.0 * fits[f"broken_{what}"].mean(), ".2f", "")
-    return row
-
-
-def kept_row(method: str, fits: pd.DataFrame) -> dict[str, str]:
-    """Return how many fits of a method break a sign."""
-    columns = {"leaves": "violations"}
-    columns |= {name: f"broken_{name}" for name in ("predictions", "probabilities")}
-    row = {"method": method, "fits": str(len(fits))}
-    return row | {f"by {name}": n_above_zero(fits[column]) for name, column in columns.items()}
+        broken[f"{what}, %"] = shown(100.0 * free[f"broken_{what}"].mean(), ".2f", "")
+    return scores, broken
 
 
 def summary_row(means: pd.DataFrame, other: str) -> dict[str, str]:
@@ -277,59 +244,68 @@ def summary_row(means: pd.DataFrame, other: str) -> dict[str, str]:
 
 
 def bounds_row(runs: pd.DataFrame, bound: str) -> dict[str, str]:
-    """Return scores, leaves and terms within a bound beside CART's; nothing where none was run."""
+    """Return scores, leaves and terms within a bound beside CART's."""
     names = {name: f"{name} {bound}" for name in ("EvoTree", "CART")}
-    fits = complete(runs, list(names.values()), BOUNDED)
-    if fits.empty:
-        return {}
-    means = fits.groupby(["dataset", "method"])[["score", "leaves", "terms"]].mean().unstack()
+    means = means_of(complete(runs, list(names.values()), BOUNDED)).reindex(
+        columns=[(column, m) for column in ("score", "leaves", "terms") for m in names.values()]
+    )
     gain = means["score"][names["EvoTree"]] - means["score"][names["CART"]]
     row = {"bound": bound}
     row["data sets on which EvoTree is better"] = f"{int((gain > 0).sum())} of {len(gain)}"
-    row["mean difference of the score"] = f"{gain.mean():+.4f}"
+    row["mean difference of the score"] = shown(gain.mean(), "+.4f")
     for name, method in names.items():
-        row[f"leaves, {name}"] = f"{means['leaves'][method].mean():.1f}"
-        row[f"terms, {name}"] = f"{means['terms'][method].mean():.1f}"
+        row[f"leaves, {name}"] = shown(means["leaves"][method].mean(), ".1f")
+        row[f"terms, {name}"] = shown(means["terms"][method].mean(), ".1f")
     return row
 
 
 def bounded_scores_table(runs: pd.DataFrame) -> str:
     """Return the mean scores and sizes of all bounded trees."""
     names = [name for name in make_methods() if name not in MONOTONIC[1:]]
-    fits = complete(runs[runs["fold"] < BOUND_FOLDS], names, BOUNDED)
-    means = fits.groupby(["dataset", "method"])[["score", "leaves", "terms"]].mean()
+    means = means_of(complete(runs[runs["fold"] < BOUND_FOLDS], names, BOUNDED))
+    rows = []
+    for method in names if len(means) else []:
+        cells = means.xs(method, axis=1, level="method")
+        row = {"method": method}
+        for dataset in named(BOUNDED, cells.index):
+            score, leaves, terms = cells.loc[dataset]
+            row[dataset] = f"{score:.3f} ({leaves:.1f} / {terms:.1f})"
+        rows.append(row)
+    return table(rows)
 
-    def cell(dataset: str, method: str) -> str:
-        score, leaves, terms = means.loc[(dataset, method)]
-        return f"{score:.3f} ({leaves:.1f} / {terms:.1f})"
 
-    datasets = named(BOUNDED, fits["dataset"])
-    return table({"method": m} | {dataset: cell(dataset, m) for dataset in datasets} for m in names)
-
-
-def tables(results: Results) -> dict[str, Any]:
+def report(results: Results) -> dict[str, Any]:
     """Return the tables."""
     runs = complete(results.runs, MONOTONIC, SIGNS)
     groups = groups_of(runs, SIGNS, MONOTONIC)
-    sets = named(SIGNS, runs["dataset"])
+    rows = [
+        dataset_rows(name, {method: groups[name, method] for method in MONOTONIC})
+        for name in named(SIGNS, runs["dataset"])
+    ]
+    columns = {"leaves": "violations"}
+    columns |= {name: f"broken_{name}" for name in ("predictions", "probabilities")}
     of_methods = {name: runs[runs["method"] == name] for name in named(MONOTONIC, runs["method"])}
-    means = runs.groupby(["dataset", "method"])[["score", "leaves", "terms"]].mean().unstack()
-    bounds = [bounds_row(results.runs, title(bound)) for bound in BOUNDS]
+    kept = [
+        {"method": name, "fits": str(len(fits))}
+        | {f"by {way}": n_above_zero(fits[column]) for way, column in columns.items()}
+        for name, fits in of_methods.items()
+    ]
     ways = {"may not fall with": 1, "may not rise with": -1}
     signs = [
         {"data set": dataset}
         | {way: ", ".join(k for k, v in of.items() if v == sign) for way, sign in ways.items()}
         for dataset, of in SIGNS.items()
     ]
+    means = means_of(runs)
     return {
         "signs": table(signs, 3),
-        "summary": table(summary_row(means, other) for other in (FREE, CART, BOOSTING) if sets),
-        "scores": table(scores_row(groups, name) for name in sets),
-        "kept": table(kept_row(name, fits) for name, fits in of_methods.items()),
-        "violations": table(violations_row(name, groups[name, FREE]) for name in sets),
-        "bounds": table(row for row in bounds if row),
+        "summary": table(summary_row(means, other) for other in (FREE, CART, BOOSTING) if rows),
+        "scores": table(scores for scores, _ in rows),
+        "kept": table(kept),
+        "violations": table(broken for _, broken in rows),
+        "bounds": table(bounds_row(results.runs, title(bound)) for bound in BOUNDS),
         "bounded_scores": bounded_scores_table(results.runs),
     }
 
 
-STUDY = Study("constraints", make_experiment, tables)
+STUDY = Study("constraints", make_experiment, report)

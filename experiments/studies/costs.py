@@ -8,11 +8,7 @@ The costs of errors are ours: the paper of the costs of tests has the same for a
 from 10 to 10,000 dollars, of which two are taken. Statlog's (Michie, Spiegelhalter, Taylor 1994,
 "Machine Learning, Neural and Statistical Classification") are 5 to 1 for German credit and for
 heart disease. On three data sets of a rare class, missing it costs the ratio of the classes.
-
-References
-----------
-van der Linden J. G. M., de Weerdt M. M., Demirović E. (2023). Necessary and sufficient conditions
-for optimal decision trees using dynamic programming. NeurIPS.
+Optimal trees: van der Linden, de Weerdt and Demirović (2023), NeurIPS.
 """
 
 from __future__ import annotations
@@ -20,6 +16,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,7 +24,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree.estimators import EvoTreeClassifier
@@ -42,7 +38,7 @@ from evotree.tree import ObliqueTree
 from experiments.agreement import DATA
 from experiments.methods.chosen import ChosenClassifier, Find, import_peer, search_pruning
 from experiments.methods.trees import flatten
-from experiments.study import Results, Study, StudyProtocol
+from experiments.study import Results, Study, StudyProtocol, define
 from experiments.tables import named, table
 
 TESTS = tomllib.loads((DATA / "test_costs.toml").read_text("utf-8"))
@@ -55,6 +51,7 @@ DEPTH = 3
 EVOTREE, ACCURATE = "EvoTree", "EvoTree for accuracy"
 CART, CHEAP, STREED = "CART", "CART of cheap features", "STreeD"
 ANCHORS = (ACCURATE, CART, CHEAP, STREED)
+SIZES = ("leaves", "terms", "complexity", "features")
 
 
 class CostProblem(NamedTuple):
@@ -85,19 +82,21 @@ class CostProblem(NamedTuple):
 
         Missing numbers are medians of all rows, and the levels of categories those of all rows.
         """
-        data = load_cached(self.dataset, data_home)
-        table, y = data.X, data.y
-        told = TESTS[self.dataset] if self.has_tests else {}
+        data, told = (
+            load_cached(self.dataset, data_home),
+            TESTS[self.dataset] if self.has_tests else {},
+        )
+        rows, y = data.X, data.y
         if "columns" in told:
-            table = table.set_axis(told["columns"], axis=1)
+            rows = rows.set_axis(told["columns"], axis=1)
         if "target" in told:
-            y = (table[told["target"]].to_numpy() > told["threshold"]).astype(np.int64)
-            table = table.drop(columns=told["target"])
-        columns = fit_columns(table)
-        features = pd.DataFrame(encode(columns, table), columns=list(feature_names(columns)))
-        costs = FeatureCosts.of(self.tests, list(table.columns), column_of_feature(columns))
+            y = (rows[told["target"]].to_numpy() > told["threshold"]).astype(np.int64)
+            rows = rows.drop(columns=told["target"])
+        columns = fit_columns(rows)
+        X = pd.DataFrame(encode(columns, rows), columns=list(feature_names(columns)))
+        costs = FeatureCosts.of(self.tests, list(rows.columns), column_of_feature(columns))
         members = [tuple(np.flatnonzero(item).tolist()) for item in costs.is_part.T]
-        return replace(data, X=features, y=y), dict(zip(members, costs.prices, strict=True))
+        return replace(data, X=X, y=y), dict(zip(members, costs.prices, strict=True))
 
 
 PROBLEMS: Mapping[str, CostProblem] = {
@@ -153,39 +152,11 @@ def features_paid(model: Any, X: np.ndarray, costs: Mapping[Any, float] | None) 
     return paid
 
 
-def feature_cost(model: CostMethod, X: np.ndarray, y: np.ndarray) -> float:
-    """Return the mean cost of the features that a method asks for."""
-    return float(features_paid(model, X, model.feature_costs).mean())
-
-
-def error_cost(model: CostMethod, X: np.ndarray, y: np.ndarray) -> float:
-    """Return the mean cost of the errors of a method."""
-    true, predicted = (np.searchsorted(model.classes_, labels) for labels in (y, model.predict(X)))
-    return float(model.errors()[true, predicted].mean())
-
-
-def n_features_used(model: CostMethod) -> int:
-    """Return how many features the tree of a method asks for."""
-    return int(raw_tree(innermost(model))[0].any(axis=0).sum())
-
-
 # ---- methods -------------------------------------------------------------------------------------
 
 
 class CostMethod(ChosenClassifier):
-    """A method that may know costs; without any, it finds the most accurate tree.
-
-    Parameters
-    ----------
-    find : callable
-        ``find(X, codes, method)`` returns a fitted estimator.
-    cost_matrix : ndarray of shape (n_classes, n_classes), optional
-        What it costs to predict the class of a column for a row of that of a row.
-    feature_costs : mapping of tuple of int to float, optional
-        What features cost by their positions.
-    random_state : int, default=0
-        Seed.
-    """
+    """A method that may know costs, as `EvoTreeClassifier` takes them; finds by itself."""
 
     def __init__(
         self,
@@ -207,48 +178,35 @@ class CostMethod(ChosenClassifier):
         return 1.0 - np.eye(len(self.classes_)) if self.cost_matrix is None else self.cost_matrix
 
 
-def evolved_for_costs(X: np.ndarray, codes: np.ndarray, method: CostMethod) -> Any:
-    """Return a tree evolved for errors and features that cost."""
-    return EvoTreeClassifier(
-        cost_matrix=method.cost_matrix,
-        feature_costs=method.feature_costs or None,
-        random_state=method.random_state,
-    ).fit(X, codes)
+def evolved(X: np.ndarray, codes: np.ndarray, method: CostMethod, knows_costs: bool) -> Any:
+    """Return a tree evolved for errors and features that cost, or for the accuracy."""
+    model = EvoTreeClassifier(random_state=method.random_state)
+    if knows_costs:
+        costs = method.feature_costs or None
+        model.set_params(cost_matrix=method.cost_matrix, feature_costs=costs)
+    return model.fit(X, codes)
 
 
-def evolved_for_accuracy(X: np.ndarray, codes: np.ndarray, method: CostMethod) -> Any:
-    """Return a tree evolved for the accuracy, whatever errors and features cost."""
-    return EvoTreeClassifier(random_state=method.random_state).fit(X, codes)
+def cost_cart(X: np.ndarray, codes: np.ndarray, method: CostMethod, is_cheap: bool) -> Any:
+    """Return CART whose rows weigh what an error on them costs, pruned by the costs of folds.
 
-
-def search_cart(X: np.ndarray, codes: np.ndarray, method: CostMethod) -> GridSearchCV:
-    """Return the search for CART whose rows weigh what an error on them costs.
-
-    It is pruned by the costs of folds, the features' costs included.
+    A cheap one has the features up to a price, which folds choose too.
     """
-    costs = method.errors()
+    costs, seed = method.errors(), method.random_state
 
     def saved(tree: DecisionTreeClassifier, rows: np.ndarray, true: np.ndarray) -> float:
         errors = costs[true, tree.predict(rows)]
         return -float((errors + features_paid(tree, rows, method.feature_costs)).mean())
 
-    weight = dict(enumerate(costs.sum(axis=1)))
-    tree = DecisionTreeClassifier(class_weight=weight, random_state=method.random_state)
-    return search_pruning(tree, X, codes, method.random_state, saved, MAX_ALPHAS)
-
-
-def cost_cart(X: np.ndarray, codes: np.ndarray, method: CostMethod) -> Any:
-    """Return the tree of `search_cart`."""
-    return search_cart(X, codes, method).best_estimator_
-
-
-def cheap_cart(X: np.ndarray, codes: np.ndarray, method: CostMethod) -> Any:
-    """Return the tree of `search_cart` on the features up to a price, which folds choose too."""
-    costs = feature_costs_of(method.feature_costs, X.shape[1])
-    prices = costs.is_part @ costs.prices
+    tree = DecisionTreeClassifier(
+        class_weight=dict(enumerate(costs.sum(axis=1))), random_state=seed
+    )
+    of_features = feature_costs_of(method.feature_costs, X.shape[1])
+    prices = of_features.is_part @ of_features.prices
     # A feature that is 0 in all rows parts none.
     searches = [
-        search_cart(np.where(prices <= price, X, 0.0), codes, method) for price in np.unique(prices)
+        search_pruning(tree, np.where(prices <= price, X, 0.0), codes, seed, saved, MAX_ALPHAS)
+        for price in (np.unique(prices) if is_cheap else [np.inf])
     ]
     return max(searches, key=lambda search: float(search.best_score_)).best_estimator_
 
@@ -333,17 +291,33 @@ def cuts(column: np.ndarray) -> np.ndarray:
 
 
 METHODS = {
-    EVOTREE: CostMethod(evolved_for_costs),
-    ACCURATE: CostMethod(evolved_for_accuracy),
-    CART: CostMethod(cost_cart),
-    CHEAP: CostMethod(cheap_cart),
+    EVOTREE: CostMethod(partial(evolved, knows_costs=True)),
+    ACCURATE: CostMethod(partial(evolved, knows_costs=False)),
+    CART: CostMethod(partial(cost_cart, is_cheap=False)),
+    CHEAP: CostMethod(partial(cost_cart, is_cheap=True)),
     STREED: CostMethod(optimal_tree),
 }
 
 
+def feature_cost(model: CostMethod, X: np.ndarray, y: np.ndarray) -> float:
+    """Return the mean cost of the features that a method asks for."""
+    return float(features_paid(model, X, model.feature_costs).mean())
+
+
+def error_cost(model: CostMethod, X: np.ndarray, y: np.ndarray) -> float:
+    """Return the mean cost of the errors of a method."""
+    true, predicted = (np.searchsorted(model.classes_, labels) for labels in (y, model.predict(X)))
+    return float(model.errors()[true, predicted].mean())
+
+
+def n_features_used(model: CostMethod) -> int:
+    """Return how many features the tree of a method asks for."""
+    return int(raw_tree(innermost(model))[0].any(axis=0).sum())
+
+
 def make_experiment() -> Experiment:
     """Return the fits of the study."""
-    return Experiment(
+    return define(
         "costs",
         list(PROBLEMS),
         METHODS,
@@ -351,18 +325,11 @@ def make_experiment() -> Experiment:
         metrics=("accuracy",),
         scorers={"error_cost": error_cost, "feature_cost": feature_cost},
         measures={"features": n_features_used},
-        curve=None,
+        warm_up=False,
     )
 
 
 # ---- report --------------------------------------------------------------------------------------
-
-
-def costs_of(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the means of costs and sizes, a row a problem and method."""
-    runs = runs.assign(cost=runs["error_cost"] + runs["feature_cost"])
-    columns = ["cost", "error_cost", "feature_cost", "accuracy", "leaves", "terms", "complexity"]
-    return runs.groupby(["dataset", "method"])[[*columns, "features"]].mean()
 
 
 def summary_row(means: pd.DataFrame, anchor: str) -> dict[str, str]:
@@ -394,20 +361,17 @@ def problem_row(means: pd.DataFrame, problem: str) -> dict[str, str]:
     return row
 
 
-DETAILS = {
-    **dict.fromkeys(("cost", "error_cost", "feature_cost"), ".3f"),
-    **{"accuracy": ".4f", **dict.fromkeys(("leaves", "terms", "complexity", "features"), ".1f")},
-}
-"""Columns of the last table, and their formats."""
-
-
-def tables(results: Results) -> dict[str, Any]:
+def report(results: Results) -> dict[str, Any]:
     """Return the tables."""
-    means = costs_of(results.runs)
+    runs = results.runs.assign(cost=results.runs["error_cost"] + results.runs["feature_cost"])
+    costs = ["cost", "error_cost", "feature_cost"]
+    means = runs.groupby(["dataset", "method"])[[*costs, "accuracy", *SIZES]].mean()
     has_run = means.index.get_level_values
     details = [
         {"problem": problem, "method": method}
-        | {column: f"{row[column]:{spec}}" for column, spec in DETAILS.items()}
+        | {cost: f"{row[cost]:.3f}" for cost in costs}
+        | {"accuracy": f"{row['accuracy']:.4f}"}
+        | {size: f"{row[size]:.1f}" for size in SIZES}
         for (problem, method), row in means.reindex(list(PROBLEMS), level="dataset").iterrows()
     ]
     rivals = named(ANCHORS, has_run("method")) if EVOTREE in has_run("method") else []
@@ -418,4 +382,4 @@ def tables(results: Results) -> dict[str, Any]:
     }
 
 
-STUDY = Study("costs", make_experiment, tables)
+STUDY = Study("costs", make_experiment, report)

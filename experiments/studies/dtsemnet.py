@@ -5,11 +5,7 @@ gives of other methods, stand in ``results`` of the authors' repository CPS-rese
 commit 6d94958: accuracies in ``ranking.csv``, depths and standard deviations in ``ecai_reported``,
 the depth for letter in ``src/sup_configs_dtsemnet2.py``. Where several depths have the accuracy of
 the ranking, the least is taken.
-
-References
-----------
-Panda S. P., Genest B., Easwaran A., Suganthan P. N. (2024). Vanilla gradient descent for oblique
-decision trees. ECAI 2024, Frontiers in Artificial Intelligence and Applications 392.
+The paper: Panda, Genest, Easwaran and Suganthan (2024), ECAI.
 """
 
 from __future__ import annotations
@@ -28,7 +24,7 @@ from evotree.experiments.markdown import mean_and_std
 from evotree.experiments.protocols import OFFICIAL, Parts, Task, take_rows
 from experiments.agreement import load_published
 from experiments.methods.classifiers import CART, EVOTREE, make_systems
-from experiments.study import Results, Study, StudyProtocol
+from experiments.study import Results, Study, StudyProtocol, define
 from experiments.tables import groups_of, named, table
 
 METHODS = (EVOTREE, "TAO", CART)
@@ -76,12 +72,11 @@ class DTSemNetProtocol(StudyProtocol):
 def make_experiment() -> Experiment:
     """Return the fits of the study, seed by seed, so that one that is stopped is balanced."""
     systems = make_systems()
-    return Experiment(
+    return define(
         "dtsemnet",
         list(FITS),
         {name: systems[name] for name in METHODS},
         DTSemNetProtocol(),
-        metrics=("accuracy", "train_accuracy"),
         plan=[
             Task(dataset, method, OFFICIAL, seed)
             for seed in range(max(FITS.values()))
@@ -89,8 +84,6 @@ def make_experiment() -> Experiment:
             if seed < n_fits
             for method in METHODS
         ],
-        curve=None,
-        warm_up=True,
     )
 
 
@@ -132,7 +125,7 @@ def figures_row(
     return row
 
 
-def tables(results: Results) -> dict[str, Any]:
+def report(results: Results) -> dict[str, Any]:
     """Return the tables."""
     runs, theirs = results.runs, published_table()
     groups = groups_of(runs, FITS, METHODS)
@@ -143,4 +136,4 @@ def tables(results: Results) -> dict[str, Any]:
     }
 
 
-STUDY = Study("dtsemnet", make_experiment, tables)
+STUDY = Study("dtsemnet", make_experiment, report)

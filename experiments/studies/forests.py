@@ -9,7 +9,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from sklearn.ensemble import (
     BaggingClassifier,
@@ -25,9 +24,9 @@ from evotree.experiments.probabilities import auc, clipped_log_loss
 from evotree.experiments.protocols import OFFICIAL
 from evotree.experiments.rows import read_rows
 from experiments.methods import chosen
-from experiments.study import ClassesProtocol, Results, Study, StudyProtocol, plan_folds
+from experiments.study import ClassesProtocol, Results, Study, define, plan_folds, score
 from experiments.suites import BENCHMARK, N_FOLDS, TARGETS
-from experiments.tables import NOT_RUN, TIE, Figures, cells_table, comparison, figures_of
+from experiments.tables import Figures, cells_table, comparison, figures_of
 
 CLASSES, OF_TARGETS = "EvoForest", "EvoForest of targets"
 """The forest of classes, and that of targets."""
@@ -49,9 +48,7 @@ RIVALS = {
 }
 """Methods of the other studies that are shown."""
 SIZES: Figures = {
-    "nodes": ("nodes", 1.0, 0),
-    "leaves": ("leaves", 1.0, 0),
-    "terms": ("terms", 1.0, 0),
+    **{size: (size, 1.0, 0) for size in ("nodes", "leaves", "terms")},
     "seconds": ("seconds", 1.0, 2),
 }
 FIGURES: Figures = {
@@ -62,44 +59,35 @@ FIGURES: Figures = {
 }
 
 
-def score(model: Any, X: np.ndarray, y: np.ndarray) -> float:
-    """Return the accuracy, or R²."""
-    return float(model.score(X, y))
-
-
 class ForestsProtocol(ClassesProtocol):
     """The folds of the benchmark, and those of the study of regression."""
 
     def load(self, dataset: str, data_home: Path | None) -> LoadedData:
         """Return a data set; housing has its targets here."""
-        loader = StudyProtocol if dataset in TARGETS else ClassesProtocol
-        return loader.load(self, dataset, data_home)
+        load = super(ClassesProtocol, self).load if dataset in TARGETS else super().load
+        return load(dataset, data_home)
 
 
 def make_experiment() -> Experiment:
     """Return the fits of the study."""
-    of_classes = [
+    made = [
         EvoForestClassifier(),
         ExtraTreesClassifier(chosen.N_TREES),
         BaggingClassifier(TAOClassifier(), N_BAGGED),
         chosen.ChosenClassifier(chosen.tuned_xgboost),
-    ]
-    of_targets = [
         EvoForestRegressor(),
         ExtraTreesRegressor(chosen.N_TREES),
         BaggingRegressor(TAORegressor(), N_BAGGED),
     ]
     names = [(ours, *others) for ours, others in OTHERS.items()]
-    return Experiment(
+    return define(
         "forests",
         (*BENCHMARK, *TARGETS),
-        dict(zip(sum(names, ()), of_classes + of_targets, strict=True)),
+        dict(zip((*names[0], *names[1]), made, strict=True)),
         ForestsProtocol(N_FOLDS),
         metrics=(),
         scorers={"score": score, "auc": auc, "log_loss": clipped_log_loss},
         plan=plan_folds(names[0], BENCHMARK, N_FOLDS) + plan_folds(names[1], TARGETS, N_FOLDS),
-        curve=None,
-        warm_up=True,
     )
 
 
@@ -115,33 +103,18 @@ def with_rivals(runs: pd.DataFrame, study: str, metric: str, out: Path) -> pd.Da
 
 def section(
     runs: pd.DataFrame, ours: str, study: str, datasets: tuple[str, ...], figures: Figures
-) -> str:
+) -> dict[str, Any]:
     """Return the tables of one kind of forest."""
     means = figures_of(runs, figures, datasets, (ours, *OTHERS[ours], *RIVALS[study]))
     first = next(iter(means))
-    if ours not in means[first]:
-        return NOT_RUN
-    scores = means[first] = means[first][means[first][ours].notna()]
+    known = means[first].get(ours, pd.Series(dtype=float)).dropna().index
+    scores = means[first] = means[first].loc[known]
     untuned = scores[~scores.index.isin(TUNED_ON)]
     duels = {first: scores, f"{first} on data sets of no choice": untuned}
-    told = comparison(means, figures, ours, duels)
-    return f"""Means over the {told["n_compared"]} data sets that all methods of the table have. \
-Left out, with
-the number of their data sets: {told["left_out"]}.
-
-{told["summary"]}
-
-{ours} less each other method in points, with standard errors, and data sets won / tied /
-lost; a difference below {TIE:g} points is a tie:
-
-{told["duels"]}
-
-{first}, in percent:
-
-{cells_table(scores, ",.1f")}"""
+    return comparison(means, figures, ours, duels) | {"cells": cells_table(scores, ",.1f")}
 
 
-def tables(results: Results) -> dict[str, Any]:
+def report(results: Results) -> dict[str, Any]:
     """Return the tables of both kinds of forests."""
     of_classes = with_rivals(results.runs, "benchmark", "accuracy", results.out)
     of_targets = with_rivals(results.runs, "regression", "r2", results.out)
@@ -152,4 +125,4 @@ def tables(results: Results) -> dict[str, Any]:
     }
 
 
-STUDY = Study("forests", make_experiment, tables)
+STUDY = Study("forests", make_experiment, report)

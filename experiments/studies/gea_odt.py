@@ -1,9 +1,6 @@
 """The study of GEA-ODT: its two tables and its figures 4 and 5, run again.
 
-References
-----------
-Krętowski M., Grześ M. (2005). Global induction of oblique decision trees: an evolutionary approach.
-Intelligent Information Processing and Web Mining, Advances in Soft Computing 31, 309-318.
+The paper: Krętowski and Grześ (2005), Advances in Soft Computing 31, 309-318.
 """
 
 from __future__ import annotations
@@ -24,7 +21,7 @@ from evotree.experiments.protocols import OFFICIAL, Task
 from evotree.plotting import plot_learning_curves
 from experiments.agreement import load_published, name_as_published
 from experiments.pictures import plot_size_penalty
-from experiments.study import Results, Study, StudyProtocol
+from experiments.study import Results, Study, StudyProtocol, define
 from experiments.tables import NOT_RUN, groups_of, table
 
 GEA, OC1, C45 = "GEA-ODT", "OC1", "C4.5"
@@ -95,16 +92,14 @@ def make_experiment() -> Experiment:
     methods |= {
         with_penalty(alpha): gea_odt("gea_odt", size_penalty=alpha) for alpha in SIZE_PENALTIES
     }
-    return Experiment(
+    return define(
         "gea_odt",
         [*PROBLEMS, *DATASETS],
         methods,
         GeaProtocol(N_FOLDS, files=DATASETS, n_test=N_TEST),
-        metrics=("accuracy", "train_accuracy"),
         plan=make_plan(),
         measures={"generations": generations},
         curve=thinned_curve,
-        warm_up=True,
     )
 
 
@@ -174,16 +169,16 @@ def compare_ours(runs: pd.DataFrame, number: str) -> str:
         for name, row in gains[~is_good].iterrows()
     )
     others = f"; the others: {others}" if others else ""
-    return f"{text}\n\n{title}: **{is_good.sum()} of\n{len(gains)}**{others}."
+    return f"{text}\n\n{title}: **{is_good.sum()} of {len(gains)}**{others}."
 
 
 def figure4(results: Results) -> str:
-    """Draw the best fitness by generation, with and without dipoles; return the section."""
-    fits = results.runs[results.runs["method"].isin(DIPOLAR)]
-    if fits.empty or not results.curves:
-        return ""
+    """Draw the best fitness by generation, with and without dipoles; return where it leads to."""
+    fits = groups_of(results.runs, CURVE_PROBLEMS, DIPOLAR)
     names = [name for name in CURVE_PROBLEMS if any(key[0] == name for key in results.curves)]
-    figure, axes = plt.subplots(1, len(names), figsize=(5.5 * len(names), 4), squeeze=False)
+    if not fits or not names:
+        return NOT_RUN
+    _, axes = plt.subplots(1, len(names), figsize=(5.5 * len(names), 4), squeeze=False)
     for ax, name in zip(axes[0], names, strict=True):
         histories: dict[str, list[pd.DataFrame]] = {}
         for (dataset, method, *_), curve in results.curves.items():
@@ -194,56 +189,40 @@ def figure4(results: Results) -> str:
         ax.set(title=name, xscale="symlog")
         ax.set_xlim(left=0)
     save_picture(axes[0, 0], results.out / "gea_odt_figure4.png")
-    rows = [
+    return table(
         {
             "problem": name,
             "share of dipolar changes": str(DIPOLAR[method]),
             "test quality": mean_and_std(100.0 * group.accuracy, 1),
             "nodes": mean_and_std(group.nodes, 1),
         }
-        for (name, method), group in groups_of(fits, CURVE_PROBLEMS, DIPOLAR).items()
-    ]
-    return f"""## Figure 4: the dipolar operator
-
-Fitness of the best tree by generation: median and quartiles of {fits["seed"].nunique()} runs,
-with half of the changed tests moved by the dipolar operator and with standard mutation alone. The
-first population is the same.
-
-![Learning curves with and without the dipolar operator](gea_odt_figure4.png)
-
-{table(rows)}"""
+        for (name, method), group in fits.items()
+    )
 
 
 def figure5(results: Results) -> str:
-    """Draw quality on test rows and size against the size penalty; return the section."""
+    """Draw quality and size against the size penalty; return where all runs were optimal."""
     penalties = {with_penalty(alpha): alpha for alpha in SIZE_PENALTIES}
     runs = results.runs[results.runs["dataset"] == "chessboard2"]
     fits = runs[runs["method"].isin(penalties)]
     if fits["method"].nunique() < 2:
-        return ""
+        return NOT_RUN
     fits = fits.assign(size_penalty=fits["method"].map(penalties))
     ax = plot_size_penalty(fits, optimal_size=OPTIMAL_SIZE)
     ax.set_title("chessboard2")
     save_picture(ax, results.out / "gea_odt_figure5.png")
     nodes = fits.groupby("size_penalty")["nodes"].mean()
-    optimal = [f"{alpha:g}" for alpha, mean in nodes.items() if np.isclose(mean, OPTIMAL_SIZE)]
-    return f"""## Figure 5: the size penalty
-
-Mean and standard deviation of {fits["seed"].nunique()} runs on chessboard2, whose
-optimal tree has {OPTIMAL_SIZE} nodes. Every run found so many at α = {", ".join(optimal)}.
-
-![Quality and size against the size penalty](gea_odt_figure5.png)"""
+    return ", ".join(f"{alpha:g}" for alpha, n in nodes.items() if np.isclose(n, OPTIMAL_SIZE))
 
 
-def tables(results: Results) -> dict[str, Any]:
-    """Return the tables and figures."""
-    told = {}
+def report(results: Results) -> dict[str, Any]:
+    """Return the tables, and draw the figures."""
+    told = {"dipolar": figure4(results), "optimal": figure5(results)}
     for number in TABLES:
         told[f"table{number}"] = compare_ours(results.runs, number)
         beside = [f"### {name}\n\n{compare(results.runs, number, name)[0]}" for name in GREEDY]
         told[f"beside{number}"] = "\n\n".join(beside)
-    figures = [part for part in (figure4(results), figure5(results)) if part]
-    return told | {"figures": "\n\n".join(figures)}
+    return told
 
 
-STUDY = Study("gea_odt", make_experiment, tables, measured)
+STUDY = Study("gea_odt", make_experiment, report, measured)

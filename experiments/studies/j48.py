@@ -1,9 +1,8 @@
 """The preset ``C4.5`` beside Weka's J48, tree by tree: a check that needs Java and ``weka.jar``.
 
-``python -m experiments.studies.j48 --weka weka.jar --data-home DIR --out docs/results``
-writes ``j48.md``. J48 takes exact quantiles of the normal distribution where C4.5 has a table, and
-1 for its .67 of a leaf that is wrong throughout; so trees are compared twice, with these and with
-Quinlan's numbers. Columns of categories are left out: C4.5 has splits of many ways for them.
+``python -m experiments.studies.j48 --weka weka.jar --data-home DIR --out docs/results`` writes
+``j48.md``. Trees are compared twice, with J48's numbers and with Quinlan's. Columns of categories
+are left out: C4.5 has splits of many ways for them.
 """
 
 from __future__ import annotations
@@ -91,11 +90,17 @@ def as_nested(tree: ObliqueTree, column_of: list[int], k: int = 0) -> Node:
     return column_of[feature], float(tree.thresholds[k]), *sides
 
 
+def n_leaves(node: Node) -> int:
+    """Return the number of leaves."""
+    return 1 if len(node) == 1 else n_leaves(node[2]) + n_leaves(node[3])
+
+
 def differences(one: Node, other: Node) -> list[str]:
-    """Return where two trees differ, the highest places alone."""
-    if len(one) == 1 or len(other) == 1:
-        return [] if one == other else [f"{_place(one)} / {_place(other)}"]
-    if one[0] != other[0] or abs(one[1] - other[1]) > 1e-6 + 1e-9 * abs(one[1]):
+    """Return where two trees differ by more than J48 prints, the highest places alone."""
+    if one == other:
+        return []
+    has_leaf = len(one) == 1 or len(other) == 1
+    if has_leaf or one[0] != other[0] or abs(one[1] - other[1]) > 1e-6 + 1e-9 * abs(one[1]):
         return [f"{_place(one)} / {_place(other)}"]
     return differences(one[2], other[2]) + differences(one[3], other[3])
 
@@ -103,11 +108,6 @@ def differences(one: Node, other: Node) -> list[str]:
 def _place(node: Node) -> str:
     """Return a leaf or a test as text."""
     return f"class {node[0]}" if len(node) == 1 else f"x{node[0]} <= {node[1]:.6g}"
-
-
-def n_leaves(node: Node) -> int:
-    """Return the number of leaves."""
-    return 1 if len(node) == 1 else n_leaves(node[2]) + n_leaves(node[3])
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from evotree.experiments.datasets import LoadedData
 from evotree.experiments.experiment import Experiment
 from evotree.experiments.probabilities import clipped_log_loss
 from experiments.methods.chosen import ChosenClassifier, folds_of, pruned_cart
-from experiments.study import Results, Study, StudyProtocol
+from experiments.study import Results, Study, StudyProtocol, define
 from experiments.tables import table
 
 SCORES: Mapping[str, str] = {
@@ -81,14 +81,14 @@ def make_methods() -> dict[str, ClassifierMixin]:
 
 def make_experiment() -> Experiment:
     """Return the fits of the study."""
-    return Experiment(
+    return define(
         "objectives",
         DATASETS,
         make_methods(),
         RarestProtocol(n_folds=N_FOLDS),
         metrics=("accuracy", *(name for name in SCORES.values() if name != "neg_log_loss")),
         scorers={"log_loss": clipped_log_loss},
-        curve=None,
+        warm_up=False,
     )
 
 
@@ -134,7 +134,7 @@ def scores_table(runs: pd.DataFrame, scores: pd.DataFrame, objective: str) -> st
     return table(rows)
 
 
-def tables(results: Results) -> dict[str, Any]:
+def report(results: Results) -> dict[str, Any]:
     """Return the tables."""
     scores = {objective: scores_of(results.runs, objective) for objective in SCORES}
     scores = {objective: of_it for objective, of_it in scores.items() if len(of_it)}
@@ -145,4 +145,4 @@ def tables(results: Results) -> dict[str, Any]:
     }
 
 
-STUDY = Study("objectives", make_experiment, tables)
+STUDY = Study("objectives", make_experiment, report)

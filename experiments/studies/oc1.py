@@ -1,9 +1,6 @@
 """The study of OC1: its comparison, what its random moves gain, and the authors' C program.
 
-References
-----------
-Murthy S. K., Kasif S., Salzberg S. (1994). A system for induction of oblique decision trees.
-Journal of Artificial Intelligence Research 2, 1-32.
+The paper: Murthy, Kasif and Salzberg (1994), JAIR 2, 1-32.
 """
 
 from __future__ import annotations
@@ -21,7 +18,7 @@ from evotree.experiments.problems import PROBLEMS
 from evotree.experiments.protocols import OFFICIAL, Task
 from evotree.operators.splitters.oc1 import OC1
 from experiments.agreement import load_published, name_as_published
-from experiments.study import ClassesProtocol, Results, Study
+from experiments.study import ClassesProtocol, Results, Study, define
 from experiments.tables import NOT_RUN, groups_of, table
 
 SYSTEMS = ("OC1", "CART-LC", "OC1-AP")
@@ -66,14 +63,12 @@ def make_experiment() -> Experiment:
         for fold in range(int(n))
     ]
     tasks = list(dict.fromkeys(tasks))
-    return Experiment(
+    return define(
         "oc1",
         list(dict.fromkeys(task.dataset for task in tasks)),
         methods,
         ClassesProtocol(N_FOLDS, n_train=N_TRAIN, n_test=N_TEST),
-        metrics=("accuracy", "train_accuracy"),
         plan=tasks,
-        warm_up=True,
     )
 
 
@@ -157,7 +152,7 @@ def program_table(runs: pd.DataFrame) -> str:
     )
 
 
-def tables(results: Results) -> dict[str, Any]:
+def report(results: Results) -> dict[str, Any]:
     """Return the tables."""
     runs = results.runs
     published = load_published("oc1").set_index(["metric", "dataset", "system"])["mean"]
@@ -169,4 +164,4 @@ def tables(results: Results) -> dict[str, Any]:
     }
 
 
-STUDY = Study("oc1", make_experiment, tables, measured)
+STUDY = Study("oc1", make_experiment, report, measured)

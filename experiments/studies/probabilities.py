@@ -1,11 +1,7 @@
 """The study of probabilities: how far those of a tree can be trusted, beside other models'.
 
 Soft sides and the shares of leaves are of the same trees, fitted once.
-
-References
-----------
-Zadrozny B., Elkan C. (2002). Transforming classifier scores into accurate multiclass probability
-estimates. Proceedings of the eighth ACM SIGKDD conference, 694-699.
+Isotonic calibration of classes: Zadrozny and Elkan (2002), KDD, 694-699.
 """
 
 from __future__ import annotations
@@ -30,7 +26,7 @@ from evotree.experiments.probabilities import (
 )
 from experiments.methods.chosen import TUNING_FOLDS, ChosenClassifier, folds_of, pruned_cart
 from experiments.methods.classifiers import CART, EVOTREE, FOREST, LOGISTIC, make_systems
-from experiments.study import Results, Study, StudyProtocol, plan_folds
+from experiments.study import Results, Study, StudyProtocol, define, plan_folds
 from experiments.suites import N_FOLDS, SMALL, TINY
 from experiments.tables import cells_table, figures_of, table
 
@@ -97,7 +93,7 @@ def make_experiment() -> Experiment:
         **{f"shares_{name}": partial(of_shares, score) for name, score in every.items()},
         **{f"mixed_{name}": partial(of_mixture, score) for name, score in every.items()},
     }
-    return Experiment(
+    return define(
         "probabilities",
         list(DATASETS),
         {name: systems[name] for name in METHODS},
@@ -105,8 +101,6 @@ def make_experiment() -> Experiment:
         metrics=("accuracy",),
         scorers=scorers,
         plan=plan_folds(METHODS, DATASETS, N_FOLDS, by_method=False),
-        curve=None,
-        warm_up=True,
     )
 
 
@@ -131,7 +125,7 @@ def summary_table(runs: pd.DataFrame, datasets: tuple[str, ...]) -> str:
     return f"{len(means['accuracy'])} data sets:\n\n{table(rows)}"
 
 
-def tables(results: Results) -> dict[str, Any]:
+def report(results: Results) -> dict[str, Any]:
     """Return the tables."""
     runs = with_variants(results.runs)
     cells = [
@@ -146,4 +140,4 @@ def tables(results: Results) -> dict[str, Any]:
     }
 
 
-STUDY = Study("probabilities", make_experiment, tables)
+STUDY = Study("probabilities", make_experiment, report)

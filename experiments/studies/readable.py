@@ -1,14 +1,6 @@
-"""The study of readable trees: accuracy at every complexity, and what evolution is worth.
+"""The study of readable trees: accuracy at every complexity.
 
 A picture or a printed tree is made where it is missing.
-
-References
-----------
-Breiman L., Friedman J. H., Olshen R. A., Stone C. J. (1984). Classification and Regression Trees.
-Wadsworth.
-
-Carreira-Perpiñán M. Á., Tavallali P. (2018). Alternating optimization of decision trees, with
-application to learning sparse oblique trees. Advances in Neural Information Processing Systems.
 """
 
 from __future__ import annotations
@@ -19,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 
 from evotree.estimators import EvoTreeClassifier
 from evotree.experiments.experiment import Experiment
@@ -30,87 +22,46 @@ from evotree.export.text import export_text
 from evotree.plotting import plot_tree
 from evotree.tables.columns import encode, feature_names, fit_columns
 from experiments.methods import trees
-from experiments.methods.trees import (
-    BUDGETS,
-    RestartsClassifier,
-    fitness_of_best,
-    predict_within,
-    tree_within,
-)
+from experiments.methods.trees import BUDGETS, fitness_of_best, predict_within, tree_within
 from experiments.pictures import plot_accuracy_at_budgets
-from experiments.study import ClassesProtocol, Results, Study, plan_folds
+from experiments.study import ClassesProtocol, Results, Study, define, plan_folds
 from experiments.suites import N_FOLDS, SLOW, THIRTY
 from experiments.tables import (
-    NOT_RUN,
-    TIE,
     cells_table,
     differences_table,
     fold_means,
-    named,
     paired,
     shown,
     table,
 )
 
 EVOTREE, CART, PAIRS = "EvoTree", "CART", "obliquetree"
-SEARCH, RESTARTS, SEEDS = "search", "restarts", "seeds"
-WORTH = (SEARCH, RESTARTS, SEEDS)
-"""The methods that show what evolution is worth."""
-WIDTHS = {EVOTREE: None, "EvoTree 3": 3, "EvoTree 2": 2, "EvoTree 1": 1}
-"""The bounds on the features of a split."""
-METHODS = (CART, "Linear", "STree", "TAO", PAIRS, *WIDTHS, *WORTH)
-SECONDS = 10.0
-"""Of a fit of each of `WORTH`, at most."""
+METHODS = (CART, "Linear", "STree", "TAO", PAIRS, EVOTREE)
 AREA_BUDGETS = tuple(round(float(b), 1) for b in np.geomspace(BUDGETS[0], BUDGETS[-1], 9))
 """The mean of the accuracies at these budgets is the area under a method's front."""
 PRINTED = ("sick", "heart", "wdbc", "vehicle", "wall-following")
 """The data sets whose trees are shown."""
 ACCURACIES = {str(budget): f"accuracy_{budget}" for budget in BUDGETS} | {"best": "accuracy"}
 """Columns of the accuracies at each budget and of the best, by title."""
-WORTH_FIGURES = {f"accuracy at {budget}": f"accuracy_{budget}" for budget in (10, 20, 40)} | {
-    "area": "area",
-    "accuracy of the best": "accuracy",
-    "its accuracy on training rows": "train_accuracy",
-    "its fitness": "fitness",
-}
-LARGE_LOSS = 1.0  # points below CART, of which the report speaks
-
-
-def make_methods() -> dict[str, ClassifierMixin]:
-    """Return the methods of the study by name."""
-    methods = {
-        CART: trees.CART,
-        "Linear": trees.LINEAR,
-        "STree": trees.STREE,
-        "TAO": trees.TAO,
-        PAIRS: trees.PAIRS,
-        **{name: EvoTreeClassifier(max_features_per_split=n) for name, n in WIDTHS.items()},
-        SEARCH: EvoTreeClassifier(time_limit=SECONDS, max_generations=1_000_000, patience=None),
-        RESTARTS: RestartsClassifier(time_limit=SECONDS),
-        SEEDS: EvoTreeClassifier(time_limit=SECONDS, max_generations=0),
-    }
-    return {name: methods[name] for name in METHODS}
 
 
 def make_experiment() -> Experiment:
     """Return the fits of the study, data set by data set; what takes minutes a fit comes last."""
+    made = (trees.CART, trees.LINEAR, trees.STREE, trees.TAO, trees.PAIRS, EvoTreeClassifier())
     plan = plan_folds(METHODS, THIRTY, N_FOLDS, by_method=False)
     measures: dict[str, Any] = {"fitness": fitness_of_best}
     for budget in BUDGETS:
         for column, size in SIZES.items():
             measures[f"{column}_{budget}"] = partial(size_within, size=size, budget=budget)
     scorers = {f"accuracy_{budget}": partial(accuracy_within, budget=budget) for budget in BUDGETS}
-    return Experiment(
+    return define(
         "readable",
         THIRTY,
-        make_methods(),
+        dict(zip(METHODS, made, strict=True)),
         ClassesProtocol(N_FOLDS),
-        metrics=("accuracy", "train_accuracy"),
         scorers={"area": area, **scorers},
         measures=measures,
         plan=sorted(plan, key=lambda task: task.method == PAIRS and task.dataset in SLOW),
-        curve=None,
-        warm_up=True,
     )
 
 
@@ -160,97 +111,45 @@ def against_table(runs: pd.DataFrame, reference: str, sign: float) -> str:
     return differences_table(means, reference, sign, counts=False)
 
 
-def bounds_row(runs: pd.DataFrame, method: str) -> dict[str, str]:
-    """Return the sizes of EvoTree's trees beside those of tuned CART."""
-    accuracy = means_of(runs, "accuracy")
-    both = accuracy.index[accuracy[[method, CART]].notna().all(axis=1)]
-    row = {"method": method, "data sets": str(len(both))}
-    for name, of in ((method, ""), (CART, " of CART")):
-        row[f"accuracy{of}"] = f"{accuracy.loc[both, name].mean():.2f}"
-    row["difference"] = paired(accuracy.loc[both, method] - accuracy.loc[both, CART])
-    for size in ("complexity", "leaves", "terms"):
-        means = means_of(runs, size).loc[both]
-        row |= {
-            size: f"{means[method].mean():,.1f}",
-            f"{size} of CART": f"{means[CART].mean():,.1f}",
-        }
-    return row
-
-
-def unbounded_section(runs: pd.DataFrame) -> str:
-    """Return accuracy and complexity of EvoTree beside tuned CART, the worst data set first."""
-    accuracy, sizes = means_of(runs, "accuracy"), means_of(runs, "complexity")
-    if not {EVOTREE, CART} <= set(accuracy):
-        return NOT_RUN
+def beside_cart(runs: pd.DataFrame) -> dict[str, Any]:
+    """Return the trees that EvoTree chooses beside those of tuned CART, the worst set first."""
+    columns = ("accuracy", "complexity", "leaves", "terms")
+    means = {c: means_of(runs, c).reindex(columns=[EVOTREE, CART]) for c in columns}
+    accuracy, sizes = means["accuracy"], means["complexity"]
     difference = (accuracy[EVOTREE] - accuracy[CART]).dropna().sort_values(kind="stable")
+    summary = {"data sets": str(len(difference)), "difference": paired(difference)}
+    for column, table_of in means.items():
+        for method in (EVOTREE, CART):
+            mean = table_of.loc[difference.index, method].mean()
+            summary[f"{column}, {method}"] = shown(mean, ".2f" if column == "accuracy" else ",.1f")
     rows = []
-    for dataset in difference.index:
-        row = {"data set": str(dataset), "difference": f"{difference[dataset]:+.1f}"}
+    for dataset, gain in difference.items():
+        row = {"data set": str(dataset), "difference": f"{gain:+.1f}"}
         for method in (EVOTREE, CART):
             row[f"accuracy, {method}"] = f"{accuracy.loc[dataset, method]:.1f}"
             row[f"complexity, {method}"] = f"{sizes.loc[dataset, method]:,.1f}"
         rows.append(row)
-    known = sizes[EVOTREE].dropna()
-    worse = [str(name) for name in difference.index if difference[name] < -LARGE_LOSS]
-    return f"""Mean complexity: {known.mean():,.1f} on {len(known)} data sets. Difference to tuned
-CART: {paired(difference)}. More than {LARGE_LOSS:g} point below it:
-{", ".join(worse) or "none"}.
-
-{table(rows)}"""
-
-
-def worth_row(runs: pd.DataFrame, title: str) -> dict[str, str]:
-    """Return the search beside restarts and first trees, on the data sets of all."""
-    means = means_of(runs, WORTH_FIGURES[title]).reindex(columns=list(WORTH)).dropna()
-    row = {"figure": title, "data sets": str(len(means))}
-    row |= {name: shown(means[name].mean()) for name in WORTH}
-    differences = {other: means[SEARCH] - means[other] for other in (RESTARTS, SEEDS)}
-    return row | {f"{SEARCH} - {other}": paired(d) for other, d in differences.items()}
-
-
-def gaps_section(runs: pd.DataFrame) -> str:
-    """Return what is gained over the first trees in fitness and in accuracy, by data set."""
-    gains = {}
-    for column in ("fitness", "accuracy"):
-        means = means_of(runs, column).reindex(columns=list(WORTH))
-        for method in (SEARCH, RESTARTS):
-            gains[f"{column}, {method}"] = means[method] - means[SEEDS]
-    gaps = pd.DataFrame(gains).dropna()
-    fitness, accuracy = gaps[f"fitness, {SEARCH}"], gaps[f"accuracy, {SEARCH}"]
-    gaps.insert(0, "gap", fitness - accuracy)
-    is_fitter, is_better = fitness >= TIE, accuracy >= TIE
-    gaps = gaps.sort_values("gap", ascending=False, kind="stable").map("{:+.2f}".format)
-    return f"""What is gained over *seeds*, in points. The *gap* is the gain of *search* in fitness
-less its gain in accuracy; where it is large, evolution has learned what other rows do not confirm,
-unless other penalties were chosen. The fitness rises by {TIE:g} points or more on
-{is_fitter.sum()} of {len(gaps)} data sets, and the accuracy with it on
-{(is_fitter & is_better).sum()} of these.
-
-{table({"data set": str(name), **row} for name, row in gaps.iterrows())}"""
+    worse = [str(name) for name, gain in difference.items() if gain < -1.0]
+    return {"summary": table([summary]), "worse": worse or ["none"], "table": table(rows)}
 
 
 # ---- pictures and trees --------------------------------------------------------------------------
 
 
-def draw_fronts(runs: pd.DataFrame, out: Path) -> str:
-    """Draw mean accuracies against mean complexities, of the data sets that all methods have."""
-    best = means_of(runs, "complexity")
-    common = best.dropna().index
-    if not len(common):
-        return "No data set has been run with all methods yet."
-    sizes = {str(budget): f"complexity_{budget}" for budget in BUDGETS} | {"best": "complexity"}
+def draw_fronts(runs: pd.DataFrame, path: Path) -> int:
+    """Draw mean accuracies against mean complexities; return of how many data sets."""
+    common = means_of(runs, "complexity").dropna().index
+    sizes = {
+        title: column.replace("accuracy", "complexity") for title, column in ACCURACIES.items()
+    }
     x, y = (
         pd.DataFrame({t: means_of(runs, column).loc[common].mean() for t, column in of.items()})
         for of in (sizes, ACCURACIES)
     )
-    of = f"mean of {len(common)} of {len(THIRTY)} data sets"
-    ax = plot_accuracy_at_budgets(x, y, xlabel=f"complexity ({of})")
-    save_picture(ax, out / "readable_fronts.png")
-    return (
-        f"Means over the {len(common)} data sets that all methods drawn have. A line joins the "
-        "budgets, a broken one leads to the tree that the method chooses without any.\n\n"
-        "![Accuracy against complexity](readable_fronts.png)"
-    )
+    if len(common):
+        of = f"mean of {len(common)} of {len(THIRTY)} data sets"
+        save_picture(plot_accuracy_at_budgets(x, y, xlabel=f"complexity ({of})"), path)
+    return len(common)
 
 
 def draw_trees(data_home: Path, out: Path) -> None:
@@ -268,14 +167,11 @@ def draw_trees(data_home: Path, out: Path) -> None:
         model = EvoTreeClassifier(random_state=0).fit(X.iloc[train], data.y[train])
         cart = clone(trees.CART).fit(X.iloc[train].to_numpy(), data.y[train])
         rows, y = X.iloc[test], data.y[test]
-        scores = {
-            EVOTREE: (model.tree_, model.score(rows, y)),
-            CART: (cart.tree_, cart.score(rows.to_numpy(), y)),
-        }
+        scores = {EVOTREE: model.score(rows, y), CART: cart.score(rows.to_numpy(), y)}
         facts = [
-            f"{name}: {100.0 * accuracy:.1f} % of the test rows, {tree.n_leaves} leaves, "
+            f"{name}: {100.0 * scores[name]:.1f} % of the test rows, {tree.n_leaves} leaves, "
             f"{tree.n_terms} terms"
-            for name, (tree, accuracy) in scores.items()
+            for name, tree in ((EVOTREE, model.tree_), (CART, cart.tree_))
         ]
         text_file.write_text("\n".join([*facts, "", export_text(model)]), encoding="utf-8")
         save_picture(plot_tree(model), picture)
@@ -293,26 +189,19 @@ def printed_trees(out: Path) -> str:
     return "\n\n".join(parts) or "Not made yet."
 
 
-def tables(results: Results) -> dict[str, Any]:
+def report(results: Results) -> dict[str, Any]:
     """Return the tables, and draw the picture."""
     runs, out = results.runs, results.out
-    fronts = runs[~runs["method"].isin(WORTH)]
-    bounded = named(WIDTHS, runs["method"]) if CART in set(runs["method"]) else []
-    has_worth = set(WORTH) <= set(runs["method"])
-    columns = ("accuracy_20", "accuracy")
-    means = {column: means_of(fronts, column) for column in columns}
+    means = {column: means_of(runs, column) for column in ("accuracy_20", "accuracy")}
     return {
-        "fronts": draw_fronts(fronts, out),
-        "budgets": budgets_table(fronts),
-        "against_cart": against_table(fronts, CART, -1.0),
-        "against_evotree": against_table(fronts, EVOTREE, 1.0),
-        "bounds": table(bounds_row(runs, method) for method in bounded),
-        "unbounded": unbounded_section(runs),
-        "worth": table(worth_row(runs, title) for title in WORTH_FIGURES if has_worth),
-        "gaps": gaps_section(runs) if has_worth else NOT_RUN,
+        "n_common": draw_fronts(runs, out / "readable_fronts.png"),
+        "budgets": budgets_table(runs),
+        "against_cart": against_table(runs, CART, -1.0),
+        "against_evotree": against_table(runs, EVOTREE, 1.0),
+        "beside_cart": beside_cart(runs),
         "trees_made": printed_trees(out),
         "cells": {c: cells_table(m, ".1f", bold=METHODS, missing="") for c, m in means.items()},
     }
 
 
-STUDY = Study("readable", make_experiment, tables, draw=draw_trees)
+STUDY = Study("readable", make_experiment, report, draw=draw_trees)

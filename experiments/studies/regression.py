@@ -1,14 +1,9 @@
 """The study of regression: EvoTree beside other single trees, a linear model, rules, and ensembles.
 
-In one part each figure is a mean over folds. The other part is the protocol of RADDT, which trains
-oblique trees by gradients: half of the rows to fit, a quarter to choose hyperparameters, then both
-for the fit that the last quarter tests. In the rows the fold of this part is `OFFICIAL`, and the
-seed draws the rows.
-
-References
-----------
-Mao Q. et al. (2025). Differentiable decision tree via "ReLU+Argmin" reformulation. Advances in
-Neural Information Processing Systems.
+In one part each figure is a mean over folds. The other part is the protocol of RADDT (Mao et al.
+2025, NeurIPS), which trains oblique trees by gradients: half of the rows to fit, a quarter to
+choose hyperparameters, then both for the fit that the last quarter tests. In the rows the fold of
+this part is `OFFICIAL`, and the seed draws the rows.
 """
 
 from __future__ import annotations
@@ -25,26 +20,15 @@ from evotree.experiments.experiment import Experiment
 from evotree.experiments.pictures import save_picture
 from evotree.experiments.pictures.comparison import plot_accuracy_against_size
 from evotree.experiments.protocols import OFFICIAL, Parts, Task, take_rows
+from experiments import tables
 from experiments.agreement import load_published
 from experiments.methods import regressors as methods
 from experiments.methods.regressors import CART, EVOTREE, RIDGE, SYSTEMS, TREES
-from experiments.study import Results, Study, StudyProtocol, plan_folds
+from experiments.study import Results, Study, StudyProtocol, define, plan_folds
 from experiments.suites import N_FOLDS, TARGETS
-from experiments.tables import (
-    NOT_RUN,
-    cells_table,
-    compared,
-    comparison,
-    figures_of,
-    floors_table,
-    fold_means,
-    ranks_section,
-    shown,
-    table,
-)
+from experiments.tables import cells_table, shown
 
-RADDT, RADDT_LINEAR = "RADDT", "RADDT-Linear"
-PUBLISHED = (RADDT_LINEAR, RADDT, "ORT-LS", "CART", "Random forest", "XGBoost")
+PUBLISHED = ("RADDT-Linear", "RADDT", "ORT-LS", "CART", "Random forest", "XGBoost")
 """The methods of the paper whose figures stand beside ours; it has the ensembles tuned."""
 RADDT_SETS = (
     *("space-ga", "abalone-r", "puma8NH", "kin8nm", "cpu-small", "cpu-act", "delta-elevators"),
@@ -57,15 +41,11 @@ RADDT_METHODS = (
 )
 N_SEEDS = 3
 """Draws of the rows of RADDT's protocol."""
-DEEP = 1.0
-"""Points below the floor, of which the report speaks."""
 R2, RMSE, RATIO = "R²", "RMSE", "RMSE / Ridge's"
 FIGURES = {
     R2: ("r2", 100.0, 2),
     RATIO: ("rmse", 1.0, 3),
-    "leaves": ("leaves", 1.0, 1),
-    "terms": ("terms", 1.0, 1),
-    "complexity": ("complexity", 1.0, 1),
+    **{size: (size, 1.0, 1) for size in ("leaves", "terms", "complexity")},
     "seconds": ("seconds", 1.0, 2),
 }
 
@@ -96,7 +76,7 @@ def make_experiment() -> Experiment:
         for dataset in RADDT_SETS
         for method in RADDT_METHODS
     ]
-    return Experiment(
+    return define(
         "regression",
         TARGETS,
         methods.make_systems(),
@@ -104,37 +84,29 @@ def make_experiment() -> Experiment:
         metrics=("r2", "train_r2"),
         scorers={"rmse": rmse},
         plan=plan_folds(SYSTEMS, TARGETS, N_FOLDS) + draws,
-        curve=None,
-        warm_up=True,
     )
 
 
 def raddt_tables(drawn: pd.DataFrame) -> str:
-    """Return the means over RADDT's data sets, published and ours, and the cells.
-
-    The means are over the data sets on which each of our methods that were run has a draw.
-    """
+    """Return the means over RADDT's data sets of which each of our methods has a draw, and all."""
     if drawn.empty:
-        return NOT_RUN
+        return tables.NOT_RUN
     published = load_published("regression").set_index("metric")
     theirs = 100.0 * published.loc["r2"].pivot(index="dataset", columns="system", values="mean")
-    leaves = published.loc["leaves"].set_index("system")["mean"]
-    scores, sizes = (
-        fold_means(drawn, column, RADDT_SETS, RADDT_METHODS, n_folds=1)
+    n_leaves = dict(published.loc["leaves"].set_index("system")["mean"].add_suffix(", published"))
+    ours, sizes = (
+        tables.fold_means(drawn, column, RADDT_SETS, RADDT_METHODS, n_folds=1)
         for column in ("r2", "leaves")
     )
-    scores = 100.0 * scores.reindex(index=list(RADDT_SETS))
-    both = scores.dropna().index
-    means = {f"{name}, published": theirs.loc[both, name].mean() for name in PUBLISHED}
-    n_leaves = {f"{name}, published": leaves.get(name, np.nan) for name in PUBLISHED}
-    means |= {str(name): scores.loc[both, name].mean() for name in scores}
-    n_leaves |= {str(name): sizes.loc[both, name].mean(skipna=False) for name in scores}
+    both = ours.dropna().index
+    n_leaves |= dict(sizes.loc[both].mean(skipna=False))
+    beside = theirs.loc[both, list(PUBLISHED)].add_suffix(", published").join(100.0 * ours)
     rows = [
-        {"method": name, R2: shown(mean), "leaves": shown(n_leaves[name], ",.1f")}
-        for name, mean in means.items()
+        {"method": name, R2: shown(mean), "leaves": shown(n_leaves.get(name, np.nan), ",.1f")}
+        for name, mean in beside.mean().items()
     ]
-    beside = theirs.loc[both, list(PUBLISHED)].add_suffix(", published").join(scores)
-    return f"Means over {len(both)} data sets:\n\n{table(rows)}\n\n{cells_table(beside, ',.2f')}"
+    means = f"Means over {len(both)} data sets:\n\n{tables.table(rows)}"
+    return f"{means}\n\n{cells_table(beside, ',.2f')}"
 
 
 def sizes_section(runs: pd.DataFrame, sizes: pd.DataFrame, both: pd.DataFrame, out: Path) -> str:
@@ -152,21 +124,18 @@ def sizes_section(runs: pd.DataFrame, sizes: pd.DataFrame, both: pd.DataFrame, o
     )
 
 
-def tables(results: Results) -> dict[str, Any]:
+def report(results: Results) -> dict[str, Any]:
     """Return the tables, and draw the pictures."""
-    is_fold = results.runs["fold"] != OFFICIAL
-    runs, out = results.runs[is_fold], results.out
-    means = figures_of(runs, FIGURES, TARGETS, SYSTEMS)
+    is_fold, out = results.runs["fold"] != OFFICIAL, results.out
+    runs = results.runs[is_fold]
+    means = tables.figures_of(runs, FIGURES, TARGETS, SYSTEMS)
     scores, errors = means[R2], means[RATIO]
-    means.pop(RATIO)
-    compared_tables = {R2: scores, **means}
-    if RIDGE in errors:
-        compared_tables = {R2: scores, RATIO: errors.div(errors[RIDGE], axis=0), **means}
-    both = compared(scores)
+    means[RATIO] = errors.div(errors.get(RIDGE, np.nan), axis=0)
+    both = tables.compared(scores)
     return {
-        **comparison(compared_tables, FIGURES, EVOTREE),
-        "floors": floors_table(scores, EVOTREE, (CART, RIDGE), DEEP),
-        "ranks": ranks_section(both, EVOTREE, out / "regression_ranks.png"),
+        **tables.comparison(means, FIGURES, EVOTREE),
+        "floors": tables.floors_table(scores, EVOTREE, (CART, RIDGE)),
+        "ranks": tables.ranks_section(both, EVOTREE, out / "regression_ranks.png"),
         "sizes": sizes_section(runs, means["complexity"], both, out),
         "cells": {
             R2: cells_table(scores, ",.1f", bold=TREES),
@@ -179,4 +148,4 @@ def tables(results: Results) -> dict[str, Any]:
     }
 
 
-STUDY = Study("regression", make_experiment, tables)
+STUDY = Study("regression", make_experiment, report)

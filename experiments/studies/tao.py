@@ -1,11 +1,7 @@
 """The study of TAO: its table and figure of tree alternating optimization, run again.
 
 A picture is drawn where it is missing.
-
-References
-----------
-Carreira-Perpiñán M. Á., Tavallali P. (2018). Alternating optimization of decision trees, with
-application to learning sparse oblique trees. Advances in Neural Information Processing Systems.
+The paper: Carreira-Perpiñán and Tavallali (2018), NeurIPS.
 """
 
 from __future__ import annotations
@@ -33,7 +29,7 @@ from evotree.plotting import plot_tao_path, plot_tree
 from experiments.agreement import KEY, load_published
 from experiments.methods.chosen import ChosenClassifier
 from experiments.methods.recipes import Recipe, fit_recipe, start_tree
-from experiments.study import Results, Study, StudyProtocol
+from experiments.study import Results, Study, StudyProtocol, define
 from experiments.tables import shown, table
 
 LETTER_TRAIN = 10_500
@@ -114,7 +110,7 @@ def nonzero_weights_percent(model: Any) -> float:
 
 def make_experiment() -> Experiment:
     """Return the fits of the study; those of a tree are named by the data set where two differ."""
-    return Experiment(
+    return define(
         "tao",
         list(dict.fromkeys(dataset for dataset, _ in RECIPES)),
         {
@@ -124,14 +120,12 @@ def make_experiment() -> Experiment:
             for (dataset, tree), recipe in RECIPES.items()
         },
         TaoProtocol(),
-        metrics=("accuracy", "train_accuracy"),
         plan=[
             Task(dataset, method_of(dataset, tree), OFFICIAL, seed)
             for dataset, tree in RECIPES
             for seed in range(N_SEEDS if dataset == "letter" else 1)
         ],
         measures={"nonzero_weights_percent": nonzero_weights_percent},
-        warm_up=True,
     )
 
 
@@ -206,7 +200,7 @@ def is_reached(dataset: str, tree: str, fits: pd.DataFrame) -> bool:
     return bool(is_right and not means["splits"] > published_figure(dataset, tree, "splits"))
 
 
-def tables(results: Results) -> dict[str, Any]:
+def report(results: Results) -> dict[str, Any]:
     """Return the table, and how many trees reach the published error, at which size."""
     groups = dict(iter(trees_of(results.runs).groupby(["dataset", "tree"])))
     fits = {key: groups[key] for key in RECIPES if key in groups}
@@ -219,4 +213,4 @@ def tables(results: Results) -> dict[str, Any]:
     }
 
 
-STUDY = Study("tao", make_experiment, tables, measured, draw_pictures)
+STUDY = Study("tao", make_experiment, report, measured, draw_pictures)

@@ -8,6 +8,7 @@ made again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from evotree.estimators import EvoTreeClassifier
 from evotree.experiments.experiment import Experiment
 from evotree.experiments.protocols import Task
 from experiments.methods.trees import fitness_of_best
-from experiments.study import ClassesProtocol, Results, Study
+from experiments.study import ClassesProtocol, Results, Study, define
 from experiments.suites import THIRTY
 from experiments.tables import paired, table
 
@@ -42,7 +43,6 @@ class Group(NamedTuple):
     """Variants that are compared with the default: overrides of its parameters by name."""
 
     title: str
-    sentence: str
     variants: Mapping[str, Mapping[str, Any]]
     datasets: tuple[str, ...] = SMALL
 
@@ -55,11 +55,6 @@ def _each(parameter: str, values: Sequence[Any], text: str) -> dict[str, dict[st
 GROUPS = (
     Group(
         "Parts",
-        "The default without one of its parts: the refinement of offspring; the evolution, which "
-        "leaves the best of the first trees; the optimization of these, or their falling widths; "
-        "what makes splits of few terms; the survival of the best; the rounding of numbers; the "
-        "choice of noise or of penalties on rows held out. And the default with a teacher, which "
-        "it does not have.",
         {
             "without refinement": {"refinement": None},
             "no evolution": {"max_generations": 0},
@@ -79,7 +74,6 @@ GROUPS = (
     ),
     Group(
         "Refinement",
-        "What refines some of the offspring.",
         _each(
             "refinement",
             ("tao", "linear", "oc1", "cross_entropy", "wodt", "centre", "prune"),
@@ -88,9 +82,6 @@ GROUPS = (
     ),
     Group(
         "Regularization",
-        "How the linear classifiers of the refinement are regularized, how much noise the rows "
-        "have that the fitness is measured on, and what is left without any choice on rows held "
-        "out: noise 0.1 and the fixed penalties of the parts.",
         _each("regularization__C", (0.1, 1.0, 10.0), "C {:g}")
         | {"C 0.1 to 10": {"regularization__C": (0.1, 10.0)}}
         | _each("regularization__penalty", ("l1",), "{}")
@@ -99,8 +90,6 @@ GROUPS = (
     ),
     Group(
         "Diversity",
-        "What keeps the population from becoming descendants of one tree: generations that may "
-        "hold equal trees, a limit to the share of a kind of first trees, or NSGA-II.",
         {
             "generational, duplicates": {
                 "variation__survival": "generational",
@@ -112,7 +101,6 @@ GROUPS = (
     ),
     Group(
         "Seeding",
-        "What makes a part of the first population, and how much of it.",
         {
             "no seeds": {"init": None},
             "widths 0.3": {"init": {"widths": 0.3}},
@@ -124,8 +112,6 @@ GROUPS = (
     ),
     Group(
         "Size",
-        "What a node, or a term after a split's first, costs as a share of the training weight; "
-        "the other is chosen on rows held out.",
         _each("size_penalty", (0.005, 0.002, 0.001, 0.0005), "size penalty {}")
         | _each("term_penalty", (0.002, 0.0002), "term penalty {}"),
     ),
@@ -141,26 +127,15 @@ def noise(model: Any) -> float | None:
     return None if chosen.teacher is not None else float(chosen.noise)
 
 
-def size_penalty(model: Any) -> float:
-    """Return the penalty for a node."""
-    return float(model.size_penalty_)
-
-
-def term_penalty(model: Any) -> float:
-    """Return the penalty for each term after a split's first."""
-    return float(model.term_penalty_)
-
-
 def make_experiment() -> Experiment:
     """Return the fits of the study, data set by data set, the quick ones first."""
     places = {name: set(group.datasets) for group in GROUPS for name in group.variants}
     places[DEFAULT] = set(DATASETS)
-    return Experiment(
+    return define(
         "variants",
         DATASETS,
         {name: EvoTreeClassifier().set_params(**changed) for name, changed in VARIANTS.items()},
         ClassesProtocol(N_FOLDS),
-        metrics=("accuracy", "train_accuracy"),
         plan=[
             Task(dataset, name, fold, 0)
             for dataset in DATASETS
@@ -170,12 +145,10 @@ def make_experiment() -> Experiment:
         ],
         measures={
             "fitness": fitness_of_best,
-            "size_penalty": size_penalty,
-            "term_penalty": term_penalty,
+            "size_penalty": attrgetter("size_penalty_"),
+            "term_penalty": attrgetter("term_penalty_"),
             "noise": noise,
         },
-        curve=None,
-        warm_up=True,
     )
 
 
@@ -239,22 +212,16 @@ def default_sentence(fits: pd.DataFrame, datasets: tuple[str, ...]) -> str:
     )
 
 
-def group_section(fits: pd.DataFrame, group: Group) -> str:
-    """Return the part of the report on a group."""
-    rows = [variant_row(fits, variant) for variant in group.variants]
-    text = table(row for row in rows if row)
-    parts = f"## {group.title}", group.sentence, default_sentence(fits, group.datasets), text
-    return "\n\n".join(parts)
-
-
-def tables(results: Results) -> dict[str, Any]:
-    """Return the sections of the groups, and the defaults that the variants override."""
+def report(results: Results) -> dict[str, Any]:
+    """Return the tables of the groups, and the defaults that the variants override."""
     fits, defaults = whole_fits(results.runs), EvoTreeClassifier().get_params()
     overridden = dict.fromkeys(key for changed in VARIANTS.values() for key in changed)
-    return {
-        "defaults": [f"`{name}={defaults[name]!r}`" for name in overridden],
-        "sections": "\n\n".join(group_section(fits, group) for group in GROUPS),
-    }
+    told: dict[str, Any] = {"defaults": [f"`{key}={defaults[key]!r}`" for key in overridden]}
+    for group in GROUPS:
+        rows = [variant_row(fits, variant) for variant in group.variants]
+        text = table(row for row in rows if row)
+        told[group.title] = f"{default_sentence(fits, group.datasets)}\n\n{text}"
+    return told
 
 
-STUDY = Study("variants", make_experiment, tables)
+STUDY = Study("variants", make_experiment, report)

@@ -1,9 +1,6 @@
 """The study of WODT: its tables of accuracies and of leaves, and its figures, run again.
 
-References
-----------
-Yang B.-B., Shen S.-Q., Gao W. (2019). Weighted oblique decision trees. Proceedings of the AAAI
-Conference on Artificial Intelligence 33, 5621-5627.
+The paper: Yang, Shen and Gao (2019), AAAI 33, 5621-5627.
 """
 
 from __future__ import annotations
@@ -21,8 +18,8 @@ from evotree.experiments.pictures.comparison import plot_times
 from evotree.experiments.protocols import OFFICIAL, Task
 from experiments.agreement import load_published, name_as_published
 from experiments.pictures import plot_accuracy_against_depth
-from experiments.study import Results, Study, StudyProtocol
-from experiments.tables import groups_of, named, table
+from experiments.study import Results, Study, StudyProtocol, define
+from experiments.tables import NOT_RUN, groups_of, named, table
 
 SYSTEMS = ("WODT", "APDT", "CO2", "CO2r", "OC1", "OC1r", "CART-LC", "CART-LCr")
 N_FOLDS = 5
@@ -35,17 +32,10 @@ DEPTH_SYSTEMS = ("WODT", "APDT", "CO2", "OC1", "CART-LC")
 
 
 class Plan(NamedTuple):
-    """What is run of one row of the tables.
+    """A row of the tables: the file, and the fits of each of `SYSTEMS`.
 
-    Attributes
-    ----------
-    file : str
-        Name of the data set's file.
-    is_official : bool
-        Whether the official split takes the place of five folds.
-    fits : tuple of int
-        Fits of each of `SYSTEMS`: so many folds, five to a repetition, or so many seeds on the
-        official split; 0 where the system is left out.
+    These are so many folds, five to a repetition, or so many seeds where the official split takes
+    the place of folds; 0 where the system is left out.
     """
 
     file: str
@@ -56,20 +46,12 @@ class Plan(NamedTuple):
 _TEN_TIMES, _FIVE_SEEDS = (50,) * 8, (5, 1, 5, 5, 5, 5, 1, 5)
 # The cheap data sets come first.
 PLAN = {
-    "iris": Plan("iris", False, _TEN_TIMES),
-    "wine": Plan("wine", False, _TEN_TIMES),
-    "glass": Plan("glass", False, _TEN_TIMES),
-    "heart": Plan("heart", False, _TEN_TIMES),
+    **{name: Plan(name, False, _TEN_TIMES) for name in ("iris", "wine", "glass", "heart")},
     "breast": Plan("breast-w", False, _TEN_TIMES),
     "diabetes": Plan("pima", False, _TEN_TIMES),
-    "vehicle": Plan("vehicle", False, _TEN_TIMES),
-    "fourclass": Plan("fourclass", False, _TEN_TIMES),
-    "segment": Plan("segment", False, _TEN_TIMES),
-    "dna": Plan("dna", True, _FIVE_SEEDS),
-    "satimage": Plan("satimage", True, _FIVE_SEEDS),
-    "pendigits": Plan("pendigits", True, _FIVE_SEEDS),
-    "shuttle": Plan("shuttle", True, _FIVE_SEEDS),
-    "letter": Plan("letter", True, _FIVE_SEEDS),
+    **{name: Plan(name, False, _TEN_TIMES) for name in ("vehicle", "fourclass", "segment")},
+    **{name: Plan(name, True, _FIVE_SEEDS) for name in ("dna", "satimage", "pendigits")},
+    **{name: Plan(name, True, _FIVE_SEEDS) for name in ("shuttle", "letter")},
     "usps": Plan("usps", True, (5, 1, 0, 3, 3, 3, 1, 2)),
     "cod-rna": Plan("cod-rna", True, (3, 1, 3, 3, 3, 3, 1, 3)),
     "ijcnn1": Plan("ijcnn1", True, (3, 1, 3, 3, 3, 3, 1, 3)),
@@ -144,14 +126,12 @@ def make_experiment() -> Experiment:
     for system in DEPTH_SYSTEMS:
         for depth in DEPTHS:
             methods[limited(system, depth)] = made(system, **SETTINGS, max_depth=depth)
-    return Experiment(
+    return define(
         "wodt",
         list(PLAN),
         methods,
         WodtProtocol(N_FOLDS, files={name: plan.file for name, plan in PLAN.items()}),
-        metrics=("accuracy", "train_accuracy"),
         plan=make_plan(),
-        warm_up=True,
     )
 
 
@@ -255,39 +235,26 @@ def left_out(runs: pd.DataFrame) -> str:
     return table(rows, 3) if rows else "Nothing."
 
 
-def draw_figures(runs: pd.DataFrame, out: Path) -> str:
-    """Draw what was run of the figures; return their sections."""
-    sections = []
-    grown = runs[runs["method"].isin(SYSTEMS)]
-    if not grown.empty:
-        save_picture(plot_times(grown), out / "wodt_figure1.png")
-        sections.append("""## Figure 1: seconds a fit
-
-Means over the fits of the tables, of one thread, on a logarithmic axis.
-
-![Seconds a fit, by data set and system](wodt_figure1.png)
-""")
+def draw_depths(runs: pd.DataFrame, path: Path) -> str:
+    """Draw what was run of figures 2 and 3; return the picture."""
     cells = {limited(system, depth): (system, depth) for system in SYSTEMS for depth in DEPTHS}
     shallow = runs[runs["method"].isin(cells)]
     pairs = [cells[name] for name in shallow["method"]]
     shallow = shallow.assign(method=[s for s, _ in pairs], max_depth=[d for _, d in pairs])
-    if names := named(DEPTH_DATASETS, shallow["dataset"]):
-        groups = {name: shallow[shallow["dataset"] == name] for name in names}
-        save_picture(plot_accuracy_against_depth(groups), out / "wodt_figure2.png", dpi=110)
-        sections.append("""## Figures 2 and 3: accuracy against depth
-
-Trees grown down to a depth and no further, on data sets of ours; bands are the standard deviations
-over five folds, where there is no official test part.
-
-![Accuracy against the depth allowed](wodt_figure2.png)
-""")
-    return "\n".join(sections)
+    names = named(DEPTH_DATASETS, shallow["dataset"])
+    if not names:
+        return NOT_RUN
+    groups = {name: shallow[shallow["dataset"] == name] for name in names}
+    save_picture(plot_accuracy_against_depth(groups), path, dpi=110)
+    return f"![Accuracy against the depth allowed]({path.name})"
 
 
-def tables(results: Results) -> dict[str, Any]:
+def report(results: Results) -> dict[str, Any]:
     """Return the tables, and draw the pictures."""
     grown = results.runs[results.runs["method"].isin(SYSTEMS)]
     cells = compare(grown)
+    if len(grown):
+        save_picture(plot_times(grown), results.out / "wodt_figure1.png")
     of_systems = []
     for name in named(SYSTEMS, [system for _, system in cells]):
         rows = [cell_row(key[0], cell) for key, cell in cells.items() if key[1] == name]
@@ -297,8 +264,8 @@ def tables(results: Results) -> dict[str, Any]:
         "summary": summary(cells),
         "systems": "\n\n".join(of_systems),
         "left_out": left_out(grown),
-        "figures": draw_figures(results.runs, results.out),
+        "depths": draw_depths(results.runs, results.out / "wodt_figure2.png"),
     }
 
 
-STUDY = Study("wodt", make_experiment, tables, measured)
+STUDY = Study("wodt", make_experiment, report, measured)
