@@ -52,17 +52,21 @@ class Results(NamedTuple):
 class Study:
     """A study: what is run, and what is written about it.
 
-    Its name is that of its module and of its text, which may name the constants of the module and
-    what ``report(results)`` returns; that may draw pictures into the folder, too. A study of a
+    Its name is that of its experiment, its module and its text, which may name the constants of the
+    module and what ``report(results)`` returns; that may draw pictures into the folder, too. A study of a
     paper has ``measured(runs)``: our figures, as `experiments.agreement` describes them. What needs
     the data is drawn by ``draw(data_home, out)``, where it is missing.
     """
 
-    name: str
-    make_experiment: Callable[[], Experiment]
+    experiment: Experiment
     report: Callable[[Results], Mapping[str, Any]]
     measured: Callable[[pd.DataFrame], pd.DataFrame] | None = None
     draw: Callable[[Path, Path], None] | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of its experiment."""
+        return self.experiment.name
 
     def rows_file(self, out: Path) -> Path:
         """Return the CSV file of the rows in a folder."""
@@ -157,23 +161,11 @@ class ClassesProtocol(StudyProtocol):
 
 
 def define(
-    name: str,
-    datasets: Iterable[str],
-    methods: Mapping[str, Any],
-    protocol: Protocol,
-    **more: Any,
+    name: str, datasets: Iterable[str], methods: Mapping[str, Any], protocol: Protocol, **more: Any
 ) -> Experiment:
     """Return the experiment of a study: accuracies, no curves, and compilation before the fits."""
     usual = {"metrics": ("accuracy", "train_accuracy"), "curve": None, "warm_up": True}
     return Experiment(name, list(datasets), methods, protocol, **usual | more)
-
-
-def plan_folds(
-    methods: Iterable[str], datasets: Sequence[str], n_folds: int, by_method: bool = True
-) -> list[Task]:
-    """Return the fits of all folds, method by method or data set by data set."""
-    tasks = [Task(d, m, fold, 0) for m in methods for d in datasets for fold in range(n_folds)]
-    return tasks if by_method else sorted(tasks, key=lambda task: datasets.index(task.dataset))
 
 
 def score(model: Any, X: np.ndarray, y: np.ndarray) -> float:
@@ -216,7 +208,7 @@ def run_study(
     after `max_seconds`. Returned are all rows, also of fits that failed, which are done again the
     next time, and the report, which is None if no fit is done.
     """
-    experiment = study.make_experiment()
+    experiment = study.experiment
     tasks = select_tasks(experiment, datasets, methods)
     folder = out / study.name
     store = Store(folder, experiment.columns(), experiment.definition())
@@ -241,14 +233,14 @@ def write_report(study: Study, out: Path) -> Path:
     """Write the report of a study from the CSV files in a folder; return its path."""
     runs, curves = read_rows(study.rows_file(out)), read_curve_rows(study.curves_file(out))
     done = set(runs[list(KEY)].itertuples(index=False, name=None))
-    planned = study.make_experiment().tasks()
+    planned = study.experiment.tasks()
     name = study.name
     written = (
         f"Written by `python -m experiments {name} --data-home DIR --out docs/results`, from the "
         f"rows\nin `{name}_runs.csv`: {sum(task in done for task in planned):,} of "
         f"{len(planned):,} planned fits"
     )
-    constants = vars(sys.modules[study.make_experiment.__module__])
+    constants = vars(sys.modules[study.report.__module__])
     text = (TEXTS / f"{name}.md").read_text(encoding="utf-8")
     report = out / f"{name}.md"
     tables = {**study.report(Results(runs, curves, out)), "written": written}

@@ -6,18 +6,19 @@ many data sets have one.
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from evotree.experiments.experiment import Experiment
 from evotree.experiments.pictures import save_picture
 from evotree.experiments.pictures.comparison import plot_accuracy_against_size
 from evotree.experiments.probabilities import auc, clipped_log_loss
+from evotree.experiments.protocols import Task
 from experiments import tables
 from experiments.methods.classifiers import CART, EVOTREE, LOGISTIC, SYSTEMS, TREES, make_systems
-from experiments.study import ClassesProtocol, Results, Study, define, plan_folds
+from experiments.study import ClassesProtocol, Results, Study, define
 from experiments.suites import BENCHMARK, N_FOLDS, NEVER_CHOSEN_ON
 
 FIGURES = {
@@ -31,17 +32,15 @@ FIGURES = {
 }
 
 
-def make_experiment() -> Experiment:
-    """Return the fits of the study, method by method."""
-    return define(
-        "benchmark",
-        BENCHMARK,
-        make_systems(),
-        ClassesProtocol(N_FOLDS),
-        metrics=("accuracy", "train_accuracy", "balanced_accuracy"),
-        scorers={"auc": auc, "log_loss": clipped_log_loss},
-        plan=plan_folds(SYSTEMS, BENCHMARK, N_FOLDS),
-    )
+EXPERIMENT = define(
+    "benchmark",
+    BENCHMARK,
+    make_systems(),
+    ClassesProtocol(N_FOLDS),
+    metrics=("accuracy", "train_accuracy", "balanced_accuracy"),
+    scorers={"auc": auc, "log_loss": clipped_log_loss},
+    plan=[Task(d, m, fold, 0) for m, d, fold in product(SYSTEMS, BENCHMARK, range(N_FOLDS))],
+)
 
 
 def sizes_section(runs: pd.DataFrame, both: pd.DataFrame, out: Path) -> str:
@@ -79,4 +78,4 @@ def report(results: Results) -> dict[str, Any]:
     }
 
 
-STUDY = Study("benchmark", make_experiment, report)
+STUDY = Study(EXPERIMENT, report)

@@ -6,7 +6,7 @@ The paper: Bollwein and Westphal (2022), Computational Statistics 37.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from evotree.estimators import ObliqueTreeClassifier
-from evotree.experiments.experiment import Experiment
 from evotree.experiments.markdown import mean_and_std
 from evotree.experiments.method_runs import complete_datasets
 from evotree.experiments.pictures import save_picture
@@ -52,25 +51,18 @@ Tests = Mapping[tuple[str, str], FriedmanTest]
 """Those of each variant and metric."""
 
 
-def make_experiment() -> Experiment:
-    """Return the fits of the study, data set by data set."""
-    methods = {
-        f"{system}, {variant}": ObliqueTreeClassifier.from_preset(system, **parameters)
-        for variant, parameters in VARIANTS.items()
-        for system in SYSTEMS
-    }
-    return define(
-        "cedt",
-        DATASETS,
-        methods,
-        StudyProtocol(N_FOLDS),
-        plan=[
-            Task(dataset, method, fold, 0)
-            for dataset in DATASETS
-            for fold in range(N_FOLDS)
-            for method in methods
-        ],
-    )
+METHODS = {
+    f"{system}, {variant}": ObliqueTreeClassifier.from_preset(system, **parameters)
+    for variant, parameters in VARIANTS.items()
+    for system in SYSTEMS
+}
+EXPERIMENT = define(
+    "cedt",
+    DATASETS,
+    METHODS,
+    StudyProtocol(N_FOLDS),
+    plan=[Task(d, m, fold, 0) for d, fold, m in product(DATASETS, range(N_FOLDS), METHODS)],
+)
 
 
 def rank_variants(runs: pd.DataFrame) -> dict[tuple[str, str], FriedmanTest]:
@@ -162,4 +154,4 @@ def report(results: Results) -> dict[str, Any]:
     }
 
 
-STUDY = Study("cedt", make_experiment, report, measured)
+STUDY = Study(EXPERIMENT, report, measured)

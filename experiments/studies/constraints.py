@@ -9,9 +9,10 @@ leaves, depth and terms, beside CART within the same bounds.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 
 from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
 from evotree.experiments.datasets import LoadedData
-from evotree.experiments.experiment import Experiment
 from evotree.experiments.markdown import mean_and_std
 from evotree.experiments.protocols import Parts, Task
 from evotree.operators.constraints.proof import violations
@@ -155,41 +155,40 @@ def title(bound: Mapping[str, int]) -> str:
     return ", ".join(f"{name}={value}" for name, value in bound.items())
 
 
-def make_methods() -> dict[str, Constrained]:
-    """Return the methods by name."""
-    kept = {name: Constrained(name.split()[0], is_monotonic=True) for name in MONOTONIC[1:]}
-    bounded = {
-        f"EvoTree {title(b)}": Constrained("EvoTree", False, b) for b in BOUNDS + TERM_BOUNDS
-    }
-    pruned = {f"CART {title(b)}": Constrained("CART", False, b) for b in BOUNDS}
-    return {FREE: Constrained("EvoTree"), **kept, **bounded, **pruned}
+METHODS = {
+    FREE: Constrained("EvoTree"),
+    **{name: Constrained(name.split()[0], is_monotonic=True) for name in MONOTONIC[1:]},
+    **{f"EvoTree {title(b)}": Constrained("EvoTree", False, b) for b in BOUNDS + TERM_BOUNDS},
+    **{f"CART {title(b)}": Constrained("CART", False, b) for b in BOUNDS},
+}
+WITHIN = [name for name in METHODS if name not in MONOTONIC]
 
 
-def make_experiment() -> Experiment:
-    """Return the fits of the study, fold by fold, so that one that is stopped is balanced."""
-    methods = make_methods()
-    bounded = [name for name in methods if name not in MONOTONIC]
-    plan = []
+def make_plan() -> Iterator[Task]:
+    """Yield the fits, fold by fold, so that an experiment that is stopped is balanced."""
     for fold in range(N_FOLDS):
-        plan += [Task(dataset, method, fold, 0) for dataset in SIGNS for method in MONOTONIC]
+        cells = list(product(SIGNS, MONOTONIC))
         if fold < BOUND_FOLDS:
-            plan += [Task(dataset, FREE, fold, 0) for dataset in BOUNDED if dataset not in SIGNS]
-            plan += [Task(dataset, method, fold, 0) for dataset in BOUNDED for method in bounded]
-    return define(
-        "constraints",
-        tuple(dict.fromkeys((*SIGNS, *BOUNDED))),
-        methods,
-        NamedProtocol(n_folds=N_FOLDS),
-        metrics=(),
-        scorers={
-            "score": score,
-            "broken_predictions": partial(share_broken, predict="predict"),
-            "broken_probabilities": partial(share_broken, predict="predict_proba"),
-        },
-        measures={"violations": violated_leaves},
-        plan=plan,
-        warm_up=False,
-    )
+            cells += [(dataset, FREE) for dataset in BOUNDED if dataset not in SIGNS]
+            cells += product(BOUNDED, WITHIN)
+        yield from (Task(*cell, fold, 0) for cell in cells)
+
+
+EXPERIMENT = define(
+    "constraints",
+    dict.fromkeys((*SIGNS, *BOUNDED)),
+    METHODS,
+    NamedProtocol(n_folds=N_FOLDS),
+    metrics=(),
+    scorers={
+        "score": score,
+        "broken_predictions": partial(share_broken, predict="predict"),
+        "broken_probabilities": partial(share_broken, predict="predict_proba"),
+    },
+    measures={"violations": violated_leaves},
+    plan=list(make_plan()),
+    warm_up=False,
+)
 
 
 # ---- report --------------------------------------------------------------------------------------
@@ -261,7 +260,7 @@ def bounds_row(runs: pd.DataFrame, bound: str) -> dict[str, str]:
 
 def bounded_scores_table(runs: pd.DataFrame) -> str:
     """Return the mean scores and sizes of all bounded trees."""
-    names = [name for name in make_methods() if name not in MONOTONIC[1:]]
+    names = [FREE, *WITHIN]
     means = means_of(complete(runs[runs["fold"] < BOUND_FOLDS], names, BOUNDED))
     rows = []
     for method in names if len(means) else []:
@@ -308,4 +307,4 @@ def report(results: Results) -> dict[str, Any]:
     }
 
 
-STUDY = Study("constraints", make_experiment, report)
+STUDY = Study(EXPERIMENT, report)

@@ -28,7 +28,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from evotree.estimators import EvoTreeClassifier
 from evotree.experiments.datasets import LoadedData
-from evotree.experiments.experiment import Experiment
 from evotree.experiments.measures import innermost
 from evotree.experiments.protocols import Task, load_cached
 from evotree.fitness.costs import FeatureCosts
@@ -315,18 +314,16 @@ def n_features_used(model: CostMethod) -> int:
     return int(raw_tree(innermost(model))[0].any(axis=0).sum())
 
 
-def make_experiment() -> Experiment:
-    """Return the fits of the study."""
-    return define(
-        "costs",
-        list(PROBLEMS),
-        METHODS,
-        CostProtocol(n_folds=N_FOLDS),
-        metrics=("accuracy",),
-        scorers={"error_cost": error_cost, "feature_cost": feature_cost},
-        measures={"features": n_features_used},
-        warm_up=False,
-    )
+EXPERIMENT = define(
+    "costs",
+    list(PROBLEMS),
+    METHODS,
+    CostProtocol(n_folds=N_FOLDS),
+    metrics=("accuracy",),
+    scorers={"error_cost": error_cost, "feature_cost": feature_cost},
+    measures={"features": n_features_used},
+    warm_up=False,
+)
 
 
 # ---- report --------------------------------------------------------------------------------------
@@ -382,4 +379,4 @@ def report(results: Results) -> dict[str, Any]:
     }
 
 
-STUDY = Study("costs", make_experiment, report)
+STUDY = Study(EXPERIMENT, report)

@@ -11,6 +11,7 @@ The paper: Panda, Genest, Easwaran and Suganthan (2024), ECAI.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 
 from evotree.experiments.datasets import LoadedData
-from evotree.experiments.experiment import Experiment
 from evotree.experiments.markdown import mean_and_std
 from evotree.experiments.protocols import OFFICIAL, Parts, Task, take_rows
 from experiments.agreement import load_published
@@ -69,22 +69,18 @@ class DTSemNetProtocol(StudyProtocol):
         return take_rows(data.X, data.y, train, test)
 
 
-def make_experiment() -> Experiment:
-    """Return the fits of the study, seed by seed, so that one that is stopped is balanced."""
-    systems = make_systems()
-    return define(
-        "dtsemnet",
-        list(FITS),
-        {name: systems[name] for name in METHODS},
-        DTSemNetProtocol(),
-        plan=[
-            Task(dataset, method, OFFICIAL, seed)
-            for seed in range(max(FITS.values()))
-            for dataset, n_fits in FITS.items()
-            if seed < n_fits
-            for method in METHODS
-        ],
-    )
+EXPERIMENT = define(
+    "dtsemnet",
+    FITS,
+    {name: method for name, method in make_systems().items() if name in METHODS},
+    DTSemNetProtocol(),
+    # Seed by seed: an experiment that is stopped is balanced.
+    plan=[
+        Task(dataset, method, OFFICIAL, seed)
+        for seed, dataset, method in product(range(max(FITS.values())), FITS, METHODS)
+        if seed < FITS[dataset]
+    ],
+)
 
 
 def published_table() -> pd.DataFrame:
@@ -136,4 +132,4 @@ def report(results: Results) -> dict[str, Any]:
     }
 
 
-STUDY = Study("dtsemnet", make_experiment, report)
+STUDY = Study(EXPERIMENT, report)

@@ -6,6 +6,7 @@ study of regression, whose folds and random states these fits have.
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,11 @@ from sklearn.ensemble import (
 
 from evotree.estimators import EvoForestClassifier, EvoForestRegressor, TAOClassifier, TAORegressor
 from evotree.experiments.datasets import LoadedData
-from evotree.experiments.experiment import Experiment
 from evotree.experiments.probabilities import auc, clipped_log_loss
-from evotree.experiments.protocols import OFFICIAL
+from evotree.experiments.protocols import OFFICIAL, Task
 from evotree.experiments.rows import read_rows
 from experiments.methods import chosen
-from experiments.study import ClassesProtocol, Results, Study, define, plan_folds, score
+from experiments.study import ClassesProtocol, Results, Study, define, score
 from experiments.suites import BENCHMARK, N_FOLDS, TARGETS
 from experiments.tables import Figures, cells_table, comparison, figures_of
 
@@ -68,27 +68,29 @@ class ForestsProtocol(ClassesProtocol):
         return load(dataset, data_home)
 
 
-def make_experiment() -> Experiment:
-    """Return the fits of the study."""
-    made = [
-        EvoForestClassifier(),
-        ExtraTreesClassifier(chosen.N_TREES),
-        BaggingClassifier(TAOClassifier(), N_BAGGED),
-        chosen.ChosenClassifier(chosen.tuned_xgboost),
-        EvoForestRegressor(),
-        ExtraTreesRegressor(chosen.N_TREES),
-        BaggingRegressor(TAORegressor(), N_BAGGED),
-    ]
-    names = [(ours, *others) for ours, others in OTHERS.items()]
-    return define(
-        "forests",
-        (*BENCHMARK, *TARGETS),
-        dict(zip((*names[0], *names[1]), made, strict=True)),
-        ForestsProtocol(N_FOLDS),
-        metrics=(),
-        scorers={"score": score, "auc": auc, "log_loss": clipped_log_loss},
-        plan=plan_folds(names[0], BENCHMARK, N_FOLDS) + plan_folds(names[1], TARGETS, N_FOLDS),
-    )
+METHODS = (
+    EvoForestClassifier(),
+    ExtraTreesClassifier(chosen.N_TREES),
+    BaggingClassifier(TAOClassifier(), N_BAGGED),
+    chosen.ChosenClassifier(chosen.tuned_xgboost),
+    EvoForestRegressor(),
+    ExtraTreesRegressor(chosen.N_TREES),
+    BaggingRegressor(TAORegressor(), N_BAGGED),
+)
+SUITES = (((CLASSES, *OTHERS[CLASSES]), BENCHMARK), ((OF_TARGETS, *OTHERS[OF_TARGETS]), TARGETS))
+EXPERIMENT = define(
+    "forests",
+    (*BENCHMARK, *TARGETS),
+    dict(zip((*SUITES[0][0], *SUITES[1][0]), METHODS, strict=True)),
+    ForestsProtocol(N_FOLDS),
+    metrics=(),
+    scorers={"score": score, "auc": auc, "log_loss": clipped_log_loss},
+    plan=[
+        Task(d, m, fold, 0)
+        for names, datasets in SUITES
+        for m, d, fold in product(names, datasets, range(N_FOLDS))
+    ],
+)
 
 
 def with_rivals(runs: pd.DataFrame, study: str, metric: str, out: Path) -> pd.DataFrame:
@@ -125,4 +127,4 @@ def report(results: Results) -> dict[str, Any]:
     }
 
 
-STUDY = Study("forests", make_experiment, report)
+STUDY = Study(EXPERIMENT, report)

@@ -6,6 +6,8 @@ The paper: Krętowski and Grześ (2005), Advances in Soft Computing 31, 309-318.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import partial
+from itertools import product
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -14,7 +16,6 @@ import pandas as pd
 
 from evotree.engine.history import to_frame
 from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier
-from evotree.experiments.experiment import Experiment
 from evotree.experiments.markdown import mean_and_std
 from evotree.experiments.pictures import save_picture
 from evotree.experiments.protocols import OFFICIAL, Task
@@ -59,48 +60,16 @@ class GeaProtocol(StudyProtocol):
 def make_plan() -> list[Task]:
     """Return the fits: those of the tables, of the systems beside it, of the figures."""
     runs, folds = range(N_RUNS), range(N_FOLDS)
-    tasks = [Task(name, GEA, OFFICIAL, run) for name in PROBLEMS for run in runs]
-    tasks += [Task(name, GEA, fold, run) for run in runs for name in DATASETS for fold in folds]
+    drawn = [Task(name, GEA, OFFICIAL, run) for name, run in product(PROBLEMS, runs)]
+    tasks = drawn + [Task(d, GEA, fold, run) for run, d, fold in product(runs, DATASETS, folds)]
     for system in GREEDY:
-        tasks += [Task(name, system, OFFICIAL, run) for name in PROBLEMS for run in runs]
-        tasks += [Task(name, system, fold, 0) for name in DATASETS for fold in folds]
-    tasks += [
-        Task(name, method, OFFICIAL, run)
-        for name in CURVE_PROBLEMS
-        for method in DIPOLAR
-        for run in range(2 * N_RUNS)
-    ]
-    tasks += [
-        Task("chessboard2", with_penalty(alpha), OFFICIAL, run)
-        for alpha in SIZE_PENALTIES
-        for run in runs
-    ]
+        tasks += [task._replace(method=system) for task in drawn]
+        tasks += [Task(name, system, fold, 0) for name, fold in product(DATASETS, folds)]
+    cells = product(CURVE_PROBLEMS, DIPOLAR, range(2 * N_RUNS))
+    tasks += [Task(name, method, OFFICIAL, run) for name, method, run in cells]
+    methods = map(with_penalty, SIZE_PENALTIES)
+    tasks += [Task("chessboard2", m, OFFICIAL, run) for m, run in product(methods, runs)]
     return list(dict.fromkeys(tasks))
-
-
-def make_experiment() -> Experiment:
-    """Return the fits of the study."""
-    gea_odt = EvoTreeClassifier.from_preset
-    methods = {GEA: gea_odt("gea_odt")}
-    methods |= {name: ObliqueTreeClassifier.from_preset(name) for name in GREEDY}
-    methods |= {
-        name: gea_odt("gea_odt", max_generations=1000, patience=None).set_params(
-            variation__dipolar_probability=share
-        )
-        for name, share in DIPOLAR.items()
-    }
-    methods |= {
-        with_penalty(alpha): gea_odt("gea_odt", size_penalty=alpha) for alpha in SIZE_PENALTIES
-    }
-    return define(
-        "gea_odt",
-        [*PROBLEMS, *DATASETS],
-        methods,
-        GeaProtocol(N_FOLDS, files=DATASETS, n_test=N_TEST),
-        plan=make_plan(),
-        measures={"generations": generations},
-        curve=thinned_curve,
-    )
 
 
 def generations(model: Any) -> float:
@@ -114,6 +83,27 @@ def thinned_curve(model: Any) -> pd.DataFrame | None:
         return None
     curve = to_frame(model.history_)[["gen", "fitness_best", "quality_best", "size_best"]]
     return curve[curve["gen"] % CURVE_STEP == 0]
+
+
+PRESET = partial(EvoTreeClassifier.from_preset, "gea_odt")
+METHODS = {GEA: PRESET()}
+METHODS |= {name: ObliqueTreeClassifier.from_preset(name) for name in GREEDY}
+METHODS |= {
+    name: PRESET(max_generations=1000, patience=None).set_params(
+        variation__dipolar_probability=share
+    )
+    for name, share in DIPOLAR.items()
+}
+METHODS |= {with_penalty(alpha): PRESET(size_penalty=alpha) for alpha in SIZE_PENALTIES}
+EXPERIMENT = define(
+    "gea_odt",
+    [*PROBLEMS, *DATASETS],
+    METHODS,
+    GeaProtocol(N_FOLDS, files=DATASETS, n_test=N_TEST),
+    plan=make_plan(),
+    measures={"generations": generations},
+    curve=thinned_curve,
+)
 
 
 # ---- report --------------------------------------------------------------------------------------
@@ -225,4 +215,4 @@ def report(results: Results) -> dict[str, Any]:
     return told
 
 
-STUDY = Study("gea_odt", make_experiment, report, measured)
+STUDY = Study(EXPERIMENT, report, measured)

@@ -21,7 +21,6 @@ from sklearn.model_selection import TunedThresholdClassifierCV
 
 from evotree.estimators import EvoTreeClassifier
 from evotree.experiments.datasets import LoadedData
-from evotree.experiments.experiment import Experiment
 from evotree.experiments.probabilities import clipped_log_loss
 from experiments.methods.chosen import ChosenClassifier, folds_of, pruned_cart
 from experiments.study import Results, Study, StudyProtocol, define
@@ -79,17 +78,15 @@ def make_methods() -> dict[str, ClassifierMixin]:
     return methods | {FOREST: RandomForestClassifier(N_TREES)}
 
 
-def make_experiment() -> Experiment:
-    """Return the fits of the study."""
-    return define(
-        "objectives",
-        DATASETS,
-        make_methods(),
-        RarestProtocol(n_folds=N_FOLDS),
-        metrics=("accuracy", *(name for name in SCORES.values() if name != "neg_log_loss")),
-        scorers={"log_loss": clipped_log_loss},
-        warm_up=False,
-    )
+EXPERIMENT = define(
+    "objectives",
+    DATASETS,
+    make_methods(),
+    RarestProtocol(n_folds=N_FOLDS),
+    metrics=("accuracy", *(name for name in SCORES.values() if name != "neg_log_loss")),
+    scorers={"log_loss": clipped_log_loss},
+    warm_up=False,
+)
 
 
 def rivals(objective: str) -> dict[str, str]:
@@ -145,4 +142,4 @@ def report(results: Results) -> dict[str, Any]:
     }
 
 
-STUDY = Study("objectives", make_experiment, report)
+STUDY = Study(EXPERIMENT, report)

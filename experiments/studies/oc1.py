@@ -6,13 +6,13 @@ The paper: Murthy, Kasif and Salzberg (1994), JAIR 2, 1-32.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from evotree.estimators import ObliqueTreeClassifier
-from evotree.experiments.experiment import Experiment
 from evotree.experiments.markdown import mean_and_std
 from evotree.experiments.problems import PROBLEMS
 from evotree.experiments.protocols import OFFICIAL, Task
@@ -36,48 +36,40 @@ N_FOLDS, N_RUNS, N_SAMPLES = 5, 10, 5
 N_TRAIN, N_TEST = 2_000, 10_000
 
 
-def make_experiment() -> Experiment:
-    """Return the fits: those of the paper's table, of the random moves, beside the C program."""
-    made = ObliqueTreeClassifier.from_preset
-    methods = {system: made(system) for system in SYSTEMS}
-    # The synthetic data are free of noise: nothing is to be pruned.
-    methods |= {
-        name: made("OC1", splitter=splitter, pruning=None) for name, splitter in SEARCHES.items()
-    }
-    tasks = [
-        Task(dataset, system, fold, run)
-        for run in range(N_RUNS)
-        for dataset in TABLE1
-        for system in SYSTEMS
-        for fold in range(N_FOLDS)
-    ]
-    tasks += [
-        Task(dataset, search, OFFICIAL, run)
-        for run in range(N_SAMPLES)
-        for dataset in SYNTHETIC
-        for search in SEARCHES
-    ]
-    tasks += [
-        Task(dataset, system, fold, 0)
-        for (dataset, system), n in program_figures()["folds"].items()
-        for fold in range(int(n))
-    ]
-    tasks = list(dict.fromkeys(tasks))
-    return define(
-        "oc1",
-        list(dict.fromkeys(task.dataset for task in tasks)),
-        methods,
-        ClassesProtocol(N_FOLDS, n_train=N_TRAIN, n_test=N_TEST),
-        plan=tasks,
-    )
-
-
 def program_figures() -> pd.DataFrame:
     """Return what the C program reached: a row a data set and system, a column a metric."""
     published = load_published("oc1_program")
     order = published[["dataset", "system"]].drop_duplicates()
     figures = published.pivot(index=["dataset", "system"], columns="metric", values="mean")
     return figures.loc[list(order.itertuples(index=False, name=None))]
+
+
+PRESET = ObliqueTreeClassifier.from_preset
+TASKS = [
+    *(
+        Task(dataset, system, fold, run)
+        for run, dataset, system, fold in product(range(N_RUNS), TABLE1, SYSTEMS, range(N_FOLDS))
+    ),
+    *(
+        Task(dataset, search, OFFICIAL, run)
+        for run, dataset, search in product(range(N_SAMPLES), SYNTHETIC, SEARCHES)
+    ),
+    *(
+        Task(dataset, system, fold, 0)
+        for (dataset, system), n in program_figures()["folds"].items()
+        for fold in range(int(n))
+    ),
+]
+"""The fits: those of the paper's table, of the random moves, beside the C program."""
+EXPERIMENT = define(
+    "oc1",
+    dict.fromkeys(task.dataset for task in TASKS),
+    # The synthetic data are free of noise: nothing is to be pruned.
+    {system: PRESET(system) for system in SYSTEMS}
+    | {name: PRESET("OC1", splitter=of, pruning=None) for name, of in SEARCHES.items()},
+    ClassesProtocol(N_FOLDS, n_train=N_TRAIN, n_test=N_TEST),
+    plan=list(dict.fromkeys(TASKS)),
+)
 
 
 def measured(runs: pd.DataFrame) -> pd.DataFrame:
@@ -164,4 +156,4 @@ def report(results: Results) -> dict[str, Any]:
     }
 
 
-STUDY = Study("oc1", make_experiment, report, measured)
+STUDY = Study(EXPERIMENT, report, measured)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +17,6 @@ import pandas as pd
 from sklearn.calibration import CalibratedClassifierCV
 
 from evotree.estimators import EvoTreeClassifier
-from evotree.experiments.experiment import Experiment
 from evotree.experiments.probabilities import (
     N_BINS,
     auc,
@@ -24,9 +24,10 @@ from evotree.experiments.probabilities import (
     calibration_error,
     clipped_log_loss,
 )
+from evotree.experiments.protocols import Task
 from experiments.methods.chosen import TUNING_FOLDS, ChosenClassifier, folds_of, pruned_cart
 from experiments.methods.classifiers import CART, EVOTREE, FOREST, LOGISTIC, make_systems
-from experiments.study import Results, Study, StudyProtocol, define, plan_folds
+from experiments.study import Results, Study, StudyProtocol, define
 from experiments.suites import N_FOLDS, SMALL, TINY
 from experiments.tables import cells_table, figures_of, table
 
@@ -83,25 +84,25 @@ def accuracy(model: Any, X: np.ndarray, y: np.ndarray) -> float:
     return float((model.classes_[model.predict_proba(X).argmax(axis=1)] == y).mean())
 
 
-def make_experiment() -> Experiment:
-    """Return the fits of the study, data set by data set."""
-    systems = make_systems()
-    systems |= {EVOTREE: EvoTreeClassifier(), ISOTONIC: ChosenClassifier(isotonic_cart)}
-    every = {"accuracy": accuracy, **SCORES}
-    scorers: dict[str, Score] = {
-        **SCORES,
-        **{f"shares_{name}": partial(of_shares, score) for name, score in every.items()},
-        **{f"mixed_{name}": partial(of_mixture, score) for name, score in every.items()},
-    }
-    return define(
-        "probabilities",
-        list(DATASETS),
-        {name: systems[name] for name in METHODS},
-        StudyProtocol(N_FOLDS),
-        metrics=("accuracy",),
-        scorers=scorers,
-        plan=plan_folds(METHODS, DATASETS, N_FOLDS, by_method=False),
-    )
+SYSTEMS = {
+    **make_systems(),
+    **{EVOTREE: EvoTreeClassifier(), ISOTONIC: ChosenClassifier(isotonic_cart)},
+}
+OF_OTHERS = {
+    f"{prefix}_{name}": partial(of_it, score)
+    for prefix, of_it in (("shares", of_shares), ("mixed", of_mixture))
+    for name, score in {"accuracy": accuracy, **SCORES}.items()
+}
+"""Scores of the other probabilities of the same trees."""
+EXPERIMENT = define(
+    "probabilities",
+    list(DATASETS),
+    {name: SYSTEMS[name] for name in METHODS},
+    StudyProtocol(N_FOLDS),
+    metrics=("accuracy",),
+    scorers={**SCORES, **OF_OTHERS},
+    plan=[Task(d, m, fold, 0) for d, m, fold in product(DATASETS, METHODS, range(N_FOLDS))],
+)
 
 
 def with_variants(runs: pd.DataFrame) -> pd.DataFrame:
@@ -140,4 +141,4 @@ def report(results: Results) -> dict[str, Any]:
     }
 
 
-STUDY = Study("probabilities", make_experiment, report)
+STUDY = Study(EXPERIMENT, report)

@@ -6,6 +6,7 @@ A picture or a printed tree is made where it is missing.
 from __future__ import annotations
 
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,8 @@ import pandas as pd
 from sklearn.base import clone
 
 from evotree.estimators import EvoTreeClassifier
-from evotree.experiments.experiment import Experiment
 from evotree.experiments.pictures import save_picture
-from evotree.experiments.protocols import stratified_folds
+from evotree.experiments.protocols import Task, stratified_folds
 from evotree.experiments.rows import read_rows
 from evotree.export.text import export_text
 from evotree.plotting import plot_tree
@@ -24,16 +24,9 @@ from evotree.tables.columns import encode, feature_names, fit_columns
 from experiments.methods import trees
 from experiments.methods.trees import BUDGETS, fitness_of_best, predict_within, tree_within
 from experiments.pictures import plot_accuracy_at_budgets
-from experiments.study import ClassesProtocol, Results, Study, define, plan_folds
+from experiments.study import ClassesProtocol, Results, Study, define
 from experiments.suites import N_FOLDS, SLOW, THIRTY
-from experiments.tables import (
-    cells_table,
-    differences_table,
-    fold_means,
-    paired,
-    shown,
-    table,
-)
+from experiments.tables import cells_table, differences_table, fold_means, paired, shown, table
 
 EVOTREE, CART, PAIRS = "EvoTree", "CART", "obliquetree"
 METHODS = (CART, "Linear", "STree", "TAO", PAIRS, EVOTREE)
@@ -43,26 +36,6 @@ PRINTED = ("sick", "heart", "wdbc", "vehicle", "wall-following")
 """The data sets whose trees are shown."""
 ACCURACIES = {str(budget): f"accuracy_{budget}" for budget in BUDGETS} | {"best": "accuracy"}
 """Columns of the accuracies at each budget and of the best, by title."""
-
-
-def make_experiment() -> Experiment:
-    """Return the fits of the study, data set by data set; what takes minutes a fit comes last."""
-    made = (trees.CART, trees.LINEAR, trees.STREE, trees.TAO, trees.PAIRS, EvoTreeClassifier())
-    plan = plan_folds(METHODS, THIRTY, N_FOLDS, by_method=False)
-    measures: dict[str, Any] = {"fitness": fitness_of_best}
-    for budget in BUDGETS:
-        for column, size in SIZES.items():
-            measures[f"{column}_{budget}"] = partial(size_within, size=size, budget=budget)
-    scorers = {f"accuracy_{budget}": partial(accuracy_within, budget=budget) for budget in BUDGETS}
-    return define(
-        "readable",
-        THIRTY,
-        dict(zip(METHODS, made, strict=True)),
-        ClassesProtocol(N_FOLDS),
-        scorers={"area": area, **scorers},
-        measures=measures,
-        plan=sorted(plan, key=lambda task: task.method == PAIRS and task.dataset in SLOW),
-    )
 
 
 SIZES = {"complexity": "complexity", "terms": "n_terms", "leaves": "n_leaves"}
@@ -82,6 +55,31 @@ def accuracy_within(model: Any, X: np.ndarray, y: np.ndarray, budget: float) -> 
 def area(model: Any, X: np.ndarray, y: np.ndarray) -> float:
     """Return the mean accuracy at `AREA_BUDGETS`, which are even on a logarithmic scale."""
     return float(np.mean([accuracy_within(model, X, y, budget) for budget in AREA_BUDGETS]))
+
+
+MADE = (trees.CART, trees.LINEAR, trees.STREE, trees.TAO, trees.PAIRS, EvoTreeClassifier())
+EXPERIMENT = define(
+    "readable",
+    THIRTY,
+    dict(zip(METHODS, MADE, strict=True)),
+    ClassesProtocol(N_FOLDS),
+    scorers={
+        "area": area,
+        **{f"accuracy_{budget}": partial(accuracy_within, budget=budget) for budget in BUDGETS},
+    },
+    measures={
+        "fitness": fitness_of_best,
+        **{
+            f"{column}_{budget}": partial(size_within, size=size, budget=budget)
+            for budget, (column, size) in product(BUDGETS, SIZES.items())
+        },
+    },
+    # What takes minutes a fit comes last.
+    plan=sorted(
+        (Task(d, m, fold, 0) for d, m, fold in product(THIRTY, METHODS, range(N_FOLDS))),
+        key=lambda task: task.method == PAIRS and task.dataset in SLOW,
+    ),
+)
 
 
 # ---- tables --------------------------------------------------------------------------------------
@@ -204,4 +202,4 @@ def report(results: Results) -> dict[str, Any]:
     }
 
 
-STUDY = Study("readable", make_experiment, report, draw=draw_trees)
+STUDY = Study(EXPERIMENT, report, draw=draw_trees)

@@ -8,6 +8,7 @@ this part is `OFFICIAL`, and the seed draws the rows.
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ import pandas as pd
 from sklearn.metrics import root_mean_squared_error
 from sklearn.model_selection import train_test_split
 
-from evotree.experiments.experiment import Experiment
 from evotree.experiments.pictures import save_picture
 from evotree.experiments.pictures.comparison import plot_accuracy_against_size
 from evotree.experiments.protocols import OFFICIAL, Parts, Task, take_rows
@@ -24,7 +24,7 @@ from experiments import tables
 from experiments.agreement import load_published
 from experiments.methods import regressors as methods
 from experiments.methods.regressors import CART, EVOTREE, RIDGE, SYSTEMS, TREES
-from experiments.study import Results, Study, StudyProtocol, define, plan_folds
+from experiments.study import Results, Study, StudyProtocol, define
 from experiments.suites import N_FOLDS, TARGETS
 from experiments.tables import cells_table, shown
 
@@ -68,23 +68,21 @@ def rmse(model: Any, X: np.ndarray, y: np.ndarray) -> float:
     return float(root_mean_squared_error(y, model.predict(X)))
 
 
-def make_experiment() -> Experiment:
-    """Return the fits of the study: folds, method by method, then RADDT's, seed by seed."""
-    draws = [
-        Task(dataset, method, OFFICIAL, seed)
-        for seed in range(N_SEEDS)
-        for dataset in RADDT_SETS
-        for method in RADDT_METHODS
-    ]
-    return define(
-        "regression",
-        TARGETS,
-        methods.make_systems(),
-        RegressionProtocol(N_FOLDS),
-        metrics=("r2", "train_r2"),
-        scorers={"rmse": rmse},
-        plan=plan_folds(SYSTEMS, TARGETS, N_FOLDS) + draws,
-    )
+EXPERIMENT = define(
+    "regression",
+    TARGETS,
+    methods.make_systems(),
+    RegressionProtocol(N_FOLDS),
+    metrics=("r2", "train_r2"),
+    scorers={"rmse": rmse},
+    plan=[
+        *(Task(d, m, fold, 0) for m, d, fold in product(SYSTEMS, TARGETS, range(N_FOLDS))),
+        *(
+            Task(d, m, OFFICIAL, seed)
+            for seed, d, m in product(range(N_SEEDS), RADDT_SETS, RADDT_METHODS)
+        ),
+    ],
+)
 
 
 def raddt_tables(drawn: pd.DataFrame) -> str:
@@ -148,4 +146,4 @@ def report(results: Results) -> dict[str, Any]:
     }
 
 
-STUDY = Study("regression", make_experiment, report)
+STUDY = Study(EXPERIMENT, report)

@@ -18,7 +18,6 @@ from sklearn.model_selection import train_test_split
 
 from evotree.estimators.sparse_path import tao_path
 from evotree.estimators.tao import TAOClassifier
-from evotree.experiments.experiment import Experiment
 from evotree.experiments.markdown import mean_and_std
 from evotree.experiments.measures import innermost
 from evotree.experiments.pictures import save_picture
@@ -108,25 +107,23 @@ def nonzero_weights_percent(model: Any) -> float:
     return 100.0 * np.count_nonzero(weights) / max(1, weights.size)
 
 
-def make_experiment() -> Experiment:
-    """Return the fits of the study; those of a tree are named by the data set where two differ."""
-    return define(
-        "tao",
-        list(dict.fromkeys(dataset for dataset, _ in RECIPES)),
-        {
-            method_of(dataset, tree): ChosenClassifier(
-                partial(start_tree if tree == START else fit_recipe, recipe=recipe)
-            )
-            for (dataset, tree), recipe in RECIPES.items()
-        },
-        TaoProtocol(),
-        plan=[
-            Task(dataset, method_of(dataset, tree), OFFICIAL, seed)
-            for dataset, tree in RECIPES
-            for seed in range(N_SEEDS if dataset == "letter" else 1)
-        ],
-        measures={"nonzero_weights_percent": nonzero_weights_percent},
-    )
+EXPERIMENT = define(
+    "tao",
+    dict.fromkeys(dataset for dataset, _ in RECIPES),
+    {
+        method_of(*key): ChosenClassifier(
+            partial(start_tree if key[1] == START else fit_recipe, recipe=recipe)
+        )
+        for key, recipe in RECIPES.items()
+    },
+    TaoProtocol(),
+    plan=[
+        Task(key[0], method_of(*key), OFFICIAL, seed)
+        for key in RECIPES
+        for seed in range(N_SEEDS if key[0] == "letter" else 1)
+    ],
+    measures={"nonzero_weights_percent": nonzero_weights_percent},
+)
 
 
 # ---- report --------------------------------------------------------------------------------------
@@ -213,4 +210,4 @@ def report(results: Results) -> dict[str, Any]:
     }
 
 
-STUDY = Study("tao", make_experiment, report, measured, draw_pictures)
+STUDY = Study(EXPERIMENT, report, measured, draw_pictures)

@@ -8,6 +8,7 @@ made again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -16,7 +17,6 @@ import pandas as pd
 
 from evotree.engine.config import ENSEMBLE
 from evotree.estimators import EvoTreeClassifier
-from evotree.experiments.experiment import Experiment
 from evotree.experiments.protocols import Task
 from experiments.methods.trees import fitness_of_best
 from experiments.study import ClassesProtocol, Results, Study, define
@@ -127,29 +127,24 @@ def noise(model: Any) -> float | None:
     return None if chosen.teacher is not None else float(chosen.noise)
 
 
-def make_experiment() -> Experiment:
-    """Return the fits of the study, data set by data set, the quick ones first."""
-    places = {name: set(group.datasets) for group in GROUPS for name in group.variants}
-    places[DEFAULT] = set(DATASETS)
-    return define(
-        "variants",
-        DATASETS,
-        {name: EvoTreeClassifier().set_params(**changed) for name, changed in VARIANTS.items()},
-        ClassesProtocol(N_FOLDS),
-        plan=[
-            Task(dataset, name, fold, 0)
-            for dataset in DATASETS
-            for name in VARIANTS
-            if dataset in places[name]
-            for fold in range(N_FOLDS)
-        ],
-        measures={
-            "fitness": fitness_of_best,
-            "size_penalty": attrgetter("size_penalty_"),
-            "term_penalty": attrgetter("term_penalty_"),
-            "noise": noise,
-        },
-    )
+PLACES = {name: set(group.datasets) for group in GROUPS for name in group.variants}
+EXPERIMENT = define(
+    "variants",
+    DATASETS,
+    {name: EvoTreeClassifier().set_params(**changed) for name, changed in VARIANTS.items()},
+    ClassesProtocol(N_FOLDS),
+    plan=[
+        Task(dataset, name, fold, 0)
+        for dataset, name, fold in product(DATASETS, VARIANTS, range(N_FOLDS))
+        if dataset in PLACES.get(name, DATASETS)
+    ],
+    measures={
+        "fitness": fitness_of_best,
+        "size_penalty": attrgetter("size_penalty_"),
+        "term_penalty": attrgetter("term_penalty_"),
+        "noise": noise,
+    },
+)
 
 
 # ---- report --------------------------------------------------------------------------------------
@@ -224,4 +219,4 @@ def report(results: Results) -> dict[str, Any]:
     return told
 
 
-STUDY = Study("variants", make_experiment, report)
+STUDY = Study(EXPERIMENT, report)

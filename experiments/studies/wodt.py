@@ -5,13 +5,14 @@ The paper: Yang, Shen and Gao (2019), AAAI 33, 5621-5627.
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from evotree.estimators import ObliqueTreeClassifier
-from evotree.experiments.experiment import Experiment
 from evotree.experiments.markdown import mean_and_std
 from evotree.experiments.pictures import save_picture
 from evotree.experiments.pictures.comparison import plot_times
@@ -23,7 +24,6 @@ from experiments.tables import NOT_RUN, groups_of, named, table
 
 SYSTEMS = ("WODT", "APDT", "CO2", "CO2r", "OC1", "OC1r", "CART-LC", "CART-LCr")
 N_FOLDS = 5
-SETTINGS = {"pruning": None, "min_samples_split": 2, "scaling": "minmax"}
 TOLERATED_STDS = 2.0
 DEPTHS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12)
 DEPTH_DATASETS = ("vehicle", "segment", "satimage", "pendigits")
@@ -110,29 +110,25 @@ def make_plan() -> list[Task]:
         first = task.method == "WODT" and task.seed == 0 and task.fold <= 0
         return not first, order.index(task.dataset), task.seed, task.fold
 
-    return sorted(tasks, key=urgency) + [
-        Task(dataset, limited(system, max_depth), fold, 0)
-        for dataset in DEPTH_DATASETS
-        for fold in ((OFFICIAL,) if PLAN[dataset].is_official else range(N_FOLDS))
-        for system in DEPTH_SYSTEMS
-        for max_depth in DEPTHS
-    ]
+    tasks.sort(key=urgency)
+    for dataset in DEPTH_DATASETS:
+        folds = (OFFICIAL,) if PLAN[dataset].is_official else range(N_FOLDS)
+        cells = product(folds, DEPTH_SYSTEMS, DEPTHS)
+        tasks += [Task(dataset, limited(system, depth), fold, 0) for fold, system, depth in cells]
+    return tasks
 
 
-def make_experiment() -> Experiment:
-    """Return the fits of the study."""
-    made = ObliqueTreeClassifier.from_preset
-    methods = {system: made(system, **SETTINGS) for system in SYSTEMS}
-    for system in DEPTH_SYSTEMS:
-        for depth in DEPTHS:
-            methods[limited(system, depth)] = made(system, **SETTINGS, max_depth=depth)
-    return define(
-        "wodt",
-        list(PLAN),
-        methods,
-        WodtProtocol(N_FOLDS, files={name: plan.file for name, plan in PLAN.items()}),
-        plan=make_plan(),
-    )
+PRESET = partial(
+    ObliqueTreeClassifier.from_preset, pruning=None, min_samples_split=2, scaling="minmax"
+)
+EXPERIMENT = define(
+    "wodt",
+    PLAN,
+    {system: PRESET(system) for system in SYSTEMS}
+    | {limited(s, d): PRESET(s, max_depth=d) for s, d in product(DEPTH_SYSTEMS, DEPTHS)},
+    WodtProtocol(N_FOLDS, files={name: plan.file for name, plan in PLAN.items()}),
+    plan=make_plan(),
+)
 
 
 def measured(runs: pd.DataFrame) -> pd.DataFrame:
@@ -268,4 +264,4 @@ def report(results: Results) -> dict[str, Any]:
     }
 
 
-STUDY = Study("wodt", make_experiment, report, measured)
+STUDY = Study(EXPERIMENT, report, measured)
