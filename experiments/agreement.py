@@ -37,12 +37,10 @@ def load_published(study: str) -> pd.DataFrame:
     return pd.read_csv(DATA / f"{study}.csv", dtype={"table": str})
 
 
-def name_as_published(means: pd.DataFrame, tables: Mapping[str, str]) -> pd.DataFrame:
-    """Return means of data sets and systems, a column a metric, as published figures are named.
-
-    `tables` has the table of the paper that each metric stands in; other columns are left out.
-    """
-    long = means[list(tables)].rename_axis(index=["dataset", "system"]).reset_index()
+def name_as_published(runs: pd.DataFrame, tables: Mapping[str, str]) -> pd.DataFrame:
+    """Return means of some metrics as published figures are named, given where each stands."""
+    means = runs.groupby(["dataset", "method"])[list(tables)].mean()
+    long = means.rename_axis(index=["dataset", "system"]).reset_index()
     long = long.melt(["dataset", "system"], var_name="metric", value_name="ours").dropna()
     return long.assign(table=long["metric"].map(tables))[[*KEY, "ours"]]
 

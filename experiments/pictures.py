@@ -69,8 +69,7 @@ def plot_accuracy_against_depth(groups: Mapping[str, pd.DataFrame]) -> Axes:
         _finish(ax, min(4, len(names)))
     for ax in axes.ravel()[len(groups) :]:
         ax.remove()
-    first: Axes = axes[0, 0]
-    return first
+    return axes[0, 0]
 
 
 def plot_accuracy_at_budgets(x: pd.DataFrame, y: pd.DataFrame, xlabel: str) -> Axes:

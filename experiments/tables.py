@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evotree.experiments.markdown import markdown_table
+from evotree.experiments.markdown import markdown_table, mean_and_std
 from evotree.experiments.pictures import save_picture
 from evotree.experiments.pictures.comparison import plot_critical_differences
 from evotree.experiments.rank_tests import friedman
@@ -45,6 +45,20 @@ def named(items: Iterable[str], present: Iterable[Any]) -> list[str]:
     """Return the names that are present, in the order of the first."""
     known = set(present)
     return [name for name in items if name in known]
+
+
+def beside(
+    fits: pd.DataFrame, theirs: Any, figures: Figures, word: str = "published"
+) -> dict[str, str]:
+    """Return published figures and ours by title, and the difference of the first one."""
+    row = {}
+    for title, (column, unit, decimals) in figures.items():
+        value = unit * float(theirs.get(column, np.nan))
+        row[f"{title}, {word}"] = shown(value, f".{decimals}f", "")
+        row[f"{title}, ours"] = mean_and_std(unit * fits[column], decimals)
+        if len(row) == 2:
+            row["difference"] = f"{unit * fits[column].mean() - value:+.{decimals}f}"
+    return row
 
 
 def groups_of(

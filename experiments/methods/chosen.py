@@ -72,16 +72,7 @@ def import_peer(package: str, module: str | None = None) -> Any:
 
 
 class Chosen(BaseEstimator):
-    """An estimator that has another one found, and predicts with it.
-
-    Parameters
-    ----------
-    find : callable
-        ``find(X, y, random_state)`` returns a fitted estimator; of classes ``y`` has the codes, all
-        of them present.
-    random_state : int, default=0
-        Seed.
-    """
+    """An estimator that ``find(X, y, random_state)`` returns, fitted to targets or codes of classes."""
 
     def __init__(self, find: Find, random_state: int = 0) -> None:
         self.find = find
@@ -105,13 +96,11 @@ class ChosenClassifier(ClassifierMixin, Chosen):
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Predict the classes of rows."""
-        classes: np.ndarray = self.classes_[np.asarray(self.best_estimator_.predict(X), dtype=int)]
-        return classes
+        return self.classes_[np.asarray(self.best_estimator_.predict(X), dtype=int)]
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """Predict the probabilities of the classes, in the order of `classes_`."""
-        predicted: np.ndarray = self.best_estimator_.predict_proba(X)
-        return predicted
+        return self.best_estimator_.predict_proba(X)
 
 
 class ChosenRegressor(RegressorMixin, Chosen):
@@ -124,8 +113,7 @@ class ChosenRegressor(RegressorMixin, Chosen):
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Predict the targets of rows."""
-        predicted: np.ndarray = self.best_estimator_.predict(X)
-        return predicted
+        return self.best_estimator_.predict(X)
 
 
 # ---- settings ------------------------------------------------------------------------------------

@@ -107,8 +107,7 @@ class LinearTree(RegressorMixin, BaseEstimator):
 
     def _rows(self, X: np.ndarray) -> np.ndarray:
         """Return rows as the package sees them."""
-        rows: np.ndarray = self.scaler_.transform(X).astype(np.float32)
-        return rows
+        return self.scaler_.transform(X).astype(np.float32)
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Predict the targets of rows."""

@@ -64,15 +64,12 @@ def fitness_of_best(model: Any) -> float | None:
 
 def predict_within(model: Any, X: np.ndarray, budget: float = math.inf) -> np.ndarray:
     """Return the classes that the tree of `tree_within` predicts for rows."""
-    tree = tree_within(model, budget)
-    classes: np.ndarray = model.classes_[predicted_codes(tree, X)]
-    return classes
+    return model.classes_[predicted_codes(tree_within(model, budget), X)]
 
 
 def predicted_codes(tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
     """Return the code of the class that a tree predicts for each row."""
-    codes: np.ndarray = tree.values.argmax(axis=1)[tree.apply(X)]
-    return codes
+    return tree.values.argmax(axis=1)[tree.apply(X)]
 
 
 # ---- trees of other programs ---------------------------------------------------------------------
@@ -115,28 +112,11 @@ def with_counts(tree: ObliqueTree, X: np.ndarray, codes: np.ndarray, n_classes: 
 class CrossValidatedTrees(ClassifierMixin, BaseEstimator):
     """Trees by several settings, among which folds of the training rows choose.
 
-    The prunings of each tree by their cost-complexity are settings of their own (Breiman et al.
-    1984, section 3.4), unless ``prunes`` is False; a single leaf always is. A setting is worth the
-    share of the training rows that its trees classify right where they are held out.
-
-    Parameters
-    ----------
-    grow : callable
-        ``grow(X, codes, random_state)`` returns a tree for each setting, of any values.
-    n_folds : int, at least 2
-        Folds that choose.
-    prunes : bool, default=True
-        See above.
-    random_state : int, default=0
-        Seed of the trees and of the folds.
-
-    Attributes
-    ----------
-    trees_, complexities_, n_right_ : sequences
-        The trees of all training rows by rising complexity, over raw features, their complexities,
-        and how many held-out rows the trees of each setting classify right.
-    tree_ : ObliqueTree
-        The tree of the best setting.
+    ``grow(X, codes, random_state)`` returns a tree for each setting, of any values. The prunings of
+    each by their cost-complexity are settings of their own (Breiman et al. 1984, section 3.4),
+    unless ``prunes`` is False; a single leaf always is. A setting is worth the share of the
+    training rows that its trees classify right where they are held out. ``trees_`` are by rising
+    complexity, over raw features; ``n_right_`` of held-out rows are right; ``tree_`` is the best.
     """
 
     def __init__(
@@ -176,18 +156,16 @@ class CrossValidatedTrees(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """Predict the shares of the classes among the training rows of each row's leaf."""
-        shares: np.ndarray = self.tree_.values[self.tree_.apply(X)]
-        return shares
+        return self.tree_.values[self.tree_.apply(X)]
 
     def counted(self, X: np.ndarray, codes: np.ndarray, n_classes: int) -> list[ObliqueTree]:
         """Grow trees with counts; a single leaf where there is but one class."""
         # A class of few rows may be missing in a fold.
         present, dense = np.unique(codes, return_inverse=True)
-        grown = (
-            self.grow(X, dense, self.random_state)
-            if len(present) > 1
-            else [single_leaf(X.shape[1])]
-        )
+        if len(present) > 1:
+            grown = self.grow(X, dense, self.random_state)
+        else:
+            grown = [flatten(None, lambda node: None, X.shape[1])]
         return [with_counts(tree, X, codes, n_classes) for tree in grown]
 
     def penalties(self, tree: ObliqueTree) -> np.ndarray:
@@ -204,11 +182,6 @@ class CrossValidatedTrees(ClassifierMixin, BaseEstimator):
         shares = np.linspace(0.0, 1.0, min(len(large), MAX_LARGE))
         kept = np.quantile(large, shares, method="nearest") if len(large) else large
         return np.concatenate([kept, penalties[~is_large]])
-
-
-def single_leaf(n_features: int) -> ObliqueTree:
-    """Return the tree of one leaf."""
-    return flatten(None, lambda node: None, n_features)
 
 
 def collapse_penalties(tree: ObliqueTree) -> np.ndarray:
@@ -233,11 +206,7 @@ def grow_cart(X: np.ndarray, codes: np.ndarray, random_state: int) -> list[Obliq
 
 
 def grow_tao(
-    X: np.ndarray,
-    codes: np.ndarray,
-    random_state: int,
-    depths: tuple[int, ...] = DEPTHS,
-    Cs: tuple[float, ...] = PATH_COSTS,
+    X: np.ndarray, codes: np.ndarray, random_state: int, depths: Any = DEPTHS, Cs: Any = PATH_COSTS
 ) -> list[ObliqueTree]:
     """Optimize trees of some depths alternately with an L1 penalty, along paths of falling C."""
     models = (TAOClassifier(depth=depth, random_state=random_state) for depth in depths)
@@ -281,24 +250,19 @@ def grow_pairs(X: np.ndarray, codes: np.ndarray, random_state: int) -> list[Obli
     The package's trees differ a little from fit to fit, whatever its seed.
     """
     package = import_peer("obliquetree")
-    model = package.Classifier(n_pair=2, random_state=int(random_state))
-    return [read_obliquetree(model.fit(X, codes), X.shape[1])]
-
-
-def read_obliquetree(model: Any, n_features: int) -> ObliqueTree:
-    """Return the tree of a fitted classifier of the package obliquetree."""
+    model = package.Classifier(n_pair=2, random_state=int(random_state)).fit(X, codes)
 
     def read(node: Any) -> Split | None:
         if node["is_leaf"]:
             return None
-        w = np.zeros(n_features)
+        w = np.zeros(X.shape[1])
         if node["is_oblique"]:
             w[node["features"]] = node["weights"]
         else:
             w[node["feature_idx"]] = 1.0
         return w, node["threshold"], node["left"], node["right"]
 
-    return flatten(model.__getstate__()["tree"], read, n_features)
+    return [flatten(model.__getstate__()["tree"], read, X.shape[1])]
 
 
 CART = CrossValidatedTrees(grow_cart, 5)

@@ -107,8 +107,7 @@ class Constrained(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return codes of classes, or targets."""
-        predicted: np.ndarray = self.best_estimator_.predict(np.asarray(X))
-        return predicted
+        return self.best_estimator_.predict(np.asarray(X))
 
     def score(self, X: Any, y: np.ndarray, sample_weight: Any = None) -> float:
         """Return the accuracy, or R²."""

@@ -147,8 +147,7 @@ def features_paid(model: Any, X: np.ndarray, costs: Mapping[Any, float] | None) 
     weights, thresholds, subtree_size = raw_tree(model)
     tree = ObliqueTree(weights, thresholds, subtree_size, np.zeros((len(thresholds), 1)))
     spent = feature_costs_of(costs, X.shape[1]).of_paths(tree)
-    paid: np.ndarray = spent[tree.apply(X.astype(np.float64))]
-    return paid
+    return spent[tree.apply(X.astype(np.float64))]
 
 
 # ---- methods -------------------------------------------------------------------------------------
@@ -218,8 +217,7 @@ class LabelledTree:
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Return the codes of the classes of rows."""
-        codes: np.ndarray = self.tree_.labels[self.tree_.apply(X)]
-        return codes
+        return self.tree_.labels[self.tree_.apply(X)]
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """Return 1 for the label of each row, 0 for others."""

@@ -5,6 +5,7 @@ The paper: Yang, Shen and Gao (2019), AAAI 33, 5621-5627.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -13,18 +14,18 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from evotree.estimators import ObliqueTreeClassifier
-from evotree.experiments.markdown import mean_and_std
 from evotree.experiments.pictures import save_picture
 from evotree.experiments.pictures.comparison import plot_times
 from evotree.experiments.protocols import OFFICIAL, Task
 from experiments.agreement import load_published, name_as_published
 from experiments.pictures import plot_accuracy_against_depth
 from experiments.study import Results, Study, StudyProtocol, define
-from experiments.tables import NOT_RUN, groups_of, named, table
+from experiments.tables import NOT_RUN, beside, groups_of, named, table
 
 SYSTEMS = ("WODT", "APDT", "CO2", "CO2r", "OC1", "OC1r", "CART-LC", "CART-LCr")
 N_FOLDS = 5
 TOLERATED_STDS = 2.0
+FIGURES = {"accuracy": ("accuracy", 100.0, 2), "leaves": ("leaves", 1.0, 1)}
 DEPTHS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12)
 DEPTH_DATASETS = ("vehicle", "segment", "satimage", "pendigits")
 DEPTH_SYSTEMS = ("WODT", "APDT", "CO2", "OC1", "CART-LC")
@@ -133,94 +134,21 @@ EXPERIMENT = define(
 
 def measured(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the means of our runs, named as the published figures are."""
-    grown = runs[runs["method"].isin(SYSTEMS)]
-    means = grown.groupby(["dataset", "method"])[["accuracy", "leaves"]].mean()
-    return name_as_published(means, {"accuracy": "2", "leaves": "3"})
+    return name_as_published(runs[runs["method"].isin(SYSTEMS)], {"accuracy": "2", "leaves": "3"})
 
 
-class Cell(NamedTuple):
-    """The fits of a published cell, and its figures; accuracies are in percent."""
-
-    fits: pd.DataFrame
-    mean: float
-    std: float
-    leaves: float
-
-    @property
-    def agrees(self) -> bool:
-        """Whether our accuracy is not below the published mean by more than two deviations."""
-        return bool(100.0 * self.fits.accuracy.mean() >= self.mean - TOLERATED_STDS * self.std)
-
-    @property
-    def published(self) -> str:
-        """The published accuracy as text."""
-        return f"{self.mean:.2f} ± {self.std:.2f}"
-
-    @property
-    def ours(self) -> str:
-        """Our accuracy as text."""
-        return mean_and_std(100.0 * self.fits.accuracy, 2)
-
-
-def compare(runs: pd.DataFrame) -> dict[tuple[str, str], Cell]:
-    """Return the published cells that were run by data set and system, in the paper's order."""
-    published = load_published("wodt").set_index(["metric", "dataset", "system"])
-    accuracy, leaves = 100.0 * published.loc["accuracy"][["mean", "std"]], published.loc["leaves"]
-    return {
-        cell: Cell(fits, *accuracy.loc[cell], leaves.loc[cell, "mean"])
-        for cell, fits in groups_of(runs, PLAN, SYSTEMS).items()
-        if cell in accuracy.index
-    }
-
-
-def cell_row(dataset: str, cell: Cell) -> dict[str, str]:
+def cell_row(cell: tuple[str, str], fits: pd.DataFrame, theirs: pd.Series) -> dict[str, str]:
     """Return a row of the table of a system."""
-    return {
-        "data set": dataset,
-        "accuracy, published": cell.published,
-        "accuracy, ours": cell.ours,
-        "difference": f"{100.0 * cell.fits.accuracy.mean() - cell.mean:+.2f}",
-        "leaves, published": f"{cell.leaves:.1f}",
-        "leaves, ours": mean_and_std(cell.fits.leaves, 1),
-        "seconds a fit": f"{cell.fits.seconds.mean():.2f}",
-        "fits": str(len(cell.fits)),
-    }
+    row = {"data set": cell[0], **beside(fits, theirs, FIGURES)}
+    row["accuracy, published"] += f" ± {100.0 * theirs['std']:.2f}"
+    return row | {"seconds a fit": f"{fits.seconds.mean():.2f}", "fits": str(len(fits))}
 
 
-def summary(cells: dict[tuple[str, str], Cell]) -> str:
-    """Return how many cells agree, and which are below the published range."""
-    n_agree = sum(cell.agrees for cell in cells.values())
-    lines = [
-        "Our accuracy is within two published standard deviations of the published mean, or above: "
-        f"**{n_agree} of {len(cells)} cells ({100 * n_agree / max(len(cells), 1):.0f} %)**; asked "
-        "for are at least four in five."
-    ]
-    if wodt := [cell for (_, system), cell in cells.items() if system == "WODT"]:
-        n_smaller = sum(cell.fits.leaves.mean() <= cell.leaves for cell in wodt)
-        lines.append(
-            "WODT's trees have at most the published number of leaves on "
-            f"**{n_smaller} of {len(wodt)}** data sets."
-        )
-    below = [
-        {
-            "data set": key[0],
-            "system": key[1],
-            "published": cell.published,
-            "ours": cell.ours,
-            "explanation": NOTES.get(key, ""),
-        }
-        for key, cell in cells.items()
-        if not cell.agrees
-    ]
-    return "\n\n".join([*lines, "Below that range:", table(below, 5)] if below else lines)
-
-
-def left_out(runs: pd.DataFrame) -> str:
+def left_out(runs: pd.DataFrame, published: Iterable[tuple[str, str]]) -> str:
     """Return which published cells were not run, and why."""
-    published = load_published("wodt").query("metric == 'accuracy'")
     done = set(runs[["dataset", "method"]].itertuples(index=False, name=None))
     reasons: dict[tuple[str, str], list[str]] = {}
-    for cell in dict.fromkeys(zip(published["dataset"], published["system"], strict=True)):
+    for cell in published:
         if cell not in done:
             reason = LEFT_OUT.get(cell, "not run yet")
             reasons.setdefault((reason, cell[1]), []).append(cell[0])
@@ -248,18 +176,36 @@ def draw_depths(runs: pd.DataFrame, path: Path) -> str:
 def report(results: Results) -> dict[str, Any]:
     """Return the tables, and draw the pictures."""
     grown = results.runs[results.runs["method"].isin(SYSTEMS)]
-    cells = compare(grown)
     if len(grown):
         save_picture(plot_times(grown), results.out / "wodt_figure1.png")
-    of_systems = []
-    for name in named(SYSTEMS, [system for _, system in cells]):
-        rows = [cell_row(key[0], cell) for key, cell in cells.items() if key[1] == name]
-        of_systems.append(f"### {name}\n\n{table(rows)}")
+    published = load_published("wodt").pivot(
+        index=["dataset", "system"], columns="metric", values=["mean", "std"]
+    )
+    published = published["mean"].assign(std=published["std", "accuracy"])
+    groups = groups_of(grown, PLAN, SYSTEMS)
+    cells = {cell: fits for cell, fits in groups.items() if cell in published.index}
+    rows = {cell: cell_row(cell, fits, published.loc[cell]) for cell, fits in cells.items()}
+    ours = pd.DataFrame({k: fits[["accuracy", "leaves"]].mean() for k, fits in cells.items()}).T
+    theirs = published.loc[list(cells)]
+    is_below = ours["accuracy"] < theirs["accuracy"] - TOLERATED_STDS * theirs["std"]
+    below = [
+        {
+            "data set": cell[0],
+            "system": cell[1],
+            "published": rows[cell]["accuracy, published"],
+            "ours": rows[cell]["accuracy, ours"],
+            "explanation": NOTES.get(cell, ""),
+        }
+        for cell in is_below.index[is_below]
+    ]
+    smaller = (ours["leaves"] <= theirs["leaves"])[[system == "WODT" for _, system in cells]]
+    systems = {name: [row for c, row in rows.items() if c[1] == name] for name in SYSTEMS}
     return {
         "official": [name for name, plan in PLAN.items() if plan.is_official],
-        "summary": summary(cells),
-        "systems": "\n\n".join(of_systems),
-        "left_out": left_out(grown),
+        **{"n_cells": len(cells), "n_agree": int((~is_below).sum()), "share": (~is_below).mean()},
+        **{"n_smaller": smaller.sum(), "n_wodt": len(smaller), "below": table(below, 5)},
+        "systems": "\n\n".join(f"### {k}\n\n{table(of)}" for k, of in systems.items() if of),
+        "left_out": left_out(grown, published.index),
         "depths": draw_depths(results.runs, results.out / "wodt_figure2.png"),
     }
 
