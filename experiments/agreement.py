@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -81,43 +80,11 @@ def agreement(published: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
 def all_agreements(out: Path) -> pd.DataFrame:
     """Return the agreements of all studies that have rows in a folder, with a column ``study``."""
     parts = []
-    for name in STUDIES:
-        study = load_study(name)
-        path = study.rows_file(out)
-        if study.measured is not None and path.exists():
-            ours = study.measured(read_rows(path))
-            parts.append(agreement(load_published(name), ours).assign(study=name))
+    for study in map(load_study, STUDIES):
+        if study.measured is not None and study.rows_file(out).exists():
+            ours = study.measured(read_rows(study.rows_file(out)))
+            parts.append(agreement(load_published(study.name), ours).assign(study=study.name))
     return pd.concat(parts, ignore_index=True)
-
-
-def summary(figures: pd.DataFrame) -> str:
-    """Return in one sentence how many figures agree."""
-    counts = figures["verdict"].value_counts()
-    n_agree, n_better, n_worse = (int(counts.get(v, 0)) for v in (AS_PUBLISHED, BETTER, WORSE))
-    n = n_agree + n_better + n_worse
-    if n == 0:
-        return "None of the published figures stands beside one of ours yet."
-    return (
-        f"Of {n:,} published figures that stand beside ours, **{n_agree + n_better:,} agree or are "
-        f"bettered ({100 * (n_agree + n_better) / n:.0f} %)**: {n_agree:,} as published, "
-        f"{n_better:,} better, {n_worse:,} worse."
-    )
-
-
-def worse_row(row: Any) -> dict[str, str]:
-    """Return a row of the table of figures that are worse."""
-    scale = 100.0 if row.metric in SHARES else 1.0
-    std = "" if np.isnan(row.std) else f" ± {scale * row.std:.2f}"
-    return {
-        "study": row.study,
-        "table": row.table,
-        "data set": row.dataset,
-        "system": row.system,
-        "figure": row.metric.replace("_", " "),
-        "published": f"{scale * row.mean:,.2f}{std}",
-        "ours": f"{scale * row.ours:,.2f}",
-        "difference": f"{scale * row.difference:+,.2f}",
-    }
 
 
 def write_agreement(out: Path) -> Path:
@@ -127,12 +94,20 @@ def write_agreement(out: Path) -> Path:
     figures[columns].to_csv(out / "published.csv", index=False, float_format="%.6g")
     order = [AS_PUBLISHED, BETTER, WORSE, OTHER_PROGRAM, NO_DATA, NOT_RUN]
     counts = pd.crosstab(figures["study"], figures["verdict"]).reindex(columns=order, fill_value=0)
+    total = counts.sum()
+    worse = []
+    for row in figures[figures["verdict"] == WORSE].itertuples():
+        scale = 100.0 if row.metric in SHARES else 1.0
+        names = {"study": row.study, "table": row.table, "data set": row.dataset}
+        std = "" if np.isnan(row.std) else f" ± {scale * row.std:.2f}"
+        worse.append(names | {"system": row.system, "figure": row.metric.replace("_", " ")})
+        worse[-1]["published"] = f"{scale * row.mean:,.2f}{std}"
+        worse[-1]["ours"] = f"{scale * row.ours:,.2f}"
+        worse[-1]["difference"] = f"{scale * row.difference:+,.2f}"
     counts = counts.assign(published=counts.sum(axis=1)).astype(str).reset_index()
-    worse = [worse_row(row) for row in figures[figures["verdict"] == WORSE].itertuples()]
     told = {
-        "summary": summary(figures),
-        "counts": table(counts.to_dict("records")),
-        "worse": table(worse, 5) if worse else "None.",
+        **{"n": total[[AS_PUBLISHED, BETTER, WORSE]].sum(), "total": total},
+        **{"counts": table(counts.to_dict("records")), "worse": table(worse, 5)},
     }
     text = (TEXTS / "published.md").read_text(encoding="utf-8")
     report = out / "published.md"

@@ -52,10 +52,10 @@ class Results(NamedTuple):
 class Study:
     """A study: what is run, and what is written about it.
 
-    Its name is that of its experiment, its module and its text, which may name the constants of the
-    module and what ``report(results)`` returns; that may draw pictures into the folder, too. A study of a
-    paper has ``measured(runs)``: our figures, as `experiments.agreement` describes them. What needs
-    the data is drawn by ``draw(data_home, out)``, where it is missing.
+    Its name is that of its experiment, of its module and of its text, which may name the constants
+    of the module and what ``report(results)`` returns; that may draw pictures into the folder, too.
+    A study of a paper has ``measured(runs)``: our figures, as `experiments.agreement` describes
+    them. ``draw(data_home, out)`` draws what needs the data, where it is missing.
     """
 
     experiment: Experiment

@@ -53,11 +53,11 @@ def beside(
     """Return published figures and ours by title, and the difference of the first one."""
     row = {}
     for title, (column, unit, decimals) in figures.items():
-        value = unit * float(theirs.get(column, np.nan))
-        row[f"{title}, {word}"] = shown(value, f".{decimals}f", "")
-        row[f"{title}, ours"] = mean_and_std(unit * fits[column], decimals)
+        value, ours = float(theirs.get(column, np.nan)), fits[column]
+        row[f"{title}, {word}"] = shown(unit * value, f".{decimals}f", "")
+        row[f"{title}, ours"] = mean_and_std(unit * ours, decimals)
         if len(row) == 2:
-            row["difference"] = f"{unit * fits[column].mean() - value:+.{decimals}f}"
+            row["difference"] = f"{unit * (ours.mean() - value):+.{decimals}f}"
     return row
 
 

@@ -72,7 +72,7 @@ def import_peer(package: str, module: str | None = None) -> Any:
 
 
 class Chosen(BaseEstimator):
-    """An estimator that ``find(X, y, random_state)`` returns, fitted to targets or codes of classes."""
+    """An estimator that another one is chosen for, by ``find(X, y, random_state)``."""
 
     def __init__(self, find: Find, random_state: int = 0) -> None:
         self.find = find

@@ -27,7 +27,7 @@ from evotree.rng import make_streams
 from experiments.agreement import KEY, load_published
 from experiments.sphere import plot_sampling_on_sphere
 from experiments.study import Results, Study, StudyProtocol, define
-from experiments.tables import groups_of, named, table
+from experiments.tables import NOT_RUN, groups_of, named, table
 
 SYSTEMS = ("CEDT", "OC1", "DT")
 N_FOLDS = 10
@@ -46,9 +46,6 @@ DATASETS = (
 METRICS = {"accuracy": True, "leaves": False}
 """What is ranked, and whether more of it is better."""
 SIGNIFICANT = 0.05
-
-Tests = Mapping[tuple[str, str], FriedmanTest]
-"""Those of each variant and metric."""
 
 
 METHODS = {
@@ -92,35 +89,6 @@ def measured(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*KEY, "ours"])
 
 
-def scores_row(groups: Mapping[tuple[str, str], pd.DataFrame], dataset: str) -> dict[str, str]:
-    """Return figures of one variant on a data set."""
-    cells = {system: groups[dataset, system] for system in SYSTEMS}
-    row = {"data set": dataset}
-    row |= {f"{s} %": mean_and_std(100.0 * fits.accuracy, 1) for s, fits in cells.items()}
-    row |= {f"{s} leaves": mean_and_std(fits.leaves, 1) for s, fits in cells.items()}
-    row |= {f"{s} s": f"{fits.seconds.mean():.2f}" for s, fits in cells.items()}
-    return row | {"folds": str(len(cells[SYSTEMS[0]]))}
-
-
-def rank_rows(tests: Tests, published: pd.Series) -> tuple[list[dict[str, str]], ...]:
-    """Return rows of mean ranks beside published ones, and rows of p-values of pairs."""
-    ranks, pairs = [], []
-    for (variant, metric), test in tests.items():
-        row = {"trees": variant, "ranked by": metric}
-        ranks.append(dict(row))
-        for system in SYSTEMS:
-            known = published[variant, f"rank by {metric}", system]
-            ranks[-1][f"{system}, published"] = f"{known:g}"
-            ranks[-1][f"{system}, ours"] = f"{test.mean_ranks[system]:.2f}"
-        ranks[-1] |= {"Friedman's χ²": f"{test.statistic:.2f}", "p": f"{test.p_value:.2g}"}
-        for pair in combinations(SYSTEMS, 2):
-            p = test.adjusted.loc[pair]
-            verdict = f" ({min(pair, key=test.mean_ranks.get)})" if p < SIGNIFICANT else ""
-            row[" / ".join(pair)] = f"{p:.2g}{verdict}"
-        pairs.append(row)
-    return ranks, pairs
-
-
 def draw_sampling(path: Path) -> None:
     """Draw how the search closes in at the root of oblique stripes, after figures 4 and 5."""
     X, y = make_problem("zebra1", random_state=0)
@@ -132,25 +100,41 @@ def draw_sampling(path: Path) -> None:
 def report(results: Results) -> dict[str, Any]:
     """Return the tables, and draw the picture."""
     tests = rank_variants(results.runs)
-    published = load_published("cedt").set_index(["table", "metric", "system"])["mean"]
-    ranks, pairs = rank_rows(tests, published)
-    n_same = sum(
-        published[variant, f"rank by {metric}"].idxmin() == test.mean_ranks.idxmin()
-        for (variant, metric), test in tests.items()
+    published = load_published("cedt").pivot(
+        index=["table", "metric"], columns="system", values="mean"
     )
-    scores, complete = [], []
+    ranks, pairs, n_same = [], [], 0
+    for (variant, metric), test in tests.items():
+        theirs, ours = published.loc[variant, f"rank by {metric}"], test.mean_ranks
+        n_same += theirs.idxmin() == ours.idxmin()
+        trees = {"trees": variant, "ranked by": metric}
+        row = dict(trees)
+        for system in SYSTEMS:
+            row[f"{system}, published"] = f"{theirs[system]:g}"
+            row[f"{system}, ours"] = f"{ours[system]:.2f}"
+        ranks.append(row | {"Friedman's χ²": f"{test.statistic:.2f}", "p": f"{test.p_value:.2g}"})
+        for pair in combinations(SYSTEMS, 2):
+            p = test.adjusted.loc[pair]
+            verdict = f" ({min(pair, key=ours.get)})" if p < SIGNIFICANT else ""
+            trees[" / ".join(pair)] = f"{p:.2g}{verdict}"
+        pairs.append(trees)
+    scores, complete = dict.fromkeys(VARIANTS, NOT_RUN), []
     for variant in [name for name in VARIANTS if (name, "accuracy") in tests]:
         complete = named(DATASETS, tests[variant, "accuracy"].datasets)
         groups = groups_of(of_variant(results.runs, variant), complete, SYSTEMS)
-        rows = [scores_row(groups, name) for name in complete]
-        scores.append(f"## {variant.capitalize()} trees\n\n{table(rows)}")
+        rows = []
+        for dataset in complete:
+            cells = {system: groups[dataset, system] for system in SYSTEMS}
+            row = {"data set": dataset}
+            row |= {f"{s} %": mean_and_std(100.0 * fits.accuracy, 1) for s, fits in cells.items()}
+            row |= {f"{s} leaves": mean_and_std(fits.leaves, 1) for s, fits in cells.items()}
+            row |= {f"{s} s": f"{fits.seconds.mean():.2f}" for s, fits in cells.items()}
+            rows.append(row | {"folds": str(len(cells[SYSTEMS[0]]))})
+        scores[variant] = table(rows)
     draw_sampling(results.out / "cedt_figure4.png")
     return {
-        "complete": complete,
-        "agreement": " The system of the best mean rank is the published one in "
-        f"**{n_same} of {len(tests)}** rankings.",
-        "ranks": f"{table(ranks, 2)}\n\n{table(pairs, 2)}" if tests else "Too few runs for ranks.",
-        "scores": "\n\n".join(scores),
+        **{"complete": complete, "n_same": n_same, "n_tests": len(tests), "scores": scores},
+        **{"ranks": table(ranks, 2), "pairs": table(pairs, 2)},
     }
 
 

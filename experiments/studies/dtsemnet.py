@@ -25,7 +25,7 @@ from evotree.experiments.protocols import OFFICIAL, Parts, Task, take_rows
 from experiments.agreement import load_published
 from experiments.methods.classifiers import CART, EVOTREE, make_systems
 from experiments.study import Results, Study, StudyProtocol, define
-from experiments.tables import groups_of, named, table
+from experiments.tables import groups_of, named, shown, table
 
 METHODS = (EVOTREE, "TAO", CART)
 DTSEMNET = "DTSemNet"
@@ -104,32 +104,24 @@ def summary_row(runs: pd.DataFrame, method: str, theirs: pd.DataFrame) -> dict[s
     return row
 
 
-def figures_row(
-    groups: dict[tuple[str, str], pd.DataFrame], dataset: str, theirs: pd.Series
-) -> dict[str, str]:
-    """Return the accuracies and the leaves of a data set, published and ours."""
-    row = {"data set": dataset} | {
-        f"{name}, published": f"{theirs[name]:.1f}" for name in PUBLISHED
-    }
-    row["leaves"] = f"{theirs['leaves']:,.0f}"
-    for method in METHODS:
-        fits = groups.get((dataset, method))
-        has_run = fits is not None
-        row[f"{method}, ours"] = mean_and_std(100.0 * fits["accuracy"], 1) if has_run else ""
-        row[f"{method}, leaves"] = f"{fits['leaves'].mean():,.1f}" if has_run else ""
-    row["fits"] = " / ".join(str(len(groups.get((dataset, method), ()))) for method in METHODS)
-    return row
-
-
 def report(results: Results) -> dict[str, Any]:
     """Return the tables."""
-    runs, theirs = results.runs, published_table()
-    groups = groups_of(runs, FITS, METHODS)
-    methods, datasets = named(METHODS, runs["method"]), named(FITS, runs["dataset"])
-    return {
-        "summary": table(summary_row(runs, method, theirs) for method in methods),
-        "figures": table(figures_row(groups, name, theirs.loc[name]) for name in datasets),
-    }
+    runs, published = results.runs, published_table()
+    groups, rows = groups_of(runs, FITS, METHODS), []
+    for dataset in named(FITS, runs["dataset"]):
+        theirs = published.loc[dataset]
+        row = {"data set": dataset}
+        row |= {f"{name}, published": f"{theirs[name]:.1f}" for name in PUBLISHED}
+        row["leaves"] = f"{theirs['leaves']:,.0f}"
+        fits = [groups.get((dataset, method), runs[:0]) for method in METHODS]
+        for method, some in zip(METHODS, fits, strict=True):
+            has_run = len(some) > 0
+            row[f"{method}, ours"] = mean_and_std(100.0 * some["accuracy"], 1) if has_run else ""
+            row[f"{method}, leaves"] = shown(some["leaves"].mean(), ",.1f", "")
+        rows.append(row | {"fits": " / ".join(str(len(some)) for some in fits)})
+    methods = named(METHODS, runs["method"])
+    summary = table(summary_row(runs, method, published) for method in methods)
+    return {"summary": summary, "figures": table(rows)}
 
 
 STUDY = Study(EXPERIMENT, report)

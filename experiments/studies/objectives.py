@@ -119,27 +119,21 @@ def summary_row(scores: pd.DataFrame, objective: str) -> dict[str, str]:
     return row | {f"mean: {name}": f"{scores[name].mean():.4f}" for name in scores}
 
 
-def scores_table(runs: pd.DataFrame, scores: pd.DataFrame, objective: str) -> str:
-    """Return the mean scores of an objective and the sizes of the trees."""
-    leaves = runs.groupby(["dataset", "method"])["leaves"].mean()
-    rows = []
-    for dataset, of_set in scores.iterrows():
-        row = {"data set": str(dataset), **{name: f"{value:.4f}" for name, value in of_set.items()}}
-        for name in ("evolved for it", "CART, balanced"):
-            row[f"leaves, {name}"] = f"{leaves.loc[(dataset, rivals(objective)[name])]:.1f}"
-        rows.append(row)
-    return table(rows)
-
-
 def report(results: Results) -> dict[str, Any]:
-    """Return the tables."""
-    scores = {objective: scores_of(results.runs, objective) for objective in SCORES}
-    scores = {objective: of_it for objective, of_it in scores.items() if len(of_it)}
-    parts = [f"## {k}\n\n{scores_table(results.runs, of_it, k)}" for k, of_it in scores.items()]
-    return {
-        "summary": table(summary_row(of_it, objective) for objective, of_it in scores.items()),
-        "scores": "\n\n".join(parts),
-    }
+    """Return the tables: the mean scores by each objective, and the sizes of the trees."""
+    leaves = results.runs.groupby(["dataset", "method"])["leaves"].mean()
+    summary, parts = [], []
+    for objective in SCORES:
+        scores, methods, rows = scores_of(results.runs, objective), rivals(objective), []
+        for name, of_set in scores.iterrows():
+            row = {"data set": str(name), **{k: f"{value:.4f}" for k, value in of_set.items()}}
+            for kind in ("evolved for it", "CART, balanced"):
+                row[f"leaves, {kind}"] = f"{leaves.loc[name, methods[kind]]:.1f}"
+            rows.append(row)
+        if rows:
+            summary.append(summary_row(scores, objective))
+            parts.append(f"## {objective}\n\n{table(rows)}")
+    return {"summary": table(summary), "scores": "\n\n".join(parts)}
 
 
 STUDY = Study(EXPERIMENT, report)

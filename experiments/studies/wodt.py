@@ -202,7 +202,11 @@ def report(results: Results) -> dict[str, Any]:
     systems = {name: [row for c, row in rows.items() if c[1] == name] for name in SYSTEMS}
     return {
         "official": [name for name, plan in PLAN.items() if plan.is_official],
-        **{"n_cells": len(cells), "n_agree": int((~is_below).sum()), "share": (~is_below).mean()},
+        **{
+            "n_cells": len(cells),
+            "n_agree": int((~is_below).sum()),
+            "share": 100.0 * (~is_below).mean(),
+        },
         **{"n_smaller": smaller.sum(), "n_wodt": len(smaller), "below": table(below, 5)},
         "systems": "\n\n".join(f"### {k}\n\n{table(of)}" for k, of in systems.items() if of),
         "left_out": left_out(grown, published.index),
