@@ -1,7 +1,5 @@
 """The command ``python -m experiments STUDY``: run what is missing of a study, and report it."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

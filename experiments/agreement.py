@@ -5,8 +5,6 @@ The published figures of a study are a CSV file in the folder ``data``, with the
 the same names: ``table``, ``dataset``, ``system``, ``metric`` and ``ours``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Pictures of the papers' figures: against the size penalty, the depth, and the complexity."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

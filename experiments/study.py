@@ -4,8 +4,6 @@ Its rows are kept as text beside the report, so that a version control holds the
 on from them; while it runs, they are in a database in the folder of its name.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -196,31 +194,24 @@ def run_study(
     study: Study,
     data_home: Path | None,
     out: Path,
-    *,
-    jobs: int = 1,
     datasets: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
-    max_seconds: float | None = None,
+    **options: Any,
 ) -> tuple[pd.DataFrame, Path | None]:
     """Do what is missing of a study, or of some data sets and methods; write rows and report.
 
-    The database and the log are in a folder in `out` that has the study's name. No fit is begun
-    after `max_seconds`. Returned are all rows, also of fits that failed, which are done again the
-    next time, and the report, which is None if no fit is done.
+    The database and the log are in a folder in `out` that has the study's name. The options are
+    those of `run_experiment`. Returned are all rows, also of fits that failed, which are done again
+    the next time, and the report, which is None if no fit is done.
     """
     experiment = study.experiment
     tasks = select_tasks(experiment, datasets, methods)
     folder = out / study.name
     store = Store(folder, experiment.columns(), experiment.definition())
     fill(store, experiment, study.rows_file(out), study.curves_file(out))
-    runs = run_experiment(
-        replace(experiment, plan=tasks),
-        folder,
-        data_home,
-        jobs=jobs,
-        max_seconds=max_seconds,
-        retry=tuple(status for status in STATUSES if status != DONE),
-    )
+    failed = tuple(status for status in STATUSES if status != DONE)
+    some = replace(experiment, plan=tasks)
+    runs = run_experiment(some, folder, data_home, retry=failed, **options)
     if not (runs["status"] == DONE).any():
         return runs, None
     write_rows(store, study.rows_file(out), study.curves_file(out))

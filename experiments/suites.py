@@ -1,7 +1,5 @@
 """The suites of data sets: which data sets a study is on, and on which the defaults were chosen."""
 
-from __future__ import annotations
-
 N_FOLDS = 5
 """Folds of the stratified cross-validation, which is the same for all methods."""
 

@@ -4,8 +4,6 @@ Means are data set by method, NaN where a method was not run. A difference is gi
 standard error over data sets, and by how many of these are won, tied and lost.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

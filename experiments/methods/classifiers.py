@@ -1,7 +1,5 @@
 """The classifiers of the benchmark."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

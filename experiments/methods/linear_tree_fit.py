@@ -5,8 +5,6 @@ a list of leaves. Each has its ``conditions``, triples of a feature, of whether 
 a threshold, and the ``coef`` and ``intercept`` of its model.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -4,8 +4,6 @@ Each figure is a mean over folds. Means over data sets are taken where all metho
 many data sets have one.
 """
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 The paper: Bollwein and Westphal (2022), Computational Statistics 37.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import combinations, product
 from pathlib import Path

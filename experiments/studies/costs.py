@@ -11,19 +11,18 @@ heart disease. On three data sets of a rare class, missing it costs the ratio of
 Optimal trees: van der Linden, de Weerdt and Demirović (2023), NeurIPS.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree.estimators import EvoTreeClassifier
@@ -81,11 +80,8 @@ class CostProblem(NamedTuple):
 
         Missing numbers are medians of all rows, and the levels of categories those of all rows.
         """
-        data, told = (
-            load_cached(self.dataset, data_home),
-            TESTS[self.dataset] if self.has_tests else {},
-        )
-        rows, y = data.X, data.y
+        data = load_cached(self.dataset, data_home)
+        rows, y, told = data.X, data.y, TESTS[self.dataset] if self.has_tests else {}
         if "columns" in told:
             rows = rows.set_axis(told["columns"], axis=1)
         if "target" in told:
@@ -120,23 +116,19 @@ class CostProtocol(StudyProtocol):
         """Return the data set of a problem, as numbers."""
         return PROBLEMS[dataset].load(data_home)[0]
 
-    def method_for(
-        self, method: BaseEstimator, task: Task, data_home: Path | None
-    ) -> BaseEstimator:
+    def method_for(self, method: Any, task: Task, data_home: Path | None) -> Any:
         """Return a method that knows the costs."""
-        costs = PROBLEMS[task.dataset].load(data_home)[1]
-        matrix = PROBLEMS[task.dataset].matrix
-        copy: BaseEstimator = clone(method)
-        return copy.set_params(cost_matrix=matrix, feature_costs=costs)
+        problem = PROBLEMS[task.dataset]
+        costs = {"cost_matrix": problem.matrix, "feature_costs": problem.load(data_home)[1]}
+        return clone(method).set_params(**costs)
 
 
 # ---- what a tree costs ---------------------------------------------------------------------------
 
 
-def feature_costs_of(costs: Mapping[Any, float] | None, n_features: int) -> FeatureCosts:
+def feature_costs_of(costs: Any, n_features: int) -> FeatureCosts:
     """Return what features cost, given by their positions."""
-    names = [str(j) for j in range(n_features)]
-    return FeatureCosts.of(costs or {}, names, range(n_features))
+    return FeatureCosts.of(costs or {}, list(map(str, range(n_features))), range(n_features))
 
 
 def features_paid(model: Any, X: np.ndarray, costs: Mapping[Any, float] | None) -> np.ndarray:
@@ -159,7 +151,7 @@ class CostMethod(ChosenClassifier):
     def __init__(
         self,
         find: Find,
-        cost_matrix: np.ndarray | None = None,
+        cost_matrix: Any = None,
         feature_costs: Mapping[tuple[int, ...], float] | None = None,
         random_state: int = 0,
     ) -> None:
@@ -170,10 +162,6 @@ class CostMethod(ChosenClassifier):
     def search(self, X: np.ndarray, y: np.ndarray) -> None:
         """Find the estimator."""
         self.best_estimator_ = self.find(X, y, self)
-
-    def errors(self) -> np.ndarray:
-        """Return what errors cost, all the same where that is not known."""
-        return 1.0 - np.eye(len(self.classes_)) if self.cost_matrix is None else self.cost_matrix
 
 
 def evolved(X: np.ndarray, codes: np.ndarray, method: CostMethod, knows_costs: bool) -> Any:
@@ -190,7 +178,7 @@ def cost_cart(X: np.ndarray, codes: np.ndarray, method: CostMethod, is_cheap: bo
 
     A cheap one has the features up to a price, which folds choose too.
     """
-    costs, seed = method.errors(), method.random_state
+    costs, seed = method.cost_matrix, method.random_state
 
     def saved(tree: DecisionTreeClassifier, rows: np.ndarray, true: np.ndarray) -> float:
         errors = costs[true, tree.predict(rows)]
@@ -209,22 +197,7 @@ def cost_cart(X: np.ndarray, codes: np.ndarray, method: CostMethod, is_cheap: bo
     return max(searches, key=lambda search: float(search.best_score_)).best_estimator_
 
 
-class LabelledTree:
-    """A tree as a classifier of codes: its leaves have 1 for their label, 0 for others."""
-
-    def __init__(self, tree: ObliqueTree) -> None:
-        self.tree_ = tree
-
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """Return the codes of the classes of rows."""
-        return self.tree_.labels[self.tree_.apply(X)]
-
-    def predict_proba(self, X: np.ndarray) -> np.ndarray:
-        """Return 1 for the label of each row, 0 for others."""
-        return self.tree_.predict_value(X)
-
-
-def optimal_tree(X: np.ndarray, codes: np.ndarray, method: CostMethod) -> LabelledTree:
+def optimal_tree(X: np.ndarray, codes: np.ndarray, method: CostMethod) -> Any:
     """Return the tree of depth `DEPTH` that costs the least on the training rows, of STreeD.
 
     It tests whether a feature is above one of `MAX_THRESHOLDS` of its quantiles. Folds of its own
@@ -233,7 +206,7 @@ def optimal_tree(X: np.ndarray, codes: np.ndarray, method: CostMethod) -> Labell
     streed = import_peer("pystreed")
     tests = [(j, threshold) for j, column in enumerate(X.T) for threshold in cuts(column)]
     rows = np.column_stack([X[:, j] > threshold for j, threshold in tests]).astype(np.int32)
-    matrix, n_features = method.errors(), X.shape[1]
+    matrix, n_features = method.cost_matrix, X.shape[1]
     prices = specifiers(feature_costs_of(method.feature_costs, n_features), tests)
     solver = streed.STreeDCostSensitiveClassifier(
         max_depth=DEPTH, hyper_tune=True, random_seed=int(method.random_state) % 2**31
@@ -250,7 +223,12 @@ def optimal_tree(X: np.ndarray, codes: np.ndarray, method: CostMethod) -> Labell
         return np.eye(n_features)[j], threshold, node.left_child, node.right_child
 
     tree = flatten(root, read, n_features)
-    return LabelledTree(tree.predicting(np.eye(len(matrix))[labels]))
+    tree = tree.predicting(np.eye(len(matrix))[labels])
+    return SimpleNamespace(
+        tree_=tree,
+        predict=lambda rows: tree.labels[tree.apply(rows)],
+        predict_proba=tree.predict_value,
+    )
 
 
 def specifiers(costs: FeatureCosts, tests: list[tuple[int, float]]) -> list[Any]:
@@ -304,7 +282,7 @@ def feature_cost(model: CostMethod, X: np.ndarray, y: np.ndarray) -> float:
 def error_cost(model: CostMethod, X: np.ndarray, y: np.ndarray) -> float:
     """Return the mean cost of the errors of a method."""
     true, predicted = (np.searchsorted(model.classes_, labels) for labels in (y, model.predict(X)))
-    return float(model.errors()[true, predicted].mean())
+    return float(model.cost_matrix[true, predicted].mean())
 
 
 def n_features_used(model: CostMethod) -> int:

@@ -8,8 +8,6 @@ the ranking, the least is taken.
 The paper: Panda, Genest, Easwaran and Suganthan (2024), ECAI.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 from pathlib import Path

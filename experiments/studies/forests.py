@@ -4,8 +4,6 @@ The rows of single trees, of random forests and of boosting are those of the ben
 study of regression, whose folds and random states these fits have.
 """
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 from typing import Any

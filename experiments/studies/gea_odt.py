@@ -3,8 +3,6 @@
 The paper: Krętowski and Grześ (2005), Advances in Soft Computing 31, 309-318.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from functools import partial
 from itertools import product

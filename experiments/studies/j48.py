@@ -5,8 +5,6 @@
 are left out: C4.5 has splits of many ways for them.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import subprocess

@@ -5,8 +5,6 @@ compared by that score with a tree evolved for the accuracy, with CART whose cla
 and whose pruning is chosen by the score, and with a random forest whose threshold is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial

@@ -3,8 +3,6 @@
 The paper: Murthy, Kasif and Salzberg (1994), JAIR 2, 1-32.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import product
 from typing import Any

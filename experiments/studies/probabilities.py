@@ -4,8 +4,6 @@ Soft sides and the shares of leaves are of the same trees, fitted once.
 Isotonic calibration of classes: Zadrozny and Elkan (2002), KDD, 694-699.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import product

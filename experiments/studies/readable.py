@@ -3,8 +3,6 @@
 A picture or a printed tree is made where it is missing.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import product
 from pathlib import Path

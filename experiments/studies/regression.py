@@ -6,8 +6,6 @@ choose hyperparameters, then both for the fit that the last quarter tests. In th
 this part is `OFFICIAL`, and the seed draws the rows.
 """
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 from typing import Any

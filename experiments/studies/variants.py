@@ -5,8 +5,6 @@ with which parameters it was made: where a default has changed, its rows no long
 made again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import product
 from operator import attrgetter

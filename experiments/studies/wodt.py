@@ -3,8 +3,6 @@
 The paper: Yang, Shen and Gao (2019), AAAI 33, 5621-5627.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import partial
 from itertools import product
