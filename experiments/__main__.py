@@ -29,9 +29,6 @@ def main(given: Sequence[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print(f"interrupted: what was done is kept in {out}", file=sys.stderr)
-        return 130
     counts = runs["status"].value_counts()
     print(", ".join(f"{count:,} {status}" for status, count in counts.items()))
     if report is None:

@@ -28,19 +28,17 @@ def plot_size_penalty(runs: pd.DataFrame, optimal_size: int) -> Axes:
         (right, "nodes", "s-", PALETTE[3], " (right)"),
     ):
         side.set_ylabel(column, color=color)
-        label = f"{column}{where}, mean ± std"
-        error = spreads[column]
-        side.errorbar(
-            means.index, means[column], yerr=error, fmt=form, color=color, label=label, **bars
-        )
+        look = {"fmt": form, "color": color, "label": f"{column}{where}, mean ± std", **bars}
+        side.errorbar(means.index, means[column], yerr=spreads[column], **look)
     label = f"optimal size, {optimal_size} (right)"
     right.axhline(optimal_size, color=INK, linestyle="--", linewidth=1.0, label=label)
     lowest, highest = (means - spreads).min(), (means + spreads).max()
     _use_half(right.yaxis, 0.0, max(highest["nodes"], optimal_size), is_upper=False)
     _use_half(ax.yaxis, lowest["accuracy"], highest["accuracy"], is_upper=True)
-    ax.set_xscale("log")
-    ax.set_xlabel("size penalty")
-    _tick_values(ax, means.index.to_numpy())
+    ax.set(xscale="log", xlabel="size penalty")
+    ticks = means.index.to_numpy()[:: -(-len(means) // MAX_TICKS)]
+    ax.set_xticks(ticks, [f"{value:g}" for value in ticks])
+    ax.set_xticks([], minor=True)
     _finish(ax, 3, [right])
     return ax
 
@@ -94,13 +92,6 @@ def _use_half(axis: Axis, low: float, high: float, *, is_upper: bool) -> None:
     ticks = np.array(locator.tick_values(low, low + length))
     axis.set_ticks(ticks[(ticks >= low - 0.1 * length) & (ticks <= low + 1.1 * length)])
     axis.axes.set_ylim(low + first * length, low + (1.0 + last) * length)
-
-
-def _tick_values(ax: Axes, values: np.ndarray) -> None:
-    """Put the ticks of the x axis at the values tried, at some of them if they are many."""
-    shown = values[:: -(-len(values) // MAX_TICKS)]
-    ax.set_xticks(shown, [f"{value:g}" for value in shown])
-    ax.set_xticks([], minor=True)
 
 
 def _finish(ax: Axes, n_columns: int, others: list[Axes] | None = None) -> None:

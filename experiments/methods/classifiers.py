@@ -12,18 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier, TAOClassifier
-from experiments.methods.chosen import (
-    N_TREES,
-    TUNING_FOLDS,
-    ChosenClassifier,
-    boosting_machine,
-    folds_of,
-    import_peer,
-    pruned_cart,
-    tuned_forest,
-    tuned_xgboost,
-    xgboost,
-)
+from experiments.methods import chosen
+from experiments.methods.chosen import ChosenClassifier
 from experiments.methods.trees import PAIRS
 
 EVOTREE, CART, LOGISTIC, FOREST = "EvoTree", "CART", "Logistic", "Forest"
@@ -39,14 +29,14 @@ COSTS = tuple(float(C) for C in np.logspace(-3.0, 3.0, 7))
 def tuned_logistic(X: np.ndarray, codes: np.ndarray, random_state: int) -> Any:
     """Return logistic regression on standardized features with the best of `COSTS` by folds."""
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-    folds = folds_of(codes, TUNING_FOLDS, random_state)
+    folds = chosen.folds_of(codes, chosen.TUNING_FOLDS, random_state)
     grid = {"logisticregression__C": COSTS}
     return GridSearchCV(model, grid, cv=folds).fit(X, codes).best_estimator_
 
 
 def scaled_stree(X: np.ndarray, codes: np.ndarray, random_state: int) -> Any:
     """Return the tree of the package STree, on features scaled to [-1, 1]."""
-    stree = import_peer("stree").Stree(random_state=random_state)
+    stree = chosen.import_peer("stree").Stree(random_state=random_state)
     return make_pipeline(MinMaxScaler((-1.0, 1.0)), stree).fit(X, codes)
 
 
@@ -58,15 +48,15 @@ def make_systems() -> dict[str, ClassifierMixin]:
         "GEA-ODT": EvoTreeClassifier.from_preset("gea_odt", probability="leaf"),
         "Linear": ObliqueTreeClassifier("linear"),
         **{name: ObliqueTreeClassifier.from_preset(name) for name in GREEDY},
-        CART: ChosenClassifier(pruned_cart),
+        CART: ChosenClassifier(chosen.pruned_cart),
         "obliquetree": PAIRS,
         "STree": ChosenClassifier(scaled_stree),
         LOGISTIC: ChosenClassifier(tuned_logistic),
-        "EBM": ChosenClassifier(boosting_machine),
-        FOREST: RandomForestClassifier(N_TREES),
-        "Tuned forest": ChosenClassifier(partial(tuned_forest, kind=RandomForestClassifier)),
+        "EBM": ChosenClassifier(chosen.boosting_machine),
+        FOREST: RandomForestClassifier(chosen.N_TREES),
+        "Tuned forest": ChosenClassifier(partial(chosen.tuned_forest, kind=RandomForestClassifier)),
         "HistGB": HistGradientBoostingClassifier(),
-        "XGBoost": ChosenClassifier(xgboost),
-        "Tuned XGBoost": ChosenClassifier(tuned_xgboost),
+        "XGBoost": ChosenClassifier(chosen.xgboost),
+        "Tuned XGBoost": ChosenClassifier(chosen.tuned_xgboost),
     }
     return {name: systems[name] for name in SYSTEMS}

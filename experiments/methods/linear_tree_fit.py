@@ -2,32 +2,25 @@
 
 ``python linear_tree_fit.py DATA.npz TREE.json`` reads the training rows ``X`` and ``y`` and writes
 a list of leaves. Each has its ``conditions``, triples of a feature, of whether it is above, and of
-a threshold, and the ``coef`` and ``intercept`` of its model.
+a threshold, and the ``coef`` and ``intercept`` of its model, a ridge regression.
 """
 
 import json
 import sys
 from pathlib import Path
 
+import numpy as np
+from lineartree import LinearTreeRegressor
+from sklearn.linear_model import Ridge
 
-def main(data: str, out: str) -> None:
-    """Fit a tree with ridge regressions in its leaves, otherwise as it comes."""
-    import numpy as np
-    from lineartree import LinearTreeRegressor
-    from sklearn.linear_model import Ridge
-
-    rows = np.load(data)
-    tree = LinearTreeRegressor(Ridge()).fit(rows["X"], rows["y"])
-    leaves = [
-        {
-            "conditions": [[int(j), side == "R", float(at)] for j, side, at in leaf.threshold],
-            "coef": np.ravel(leaf.model.coef_).tolist(),
-            "intercept": float(leaf.model.intercept_),
-        }
-        for leaf in tree._leaves.values()
-    ]
-    Path(out).write_text(json.dumps(leaves), encoding="ascii")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+rows = np.load(sys.argv[1])
+tree = LinearTreeRegressor(Ridge()).fit(rows["X"], rows["y"])
+leaves = [
+    {
+        "conditions": [[int(j), side == "R", float(at)] for j, side, at in leaf.threshold],
+        "coef": np.ravel(leaf.model.coef_).tolist(),
+        "intercept": float(leaf.model.intercept_),
+    }
+    for leaf in tree._leaves.values()
+]
+Path(sys.argv[2]).write_text(json.dumps(leaves), encoding="ascii")

@@ -21,17 +21,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from evotree.estimators import EvoTreeRegressor, ObliqueTreeRegressor, TAORegressor
-from experiments.methods import linear_tree_fit
-from experiments.methods.chosen import (
-    N_TREES,
-    ChosenRegressor,
-    boosting_machine,
-    import_peer,
-    pruned_cart,
-    tuned_forest,
-    tuned_xgboost,
-    xgboost,
-)
+from experiments.methods import chosen
+from experiments.methods.chosen import ChosenRegressor, import_peer
 
 EVOTREE, CONSTANT, CART, FOREST = "EvoTree", "EvoTree constant", "CART", "Forest"
 TAO, TAO_LINEAR, CEDT = "TAO", "TAO linear", "CEDT"
@@ -47,6 +38,7 @@ ALPHAS = tuple(float(alpha) for alpha in np.logspace(-3.0, 3.0, 13))
 MAX_DEPTHS = tuple(range(1, 13))
 LINEAR_TREE_PYTHON = "EVOTREE_LINEAR_TREE_PYTHON"
 """The environment variable that names an interpreter with the package linear-tree."""
+SCRIPT = Path(__file__).with_name("linear_tree_fit.py")
 
 
 def cart_by_depth(X: np.ndarray, y: np.ndarray, random_state: int) -> Any:
@@ -92,17 +84,14 @@ class LinearTree(RegressorMixin, BaseEstimator):
         with tempfile.TemporaryDirectory() as folder:
             data, out = Path(folder, "data.npz"), Path(folder, "tree.json")
             np.savez(data, X=self._rows(X), y=y)
-            command = [interpreter, "-I", linear_tree_fit.__file__, str(data), str(out)]
+            command = [interpreter, "-I", str(SCRIPT), str(data), str(out)]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             self.leaves_ = json.loads(out.read_text(encoding="ascii"))
         n_leaves = len(self.leaves_)
         n_weights = sum(np.count_nonzero(leaf["coef"]) for leaf in self.leaves_)
-        self.sizes_ = {
-            "leaves": n_leaves,
-            "nodes": 2 * n_leaves - 1,
-            "depth": max(len(leaf["conditions"]) for leaf in self.leaves_),
-            "terms": n_leaves - 1 + int(n_weights),
-        }
+        self.sizes_ = {"leaves": n_leaves, "nodes": 2 * n_leaves - 1}
+        self.sizes_["depth"] = max(len(leaf["conditions"]) for leaf in self.leaves_)
+        self.sizes_["terms"] = n_leaves - 1 + int(n_weights)
         return self
 
     def _rows(self, X: np.ndarray) -> np.ndarray:
@@ -137,15 +126,15 @@ def make_systems() -> dict[str, RegressorMixin]:
         TAO: TAORegressor(),
         TAO_LINEAR: TAORegressor(leaves="linear"),
         CEDT: ObliqueTreeRegressor.from_preset(CEDT, criterion="squared_error"),
-        CART: ChosenRegressor(pruned_cart),
+        CART: ChosenRegressor(chosen.pruned_cart),
         LINEAR_TREE: standardized(LinearTree()),
         RIDGE: ChosenRegressor(tuned_ridge),
         CUBIST: standardized(ChosenRegressor(cubist_rules)),
-        FOREST: RandomForestRegressor(N_TREES),
+        FOREST: RandomForestRegressor(chosen.N_TREES),
         "HistGB": standardized(HistGradientBoostingRegressor()),
-        "XGBoost": ChosenRegressor(xgboost),
-        "EBM": standardized(ChosenRegressor(boosting_machine)),
-        "Tuned XGBoost": ChosenRegressor(tuned_xgboost),
-        "Tuned forest": ChosenRegressor(partial(tuned_forest, kind=RandomForestRegressor)),
+        "XGBoost": ChosenRegressor(chosen.xgboost),
+        "EBM": standardized(ChosenRegressor(chosen.boosting_machine)),
+        "Tuned XGBoost": ChosenRegressor(chosen.tuned_xgboost),
+        "Tuned forest": ChosenRegressor(partial(chosen.tuned_forest, kind=RandomForestRegressor)),
     }
     return {name: systems[name] for name in SYSTEMS} | {CART_DEPTH: ChosenRegressor(cart_by_depth)}

@@ -9,7 +9,7 @@ leaves, depth and terms, beside CART within the same bounds.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -71,6 +71,12 @@ class NamedProtocol(StudyProtocol):
         return Parts(X, data.y[train], X_test, data.y[test])
 
 
+KINDS = {
+    "EvoTree": (EvoTreeClassifier, EvoTreeRegressor),
+    "HGB": (HistGradientBoostingClassifier, HistGradientBoostingRegressor),
+}
+
+
 class Constrained(ClassifierMixin, BaseEstimator):
     """A classifier of codes, or a regressor of other numbers, monotonic or within bounds."""
 
@@ -90,19 +96,14 @@ class Constrained(ClassifierMixin, BaseEstimator):
         """Fit the estimator; CART is pruned."""
         parted = [str(name).partition("/") for name in X.columns]
         self.signs_ = np.array([SIGNS.get(of, {}).get(column, 0) for of, _, column in parted])
-        settings: dict[str, Any] = dict(self.bounds or {})
+        settings: dict[str, Any] = dict(self.bounds or {}, random_state=self.random_state)
         if self.is_monotonic:
             settings["monotonic_cst"] = self.signs_
-        rows, seed = X.to_numpy(), self.random_state
         if self.kind == "CART":
-            self.best_estimator_ = pruned_cart(rows, y, seed, **settings)
-            return self
-        kinds = {
-            "EvoTree": (EvoTreeClassifier, EvoTreeRegressor),
-            "HGB": (HistGradientBoostingClassifier, HistGradientBoostingRegressor),
-        }
-        made = kinds[self.kind][y.dtype.kind == "f"](random_state=seed)
-        self.best_estimator_ = made.set_params(**settings).fit(rows, y)
+            self.best_estimator_ = pruned_cart(X.to_numpy(), y, **settings)
+        else:
+            made = KINDS[self.kind][y.dtype.kind == "f"]().set_params(**settings)
+            self.best_estimator_ = made.fit(X.to_numpy(), y)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -193,9 +194,7 @@ EXPERIMENT = define(
 # ---- report --------------------------------------------------------------------------------------
 
 
-def complete(
-    runs: pd.DataFrame, methods: Collection[str], datasets: Collection[str]
-) -> pd.DataFrame:
+def complete(runs: pd.DataFrame, methods: Any, datasets: Any) -> pd.DataFrame:
     """Return the rows of the folds that all of the methods have, of some data sets."""
     some = runs[runs["method"].isin(methods) & runs["dataset"].isin(datasets)]
     counts = some.groupby(["dataset", "fold"])["method"].transform("nunique")
@@ -242,67 +241,58 @@ def summary_row(means: pd.DataFrame, other: str) -> dict[str, str]:
 
 
 def bounds_row(runs: pd.DataFrame, bound: str) -> dict[str, str]:
-    """Return scores, leaves and terms within a bound beside CART's."""
+    """Return scores, leaves and terms within a bound beside CART's; nothing where none was run."""
     names = {name: f"{name} {bound}" for name in ("EvoTree", "CART")}
-    means = means_of(complete(runs, list(names.values()), BOUNDED)).reindex(
-        columns=[(column, m) for column in ("score", "leaves", "terms") for m in names.values()]
-    )
+    fits = complete(runs, list(names.values()), BOUNDED)
+    if fits.empty:
+        return {}
+    means = means_of(fits)
     gain = means["score"][names["EvoTree"]] - means["score"][names["CART"]]
     row = {"bound": bound}
     row["data sets on which EvoTree is better"] = f"{int((gain > 0).sum())} of {len(gain)}"
-    row["mean difference of the score"] = shown(gain.mean(), "+.4f")
+    row["mean difference of the score"] = f"{gain.mean():+.4f}"
     for name, method in names.items():
-        row[f"leaves, {name}"] = shown(means["leaves"][method].mean(), ".1f")
-        row[f"terms, {name}"] = shown(means["terms"][method].mean(), ".1f")
+        row[f"leaves, {name}"] = f"{means['leaves'][method].mean():.1f}"
+        row[f"terms, {name}"] = f"{means['terms'][method].mean():.1f}"
     return row
-
-
-def bounded_scores_table(runs: pd.DataFrame) -> str:
-    """Return the mean scores and sizes of all bounded trees."""
-    names = [FREE, *WITHIN]
-    means = means_of(complete(runs[runs["fold"] < BOUND_FOLDS], names, BOUNDED))
-    rows = []
-    for method in names if len(means) else []:
-        cells = means.xs(method, axis=1, level="method")
-        row = {"method": method}
-        for dataset in named(BOUNDED, cells.index):
-            score, leaves, terms = cells.loc[dataset]
-            row[dataset] = f"{score:.3f} ({leaves:.1f} / {terms:.1f})"
-        rows.append(row)
-    return table(rows)
 
 
 def report(results: Results) -> dict[str, Any]:
     """Return the tables."""
     runs = complete(results.runs, MONOTONIC, SIGNS)
-    groups = groups_of(runs, SIGNS, MONOTONIC)
+    groups, means = groups_of(runs, SIGNS, MONOTONIC), means_of(runs)
     rows = [
         dataset_rows(name, {method: groups[name, method] for method in MONOTONIC})
         for name in named(SIGNS, runs["dataset"])
     ]
-    columns = {"leaves": "violations"}
-    columns |= {name: f"broken_{name}" for name in ("predictions", "probabilities")}
-    of_methods = {name: runs[runs["method"] == name] for name in named(MONOTONIC, runs["method"])}
-    kept = [
-        {"method": name, "fits": str(len(fits))}
-        | {f"by {way}": n_above_zero(fits[column]) for way, column in columns.items()}
-        for name, fits in of_methods.items()
-    ]
-    ways = {"may not fall with": 1, "may not rise with": -1}
-    signs = [
-        {"data set": dataset}
-        | {way: ", ".join(k for k, v in of.items() if v == sign) for way, sign in ways.items()}
-        for dataset, of in SIGNS.items()
-    ]
-    means = means_of(runs)
+    ways = {"leaves": "violations", "predictions": "broken_predictions"}
+    ways["probabilities"] = "broken_probabilities"
+    kept = []
+    for name in named(MONOTONIC, runs["method"]):
+        fits = runs[runs["method"] == name]
+        row = {"method": name, "fits": str(len(fits))}
+        kept.append(row | {f"by {way}": n_above_zero(fits[of]) for way, of in ways.items()})
+    signs = []
+    for dataset, of_set in SIGNS.items():
+        up, down = (", ".join(k for k, v in of_set.items() if v == sign) for sign in (1, -1))
+        signs.append({"data set": dataset, "may not fall with": up, "may not rise with": down})
+    bounds = [bounds_row(results.runs, title(bound)) for bound in BOUNDS]
+    bounded = complete(results.runs[results.runs["fold"] < BOUND_FOLDS], [FREE, *WITHIN], BOUNDED)
+    bounded_scores = []
+    for method in [FREE, *WITHIN] if len(bounded) else []:
+        row = {"method": method}
+        for dataset in named(BOUNDED, bounded["dataset"]):
+            score, leaves, terms = means_of(bounded).xs(method, axis=1, level=1).loc[dataset]
+            row[dataset] = f"{score:.3f} ({leaves:.1f} / {terms:.1f})"
+        bounded_scores.append(row)
     return {
         "signs": table(signs, 3),
         "summary": table(summary_row(means, other) for other in (FREE, CART, BOOSTING) if rows),
         "scores": table(scores for scores, _ in rows),
         "kept": table(kept),
         "violations": table(broken for _, broken in rows),
-        "bounds": table(bounds_row(results.runs, title(bound)) for bound in BOUNDS),
-        "bounded_scores": bounded_scores_table(results.runs),
+        "bounds": table(row for row in bounds if row),
+        "bounded_scores": table(bounded_scores),
     }
 
 

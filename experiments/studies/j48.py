@@ -16,7 +16,6 @@ from statistics import NormalDist
 from typing import Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 
 from evotree.estimators import ObliqueTreeClassifier
 from evotree.experiments.datasets import load
@@ -99,13 +98,9 @@ def differences(one: Node, other: Node) -> list[str]:
         return []
     has_leaf = len(one) == 1 or len(other) == 1
     if has_leaf or one[0] != other[0] or abs(one[1] - other[1]) > 1e-6 + 1e-9 * abs(one[1]):
-        return [f"{_place(one)} / {_place(other)}"]
+        leaf, test = "class {}", "x{} <= {:.6g}"
+        return [" / ".join((leaf, test)[len(n) > 1].format(*n[:2]) for n in (one, other))]
     return differences(one[2], other[2]) + differences(one[3], other[3])
-
-
-def _place(node: Node) -> str:
-    """Return a leaf or a test as text."""
-    return f"class {node[0]}" if len(node) == 1 else f"x{node[0]} <= {node[1]:.6g}"
 
 
 @contextmanager
@@ -165,6 +160,22 @@ def compare(dataset: str, weka: Path, data_home: Path, holes: float = 0.0) -> di
     }
 
 
+def report(whole: list[dict[str, str]], holes: list[dict[str, str]]) -> str:
+    """Return the report."""
+    counts = [row["predicted otherwise"].replace(",", "").split(" of ") for row in holes]
+    columns = ("accuracy, J48", "ours, J48's numbers", "ours, one way")
+    told = {
+        "same": sum(row["where they differ"] == "nowhere" for row in whole),
+        "same_with_holes": sum(row["where they differ"] == "nowhere" for row in holes),
+        "n_otherwise": sum(int(n) for n, _ in counts),
+        "n_rows": sum(int(n) for _, n in counts),
+        "means": [np.mean([float(row[column]) for row in holes]) for column in columns],
+        **{"whole": table(whole), "holes": table(holes)},
+    }
+    text = (TEXTS / "j48.md").read_text(encoding="utf-8")
+    return Text().vformat(text, (), globals() | told)
+
+
 def main() -> None:
     """Compare the trees and write the report."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -173,27 +184,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(), help="folder of the report")
     options = parser.parse_args()
     given = options.weka, options.data_home
-    whole = pd.DataFrame([compare(name, *given) for name in DATASETS])
-    holes = pd.DataFrame([compare(name, *given, SHARE_OF_HOLES) for name in WITH_HOLES])
+    whole = [compare(name, *given) for name in DATASETS]
+    holes = [compare(name, *given, SHARE_OF_HOLES) for name in WITH_HOLES]
     (options.out / "j48.md").write_text(report(whole, holes), encoding="utf-8")
-
-
-def report(whole: pd.DataFrame, holes: pd.DataFrame) -> str:
-    """Return the report."""
-    same, same_with_holes = (
-        f"**{(rows['where they differ'] == 'nowhere').sum()} of {len(rows)}**"
-        for rows in (whole, holes)
-    )
-    columns = ["accuracy, J48", "ours, J48's numbers", "ours, one way"]
-    counts = holes["predicted otherwise"].str.replace(",", "").str.split(" of ", expand=True)
-    n_otherwise, n_rows = counts.astype(int).sum()
-    told = {
-        **{"same": same, "same_with_holes": same_with_holes},
-        **{"n_otherwise": n_otherwise, "n_rows": n_rows, "n_sets": len(holes)},
-        "means": holes[columns].astype(float).mean().to_list(),
-        **{"whole": table(whole.to_dict("records")), "holes": table(holes.to_dict("records"))},
-    }
-    return Text().vformat((TEXTS / "j48.md").read_text(encoding="utf-8"), (), told)
 
 
 if __name__ == "__main__":
