@@ -20,13 +20,11 @@ DATA = Path(__file__).parent / "data"
 KEY = ["table", "dataset", "system", "metric"]
 AS_PUBLISHED, BETTER, WORSE = "as published", "better", "worse"
 OTHER_PROGRAM, NO_DATA, NOT_RUN = "another program's", "no such data at hand", "not run"
-SHARES = ("accuracy", "test_error", "train_error")
-"""Metrics that are shares of rows."""
+SHARES = ("accuracy", "test_error", "train_error")  # metrics that are shares of rows
 TOLERATED_STDS = 2.0
 TOLERATED_SHARE = 0.01
 TOLERATED_RANK = 0.5
-TOLERATED_SIZE = 0.1
-"""Sizes may differ by so much of the published one."""
+TOLERATED_SIZE = 0.1  # sizes may differ by so much of the published one
 
 
 def load_published(study: str) -> pd.DataFrame:

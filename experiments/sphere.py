@@ -6,20 +6,16 @@ discs, the hemisphere around the mean direction at the end and the one behind, i
 azimuthal projection: equal areas are equal, so that uniform directions look uniform.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.patches import Circle
 
+from evotree.operators.splitters.cross_entropy import SamplingStep
 from evotree.plotting.style import INK, PALETTE, axes_or_new
-
-if TYPE_CHECKING:
-    from evotree.operators.splitters.cross_entropy import SamplingStep
 
 SPACING = 2.16  # between the centres of discs, whose radius is 1
 GREY, MEAN_COLOR = "#BBBBBB", PALETTE[3]
@@ -53,8 +49,8 @@ def plot_sampling_on_sphere(trace: Sequence[SamplingStep]) -> Axes:
         points = _draw_step(ax, trace[k], frame, left, norm)
         drawn = f"κ = {kappa:.{0 if kappa >= 100.0 else 1}f}" if kappa > 0.0 else "uniform"
         ax.text(left, 1.08, f"iteration {k}, {drawn}", ha="center", color=INK)
-    for row, side in enumerate(("around the last mean", "behind")):
-        ax.text(-1.08, -SPACING * row, side, size="small", ha="right", va="center", rotation=90)
+    for y, side in ((0.0, "around the last mean"), (-SPACING, "behind")):
+        ax.text(-1.08, y, side, size="small", ha="right", va="center", rotation=90)
     ax.set(xlim=(-1.25, SPACING * (n - 1) + 1.05), ylim=(-SPACING - 1.05, 1.25), aspect="equal")
     ax.set_axis_off()
     ax.figure.colorbar(points, ax=ax, label="score (the lower the better)", shrink=0.6)
@@ -66,7 +62,7 @@ def plot_sampling_on_sphere(trace: Sequence[SamplingStep]) -> Axes:
     ):
         ax.plot([], [], mark, color=color, label=label)
     ax.plot([], [], "o", mfc="none", mec=INK, label="elite")
-    below = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "frameon": False}
+    below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "frameon": False}
     ax.legend(ncols=5 if n > 2 else n + 1, fontsize="small", columnspacing=1.2, **below)
     return ax
 
@@ -109,9 +105,8 @@ def _draw_curve(ax: Axes, curve: np.ndarray, frame: np.ndarray, left: float, **l
 
 def _draw_grid(ax: Axes, frame: np.ndarray, left: float) -> None:
     """Draw two empty discs with the circles where a coordinate is 0 and the ends of the axes."""
-    for row in range(2):
-        disc = Circle((left, -SPACING * row), 1.0, facecolor="#FAFAFA", edgecolor=INK, zorder=0)
-        ax.add_patch(disc)
+    for y in (0.0, -SPACING):
+        ax.add_patch(Circle((left, y), 1.0, facecolor="#FAFAFA", edgecolor=INK, zorder=0))
     for i, name in enumerate(("x0", "x1", "intercept")):
         circle = np.insert(np.column_stack([np.cos(ANGLES), np.sin(ANGLES)]), i, 0.0, axis=1)
         _draw_curve(ax, circle, frame, left, color=GREY, linewidth=0.7, zorder=1)
@@ -119,7 +114,11 @@ def _draw_grid(ax: Axes, frame: np.ndarray, left: float) -> None:
             ((x, y),) = project(end[None], frame, left)
             ax.plot(x, y, ".", color="#777777", markersize=3.5, zorder=2)
             is_at_top = y + SPACING * (y < -0.5 * SPACING) > 0.8
-            look = {"va": "top" if is_at_top else "bottom", "size": "x-small", "color": "#555555"}
+            look: Any = {
+                "va": "top" if is_at_top else "bottom",
+                "size": "x-small",
+                "color": "#555555",
+            }
             side = "right" if x - left > 0.7 else "left" if x - left < -0.7 else "center"
             ax.text(x, y, sign + name, ha=side, zorder=8, **look)
 

@@ -17,7 +17,7 @@ import pandas as pd
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.execution import run_experiment
 from evotree.experiments.experiment import Experiment
-from evotree.experiments.probabilities import LEAST
+from evotree.experiments.probabilities import LEAST, N_BINS
 from evotree.experiments.problems import PROBLEMS, make_problem
 from evotree.experiments.protocols import OFFICIAL, Parts, Protocol, Task, load_cached
 from evotree.experiments.rows import fill, read_curve_rows, read_rows, write_rows
@@ -29,9 +29,14 @@ from experiments.tables import MISSING, TIE
 
 TEXTS = Path(__file__).parent / "texts"
 """The texts of the reports, a file a study; `Text` fills them."""
-SHARED = {
-    **{"chosen": chosen, "classifiers": classifiers, "regressors": regressors, "trees": trees},
-    **{"suites": suites, "TIE": TIE, "MISSING": MISSING, "LEAST": LEAST},
+SHARED: dict[str, Any] = {"chosen": chosen, "classifiers": classifiers, "regressors": regressors}
+SHARED |= {
+    "trees": trees,
+    "suites": suites,
+    "TIE": TIE,
+    "MISSING": MISSING,
+    "LEAST": LEAST,
+    "N_BINS": N_BINS,
 }
 """What all texts may name."""
 HOUSING_LIMIT = 21.0  # thousands of dollars
@@ -88,9 +93,6 @@ class Text(Formatter):
         return ", ".join(format(item, spec) for item in items)
 
 
-# ---- protocols -----------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class StudyProtocol(Protocol):
     """How a study takes its rows: folds, official splits, or synthetic problems.
@@ -122,10 +124,8 @@ class StudyProtocol(Protocol):
     def take_parts(self, task: Task, data_home: Path | None, stratified: bool = True) -> Parts:
         """Return the rows of a fit: a fold or the official split, or a problem drawn again."""
         if task.dataset in PROBLEMS and task.fold == OFFICIAL:
-            train = make_problem(task.dataset, self.n_train, random_state=task.seed)
-            return Parts(
-                *train, *make_problem(task.dataset, self.n_test, random_state=10_000 + task.seed)
-            )
+            train = make_problem(task.dataset, self.n_train, task.seed)
+            return Parts(*train, *make_problem(task.dataset, self.n_test, 10_000 + task.seed))
         return super().take_parts(task, data_home, stratified)
 
     def random_state(self, task: Task) -> int:
@@ -149,13 +149,9 @@ class ClassesProtocol(StudyProtocol):
             return replace(data, X=data.X[complete], y=data.y[complete])
         if dataset == "housing":
             return replace(data, y=np.where(data.y < HOUSING_LIMIT, "below", "above"))
-        if dataset == "digits":
-            X, y = data.X.iloc[-DIGITS_ROWS:], data.y[-DIGITS_ROWS:]
-            return replace(data, X=X, y=y, n_train=None)
-        return data
-
-
-# ---- fits ----------------------------------------------------------------------------------------
+        if dataset != "digits":
+            return data
+        return replace(data, X=data.X[-DIGITS_ROWS:], y=data.y[-DIGITS_ROWS:], n_train=None)
 
 
 def define(

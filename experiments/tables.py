@@ -17,10 +17,8 @@ from evotree.experiments.pictures.comparison import plot_critical_differences
 from evotree.experiments.rank_tests import friedman
 from experiments.suites import N_FOLDS
 
-TIE = 0.1
-"""Means that differ by fewer points are a tie."""
-ENOUGH = 0.6
-"""The share of the data sets that a method must have to be in the means."""
+TIE = 0.1  # means that differ by fewer points are a tie
+ENOUGH = 0.6  # the share of the data sets that a method must have to be in the means
 MISSING = "-"
 NOT_RUN = "Not run yet."
 

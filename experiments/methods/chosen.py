@@ -32,12 +32,9 @@ VERSIONS: Mapping[str, str] = {
 """The versions of the packages, those of the extra ``peers`` of the installation."""
 
 TUNING_FOLDS = 5
-MAX_ALPHAS = 30
-"""Penalties for a leaf, of those on the path of a tree, among which folds choose."""
-TUNING_ROWS = 4_000
-"""So many training rows of targets at most judge draws of settings."""
-N_DRAWS = 30
-"""Random draws of settings among which a tuned method chooses."""
+MAX_ALPHAS = 30  # penalties for a leaf, of those on the path of a tree, among which folds choose
+TUNING_ROWS = 4_000  # so many training rows of targets at most judge draws of settings
+N_DRAWS = 30  # random draws of settings among which a tuned method chooses
 N_TREES, N_TRIAL_TREES = 500, 100
 """Trees of a forest, and of those that a draw of settings is judged by."""
 FOREST_SPACE: Mapping[str, Any] = {
@@ -114,9 +111,6 @@ class ChosenRegressor(RegressorMixin, Chosen):
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Predict the targets of rows."""
         return self.best_estimator_.predict(X)
-
-
-# ---- settings ------------------------------------------------------------------------------------
 
 
 def folds_of(y: np.ndarray, n_folds: int, random_state: int) -> list[Any]:

@@ -17,13 +17,11 @@ from experiments.methods.chosen import ChosenClassifier
 from experiments.methods.trees import PAIRS
 
 EVOTREE, CART, LOGISTIC, FOREST = "EvoTree", "CART", "Logistic", "Forest"
-GREEDY = ("CEDT", "OC1", "WODT")
-"""Presets of `ObliqueTreeClassifier`."""
+GREEDY = ("CEDT", "OC1", "WODT")  # presets of `ObliqueTreeClassifier`
 TREES = (EVOTREE, "TAO", "GEA-ODT", "Linear", *GREEDY, CART, "obliquetree", "STree")
 """The methods whose model is one tree."""
 SYSTEMS = (*TREES, LOGISTIC, "EBM", FOREST, "Tuned forest", "HistGB", "XGBoost", "Tuned XGBoost")
-COSTS = tuple(float(C) for C in np.logspace(-3.0, 3.0, 7))
-"""Values of C of the logistic regression."""
+COSTS = tuple(float(C) for C in np.logspace(-3.0, 3.0, 7))  # values of C of the logistic regression
 
 
 def tuned_logistic(X: np.ndarray, codes: np.ndarray, random_state: int) -> Any:

@@ -30,15 +30,12 @@ from evotree.tree import ObliqueTree, node_weights
 from experiments.methods.chosen import import_peer
 
 BUDGETS = (5, 10, 20, 40, 80)
-MAX_LARGE = 30
-"""So many prunings of more than twice the largest budget are tried of a tree."""
+MAX_LARGE = 30  # so many prunings of more than twice the largest budget are tried of a tree
 
-DEPTHS = (1, 2, 4, 8)
-"""Depths of the initial trees of TAO, a path each."""
+DEPTHS = (1, 2, 4, 8)  # depths of the initial trees of TAO, a path each
 PATH_COSTS = tuple(float(f"{C:.2g}") for C in np.logspace(1.0, -3.0, 17))
 """Values of C along the paths of TAO."""
-COSTS = (0.1, 1.0, 10.0)
-"""Values of C of the other linear classifiers."""
+COSTS = (0.1, 1.0, 10.0)  # values of C of the other linear classifiers
 
 Grow = Callable[..., list["ObliqueTree"]]
 Split = tuple[np.ndarray, float, Any, Any]
@@ -72,9 +69,6 @@ def predicted_codes(tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
     return tree.values.argmax(axis=1)[tree.apply(X)]
 
 
-# ---- trees of other programs ---------------------------------------------------------------------
-
-
 def flatten(root: Any, read: Callable[[Any], Split | None], n_features: int) -> ObliqueTree:
     """Return a linked tree as arrays."""
     weights: list[np.ndarray] = []
@@ -104,9 +98,6 @@ def with_counts(tree: ObliqueTree, X: np.ndarray, codes: np.ndarray, n_classes: 
     total = counts.sum(axis=1)
     shares = counts / np.maximum(total, 1.0)[:, None]
     return ObliqueTree(tree.weights, tree.thresholds, tree.subtree_size, shares, None, total)
-
-
-# ---- trees among which folds choose --------------------------------------------------------------
 
 
 class CrossValidatedTrees(ClassifierMixin, BaseEstimator):

@@ -41,8 +41,7 @@ DATASETS = (
     *("page-blocks", "waveform21", "satimage", "optdigits"),
 )
 """The cheap data sets come first."""
-METRICS = {"accuracy": True, "leaves": False}
-"""What is ranked, and whether more of it is better."""
+METRICS = {"accuracy": True, "leaves": False}  # what is ranked, and whether more of it is better
 SIGNIFICANT = 0.05
 
 

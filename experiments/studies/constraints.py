@@ -115,9 +115,6 @@ class Constrained(ClassifierMixin, BaseEstimator):
         return float(self.best_estimator_.score(np.asarray(X), y, sample_weight))
 
 
-# ---- what is measured ----------------------------------------------------------------------------
-
-
 def raised_pairs(X: np.ndarray, signs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Draw pairs of rows that differ in one column of known sign; return them and the signs.
 
@@ -189,9 +186,6 @@ EXPERIMENT = define(
     plan=list(make_plan()),
     warm_up=False,
 )
-
-
-# ---- report --------------------------------------------------------------------------------------
 
 
 def complete(runs: pd.DataFrame, methods: Any, datasets: Any) -> pd.DataFrame:

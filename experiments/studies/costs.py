@@ -39,12 +39,10 @@ from experiments.methods.trees import flatten
 from experiments.study import Results, Study, StudyProtocol, define
 from experiments.tables import named, table
 
-TESTS = tomllib.loads((DATA / "test_costs.toml").read_text("utf-8"))
-"""What tests cost, by data set."""
+TESTS = tomllib.loads((DATA / "test_costs.toml").read_text("utf-8"))  # what tests cost, by data set
 N_FOLDS = 5
 MAX_ALPHAS = 20
-MAX_THRESHOLDS = 9
-"""Thresholds of a feature, at its quantiles, among which STreeD chooses."""
+MAX_THRESHOLDS = 9  # thresholds of a feature, at its quantiles, among which STreeD chooses
 DEPTH = 3
 EVOTREE, ACCURATE = "EvoTree", "EvoTree for accuracy"
 CART, CHEAP, STREED = "CART", "CART of cheap features", "STreeD"
@@ -123,15 +121,12 @@ class CostProtocol(StudyProtocol):
         return clone(method).set_params(**costs)
 
 
-# ---- what a tree costs ---------------------------------------------------------------------------
-
-
 def feature_costs_of(costs: Any, n_features: int) -> FeatureCosts:
     """Return what features cost, given by their positions."""
     return FeatureCosts.of(costs or {}, list(map(str, range(n_features))), range(n_features))
 
 
-def features_paid(model: Any, X: np.ndarray, costs: Mapping[Any, float] | None) -> np.ndarray:
+def features_paid(model: Any, X: np.ndarray, costs: Any) -> np.ndarray:
     """Return what the features on the way of each row through a fitted tree cost."""
     model = innermost(model)
     if not isinstance(model.tree_, ObliqueTree):
@@ -140,9 +135,6 @@ def features_paid(model: Any, X: np.ndarray, costs: Mapping[Any, float] | None) 
     tree = ObliqueTree(weights, thresholds, subtree_size, np.zeros((len(thresholds), 1)))
     spent = feature_costs_of(costs, X.shape[1]).of_paths(tree)
     return spent[tree.apply(X.astype(np.float64))]
-
-
-# ---- methods -------------------------------------------------------------------------------------
 
 
 class CostMethod(ChosenClassifier):
@@ -302,24 +294,22 @@ EXPERIMENT = define(
 )
 
 
-# ---- report --------------------------------------------------------------------------------------
-
-
 def summary_row(means: pd.DataFrame, anchor: str) -> dict[str, str]:
     """Return on how many problems EvoTree costs no more than another method, and is no larger."""
     both = means[["cost", "complexity"]].unstack("method").reindex(list(PROBLEMS))
-    is_less = pd.DataFrame(
-        {name: both[name][EVOTREE] <= both[name][anchor] + 1e-9 for name in ("cost", "complexity")}
-    )[both["cost"][[EVOTREE, anchor]].notna().all(axis=1)]
-    cheap, small = is_less["cost"], is_less.all(axis=1)
-    tested = np.array([PROBLEMS[str(name)].has_tests for name in is_less.index], dtype=bool)
-    sets = small.groupby([[PROBLEMS[str(name)].dataset for name in is_less.index], tested])
+    both = both[both["cost"][[EVOTREE, anchor]].notna().all(axis=1)]
+    cheap, small = (
+        both[name][EVOTREE] <= both[name][anchor] + 1e-9 for name in ("cost", "complexity")
+    )
+    problems, reached = [PROBLEMS[str(name)] for name in both.index], cheap & small
+    tested = np.array([problem.has_tests for problem in problems], dtype=bool)
+    sets = reached.groupby([[problem.dataset for problem in problems], tested]).all()
     return {
         "beside": anchor,
         "costs no more": f"{cheap.sum()} of {len(cheap)}",
-        "and is no larger": f"{small.sum()} of {len(small)}",
+        "and is no larger": f"{reached.sum()} of {len(cheap)}",
         "costs no more, tests cost": f"{cheap[tested].sum()} of {tested.sum()}",
-        "both, at all levels": f"{sets.all().sum()} of {len(sets)}",
+        "both, at all levels": f"{sets.sum()} of {len(sets)}",
     }
 
 

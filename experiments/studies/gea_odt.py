@@ -24,8 +24,7 @@ from experiments.study import Results, Study, StudyProtocol, define
 from experiments.tables import NOT_RUN, beside, groups_of, table
 
 GEA, OC1, C45 = "GEA-ODT", "OC1", "C4.5"
-GREEDY = (OC1, C45)
-"""The systems beside it, which are presets of ours."""
+GREEDY = (OC1, C45)  # the systems beside it, which are presets of ours
 PROBLEMS = ("chessboard2", "chessboard4", "zebra1", "zebra2", "zebra3", "house", "LS10")
 DATASETS = {  # the papers' names, and the files'
     **{name: name for name in ("breast-w", "bupa", "iris", "page-blocks", "pima")},
@@ -85,14 +84,11 @@ def thinned_curve(model: Any) -> pd.DataFrame | None:
 
 
 PRESET = partial(EvoTreeClassifier.from_preset, "gea_odt")
+LONG_RUN = {"max_generations": 1000, "patience": None}
 METHODS = {GEA: PRESET()}
 METHODS |= {name: ObliqueTreeClassifier.from_preset(name) for name in GREEDY}
-METHODS |= {
-    name: PRESET(max_generations=1000, patience=None).set_params(
-        variation__dipolar_probability=share
-    )
-    for name, share in DIPOLAR.items()
-}
+for _name, _share in DIPOLAR.items():
+    METHODS[_name] = PRESET(**LONG_RUN).set_params(variation__dipolar_probability=_share)
 METHODS |= {with_penalty(alpha): PRESET(size_penalty=alpha) for alpha in SIZE_PENALTIES}
 EXPERIMENT = define(
     "gea_odt",
@@ -103,9 +99,6 @@ EXPERIMENT = define(
     measures={"generations": generations},
     curve=thinned_curve,
 )
-
-
-# ---- report --------------------------------------------------------------------------------------
 
 
 def measured(runs: pd.DataFrame) -> pd.DataFrame:

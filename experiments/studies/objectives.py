@@ -33,8 +33,7 @@ SCORES: Mapping[str, str] = {
     "brier": "neg_brier_score",
 }
 """Names of scikit-learn's scorers, by objectives."""
-OF_LABELS = ("balanced_accuracy", "f1", "mcc")
-"""The objectives that a threshold matters to."""
+OF_LABELS = ("balanced_accuracy", "f1", "mcc")  # the objectives that a threshold matters to
 DATASETS = (
     *("page-blocks", "thyroid", "cardiotocography-10", "car", "wall-following", "sick"),
     *("balance-scale", "climate-crashes", "satimage", "optdigits"),

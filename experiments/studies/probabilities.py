@@ -16,7 +16,6 @@ from sklearn.calibration import CalibratedClassifierCV
 
 from evotree.estimators import EvoTreeClassifier
 from evotree.experiments.probabilities import (
-    N_BINS,
     auc,
     brier,
     calibration_error,
@@ -135,7 +134,6 @@ def report(results: Results) -> dict[str, Any]:
         "tuned_on": summary_table(runs, TUNED_ON),
         "confirmed_on": summary_table(runs, CONFIRMED_ON),
         "cells": "\n\n".join(cells),
-        "N_BINS": N_BINS,
     }
 
 

@@ -80,9 +80,6 @@ EXPERIMENT = define(
 )
 
 
-# ---- tables --------------------------------------------------------------------------------------
-
-
 def means_of(runs: pd.DataFrame, column: str) -> pd.DataFrame:
     """Return means over folds; of scores in percent."""
     is_size = column.partition("_")[0] in (*SIZES, "seconds")
@@ -99,12 +96,6 @@ def budgets_table(runs: pd.DataFrame) -> str:
         | {t: f"{m[method].mean():{',.1f' if t in short else '.2f'}}" for t, m in means.items()}
         for method in means["seconds"]
     )
-
-
-def against_table(runs: pd.DataFrame, reference: str, sign: float) -> str:
-    """Return how methods differ from one of them, on the data sets of both."""
-    means = {title: means_of(runs, column) for title, column in ACCURACIES.items()}
-    return differences_table(means, reference, sign, counts=False)
 
 
 def beside_cart(runs: pd.DataFrame) -> dict[str, Any]:
@@ -127,9 +118,6 @@ def beside_cart(runs: pd.DataFrame) -> dict[str, Any]:
         rows.append(row)
     worse = [str(name) for name, gain in difference.items() if gain < -1.0]
     return {"summary": table([summary]), "worse": worse or ["none"], "table": table(rows)}
-
-
-# ---- pictures and trees --------------------------------------------------------------------------
 
 
 def draw_fronts(runs: pd.DataFrame, path: Path) -> int:
@@ -189,11 +177,12 @@ def report(results: Results) -> dict[str, Any]:
     """Return the tables, and draw the picture."""
     runs, out = results.runs, results.out
     means = {column: means_of(runs, column) for column in ("accuracy_20", "accuracy")}
+    accuracies = {title: means_of(runs, column) for title, column in ACCURACIES.items()}
     return {
         "n_common": draw_fronts(runs, out / "readable_fronts.png"),
         "budgets": budgets_table(runs),
-        "against_cart": against_table(runs, CART, -1.0),
-        "against_evotree": against_table(runs, EVOTREE, 1.0),
+        "against_cart": differences_table(accuracies, CART, -1.0, counts=False),
+        "against_evotree": differences_table(accuracies, EVOTREE, counts=False),
         "beside_cart": beside_cart(runs),
         "trees_made": printed_trees(out),
         "cells": {c: cells_table(m, ".1f", bold=METHODS, missing="") for c, m in means.items()},

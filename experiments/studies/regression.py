@@ -37,8 +37,7 @@ RADDT_METHODS = (
     *(EVOTREE, methods.CONSTANT, methods.TAO, methods.TAO_LINEAR, methods.CART_DEPTH),
     *(RIDGE, methods.CUBIST, methods.FOREST),
 )
-N_SEEDS = 3
-"""Draws of the rows of RADDT's protocol."""
+N_SEEDS = 3  # draws of the rows of RADDT's protocol
 R2, RMSE, RATIO = "R²", "RMSE", "RMSE / Ridge's"
 FIGURES = {
     R2: ("r2", 100.0, 2),

@@ -34,8 +34,7 @@ from experiments.study import Results, Study, StudyProtocol, define
 from experiments.tables import beside, table
 
 STAGE_SWEEPS, MAX_SWEEPS = 4, 14
-STAGE = ("l2", 0.02)
-"""Penalty and C of the stages."""
+STAGE = ("l2", 0.02)  # penalty and C of the stages
 
 
 @dataclass(frozen=True)
@@ -109,8 +108,6 @@ def cut_to(individual: Any, dataset: Any, n_leaves: int) -> None:
             prune_marked(individual, dataset, marks)
             return
 
-
-# ---- fits ----------------------------------------------------------------------------------------
 
 LETTER_TRAIN = 10_500
 N_SEEDS = 5
@@ -205,9 +202,6 @@ EXPERIMENT = define(
     ],
     measures={"nonzero_weights_percent": nonzero_weights_percent},
 )
-
-
-# ---- report --------------------------------------------------------------------------------------
 
 
 def trees_of(runs: pd.DataFrame) -> pd.DataFrame:

@@ -8,7 +8,7 @@ made again.
 from collections.abc import Mapping, Sequence
 from itertools import product
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -37,85 +37,60 @@ FIXED_PENALTIES: Mapping[str, Any] = {"size_penalty": 0.002, "term_penalty": 0.0
 """In the middle of what is tried for some hundred rows (`penalties_to_try`)."""
 
 
-class Group(NamedTuple):
-    """Variants that are compared with the default: overrides of its parameters by name."""
-
-    title: str
-    variants: Mapping[str, Mapping[str, Any]]
-    datasets: tuple[str, ...] = SMALL
-
-
 def _each(parameter: str, values: Sequence[Any], text: str) -> dict[str, dict[str, Any]]:
     """Return a variant for each value of a parameter, named by text with the value in it."""
     return {text.format(value): {parameter: value} for value in values}
 
 
-GROUPS = (
-    Group(
-        "Parts",
-        {
-            "without refinement": {"refinement": None},
-            "no evolution": {"max_generations": 0},
-            "greedy seeds": {"init": ("linear", "axis")},
-            "dense seeds": {"init": "tao"},
-            "no mutation of terms": {"variation__term_mutation_probability": 0.0},
-            "dense dipoles": {"variation__sparse_dipoles": False},
-            "generational survival": {"variation__survival": "generational"},
-            "no penalty for terms": {"term_penalty": 0.0},
-            "no rounding": {"precision": None},
-            "no noise": {"regularization__noise": 0.0},
-            "always noise 0.1": {"regularization__noise": 0.1},
-            "fixed penalties": FIXED_PENALTIES,
-            "with a teacher": {"regularization__teacher": ENSEMBLE, "regularization__noise": 0.0},
-        },
-        DATASETS,
+GROUPS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "Parts": {
+        "without refinement": {"refinement": None},
+        "no evolution": {"max_generations": 0},
+        "greedy seeds": {"init": ("linear", "axis")},
+        "dense seeds": {"init": "tao"},
+        "no mutation of terms": {"variation__term_mutation_probability": 0.0},
+        "dense dipoles": {"variation__sparse_dipoles": False},
+        "generational survival": {"variation__survival": "generational"},
+        "no penalty for terms": {"term_penalty": 0.0},
+        "no rounding": {"precision": None},
+        "no noise": {"regularization__noise": 0.0},
+        "always noise 0.1": {"regularization__noise": 0.1},
+        "fixed penalties": FIXED_PENALTIES,
+        "with a teacher": {"regularization__teacher": ENSEMBLE, "regularization__noise": 0.0},
+    },
+    "Refinement": _each(
+        "refinement",
+        ("tao", "linear", "oc1", "cross_entropy", "wodt", "centre", "prune"),
+        "{} alone",
     ),
-    Group(
-        "Refinement",
-        _each(
-            "refinement",
-            ("tao", "linear", "oc1", "cross_entropy", "wodt", "centre", "prune"),
-            "{} alone",
-        ),
-    ),
-    Group(
-        "Regularization",
-        _each("regularization__C", (0.1, 1.0, 10.0), "C {:g}")
-        | {"C 0.1 to 10": {"regularization__C": (0.1, 10.0)}}
-        | _each("regularization__penalty", ("l1",), "{}")
-        | _each("regularization__noise", (0.05, 0.2, 0.5), "noise {}")
-        | {"nothing chosen": {"regularization__noise": 0.1, **FIXED_PENALTIES}},
-    ),
-    Group(
-        "Diversity",
-        {
-            "generational, duplicates": {
-                "variation__survival": "generational",
-                "variation__keep_duplicates": True,
-            }
+    "Regularization": _each("regularization__C", (0.1, 1.0, 10.0), "C {:g}")
+    | {"C 0.1 to 10": {"regularization__C": (0.1, 10.0)}}
+    | _each("regularization__penalty", ("l1",), "{}")
+    | _each("regularization__noise", (0.05, 0.2, 0.5), "noise {}")
+    | {"nothing chosen": {"regularization__noise": 0.1, **FIXED_PENALTIES}},
+    "Diversity": {
+        "generational, duplicates": {
+            "variation__survival": "generational",
+            "variation__keep_duplicates": True,
         }
-        | _each("variation__max_origin_share", (0.5, 0.3), "origins at most {}")
-        | _each("variation__algorithm", ("nsga2",), "NSGA-II"),
-    ),
-    Group(
-        "Seeding",
-        {
-            "no seeds": {"init": None},
-            "widths 0.3": {"init": {"widths": 0.3}},
-            "widths 0.3, tao 0.3": {"init": {"widths": 0.3, "tao": 0.3}},
-            "tao 0.5": {"init": {"tao": 0.5}},
-            "tao, axis, linear": {"init": ("tao", "axis", "linear")},
-            "axis, linear, oc1, wodt": {"init": ("axis", "linear", "oc1", "wodt")},
-        },
-    ),
-    Group(
-        "Size",
-        _each("size_penalty", (0.005, 0.002, 0.001, 0.0005), "size penalty {}")
-        | _each("term_penalty", (0.002, 0.0002), "term penalty {}"),
-    ),
-)
+    }
+    | _each("variation__max_origin_share", (0.5, 0.3), "origins at most {}")
+    | _each("variation__algorithm", ("nsga2",), "NSGA-II"),
+    "Seeding": {
+        "no seeds": {"init": None},
+        "widths 0.3": {"init": {"widths": 0.3}},
+        "widths 0.3, tao 0.3": {"init": {"widths": 0.3, "tao": 0.3}},
+        "tao 0.5": {"init": {"tao": 0.5}},
+        "tao, axis, linear": {"init": ("tao", "axis", "linear")},
+        "axis, linear, oc1, wodt": {"init": ("axis", "linear", "oc1", "wodt")},
+    },
+    "Size": _each("size_penalty", (0.005, 0.002, 0.001, 0.0005), "size penalty {}")
+    | _each("term_penalty", (0.002, 0.0002), "term penalty {}"),
+}
 """The groups, the ablation first."""
-VARIANTS = {DEFAULT: {}} | {name: changed for g in GROUPS for name, changed in g.variants.items()}
+VARIANTS: dict[str, Any] = {DEFAULT: {}} | {
+    k: changed for of in GROUPS.values() for k, changed in of.items()
+}
 """The overrides of every variant, the default's first."""
 
 
@@ -125,7 +100,6 @@ def noise(model: Any) -> float | None:
     return None if chosen.teacher is not None else float(chosen.noise)
 
 
-PLACES = {name: set(group.datasets) for group in GROUPS for name in group.variants}
 EXPERIMENT = define(
     "variants",
     DATASETS,
@@ -134,7 +108,7 @@ EXPERIMENT = define(
     plan=[
         Task(dataset, name, fold, 0)
         for dataset, name, fold in product(DATASETS, VARIANTS, range(N_FOLDS))
-        if dataset in PLACES.get(name, DATASETS)
+        if dataset in SMALL or name in (DEFAULT, *GROUPS["Parts"])
     ],
     measures={
         "fitness": fitness_of_best,
@@ -143,9 +117,6 @@ EXPERIMENT = define(
         "noise": noise,
     },
 )
-
-
-# ---- report --------------------------------------------------------------------------------------
 
 
 def whole_fits(runs: pd.DataFrame) -> pd.DataFrame:
@@ -210,10 +181,11 @@ def report(results: Results) -> dict[str, Any]:
     fits, defaults = whole_fits(results.runs), EvoTreeClassifier().get_params()
     overridden = dict.fromkeys(key for changed in VARIANTS.values() for key in changed)
     told: dict[str, Any] = {"defaults": [f"`{key}={defaults[key]!r}`" for key in overridden]}
-    for group in GROUPS:
-        rows = [variant_row(fits, variant) for variant in group.variants]
+    for title, variants in GROUPS.items():
+        rows = [variant_row(fits, variant) for variant in variants]
         text = table(row for row in rows if row)
-        told[group.title] = f"{default_sentence(fits, group.datasets)}\n\n{text}"
+        sentence = default_sentence(fits, DATASETS if title == "Parts" else SMALL)
+        told[title] = f"{sentence}\n\n{text}"
     return told
 
 

@@ -3,6 +3,7 @@
 The paper: Yang, Shen and Gao (2019), AAAI 33, 5621-5627.
 """
 
+import tomllib
 from collections.abc import Iterable
 from functools import partial
 from itertools import product
@@ -15,7 +16,7 @@ from evotree.estimators import ObliqueTreeClassifier
 from evotree.experiments.pictures import save_picture
 from evotree.experiments.pictures.comparison import plot_times
 from evotree.experiments.protocols import OFFICIAL, Task
-from experiments.agreement import load_published, name_as_published
+from experiments.agreement import DATA, load_published, name_as_published
 from experiments.pictures import plot_accuracy_against_depth
 from experiments.study import Results, Study, StudyProtocol, define
 from experiments.tables import NOT_RUN, beside, groups_of, named, table
@@ -60,26 +61,8 @@ PLAN = {
 """The rows of the tables. Fits fewer than ten repetitions of five folds are the first ones. APDT
 and CART-LC draw nothing: one fit is all there is on an official split."""
 
-TOO_LONG = "a fit takes several minutes"
-LEFT_OUT = {
-    (dataset, system): TOO_LONG
-    for dataset in ("connect4", "mnist")
-    for system in ("OC1", "OC1r", "CART-LC", "CART-LCr")
-} | {("connect4", "CART-LC"): "not run yet; 16,000 of its rows take 16 seconds"}
-"""Why published cells are not run."""
-NOTES: dict[tuple[str, str], str] = {
-    ("cod-rna", "WODT"): (
-        "a few far values crowd the others of a feature, scaled once; with features standardized "
-        "at each node, `WODT(rescale=True)`, it is 95.2 with 1,456 leaves"
-    ),
-    ("ijcnn1", "WODT"): (
-        "as cod-rna; with features standardized at each node it is 97.2 with 315 leaves"
-    ),
-    ("ijcnn1", "CART-LCr"): (
-        "local minima: from a random hyperplane the fits with different seeds are a point apart"
-    ),
-}
-"""Explanations of accuracies below the published range, by data set and system."""
+NOTES = tomllib.loads((DATA / "wodt_notes.toml").read_text("utf-8"))
+"""Why published cells are not run, and why some accuracies are below the published range."""
 
 
 class WodtProtocol(StudyProtocol):
@@ -148,7 +131,7 @@ def left_out(runs: pd.DataFrame, published: Iterable[tuple[str, str]]) -> str:
     reasons: dict[tuple[str, str], list[str]] = {}
     for cell in published:
         if cell not in done:
-            reason = LEFT_OUT.get(cell, "not run yet")
+            reason = NOTES["left_out"].get(" ".join(cell), "not run yet")
             reasons.setdefault((reason, cell[1]), []).append(cell[0])
     rows = [
         {"system": system, "data sets": ", ".join(names), "reason": reason}
@@ -192,7 +175,7 @@ def report(results: Results) -> dict[str, Any]:
             "system": cell[1],
             "published": rows[cell]["accuracy, published"],
             "ours": rows[cell]["accuracy, ours"],
-            "explanation": NOTES.get(cell, ""),
+            "explanation": NOTES["below"].get(" ".join(cell), ""),
         }
         for cell in is_below.index[is_below]
     ]
