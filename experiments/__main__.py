@@ -8,7 +8,7 @@ from pathlib import Path
 from evotree.cli.arguments import number
 from experiments import STUDIES, load_study
 from experiments.agreement import write_agreement
-from experiments.study import run_study
+from experiments.study import run_study, write_report
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -22,8 +22,12 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--methods", nargs="+", metavar="NAME", help="run these alone")
     limit = number(float, 0.0, strict=True)
     parser.add_argument("--max-seconds", metavar="S", type=limit, help="begin no fit after them")
+    parser.add_argument("--report", action="store_true", help="do no fit, report the rows alone")
     options = vars(parser.parse_args(given))
     study, out = load_study(options.pop("study")), options["out"]
+    if options.pop("report"):
+        print(f"wrote {write_report(study, out)}")
+        return 0
     try:
         runs, report = run_study(study, **options)
     except (ValueError, OSError) as error:

@@ -137,8 +137,7 @@ def test_fits_that_fail_are_told(file, tmp_path, capsys):
         (("run", "FILE"), "--out"),
         (("report", "nowhere"), "holds no results"),
         (("report", "nowhere", "--pictures", "gif"), "--pictures"),
-        (("study", "c45", "--out", "out"), "benchmark"),
-        (("study", "wodt", "--out", "out", "--methods", "C5"), "CART-LC"),
+        (("study", "wodt", "--out", "out"), "study"),
         ((), "COMMAND"),
     ],
 )

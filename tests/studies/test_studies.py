@@ -137,6 +137,7 @@ def test_the_command_line(tmp_path, capsys):
     told = f"50 done\nwrote {out / 'wodt.md'}\nwrote {out / 'published.md'}\n"
     assert capsys.readouterr().out == told
     assert "50 of 4,436 planned fits" in (out / "wodt.md").read_text(encoding="utf-8")
+    assert main(["wodt", "--out", str(out), "--report"]) == 0
     assert main([*command, "--methods", "nothing"]) == 2
     assert "methods names nothing: those of the study wodt are" in capsys.readouterr().err
     command[2] = str(tmp_path / "nowhere")
