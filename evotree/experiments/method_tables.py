@@ -86,7 +86,7 @@ def _parameter(name: str, value: Any, path: str) -> Any:
         return _value(value, path)
     if not value or not isinstance(value, list) or not all(isinstance(t, dict) for t in value):
         raise ValueError(f"[{path}] is {short(value)}: a list of tables is needed.")
-    pairs = []
+    pairs: list[tuple[str, BaseEstimator]] = []
     for i, table in enumerate(value):
         method = make_method({k: v for k, v in table.items() if k != "name"}, f"{path}[{i}]")
         step = table.get("name", type(method).__name__.lower())

@@ -129,7 +129,8 @@ def _check_positive(runs: pd.DataFrame, column: str) -> None:
 def _name_methods(ax: Axes, n_methods: int) -> None:
     """Put a legend below the axes that takes names as they are."""
     legend_below(ax, n_columns=min(4, n_methods))
-    for text in ax.get_legend().get_texts():
+    legend: Any = ax.get_legend()
+    for text in legend.get_texts():
         text.set_parse_math(False)
 
 

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PROBLEMS", "Problem", "make_problem", "reference_predict", "reference_size"]
+__all__ = ["PROBLEMS", "Problem", "make_problem", "reference_size"]
 
 ReferenceTree = int | tuple[Any, ...]
 """A class label, or ("split", weights, threshold, left, right): left where weights @ x <= it."""
@@ -59,37 +59,20 @@ class Problem:
         """Number of all nodes, leaves included, of the smallest tree without error."""
         return reference_size(self.tree)
 
-    def sample(self, n_samples: int, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
-        """Draw independent rows, free of noise: features and labels."""
-        points = rng.random((n_samples, self.n_features))
-        return self.place(points), self.label(points).astype(np.int64)
-
 
 def reference_size(tree: ReferenceTree) -> int:
     """Count all nodes of a reference tree."""
     return 1 + reference_size(tree[3]) + reference_size(tree[4]) if isinstance(tree, tuple) else 1
 
 
-def reference_predict(tree: ReferenceTree, X: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Classify rows with a reference tree."""
-    if not isinstance(tree, tuple):
-        return np.full(len(X), tree, dtype=np.int64)
-    _, weights, threshold, left, right = tree
-    goes_left = X @ np.asarray(weights) <= threshold
-    y = np.empty(len(X), dtype=np.int64)
-    y[goes_left] = reference_predict(left, X[goes_left])
-    y[~goes_left] = reference_predict(right, X[~goes_left])
-    return y
-
-
 def _bands(weights: Sequence[float], thresholds: Sequence[float], leaves: Sequence[Any]) -> Any:
-    """Build a balanced tree over len(thresholds) + 1 bands between parallel hyperplanes."""
+    """Build a balanced tree over the bands between parallel hyperplanes."""
     if not thresholds:
         return leaves[0]
     m = len(thresholds) // 2
     lower = _bands(weights, thresholds[:m], leaves[: m + 1])
     upper = _bands(weights, thresholds[m + 1 :], leaves[m + 1 :])
-    return ("split", tuple(weights), thresholds[m], lower, upper)
+    return ("split", weights, thresholds[m], lower, upper)
 
 
 def _board(*labels: int) -> ReferenceTree:
@@ -274,7 +257,9 @@ def make_problem(
             f"random_state={random_state!r} must be None, a whole number of at least 0 or a "
             "numpy.random.Generator"
         )
-    return PROBLEMS[name].sample(int(n_samples), np.random.default_rng(random_state))
+    problem, rng = PROBLEMS[name], np.random.default_rng(random_state)
+    points = rng.random((int(n_samples), problem.n_features))
+    return problem.place(points), problem.label(points).astype(np.int64)
 
 
 def _is_whole(value: object, least: int) -> bool:

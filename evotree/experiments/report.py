@@ -175,7 +175,7 @@ def _about_metric(
     runs: pd.DataFrame, metric: str, reference: str | None, ratio: float | None
 ) -> tuple[dict[str, str], list[str]]:
     """Return files of tables by name, and a section of the report."""
-    test = "corrected" if ratio else "paired"
+    test: comparison.PairedTest = "corrected" if ratio else "paired"
     table = comparison.mean_table(runs, metric, reference=reference, test=test, test_ratio=ratio)
     files = {f"{metric}.csv": table.to_csv(), f"{metric}.tex": table.to_latex(_DECIMALS)}
     section = [f"## {metric}", table.to_markdown(_DECIMALS)]

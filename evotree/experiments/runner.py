@@ -135,9 +135,9 @@ def run_tasks(
             if not running:
                 return
             finished, _ = wait(running, return_when=FIRST_COMPLETED)
-            if broken := [e for future in finished if _is_lost(e := future.exception())]:
+            if any(_is_lost(future.exception()) for future in finished):
                 if executor is not None:
-                    raise broken[0]
+                    raise BrokenExecutor("the executor has lost a worker")
                 finished, _ = wait(running)  # they all end with the pool
                 _close(pool, kill=True)
                 pool = make_pool(jobs)

@@ -7,14 +7,13 @@ import pytest
 from scipy.stats import wilcoxon
 from sklearn.tree import DecisionTreeClassifier
 
-from evotree.cli.experiment_commands import RETRIED
 from evotree.cli.main import main
 from evotree.experiments import execution
 from evotree.experiments.execution import run_experiment
 from evotree.experiments.experiment import Experiment
 from evotree.experiments.protocols import Protocol
 from evotree.experiments.report import what_is_left_out, write_report
-from evotree.experiments.runner import DONE, LOG_FILE, STATUSES
+from evotree.experiments.runner import LOG_FILE
 from evotree.experiments.store import read_runs
 
 TOML = """
@@ -98,14 +97,6 @@ def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
     assert all((out / f"{name}.pdf").read_bytes().startswith(b"%PDF") for name in pictures)
 
 
-def test_a_report_says_why_there_are_no_ranks(file, tmp_path):
-    file.write_text(TOML.replace(', "sklearn:breast_cancer"', ""))
-    assert run("run", file, "--out", tmp_path) == 0
-    text = (tmp_path / "report.md").read_text()
-    assert "there are 3 methods and 2 such data sets" in text and "Friedman's test over" not in text
-    assert not (tmp_path / "critical_differences.png").exists()
-
-
 def test_two_methods_are_compared_by_signed_ranks(file, tmp_path):
     file.write_text(TOML.split("[methods.EvoTree]")[0])
     assert run("run", file, "--out", tmp_path) == 0
@@ -159,10 +150,6 @@ def test_an_interrupt_says_that_the_rows_are_kept(file, tmp_path, capsys, monkey
     monkeypatch.setattr(execution, "run_experiment", interrupted)
     assert run("run", file, "--out", tmp_path / "out") == 130
     assert f"interrupted, what was done is kept in {tmp_path / 'out'}" in capsys.readouterr().err
-
-
-def test_all_statuses_but_one_may_be_retried():
-    assert {DONE, *RETRIED} == set(STATUSES)
 
 
 # ---- what is left out ----------------------------------------------------------------------------

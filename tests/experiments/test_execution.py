@@ -21,7 +21,7 @@ from evotree import EvoTreeClassifier
 from evotree.engine.config import Regularization
 from evotree.experiments.execution import run_experiment, seed_method
 from evotree.experiments.experiment import Experiment, learning_curve
-from evotree.experiments.protocols import OFFICIAL, Protocol, Task, stratified_folds
+from evotree.experiments.protocols import Protocol, Task, stratified_folds
 from evotree.experiments.runner import LOG_FILE
 from evotree.experiments.store import FILE, read_curves, read_definition, read_runs
 
@@ -154,17 +154,6 @@ def test_targets_are_numbers_too(home, tmp_path):
     assert runs["r2"].between(0.0, 0.6).all() and (runs["leaves"] == 4).all()
 
 
-def test_seeds_differ_by_fold_and_repetition():
-    seeds = {
-        Protocol().random_state(Task("a", "b", fold, seed))
-        for fold in (OFFICIAL, 1, 2)
-        for seed in (0, 1, 2)
-    }
-    assert len(seeds) == 9
-    assert seed_method(TREE, 7).random_state == 7 and TREE.random_state is None
-    assert seed_method(Odd(), 7).what == "fit"  # it has no random state
-
-
 def test_what_goes_wrong_is_recorded_and_the_rest_goes_on(home, tmp_path):
     methods = {what: Odd(what) for what in ("fit", "fail", "sleep", "die")}
     made = experiment(methods=methods, datasets=["iris"])
@@ -221,8 +210,11 @@ def test_mistakes_are_found_before_any_work(home, tmp_path):
 
 def test_what_is_kept_of_a_fit_may_be_chosen(home, tmp_path):
     plan = [Task("iris", "EvoTree", 1, 5), Task("wine", "CART", 0, 0)]
-    made = experiment(plan=plan, measures={"twice": twice_the_leaves}, curve=last_row, warm_up=True)
+    more = {"measures": {"twice": twice_the_leaves}, "scorers": {"rows": number_of_rows}}
+    made = experiment(plan=plan, curve=last_row, **more)
+    assert run_experiment(made, tmp_path, home, max_seconds=0.0).empty
     runs = run_experiment(made, tmp_path, home)
+    assert runs["rows"].tolist() == [75, 89]  # those not fitted
     assert set(runs[["dataset", "method", "fold", "seed"]].itertuples(index=False)) == set(plan)
     assert (runs["twice"] == 2 * runs["leaves"]).all()
     (curve,) = read_curves(tmp_path).values()
@@ -238,18 +230,6 @@ def last_row(model):
     return None if curve is None else curve.tail(1)
 
 
-def test_scorers_see_the_rows_not_fitted(home, tmp_path):
-    scorers = {"right": share_right, "rows": number_of_rows}
-    made = experiment(methods={"CART": TREE}, scorers=scorers)
-    runs = run_experiment(made, tmp_path, home)
-    np.testing.assert_allclose(runs["right"], runs["accuracy"])
-    assert runs["rows"].tolist() == [75, 75, 89, 89]
-
-
-def share_right(model, X, y):
-    return np.mean(model.predict(X) == y)
-
-
 def number_of_rows(model, X, y):
     return len(X)
 
@@ -260,10 +240,6 @@ def test_compilation_is_not_in_the_seconds_of_what_is_warm(home, tmp_path):
     run_experiment(made, tmp_path / "out", home)
     fits = (tmp_path / "fits").read_text().split()
     assert fits == ["100", "150", "75", "89", "75", "89"]
-
-
-def test_no_fit_begins_after_the_time_is_over(home, tmp_path):
-    assert run_experiment(experiment(), tmp_path, home, max_seconds=0.0).empty
 
 
 INTERRUPTED = """
@@ -294,33 +270,6 @@ def test_an_interrupt_ends_the_experiment_and_fails_no_fit(home, tmp_path):
     assert process.returncode == 130 and "what was done is kept" in error, error
     runs = read_runs(tmp_path)
     assert 2 <= len(runs) < 81 and (runs["status"] == "done").all()
-
-
-KILLED = """
-import sys
-from pathlib import Path
-from tests.experiments.test_execution import *
-made = Experiment("killed", ["iris"], {"slow": Odd("slow")}, Protocol(5), seeds=range(3))
-run_experiment(made, Path(sys.argv[1]), Path(sys.argv[2]), jobs=2)
-"""
-
-
-@pytest.mark.slow
-def test_killed_at_any_moment_nothing_is_lost_and_nothing_done_twice(home, tmp_path):
-    before = pd.DataFrame({"fold": [], "seed": [], "finished": []})
-    root = Path(__file__).parents[2]
-    for n_rows in (2, 6, 15):
-        process = subprocess.Popen([sys.executable, "-c", KILLED, tmp_path, home], cwd=root)
-        while process.poll() is None:
-            time.sleep(0.05)
-            if n_rows < 15 and _count(tmp_path) >= n_rows:
-                os.kill(process.pid, signal.SIGKILL)
-                process.wait()
-        runs = read_runs(tmp_path)
-        kept = runs.merge(before, on=["fold", "seed", "finished"])
-        assert len(kept) == len(before) and len(runs) >= n_rows
-        before = runs[["fold", "seed", "finished"]]
-    assert len(runs) == 15 and (runs["status"] == "done").all()
 
 
 def _count(folder):

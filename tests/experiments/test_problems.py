@@ -5,12 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from evotree.experiments.problems import (
-    PROBLEMS,
-    make_problem,
-    reference_predict,
-    reference_size,
-)
+from evotree.experiments.problems import PROBLEMS, make_problem, reference_size
 
 OPTIMAL_NODES = {
     "chessboard2": 7,
@@ -23,6 +18,15 @@ OPTIMAL_NODES = {
     "POL": 9,
     "RCB": 31,
 }
+
+
+def reference_predict(tree, X):
+    """Classify rows with a reference tree."""
+    if not isinstance(tree, tuple):
+        return np.full(len(X), tree)
+    _, weights, threshold, left, right = tree
+    goes_left = X @ np.asarray(weights) <= threshold
+    return np.where(goes_left, reference_predict(left, X), reference_predict(right, X))
 
 
 def best_axis_gain(X, y):
@@ -82,31 +86,17 @@ def test_no_two_leaves_of_a_class_fit_one_convex_region(name):
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_class_shares(name):
-    problem = PROBLEMS[name]
-    _, y = make_problem(name, 100_000, random_state=3)
-    assert len(problem.class_shares) == problem.n_classes
-    assert sum(problem.class_shares) == pytest.approx(1.0)
-    shares = np.bincount(y, minlength=problem.n_classes) / len(y)
-    # four standard deviations of the largest possible spread
-    np.testing.assert_allclose(shares, problem.class_shares, atol=4 * 0.5 / np.sqrt(len(y)))
-
-
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_shapes_types_and_region(name):
+def test_shapes_types_shares_and_region(name):
     problem = PROBLEMS[name]
     X, y = make_problem(name, random_state=0)
     assert X.shape == (problem.default_samples, problem.n_features) and len(y) == len(X)
     assert X.dtype == np.float64 and y.dtype == np.int64 and X.flags.c_contiguous
-    X, _ = make_problem(name, 20_000, random_state=0)
+    X, y = make_problem(name, 20_000, random_state=0)
+    shares = np.bincount(y, minlength=problem.n_classes) / len(y)
+    np.testing.assert_allclose(shares, problem.class_shares, atol=0.015)
+    assert sum(problem.class_shares) == pytest.approx(1.0)
     np.testing.assert_allclose(X.mean(axis=0), 0.5, atol=0.02)
     np.testing.assert_allclose(X.var(axis=0), 1 / 12, atol=0.005)
-
-
-def test_rcb_region_is_the_rotated_unit_square():
-    X, _ = make_problem("RCB", 20_000, random_state=0)
-    distance = np.abs(X - 0.5).sum(axis=1)
-    assert 0.69 < distance.max() <= np.sqrt(0.5)
 
 
 def test_zebra1_hides_from_axis_parallel_splits():
@@ -114,18 +104,6 @@ def test_zebra1_hides_from_axis_parallel_splits():
     assert best_axis_gain(*make_problem("zebra1", 20_000, random_state=4)) < 1e-3
     assert best_axis_gain(*make_problem("chessboard2", 20_000, random_state=4)) > 0.02
     assert best_axis_gain(*make_problem("zebra3", 20_000, random_state=4)) > 0.003
-
-
-def test_house_small_tree_and_price_of_the_other_edges():
-    """The roof alone has 0.975, and each further edge about 0.008."""
-    X, y = make_problem("house", 200_000, random_state=5)
-    tree, edges = PROBLEMS["house"].tree, []
-    while isinstance(tree, tuple):
-        edges.append(X @ np.asarray(tree[1]) <= tree[2])
-        tree = tree[3]
-    accuracy = [np.mean(np.all(edges[:k], axis=0) == y) for k in range(2, 6)]
-    assert accuracy[0] == pytest.approx(0.975, abs=0.003)
-    np.testing.assert_allclose(np.diff(accuracy), 0.008, atol=0.002)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -137,15 +115,6 @@ def test_same_seed_same_sample(name):
         np.testing.assert_array_equal(other_y, y)
     assert not np.array_equal(make_problem(name, 50, random_state=8)[0], X)
     assert not np.array_equal(make_problem(name, 50)[0], make_problem(name, 50)[0])
-
-
-def test_generator_is_advanced_and_global_state_left_alone():
-    rng = np.random.default_rng(0)
-    first, second = (make_problem("house", 20, random_state=rng)[0] for _ in range(2))
-    assert not np.array_equal(first, second)
-    state = np.random.get_state()[1].copy()  # noqa: NPY002 (the global state is under test)
-    make_problem("house", 20)
-    np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
 
 
 @pytest.mark.parametrize(

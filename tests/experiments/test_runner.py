@@ -11,9 +11,7 @@ import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
-import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
 
 from evotree.experiments.runner import (
     CRASHED,
@@ -21,7 +19,6 @@ from evotree.experiments.runner import (
     FAILED,
     TIMEOUT,
     TimeIsUp,
-    attempt,
     deadline,
     log_to_file,
     run_tasks,
@@ -138,14 +135,6 @@ def test_a_deadline_leaves_the_interpreter_as_it_was():
     assert done.stdout.split() == ["204", "36"], done.stderr
 
 
-def test_tasks_have_one_thread():
-    def threads(task):
-        np.ones((50, 50)) @ np.ones((50, 50))
-        return {pool["num_threads"] for pool in threadpool_info()}
-
-    assert attempt(threads, None).result == {1}
-
-
 def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     path = tmp_path / "pids"
     parent = multiprocessing.get_context("spawn").Process(target=_endless, args=(str(path),))
@@ -185,11 +174,6 @@ def test_stopping_early_kills_the_workers():
     (_, _, (_, _, pid), _) = next(outcomes)
     outcomes.close()
     assert not _lives(pid)
-
-
-def test_bad_jobs_are_named():
-    with pytest.raises(ValueError, match="jobs=0: allowed are integers of at least 1"):
-        next(run_tasks(act, [], 0))
 
 
 # ---- the log -------------------------------------------------------------------------------------

@@ -17,7 +17,6 @@ from evotree.experiments.store import (
     FILE,
     KEY,
     Store,
-    check_runs,
     differences,
     merged,
     read_curves,
@@ -198,8 +197,3 @@ def test_what_is_done_is_written_as_csv_in_order(tmp_path):
     assert list(rows) == [*KEY, "accuracy"]
     with pytest.raises(ValueError, match="no column auc"):
         read_rows(tmp_path / "runs.csv", [*KEY, "auc"])
-
-
-def test_older_rows_gain_terms_and_complexity(tmp_path):
-    older = pd.DataFrame([row(leaves=3, nonzero_weights=4)])
-    assert check_runs(older, tmp_path)["complexity"].tolist() == [7.0]
