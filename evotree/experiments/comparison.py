@@ -71,18 +71,13 @@ def mean_and_std(values: pd.Series, decimals: int) -> str:
     return f"{values.mean():.{decimals}f} ± {values.std():.{decimals}f}"
 
 
-# ---- runs, means and ranks -----------------------------------------------------------------------
-
-
 def done_runs(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
     """Return the runs that are done, with numbers in each of some columns; warn of the others."""
     if not isinstance(runs, pd.DataFrame):
         raise TypeError(f"runs is a {type(runs).__name__}: allowed is a DataFrame.")
     if missing := [name for name in ("dataset", "method", *columns) if name not in runs]:
         raise ValueError(f"runs has no column {missing[0]!r}; it has {', '.join(map(str, runs))}.")
-    key, is_done = ["dataset", "method", "fold", "seed"], True
-    if "status" in runs:
-        is_done = runs["status"].eq("done")
+    key, is_done = ["dataset", "method", "fold", "seed"], runs.get("status", "done") == "done"
     runs = pd.DataFrame({name: runs.get(name, 0) for name in [*key, *columns]}, runs.index)
     is_used = runs.notna().all(axis=1) & is_done
     if n := int((~is_used).sum()):
@@ -143,8 +138,7 @@ def friedman(runs: pd.DataFrame, metric: str, larger_is_better: bool = True) -> 
     if len(datasets) < 2 or k < 3:
         raise ValueError(
             f"runs has {k} methods and {len(datasets)} data sets with all of them on the same "
-            "folds: Friedman's test needs three methods on two data sets; incomplete are "
-            f"{', '.join(left_out) or 'none'}."
+            f"folds: three and two are needed; incomplete are {', '.join(left_out) or 'none'}."
         )
     ranks = rank_methods(mean_scores(runs, metric).loc[datasets], larger_is_better)
     statistic, p_value = 0.0, 1.0
@@ -158,9 +152,6 @@ def friedman(runs: pd.DataFrame, metric: str, larger_is_better: bool = True) -> 
     adjusted[first, second] = adjusted[second, first] = adjust_by_holm(2.0 * stats.norm.sf(abs(z)))
     pairs = pd.DataFrame(adjusted, means.index, means.index)
     return FriedmanTest(means, statistic, p_value, pairs, datasets, left_out)
-
-
-# ---- paired tests --------------------------------------------------------------------------------
 
 
 class PairedTTest(NamedTuple):
@@ -240,8 +231,7 @@ def paired_t_tests(
         ``loss`` where worse, ``tie``, and an empty text for one pair, which has no test.
     """
     if test not in TEST_NAMES or not 0.0 < level < 1.0:
-        names = ", ".join(TEST_NAMES)
-        raise ValueError(f"test={test!r}, level={level!r}: allowed are {names}, a share above 0.")
+        raise ValueError(f"test={test!r}, level={level!r}: allowed are {list(TEST_NAMES)}, (0, 1).")
     results = []
     for dataset, group in runs.groupby("dataset", sort=False):
         scores = group.pivot(index=["fold", "seed"], columns="method", values=metric)
@@ -253,10 +243,7 @@ def paired_t_tests(
             ratio = 0.0
             if test == "corrected" and len(pairs) > 1:
                 if test_ratio is None and n_folds < 2:
-                    raise ValueError(
-                        f"test_ratio=None: {dataset} has runs on one fold, which does not tell the "
-                        "test rows to a training row."
-                    )
+                    raise ValueError(f"test_ratio=None: {dataset} has runs on one fold alone.")
                 ratio = test_ratio or 1.0 / (n_folds - 1)
             result = paired_t_test(pairs[reference], pairs[method], ratio)
             results.append((method, dataset, *result))
@@ -267,9 +254,6 @@ def paired_t_tests(
     tests["verdict"] = np.where(tests["adjusted"].isna(), "", verdicts)
     places = pd.Index(runs["method"].unique()).get_indexer(tests["method"])
     return tests.iloc[np.argsort(places, kind="stable")].reset_index(drop=True)
-
-
-# ---- table of means ------------------------------------------------------------------------------
 
 
 class MeanTable(NamedTuple):

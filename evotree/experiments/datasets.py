@@ -117,8 +117,7 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> LoadedDa
     n_train = OFFICIAL_TRAIN_ROWS.get(name)
     if n_train is not None and n_train >= len(y):
         raise ValueError(
-            f"{place}: the official training part of {name!r} has {n_train} rows and must leave "
-            f"rows for testing, but the file has {len(y)} rows"
+            f"{place}: it has {len(y)} rows, of which {n_train} are the official training part"
         )
     return LoadedData(name=name, X=X, y=y, n_train=n_train, source=source)
 
@@ -132,8 +131,7 @@ def _read(path: Path) -> tuple[pd.DataFrame, NDArray]:
         named = [name for name in table if name.lower() in ("class", TARGET)]
         if target not in named and len(named) > 1:
             raise ValueError(
-                f"{path}: the target may be any of {', '.join(named)}; one alone must be called "
-                "so, or it must be the last attribute"
+                f"{path}: the target may be any of {', '.join(named)}; let it be the last attribute"
             )
         target = target if target in named or not named else named[0]
     elif target != TARGET:
@@ -158,10 +156,9 @@ def _fetch_from_openml(
             **wanted, data_home=data_home, parser="liac-arff", as_frame=True
         )
     except (URLError, HTTPException, ConnectionError, TimeoutError) as error:
+        home = datasets.get_data_home(data_home)
         raise ConnectionError(
-            f"{source} is not in the folder 'openml' of "
-            f"{str(datasets.get_data_home(data_home))!r}, and a network is needed to fetch it: "
-            f"{error}"
+            f"{source} is not in {home!r}, and a network is needed to fetch it: {error}"
         ) from error
     except Exception as error:  # the parser has errors of its own
         raise ValueError(f"{source} cannot be loaded: {str(error)[:200]}") from error
@@ -186,14 +183,11 @@ def _find(name: str, data_home: str | os.PathLike[str] | None) -> Path:
         raise ValueError(f"name={name!r} must be a plain name without a folder or an ending")
     if data_home is None:
         raise ValueError(
-            f"data_home must be the folder of the data set {name!r}; only names that begin with "
-            f"{_BUNDLED} or {_OPENML} need none"
+            f"data_home must be the folder of the data set {name!r}, which is not {_BUNDLED}..."
         )
     folder = Path(data_home)
     if not folder.is_dir():
-        raise FileNotFoundError(
-            f"data_home={str(folder)!r} is not a folder; the data set {name!r} should be in it"
-        )
+        raise FileNotFoundError(f"data_home={str(folder)!r} is not a folder: {name!r} is not there")
     wanted = [name + ending for ending in ENDINGS]
     for file_name in wanted:
         if (folder / file_name).is_file() and file_name != _CHECKSUMS:

@@ -119,8 +119,6 @@ def run_experiment(
     time_limit: float | None = None,
     max_seconds: float | None = None,
     retry: tuple[str, ...] = (),
-    mp_context: Any = None,
-    progress: bool | None = None,
 ) -> pd.DataFrame:
     """Do the fits of an experiment that have no row yet, and keep their rows as they finish.
 
@@ -146,10 +144,6 @@ def run_experiment(
         No fit is begun after so many seconds.
     retry : tuple of str, default=()
         Fits that ended so, of `evotree.experiments.runner.STATUSES`, are done again.
-    mp_context : multiprocessing context, optional
-        How processes start; by default the way of the platform.
-    progress : bool, optional
-        Whether a bar is shown; by default where standard error is a terminal.
 
     Returns
     -------
@@ -172,15 +166,13 @@ def run_experiment(
     notes = {"versions": json.dumps(_versions(experiment.methods.values())), "revision": revision()}
     settings = {name: checksum(text) for name, text in definition["methods"].items()}
     begun = takewhile(lambda _: time.monotonic() < end, missing)
-    hidden = None if progress is None else not progress
-    bar = tqdm(total=len(missing), unit="fit", desc=experiment.name, disable=hidden)
+    bar = tqdm(total=len(missing), unit="fit", desc=experiment.name, disable=None)
     with log_to_file(out / LOG_FILE), bar:
         log.info("%s: %d of %d fits to do", experiment.name, len(missing), len(planned))
         run = partial(do_fit, replace(experiment, plan=()), data_home)
-        where: dict[str, Any] = {"executor": executor, "mp_context": mp_context}
-        where |= {"time_limit": time_limit, "log_file": out / LOG_FILE}
+        how: dict[str, Any] = {"time_limit": time_limit, "log_file": out / LOG_FILE}
         # What interrupts the loop ends the workers at once.
-        with closing(run_tasks(run, begun, jobs, **where)) as outcomes:
+        with closing(run_tasks(run, begun, jobs, executor=executor, **how)) as outcomes:
             for task, status, result, error in outcomes:
                 row, curve = result or ({}, None)
                 row |= task._asdict() | notes | {"status": status, "error": error}

@@ -201,11 +201,8 @@ def read_experiment(path: Path) -> Experiment:
     _check_keys(content, known, {"name", "datasets", "methods"}, str(path))
     protocol, methods = content.get("protocol", {}), content["methods"]
     _check_keys(protocol, {"n_folds", "official"}, set(), f"{path}: [protocol]")
+    _check_keys(methods, {*methods} if isinstance(methods, dict) else set(), set(), "[methods]")
     try:
-        if not isinstance(methods, dict):
-            raise ValueError(
-                f"methods={short(methods)}: a table [methods.NAME] is needed for each."
-            )
         made = {name: make_method(table, f"methods.{name}") for name, table in methods.items()}
         return Experiment(**content | {"protocol": Protocol(**protocol), "methods": made})
     except (ValueError, RecursionError) as error:
@@ -213,6 +210,7 @@ def read_experiment(path: Path) -> Experiment:
 
 
 def _check_keys(table: Any, known: set[str], needed: set[str], where: str) -> None:
+    """Raise a ValueError for a table that has other keys or lacks some."""
     if not isinstance(table, dict):
         raise ValueError(f"{where} is {short(table)}: a table is needed.")
     for name in sorted(table.keys() - known):

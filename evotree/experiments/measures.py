@@ -21,11 +21,7 @@ def innermost(model: Any) -> Any:
 
 
 def tree_sizes(model: Any) -> dict[str, int]:
-    """Return the sizes of a fitted tree, or of all trees of a forest together; depth is a maximum.
-
-    Terms are weights other than 0: a split of one feature has one. The complexity is leaves and
-    terms, unless the tree counts more. Empty for models that have neither trees nor ``sizes_``.
-    """
+    """Return the sizes of a fitted tree, or of all trees of a forest together, if there are any."""
     sizes = _sizes_of(getattr(model, "regressor_", model))
     if sizes:
         sizes.setdefault("complexity", sizes["leaves"] + sizes["terms"])

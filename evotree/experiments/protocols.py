@@ -63,10 +63,7 @@ class Protocol:
     def __post_init__(self) -> None:
         n = self.n_folds
         if not isinstance(n, int) or isinstance(n, bool) or not 2 <= n <= MAX_FOLDS:
-            raise ValueError(
-                f"n_folds={str(n)[:50]}: allowed are integers of at least 2, and at most "
-                f"{MAX_FOLDS:,}."
-            )
+            raise ValueError(f"n_folds={str(n)[:50]}: allowed are integers of 2 to {MAX_FOLDS:,}.")
         if not isinstance(self.official, bool):
             raise ValueError(f"official={str(self.official)[:50]}: allowed are true and false.")
 
@@ -146,5 +143,4 @@ def take_fold(data: LoadedData, n_splits: int, run: int, fold: int) -> Parts:
         return take_rows(data.X, data.y, *stratified_folds(data.y, n_splits, run)[fold])
     if data.n_train is None:
         raise ValueError(f"fold={fold}: data set {data.name!r} has no official split.")
-    positions = np.arange(len(data.y))
-    return take_rows(data.X, data.y, positions[: data.n_train], positions[data.n_train :])
+    return take_rows(data.X, data.y, *np.split(np.arange(len(data.y)), [data.n_train]))

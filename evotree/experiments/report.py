@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +66,7 @@ def write_report(
         If there are no results or none that is done.
     """
     if picture_format not in PICTURE_FORMATS:
-        allowed = ", ".join(map(repr, PICTURE_FORMATS))
-        raise ValueError(f"picture_format={picture_format!r}: allowed are {allowed}.")
+        raise ValueError(f"picture_format={picture_format!r}: allowed are {PICTURE_FORMATS}.")
     definition, everything = read_definition(folder), read_runs(folder)
     for column, known in (("method", "methods"), ("dataset", "datasets")):
         places = pd.Index([*dict.fromkeys([*definition[known], *everything[column]])])
@@ -153,8 +153,8 @@ def what_is_left_out(runs: pd.DataFrame, definition: Mapping[str, Any]) -> list[
         cells = groups.agg(["size", "first"]).reset_index().drop(columns="kind")
         names = ["method", "data set", "ended", "fits", "error, the first of its kind"]
         cells.columns = pd.Index(names)
-        parts.append(f"{len(others):,} of {len(runs):,} fits are in no table:")
-        parts.append(comparison.markdown_table(_escaped(cells), len(names)))
+        table = comparison.markdown_table(_escaped(cells), len(names))
+        parts += [f"{len(others):,} of {len(runs):,} fits are in no table:", table]
     n_folds, protocol = runs["fold"].nunique(), definition.get("protocol", {})
     if not protocol.get("official"):
         n_folds = protocol.get("n_folds", n_folds)
@@ -223,32 +223,30 @@ def _note_on_tests(table: comparison.MeanTable, ratio: float | None) -> str:
 
 def _test_ranks(runs: pd.DataFrame, metric: str) -> comparison.FriedmanTest | None:
     """Compare the methods by their ranks, where there are enough of them on enough data sets."""
-    datasets, _ = comparison.complete_datasets(runs)
-    is_enough = min(len(datasets), runs["method"].nunique()) >= _LEAST_FOR_RANKS
+    n_datasets, n_methods = len(comparison.complete_datasets(runs)[0]), runs["method"].nunique()
+    is_enough = min(n_datasets, n_methods) >= _LEAST_FOR_RANKS
     return comparison.friedman(runs, metric) if is_enough else None
 
 
 def _rank_sentence(runs: pd.DataFrame, metric: str) -> str:
     """Return what tests of ranks say, or why there are none."""
-    test, (datasets, _) = _test_ranks(runs, metric), comparison.complete_datasets(runs)
-    methods = list(runs["method"].unique())
-    if test is None and len(methods) == 2 and len(datasets) >= _LEAST_FOR_RANKS:
-        means = comparison.mean_scores(runs, metric).loc[datasets]
-        gains = (means[methods[0]] - means[methods[1]]).round(12)
+    datasets, _ = comparison.complete_datasets(runs)
+    means = comparison.mean_scores(runs, metric).loc[datasets]
+    if len(means.columns) == 2 and len(means) >= _LEAST_FOR_RANKS:
+        gains = (means.iloc[:, 0] - means.iloc[:, 1]).round(12)
         p_value = stats.wilcoxon(gains, zero_method="zsplit").pvalue
-        return f"Wilcoxon's signed-rank test over {len(datasets)} data sets: p = {p_value:.2g}."
+        return f"Wilcoxon's signed-rank test over {len(means)} data sets: p = {p_value:.2g}."
+    test = _test_ranks(runs, metric)
     if test is None:
         return (
-            f"No test of ranks and no diagram of critical differences: Friedman's test needs "
-            f"{_LEAST_FOR_RANKS} methods on {_LEAST_FOR_RANKS} data sets, with the same folds of "
-            f"all; there are {len(methods)} methods and {len(datasets)} such data sets."
+            f"No test of ranks: Friedman's test needs {_LEAST_FOR_RANKS} methods on "
+            f"{_LEAST_FOR_RANKS} data sets, with the same folds of all; there are "
+            f"{len(means.columns)} methods and {len(means)} such data sets."
         )
-    names = list(test.mean_ranks.sort_values().index)
     pairs = [
-        f"{better} before {worse} (p = {test.adjusted.loc[better, worse]:.2g})"
-        for i, better in enumerate(names)
-        for worse in names[i + 1 :]
-        if test.adjusted.loc[better, worse] < comparison.LEVEL
+        f"{better} before {worse} (p = {p_value:.2g})"
+        for better, worse in combinations(test.mean_ranks.sort_values().index, 2)
+        if (p_value := test.adjusted.loc[better, worse]) < comparison.LEVEL
     ]
     return (
         f"Friedman's test over {len(test.datasets)} data sets: chi-squared {test.statistic:.2f}, "

@@ -111,10 +111,8 @@ def run_tasks(
 ) -> Generator[Outcome, None, None]:
     """Do tasks side by side and yield what becomes of each, as they finish.
 
-    Tasks are begun in their order, each as late as possible. When a process dies, all tasks that
-    were handed over go with it. Which one it was is not known; so each of them is tried once more,
-    alone. One that brings its process down again is `CRASHED`. Processes of our own are killed when
-    the generator is closed; an executor that is handed in stays open.
+    When a process dies, all tasks that were handed over go with it: each is tried once more, alone.
+    Processes of our own are killed when the generator is closed; an executor stays open.
     """
     if jobs < 1:
         raise ValueError(f"jobs={jobs!r}: allowed are integers of at least 1.")

@@ -61,9 +61,6 @@ def naive_holm(p_values):
     return adjusted
 
 
-# ---- paired tests --------------------------------------------------------------------------------
-
-
 @given(
     first=st.lists(st.integers(0, 20), min_size=2, max_size=12),
     seed=st.integers(0, 99),
@@ -211,9 +208,6 @@ def test_incomplete_data_sets_are_named_and_left_out(runs):
         friedman(runs[runs.method != "C"], "accuracy")
 
 
-# ---- runs ----------------------------------------------------------------------------------------
-
-
 def test_runs_that_are_not_done_are_left_out_with_a_warning(runs):
     more = runs.head(3).assign(fold=7, status=["failed", "timeout", None], accuracy=0.0)
     both = pd.concat([runs.assign(status="done"), more])
@@ -241,9 +235,6 @@ def test_runs_that_are_not_done_are_left_out_with_a_warning(runs):
 def test_bad_runs_are_refused(runs, change, message):
     with pytest.raises(ValueError, match=message):
         mean_table(change(runs), "accuracy")
-
-
-# ---- table of means ------------------------------------------------------------------------------
 
 
 def test_means_and_verdicts_are_those_of_the_tests(runs):
