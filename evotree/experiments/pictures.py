@@ -18,12 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
-from evotree.experiments.comparison import (
-    FriedmanTest,
-    complete_datasets,
-    done_runs,
-    mean_scores,
-)
+from evotree.experiments.comparison import FriedmanTest, complete_datasets, done_runs, mean_scores
 from evotree.plotting import plot_learning_curves
 from evotree.plotting.style import INK, PALETTE, axes_or_new, check_axes, legend_below, point_style
 

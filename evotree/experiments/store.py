@@ -58,7 +58,10 @@ class Store:
 
     def add(self, row: Mapping[str, Any], curve: pd.DataFrame | None = None) -> None:
         """Add a row with some of the columns, in the place of an earlier one of the same fit."""
-        entry = {name: _plain(row.get(name)) for name in self.columns}
+        entry = {name: row.get(name) for name in self.columns}
+        for name, value in entry.items():  # half characters have no encoding
+            if isinstance(value, str):
+                entry[name] = value.encode("utf-8", "backslashreplace").decode("utf-8")
         self._append(entry | ({} if curve is None else {"curve": curve.to_dict("list")}))
 
     def done(self, statuses: Sequence[str] | None = None) -> set[Key]:
@@ -72,20 +75,13 @@ class Store:
 
     def _append(self, entry: Mapping[str, Any]) -> None:
         """Add a line by one write, after the end of one that is not whole."""
-        line = json.dumps(entry).encode() + b"\n"
+        line = json.dumps(entry, default=np.generic.item).encode() + b"\n"
         with self.path.open("a+b", buffering=0) as file:
             if file.seek(0, os.SEEK_END):
                 file.seek(-1, os.SEEK_END)
                 line = line if file.read() == b"\n" else b"\n" + line
             if file.write(line) < len(line):
                 raise OSError(f"{self.path}: a row cannot be written whole: the disk is full.")
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON has it; half characters, which no encoding has, as escapes."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode("utf-8")
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _read(folder: Path) -> tuple[Definition, dict[Key, dict[str, Any]]]:
@@ -101,10 +97,9 @@ def _read(folder: Path) -> tuple[Definition, dict[Key, dict[str, Any]]]:
             if "experiment" in entry:
                 definition = merged(definition, entry["experiment"])
             else:
-                row = {"status": str(entry["status"])} | entry
-                rows[
-                    (str(row["dataset"]), str(row["method"]), int(row["fold"]), int(row["seed"]))
-                ] = row
+                dataset, method, fold, seed = (entry[name] for name in KEY)
+                entry["status"] = str(entry["status"])
+                rows[str(dataset), str(method), int(fold), int(seed)] = entry
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
             n_broken += 1
     if n_broken:
