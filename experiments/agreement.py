@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from evotree.experiments.rows import read_rows
+from evotree.experiments.store import read_rows
 from experiments import STUDIES, load_study
 from experiments.study import TEXTS, Text
 from experiments.tables import table

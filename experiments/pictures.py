@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import MaxNLocator
 
-from evotree.experiments.pictures.comparison import use_log_scale
+from evotree.experiments.pictures import use_log_scale
 from evotree.plotting.style import INK, PALETTE, axes_or_new, legend_below, point_style
 
 MAX_TICKS = 10

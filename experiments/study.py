@@ -20,9 +20,8 @@ from evotree.experiments.experiment import Experiment
 from evotree.experiments.probabilities import LEAST, N_BINS
 from evotree.experiments.problems import PROBLEMS, make_problem
 from evotree.experiments.protocols import OFFICIAL, Parts, Protocol, Task, load_cached
-from evotree.experiments.rows import fill, read_curve_rows, read_rows, write_rows
 from evotree.experiments.runner import DONE, STATUSES
-from evotree.experiments.store import KEY, Store
+from evotree.experiments.store import KEY, Store, fill, read_curve_rows, read_rows, write_rows
 from experiments import suites
 from experiments.methods import chosen, classifiers, regressors, trees
 from experiments.tables import MISSING, TIE

@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evotree.experiments.markdown import markdown_table, mean_and_std
-from evotree.experiments.pictures import save_picture
-from evotree.experiments.pictures.comparison import plot_critical_differences
-from evotree.experiments.rank_tests import friedman
+from evotree.experiments.comparison import friedman, markdown_table, mean_and_std
+from evotree.experiments.pictures import plot_critical_differences, save_picture
 from experiments.suites import N_FOLDS
 
 TIE = 0.1  # means that differ by fewer points are a tie
@@ -190,7 +188,7 @@ def ranks_section(scores: pd.DataFrame, ours: str, picture: Path) -> str:
     if min(scores.shape) < 3:
         return "There are fewer than three methods or data sets to compare."
     long = scores.rename_axis(index="dataset", columns="method").stack().rename("score")
-    test = friedman(long.reset_index(), "score", post_hoc="holm")
+    test = friedman(long.reset_index(), "score")
     save_picture(plot_critical_differences(test), picture)
     rows = []
     for method, rank in test.mean_ranks.sort_values().items():

@@ -10,8 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from evotree.experiments.pictures import save_picture
-from evotree.experiments.pictures.comparison import plot_accuracy_against_size
+from evotree.experiments.pictures import plot_accuracy_against_size, save_picture
 from evotree.experiments.probabilities import auc, clipped_log_loss
 from evotree.experiments.protocols import Task
 from experiments import tables

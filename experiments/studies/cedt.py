@@ -12,12 +12,10 @@ import numpy as np
 import pandas as pd
 
 from evotree.estimators import ObliqueTreeClassifier
-from evotree.experiments.markdown import mean_and_std
-from evotree.experiments.method_runs import complete_datasets
+from evotree.experiments.comparison import FriedmanTest, complete_datasets, friedman, mean_and_std
 from evotree.experiments.pictures import save_picture
 from evotree.experiments.problems import make_problem
 from evotree.experiments.protocols import Task
-from evotree.experiments.rank_tests import FriedmanTest, friedman
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import Node
 from evotree.operators.splitters.cross_entropy import CrossEntropy

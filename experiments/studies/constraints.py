@@ -22,8 +22,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
+from evotree.experiments.comparison import mean_and_std
 from evotree.experiments.datasets import LoadedData
-from evotree.experiments.markdown import mean_and_std
 from evotree.experiments.protocols import Parts, Task
 from evotree.operators.constraints.proof import violations
 from evotree.tables.columns import encode, fit_columns

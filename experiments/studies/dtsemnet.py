@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
+from evotree.experiments.comparison import mean_and_std
 from evotree.experiments.datasets import LoadedData
-from evotree.experiments.markdown import mean_and_std
 from evotree.experiments.protocols import OFFICIAL, Parts, Task, take_rows
 from experiments.agreement import load_published
 from experiments.methods.classifiers import CART, EVOTREE, make_systems

@@ -20,7 +20,7 @@ from evotree.estimators import EvoForestClassifier, EvoForestRegressor, TAOClass
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.probabilities import auc, clipped_log_loss
 from evotree.experiments.protocols import OFFICIAL, Task
-from evotree.experiments.rows import read_rows
+from evotree.experiments.store import read_rows
 from experiments.methods import chosen
 from experiments.study import ClassesProtocol, Results, Study, define, score
 from experiments.suites import BENCHMARK, N_FOLDS, TARGETS

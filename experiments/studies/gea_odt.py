@@ -14,7 +14,7 @@ import pandas as pd
 
 from evotree.engine.history import to_frame
 from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier
-from evotree.experiments.markdown import mean_and_std
+from evotree.experiments.comparison import mean_and_std
 from evotree.experiments.pictures import save_picture
 from evotree.experiments.protocols import OFFICIAL, Task
 from evotree.plotting import plot_learning_curves

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from evotree.estimators import ObliqueTreeClassifier
-from evotree.experiments.markdown import mean_and_std
+from evotree.experiments.comparison import mean_and_std
 from evotree.experiments.problems import PROBLEMS
 from evotree.experiments.protocols import OFFICIAL, Task
 from evotree.operators.splitters.oc1 import OC1

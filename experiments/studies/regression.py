@@ -15,8 +15,7 @@ import pandas as pd
 from sklearn.metrics import root_mean_squared_error
 from sklearn.model_selection import train_test_split
 
-from evotree.experiments.pictures import save_picture
-from evotree.experiments.pictures.comparison import plot_accuracy_against_size
+from evotree.experiments.pictures import plot_accuracy_against_size, save_picture
 from evotree.experiments.protocols import OFFICIAL, Parts, Task, take_rows
 from experiments import tables
 from experiments.agreement import load_published

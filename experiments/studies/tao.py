@@ -17,11 +17,11 @@ from sklearn.model_selection import train_test_split
 from evotree.estimators import ObliqueTreeClassifier
 from evotree.estimators.sparse_path import tao_path
 from evotree.estimators.tao import TAOClassifier
-from evotree.experiments.markdown import mean_and_std
+from evotree.experiments.comparison import mean_and_std
 from evotree.experiments.measures import innermost
 from evotree.experiments.pictures import save_picture
 from evotree.experiments.protocols import OFFICIAL, Parts, Task, load_cached, take_rows
-from evotree.experiments.rows import read_rows
+from evotree.experiments.store import read_rows
 from evotree.operators.initialization.resampling import blur
 from evotree.operators.pruning.held_out import critical_alphas
 from evotree.operators.pruning.penalized import kept_nodes, node_risk, prune_marked, weakest_links

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from evotree.estimators import ObliqueTreeClassifier
-from evotree.experiments.pictures import save_picture
-from evotree.experiments.pictures.comparison import plot_times
+from evotree.experiments.pictures import plot_times, save_picture
 from evotree.experiments.protocols import OFFICIAL, Task
 from experiments.agreement import DATA, load_published, name_as_published
 from experiments.pictures import plot_accuracy_against_depth

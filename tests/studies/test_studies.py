@@ -12,8 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from evotree.experiments.execution import run_experiment
 from evotree.experiments.protocols import OFFICIAL, Task
-from evotree.experiments.rows import fill, read_curve_rows, read_rows, write_rows
-from evotree.experiments.store import Store
+from evotree.experiments.store import Store, fill, read_curve_rows, read_rows, write_rows
 from experiments import STUDIES, load_study
 from experiments import study as base
 from experiments.__main__ import main

@@ -4,7 +4,7 @@ from sklearn.datasets import load_iris
 
 from evotree.configuration import check_parameters
 from evotree.estimators import EvoTreeClassifier
-from evotree.experiments.experiment import checksum
+from evotree.experiments.store import checksum
 from experiments.studies import variants
 from tests.quick_models import brief
 
