@@ -31,7 +31,7 @@ test-all: $(VENV)/stamp-test ## run all tests, and those of the kernels with bou
 check: $(VENV)/stamp-dev ## lint, formatting, types, floors
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy -p evotree
+	$(BIN)/mypy -p evotree -p experiments
 	$(BIN)/lint-imports
 
 docs: $(VENV)/stamp-docs ## build the documentation into docs/_build/html, its examples executed
@@ -44,7 +44,7 @@ clean: ## remove .venv, caches and built files
 	rm -rf $(VENV) .numba_cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	rm -rf docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst
 	rm -rf build dist *.egg-info demo-output experiment-output htmlcov .coverage .coverage.*
-	find evotree tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find evotree experiments tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # The stamps say which requirements are installed; setup.cfg is what they depend on. The larger
 # sets contain the smaller, so that one installation marks them all.

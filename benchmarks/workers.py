@@ -37,7 +37,7 @@ class Runs:
     def __call__(self) -> float:
         with TemporaryDirectory() as folder:
             begin = time.perf_counter()
-            rows = run_experiment(self.experiment, Path(folder), jobs=self.jobs, progress=False)
+            rows = run_experiment(self.experiment, Path(folder), jobs=self.jobs)
             seconds = time.perf_counter() - begin
         self.rows = rows.drop(columns=TIMES)
         return seconds

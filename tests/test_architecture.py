@@ -38,7 +38,7 @@ def python_files(*folders: str) -> list[Path]:
 
 
 PACKAGE_FILES = python_files("evotree")
-ALL_FILES = python_files("evotree", "tests", "benchmarks", "docs")
+ALL_FILES = python_files("evotree", "experiments", "tests", "benchmarks", "docs")
 
 
 def name_of(path: Path) -> str:

@@ -54,11 +54,11 @@ def test_the_interpreter_runs_nothing_that_an_experiment_names(tmp_path: Path) -
 
 
 def test_a_folder_of_results_may_have_any_name(tmp_path: Path) -> None:
-    """Also one that means something in the addresses of SQLite; reading changes nothing."""
+    """Reading changes nothing."""
     folder = tmp_path / "a?mode=memory&b=%41#c"
     Store(folder, COLUMNS, DEFINITION).add(row())
     before = (folder / FILE).read_bytes()
-    assert len(read_runs(folder)) == 1 and read_definition(folder) == DEFINITION
+    assert len(read_runs(folder)) == 1 and read_definition(folder)["name"] == "one"
     assert (folder / FILE).read_bytes() == before and len(list(folder.iterdir())) == 1
 
 

@@ -1,4 +1,4 @@
-"""The command ``evotree experiment``: run what a file defines or a study, and report it.
+"""The command ``evotree experiment``: run what a file defines, and report it.
 
 What a command needs is imported when it runs, so that ``evotree --help`` answers at once.
 """
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evotree.cli.arguments import example, number
-from evotree.experiments.studies import STUDIES, load_study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +24,7 @@ def add_commands(commands: Any) -> None:
     Parameters
     ----------
     commands : subparsers of argparse
-        Gains ``experiment``, with ``run``, ``report`` and ``study``.
+        Gains ``experiment``, with ``run`` and ``report``.
     """
     run_small = "evotree experiment run docs/experiments/small.toml --out results"
     report_it = "evotree experiment report results --reference EvoTree"
@@ -41,6 +40,8 @@ def add_commands(commands: Any) -> None:
     run.set_defaults(run=_run)
     run.add_argument("file", metavar="FILE.toml", type=Path, help="defines the experiment")
     run.add_argument("--out", metavar="RESULTS", type=Path, required=True, help="folder of results")
+    run.add_argument("--data-home", metavar="DIR", type=Path, help="folder of the data sets")
+    run.add_argument("--n-jobs", metavar="N", type=number(int, 1), default=1, help="processes (1)")
     limit = number(float, 0.0, strict=True)
     run.add_argument("--time-limit", metavar="S", type=limit, help="seconds that a fit may take")
     run.add_argument(
@@ -61,32 +62,6 @@ def add_commands(commands: Any) -> None:
         command.add_argument(
             "--pictures", choices=("png", "pdf"), default="png", help="their format (png)"
         )
-    study = parts.add_parser(
-        "study",
-        help="run a paper's tables and figures again, or a benchmark",
-        **example(
-            "evotree experiment study cedt --data-home . --datasets iris --max-seconds 60 "
-            "--out studies"
-        ),
-    )
-    study.set_defaults(run=_study)
-    study.add_argument("name", metavar="NAME", choices=STUDIES, help=", ".join(STUDIES))
-    study.add_argument("--out", metavar="RESULTS", type=Path, required=True, help="folder to write")
-    for command in (run, study):
-        command.add_argument(
-            "--data-home", metavar="DIR", type=Path, help="folder of the data sets"
-        )
-        command.add_argument(
-            "--n-jobs", metavar="N", type=number(int, 1), default=1, help="processes (1)"
-        )
-    study.add_argument("--datasets", nargs="+", metavar="NAME", help="run on these alone")
-    study.add_argument("--methods", nargs="+", metavar="NAME", help="run these alone")
-    study.add_argument(
-        "--max-seconds",
-        type=number(float, 0.0, strict=True),
-        metavar="S",
-        help="begin no fit after so many seconds",
-    )
 
 
 def _run(arguments: argparse.Namespace) -> None:
@@ -140,27 +115,3 @@ def _write(arguments: argparse.Namespace) -> None:
 
     for path in write_report(arguments.out, arguments.reference, arguments.pictures):
         print(f"wrote {path}")
-
-
-def _study(arguments: argparse.Namespace) -> None:
-    from evotree.experiments.studies.agreement import write_agreement
-    from evotree.experiments.studies.study import run_study
-
-    study = load_study(arguments.name)
-    try:
-        runs, report = run_study(
-            study,
-            arguments.data_home,
-            arguments.out,
-            jobs=arguments.n_jobs,
-            datasets=arguments.datasets,
-            methods=arguments.methods,
-            max_seconds=arguments.max_seconds,
-        )
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"what was done is kept in {arguments.out}") from None
-    _tell(runs, arguments.out / study.name)
-    if report is not None:
-        print(f"wrote {report}")
-        if study.compare is not None:
-            print(f"wrote {write_agreement(arguments.out)}")

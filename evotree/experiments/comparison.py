@@ -1,82 +1,265 @@
-"""Methods compared over data sets: tables of means with paired tests; tests of ranks beside them.
+r"""Methods compared over data sets: ranks, paired tests, and tables of means.
 
-In: a table of runs, one row a fit, as `evotree.experiments.method_runs` describes it. Out: the
-tables and tests of a paper; its pictures are drawn by `evotree.experiments.pictures`.
+In: a table of runs, one row a fit, with the columns ``dataset``, ``method``, ``fold`` and ``seed``
+and those of scores, sizes and times; ``fold`` and ``seed`` may be missing where there is but one.
+
+Runs of two methods on a data set are paired by fold and seed. Of n differences with the mean
+:math:`\bar d` and the sample variance :math:`s^2`, the statistic
+
+.. math:: t = \frac{\bar d}{\sqrt{\left(\frac{1}{n} + \frac{n_2}{n_1}\right) s^2}}
+
+has Student's distribution with :math:`n - 1` degrees of freedom where the methods are equal. The
+term :math:`n_2 / n_1`, test rows to a training row, stands for the rows that training sets have in
+common (Nadeau and Bengio 2003, section 4); without it, differences are found too often.
+
+References
+----------
+Demšar J. (2006). Statistical comparisons of classifiers over multiple data sets. Journal of Machine
+Learning Research 7, 1-30.
+Holm S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of
+Statistics 6, 65-70.
+Nadeau C., Bengio Y. (2003). Inference for the generalization error. Machine Learning 52, 239-281.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import stats
 
-from evotree.experiments.markdown import markdown_table
-from evotree.experiments.method_runs import complete_datasets, done_runs, mean_scores, rank_methods
-from evotree.experiments.paired_tests import PairedTest, paired_t_tests
-from evotree.experiments.rank_tests import FriedmanTest, check_choice, friedman
-
-__all__ = [
-    "FriedmanTest",
-    "MeanTable",
-    "friedman",
-    "mean_table",
-]
+PairedTest = Literal["paired", "corrected"]
 
 TEST_NAMES = {"paired": "paired t-tests", "corrected": "corrected resampled t-tests"}
+LEVEL = 0.05
 MARKDOWN_ESCAPES = str.maketrans({character: f"\\{character}" for character in "\\`*_|<"})
-NOTE_ESCAPES = str.maketrans({character: f"\\{character}" for character in "\\`*_<"})
-
-
-class Form(NamedTuple):
-    """How the cells of a table are written: templates of a language."""
-
-    bold: str
-    plus_minus: str
-    missing: str
-    marks: Mapping[str, str]
-
-
-MARKDOWN = Form("**{}**", " ± ", "–", {"win": " •", "loss": " ◦", "tie": ""})
-LATEX = Form(
-    r"\textbf{{{}}}",
-    r" $\pm$ ",
-    "--",
-    # An invisible mark keeps the numbers of a column aligned.
-    {"win": r" $\bullet$", "loss": r" $\circ$", "tie": r" \phantom{$\bullet$}"},
+LATEX_ESCAPES = str.maketrans(
+    {character: f"\\{character}" for character in "&%$#_{}"}
+    | {"\\": r"\textbackslash ", "~": r"\textasciitilde ", "^": r"\textasciicircum "}
 )
+_LATEX_SIGNS = {r"\*\*(.*?)\*\*": r"\\textbf{\1}", "±": r"$\\pm$", "–": "--"}
+_LATEX_SIGNS |= {"•": r"$\\bullet$", "◦": r"$\\circ$"}
 
 
-@dataclass(frozen=True)
-class MeanTable:
-    """Means of methods on data sets, compared with those of one method.
+def markdown_table(rows: pd.DataFrame, n_left: int = 1) -> str:
+    """Return a table of texts in Markdown; so many columns are aligned to the left."""
+    rules = ["---" if k < n_left else "---:" for k in range(rows.shape[1])]
+    lines = [f"| {' | '.join(rows.columns)} |", f"|{'|'.join(rules)}|"]
+    lines += [f"| {' | '.join(cells)} |" for cells in rows.itertuples(index=False, name=None)]
+    return "\n".join(lines)
 
-    Attributes
+
+def latex_table(rows: pd.DataFrame, n_left: int = 1, n_upper: int | None = None) -> str:
+    """Return a table of texts in LaTeX, for booktabs; a line stands below so many rows."""
+    columns = "l" * n_left + "r" * (rows.shape[1] - n_left)
+    head, *lines = [" & ".join(cells) + r" \\" for cells in (rows.columns, *rows.to_numpy())]
+    if n_upper is not None:
+        lines.insert(n_upper, r"\midrule")
+    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *lines]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def mean_and_std(values: pd.Series, decimals: int) -> str:
+    """Return ``mean ± standard deviation`` as text; the mean alone where there is one value."""
+    if len(values) < 2:
+        return f"{values.mean():.{decimals}f}"
+    return f"{values.mean():.{decimals}f} ± {values.std():.{decimals}f}"
+
+
+def done_runs(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """Return the runs that are done, with numbers in each of some columns; warn of the others."""
+    if not isinstance(runs, pd.DataFrame):
+        raise TypeError(f"runs is a {type(runs).__name__}: allowed is a DataFrame.")
+    if missing := [name for name in ("dataset", "method", *columns) if name not in runs]:
+        raise ValueError(f"runs has no column {missing[0]!r}; it has {', '.join(map(str, runs))}.")
+    key, is_done = ["dataset", "method", "fold", "seed"], runs.get("status", "done") == "done"
+    runs = pd.DataFrame({name: runs.get(name, 0) for name in [*key, *columns]}, runs.index)
+    is_used = runs.notna().all(axis=1) & is_done
+    if n := int((~is_used).sum()):
+        message = (
+            f"{n} of {len(runs)} runs are left out: not done, or without {' or '.join(columns)}."
+        )
+        warnings.warn(message, UserWarning, stacklevel=3)  # the line that called our caller
+    runs = runs[is_used].reset_index(drop=True)
+    runs = runs.astype({"dataset": str, "method": str} | dict.fromkeys(columns, np.float64))
+    if runs.empty or not np.isfinite(runs[list(columns)]).all(axis=None):
+        raise ValueError(f"runs has no row that is done, or infinite {' or '.join(columns)}.")
+    if (twice := runs.duplicated(key)).any():
+        fit = ", ".join(f"{name} {runs.loc[twice.idxmax(), name]}" for name in key)
+        raise ValueError(f"runs has more than one row of the same fit: {fit}.")
+    return runs
+
+
+def complete_datasets(runs: pd.DataFrame) -> tuple[list[str], list[str]]:
+    """Part the data sets on which all methods have runs on the same folds from the others."""
+    n_methods = runs.groupby(["dataset", "fold"])["method"].nunique()
+    is_complete = n_methods.eq(runs["method"].nunique()).groupby("dataset").all()
+    names = runs["dataset"].unique()
+    complete = [name for name in names if is_complete[name]]
+    return complete, [name for name in names if not is_complete[name]]
+
+
+def mean_scores(runs: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Return means over folds and seeds, (n_datasets, n_methods); NaN where there are no runs."""
+    means = runs.groupby(["dataset", "method"])[column].mean().unstack()
+    return means.reindex(index=runs["dataset"].unique(), columns=runs["method"].unique())
+
+
+def rank_methods(means: pd.DataFrame, larger_is_better: bool) -> pd.DataFrame:
+    """Return the rank of each method on each data set; 1 is best, ties share their mean rank."""
+    # Means of equal scores may differ in their last bits; rounded, they tie.
+    scale = means.abs().max(axis=1).replace(0.0, 1.0)
+    return means.div(scale, axis=0).round(12).rank(axis=1, ascending=not larger_is_better)
+
+
+class FriedmanTest(NamedTuple):
+    """Methods compared by their ranks on the data sets that all have; the others are left out.
+
+    `adjusted` has the p-value of each pair of methods: z-tests of mean ranks, adjusted by Holm.
+    """
+
+    mean_ranks: pd.Series
+    statistic: float
+    p_value: float
+    adjusted: pd.DataFrame
+    datasets: list[str]
+    left_out: list[str]
+
+
+def friedman(runs: pd.DataFrame, metric: str, larger_is_better: bool = True) -> FriedmanTest:
+    """Compare three methods or more by Friedman's test, then pair by pair (Demšar 2006)."""
+    runs = done_runs(runs, metric)
+    (datasets, left_out), k = complete_datasets(runs), runs["method"].nunique()
+    if len(datasets) < 2 or k < 3:
+        raise ValueError(
+            f"runs has {k} methods and {len(datasets)} data sets with all of them on the same "
+            f"folds: three and two are needed; incomplete are {', '.join(left_out) or 'none'}."
+        )
+    ranks = rank_methods(mean_scores(runs, metric).loc[datasets], larger_is_better)
+    statistic, p_value = 0.0, 1.0
+    if ranks.nunique(axis=1).gt(1).any():  # the test cannot divide by ties everywhere
+        statistic, p_value = map(float, stats.friedmanchisquare(*(ranks[m] for m in ranks)))
+    means = ranks.mean()
+    first, second = np.triu_indices(k, 1)
+    error = math.sqrt(k * (k + 1) / (6.0 * len(datasets)))
+    z = (means.to_numpy()[first] - means.to_numpy()[second]) / error
+    adjusted = np.ones((k, k))
+    adjusted[first, second] = adjusted[second, first] = adjust_by_holm(2.0 * stats.norm.sf(abs(z)))
+    pairs = pd.DataFrame(adjusted, means.index, means.index)
+    return FriedmanTest(means, statistic, p_value, pairs, datasets, left_out)
+
+
+class PairedTTest(NamedTuple):
+    """A paired t-test: two-sided, of the mean of the differences, first less second."""
+
+    n_pairs: int
+    difference: float
+    standard_error: float
+    statistic: float
+    p_value: float
+
+
+def paired_t_test(first: ArrayLike, second: ArrayLike, test_ratio: float = 0.0) -> PairedTTest:
+    """Compare paired scores by a t-test, corrected by the test rows to a training row."""
+    first, second = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    n, difference = len(first), float((first - second).mean())
+    if n < 2:
+        return PairedTTest(n, difference, math.nan, math.nan, math.nan)
+    scale = max(np.abs(first).max(), np.abs(second).max()) or 1.0
+    scaled = ((first - second) / scale).round(12)  # differences in the last bits are none
+    if np.ptp(scaled) == 0.0:
+        if scaled[0] == 0.0:
+            return PairedTTest(n, 0.0, 0.0, 0.0, 1.0)
+        return PairedTTest(n, difference, 0.0, math.copysign(math.inf, difference), 0.0)
+    error = math.sqrt((1.0 / n + test_ratio) * scaled.var(ddof=1))
+    statistic = float(scaled.mean() / error)
+    p_value = float(2.0 * stats.t.sf(abs(statistic), n - 1))
+    return PairedTTest(n, difference, float(scale * error), statistic, p_value)
+
+
+def adjust_by_holm(p_values: ArrayLike) -> np.ndarray:
+    """Return p-values adjusted for their number by Holm's procedure; NaN does not count."""
+    adjusted = np.array(p_values, np.float64)
+    order = np.argsort(adjusted)[: np.count_nonzero(~np.isnan(adjusted))]
+    factors = np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(factors * adjusted[order]), 1.0)
+    return adjusted
+
+
+def paired_t_tests(
+    runs: pd.DataFrame,
+    metric: str,
+    reference: str,
+    *,
+    larger_is_better: bool = True,
+    test: PairedTest = "corrected",
+    level: float = LEVEL,
+    test_ratio: float | None = None,
+) -> pd.DataFrame:
+    """Compare a method with each other one on each data set.
+
+    Parameters
     ----------
-    means, stds : DataFrame of shape (n_datasets, n_methods)
-        Means and standard deviations over folds and seeds; NaN where there are no runs, and for
-        the deviation of one run.
-    tests : DataFrame
-        The tests of the reference against each other method, as
-        `evotree.experiments.paired_tests.paired_t_tests` returns them; empty without a reference.
-    verdicts : DataFrame of str of shape (n_datasets, n_methods)
-        ``win`` where the reference is significantly better than the method, ``loss`` where worse,
-        ``tie``, and an empty text where there was no test.
-    mean_ranks : Series
-        Mean rank of each method on the complete data sets; 1 is best.
-    datasets, left_out : list of str
-        Data sets that all methods have on the same folds, and the others: last rows, of means and
-        ranks, are over the former alone.
-    larger_is_better : bool
-        Whether the largest mean is best.
-    reference : str or None
-        The method compared with the others.
-    test : {"paired", "corrected"}
-        Which tests.
-    level : float
-        Verdicts other than ``tie`` have an adjusted p-value below it.
+    runs : DataFrame
+        Runs, with the columns ``dataset``, ``method``, ``fold``, ``seed`` and that of the scores.
+    metric : str
+        Column of the scores.
+    reference : str
+        The method to be compared with the others.
+    larger_is_better : bool, default=True
+        Whether the largest score is best.
+    test : {"paired", "corrected"}, default="corrected"
+        The paired t-test, or Nadeau and Bengio's correction of it.
+    level : float in (0, 1), default=0.05
+        Differences with an adjusted p-value below it are significant.
+    test_ratio : float > 0, optional
+        Test rows to a training row, for the corrected test; by default 1 / (k - 1) on a data set
+        with runs on k folds, of which there must be two.
+
+    Returns
+    -------
+    DataFrame
+        A row for each other method and data set that both have, with the columns ``method``,
+        ``dataset``, ``n_pairs``, ``difference`` (reference less method), ``standard_error``,
+        ``statistic``, ``p_value``, ``adjusted``, the p-value by Holm's procedure over the data sets
+        of the method, and ``verdict``: ``win`` where the reference is significantly better,
+        ``loss`` where worse, ``tie``, and an empty text for one pair, which has no test.
+    """
+    if test not in TEST_NAMES or not 0.0 < level < 1.0:
+        raise ValueError(f"test={test!r}, level={level!r}: allowed are {list(TEST_NAMES)}, (0, 1).")
+    results = []
+    for dataset, group in runs.groupby("dataset", sort=False):
+        scores = group.pivot(index=["fold", "seed"], columns="method", values=metric)
+        n_folds = group["fold"].nunique()
+        for method in [name for name in scores if name != reference]:
+            pairs = scores.reindex(columns=[reference, method]).dropna()
+            if pairs.empty:
+                continue
+            ratio = 0.0
+            if test == "corrected" and len(pairs) > 1:
+                if test_ratio is None and n_folds < 2:
+                    raise ValueError(f"test_ratio=None: {dataset} has runs on one fold alone.")
+                ratio = test_ratio or 1.0 / (n_folds - 1)
+            result = paired_t_test(pairs[reference], pairs[method], ratio)
+            results.append((method, dataset, *result))
+    tests = pd.DataFrame(results, columns=["method", "dataset", *PairedTTest._fields])
+    tests["adjusted"] = tests.groupby("method")["p_value"].transform(adjust_by_holm)
+    is_better = (tests["difference"] > 0.0) == larger_is_better
+    verdicts = np.where(tests["adjusted"] < level, np.where(is_better, "win", "loss"), "tie")
+    tests["verdict"] = np.where(tests["adjusted"].isna(), "", verdicts)
+    places = pd.Index(runs["method"].unique()).get_indexer(tests["method"])
+    return tests.iloc[np.argsort(places, kind="stable")].reset_index(drop=True)
+
+
+class MeanTable(NamedTuple):
+    """Means and deviations of methods on data sets, and tests against a reference, if any.
+
+    Verdicts are those of `paired_t_tests`. Last rows are over the data sets that are complete.
     """
 
     means: pd.DataFrame
@@ -89,134 +272,63 @@ class MeanTable:
     larger_is_better: bool
     reference: str | None
     test: PairedTest
-    level: float
 
     @property
     def counts(self) -> pd.Series:
         """Wins, ties and losses of the reference against each other method, as ``3/1/2``."""
-        if self.reference is None:
-            return pd.Series(dtype=object)
-        verdicts = self.verdicts.drop(columns=self.reference)
-        kinds = [verdicts.eq(kind).sum().astype(str) for kind in ("win", "tie", "loss")]
-        return kinds[0] + "/" + kinds[1] + "/" + kinds[2]
+        verdicts = self.verdicts.drop(columns=self.reference or list(self.verdicts))
+        wins, ties, losses = (verdicts.eq(k).sum().astype(str) for k in ("win", "tie", "loss"))
+        return wins + "/" + ties + "/" + losses
 
-    def to_markdown(self, decimals: int = 2, factor: float = 1.0, bold: bool = True) -> str:
-        """Return the table in Markdown, with a note on marks and last rows.
+    def to_markdown(self, decimals: int = 2, bold: bool = True) -> str:
+        """Return the table in Markdown, with a note on marks and last rows."""
+        cells = self._cells(decimals, "**" if bold else "", MARKDOWN_ESCAPES)
+        return f"{markdown_table(cells)}\n\n{self._note().translate(MARKDOWN_ESCAPES)}\n"
 
-        Parameters
-        ----------
-        decimals : int, default=2
-            Decimals of means, deviations and ranks.
-        factor : float, default=1.0
-            Means and deviations are multiplied by it: 100 for percent.
-        bold : bool, default=True
-            Whether the best means are bold.
-
-        Returns
-        -------
-        str
-            The lines.
-        """
-        form = MARKDOWN if bold else MARKDOWN._replace(bold="{}")
-        rows = self._rows(form, decimals, factor).reset_index(names="data set")
-        rows["data set"] = [str(name).translate(MARKDOWN_ESCAPES) for name in rows["data set"]]
-        rows = rows.rename(columns=lambda name: str(name).translate(MARKDOWN_ESCAPES))
-        return f"{markdown_table(rows)}\n\n{self._note(form).translate(NOTE_ESCAPES)}\n"
-
-    def to_latex(self, decimals: int = 2, factor: float = 1.0) -> str:
-        """Return the table in LaTeX, for the package booktabs, with a note as a comment above.
-
-        Parameters
-        ----------
-        decimals : int, default=2
-            Decimals of means, deviations and ranks.
-        factor : float, default=1.0
-            Means and deviations are multiplied by it: 100 for percent.
-
-        Returns
-        -------
-        str
-            The lines of a ``tabular``.
-        """
-        styler = self._rows(LATEX, decimals, factor).style
-        for axis in ("index", "columns"):
-            styler = styler.format_index(escape="latex", axis=axis)
-        columns = f"l{'r' * self.means.shape[1]}"
-        *lines, _ = styler.to_latex(column_format=columns, hrules=True).split("\n")
-        # Head, rule and one line a data set come before the means.
-        lines.insert(4 + len(self.means), r"\midrule")
-        return "\n".join([f"% {self._note(LATEX)}", *lines, ""])
+    def to_latex(self, decimals: int = 2) -> str:
+        """Return the table in LaTeX, for the package booktabs, with a note as a comment above."""
+        cells = self._cells(decimals, "**", LATEX_ESCAPES).replace(_LATEX_SIGNS, regex=True)
+        return f"% {self._note()}\n{latex_table(cells, 1, len(self.means))}"
 
     def to_csv(self) -> str:
-        """Return the table with all digits as CSV: mean, std and verdict of each method.
+        """Return means, deviations and verdicts with all digits as CSV."""
+        table = pd.concat({"mean": self.means, "std": self.stds, "verdict": self.verdicts}, axis=1)
+        table.columns = pd.Index([f"{method} {part}" for part, method in table.columns])
+        return table.rename_axis("dataset").to_csv()
 
-        Returns
-        -------
-        str
-            The lines.
-        """
-        counts = self.counts
-        columns = {}
-        for name in self.means:
-            last = [self._overall[name], self.mean_ranks[name]]
-            columns[f"{name} mean"] = [*self.means[name], *last, math.nan]
-            columns[f"{name} std"] = [*self.stds[name], math.nan, math.nan, math.nan]
-            if name in counts:
-                columns[f"{name} verdict"] = [*self.verdicts[name], "", "", counts[name]]
-        names = [*self.means.index, "mean", "mean rank", "win/tie/loss"]
-        table = pd.DataFrame(columns, pd.Index(names, name="dataset"))
-        return table.iloc[: len(table) - counts.empty].to_csv()
-
-    @property
-    def _overall(self) -> pd.Series:
-        return self.means.loc[self.datasets].mean()
-
-    def _rows(self, form: Form, decimals: int, factor: float) -> pd.DataFrame:
+    def _cells(self, decimals: int, bold: str, escapes: Mapping[int, str]) -> pd.DataFrame:
         """Return the cells as texts: a row a data set, then the means, the ranks, the counts."""
-        larger, compared = self.larger_is_better, self.counts.index
-        rows: dict[str, Any] = {}
-        for name, means in (factor * self.means).iterrows():
-            cells = _bold_best(means, larger, decimals, form)
-            for method, std in (factor * self.stds.loc[name]).items():
-                if not math.isnan(std):
-                    cells[method] += f"{form.plus_minus}{std:.{decimals}f}"
-                if method in compared:
-                    cells[method] += form.marks[self.verdicts.loc[name, method] or "tie"]
-            rows[str(name)] = cells
-        rows["mean"] = _bold_best(factor * self._overall, larger, decimals, form)
-        rows["mean rank"] = _bold_best(self.mean_ranks, False, decimals, form)
-        if not self.counts.empty:
-            rows["win/tie/loss"] = self.counts.reindex(self.means.columns, fill_value=form.missing)
-        return pd.DataFrame.from_dict(rows, orient="index")
 
-    def _note(self, form: Form) -> str:
-        n, n_left = len(self.datasets), len(self.left_out)
-        note = f"Last rows: over {n} of {n + n_left} data sets"
-        note += f", without {', '.join(self.left_out)}." if n_left else "."
+        def texts(values: pd.Series, larger_is_better: bool) -> pd.Series:
+            cells = values.map(f"{{:.{decimals}f}}".format)
+            best = f"{values.max() if larger_is_better else values.min():.{decimals}f}"
+            return cells.where(cells != best, bold + cells + bold).where(values.notna(), "–")
+
+        marks, rows = {"win": " •", "loss": " ◦"}, {}
+        for name, means in self.means.iterrows():
+            stds = ["" if math.isnan(s) else f" ± {s:.{decimals}f}" for s in self.stds.loc[name]]
+            cells = texts(means, self.larger_is_better) + stds
+            rows[str(name)] = cells + [marks.get(v, "") for v in self.verdicts.loc[name]]
+        rows["mean"] = texts(self.means.loc[self.datasets].mean(), self.larger_is_better)
+        rows["mean rank"] = texts(self.mean_ranks, larger_is_better=False)
+        if not self.counts.empty:
+            rows["win/tie/loss"] = self.counts.reindex(self.means.columns, fill_value="–")
+        names = {name: str(name).translate(escapes) for name in (*rows, *self.means)}
+        table = pd.DataFrame(rows).T.rename(index=names, columns=names)
+        return table.rename_axis("data set").reset_index()
+
+    def _note(self) -> str:
+        left_out = f", without {', '.join(self.left_out)}" if self.left_out else ""
+        n, n_all = len(self.datasets), len(self.datasets) + len(self.left_out)
+        note = f"Last rows: over {n} of {n_all} data sets{left_out}."
         if self.stds.notna().any(axis=None):
-            plus_minus = form.plus_minus.strip()
-            note = f"{plus_minus}: standard deviation over folds and seeds. {note}"
+            note = f"±: standard deviation over folds and seeds. {note}"
         if self.reference is None:
             return note
-        win, loss = form.marks["win"].strip(), form.marks["loss"].strip()
         return (
-            f"{win}/{loss}: {self.reference} is significantly better/worse "
-            f"({TEST_NAMES[self.test]}, Holm over data sets, level {self.level:g}). {note}"
+            f"•/◦: {self.reference} is significantly better/worse "
+            f"({TEST_NAMES[self.test]}, Holm over data sets, level {LEVEL:g}). {note}"
         )
-
-
-def _bold_best(
-    values: pd.Series, larger_is_better: bool, decimals: int, form: Form
-) -> dict[str, str]:
-    """Return values as texts, those bold that look like the best one."""
-    texts = {name: f"{value:.{decimals}f}" for name, value in values.items()}
-    best = values.max() if larger_is_better else values.min()
-    cells = {}
-    for name, text in texts.items():
-        cells[name] = form.bold.format(text) if text == f"{best:.{decimals}f}" else text
-        if math.isnan(values[name]):
-            cells[name] = form.missing
-    return cells
 
 
 def mean_table(
@@ -226,87 +338,22 @@ def mean_table(
     *,
     reference: str | None = None,
     test: PairedTest = "corrected",
-    level: float = 0.05,
     test_ratio: float | None = None,
 ) -> MeanTable:
-    """Return means and deviations over folds and seeds, and what tests say of one method.
-
-    Runs of two methods are paired by fold and seed. Where fewer than two pairs are there, no test
-    is made.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        Runs, one row a fit.
-    metric : str
-        Column of the scores.
-    larger_is_better : bool, default=True
-        Whether the largest score is best.
-    reference : str, optional
-        The method to be compared with each other one.
-    test : {"paired", "corrected"}, default="corrected"
-        The paired t-test, or Nadeau and Bengio's correction of it for training sets that overlap,
-        as those of folds do.
-    level : float in (0, 1), default=0.05
-        Differences with a p-value below it, adjusted by Holm over the data sets, are significant.
-    test_ratio : float > 0, optional
-        Test rows to a training row, for the corrected test; by default 1 / (k - 1) on a data set
-        with runs on k folds.
-
-    Returns
-    -------
-    MeanTable
-        The table.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `runs` cannot be compared, another argument is not allowed, or the ratio is not given
-        where there is one fold.
-
-    References
-    ----------
-    Yang B.-B., Shen S.-Q., Gao W. (2019). Weighted oblique decision trees. Proceedings of the AAAI
-    Conference on Artificial Intelligence 33, 5621-5627.
-
-    Nadeau C., Bengio Y. (2003). Inference for the generalization error. Machine Learning 52,
-    239-281.
-    """
+    """Return means and deviations over folds and seeds, and what `paired_t_tests` say."""
     runs = done_runs(runs, metric)
     means = mean_scores(runs, metric)
-    check_choice("test", test, tuple(TEST_NAMES))
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level={level!r}: allowed are shares between 0 and 1.")
-    if test_ratio is not None and not 0.0 < test_ratio < math.inf:
-        raise ValueError(f"test_ratio={test_ratio!r}: allowed are positive numbers.")
-    if reference is not None:
-        check_choice("reference", reference, tuple(means.columns))
     datasets, left_out = complete_datasets(runs)
-    stds = runs.groupby(["dataset", "method"])[metric].std().unstack()
-    verdicts = pd.DataFrame("", means.index, means.columns, dtype=object)
-    tests = pd.DataFrame()
+    stds = runs.groupby(["dataset", "method"])[metric].std().unstack().reindex_like(means)
+    tests, verdicts = pd.DataFrame(), pd.DataFrame("", means.index, means.columns, dtype=object)
+    if reference not in (None, *means):
+        raise ValueError(f"reference={reference!r}: allowed are {', '.join(means)}.")
     if reference is not None:
-        tests = paired_t_tests(
-            runs,
-            metric,
-            reference,
-            larger_is_better=larger_is_better,
-            test=test,
-            level=level,
-            test_ratio=test_ratio,
-        )
+        options: dict[str, Any] = {"test": test, "test_ratio": test_ratio}
+        options["larger_is_better"] = larger_is_better
+        tests = paired_t_tests(runs, metric, reference, **options)
         for row in tests.itertuples():
             verdicts.loc[row.dataset, row.method] = row.verdict
-    return MeanTable(
-        means=means,
-        stds=stds.reindex_like(means),
-        tests=tests,
-        verdicts=verdicts,
-        mean_ranks=rank_methods(means.loc[datasets], larger_is_better).mean(),
-        datasets=datasets,
-        left_out=left_out,
-        larger_is_better=larger_is_better,
-        reference=reference,
-        test=test,
-        level=level,
-    )
+    ranks = rank_methods(means.loc[datasets], larger_is_better).mean()
+    tables = (means, stds, tests, verdicts, ranks)
+    return MeanTable(*tables, datasets, left_out, larger_is_better, reference, test)

@@ -1,15 +1,10 @@
 """Loading of benchmark data: from a folder of files, from scikit-learn, from OpenML.
 
-In: the name of a data set. A plain one stands for a file of that name in a folder, of any form that
-`evotree.tables.readers` knows; the endings are looked for in the order of its `ENDINGS`. The target
-of a CSV is its last column, called ``target``; of an ARFF file the attribute called ``class`` or
-``target``, or the last. A file ``checksums.txt`` in the folder, in the format of ``sha256sum``, is
-respected where it is there. With a prefix, ``sklearn:iris`` is a set that comes with scikit-learn,
-and ``openml:NAME``, ``openml:NAME@VERSION`` or ``openml:NUMBER`` one of OpenML.
-
-Out: features as a pandas DataFrame, whose categorical columns keep their strings, and the target as
-a numpy array; `evotree.tables.columns` makes numbers of the features. Only ``openml:`` uses the
-network and writes: its cache.
+A plain name stands for a file of that name in a folder, of any form that `evotree.tables.readers`
+knows. The target of a CSV is its last column, called ``target``; of an ARFF file the attribute
+called ``class`` or ``target``, or the last. A file ``checksums.txt`` in the folder, in the format
+of ``sha256sum``, is respected where it is there. Only ``openml:`` uses the network and writes: its
+cache.
 """
 
 from __future__ import annotations
@@ -35,7 +30,6 @@ from evotree.tables.readers import ENDINGS, TARGET, read_table
 
 __all__ = ["OFFICIAL_TRAIN_ROWS", "LoadedData", "load"]
 
-#: Number of leading rows that form the training part, for data sets with an official split.
 OFFICIAL_TRAIN_ROWS = MappingProxyType(
     {
         "satimage": 4435,
@@ -50,9 +44,9 @@ OFFICIAL_TRAIN_ROWS = MappingProxyType(
         "optdigits": 3823,
     }
 )
-
-#: The data sets that come with scikit-learn.
+"""Number of leading rows that form the training part, for data sets with an official split."""
 BUNDLED = ("iris", "digits", "breast_cancer", "wine", "diabetes")
+"""The data sets that come with scikit-learn."""
 _BUNDLED, _OPENML = "sklearn:", "openml:"
 # The characters of OpenML's names; the rest has a meaning in addresses.
 _OPENML_NAME = re.compile(r"(?P<name>[\w.,()+'-]+)(?:@(?P<version>[1-9][0-9]*))?", re.ASCII)
@@ -61,23 +55,11 @@ _CHECKSUMS = "checksums.txt"
 
 @dataclass(frozen=True, eq=False)
 class LoadedData:
-    """A data set as loaded.
+    """A data set as loaded: features, target, rows of the official training part, and source.
 
-    Attributes
-    ----------
-    name : str
-        Name of the data set, as it was asked for.
-    X : DataFrame of shape (n_samples, n_features)
-        Features: numeric columns, and object columns of strings for categories. Missing values are
-        NaN.
-    y : ndarray of shape (n_samples,)
-        Target without missing values: numbers, or an object array of strings.
-    n_train : int or None
-        Number of leading rows that form the official training part, less than n_samples; the
-        others are the test part. None where there is no official split.
-    source : str
-        Where it came from, as a paper says it: a file with its checksum, a function of
-        scikit-learn, or a version of OpenML.
+    Categories are object columns of strings, missing values NaN; the target has none. The leading
+    `n_train` rows are the official training part, if there is one. The source is told as a paper
+    says it: a file with its checksum, a function of scikit-learn, or a version of OpenML.
     """
 
     name: str
@@ -93,12 +75,10 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> LoadedDa
     Parameters
     ----------
     name : str
-        Name of the data set: its file name without the ending, ``sklearn:`` and one of iris,
-        digits, breast_cancer, wine and diabetes, or ``openml:`` and a name, a name with a version
-        (``NAME@VERSION``) or a number of OpenML.
+        The file name without the ending, ``sklearn:`` and one of iris, digits, breast_cancer, wine
+        and diabetes, or ``openml:`` and NAME, NAME@VERSION or a number.
     data_home : path-like or None, default=None
-        Folder of the data sets, which a plain name needs. With ``openml:``, the folder of the
-        cache; None is scikit-learn's own. With ``sklearn:``, of no effect.
+        Folder of the data sets, which a plain name needs; of the cache with ``openml:``.
 
     Returns
     -------
@@ -107,14 +87,8 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> LoadedDa
 
     Raises
     ------
-    FileNotFoundError
-        If the folder or the file of the data set is not there.
-    ConnectionError
-        If a set of OpenML is not in the cache and there is no network.
-    ValueError
-        If the name is not a plain name or a plain name has no folder, scikit-learn or OpenML has no
-        such set, the checksum does not match, the file cannot be read, the last column of a CSV is
-        not ``target``, a target is missing, or there are too few rows for the official split.
+    FileNotFoundError, ConnectionError, ValueError
+        If there is no such data set, or it cannot be read.
 
     Examples
     --------
@@ -123,8 +97,13 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> LoadedDa
     """
     place = name
     if name.startswith(_BUNDLED):
-        X, y = _load_bundled(name.removeprefix(_BUNDLED))
-        source = f"scikit-learn's load_{name.removeprefix(_BUNDLED)}"
+        bundled = name.removeprefix(_BUNDLED)
+        if bundled not in BUNDLED:
+            raise ValueError(
+                f"scikit-learn has no bundled data set {bundled!r}; there are {', '.join(BUNDLED)}"
+            )
+        X, y = getattr(datasets, f"load_{bundled}")(return_X_y=True, as_frame=True)
+        y, source = y.to_numpy(), f"scikit-learn's load_{bundled}"
     elif name.startswith(_OPENML):
         X, y, source = _fetch_from_openml(name.removeprefix(_OPENML), data_home)
     else:
@@ -133,14 +112,12 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> LoadedDa
         place, (X, y) = str(path), _read(path)
     if X.shape[1] == 0:
         raise ValueError(f"{place}: there must be at least one feature")
-    n_missing = int(pd.isna(y).sum())
-    if n_missing:
+    if n_missing := int(pd.isna(y).sum()):
         raise ValueError(f"{place}: the target is missing in {n_missing} of {len(y)} rows")
     n_train = OFFICIAL_TRAIN_ROWS.get(name)
     if n_train is not None and n_train >= len(y):
         raise ValueError(
-            f"{place}: the official training part of {name!r} has {n_train} rows and must leave "
-            f"rows for testing, but the file has {len(y)} rows"
+            f"{place}: it has {len(y)} rows, of which {n_train} are the official training part"
         )
     return LoadedData(name=name, X=X, y=y, n_train=n_train, source=source)
 
@@ -152,62 +129,44 @@ def _read(path: Path) -> tuple[pd.DataFrame, NDArray]:
     target = str(table.columns[-1])
     if path.name.endswith((".arff", ".arff.gz")):
         named = [name for name in table if name.lower() in ("class", TARGET)]
-        if target not in named and named:
-            target = named[0]
-        if len(named) > 1 and target != table.columns[-1]:
+        if target not in named and len(named) > 1:
             raise ValueError(
-                f"{path}: the target may be any of {', '.join(named)}; one alone must be called "
-                "so, or it must be the last attribute"
+                f"{path}: the target may be any of {', '.join(named)}; let it be the last attribute"
             )
+        target = target if target in named or not named else named[0]
     elif target != TARGET:
         raise ValueError(f"{path}: the last column must be '{TARGET}', but it is {target[:200]!r}")
     return table.drop(columns=target), table[target].to_numpy()
 
 
-def _load_bundled(name: str) -> tuple[pd.DataFrame, NDArray]:
-    """Load a data set that comes with scikit-learn."""
-    if name not in BUNDLED:
-        raise ValueError(
-            f"scikit-learn has no bundled data set {name!r}; there are {', '.join(BUNDLED)}"
-        )
-    X, y = getattr(datasets, f"load_{name}")(return_X_y=True, as_frame=True)
-    return X, y.to_numpy()
-
-
 def _fetch_from_openml(
     name: str, data_home: str | os.PathLike[str] | None
 ) -> tuple[pd.DataFrame, NDArray, str]:
-    """Load a data set of OpenML and its source, from the network or the cache if it is there.
-
-    J. Vanschoren, J. N. van Rijn, B. Bischl, L. Torgo: OpenML: Networked Science in Machine
-    Learning. SIGKDD Explorations 15(2), 2013, 49-60.
-    """
+    """Load a data set of OpenML and its source, from the network or the cache if it is there."""
     parts = _OPENML_NAME.fullmatch(name)
     if parts is None:
         raise ValueError(f"OpenML needs NAME, NAME@VERSION or a number, but got {name!r}")
     stem, version, source = parts["name"], parts["version"], f"data set {name!r} of OpenML"
+    wanted: dict[str, Any] = {"name": stem, "version": int(version) if version else "active"}
     if stem.isdigit() and version is None:
-        wanted: dict[str, Any] = {"data_id": int(stem)}
-    else:
-        wanted = {"name": stem, "version": "active" if version is None else int(version)}
+        wanted = {"data_id": int(stem)}
     try:
         # The faster parser fails where the values of a nominal attribute are numbers.
         bunch = datasets.fetch_openml(
             **wanted, data_home=data_home, parser="liac-arff", as_frame=True
         )
     except (URLError, HTTPException, ConnectionError, TimeoutError) as error:
+        home = datasets.get_data_home(data_home)
         raise ConnectionError(
-            f"{source} is not in the folder 'openml' of "
-            f"{str(datasets.get_data_home(data_home))!r}, and a network is needed to fetch it: "
-            f"{error}"
+            f"{source} is not in {home!r}, and a network is needed to fetch it: {error}"
         ) from error
     except Exception as error:  # the parser has errors of its own
         raise ValueError(f"{source} cannot be loaded: {str(error)[:200]}") from error
     if len(bunch.target_names) != 1:
         raise ValueError(f"{source} must have one target, but has {bunch.target_names or 'none'}")
-    found = bunch.details
-    told = f"OpenML's {found['name']}, version {found['version']}, number {found['id']}"
-    return bunch.data.apply(_plain_column), _plain_column(bunch.target).to_numpy(), told
+    details = bunch.details
+    source = f"OpenML's {details['name']}, version {details['version']}, number {details['id']}"
+    return bunch.data.apply(_plain_column), _plain_column(bunch.target).to_numpy(), source
 
 
 def _plain_column(column: pd.Series) -> pd.Series:
@@ -224,37 +183,25 @@ def _find(name: str, data_home: str | os.PathLike[str] | None) -> Path:
         raise ValueError(f"name={name!r} must be a plain name without a folder or an ending")
     if data_home is None:
         raise ValueError(
-            f"data_home must be the folder of the data set {name!r}; only names that begin with "
-            f"{_BUNDLED} or {_OPENML} need none"
+            f"data_home must be the folder of the data set {name!r}, which is not {_BUNDLED}..."
         )
     folder = Path(data_home)
     if not folder.is_dir():
-        raise FileNotFoundError(
-            f"data_home={str(folder)!r} is not a folder; the data set {name!r} should be in it"
-        )
-    wanted = [name + suffix for suffix in ENDINGS]
+        raise FileNotFoundError(f"data_home={str(folder)!r} is not a folder: {name!r} is not there")
+    wanted = [name + ending for ending in ENDINGS]
     for file_name in wanted:
         if (folder / file_name).is_file() and file_name != _CHECKSUMS:
             return folder / file_name
-    present = {p.name: _stem(p.name) for p in sorted(folder.iterdir()) if p.name != _CHECKSUMS}
-    present = {file_name: stem for file_name, stem in present.items() if stem}
-    known = {stem.lower(): stem for stem in present.values()}
-    if name in BUNDLED:
-        known[name] = _BUNDLED + name
-    near = [known[stem] for stem in difflib.get_close_matches(name.lower(), known)]
+    names = sorted(path.name for path in folder.iterdir() if path.name != _CHECKSUMS)
+    present = [file for file in names if file.endswith(ENDINGS)]
+    stems = {file.partition(".")[0].lower(): file.partition(".")[0] for file in present}
+    stems |= {name: _BUNDLED + name} if name in BUNDLED else {}
+    near = [stems[stem] for stem in difflib.get_close_matches(name.lower(), stems)]
+    hint = f"did you mean {' or '.join(near)}? " if near else ""
     raise FileNotFoundError(
-        f"data set {name!r} is not in {str(folder)!r}: looked for {', '.join(wanted)}; "
-        + (f"did you mean {' or '.join(near)}? " if near else "")
-        + f"there are {', '.join(present) or 'no data sets'}"
+        f"data set {name!r} is not in {str(folder)!r}: looked for {', '.join(wanted)}; {hint}"
+        f"there are {', '.join(present) or 'no data sets'}"
     )
-
-
-def _stem(file_name: str) -> str:
-    """Return the name of the data set in a file; empty if the file holds none."""
-    for suffix in ENDINGS:
-        if file_name.endswith(suffix):
-            return file_name.removesuffix(suffix)
-    return ""
 
 
 def _checked_sum(path: Path) -> str:

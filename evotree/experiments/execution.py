@@ -5,22 +5,21 @@ from __future__ import annotations
 import json
 import logging
 import math
-import multiprocessing
 import platform
 import subprocess
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.datasets import load_iris
@@ -28,13 +27,12 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection._search import BaseSearchCV
 from tqdm import tqdm
 
-from evotree.experiments.experiment import Experiment, checksum, describe
-from evotree.experiments.logs import LOG_FILE, log_to_file
+from evotree.experiments.experiment import Experiment, describe
 from evotree.experiments.measures import PeakMemory, machine, tree_sizes
 from evotree.experiments.problems import make_problem
-from evotree.experiments.protocols import Protocol, Task
-from evotree.experiments.runner import CRASHED, Outcome, Workers, run_tasks
-from evotree.experiments.store import Store
+from evotree.experiments.protocols import Task
+from evotree.experiments.runner import CRASHED, LOG_FILE, log_to_file, run_tasks
+from evotree.experiments.store import Store, checksum
 
 log = logging.getLogger(__name__)
 
@@ -42,46 +40,15 @@ PACKAGES = ("evotree", "numpy", "scipy", "scikit-learn", "numba", "deap")
 """Whose versions a row holds, beside those of Python and of what methods come from."""
 
 
-class Fit(NamedTuple):
-    """All that a worker needs for one task.
-
-    Attributes
-    ----------
-    task : Task
-        Which.
-    method : estimator
-        Not fitted.
-    protocol : Protocol
-        How rows are split.
-    metrics, scorers, measures, curve, warm_up : tuple of str, mappings, callable or None, bool
-        What is measured, as in `Experiment`.
-    data_home : Path or None
-        Folder of the data sets.
-    """
-
-    task: Task
-    method: BaseEstimator
-    protocol: Protocol
-    metrics: tuple[str, ...]
-    scorers: Mapping[str, Callable[[Any, np.ndarray, np.ndarray], float]]
-    measures: Mapping[str, Callable[[Any], float | None]]
-    curve: Callable[[Any], pd.DataFrame | None] | None
-    warm_up: bool
-    data_home: Path | None
-
-    def __str__(self) -> str:
-        return str(self.task)
-
-
 def seed_method(method: BaseEstimator, random_state: int) -> BaseEstimator:
     """Return a clone with all its random states set."""
-    made = clone(method)
-    states = [
-        name
-        for name in sorted(made.get_params())
-        if name == "random_state" or name.endswith("__random_state")
-    ]
-    return made.set_params(**dict.fromkeys(states, random_state))
+    return _set_everywhere(clone(method), "random_state", lambda _: random_state)
+
+
+def _set_everywhere(method: Any, name: str, change: Callable[[Any], Any]) -> BaseEstimator:
+    """Change a parameter of an estimator and of all estimators in it."""
+    known = {key: v for key, v in method.get_params().items() if key.rpartition("__")[2] == name}
+    return method.set_params(**{key: change(known[key]) for key in sorted(known)})
 
 
 _warm: set[str] = set()
@@ -97,55 +64,41 @@ def warm_up(method: BaseEstimator) -> None:
         method = method.estimator
     for X, y in (make_problem("chessboard4", 100, 0), load_iris(return_X_y=True)):
         small = seed_method(method, 0)
-        for name, value in small.get_params().items():
-            if name.rpartition("__")[2] == "max_generations":
-                small.set_params(**{name: min(20, value)})
-        small.fit(X, y)
+        _set_everywhere(small, "max_generations", lambda n: min(20, n)).fit(X, y)
     _warm.add(key)
 
 
-def do_fit(fit: Fit) -> tuple[dict[str, Any], pd.DataFrame | None]:
-    """Do one fit; its scores and its warnings are logged.
-
-    Parameters
-    ----------
-    fit : Fit
-        Which.
-
-    Returns
-    -------
-    row : dict
-        Metrics, sizes, measures, seconds of the fit and of the scores, peak of memory.
-    curve : DataFrame or None
-        The learning curve, if there is one.
-    """
-    told = fit.protocol.method_for(fit.method, fit.task, fit.data_home)
-    method = seed_method(told, fit.protocol.random_state(fit.task))
-    parts = fit.protocol.take_parts(fit.task, fit.data_home, is_classifier(method))
-    with _logged_warnings(fit):
-        if fit.warm_up:
-            warm_up(fit.method)
+def do_fit(
+    experiment: Experiment, data_home: Path | None, task: Task
+) -> tuple[dict[str, Any], pd.DataFrame | None]:
+    """Do one fit; return scores, sizes, measures, seconds and memory, and the learning curve."""
+    method = experiment.protocol.method_for(experiment.methods[task.method], task, data_home)
+    method = seed_method(method, experiment.protocol.random_state(task))
+    parts = experiment.protocol.take_parts(task, data_home, is_classifier(method))
+    with _logged_warnings(task):
+        if experiment.warm_up:
+            warm_up(experiment.methods[task.method])
         memory = PeakMemory()
         begin = time.perf_counter()
         method.fit(parts.X_train, parts.y_train)
         seconds = time.perf_counter() - begin
         row: dict[str, Any] = {"peak_memory_mb": memory.megabytes(), "seconds": seconds}
         begin = time.perf_counter()
-        for metric in fit.metrics:
+        for metric in experiment.metrics:
             known = metric.startswith("train_")
             rows = (parts.X_train, parts.y_train) if known else (parts.X_test, parts.y_test)
             row[metric] = float(get_scorer(metric.removeprefix("train_"))(method, *rows))
-        for name, scorer in fit.scorers.items():
+        for name, scorer in experiment.scorers.items():
             row[name] = float(scorer(method, parts.X_test, parts.y_test))
         row["score_seconds"] = time.perf_counter() - begin
-    row |= {name: measure(method) for name, measure in fit.measures.items()}
-    scores = ", ".join(f"{name} {row[name]:.4f}" for name in (*fit.metrics, *fit.scorers))
-    log.info("%s: done in %.2f s, %s", fit.task, seconds, scores)
-    return row | tree_sizes(method), None if fit.curve is None else fit.curve(method)
+    row |= {name: measure(method) for name, measure in experiment.measures.items()}
+    scores = [f"{name} {row[name]:.4f}" for name in (*experiment.metrics, *experiment.scorers)]
+    log.info("%s: done in %.2f s, %s", task, seconds, ", ".join(scores))
+    return row | tree_sizes(method), experiment.curve(method) if experiment.curve else None
 
 
 @contextmanager
-def _logged_warnings(fit: Fit) -> Iterator[None]:
+def _logged_warnings(task: Task) -> Iterator[None]:
     """Log the warnings of a block, each once."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
@@ -153,7 +106,7 @@ def _logged_warnings(fit: Fit) -> Iterator[None]:
             yield
         finally:
             for text in dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught):
-                log.warning("%s: %s", fit.task, text)
+                log.warning("%s: %s", task, text)
 
 
 def run_experiment(
@@ -166,12 +119,11 @@ def run_experiment(
     time_limit: float | None = None,
     max_seconds: float | None = None,
     retry: tuple[str, ...] = (),
-    mp_context: Any = None,
-    progress: bool | None = None,
 ) -> pd.DataFrame:
     """Do the fits of an experiment that have no row yet, and keep their rows as they finish.
 
-    The log is ``experiment.log`` in the folder of the results.
+    All that can be checked is checked before any work starts. The log is ``experiment.log`` in the
+    folder of the results. Several processes may run fits of one experiment into one folder.
 
     Parameters
     ----------
@@ -192,82 +144,47 @@ def run_experiment(
         No fit is begun after so many seconds.
     retry : tuple of str, default=()
         Fits that ended so, of `evotree.experiments.runner.STATUSES`, are done again.
-    mp_context : multiprocessing context, optional
-        How processes start; by default the way of the platform.
-    progress : bool, optional
-        Whether a bar is shown; by default where standard error is a terminal.
 
     Returns
     -------
     DataFrame
         All rows, also the earlier ones. A fit that failed has its traceback in ``error``.
-
-    Raises
-    ------
-    ValueError, FileNotFoundError
-        Before any work starts: if the folder holds another experiment, or a data set is missing or
-        cannot be read.
-    OSError
-        If a row cannot be written. Those before it are kept.
     """
     end = math.inf if max_seconds is None else time.monotonic() + max_seconds
-    planned = experiment.tasks()
+    planned, protocol = experiment.tasks(), experiment.protocol
     names = dict.fromkeys(task.dataset for task in planned)
-    facts, sources = {}, {}
-    for name in names:
-        facts[name] = experiment.protocol.check(name, data_home)
-        sources[name] = experiment.protocol.source(name, data_home)
-    definition = experiment.definition() | {"data": facts, "sources": sources}
+    definition = experiment.definition() | {
+        "data": {name: protocol.check(name, data_home) for name in names},
+        "sources": {name: protocol.source(name, data_home) for name in names},
+    }
     store = Store(out, experiment.columns(), definition)
     finished = store.done() - store.done(retry)
     missing = [task for task in planned if task not in finished]
     if missing:  # else no fit runs on this machine
-        store = Store(
-            out, experiment.columns(), definition | {"machines": [_where(jobs, executor)]}
-        )
-    notes = {
-        "versions": json.dumps(_versions(experiment.methods.values())),
-        "revision": revision(),
-    }
+        definition["machines"] = [_where(jobs, executor)]
+        store = Store(out, experiment.columns(), definition)
+    notes = {"versions": json.dumps(_versions(experiment.methods.values())), "revision": revision()}
     settings = {name: checksum(text) for name, text in definition["methods"].items()}
-    fits = (
-        Fit(
-            task,
-            experiment.methods[task.method],
-            experiment.protocol,
-            tuple(experiment.metrics),
-            experiment.scorers,
-            experiment.measures,
-            experiment.curve,
-            experiment.warm_up,
-            data_home,
-        )
-        for task in missing
-    )
-    begun = takewhile(lambda _: time.monotonic() < end, fits)
-    hidden = None if progress is None else not progress
-    context = mp_context or multiprocessing.get_context()
-    with (
-        log_to_file(out / LOG_FILE, context) as initializer,
-        tqdm(total=len(missing), unit="fit", desc=experiment.name, disable=hidden) as bar,
-    ):
+    begun = takewhile(lambda _: time.monotonic() < end, missing)
+    bar = tqdm(total=len(missing), unit="fit", desc=experiment.name, disable=None)
+    with log_to_file(out / LOG_FILE), bar:
         log.info("%s: %d of %d fits to do", experiment.name, len(missing), len(planned))
-        workers: Workers[Outcome] = Workers(jobs, context, initializer, executor)
+        run = partial(do_fit, replace(experiment, plan=()), data_home)
+        how: dict[str, Any] = {"time_limit": time_limit, "log_file": out / LOG_FILE}
         # What interrupts the loop ends the workers at once.
-        with closing(run_tasks(do_fit, begun, workers, time_limit)) as outcomes:
-            for fit, status, result, error in outcomes:
+        with closing(run_tasks(run, begun, jobs, executor=executor, **how)) as outcomes:
+            for task, status, result, error in outcomes:
                 row, curve = result or ({}, None)
-                row |= fit.task._asdict() | notes | {"status": status, "error": error}
-                row |= {"settings": settings[fit.task.method], "finished": _now()}
+                row |= task._asdict() | notes | {"status": status, "error": error}
+                row |= {
+                    "settings": settings[task.method],
+                    "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+                }
                 store.add(row, curve)
                 bar.update()
                 if status == CRASHED:
-                    log.error("%s: crashed: %s", fit.task, error.strip())
+                    log.error("%s: crashed: %s", task, error.strip())
     return store.runs()
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _where(jobs: int, executor: Executor | None) -> str:
@@ -283,30 +200,20 @@ def _versions(methods: Iterable[BaseEstimator]) -> dict[str, str]:
     modules = {type(part).__module__.split(".")[0] for part in parts if hasattr(part, "get_params")}
     homes = packages_distributions()
     others = sorted({package for name in modules for package in homes.get(name, ())})
-    packages = dict.fromkeys([*PACKAGES, *others])
-    return {"python": platform.python_version()} | {name: _version(name) for name in packages}
-
-
-@cache
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""
+    versions = {"python": platform.python_version()}
+    for name in (*PACKAGES, *others):
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    return versions
 
 
 @cache
 def revision() -> str:
     """Return the commit of the folder that we are in, with a ``+`` where files differ from it."""
-
-    def git(*arguments: str) -> str:
-        # Neither the index nor a hook of the folder is touched.
-        command = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
+    # Neither the index nor a hook of the folder is touched.
+    git = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false"]
+    command = [*git, "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=+"]
     try:
-        return git("rev-parse", "--short=12", "HEAD") + (
-            "+" if git("status", "--short", "-uno") else ""
-        )
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return ""

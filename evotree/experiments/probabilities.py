@@ -18,30 +18,13 @@ N_BINS = 15
 
 
 def probabilities(model: Any, X: np.ndarray, classes: np.ndarray) -> np.ndarray | None:
-    """Return the probabilities of some classes.
-
-    Parameters
-    ----------
-    model : classifier
-        Fitted.
-    X : ndarray of shape (n_samples, n_features)
-        Rows.
-    classes : ndarray of shape (n_classes,)
-        Labels, which the model need not know.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_classes) or None
-        None where the model has no ``predict_proba``.
-    """
+    """Return the probabilities of some classes, (n_samples, n_classes); None if there are none."""
     if not hasattr(model, "predict_proba"):
         return None
     predicted = np.asarray(model.predict_proba(X))
-    column = {label: at for at, label in enumerate(model.classes_)}
+    columns = dict(zip(np.asarray(model.classes_).tolist(), predicted.T, strict=True))
     absent = np.zeros(len(predicted))
-    return np.column_stack(
-        [predicted[:, column[c]] if c in column else absent for c in classes.tolist()]
-    )
+    return np.column_stack([columns.get(label, absent) for label in classes.tolist()])
 
 
 def auc(model: Any, X: np.ndarray, y: np.ndarray) -> float:
@@ -50,7 +33,7 @@ def auc(model: Any, X: np.ndarray, y: np.ndarray) -> float:
     predicted = probabilities(model, X, classes)
     if predicted is None or len(classes) < 2:
         return float("nan")
-    areas = [roc_auc_score(y == c, predicted[:, at]) for at, c in enumerate(classes)]
+    areas = [roc_auc_score(y == c, column) for c, column in zip(classes, predicted.T, strict=True)]
     return float(np.average(areas, weights=counts))
 
 
@@ -60,8 +43,7 @@ def clipped_log_loss(model: Any, X: np.ndarray, y: np.ndarray) -> float:
     predicted = probabilities(model, X, classes)
     if predicted is None:
         return float("nan")
-    of_class = predicted[np.arange(len(y)), codes]
-    return float(-np.log(np.maximum(of_class, LEAST)).mean())
+    return float(-np.log(np.maximum(predicted[np.arange(len(y)), codes], LEAST)).mean())
 
 
 def brier(model: Any, X: np.ndarray, y: np.ndarray) -> float:
@@ -76,10 +58,8 @@ def brier(model: Any, X: np.ndarray, y: np.ndarray) -> float:
 def calibration_error(model: Any, X: np.ndarray, y: np.ndarray) -> float:
     """Return the expected calibration error of the most probable class.
 
-    The rows are binned by the probability of their most probable class, in `N_BINS` bins of equal
-    width; the error is the mean over rows of the difference, in the bin of a row, between the mean
-    of these probabilities and the share of the rows of that class (Guo C., Pleiss G., Sun Y.,
-    Weinberger K. Q. (2017). On calibration of modern neural networks. ICML).
+    Of the rows of each bin of confidences: the mean confidence less the share of right predictions
+    (Guo C., Pleiss G., Sun Y., Weinberger K. Q. (2017). On calibration of modern neural networks).
     """
     classes = np.asarray(model.classes_)
     predicted = probabilities(model, X, classes)

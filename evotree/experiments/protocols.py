@@ -18,23 +18,11 @@ from evotree.tables.columns import encode, fit_columns
 
 OFFICIAL = -1
 """The number of the fold that stands for a data set's official split."""
-MAX_FOLDS = 1_000_000
+MAX_FOLDS = 10_000
 
 
 class Parts(NamedTuple):
-    """Rows to fit on and rows to score on.
-
-    Attributes
-    ----------
-    X_train : ndarray of shape (n_train, n_features)
-        Features of the rows to fit on.
-    y_train : ndarray of shape (n_train,)
-        Their labels.
-    X_test : ndarray of shape (n_test, n_features)
-        Features of the rows to score on.
-    y_test : ndarray of shape (n_test,)
-        Their labels.
-    """
+    """Rows to fit on and rows to score on, with numbers as features."""
 
     X_train: np.ndarray
     y_train: np.ndarray
@@ -75,10 +63,7 @@ class Protocol:
     def __post_init__(self) -> None:
         n = self.n_folds
         if not isinstance(n, int) or isinstance(n, bool) or not 2 <= n <= MAX_FOLDS:
-            raise ValueError(
-                f"n_folds={str(n)[:50]}: allowed are integers of at least 2, and at most "
-                f"{MAX_FOLDS:,}."
-            )
+            raise ValueError(f"n_folds={str(n)[:50]}: allowed are integers of 2 to {MAX_FOLDS:,}.")
         if not isinstance(self.official, bool):
             raise ValueError(f"official={str(self.official)[:50]}: allowed are true and false.")
 
@@ -92,23 +77,16 @@ class Protocol:
         return [OFFICIAL] if self.official else list(range(self.n_folds))
 
     def load(self, dataset: str, data_home: Path | None) -> LoadedData:
-        """Return a data set; not to be written to."""
+        """Return a data set."""
         return load_cached(dataset, data_home)
 
     def check(self, dataset: str, data_home: Path | None) -> dict[str, int]:
-        """Read a data set, see that the protocol fits it, and return its numbers of rows and so on.
-
-        Raises
-        ------
-        FileNotFoundError, ValueError
-            If it is missing or cannot be read, or has no official split where that is asked for.
-        """
+        """Return the numbers of rows and so on; raise where the protocol does not fit the data."""
         data = self.load(dataset, data_home)
         if self.official and data.n_train is None:
             raise ValueError(f"datasets has {dataset!r}, which has no official split.")
         facts = {"rows": len(data.y), "columns": data.X.shape[1]}
-        labels = np.unique(data.y)
-        return facts if data.y.dtype.kind == "f" else facts | {"classes": len(labels)}
+        return facts if data.y.dtype.kind == "f" else facts | {"classes": len(np.unique(data.y))}
 
     def source(self, dataset: str, data_home: Path | None) -> str:
         """Return where a data set comes from, in words."""
@@ -143,22 +121,9 @@ def load_cached(name: str, data_home: Path | None) -> LoadedData:
 def stratified_folds(
     y: np.ndarray, n_splits: int, random_state: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the folds of a shuffled stratified cross-validation.
+    """Return training and test positions of the folds of a shuffled stratified cross-validation.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        Class labels.
-    n_splits : int, at least 2
-        Number of folds.
-    random_state : int
-        Seed of the shuffle; another one gives another repetition.
-
-    Returns
-    -------
-    list of tuple of ndarray
-        Positions of the training and of the test rows, fold by fold. A class of fewer rows than
-        folds is missing in some test parts.
+    A class of fewer rows than folds is missing in some test parts.
     """
     folds = StratifiedKFold(n_splits, shuffle=True, random_state=random_state)
     with warnings.catch_warnings():
@@ -167,56 +132,15 @@ def stratified_folds(
 
 
 def take_rows(X: pd.DataFrame, y: np.ndarray, train: np.ndarray, test: np.ndarray) -> Parts:
-    """Split a data set and make numbers of its features.
-
-    Parameters
-    ----------
-    X : DataFrame of shape (n_samples, n_features)
-        Features.
-    y : ndarray of shape (n_samples,)
-        Labels.
-    train : ndarray of int
-        Positions of the training rows; medians and levels are those of these rows alone.
-    test : ndarray of int
-        Positions of the test rows.
-
-    Returns
-    -------
-    Parts
-        The two parts.
-    """
+    """Split a data set; medians and levels of its features are those of the training rows."""
     columns = fit_columns(X.iloc[train])
-    parts = encode(columns, X.iloc[train]), encode(columns, X.iloc[test])
-    return Parts(parts[0], y[train], parts[1], y[test])
+    return Parts(encode(columns, X.iloc[train]), y[train], encode(columns, X.iloc[test]), y[test])
 
 
 def take_fold(data: LoadedData, n_splits: int, run: int, fold: int) -> Parts:
-    """Split a data set at one fold of a cross-validation, or at its official split.
-
-    Parameters
-    ----------
-    data : LoadedData
-        A data set of classification.
-    n_splits : int, at least 2
-        Number of folds of the stratified cross-validation.
-    run : int
-        Repetition: the seed of the shuffle. It changes nothing for the official split.
-    fold : int
-        0 to `n_splits` - 1, or `OFFICIAL`.
-
-    Returns
-    -------
-    Parts
-        The two parts.
-
-    Raises
-    ------
-    ValueError
-        If the official split is asked for and there is none.
-    """
+    """Split a data set at one fold of a stratified cross-validation, or at its official split."""
     if fold != OFFICIAL:
         return take_rows(data.X, data.y, *stratified_folds(data.y, n_splits, run)[fold])
     if data.n_train is None:
         raise ValueError(f"fold={fold}: data set {data.name!r} has no official split.")
-    positions = np.arange(len(data.y))
-    return take_rows(data.X, data.y, positions[: data.n_train], positions[data.n_train :])
+    return take_rows(data.X, data.y, *np.split(np.arange(len(data.y)), [data.n_train]))

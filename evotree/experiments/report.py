@@ -1,46 +1,33 @@
-"""The report of an experiment: what was run, tables in three languages, tests, and pictures."""
+"""The report of an experiment: what was run and what is left out, tables, tests, and pictures."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from scipy import stats
 
-from evotree.experiments.comparison import (
-    MARKDOWN_ESCAPES,
-    NOTE_ESCAPES,
-    FriedmanTest,
-    MeanTable,
-    friedman,
-    mean_table,
-)
-from evotree.experiments.markdown import markdown_table
-from evotree.experiments.method_runs import complete_datasets, mean_scores
-from evotree.experiments.pictures import save_picture
-from evotree.experiments.pictures.comparison import (
-    plot_accuracy_against_size,
-    plot_critical_differences,
-    plot_times,
-)
-from evotree.experiments.pictures.curves import plot_curves_of_datasets
+from evotree.experiments import comparison, pictures
 from evotree.experiments.runner import DONE
 from evotree.experiments.store import read_curves, read_definition, read_runs
-from evotree.experiments.what_was_run import what_is_left_out, what_was_run
 
 _DECIMALS = 3
-_SIZES = {"leaves": 1, "terms": 0, "complexity": 0}
-_COSTS = {"seconds": 2, "peak_memory_mb": 0}
-"""Columns, and with how many decimals their tables are written."""
-_LEAST_FOR_RANKS = 3  # methods, and data sets, below which tests of ranks say nothing
-_TITLES = {
-    "terms": "terms (of all splits)",
-    "complexity": "complexity (leaves and terms)",
-    "seconds": "seconds of a fit",
-    "peak_memory_mb": "peak memory (MiB)",
+_COLUMNS = {
+    "leaves": ("leaves", 1),
+    "terms": ("terms (of all splits)", 0),
+    "complexity": ("complexity (leaves and terms)", 0),
+    "seconds": ("seconds of a fit", 2),
+    "peak_memory_mb": ("peak memory (MiB)", 0),
 }
+"""Columns that have a table beside the scores, its title, and decimals."""
+_LEAST_FOR_RANKS = 3  # methods, and data sets, below which tests of ranks say nothing
+_ERROR_LENGTH = 160
+_FACTS = {"source": "source", "rows": "rows", "columns": "features", "classes": "classes"}
+"""What is told of a data set, and how the columns of its table are called."""
 _CAPTIONS = {
     "critical_differences": "Mean ranks over the data sets; a bar joins methods that Friedman's "
     "test, with Holm's for the pairs, does not tell apart.",
@@ -48,12 +35,9 @@ _CAPTIONS = {
     "accuracy_against_terms": "Score and terms, as above.",
     "accuracy_against_complexity": "Score and complexity, as above.",
     "times": "Mean seconds of a fit on each data set, the fastest data set first.",
-    "learning_curves": "Quality on the training rows, and complexity, of the best tree of each "
-    "generation: medians and quartiles over folds and seeds. Of a method's runs, those that ended "
-    "early keep their last values.",
+    "learning_curves": "The best tree of each generation on the training rows: medians and "
+    "quartiles over folds and seeds. Runs that ended early keep their last values.",
 }
-"""What stands above the pictures."""
-
 PICTURE_FORMATS = ("png", "pdf")
 
 
@@ -78,166 +62,195 @@ def write_report(
 
     Raises
     ------
-    FileNotFoundError
-        If there are no results.
-    ValueError
-        If no fit is done yet, or the format is neither.
+    FileNotFoundError, ValueError
+        If there are no results or none that is done.
     """
     if picture_format not in PICTURE_FORMATS:
-        allowed = ", ".join(map(repr, PICTURE_FORMATS))
-        raise ValueError(f"picture_format={picture_format!r}: allowed are {allowed}.")
-    everything, definition = read_runs(folder), read_definition(folder)
-    everything = _in_order(everything, definition)
+        raise ValueError(f"picture_format={picture_format!r}: allowed are {PICTURE_FORMATS}.")
+    definition, everything = read_definition(folder), read_runs(folder)
+    for column, known in (("method", "methods"), ("dataset", "datasets")):
+        places = pd.Index([*dict.fromkeys([*definition[known], *everything[column]])])
+        everything = everything.sort_values(column, key=places.get_indexer, kind="stable")
     runs = everything[everything["status"] == DONE]
     if runs.empty:
         raise ValueError(f"{folder} holds no fit that is done.")
-    ratio = _test_ratio(definition)
+    protocol = definition.get("protocol", {})
+    # Of folds; an official split has no training sets that overlap.
+    ratio = None if protocol.get("official") else 1.0 / (protocol.get("n_folds", 5) - 1)
     statuses = everything["status"].value_counts()
     counts = ", ".join(f"{count:,} {status}" for status, count in statuses.items())
     sections = [f"# {definition['name']}", f"{len(everything):,} fits: {counts}."]
     sections += what_was_run(everything, definition)
-    titles = {name: _TITLES.get(name, name) for name in _SIZES}
-    sections += what_is_left_out(everything, definition, titles)
-    written = []
+    sections += what_is_left_out(everything, definition)
+    paths = []
     for metric in definition["metrics"]:
-        table = mean_table(
-            runs,
-            metric,
-            reference=reference,
-            test="corrected" if ratio else "paired",
-            test_ratio=ratio,
-        )
-        texts = {f"{metric}.csv": table.to_csv(), f"{metric}.tex": table.to_latex(_DECIMALS)}
-        if not table.tests.empty:
-            texts[f"{metric}_tests.csv"] = table.tests.to_csv(index=False)
-            texts[f"{metric}_tests.tex"] = _tests_in_latex(table)
-        for name, text in texts.items():
-            path = folder / name
-            path.write_text(text, encoding="utf-8")
-            written.append(path)
-        sections += [f"## {metric}", table.to_markdown(_DECIMALS)]
-        sections += [*_tests_in_markdown(table, ratio), _rank_sentence(runs, metric)]
-    for column, decimals in (_SIZES | _COSTS).items():
+        files, parts = _about_metric(runs, metric, reference, ratio)
+        for name, text in files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+            paths.append(folder / name)
+        sections += parts
+    for column, (title, decimals) in _COLUMNS.items():
         some = runs[runs[column].notna()]
         if not some.empty:
-            table = mean_table(some, column, larger_is_better=False)
-            sections.append(f"## {_TITLES.get(column, column)}")
-            sections.append(table.to_markdown(decimals, bold=column in _SIZES))
-    metric = next(iter(definition["metrics"]))
+            table = comparison.mean_table(some, column, larger_is_better=False)
+            bold = column not in ("seconds", "peak_memory_mb")
+            sections += [f"## {title}", table.to_markdown(decimals, bold)]
     shown = "!" if picture_format == "png" else ""
     sections.append("## Pictures")
-    for path in _draw(folder, runs, metric, picture_format):
-        written.append(path)
+    for path in _draw(folder, runs, next(iter(definition["metrics"])), picture_format):
+        paths.append(path)
         sections.append(_CAPTIONS[path.stem])
         sections.append(f"{shown}[{path.stem.replace('_', ' ')}]({path.name})")
     report = folder / "report.md"
     report.write_text("\n\n".join(map(str.strip, sections)) + "\n", encoding="utf-8")
-    return [report, *written]
+    return [report, *paths]
 
 
-def _in_order(runs: pd.DataFrame, definition: Mapping[str, Any]) -> pd.DataFrame:
-    """Return rows in the order in which the experiment names its data sets and methods."""
-    names = {"dataset": definition.get("datasets", []), "method": definition["methods"]}
-    places = {
-        column: {name: place for place, name in enumerate(dict.fromkeys([*known, *runs[column]]))}
-        for column, known in names.items()
-    }
-    return runs.sort_values(
-        list(places), key=lambda column: column.map(places[column.name]), kind="stable"
-    )
+def what_was_run(runs: pd.DataFrame, definition: Mapping[str, Any]) -> list[str]:
+    """Return protocol, seeds, methods, versions, machine, dates, and a table of the data sets."""
+    versions = [json.loads(text).items() for text in sorted(set(runs["versions"].dropna()))]
+    revisions = sorted(set(runs["revision"].dropna()) - {""})
+    dates = sorted(runs["finished"].dropna().str[:10])
+    n_fits = runs.groupby(["method", "dataset"]).size().max()
+    lines = [
+        *definition.get("shown", []),
+        f"Seeds: {', '.join(map(str, sorted(runs['seed'].unique())))}; fits of a method on a data "
+        f"set: {n_fits:,}. A seed shuffles the rows, the same for all methods; seed and fold set "
+        "the random state of a method.",
+        "Features are encoded by the training rows of each fit: a missing number is the median, "
+        "and a second feature tells it; each level of a category is a feature of 0 and 1.",
+        *(f"Versions: {', '.join(f'{name} {v}' for name, v in items)}." for items in versions),
+        *([f"Revision of the source: {', '.join(revisions)}."] if revisions else []),
+        *(f"Machine: {text}." for text in definition.get("machines", [])),
+        *([f"Run {' to '.join(dict.fromkeys([dates[0], dates[-1]]))}."] if dates else []),
+    ]
+    facts = pd.DataFrame.from_dict(definition.get("data", {}), orient="index").convert_dtypes()
+    facts["source"] = pd.Series(definition.get("sources", {}), dtype=object)
+    facts = facts.reindex(columns=[name for name in _FACTS if name in facts])
+    cells = facts.astype(object).where(facts.notna(), "–").rename(columns=_FACTS)
+    cells = _escaped(cells.rename_axis("data set").reset_index())
+    text = "\n".join(f"- {line}" for line in lines)
+    return ["## What was run", text, comparison.markdown_table(cells, 2)]
 
 
-def _test_ratio(definition: Mapping[str, Any]) -> float | None:
-    """Return test rows to a training row of folds, which overlap; None of an official split."""
-    protocol = definition.get("protocol")
-    protocol = protocol if isinstance(protocol, Mapping) else {}
-    n_folds = protocol.get("n_folds")
-    if not isinstance(n_folds, int) or n_folds < 2 or protocol.get("official"):
-        return None
-    return 1.0 / (n_folds - 1)
+def _escaped(
+    cells: pd.DataFrame, escapes: Mapping[int, str] = comparison.MARKDOWN_ESCAPES
+) -> pd.DataFrame:
+    """Return texts that have no meaning in a language."""
+    return cells.astype(str).apply(lambda column: column.str.translate(escapes))
 
 
-def _cells_of_tests(table: MeanTable) -> pd.DataFrame:
-    """Return the tests of a table as texts: a row for each other method and data set."""
-    tests = table.tests
+def what_is_left_out(runs: pd.DataFrame, definition: Mapping[str, Any]) -> list[str]:
+    """Return which fits are in no table, with the errors of those that failed."""
+    parts = ["## What is left out"]
+    others = runs[runs["status"] != DONE]
+    if not others.empty:
+        lines = others["error"].fillna("").str.strip().str.rpartition("\n")[2].str[:_ERROR_LENGTH]
+        # Errors of one class often differ by a number in their texts alone: the first is shown.
+        others = others.assign(reason=lines, kind=lines.str.partition(":")[0])
+        others.loc[others["status"] == "timeout", "kind"] = ""
+        groups = others.groupby(["method", "dataset", "status", "kind"], sort=False)["reason"]
+        cells = groups.agg(["size", "first"]).reset_index().drop(columns="kind")
+        names = ["method", "data set", "ended", "fits", "error, the first of its kind"]
+        cells.columns = pd.Index(names)
+        table = comparison.markdown_table(_escaped(cells), len(names))
+        parts += [f"{len(others):,} of {len(runs):,} fits are in no table:", table]
+    n_folds, protocol = runs["fold"].nunique(), definition.get("protocol", {})
+    if not protocol.get("official"):
+        n_folds = protocol.get("n_folds", n_folds)
+    planned = n_folds * max(len(definition.get("seeds", [])), runs["seed"].nunique())
+    counts = runs.groupby(["method", "dataset"]).size()
+    missing = [
+        f"{method}: {planned - n:,} of {planned:,} on {dataset}"
+        for method in definition["methods"]
+        for dataset in dict.fromkeys([*definition.get("datasets", []), *runs["dataset"]])
+        if (n := counts.get((method, dataset), 0)) < planned
+    ]
+    if missing:
+        parts.append(f"Not run: {'; '.join(missing)}.".translate(comparison.MARKDOWN_ESCAPES))
+    return parts if len(parts) > 1 else [*parts, f"Nothing: all {len(runs):,} fits are done."]
+
+
+def _about_metric(
+    runs: pd.DataFrame, metric: str, reference: str | None, ratio: float | None
+) -> tuple[dict[str, str], list[str]]:
+    """Return files of tables by name, and a section of the report."""
+    test: comparison.PairedTest = "corrected" if ratio else "paired"
+    table = comparison.mean_table(runs, metric, reference=reference, test=test, test_ratio=ratio)
+    files = {f"{metric}.csv": table.to_csv(), f"{metric}.tex": table.to_latex(_DECIMALS)}
+    section = [f"## {metric}", table.to_markdown(_DECIMALS)]
+    if reference is None:
+        section.append("No tests of pairs: `--reference METHOD` names the one to compare with.")
+    elif not table.tests.empty:
+        cells = _cells_of_tests(table.tests)
+        files[f"{metric}_tests.csv"] = table.tests.to_csv(index=False)
+        files[f"{metric}_tests.tex"] = comparison.latex_table(
+            _escaped(cells, comparison.LATEX_ESCAPES), 2
+        )
+        title = f"### {reference} against each method, on each data set"
+        section += [
+            title.translate(comparison.MARKDOWN_ESCAPES),
+            comparison.markdown_table(_escaped(cells), 2),
+        ]
+        section.append(_note_on_tests(table, ratio).translate(comparison.MARKDOWN_ESCAPES))
+    return files, [*section, _rank_sentence(runs, metric)]
+
+
+def _cells_of_tests(tests: pd.DataFrame) -> pd.DataFrame:
+    """Return tests of pairs as texts: a row for each other method and data set."""
     verdicts = {"win": "better", "loss": "worse", "tie": "not significant", "": "one pair"}
-    cells = {"method": tests["method"], "data set": tests["dataset"]}
-    cells["difference"] = tests["difference"].map(f"{{:+.{_DECIMALS + 1}f}}".format)
-    cells["standard error"] = tests["standard_error"].map(f"{{:.{_DECIMALS + 1}f}}".format)
-    cells["t"] = tests["statistic"].map("{:.2f}".format)
-    cells["df"] = (tests["n_pairs"] - 1).astype(str)
-    cells["p"] = tests["p_value"].map("{:.2g}".format)
-    cells["p, Holm"] = tests["adjusted"].map("{:.2g}".format)
-    cells["result"] = tests["verdict"].map(verdicts)
-    return pd.DataFrame(cells).replace(["nan", "+nan"], "")
+    names = ("method", "data set", "n", "difference", "standard error", "t", "p", "p, Holm")
+    cells = tests.assign(verdict=tests["verdict"].map(verdicts))
+    cells = cells.set_axis([*names, "result"], axis=1)
+    return cells.map(lambda v: f"{v:.3g}" if isinstance(v, float) else str(v)).replace("nan", "")
 
 
-def _tests_in_markdown(table: MeanTable, ratio: float | None) -> list[str]:
-    """Return a section about the tests of the reference, or how to get one."""
-    if table.reference is None:
-        return ["No tests of pairs: `--reference METHOD` names the one to compare with the others."]
-    if table.tests.empty:
-        return []
-    rows = _cells_of_tests(table)
-    for name in ("method", "data set"):
-        rows[name] = rows[name].str.translate(MARKDOWN_ESCAPES)
+def _note_on_tests(table: comparison.MeanTable, ratio: float | None) -> str:
+    """Return how the tests of pairs are made, and their verdicts in numbers."""
     formula = "the plain paired t-test, of the seeds alone: the rows are always the same"
     if ratio:
         formula = (
             f"standard error √((1/n + {ratio:.3g}) s²), with {ratio:.3g} test rows to a training "
             "row, since training sets overlap (Nadeau and Bengio 2003)"
         )
-    counts = [f"{count} against {name}" for name, count in table.counts.items()]
-    note = (
+    counts = ", ".join(f"{count} against {name}" for name, count in table.counts.items())
+    return (
         f"Differences: {table.reference} less the method, over n pairs of fold and seed, with the "
-        f"variance s²; {formula}; n - 1 degrees of freedom; p-values two-sided, adjusted by Holm "
-        f"over the data sets of a method; level {table.level:g}. Wins/ties/losses of "
-        f"{table.reference}: {', '.join(counts)}."
-    ).translate(NOTE_ESCAPES)
-    title = f"### {table.reference} against each method, on each data set"
-    return [title.translate(MARKDOWN_ESCAPES), markdown_table(rows, 2), note]
+        f"variance s²; {formula}; p-values two-sided, adjusted by Holm over the data sets of a "
+        f"method; level {comparison.LEVEL:g}. Wins/ties/losses of {table.reference}: {counts}."
+    )
 
 
-def _tests_in_latex(table: MeanTable) -> str:
-    """Return the tests of the reference in LaTeX, for the package booktabs."""
-    rows = _cells_of_tests(table)
-    styler = rows.style.hide(axis="index").format(escape="latex")
-    styler = styler.format_index(escape="latex", axis="columns")
-    return str(styler.to_latex(column_format="llrrrrrrl", hrules=True))
-
-
-def _test_ranks(runs: pd.DataFrame, metric: str) -> FriedmanTest | None:
+def _test_ranks(runs: pd.DataFrame, metric: str) -> comparison.FriedmanTest | None:
     """Compare the methods by their ranks, where there are enough of them on enough data sets."""
-    datasets, _ = complete_datasets(runs)
-    is_enough = min(len(datasets), runs["method"].nunique()) >= _LEAST_FOR_RANKS
-    return friedman(runs, metric) if is_enough else None
+    n_datasets, n_methods = len(comparison.complete_datasets(runs)[0]), runs["method"].nunique()
+    is_enough = min(n_datasets, n_methods) >= _LEAST_FOR_RANKS
+    return comparison.friedman(runs, metric) if is_enough else None
 
 
 def _rank_sentence(runs: pd.DataFrame, metric: str) -> str:
     """Return what tests of ranks say, or why there are none."""
-    test = _test_ranks(runs, metric)
-    (datasets, _), methods = complete_datasets(runs), list(runs["method"].unique())
-    if test is None and len(methods) == 2 and len(datasets) >= _LEAST_FOR_RANKS:
-        means = mean_scores(runs, metric).loc[datasets]
-        gains = (means[methods[0]] - means[methods[1]]).round(12)
+    datasets, _ = comparison.complete_datasets(runs)
+    means = comparison.mean_scores(runs, metric).loc[datasets]
+    if len(means.columns) == 2 and len(means) >= _LEAST_FOR_RANKS:
+        gains = (means.iloc[:, 0] - means.iloc[:, 1]).round(12)
         p_value = stats.wilcoxon(gains, zero_method="zsplit").pvalue
-        return f"Wilcoxon's signed-rank test over {len(datasets)} data sets: p = {p_value:.2g}."
+        return f"Wilcoxon's signed-rank test over {len(means)} data sets: p = {p_value:.2g}."
+    test = _test_ranks(runs, metric)
     if test is None:
         return (
-            f"No test of ranks and no diagram of critical differences: Friedman's test needs "
-            f"{_LEAST_FOR_RANKS} methods on {_LEAST_FOR_RANKS} data sets, with the same folds of "
-            f"all; there are {len(methods)} methods and {len(datasets)} such data sets."
+            f"No test of ranks: Friedman's test needs {_LEAST_FOR_RANKS} methods on "
+            f"{_LEAST_FOR_RANKS} data sets, with the same folds of all; there are "
+            f"{len(means.columns)} methods and {len(means)} such data sets."
         )
-    names = list(test.mean_ranks.sort_values().index)
     pairs = [
-        f"{better} before {worse} (p = {test.adjusted.loc[better, worse]:.2g})"
-        for i, better in enumerate(names)
-        for worse in names[i + 1 :]
-        if test.adjusted.loc[better, worse] < 0.05
+        f"{better} before {worse} (p = {p_value:.2g})"
+        for better, worse in combinations(test.mean_ranks.sort_values().index, 2)
+        if (p_value := test.adjusted.loc[better, worse]) < comparison.LEVEL
     ]
     return (
         f"Friedman's test over {len(test.datasets)} data sets: chi-squared {test.statistic:.2f}, "
-        f"p = {test.p_value:.2g}. Pairs that differ at the level 0.05, after Holm: "
+        f"p = {test.p_value:.2g}. Pairs that differ at the level {comparison.LEVEL:g}, after Holm: "
         f"{'; '.join(pairs) or 'none'}."
     )
 
@@ -246,21 +259,17 @@ def _draw(folder: Path, runs: pd.DataFrame, metric: str, ending: str) -> Iterato
     """Draw what there is to see, and yield the files."""
 
     def save(name: str, ax: Any) -> Path:
-        return save_picture(ax, folder / f"{name}.{ending}")
+        return pictures.save_picture(ax, folder / f"{name}.{ending}")
 
-    test = _test_ranks(runs, metric)
-    if test is not None:
-        yield save("critical_differences", plot_critical_differences(test))
+    if test := _test_ranks(runs, metric):
+        yield save("critical_differences", pictures.plot_critical_differences(test))
     for name, size in (("size", "leaves"), ("terms", "terms"), ("complexity", "complexity")):
         # A tree of one leaf has no terms, and no place on a logarithmic axis.
         sized = runs[runs[size] > 0]
-        if sized["method"].nunique() > 1 and complete_datasets(sized)[0]:
-            yield save(
-                f"accuracy_against_{name}", plot_accuracy_against_size(sized, size, metric=metric)
-            )
-    yield save("times", plot_times(runs))
-    curves = plot_curves_of_datasets(
-        read_curves(folder), list(runs["dataset"].unique()), list(runs["method"].unique())
-    )
-    if curves is not None:
+        if sized["method"].nunique() > 1 and comparison.complete_datasets(sized)[0]:
+            ax = pictures.plot_accuracy_against_size(sized, size, metric=metric)
+            yield save(f"accuracy_against_{name}", ax)
+    yield save("times", pictures.plot_times(runs))
+    names = [list(runs[column].unique()) for column in ("dataset", "method")]
+    if curves := pictures.plot_curves_of_datasets(read_curves(folder), *names):
         yield save("learning_curves", curves.axes[0])

@@ -1,14 +1,19 @@
-"""The command line of experiments: run, resumed, reported; mistakes in one line."""
+"""The command line of experiments and its report: run, resumed, reported; mistakes in one line."""
+
+import itertools
 
 import pandas as pd
 import pytest
 from scipy.stats import wilcoxon
+from sklearn.tree import DecisionTreeClassifier
 
-from evotree.cli.experiment_commands import RETRIED
 from evotree.cli.main import main
 from evotree.experiments import execution
-from evotree.experiments.logs import LOG_FILE
-from evotree.experiments.runner import DONE, STATUSES
+from evotree.experiments.execution import run_experiment
+from evotree.experiments.experiment import Experiment
+from evotree.experiments.protocols import Protocol
+from evotree.experiments.report import what_is_left_out, write_report
+from evotree.experiments.runner import LOG_FILE
 from evotree.experiments.store import read_runs
 
 TOML = """
@@ -77,8 +82,7 @@ def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
     ):
         assert said in text
     assert "**" not in text.split("## peak memory (MiB)")[1]
-    table = pd.read_csv(out / "accuracy.csv", index_col=0)
-    runs = read_runs(out)
+    table, runs = pd.read_csv(out / "accuracy.csv", index_col=0), read_runs(out)
     means = runs.groupby(["dataset", "method"])["accuracy"].mean()
     assert table.loc["sklearn:wine", "CART mean"] == pytest.approx(means["sklearn:wine", "CART"])
     log = (out / LOG_FILE).read_text()
@@ -91,14 +95,6 @@ def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
     assert run("report", out, "--pictures", "pdf") == 0
     assert "](times.pdf)" in (out / "report.md").read_text()
     assert all((out / f"{name}.pdf").read_bytes().startswith(b"%PDF") for name in pictures)
-
-
-def test_a_report_says_why_there_are_no_ranks(file, tmp_path):
-    file.write_text(TOML.replace(', "sklearn:breast_cancer"', ""))
-    assert run("run", file, "--out", tmp_path) == 0
-    text = (tmp_path / "report.md").read_text()
-    assert "there are 3 methods and 2 such data sets" in text and "Friedman's test over" not in text
-    assert not (tmp_path / "critical_differences.png").exists()
 
 
 def test_two_methods_are_compared_by_signed_ranks(file, tmp_path):
@@ -137,8 +133,7 @@ def test_fits_that_fail_are_told(file, tmp_path, capsys):
         (("run", "FILE"), "--out"),
         (("report", "nowhere"), "holds no results"),
         (("report", "nowhere", "--pictures", "gif"), "--pictures"),
-        (("study", "c45", "--out", "out"), "benchmark"),
-        (("study", "wodt", "--out", "out", "--methods", "C5"), "CART-LC"),
+        (("study", "wodt", "--out", "out"), "study"),
         ((), "COMMAND"),
     ],
 )
@@ -147,14 +142,6 @@ def test_mistakes_end_with_one_line(file, tmp_path, capsys, monkeypatch, argumen
     assert run(*(file if one == "FILE" else one for one in arguments)) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
-
-
-def test_values_that_no_fit_would_take_are_refused_before_any_fit(file, tmp_path, capsys):
-    file.write_text(TOML.replace("max_depth = 1", "max_depth = -1"))
-    assert run("run", file, "--out", tmp_path / "out") == 2
-    error = capsys.readouterr().err
-    assert "[methods.stump]: The 'max_depth' parameter" in error and "Got -1" in error
-    assert not (tmp_path / "out").exists()
 
 
 def test_an_interrupt_says_that_the_rows_are_kept(file, tmp_path, capsys, monkeypatch):
@@ -166,5 +153,58 @@ def test_an_interrupt_says_that_the_rows_are_kept(file, tmp_path, capsys, monkey
     assert f"interrupted, what was done is kept in {tmp_path / 'out'}" in capsys.readouterr().err
 
 
-def test_all_statuses_but_one_may_be_retried():
-    assert {DONE, *RETRIED} == set(STATUSES)
+# ---- what is left out ----------------------------------------------------------------------------
+
+PLANNED = {
+    "methods": {"A": {}, "B_b": {}},
+    "datasets": ["iris", "wine"],
+    "seeds": [4, 7],
+    "protocol": {"n_folds": 3, "official": False},
+}
+
+
+@pytest.fixture
+def runs():
+    """Two methods on two data sets, three folds, two seeds; all done."""
+    key = list(itertools.product(PLANNED["datasets"], PLANNED["methods"], range(3), (4, 7)))
+    runs = pd.DataFrame(key, columns=["dataset", "method", "fold", "seed"])
+    return runs.assign(status="done", error="")
+
+
+def left_out(runs):
+    return "\n".join(what_is_left_out(runs, PLANNED))
+
+
+def test_nothing_may_be_left_out(runs):
+    assert left_out(runs) == "## What is left out\nNothing: all 24 fits are done."
+
+
+def test_fits_that_ended_otherwise_are_counted_by_their_errors(runs):
+    of_b = runs.method.eq("B_b")
+    bad, slow = of_b & runs.dataset.eq("wine"), of_b & runs.dataset.eq("iris") & runs.fold.eq(0)
+    runs.loc[bad, "status"] = "failed"
+    runs.loc[bad, "error"] = [f"Traceback\n  x\nValueError: row {i} | bad" for i in range(6)]
+    runs.loc[slow, "status"] = "timeout"
+    runs.loc[slow, "error"] = ["stopped after 2.1 of 2 s", "stopped after 2.2 of 2 s"]
+    text = left_out(runs)
+    assert "8 of 24 fits are in no table:" in text
+    assert r"| B\_b | wine | failed | 6 | ValueError: row 0 \| bad |" in text
+    assert r"| B\_b | iris | timeout | 2 | stopped after 2.1 of 2 s |" in text
+
+
+def test_what_was_not_run_is_told(runs):
+    assert "Not run: A: 3 of 6 on iris; A: 3 of 6 on wine; B" in left_out(runs[runs.seed == 4])
+    text = left_out(runs[~(runs.method.eq("A") & runs.dataset.eq("wine") & runs.fold.gt(0))])
+    assert "Not run: A: 4 of 6 on wine." in text
+
+
+def test_an_official_split_has_the_plain_test(tmp_path):
+    """Of the seeds alone: no training sets overlap."""
+    data = pd.DataFrame({"x": range(2100), "target": [0, 1] * 1050})
+    data.to_csv(tmp_path / "dna.csv", index=False)
+    methods = {str(k): DecisionTreeClassifier(max_depth=k, splitter="random") for k in (1, 2)}
+    made = Experiment("official", ["dna"], methods, Protocol(official=True), seeds=[0, 1, 2])
+    run_experiment(made, tmp_path / "out", tmp_path)
+    write_report(tmp_path / "out", "1")
+    text = (tmp_path / "out" / "report.md").read_text()
+    assert "the official split of each data set" in text and "(paired t-tests, Holm" in text

@@ -1,19 +1,30 @@
-"""Experiments: what may be defined, in Python and in TOML, and what is refused."""
+"""Experiments: what may be defined, in Python and in TOML, at any depth, and what is refused."""
+
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import loguniform, randint
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import BaggingClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
+from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree import EvoTreeClassifier, ObliqueTreeClassifier
-from evotree.experiments.experiment import Experiment, read_experiment
+from evotree.experiments.execution import run_experiment
+from evotree.experiments.experiment import Experiment, as_code, describe, read_experiment
+from evotree.experiments.method_tables import make_method
 from evotree.experiments.protocols import OFFICIAL, Protocol, Task
+from evotree.experiments.report import write_report
 
 TREE = DecisionTreeClassifier(max_depth=3)
+NESTED = Path(__file__).resolve().parents[2] / "docs" / "experiments" / "nested.toml"
 
 
 def double(X):
@@ -26,9 +37,8 @@ def experiment(**changed):
 
 
 def test_tasks_are_all_combinations_and_balanced():
-    made = experiment(
-        datasets=["a", "b"], methods={"x": TREE, "y": TREE}, seeds=[3, 1], protocol=Protocol(4)
-    )
+    methods = {"x": TREE, "y": TREE}
+    made = experiment(datasets=["a", "b"], methods=methods, seeds=[3, 1], protocol=Protocol(4))
     tasks = made.tasks()
     assert len(tasks) == len(set(tasks)) == 2 * 2 * 2 * 4
     assert tasks[0] == Task("a", "x", 0, 3)
@@ -44,31 +54,20 @@ def test_tasks_are_all_combinations_and_balanced():
         ({"name": ""}, "name=''"),
         ({"datasets": []}, r"datasets=\[\]: at least one"),
         ({"datasets": "iris"}, "datasets='iris': at least one is needed, in a list"),
-        ({"datasets": ["iris", "iris"]}, "each is allowed once"),
-        ({"seeds": [-1]}, "seeds has -1"),
-        ({"seeds": [0.5]}, "seeds has 0.5"),
+        ({"datasets": ["iris", "iris"]}, "allowed are strings, each once"),
+        ({"seeds": [-1]}, r"seeds=\[-1\]"),
+        ({"seeds": [0.5]}, r"seeds=\[0.5\]: allowed are integers"),
         ({"metrics": []}, r"metrics=\[\]: at least one"),
-        ({"metrics": "accuracy"}, "metrics='accuracy': at least one is needed, in a list"),
-        ({"metrics": ["accurac"]}, "metrics has 'accurac'.*accuracy"),
+        ({"metrics": ["accurac"]}, "metrics=.'accurac'.: allowed are accuracy"),
         ({"methods": {}}, "methods={}"),
-        ({"methods": {"CART": 3}}, r"methods\['CART'\]=3: allowed are classifiers"),
         ({"methods": {"scale": StandardScaler()}}, "allowed are classifiers and regressors"),
+        ({"plan": [Task("moon", "CART", 0, 0)]}, "plan has moon, CART, fold 0, seed 0"),
+        ({"methods": {"a": EvoTreeClassifier(callbacks=[lambda run: None])}}, "cannot be sent"),
     ],
 )
 def test_bad_definitions_are_named(changed, message):
     with pytest.raises(ValueError, match=message):
         experiment(**changed)
-
-
-def test_scorers_alone_are_enough():
-    made = experiment(metrics=[], scorers={"found": len})
-    assert "found" in made.columns() and "accuracy" not in made.columns()
-
-
-def test_what_cannot_be_sent_is_refused_at_once():
-    method = EvoTreeClassifier(callbacks=[lambda run: None])
-    with pytest.raises(ValueError, match=r"methods\['mine'\].*cannot be sent to a worker"):
-        experiment(methods={"mine": method})
 
 
 @pytest.mark.parametrize("value", [1, 2.5, True])
@@ -84,20 +83,25 @@ def test_definitions_tell_experiments_apart():
         {"methods": {"CART": DecisionTreeClassifier(max_depth=4)}},
         {"methods": {"CART": DummyClassifier()}},
         {"metrics": ["balanced_accuracy"]},
+        {"metrics": [], "scorers": {"length": len}},
         {"protocol": Protocol(3)},
     ):
         assert experiment(**changed).definition() != same.definition()
-    nested = make_pipeline(StandardScaler(), LogisticRegression(C=2.0))
-    other = make_pipeline(StandardScaler(), LogisticRegression(C=3.0))
-    made = [experiment(methods={"line": method}).definition() for method in (nested, other)]
-    assert made[0] != made[1]
-
-
-def test_functions_are_told_by_their_names():
-    """Not by where they lie, which no second start would know again."""
+    space = {"logisticregression__C": loguniform(0.01, 10.0)}
+    search = RandomizedSearchCV(make_pipeline(StandardScaler(), LogisticRegression()), space, cv=3)
+    wider = clone(search).set_params(
+        param_distributions={"logisticregression__C": loguniform(1, 2)}
+    )
+    assert describe(search) != describe(wider)
+    assert as_code(search) == (
+        "RandomizedSearchCV(cv=3, estimator=Pipeline(steps=[('standardscaler', StandardScaler()), "
+        "('logisticregression', LogisticRegression())]), "
+        "param_distributions={'logisticregression__C': loguniform(0.01, 10.0)})"
+    )
+    # Functions are told by their names, not by where they lie, which no second start would know.
     method = make_pipeline(FunctionTransformer(np.log1p), FunctionTransformer(double), TREE)
-    text = str(experiment(methods={"line": method}).definition()["methods"]["line"])
-    assert "double" in text and "0x" not in text
+    for text in (str(describe(method)), as_code(method), str(describe(search))):
+        assert "0x" not in text
 
 
 # ---- files ---------------------------------------------------------------------------------------
@@ -132,7 +136,6 @@ def read(tmp_path, text):
 
 
 def test_a_file_says_the_same_as_python(tmp_path):
-    found = read(tmp_path, TOML)
     methods = {
         "CART": DecisionTreeClassifier(max_depth=3),
         "WODT": ObliqueTreeClassifier.from_preset("WODT", max_depth=4),
@@ -141,27 +144,28 @@ def test_a_file_says_the_same_as_python(tmp_path):
     expected = Experiment(
         "small", ["iris", "wine"], methods, Protocol(3), [0, 1], ["accuracy", "train_accuracy"]
     )
-    assert found.definition() == expected.definition()
-    assert found.tasks() == expected.tasks()
+    assert read(tmp_path, TOML).definition() == expected.definition()
+    assert read(tmp_path, TOML).tasks() == expected.tasks()
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ('name = "small"', "name = small", "is not a TOML file: .*line 2"),
-        ("seeds = [0, 1]", "seeds = [0,, 1]", "is not a TOML file: .*line 4"),
         ("seeds", "seed", "has 'seed': allowed are"),
         ('name = "small"', "", "has no 'name'"),
         ("n_folds = 3", "n_folds = 1", "n_folds=1: allowed are"),
         ("n_folds = 3", "folds = 3", r"\[protocol\] has 'folds'"),
-        ('"accuracy"', '"precise"', "metrics has 'precise'"),
+        ('"accuracy"', '"precise"', "metrics=.'precise'"),
         ("max_depth = 3", "depth = 3", r"\[methods.CART\]: Invalid parameter 'depth'"),
+        ("max_depth = 3", "max_depth = -1", r"\[methods.CART\]: .*'max_depth' .*Got -1"),
         ('"WODT"\n', '"WODTT"\n', r"\[methods.WODT\]: preset='WODTT': allowed are gea_odt"),
         ("tree.Decision", "tree.Indecision", r"\[methods.CART\]: .*IndecisionTreeClassifier"),
         ("sklearn.tree", "sklearn.trees", r"\[methods.CART\]: No module named"),
         ("sklearn.tree.DecisionTreeClassifier", "CART", "allowed are import paths"),
         ("estimator =", "kind =", "needs an 'estimator', a 'preset' or 'steps'"),
         ("[methods.CART]\n", "[methods.CART]\npreset = 'WODT'\n", "one of them"),
+        ("max_depth = 3", f"x = {600 * '[' + 600 * ']'}", "not a TOML file|recursion"),
     ],
 )
 def test_mistakes_in_files_are_named(tmp_path, old, new, message):
@@ -171,12 +175,113 @@ def test_mistakes_in_files_are_named(tmp_path, old, new, message):
     assert str(tmp_path / "experiment.toml") in str(caught.value)
 
 
-def test_a_missing_file_is_an_error(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        read_experiment(tmp_path / "none.toml")
+# ---- pipelines and searches ----------------------------------------------------------------------
 
 
-def test_any_estimator_will_do(tmp_path):
-    text = TOML.replace("sklearn.tree.DecisionTree", "sklearn.ensemble.RandomForest")
-    assert isinstance(read(tmp_path, text).methods["CART"], RandomForestClassifier)
-    assert np.all([isinstance(name, str) for name in read(tmp_path, text).columns()])
+def test_the_nested_example_runs_and_is_reported(tmp_path):
+    made = read_experiment(NESTED)
+    small = Experiment(made.name, ["sklearn:iris"], made.methods, Protocol(2))
+    runs = run_experiment(small, tmp_path, jobs=1)
+    assert (runs["status"] == "done").all() and (runs["accuracy"] > 0.85).all()
+    assert runs.loc[runs.method == "WODT", "leaves"].ge(3).all()
+    write_report(tmp_path, "SVM")
+    assert "'svm__C': loguniform(a=0.01, b=100)" in (tmp_path / "report.md").read_text()
+
+
+SEARCH = """
+estimator = "sklearn.model_selection.GridSearchCV"
+[of]
+steps = [
+    {estimator = "sklearn.preprocessing.StandardScaler"},
+    {name = "svm", estimator = "sklearn.svm.SVC", C = 2.0},
+]
+[param_grid]
+svm__C = [1.0, 10.0]
+"""
+RANDOM = """
+estimator = "sklearn.ensemble.BaggingClassifier"
+n_estimators = 3
+[of]
+estimator = "sklearn.model_selection.RandomizedSearchCV"
+of = {preset = "WODT", min_samples_leaf = 2}
+param_distributions.max_depth = {distribution = "randint", low = 1, high = 5}
+param_distributions.criterion = ["gini", "entropy"]
+"""
+GRIDS = """
+estimator = "sklearn.model_selection.GridSearchCV"
+of = {steps = [{name = "scale", estimator = "sklearn.preprocessing.StandardScaler"},
+               {name = "model", estimator = "sklearn.svm.SVC"}]}
+[[param_grid]]
+scale = [{estimator = "sklearn.preprocessing.MinMaxScaler"}]
+[[param_grid]]
+model = [{preset = "WODT"}]
+model__max_depth = [2, 3]
+"""
+VOTES = """
+estimator = "sklearn.ensemble.VotingClassifier"
+estimators = [{estimator = "sklearn.svm.SVC"}, {name = "tree", preset = "WODT", max_depth = 2}]
+weights = [1, 2]
+"""
+SPACE = {"max_depth": randint(low=1, high=5), "criterion": ["gini", "entropy"]}
+WODT = ObliqueTreeClassifier.from_preset("WODT")
+
+
+def pipeline(scale="scale", model="model", **parameters):
+    return Pipeline([(scale, StandardScaler()), (model, SVC(**parameters))])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (SEARCH, GridSearchCV(pipeline("standardscaler", "svm", C=2.0), {"svm__C": [1.0, 10.0]})),
+        (
+            RANDOM,
+            BaggingClassifier(
+                RandomizedSearchCV(clone(WODT).set_params(min_samples_leaf=2), SPACE),
+                n_estimators=3,
+            ),
+        ),
+        (
+            GRIDS,
+            GridSearchCV(
+                pipeline(),
+                [{"scale": [MinMaxScaler()]}, {"model": [WODT], "model__max_depth": [2, 3]}],
+            ),
+        ),
+        (
+            VOTES,
+            VotingClassifier(
+                [("svc", SVC()), ("tree", clone(WODT).set_params(max_depth=2))], weights=[1, 2]
+            ),
+        ),
+    ],
+)
+def test_tables_nest(text, expected):
+    method = make_method(tomllib.loads(text), "methods.m")
+    assert describe(method) == describe(expected) and as_code(method) == as_code(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "message"),
+    [
+        (SEARCH, "svm__C =", "svm__c =", "'c'"),
+        (SEARCH, "[1.0, 10.0]", "3.0", r"'svm__C' .*3\.0"),
+        (SEARCH, "[1.0, 10.0]", "[1.0, -1.0]", r"'C' parameter of SVC must be .* Got -1.0"),
+        (SEARCH, "C = 2.0", "c = 2.0", r"\[methods.m.of.steps\[1\]\]: Invalid parameter 'c'"),
+        (SEARCH, "svm.SVC", "svm.SVX", r"\[methods.m.of.steps\[1\]\]: .*SVX"),
+        (SEARCH, '"svm"', '"a__b"', "name='a__b': allowed are strings"),
+        (SEARCH, '"svm"', '"standardscaler"', "name='standardscaler': .* each once"),
+        (SEARCH, "steps =", "stages =", r"\[methods.m\.of\] needs an 'estimator'"),
+        (SEARCH, "[of]", "[off]", "GridSearchCV needs estimator"),
+        (SEARCH, 'GridSearchCV"', 'GridSearchCV"\ncv = 1', "'cv' parameter of GridSearchCV"),
+        (VOTES, '{estimator = "sklearn.svm.SVC"}', "3", "a list of tables is needed"),
+        (RANDOM, '"randint"', '"describe"', "scipy.stats has no 'describe'"),
+        (RANDOM, "high = 5", "high = 0", "its parameters are low, high, loc, scale"),
+        (RANDOM, "high = 5", "loc = -9, high = 5", r"'max_depth|max_depth=-"),
+    ],
+)
+def test_mistakes_in_tables_are_named_with_their_place(text, old, new, message):
+    assert text.count(old) >= 1
+    with pytest.raises(ValueError, match=message) as caught:
+        make_method(tomllib.loads(text.replace(old, new, 1)), "methods.m")
+    assert str(caught.value).startswith("[methods.m")

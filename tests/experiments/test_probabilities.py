@@ -39,14 +39,8 @@ def test_the_scores_of_many_classes_are_scikit_learns(labels):
     assert auc(model, None, y) == pytest.approx(expected)
     assert (shares > LEAST).all()
     assert clipped_log_loss(model, None, y) == pytest.approx(log_loss(y, shares, labels=labels))
-
-
-def test_the_scores_of_two_classes_are_scikit_learns():
-    shares = random_shares(50, 2)
-    y = np.where(np.arange(50) % 3 == 0, "no", "yes")
-    model = fixed(shares, ["no", "yes"])
-    assert auc(model, None, y) == pytest.approx(roc_auc_score(y == "yes", shares[:, 1]))
-    assert clipped_log_loss(model, None, y) == pytest.approx(log_loss(y, shares))
+    expected = brier_score_loss(y, shares, labels=labels, scale_by_half=False)
+    assert brier(model, None, y) == pytest.approx(expected)
 
 
 def test_probabilities_of_0_are_clipped():
@@ -65,23 +59,16 @@ def test_classes_of_one_side_alone():
     areas = [roc_auc_score(y == c, shares[:, at]) for at, c in enumerate("ab")]
     assert auc(model, None, y) == pytest.approx((13 * sum(areas) + 14 * 0.5) / 40)
     assert clipped_log_loss(model, None, y[y == "z"]) == pytest.approx(-np.log(LEAST))
+    assert brier(fixed([[1.0]], ["a"]), None, np.array(["b"])) == 2.0
 
 
 def test_what_has_no_score_is_not_a_number():
     X, y = load_iris(return_X_y=True)
     machine, tree = LinearSVC().fit(X, y), DecisionTreeClassifier().fit(X, y)
-    assert np.isnan(auc(machine, X, y)) and np.isnan(clipped_log_loss(machine, X, y))
+    scores = (auc, clipped_log_loss, brier, calibration_error)
+    assert np.isnan([score(machine, X, y) for score in scores]).all()
     assert np.isnan(auc(tree, X[y == 0], y[y == 0]))
     assert auc(tree, X, y) == 1.0 and clipped_log_loss(tree, X, y) == 0.0
-
-
-def test_the_brier_score_is_scikit_learns():
-    shares = random_shares(80, 4)
-    y = np.random.default_rng(1).choice(4, 80)
-    expected = brier_score_loss(y, shares, labels=range(4), scale_by_half=False)
-    assert brier(fixed(shares, range(4)), None, y) == pytest.approx(expected)
-    # A class that the model does not know costs its whole square.
-    assert brier(fixed([[1.0]], ["a"]), None, np.array(["b"])) == 2.0
 
 
 def test_the_calibration_error_is_that_of_its_definition():
@@ -97,9 +84,3 @@ def test_the_calibration_error_is_that_of_its_definition():
     certain = fixed(np.eye(3)[y], range(3))
     assert calibration_error(certain, None, y) == 0.0
     assert calibration_error(certain, None, (y + 1) % 3) == 1.0
-
-
-def test_models_without_probabilities_have_neither_score():
-    X, y = load_iris(return_X_y=True)
-    model = LinearSVC().fit(X, y)
-    assert np.isnan([brier(model, X, y), calibration_error(model, X, y)]).all()

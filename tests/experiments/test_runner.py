@@ -1,29 +1,30 @@
-"""Tasks side by side: what becomes of each, and of the others when one takes a process down."""
+"""Tasks side by side: what becomes of each, whatever another one does, and the log."""
 
+import logging
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
-import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
 
 from evotree.experiments.runner import (
     CRASHED,
     DONE,
     FAILED,
     TIMEOUT,
-    Initializer,
     TimeIsUp,
-    Workers,
-    attempt,
     deadline,
+    log_to_file,
     run_tasks,
 )
+
+LOG = logging.getLogger("evotree.experiments.tests")
 
 
 def act(task):
@@ -39,78 +40,75 @@ def act(task):
         sys.exit(value)
     if what == "interrupt":
         raise KeyboardInterrupt
-    if what == "base":
-        raise BaseException(value)
-    if what == "lambda":
-        return lambda: value
-    if what == "die once, then lambda":
-        act(("die once", value))
-        return lambda: value
-    if what == "die":
+    if what == "die" or (what.startswith("die once") and not os.path.exists(value)):
+        if what != "die":
+            open(value, "w").close()
         os.kill(os.getpid(), signal.SIGKILL)
-    if what == "die once" and not os.path.exists(value):
-        open(value, "w").close()
-        os.kill(os.getpid(), signal.SIGKILL)
+    if what.endswith("lambda"):
+        return lambda: value
     return what, value, os.getpid()
 
 
-def outcomes_of(tasks, *, time_limit=None, **workers):
-    found = list(run_tasks(act, tasks, Workers(**workers), time_limit))
-    assert sorted(map(str, (one.task for one in found))) == sorted(map(str, tasks))
-    return {one.task: one for one in found}
+def outcomes_of(tasks, *arguments, **options):
+    outcomes = {outcome.task: outcome for outcome in run_tasks(act, tasks, *arguments, **options)}
+    assert set(outcomes) == set(tasks)
+    return outcomes
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_every_task_has_an_outcome(jobs):
     tasks = [("give", k) for k in range(20)] + [("fail", 3)]
-    found = outcomes_of(tasks, jobs=jobs)
-    assert all(found["give", k].result[:2] == ("give", k) for k in range(20))
-    assert {one.status for one in found.values()} == {DONE, FAILED}
-    assert "KeyError: 3" in found["fail", 3].error and "in act" in found["fail", 3].error
-    pids = {one.result[2] for one in found.values() if one.result}
+    outcomes = outcomes_of(tasks, jobs)
+    assert all(outcomes["give", k].result[:2] == ("give", k) for k in range(20))
+    failed = outcomes.pop(("fail", 3))
+    assert failed.status == FAILED and "KeyError: 3" in failed.error and "in act" in failed.error
+    pids = {outcome.result[2] for outcome in outcomes.values()}
     assert os.getpid() not in pids and len(pids) <= jobs
 
 
-@pytest.mark.parametrize("executor", [None, ThreadPoolExecutor])
+@pytest.mark.parametrize("executor", [None, ThreadPoolExecutor, ProcessPoolExecutor])
 def test_a_task_that_exits_has_failed_and_the_others_go_on(executor):
-    bad = [("exit", 0), ("exit", "bye"), ("interrupt", 0), ("base", 0)]
-    found = outcomes_of([("give", 1), *bad, ("give", 2)], executor=executor and executor(2))
-    assert {found[task].status for task in bad} == {FAILED}
-    assert "SystemExit: bye" in found["exit", "bye"].error
-    assert "KeyboardInterrupt" in found["interrupt", 0].error
-    assert found["give", 1].status == found["give", 2].status == DONE
+    """Whatever executor is handed in stays open."""
+    executor = executor and executor(2)
+    bad = [("exit", 0), ("exit", "bye"), ("interrupt", 0)]
+    outcomes = outcomes_of([("give", 1), *bad, ("give", 2)], executor=executor)
+    assert {outcomes[task].status for task in bad} == {FAILED}
+    assert "SystemExit: bye" in outcomes["exit", "bye"].error
+    assert outcomes["give", 1].status == outcomes["give", 2].status == DONE
+    if executor is not None:
+        assert executor.submit(act, ("give", 0)).result()[0] == "give"
+        executor.shutdown()
 
 
 def test_a_result_that_cannot_be_sent_costs_its_own_task_alone(tmp_path):
     """Also on the second try, after the process has died in the first one."""
     second = ("die once, then lambda", str(tmp_path / "died"))
-    found = outcomes_of([("lambda", 0), second, ("give", 1)], jobs=1)
-    assert found["lambda", 0].status == found[second].status == CRASHED
-    assert "pickle" in found[second].error and found["give", 1].status == DONE
+    outcomes = outcomes_of([("lambda", 0), second, ("give", 1)])
+    assert outcomes["lambda", 0].status == outcomes[second].status == CRASHED
+    assert "pickle" in outcomes[second].error and outcomes["give", 1].status == DONE
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize(
+    "method", ["fork", *(pytest.param(m, marks=pytest.mark.slow) for m in ("spawn", "forkserver"))]
+)
 def test_a_task_that_kills_its_process_takes_no_other_with_it(method):
-    context = multiprocessing.get_context(method)
-    tasks = [("give", k) for k in range(6)] + [("die", 0)] + [("give", k) for k in range(6, 12)]
-    found = outcomes_of(tasks, jobs=2, mp_context=context)
-    assert found.pop(("die", 0)).status == CRASHED
-    assert all(one.status == DONE for one in found.values())
+    tasks = [*(("give", k) for k in range(6)), ("die", 0), *(("give", -k) for k in range(1, 6))]
+    outcomes = outcomes_of(tasks, 2, mp_context=multiprocessing.get_context(method))
+    assert outcomes.pop(("die", 0)).status == CRASHED
+    assert {outcome.status for outcome in outcomes.values()} == {DONE}
 
 
 def test_a_process_that_dies_of_another_cause_costs_nothing(tmp_path):
-    tasks = [("give", k) for k in range(4)] + [("die once", str(tmp_path / "died"))]
-    found = outcomes_of(tasks, jobs=2)
-    assert {one.status for one in found.values()} == {DONE}
+    tasks = [("give", 1), ("die once", str(tmp_path / "died")), ("give", 2)]
+    assert {outcome.status for outcome in outcomes_of(tasks, 2).values()} == {DONE}
 
 
 def test_the_time_of_a_task_is_limited():
     tasks = [("sleep", 30.0), ("give", 1), ("sleep", 0.05)]
-    begin = time.monotonic()
-    found = outcomes_of(tasks, time_limit=0.5, jobs=2)
-    assert time.monotonic() - begin < 10.0
-    assert found["sleep", 30.0].status == TIMEOUT and "of 0.5 s" in found["sleep", 30.0].error
-    assert found["give", 1].status == found["sleep", 0.05].status == DONE
+    outcomes = outcomes_of(tasks, 2, time_limit=0.5)
+    assert outcomes["sleep", 30.0].status == TIMEOUT
+    assert "of 0.5 s" in outcomes["sleep", 30.0].error
+    assert outcomes["give", 1].status == outcomes["sleep", 0.05].status == DONE
 
 
 def test_a_deadline_strikes_once_and_only_inside():
@@ -123,16 +121,10 @@ def test_a_deadline_strikes_once_and_only_inside():
         except TimeIsUp:
             pass
     act(("sleep", 0.05))
-    with deadline(None):
-        act(("sleep", 0.01))
 
 
 def test_a_deadline_leaves_the_interpreter_as_it_was():
     """Profilers are the first to notice."""
-    with pytest.raises(TimeIsUp), deadline(0.01):
-        act(("sleep", 5.0))
-    with deadline(5.0):
-        act(("sleep", 0.01))
     code = (
         "import cProfile\nfrom evotree.experiments.runner import deadline\n"
         "with deadline(5.0):\n    pass\n"
@@ -143,40 +135,9 @@ def test_a_deadline_leaves_the_interpreter_as_it_was():
     assert done.stdout.split() == ["204", "36"], done.stderr
 
 
-def test_tasks_have_one_thread():
-    def threads(task):
-        np.ones((50, 50)) @ np.ones((50, 50))
-        return {pool["num_threads"] for pool in threadpool_info()}
-
-    assert attempt(threads, None).result == {1}
-
-
-@pytest.mark.parametrize("kind", [ThreadPoolExecutor, ProcessPoolExecutor])
-def test_any_executor_will_do_and_stays_open(kind):
-    with kind(2) as executor:
-        tasks = [("give", k) for k in range(10)] + [("fail", 1)]
-        found = outcomes_of(tasks, executor=executor)
-        assert [one.status for one in found.values()].count(DONE) == 10
-        assert executor.submit(act, ("give", 0)).result()[0] == "give"
-
-
-def note(path, text):
-    with open(path, "a") as file:
-        file.write(text)
-
-
-def test_an_initializer_is_called_in_each_process(tmp_path):
-    path = tmp_path / "calls"
-    call = Initializer(note, (path, "a"))
-    outcomes_of([("sleep", 0.2), ("sleep", 0.21)], jobs=2, initializer=call)
-    assert path.read_text() == "aa"
-
-
-def test_workers_end_with_their_parent(tmp_path):
-    """Even one that is killed."""
-    context = multiprocessing.get_context("spawn")
+def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     path = tmp_path / "pids"
-    parent = context.Process(target=_endless, args=(str(path),))
+    parent = multiprocessing.get_context("spawn").Process(target=_endless, args=(str(path),))
     parent.start()
     end = time.monotonic() + 60.0
     while not (path.exists() and path.read_text().endswith("\n")) and time.monotonic() < end:
@@ -190,13 +151,14 @@ def test_workers_end_with_their_parent(tmp_path):
     assert pids and not any(map(_lives, pids))
 
 
-def _report_pid(task):
-    note(task, f"{os.getpid()}\n")
+def _report_pid(path):
+    with open(path, "a") as file:
+        file.write(f"{os.getpid()}\n")
     time.sleep(600.0)
 
 
 def _endless(path):
-    list(run_tasks(_report_pid, [path], Workers(jobs=1)))
+    list(run_tasks(_report_pid, [path]))
 
 
 def _lives(pid):
@@ -207,14 +169,56 @@ def _lives(pid):
         return False
 
 
-def test_stopping_early_stops_the_workers():
-    run = run_tasks(act, [("give", 1), ("sleep", 600.0), ("sleep", 601.0)], Workers(jobs=2))
-    assert next(run).task == ("give", 1)
-    begin = time.monotonic()
-    run.close()
-    assert time.monotonic() - begin < 10.0
+def test_stopping_early_kills_the_workers():
+    outcomes = run_tasks(act, [("give", 1), ("sleep", 600.0), ("sleep", 601.0)], 2)
+    (_, _, (_, _, pid), _) = next(outcomes)
+    outcomes.close()
+    assert not _lives(pid)
 
 
-def test_bad_jobs_are_named():
-    with pytest.raises(ValueError, match="jobs=0: allowed are integers of at least 1"):
-        Workers(jobs=0)
+# ---- the log -------------------------------------------------------------------------------------
+
+
+def lines_of(path):
+    """Return level, process and message of each line, all of which have to be whole."""
+    pattern = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ([A-Z]+) (\d+) (.*)"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [re.fullmatch(pattern, line).groups() for line in lines]
+
+
+def chatter(worker):
+    for k in range(100):
+        LOG.info("w%d line %d %s.", worker, k, "x" * (50_000 if k % 50 == 7 else k))
+    LOG.debug("too low")
+
+
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
+def test_workers_lose_no_record_and_mix_none(method, tmp_path):
+    logger, path = logging.getLogger("evotree"), tmp_path / "a.log"
+    before = logger.level, logger.handlers[:]
+    context = multiprocessing.get_context(method)
+    with log_to_file(path):
+        for _ in run_tasks(chatter, range(3), 3, mp_context=context, log_file=path):
+            LOG.info("parent")
+    assert (logger.level, logger.handlers) == before
+    messages = [text for level, _, text in lines_of(path) if re.match("w. line", text)]
+    assert all(text.endswith(".") for text in messages)
+    counts = Counter(tuple(text.split()[:3:2]) for text in messages)
+    assert counts == Counter((f"w{worker}", str(k)) for worker in range(3) for k in range(100))
+
+
+def test_a_record_is_one_line(tmp_path):
+    path = tmp_path / "a.log"
+    with log_to_file(path):
+        LOG.info("one\ntwo\r\nthree\u2028four")
+        try:
+            print(1 / 0)
+        except ZeroDivisionError:
+            LOG.exception("failed")
+    LOG.error("after")
+    with pytest.raises(KeyError), log_to_file(path):
+        LOG.error("appended")
+        raise KeyError
+    first, second, third = (text for *_, text in lines_of(path))
+    assert first == r"one\ntwo\nthree\nfour" and third == "appended"
+    assert re.fullmatch(r"failed\\nTraceback.*\\nZeroDivisionError: division by zero", second)

@@ -1,0 +1,183 @@
+"""Pictures of methods compared over data sets: ranks, scores against sizes, times, curves.
+
+In: tables of runs, one row a fit, as `evotree.experiments.comparison` describes them, its ranks, or
+learning curves. Out: the Axes that were drawn on. A method has the same colour wherever it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+
+from evotree.experiments.comparison import FriedmanTest, complete_datasets, done_runs, mean_scores
+from evotree.plotting import plot_learning_curves
+from evotree.plotting.style import INK, PALETTE, axes_or_new, check_axes, legend_below, point_style
+
+_PANELS = {"quality": 0.02, "complexity": 2.0}
+"""Chapters of the histories, and the least range that their axes show."""
+
+
+def save_picture(ax: Axes, path: Path, dpi: int = 150) -> Path:
+    """Write the figure that axes stand on to a PNG or PDF file, and close it."""
+    figure: Any = ax.figure.figure  # the whole, where the axes lie in a subfigure
+    figure.savefig(path, dpi=dpi, bbox_inches="tight")
+    plt.close(figure)
+    return path
+
+
+def plot_critical_differences(
+    test: FriedmanTest, *, level: float = 0.05, ax: Axes | None = None
+) -> Axes:
+    """Draw the mean ranks of methods; a bar joins those that cannot be told apart (Demšar 2006)."""
+    ranks = test.mean_ranks.sort_values(kind="stable")
+    differs = test.adjusted.loc[ranks.index, ranks.index].to_numpy() < level
+    n, n_left = len(ranks), (len(ranks) + 1) // 2
+    # From each method as far as no two differ; what another bar covers is no bar of its own.
+    ends = [
+        max(j for j in range(i, n) if not differs[i : j + 1, i : j + 1].any()) for i in range(n)
+    ]
+    bars = [(i, j) for i, j in enumerate(ends) if j > i and (i == 0 or j > ends[i - 1])]
+    ax = axes_or_new(ax, (7.0, 1.3 + 0.3 * n_left))
+    low, high = math.floor(ranks.min()), math.ceil(ranks.max())
+    margin, top = 0.03 * (high - low + 1.0), 0.6 + 0.4 * len(bars)
+    for i, (name, rank) in enumerate(ranks.items()):
+        is_left = i < n_left
+        height = -top - (i if is_left else n - 1 - i)
+        end = low - margin if is_left else high + margin
+        ax.plot([rank, rank, end], [0.0, height, height], color=INK, lw=0.9)
+        text = f"{name} ({rank:.2f}) " if is_left else f" ({rank:.2f}) {name}"
+        side = "right" if is_left else "left"
+        ax.text(end, height, text, ha=side, va="center", parse_math=False)
+    for k, (i, j) in enumerate(bars):
+        height = -0.4 - 0.4 * k
+        ax.plot([ranks.iloc[i], ranks.iloc[j]], [height, height], color=PALETTE[0], lw=3.0)
+    ax.plot(ranks, np.zeros(n), "o", color=INK, ms=4)
+    ax.set(xlim=(low - margin, high + margin), ylim=(-top - n_left, 0.0))
+    ax.spines[["left", "right", "bottom"]].set_visible(False)
+    ax.yaxis.set_visible(False)
+    ax.xaxis.tick_top()
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.xaxis.set_label_position("top")
+    ax.set_xlabel("mean rank")
+    return ax
+
+
+def plot_accuracy_against_size(
+    runs: pd.DataFrame, size: str = "leaves", *, metric: str = "accuracy", ax: Axes | None = None
+) -> Axes:
+    """Draw each method at its mean size and its mean score, over the data sets that all have."""
+    check_axes(ax)
+    runs = done_runs(runs, size, metric)
+    _check_positive(runs, size)
+    datasets, left_out = complete_datasets(runs)
+    if not datasets:
+        raise ValueError(f"runs has no data set with {size} and {metric} of all methods.")
+    x, y = (mean_scores(runs, column).loc[datasets].mean() for column in (size, metric))
+    ax = axes_or_new(ax, (6.5, 4.5))
+    use_log_scale(ax, x)
+    for i, method in enumerate(x.index):
+        ax.plot(x[method], y[method], ms=7.0, label=method, **point_style(i))
+    ax.margins(0.12)
+    of = f"mean of {len(datasets)} of {len(datasets) + len(left_out)} data sets"
+    ax.set(xlabel=f"{size} ({of})", ylabel=f"mean {metric}")
+    ax.grid(alpha=0.25, linewidth=0.6)
+    ax.set_axisbelow(True)
+    _name_methods(ax, len(x))
+    return ax
+
+
+def plot_times(runs: pd.DataFrame, seconds: str = "seconds", *, ax: Axes | None = None) -> Axes:
+    """Draw the mean time of a fit for each data set and method, the fastest data set at the top."""
+    check_axes(ax)
+    runs = done_runs(runs, seconds)
+    _check_positive(runs, seconds)
+    times = mean_scores(runs, seconds)
+    times = times.loc[times.median(axis=1).sort_values(kind="stable").index]
+    ax = axes_or_new(ax, (6.5, 1.6 + 0.24 * len(times)))
+    rows = np.arange(len(times))
+    ax.hlines(rows, times.min(axis=1), times.max(axis=1), color=INK, lw=0.6, alpha=0.4, zorder=1)
+    for i, method in enumerate(times):
+        ax.plot(times[method], rows, ms=6, label=method, **point_style(i))
+    use_log_scale(ax, pd.Series(times.to_numpy().ravel()))
+    ax.set_yticks(rows, times.index, parse_math=False)
+    ax.set_ylim(len(times) - 0.4, -0.6)
+    ax.set_xlabel(f"{seconds} a fit")
+    ax.grid(axis="x", alpha=0.25, linewidth=0.6)
+    _name_methods(ax, times.shape[1])
+    return ax
+
+
+def _check_positive(runs: pd.DataFrame, column: str) -> None:
+    if (smallest := runs[column].min()) <= 0.0:
+        raise ValueError(f"runs has {smallest:g} as {column}: allowed are positive numbers.")
+
+
+def _name_methods(ax: Axes, n_methods: int) -> None:
+    """Put a legend below the axes that takes names as they are."""
+    legend_below(ax, n_columns=min(4, n_methods))
+    legend: Any = ax.get_legend()
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+
+
+def use_log_scale(ax: Axes, values: pd.Series) -> None:
+    """Make the x axis logarithmic, with the more plain numbers the fewer decades it has."""
+    ax.set_xscale("log")
+    decades = np.log10(values.max() / values.min())
+    digits = range(1, 10) if decades < 0.7 else (1, 2, 5) if decades < 2.5 else (1,)
+    ax.xaxis.set_major_locator(LogLocator(subs=digits))
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_formatter(NullFormatter())
+
+
+def plot_curves_of_datasets(
+    curves: Mapping[tuple[Any, ...], pd.DataFrame], datasets: Sequence[str], methods: Sequence[str]
+) -> Figure | None:
+    """Draw quality and complexity by generation, a row a data set: medians and quartiles of fits.
+
+    A run that ended early keeps its last values. None where there is no curve of these data sets
+    and methods.
+    """
+    groups: dict[str, dict[str, list[pd.DataFrame]]] = {dataset: {} for dataset in datasets}
+    for (dataset, method, *_), curve in curves.items():
+        is_drawn = dataset in groups and method in methods and len(curve)
+        if is_drawn and {"gen", *(f"{chapter}_best" for chapter in _PANELS)} <= set(curve):
+            groups[dataset].setdefault(method, []).append(curve)
+    groups = {dataset: histories for dataset, histories in groups.items() if histories}
+    if not groups:
+        return None
+    size = (7.5, 2.2 * len(groups) + 0.8)
+    figure, axes = plt.subplots(
+        len(groups), 2, figsize=size, layout="constrained", sharex="row", squeeze=False
+    )
+    lines: dict[str, Any] = {}
+    for row, (dataset, histories) in zip(axes, groups.items(), strict=True):
+        for ax, (chapter, least) in zip(row, _PANELS.items(), strict=True):
+            for method in methods:
+                if method not in histories:
+                    ax.plot([], [])  # keeps the colours of those that follow
+                    continue
+                plot_learning_curves({method: histories[method]}, chapter=chapter, ax=ax)
+                lines[method] = ax.get_lines()[-1]
+                ax.get_legend().remove()
+            ax.set(xlabel="generation", ylabel=f"{chapter}, best tree")
+            ax.yaxis.set_major_locator(MaxNLocator(5, integer=chapter == "complexity"))
+            low, high = ax.get_ylim()
+            if high - low < least:  # the steps of a flat curve are no more than they are
+                ax.set_ylim(0.5 * (low + high - least), 0.5 * (low + high + least))
+        row[0].set_title(dataset, loc="left", fontsize="medium", parse_math=False)
+    shown = [name for name in methods if name in lines]
+    handles = [lines[name] for name in shown]
+    legend = figure.legend(handles, shown, loc="outside lower center", ncols=4, frameon=False)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    return figure

@@ -1,0 +1,60 @@
+"""The classifiers of the benchmark."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier, TAOClassifier
+from experiments.methods import chosen
+from experiments.methods.chosen import ChosenClassifier
+from experiments.methods.trees import PAIRS
+
+EVOTREE, CART, LOGISTIC, FOREST = "EvoTree", "CART", "Logistic", "Forest"
+GREEDY = ("CEDT", "OC1", "WODT")  # presets of `ObliqueTreeClassifier`
+TREES = (EVOTREE, "TAO", "GEA-ODT", "Linear", *GREEDY, CART, "obliquetree", "STree")
+"""The methods whose model is one tree."""
+SYSTEMS = (*TREES, LOGISTIC, "EBM", FOREST, "Tuned forest", "HistGB", "XGBoost", "Tuned XGBoost")
+COSTS = tuple(float(C) for C in np.logspace(-3.0, 3.0, 7))  # values of C of the logistic regression
+
+
+def tuned_logistic(X: np.ndarray, codes: np.ndarray, random_state: int) -> Any:
+    """Return logistic regression on standardized features with the best of `COSTS` by folds."""
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    folds = chosen.folds_of(codes, chosen.TUNING_FOLDS, random_state)
+    grid = {"logisticregression__C": COSTS}
+    return GridSearchCV(model, grid, cv=folds).fit(X, codes).best_estimator_
+
+
+def scaled_stree(X: np.ndarray, codes: np.ndarray, random_state: int) -> Any:
+    """Return the tree of the package STree, on features scaled to [-1, 1]."""
+    stree = chosen.import_peer("stree").Stree(random_state=random_state)
+    return make_pipeline(MinMaxScaler((-1.0, 1.0)), stree).fit(X, codes)
+
+
+def make_systems() -> dict[str, ClassifierMixin]:
+    """Return the methods of the benchmark by name."""
+    systems = {
+        EVOTREE: EvoTreeClassifier(probability="leaf"),
+        "TAO": TAOClassifier(),
+        "GEA-ODT": EvoTreeClassifier.from_preset("gea_odt", probability="leaf"),
+        "Linear": ObliqueTreeClassifier("linear"),
+        **{name: ObliqueTreeClassifier.from_preset(name) for name in GREEDY},
+        CART: ChosenClassifier(chosen.pruned_cart),
+        "obliquetree": PAIRS,
+        "STree": ChosenClassifier(scaled_stree),
+        LOGISTIC: ChosenClassifier(tuned_logistic),
+        "EBM": ChosenClassifier(chosen.boosting_machine),
+        FOREST: RandomForestClassifier(chosen.N_TREES),
+        "Tuned forest": ChosenClassifier(partial(chosen.tuned_forest, kind=RandomForestClassifier)),
+        "HistGB": HistGradientBoostingClassifier(),
+        "XGBoost": ChosenClassifier(chosen.xgboost),
+        "Tuned XGBoost": ChosenClassifier(chosen.tuned_xgboost),
+    }
+    return {name: systems[name] for name in SYSTEMS}

@@ -1,0 +1,263 @@
+"""The methods of the study of readable trees: each has trees of many complexities to choose from.
+
+The *complexity* of a tree is the number of its leaves and of the terms of its splits, the weights
+other than 0; that of an axis-parallel tree is its number of nodes. At a *budget*, a method takes
+the tree that it finds best itself among its trees of at most that complexity. EvoTree has them in
+its front. The others are grown by several settings and pruned, and cross-validation of the training
+rows says what each setting is worth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from evotree.estimators import ObliqueTreeClassifier, TAOClassifier
+from evotree.estimators.sparse_path import tao_path
+from evotree.experiments.protocols import stratified_folds
+from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.operators.initialization.seeding import raw_tree
+from evotree.operators.pruning.held_out import critical_alphas
+from evotree.operators.pruning.penalized import node_risk, prune_tree, weakest_links
+from evotree.operators.splitters.linear import Linear
+from evotree.tree import ObliqueTree, node_weights
+from experiments.methods.chosen import import_peer
+
+BUDGETS = (5, 10, 20, 40, 80)
+MAX_LARGE = 30  # so many prunings of more than twice the largest budget are tried of a tree
+
+DEPTHS = (1, 2, 4, 8)  # depths of the initial trees of TAO, a path each
+PATH_COSTS = tuple(float(f"{C:.2g}") for C in np.logspace(1.0, -3.0, 17))
+"""Values of C along the paths of TAO."""
+COSTS = (0.1, 1.0, 10.0)  # values of C of the other linear classifiers
+
+Grow = Callable[..., list["ObliqueTree"]]
+Split = tuple[np.ndarray, float, Any, Any]
+"""Weights and threshold of a node, and the nodes that rows below and above it go to."""
+
+
+def tree_within(model: Any, budget: float = math.inf) -> ObliqueTree:
+    """Return the tree that a fitted method chooses among its trees of at most a complexity."""
+    if isinstance(model, CrossValidatedTrees):
+        return model.trees_[model.best_within(budget)]
+
+    fitness = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
+    return max((tree for tree in model.pareto_front_ if tree.complexity <= budget), key=fitness)
+
+
+def fitness_of_best(model: Any) -> float | None:
+    """Return the fitness of the best tree of a front, at the penalties of the fit."""
+    if isinstance(model, CrossValidatedTrees):
+        return None
+    best: Any = tree_within(model)
+    return PenalizedAccuracy(model.size_penalty_, model.term_penalty_)(best)[0]
+
+
+def predict_within(model: Any, X: np.ndarray, budget: float = math.inf) -> np.ndarray:
+    """Return the classes that the tree of `tree_within` predicts for rows."""
+    return model.classes_[predicted_codes(tree_within(model, budget), X)]
+
+
+def predicted_codes(tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
+    """Return the code of the class that a tree predicts for each row."""
+    return tree.values.argmax(axis=1)[tree.apply(X)]
+
+
+def flatten(root: Any, read: Callable[[Any], Split | None], n_features: int) -> ObliqueTree:
+    """Return a linked tree as arrays."""
+    weights: list[np.ndarray] = []
+    thresholds: list[float] = []
+    size: list[int] = []
+
+    def visit(node: Any) -> None:
+        at, found = len(size), read(node)
+        w, threshold, *children = (np.zeros(n_features), 0.0) if found is None else found
+        weights.append(w)
+        thresholds.append(threshold)
+        size.append(1)
+        for child in children:
+            visit(child)
+        size[at] = len(size) - at
+
+    visit(root)
+    sizes = np.array(size, dtype=np.int32)
+    return ObliqueTree(np.array(weights), np.array(thresholds), sizes, np.zeros((len(size), 1)))
+
+
+def with_counts(tree: ObliqueTree, X: np.ndarray, codes: np.ndarray, n_classes: int) -> ObliqueTree:
+    """Return a tree whose nodes know the training rows that reach them."""
+    leaves = tree.apply(X)
+    of_class = (node_weights(leaves, codes == code, tree.subtree_size) for code in range(n_classes))
+    counts = np.column_stack([np.asarray(one, dtype=np.float64) for one in of_class])
+    total = counts.sum(axis=1)
+    shares = counts / np.maximum(total, 1.0)[:, None]
+    return ObliqueTree(tree.weights, tree.thresholds, tree.subtree_size, shares, None, total)
+
+
+class CrossValidatedTrees(ClassifierMixin, BaseEstimator):
+    """Trees by several settings, among which folds of the training rows choose.
+
+    ``grow(X, codes, random_state)`` returns a tree for each setting, of any values. The prunings of
+    each by their cost-complexity are settings of their own (Breiman et al. 1984, section 3.4),
+    unless ``prunes`` is False; a single leaf always is. A setting is worth the share of the
+    training rows that its trees classify right where they are held out. ``trees_`` are by rising
+    complexity, over raw features; ``n_right_`` of held-out rows are right; ``tree_`` is the best.
+    """
+
+    def __init__(
+        self, grow: Grow, n_folds: int, prunes: bool = True, random_state: int = 0
+    ) -> None:
+        self.grow = grow
+        self.n_folds = n_folds
+        self.prunes = prunes
+        self.random_state = random_state
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> CrossValidatedTrees:
+        """Grow the trees and let folds say what each setting is worth."""
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        n_classes = len(self.classes_)
+        grown = self.counted(X, codes, n_classes)
+        settings = [(at, alpha) for at, tree in enumerate(grown) for alpha in self.penalties(tree)]
+        trees = list(prunings(grown, settings))
+        n_right = np.zeros(len(settings), dtype=np.int64)
+        for train, test in stratified_folds(y, self.n_folds, self.random_state):
+            of_fold = prunings(self.counted(X[train], codes[train], n_classes), settings)
+            for at, tree in enumerate(of_fold):
+                n_right[at] += np.count_nonzero(predicted_codes(tree, X[test]) == codes[test])
+        sizes = np.array([tree.complexity for tree in trees])
+        order = np.argsort(sizes, kind="stable")
+        self.trees_ = [trees[at] for at in order]
+        self.complexities_, self.n_right_ = sizes[order], n_right[order]
+        self.tree_ = tree_within(self)
+        return self
+
+    def best_within(self, budget: float) -> int:
+        """Return the position of the best tree within a budget, the least complex of equals."""
+        return int(np.argmax(self.n_right_[: np.searchsorted(self.complexities_, budget, "right")]))
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Predict the classes of rows."""
+        return predict_within(self, X)
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        """Predict the shares of the classes among the training rows of each row's leaf."""
+        return self.tree_.values[self.tree_.apply(X)]
+
+    def counted(self, X: np.ndarray, codes: np.ndarray, n_classes: int) -> list[ObliqueTree]:
+        """Grow trees with counts; a single leaf where there is but one class."""
+        # A class of few rows may be missing in a fold.
+        present, dense = np.unique(codes, return_inverse=True)
+        if len(present) > 1:
+            grown = self.grow(X, dense, self.random_state)
+        else:
+            grown = [flatten(None, lambda node: None, X.shape[1])]
+        return [with_counts(tree, X, codes, n_classes) for tree in grown]
+
+    def penalties(self, tree: ObliqueTree) -> np.ndarray:
+        """Return the penalties of the prunings that are tried of a tree, up to a single leaf."""
+        if not self.prunes:
+            return np.array([-1.0, np.inf])
+        links = critical_alphas(collapse_penalties(tree), tree.subtree_size)
+        # Each pruning is the cheapest from its own link to the next; the trees of the folds have
+        # other links, so the middle stands for it.
+        penalties = np.append(np.sqrt(links[:-1] * links[1:]), np.inf)
+        trees = prunings([tree], [(0, alpha) for alpha in penalties])
+        is_large = np.array([one.complexity > 2 * BUDGETS[-1] for one in trees])
+        large = penalties[is_large]
+        shares = np.linspace(0.0, 1.0, min(len(large), MAX_LARGE))
+        kept = np.quantile(large, shares, method="nearest") if len(large) else large
+        return np.concatenate([kept, penalties[~is_large]])
+
+
+def collapse_penalties(tree: ObliqueTree) -> np.ndarray:
+    """Return the penalty for a leaf from which on each node of a tree with counts is a leaf."""
+    counts = tree.values * np.asarray(tree.n_node_samples)[:, None]
+    return weakest_links(node_risk(counts, counts.shape[1], "gini"), tree.subtree_size)
+
+
+def prunings(trees: list[ObliqueTree], settings: list[tuple[int, float]]) -> Iterator[ObliqueTree]:
+    """Yield the pruning of each setting."""
+    penalties = [collapse_penalties(tree) for tree in trees]
+    for at, alpha in settings:
+        at = min(at, len(trees) - 1)
+        yield prune_tree(trees[at], penalties[at] <= alpha)
+
+
+def grow_cart(X: np.ndarray, codes: np.ndarray, random_state: int) -> list[ObliqueTree]:
+    """Grow scikit-learn's tree until its leaves are pure."""
+    cart = DecisionTreeClassifier(random_state=random_state).fit(X, codes)
+    weights, thresholds, subtree_size = raw_tree(cart)
+    return [ObliqueTree(weights, thresholds, subtree_size, np.zeros((len(thresholds), 1)))]
+
+
+def grow_tao(
+    X: np.ndarray, codes: np.ndarray, random_state: int, depths: Any = DEPTHS, Cs: Any = PATH_COSTS
+) -> list[ObliqueTree]:
+    """Optimize trees of some depths alternately with an L1 penalty, along paths of falling C."""
+    models = (TAOClassifier(depth=depth, random_state=random_state) for depth in depths)
+    paths = (tao_path(X, codes, Cs=Cs, estimator=model) for model in models)
+    return [tree for path in paths for tree in path.trees]
+
+
+def grow_linear(
+    X: np.ndarray, codes: np.ndarray, random_state: int, Cs: tuple[float, ...] = COSTS
+) -> list[ObliqueTree]:
+    """Grow a tree of linear classifiers for each C."""
+    splitters = (Linear(C=C) for C in Cs)
+    models = (ObliqueTreeClassifier(s, random_state=random_state) for s in splitters)
+    return [model.fit(X, codes).tree_ for model in models]
+
+
+def grow_stree(
+    X: np.ndarray, codes: np.ndarray, random_state: int, Cs: tuple[float, ...] = COSTS
+) -> list[ObliqueTree]:
+    """Grow a tree of the package STree for each C, on features scaled to [-1, 1]."""
+    stree = import_peer("stree")
+    scaler = MinMaxScaler((-1.0, 1.0)).fit(X)
+    rows = scaler.transform(X)
+
+    def read(node: Any) -> Split | None:
+        if node.is_leaf():
+            return None
+        # Of the machines of all pairs of classes a node keeps the one of its column.
+        machine, column = node.get_classifier(), max(node.get_partition_column(), 0)
+        w = machine.coef_[column]
+        threshold = -machine.intercept_[column] - w @ scaler.min_
+        return w * scaler.scale_, threshold, node.get_down(), node.get_up()
+
+    models = (stree.Stree(C=C, random_state=random_state) for C in Cs)
+    return [flatten(model.fit(rows, codes).tree_, read, X.shape[1]) for model in models]
+
+
+def grow_pairs(X: np.ndarray, codes: np.ndarray, random_state: int) -> list[ObliqueTree]:
+    """Grow the tree of the package obliquetree, with splits on two features.
+
+    The package's trees differ a little from fit to fit, whatever its seed.
+    """
+    package = import_peer("obliquetree")
+    model = package.Classifier(n_pair=2, random_state=int(random_state)).fit(X, codes)
+
+    def read(node: Any) -> Split | None:
+        if node["is_leaf"]:
+            return None
+        w = np.zeros(X.shape[1])
+        if node["is_oblique"]:
+            w[node["features"]] = node["weights"]
+        else:
+            w[node["feature_idx"]] = 1.0
+        return w, node["threshold"], node["left"], node["right"]
+
+    return [flatten(model.__getstate__()["tree"], read, X.shape[1])]
+
+
+CART = CrossValidatedTrees(grow_cart, 5)
+TAO = CrossValidatedTrees(grow_tao, 3, prunes=False)
+LINEAR = CrossValidatedTrees(grow_linear, 5)
+STREE = CrossValidatedTrees(grow_stree, 3)
+PAIRS = CrossValidatedTrees(grow_pairs, 3)

@@ -1,0 +1,101 @@
+"""Pictures of the papers' figures: against the size penalty, the depth, and the complexity."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.ticker import MaxNLocator
+
+from evotree.experiments.pictures import use_log_scale
+from evotree.plotting.style import INK, PALETTE, axes_or_new, legend_below, point_style
+
+MAX_TICKS = 10
+
+
+def plot_size_penalty(runs: pd.DataFrame, optimal_size: int) -> Axes:
+    """Draw quality and size of trees against the size penalty: means and standard deviations."""
+    groups = runs.groupby("size_penalty")[["accuracy", "nodes"]]
+    means, spreads = groups.mean(), groups.std().fillna(0.0)
+    ax = axes_or_new(None, (7.0, 4.5))
+    right = ax.twinx()
+    bars: dict[str, Any] = {"capsize": 3.0, "markersize": 5.0, "linewidth": 1.8, "elinewidth": 1.0}
+    for side, column, form, color, where in (
+        (ax, "accuracy", "o-", PALETTE[0], ""),
+        (right, "nodes", "s-", PALETTE[3], " (right)"),
+    ):
+        side.set_ylabel(column, color=color)
+        look = {"fmt": form, "color": color, "label": f"{column}{where}, mean ± std", **bars}
+        side.errorbar(means.index, means[column], yerr=spreads[column], **look)
+    label = f"optimal size, {optimal_size} (right)"
+    right.axhline(optimal_size, color=INK, linestyle="--", linewidth=1.0, label=label)
+    lowest, highest = (means - spreads).min(), (means + spreads).max()
+    _use_half(right.yaxis, 0.0, max(highest["nodes"], optimal_size), is_upper=False)
+    _use_half(ax.yaxis, lowest["accuracy"], highest["accuracy"], is_upper=True)
+    ax.set(xscale="log", xlabel="size penalty")
+    ticks = means.index.to_numpy()[:: -(-len(means) // MAX_TICKS)]
+    ax.set_xticks(ticks, [f"{value:g}" for value in ticks])
+    ax.set_xticks([], minor=True)
+    _finish(ax, 3, [right])
+    return ax
+
+
+def plot_accuracy_against_depth(groups: Mapping[str, pd.DataFrame]) -> Axes:
+    """Draw the mean accuracies of methods against the maximal depth, a panel for each data set.
+
+    A band of one standard deviation over folds goes with each line.
+    """
+    n_rows = -(-len(groups) // 2)
+    size = (11, 4.8 * n_rows)
+    _, axes = plt.subplots(n_rows, 2, figsize=size, squeeze=False, layout="constrained")
+    for ax, (title, runs) in zip(axes.ravel(), groups.items(), strict=False):
+        names = runs["method"].unique()
+        for i, name in enumerate(names):
+            of_depth = runs[runs["method"] == name].groupby("max_depth")["accuracy"]
+            mean, spread = of_depth.mean(), of_depth.std().fillna(0.0)
+            style = {key: point_style(i)[key] for key in ("color", "marker")}
+            band = {"color": style["color"], "alpha": 0.13, "linewidth": 0.0}
+            ax.fill_between(mean.index, mean - spread, mean + spread, **band)
+            ax.plot(mean.index, mean, **style, ms=5.5, lw=1.8, label=str(name))
+        ax.set(title=title, ylabel="accuracy", xlabel="maximal depth")
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        _finish(ax, min(4, len(names)))
+    for ax in axes.ravel()[len(groups) :]:
+        ax.remove()
+    return axes[0, 0]
+
+
+def plot_accuracy_at_budgets(x: pd.DataFrame, y: pd.DataFrame, xlabel: str) -> Axes:
+    """Draw accuracies against complexities, a line a row, the last column being its own choice."""
+    ax = axes_or_new(None, (7.0, 4.8))
+    for i, method in enumerate(x.index):
+        style = point_style(i)
+        xs, ys = x.loc[method].to_numpy(), y.loc[method].to_numpy()
+        ax.plot(xs[:-1], ys[:-1], ms=5, label=method, **style | {"ls": "-"})
+        ax.plot(xs[-2:], ys[-2:], lw=0.9, color=style["color"], ls=":")
+        ax.plot(xs[-1], ys[-1], ms=9, **style)
+    use_log_scale(ax, pd.Series(x.to_numpy().ravel()))
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel("mean accuracy")
+    _finish(ax, min(5, len(x)))
+    return ax
+
+
+def _use_half(axis: Axis, low: float, high: float, *, is_upper: bool) -> None:
+    """Set the limits so that an interval fills one half, and number that half alone."""
+    length = high - low or 0.1 * abs(high) or 1.0
+    first, last = (-1.1, 0.1) if is_upper else (0.0, 1.1)
+    locator = MaxNLocator(5, integer=not is_upper, steps=[1, 2, 5, 10])
+    ticks = np.array(locator.tick_values(low, low + length))
+    axis.set_ticks(ticks[(ticks >= low - 0.1 * length) & (ticks <= low + 1.1 * length)])
+    axis.axes.set_ylim(low + first * length, low + (1.0 + last) * length)
+
+
+def _finish(ax: Axes, n_columns: int, others: list[Axes] | None = None) -> None:
+    """Give the axes their grid and legend."""
+    ax.grid(alpha=0.25, linewidth=0.6)
+    ax.set_axisbelow(True)
+    legend_below(ax, n_columns, others or [])

@@ -1,0 +1,1 @@
+"""The studies, a module each; their texts lie in ``experiments/texts``."""

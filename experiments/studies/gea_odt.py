@@ -1,0 +1,200 @@
+"""The study of GEA-ODT: its two tables and its figures 4 and 5, run again.
+
+The paper: Krętowski and Grześ (2005), Advances in Soft Computing 31, 309-318.
+"""
+
+from collections.abc import Collection, Mapping
+from functools import partial
+from itertools import product
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+from evotree.engine.history import to_frame
+from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier
+from evotree.experiments.comparison import mean_and_std
+from evotree.experiments.pictures import save_picture
+from evotree.experiments.protocols import OFFICIAL, Task
+from evotree.plotting import plot_learning_curves
+from experiments.agreement import load_published, name_as_published
+from experiments.pictures import plot_size_penalty
+from experiments.study import Results, Study, StudyProtocol, define
+from experiments.tables import NOT_RUN, beside, groups_of, table
+
+GEA, OC1, C45 = "GEA-ODT", "OC1", "C4.5"
+GREEDY = (OC1, C45)  # the systems beside it, which are presets of ours
+PROBLEMS = ("chessboard2", "chessboard4", "zebra1", "zebra2", "zebra3", "house", "LS10")
+DATASETS = {  # the papers' names, and the files'
+    **{name: name for name in ("breast-w", "bupa", "iris", "page-blocks", "pima")},
+    **{"sat": "satimage", "vehicle": "vehicle", "waveform": "waveform21"},
+}
+TABLES: Mapping[str, Collection[str]] = {"1": PROBLEMS, "2": DATASETS}
+CURVE_PROBLEMS = ("chessboard2", "zebra3")
+SIZE_PENALTIES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+FIGURES = {"quality": ("accuracy", 100.0, 1), "nodes": ("nodes", 1.0, 1)}
+N_TEST, N_FOLDS, N_RUNS = 10_000, 10, 5
+OPTIMAL_SIZE = 7  # nodes of the problem of figure 5
+CURVE_STEP = 5  # every so many generations are kept of a learning curve
+LONG = f"{GEA}, 1,000 generations"
+DIPOLAR = {f"{LONG}, dipolar 0.5": 0.5, f"{LONG}, dipolar 0": 0.0}
+"""The methods of figure 4, and which share of the changed splits dipoles move."""
+
+
+def with_penalty(size_penalty: float) -> str:
+    """Return the name of the method of figure 5 that has a size penalty."""
+    return GEA if size_penalty == 0.005 else f"{GEA}, size penalty {size_penalty:g}"
+
+
+class GeaProtocol(StudyProtocol):
+    """Folds, and problems drawn again."""
+
+    def random_state(self, task: Task) -> int:
+        """Return the random state with which the rows were made."""
+        return 1000 * task.seed + task.fold + 1
+
+
+def make_plan() -> list[Task]:
+    """Return the fits: those of the tables, of the systems beside it, of the figures."""
+    runs, folds = range(N_RUNS), range(N_FOLDS)
+    drawn = [Task(name, GEA, OFFICIAL, run) for name, run in product(PROBLEMS, runs)]
+    tasks = drawn + [Task(d, GEA, fold, run) for run, d, fold in product(runs, DATASETS, folds)]
+    for system in GREEDY:
+        tasks += [task._replace(method=system) for task in drawn]
+        tasks += [Task(name, system, fold, 0) for name, fold in product(DATASETS, folds)]
+    cells = product(CURVE_PROBLEMS, DIPOLAR, range(2 * N_RUNS))
+    tasks += [Task(name, method, OFFICIAL, run) for name, method, run in cells]
+    methods = map(with_penalty, SIZE_PENALTIES)
+    tasks += [Task("chessboard2", m, OFFICIAL, run) for m, run in product(methods, runs)]
+    return list(dict.fromkeys(tasks))
+
+
+def generations(model: Any) -> float:
+    """Return the generations of a run; greedy trees have none."""
+    return float(getattr(model, "n_generations_", 0))
+
+
+def thinned_curve(model: Any) -> pd.DataFrame | None:
+    """Return the learning curve of a run of figure 4, which goes on to the end."""
+    if getattr(model, "patience", 0) is not None:
+        return None
+    curve = to_frame(model.history_)[["gen", "fitness_best", "quality_best", "size_best"]]
+    return curve[curve["gen"] % CURVE_STEP == 0]
+
+
+PRESET = partial(EvoTreeClassifier.from_preset, "gea_odt")
+LONG_RUN = {"max_generations": 1000, "patience": None}
+METHODS = {GEA: PRESET()}
+METHODS |= {name: ObliqueTreeClassifier.from_preset(name) for name in GREEDY}
+for _name, _share in DIPOLAR.items():
+    METHODS[_name] = PRESET(**LONG_RUN).set_params(variation__dipolar_probability=_share)
+METHODS |= {with_penalty(alpha): PRESET(size_penalty=alpha) for alpha in SIZE_PENALTIES}
+EXPERIMENT = define(
+    "gea_odt",
+    [*PROBLEMS, *DATASETS],
+    METHODS,
+    GeaProtocol(N_FOLDS, files=DATASETS, n_test=N_TEST),
+    plan=make_plan(),
+    measures={"generations": generations},
+    curve=thinned_curve,
+)
+
+
+def measured(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the means of our runs, named as the published figures are."""
+    runs = runs[runs["method"].isin([GEA, *GREEDY])]
+    return pd.concat(
+        name_as_published(runs[runs["dataset"].isin(names)], {"accuracy": number, "nodes": number})
+        for number, names in TABLES.items()
+    )
+
+
+def compare(runs: pd.DataFrame, number: str, system: str) -> tuple[str, pd.DataFrame]:
+    """Return a column of a table of the paper beside ours, and by how much we differ."""
+    published = load_published("gea_odt").query("table == @number and system == @system")
+    published = published.pivot(index="dataset", columns="metric", values="mean")
+    rows, gains = [], {}
+    for (name, _), fits in groups_of(runs, TABLES[number], [system]).items():
+        means = fits.groupby("seed")[["accuracy", "nodes", "generations", "seconds"]].mean()
+        gains[name] = means[["accuracy", "nodes"]].mean() - published.loc[name]
+        row = {"problem": name, **beside(means, published.loc[name], FIGURES)}
+        row["generations"] = f"{means.generations.mean():.0f}"
+        row |= {"seconds a fit": f"{means.seconds.mean():.1f}", "fits": str(len(fits))}
+        rows.append(row)
+    return table(rows), pd.DataFrame(gains, index=["accuracy", "nodes"]).T
+
+
+def compare_ours(runs: pd.DataFrame, number: str) -> str:
+    """Return a table of the paper beside GEA-ODT, and how often its quality is reached."""
+    text, gains = compare(runs, number, GEA)
+    if gains.empty:
+        return NOT_RUN
+    title = "At or above the published quality"
+    gains["accuracy"] *= 100.0
+    is_good = gains["accuracy"] >= 0.0
+    if number == "1":
+        title = "Within one point of the published quality or above it, at no larger size"
+        is_good = (gains["accuracy"] >= -1.0) & (gains["nodes"] <= 1e-9)
+    others = ", ".join(
+        f"{name} ({row['accuracy']:+.1f} points, {row['nodes']:+.1f} nodes)"
+        for name, row in gains[~is_good].iterrows()
+    )
+    others = f"; the others: {others}" if others else ""
+    return f"{text}\n\n{title}: **{is_good.sum()} of {len(gains)}**{others}."
+
+
+def figure4(results: Results) -> str:
+    """Draw the best fitness by generation, with and without dipoles; return where it leads to."""
+    fits = groups_of(results.runs, CURVE_PROBLEMS, DIPOLAR)
+    names = [name for name in CURVE_PROBLEMS if any(key[0] == name for key in results.curves)]
+    if not fits or not names:
+        return NOT_RUN
+    _, axes = plt.subplots(1, len(names), figsize=(5.5 * len(names), 4), squeeze=False)
+    for ax, name in zip(axes[0], names, strict=True):
+        histories: dict[str, list[pd.DataFrame]] = {}
+        for (dataset, method, *_), curve in results.curves.items():
+            if dataset == name:
+                label = "with the dipolar operator" if DIPOLAR[method] else "without"
+                histories.setdefault(label, []).append(curve)
+        plot_learning_curves(histories, chapter="fitness", ax=ax)
+        ax.set(title=name, xscale="symlog")
+        ax.set_xlim(left=0)
+    save_picture(axes[0, 0], results.out / "gea_odt_figure4.png")
+    return table(
+        {
+            "problem": name,
+            "share of dipolar changes": str(DIPOLAR[method]),
+            "test quality": mean_and_std(100.0 * group.accuracy, 1),
+            "nodes": mean_and_std(group.nodes, 1),
+        }
+        for (name, method), group in fits.items()
+    )
+
+
+def figure5(results: Results) -> str:
+    """Draw quality and size against the size penalty; return where all runs were optimal."""
+    penalties = {with_penalty(alpha): alpha for alpha in SIZE_PENALTIES}
+    runs = results.runs[results.runs["dataset"] == "chessboard2"]
+    fits = runs[runs["method"].isin(penalties)]
+    if fits["method"].nunique() < 2:
+        return NOT_RUN
+    fits = fits.assign(size_penalty=fits["method"].map(penalties))
+    ax = plot_size_penalty(fits, optimal_size=OPTIMAL_SIZE)
+    ax.set_title("chessboard2")
+    save_picture(ax, results.out / "gea_odt_figure5.png")
+    nodes = fits.groupby("size_penalty")["nodes"].mean()
+    return ", ".join(f"{alpha:g}" for alpha, n in nodes.items() if np.isclose(n, OPTIMAL_SIZE))
+
+
+def report(results: Results) -> dict[str, Any]:
+    """Return the tables, and draw the figures."""
+    told = {"dipolar": figure4(results), "optimal": figure5(results)}
+    for number in TABLES:
+        told[f"table{number}"] = compare_ours(results.runs, number)
+        beside = [f"### {name}\n\n{compare(results.runs, number, name)[0]}" for name in GREEDY]
+        told[f"beside{number}"] = "\n\n".join(beside)
+    return told
+
+
+STUDY = Study(EXPERIMENT, report, measured)

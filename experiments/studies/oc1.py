@@ -1,0 +1,127 @@
+"""The study of OC1: its comparison, what its random moves gain, and the authors' C program.
+
+The paper: Murthy, Kasif and Salzberg (1994), JAIR 2, 1-32.
+"""
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evotree.estimators import ObliqueTreeClassifier
+from evotree.experiments.comparison import mean_and_std
+from evotree.experiments.problems import PROBLEMS
+from evotree.experiments.protocols import OFFICIAL, Task
+from evotree.operators.splitters.oc1 import OC1
+from experiments.agreement import load_published, name_as_published
+from experiments.study import ClassesProtocol, Results, Study, define
+from experiments.tables import beside, groups_of, table
+
+SYSTEMS = ("OC1", "CART-LC", "OC1-AP")
+TABLE1 = ("cancer", "iris", "housing", "diabetes")
+SYNTHETIC = ("LS10", "POL", "RCB")
+SEARCHES: Mapping[str, OC1] = {
+    "axis-parallel": OC1(n_restarts=0),
+    "1 start, 0 jumps": OC1(n_restarts=1, n_jumps=0),
+    "1 start, 5 jumps": OC1(n_restarts=1, n_jumps=5),
+    "20 starts, 0 jumps": OC1(n_restarts=20, n_jumps=0),
+    "20 starts, 5 jumps": OC1(n_restarts=20, n_jumps=5),
+}
+"""Searches with more and more random moves."""
+FIGURES = {"accuracy": ("accuracy", 100.0, 1), "leaves": ("leaves", 1.0, 1)}
+N_FOLDS, N_RUNS, N_SAMPLES = 5, 10, 5
+N_TRAIN, N_TEST = 2_000, 10_000
+
+
+def program_figures() -> pd.DataFrame:
+    """Return what the C program reached: a row a data set and system, a column a metric."""
+    published = load_published("oc1_program")
+    order = published[["dataset", "system"]].drop_duplicates()
+    figures = published.pivot(index=["dataset", "system"], columns="metric", values="mean")
+    return figures.loc[list(order.itertuples(index=False, name=None))]
+
+
+PRESET = ObliqueTreeClassifier.from_preset
+TASKS = [
+    *(
+        Task(dataset, system, fold, run)
+        for run, dataset, system, fold in product(range(N_RUNS), TABLE1, SYSTEMS, range(N_FOLDS))
+    ),
+    *(
+        Task(dataset, search, OFFICIAL, run)
+        for run, dataset, search in product(range(N_SAMPLES), SYNTHETIC, SEARCHES)
+    ),
+    *(
+        Task(dataset, system, fold, 0)
+        for (dataset, system), n in program_figures()["folds"].items()
+        for fold in range(int(n))
+    ),
+]
+"""The fits: those of the paper's table, of the random moves, beside the C program."""
+EXPERIMENT = define(
+    "oc1",
+    dict.fromkeys(task.dataset for task in TASKS),
+    # The synthetic data are free of noise: nothing is to be pruned.
+    {system: PRESET(system) for system in SYSTEMS}
+    | {name: PRESET("OC1", splitter=of, pruning=None) for name, of in SEARCHES.items()},
+    ClassesProtocol(N_FOLDS, n_train=N_TRAIN, n_test=N_TEST),
+    plan=list(dict.fromkeys(TASKS)),
+)
+
+
+def measured(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the means of our runs, named as the published figures are."""
+    of_paper = runs[runs["dataset"].isin(TABLE1) & runs["method"].isin(SYSTEMS)]
+    return name_as_published(of_paper, {"accuracy": "table1", "leaves": "table1"})
+
+
+def program_row(cell: tuple[str, str], fits: pd.DataFrame, program: pd.Series) -> dict[str, str]:
+    """Return ours beside what the C program reached on the same folds."""
+    seconds = fits.seconds.mean()
+    row = {"data set": cell[0], "system": cell[1], **beside(fits, program, FIGURES, "C")}
+    row |= {"seconds, C": f"{program.seconds:.3g}", "seconds, ours": f"{seconds:.3g}"}
+    return row | {"times as fast": f"{program.seconds / seconds:.1f}", "folds": str(len(fits))}
+
+
+def report(results: Results) -> dict[str, Any]:
+    """Return the tables."""
+    runs = results.runs
+    published = load_published("oc1").pivot(
+        index=["dataset", "system"], columns="metric", values="mean"
+    )
+    table1 = [
+        {"data set": cell[0], "system": cell[1]}
+        | beside(fits.groupby("seed").mean(numeric_only=True), published.loc[cell], FIGURES)
+        | {"seconds a fit": f"{fits.seconds.mean():.3f}", "fits": str(len(fits))}
+        for cell, fits in groups_of(runs, TABLE1, SYSTEMS).items()
+    ]
+    moves = [
+        {
+            "problem": problem,
+            "search": search,
+            "accuracy": mean_and_std(100.0 * fits.accuracy, 1),
+            "leaves": mean_and_std(fits.leaves, 1),
+            "leaves, optimal": str((PROBLEMS[problem].optimal_nodes + 1) // 2),
+            "seconds a fit": f"{fits.seconds.mean():.3f}",
+            "fits": str(len(fits)),
+        }
+        for (problem, search), fits in groups_of(runs, SYNTHETIC, SEARCHES).items()
+    ]
+    figures = program_figures()
+    groups = groups_of(runs[runs["seed"] == 0], figures.index.unique(0), SYSTEMS)
+    groups = {cell: fits for cell, fits in groups.items() if cell in figures.index}
+    gains = [
+        100.0 * (fits.accuracy.mean() - figures.loc[cell].accuracy) for cell, fits in groups.items()
+    ]
+    program = [program_row(cell, fits, figures.loc[cell]) for cell, fits in groups.items()]
+    return {
+        **{"table1": table(table1, 2), "moves": table(moves, 2), "program": table(program, 2)},
+        # The program's figures have one decimal.
+        "n_reached": sum(gain > -0.05 for gain in gains),
+        **{"n_program": len(gains), "median": np.median(gains) if gains else np.nan},
+    }
+
+
+STUDY = Study(EXPERIMENT, report, measured)

@@ -1,0 +1,192 @@
+"""The study of readable trees: accuracy at every complexity.
+
+A picture or a printed tree is made where it is missing.
+"""
+
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from evotree.estimators import EvoTreeClassifier
+from evotree.experiments.pictures import save_picture
+from evotree.experiments.protocols import Task, stratified_folds
+from evotree.experiments.store import read_rows
+from evotree.export.text import export_text
+from evotree.plotting import plot_tree
+from evotree.tables.columns import encode, feature_names, fit_columns
+from experiments.methods import trees
+from experiments.methods.trees import BUDGETS, fitness_of_best, predict_within, tree_within
+from experiments.pictures import plot_accuracy_at_budgets
+from experiments.study import ClassesProtocol, Results, Study, define
+from experiments.suites import N_FOLDS, SLOW, THIRTY
+from experiments.tables import cells_table, differences_table, fold_means, paired, shown, table
+
+EVOTREE, CART, PAIRS = "EvoTree", "CART", "obliquetree"
+METHODS = (CART, "Linear", "STree", "TAO", PAIRS, EVOTREE)
+AREA_BUDGETS = tuple(round(float(b), 1) for b in np.geomspace(BUDGETS[0], BUDGETS[-1], 9))
+"""The mean of the accuracies at these budgets is the area under a method's front."""
+PRINTED = ("sick", "heart", "wdbc", "vehicle", "wall-following")
+"""The data sets whose trees are shown."""
+ACCURACIES = {str(budget): f"accuracy_{budget}" for budget in BUDGETS} | {"best": "accuracy"}
+"""Columns of the accuracies at each budget and of the best, by title."""
+
+
+SIZES = {"complexity": "complexity", "terms": "n_terms", "leaves": "n_leaves"}
+"""Attributes of trees, by columns."""
+
+
+def size_within(model: Any, size: str, budget: float) -> int:
+    """Return a size of the tree that a method chooses within a budget."""
+    return int(getattr(tree_within(model, budget), size))
+
+
+def accuracy_within(model: Any, X: np.ndarray, y: np.ndarray, budget: float) -> float:
+    """Return the accuracy of the tree that a method chooses within a budget."""
+    return float(np.mean(predict_within(model, X, budget) == y))
+
+
+def area(model: Any, X: np.ndarray, y: np.ndarray) -> float:
+    """Return the mean accuracy at `AREA_BUDGETS`, which are even on a logarithmic scale."""
+    return float(np.mean([accuracy_within(model, X, y, budget) for budget in AREA_BUDGETS]))
+
+
+MADE = (trees.CART, trees.LINEAR, trees.STREE, trees.TAO, trees.PAIRS, EvoTreeClassifier())
+EXPERIMENT = define(
+    "readable",
+    THIRTY,
+    dict(zip(METHODS, MADE, strict=True)),
+    ClassesProtocol(N_FOLDS),
+    scorers={
+        "area": area,
+        **{f"accuracy_{budget}": partial(accuracy_within, budget=budget) for budget in BUDGETS},
+    },
+    measures={
+        "fitness": fitness_of_best,
+        **{
+            f"{column}_{budget}": partial(size_within, size=size, budget=budget)
+            for budget, (column, size) in product(BUDGETS, SIZES.items())
+        },
+    },
+    # What takes minutes a fit comes last.
+    plan=sorted(
+        (Task(d, m, fold, 0) for d, m, fold in product(THIRTY, METHODS, range(N_FOLDS))),
+        key=lambda task: task.method == PAIRS and task.dataset in SLOW,
+    ),
+)
+
+
+def means_of(runs: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Return means over folds; of scores in percent."""
+    is_size = column.partition("_")[0] in (*SIZES, "seconds")
+    return (1.0 if is_size else 100.0) * fold_means(runs, column, THIRTY, METHODS)
+
+
+def budgets_table(runs: pd.DataFrame) -> str:
+    """Return mean accuracies at the budgets, each method over its own data sets."""
+    columns = {**ACCURACIES, "its complexity": "complexity", "area": "area", "seconds": "seconds"}
+    means = {title: means_of(runs, column) for title, column in columns.items()}
+    short = ("its complexity", "seconds")
+    return table(
+        {"method": str(method), "data sets": str(int(means["seconds"][method].notna().sum()))}
+        | {t: f"{m[method].mean():{',.1f' if t in short else '.2f'}}" for t, m in means.items()}
+        for method in means["seconds"]
+    )
+
+
+def beside_cart(runs: pd.DataFrame) -> dict[str, Any]:
+    """Return the trees that EvoTree chooses beside those of tuned CART, the worst set first."""
+    columns = ("accuracy", "complexity", "leaves", "terms")
+    means = {c: means_of(runs, c).reindex(columns=[EVOTREE, CART]) for c in columns}
+    accuracy, sizes = means["accuracy"], means["complexity"]
+    difference = (accuracy[EVOTREE] - accuracy[CART]).dropna().sort_values(kind="stable")
+    summary = {"data sets": str(len(difference)), "difference": paired(difference)}
+    for column, table_of in means.items():
+        for method in (EVOTREE, CART):
+            mean = table_of.loc[difference.index, method].mean()
+            summary[f"{column}, {method}"] = shown(mean, ".2f" if column == "accuracy" else ",.1f")
+    rows = []
+    for dataset, gain in difference.items():
+        row = {"data set": str(dataset), "difference": f"{gain:+.1f}"}
+        for method in (EVOTREE, CART):
+            row[f"accuracy, {method}"] = f"{accuracy.loc[dataset, method]:.1f}"
+            row[f"complexity, {method}"] = f"{sizes.loc[dataset, method]:,.1f}"
+        rows.append(row)
+    worse = [str(name) for name, gain in difference.items() if gain < -1.0]
+    return {"summary": table([summary]), "worse": worse or ["none"], "table": table(rows)}
+
+
+def draw_fronts(runs: pd.DataFrame, path: Path) -> int:
+    """Draw mean accuracies against mean complexities; return of how many data sets."""
+    common = means_of(runs, "complexity").dropna().index
+    sizes = {
+        title: column.replace("accuracy", "complexity") for title, column in ACCURACIES.items()
+    }
+    x, y = (
+        pd.DataFrame({t: means_of(runs, column).loc[common].mean() for t, column in of.items()})
+        for of in (sizes, ACCURACIES)
+    )
+    if len(common):
+        of = f"mean of {len(common)} of {len(THIRTY)} data sets"
+        save_picture(plot_accuracy_at_budgets(x, y, xlabel=f"complexity ({of})"), path)
+    return len(common)
+
+
+def draw_trees(data_home: Path, out: Path) -> None:
+    """Fit, print and draw the trees of `PRINTED` where EvoTree was run and files are missing."""
+    if EVOTREE not in set(read_rows(STUDY.rows_file(out))["method"]):
+        return
+    for dataset in PRINTED:
+        text_file, picture = out / f"readable_{dataset}.txt", out / f"readable_{dataset}.png"
+        if text_file.exists() and picture.exists():
+            continue
+        data = ClassesProtocol(N_FOLDS).load(dataset, data_home)
+        train, test = stratified_folds(data.y, N_FOLDS, 0)[0]
+        columns = fit_columns(data.X.iloc[train])
+        X = pd.DataFrame(encode(columns, data.X), columns=list(feature_names(columns)))
+        model = EvoTreeClassifier(random_state=0).fit(X.iloc[train], data.y[train])
+        cart = clone(trees.CART).fit(X.iloc[train].to_numpy(), data.y[train])
+        rows, y = X.iloc[test], data.y[test]
+        scores = {EVOTREE: model.score(rows, y), CART: cart.score(rows.to_numpy(), y)}
+        facts = [
+            f"{name}: {100.0 * scores[name]:.1f} % of the test rows, {tree.n_leaves} leaves, "
+            f"{tree.n_terms} terms"
+            for name, tree in ((EVOTREE, model.tree_), (CART, cart.tree_))
+        ]
+        text_file.write_text("\n".join([*facts, "", export_text(model)]), encoding="utf-8")
+        save_picture(plot_tree(model), picture)
+
+
+def printed_trees(out: Path) -> str:
+    """Return the trees of `PRINTED` that have been made."""
+    parts = []
+    for dataset in PRINTED:
+        file = out / f"readable_{dataset}.txt"
+        if file.exists():
+            text = file.read_text(encoding="utf-8").rstrip()
+            picture = f"![The tree of {dataset}](readable_{dataset}.png)"
+            parts.append(f"### {dataset}\n\n```text\n{text}\n```\n\n{picture}")
+    return "\n\n".join(parts) or "Not made yet."
+
+
+def report(results: Results) -> dict[str, Any]:
+    """Return the tables, and draw the picture."""
+    runs, out = results.runs, results.out
+    means = {column: means_of(runs, column) for column in ("accuracy_20", "accuracy")}
+    accuracies = {title: means_of(runs, column) for title, column in ACCURACIES.items()}
+    return {
+        "n_common": draw_fronts(runs, out / "readable_fronts.png"),
+        "budgets": budgets_table(runs),
+        "against_cart": differences_table(accuracies, CART, -1.0, counts=False),
+        "against_evotree": differences_table(accuracies, EVOTREE, counts=False),
+        "beside_cart": beside_cart(runs),
+        "trees_made": printed_trees(out),
+        "cells": {c: cells_table(m, ".1f", bold=METHODS, missing="") for c, m in means.items()},
+    }
+
+
+STUDY = Study(EXPERIMENT, report, draw=draw_trees)

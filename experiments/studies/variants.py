@@ -1,0 +1,192 @@
+"""The study of variants: what each part of the default `EvoTreeClassifier` is worth, by ablation.
+
+A variant overrides some of the defaults, whatever these are at the time. A row says by a checksum
+with which parameters it was made: where a default has changed, its rows no longer count and are
+made again.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evotree.engine.config import ENSEMBLE
+from evotree.estimators import EvoTreeClassifier
+from evotree.experiments.protocols import Task
+from experiments.methods.trees import fitness_of_best
+from experiments.study import ClassesProtocol, Results, Study, define
+from experiments.suites import THIRTY
+from experiments.tables import paired, table
+
+N_FOLDS = 3
+DEFAULT = "default"
+_TOO_LONG = ("letter", "usps")
+_SLOW = ("cardiotocography-10", "nursery", "pendigits", "satimage", "dry-bean", "digits", "dna")
+DATASETS = (*(name for name in THIRTY if name not in (*_SLOW, *_TOO_LONG)), *_SLOW)
+"""The data sets on which the default is compared with itself without one of its parts."""
+SMALL = ("iris", "heart", "glass", "ionosphere", "wdbc", "vehicle", "segment")
+"""The data sets of all other comparisons."""
+FIGURES = ["accuracy", "train_accuracy", "fitness", "complexity", "seconds"]
+"""Columns of a row that are compared."""
+MEASURED_BY = ["size_penalty", "term_penalty", "noise"]
+"""Columns that say how the fitness of a fit was measured."""
+FIXED_PENALTIES: Mapping[str, Any] = {"size_penalty": 0.002, "term_penalty": 0.0005}
+"""In the middle of what is tried for some hundred rows (`penalties_to_try`)."""
+
+
+def _each(parameter: str, values: Sequence[Any], text: str) -> dict[str, dict[str, Any]]:
+    """Return a variant for each value of a parameter, named by text with the value in it."""
+    return {text.format(value): {parameter: value} for value in values}
+
+
+GROUPS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "Parts": {
+        "without refinement": {"refinement": None},
+        "no evolution": {"max_generations": 0},
+        "greedy seeds": {"init": ("linear", "axis")},
+        "dense seeds": {"init": "tao"},
+        "no mutation of terms": {"variation__term_mutation_probability": 0.0},
+        "dense dipoles": {"variation__sparse_dipoles": False},
+        "generational survival": {"variation__survival": "generational"},
+        "no penalty for terms": {"term_penalty": 0.0},
+        "no rounding": {"precision": None},
+        "no noise": {"regularization__noise": 0.0},
+        "always noise 0.1": {"regularization__noise": 0.1},
+        "fixed penalties": FIXED_PENALTIES,
+        "with a teacher": {"regularization__teacher": ENSEMBLE, "regularization__noise": 0.0},
+    },
+    "Refinement": _each(
+        "refinement",
+        ("tao", "linear", "oc1", "cross_entropy", "wodt", "centre", "prune"),
+        "{} alone",
+    ),
+    "Regularization": _each("regularization__C", (0.1, 1.0, 10.0), "C {:g}")
+    | {"C 0.1 to 10": {"regularization__C": (0.1, 10.0)}}
+    | _each("regularization__penalty", ("l1",), "{}")
+    | _each("regularization__noise", (0.05, 0.2, 0.5), "noise {}")
+    | {"nothing chosen": {"regularization__noise": 0.1, **FIXED_PENALTIES}},
+    "Diversity": {
+        "generational, duplicates": {
+            "variation__survival": "generational",
+            "variation__keep_duplicates": True,
+        }
+    }
+    | _each("variation__max_origin_share", (0.5, 0.3), "origins at most {}")
+    | _each("variation__algorithm", ("nsga2",), "NSGA-II"),
+    "Seeding": {
+        "no seeds": {"init": None},
+        "widths 0.3": {"init": {"widths": 0.3}},
+        "widths 0.3, tao 0.3": {"init": {"widths": 0.3, "tao": 0.3}},
+        "tao 0.5": {"init": {"tao": 0.5}},
+        "tao, axis, linear": {"init": ("tao", "axis", "linear")},
+        "axis, linear, oc1, wodt": {"init": ("axis", "linear", "oc1", "wodt")},
+    },
+    "Size": _each("size_penalty", (0.005, 0.002, 0.001, 0.0005), "size penalty {}")
+    | _each("term_penalty", (0.002, 0.0002), "term penalty {}"),
+}
+"""The groups, the ablation first."""
+VARIANTS: dict[str, Any] = {DEFAULT: {}} | {
+    k: changed for of in GROUPS.values() for k, changed in of.items()
+}
+"""The overrides of every variant, the default's first."""
+
+
+def noise(model: Any) -> float | None:
+    """Return the noise of the rows that the fitness was measured on; None for a teacher's rows."""
+    chosen = model.regularization_
+    return None if chosen.teacher is not None else float(chosen.noise)
+
+
+EXPERIMENT = define(
+    "variants",
+    DATASETS,
+    {name: EvoTreeClassifier().set_params(**changed) for name, changed in VARIANTS.items()},
+    ClassesProtocol(N_FOLDS),
+    plan=[
+        Task(dataset, name, fold, 0)
+        for dataset, name, fold in product(DATASETS, VARIANTS, range(N_FOLDS))
+        if dataset in SMALL or name in (DEFAULT, *GROUPS["Parts"])
+    ],
+    measures={
+        "fitness": fitness_of_best,
+        "size_penalty": attrgetter("size_penalty_"),
+        "term_penalty": attrgetter("term_penalty_"),
+        "noise": noise,
+    },
+)
+
+
+def whole_fits(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the fits of the variants that have all folds of a data set, by variant, set, fold."""
+    n_folds = runs.groupby(["method", "dataset"])["fold"].transform("size")
+    whole = runs[n_folds == N_FOLDS].set_index(["method", "dataset", "fold"]).sort_index()
+    # A column in which no fit has a value is not written.
+    return whole.reindex(columns=FIGURES + MEASURED_BY)
+
+
+def differences(fits: pd.DataFrame, variant: str) -> pd.DataFrame:
+    """Return the mean differences of a variant to the default, by data sets that both have.
+
+    The fitness is compared in the folds in which both measured it in the same way, the seconds by
+    their logarithms.
+    """
+    if not {DEFAULT, variant} <= set(fits.index.get_level_values("method")):
+        return pd.DataFrame(columns=FIGURES)
+    own, default = fits.loc[variant].align(fits.loc[DEFAULT], join="inner", axis=0)
+    gains = own[FIGURES] - default[FIGURES]
+    is_same = own[MEASURED_BY].eq(default[MEASURED_BY]).all(axis=1)
+    gains["fitness"] = gains["fitness"].where(is_same)
+    gains["seconds"] = np.log(own["seconds"] / default["seconds"])
+    return gains.groupby("dataset").mean()
+
+
+def variant_row(fits: pd.DataFrame, variant: str) -> dict[str, str]:
+    """Return what a variant differs in; nothing where it has not been run."""
+    gains = differences(fits, variant)
+    if gains.empty:
+        return {}
+    accuracy = fits.loc[variant]["accuracy"].groupby("dataset").mean()[gains.index]
+    fitness = 100.0 * gains["fitness"].dropna()
+    row = {"variant": variant, "data sets": str(len(gains))}
+    row["accuracy"] = f"{100.0 * accuracy.mean():.2f}"
+    row["difference"] = paired(100.0 * gains["accuracy"])
+    row["on training rows"] = f"{100.0 * gains['train_accuracy'].mean():+.2f}"
+    row["fitness"] = f"{fitness.mean():+.2f} ({len(fitness)})" if len(fitness) else ""
+    row["complexity"] = f"{gains['complexity'].mean():+.1f}"
+    row["seconds"] = f"× {np.exp(gains['seconds'].mean()):.2f}"
+    return row
+
+
+def default_sentence(fits: pd.DataFrame, datasets: tuple[str, ...]) -> str:
+    """Return the figures of the default on some data sets."""
+    default = fits[fits.index.get_level_values("method") == DEFAULT]
+    means = default[FIGURES].groupby("dataset").mean()
+    means = means[means.index.isin(datasets)]
+    if means.empty:
+        return "The default has not been run yet."
+    mean = means.mean()
+    return (
+        f"The default, on {len(means)} of {len(datasets)} data sets: accuracy "
+        f"{100.0 * mean['accuracy']:.2f}, on training rows {100.0 * mean['train_accuracy']:.2f}, "
+        f"fitness {100.0 * mean['fitness']:.2f}, complexity {mean['complexity']:.1f}, "
+        f"{mean['seconds']:.1f} seconds."
+    )
+
+
+def report(results: Results) -> dict[str, Any]:
+    """Return the tables of the groups, and the defaults that the variants override."""
+    fits, defaults = whole_fits(results.runs), EvoTreeClassifier().get_params()
+    overridden = dict.fromkeys(key for changed in VARIANTS.values() for key in changed)
+    told: dict[str, Any] = {"defaults": [f"`{key}={defaults[key]!r}`" for key in overridden]}
+    for title, variants in GROUPS.items():
+        rows = [variant_row(fits, variant) for variant in variants]
+        text = table(row for row in rows if row)
+        sentence = default_sentence(fits, DATASETS if title == "Parts" else SMALL)
+        told[title] = f"{sentence}\n\n{text}"
+    return told
+
+
+STUDY = Study(EXPERIMENT, report)

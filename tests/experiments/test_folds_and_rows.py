@@ -1,0 +1,54 @@
+"""Folds, official splits, rows by their old names, and tables in Markdown."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evotree.experiments.comparison import markdown_table
+from evotree.experiments.datasets import LoadedData
+from evotree.experiments.protocols import OFFICIAL, take_fold, take_rows
+from evotree.experiments.store import read_rows
+
+
+def test_rows_with_weights_by_their_old_name_are_read(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text(
+        "dataset,method,fold,seed,leaves,nonzero_weights\n"
+        "iris,CART,0,0,3,2\niris,TAO,0,0,4,9\niris,OC1,0,0,2,\n"
+    )
+    rows = read_rows(path)
+    assert "nonzero_weights" not in rows and rows["terms"][:2].tolist() == [2, 9]
+    assert rows["complexity"][:2].tolist() == [5, 13]
+    assert np.isnan(rows["terms"][2]) and np.isnan(rows["complexity"][2])
+
+
+def test_markdown_table():
+    rows = pd.DataFrame([{"name": "iris", "leaves": "3"}, {"name": "wine", "leaves": "5"}])
+    assert markdown_table(rows).splitlines() == [
+        "| name | leaves |",
+        "|---|---:|",
+        "| iris | 3 |",
+        "| wine | 5 |",
+    ]
+
+
+def test_medians_are_those_of_the_training_rows():
+    X = pd.DataFrame({"x": [1.0, 3.0, np.nan, np.nan, 100.0]})
+    parts = take_rows(X, np.arange(5), np.array([0, 1, 2]), np.array([3, 4]))
+    np.testing.assert_array_equal(parts.X_train[:, 0], [1, 3, 2])
+    np.testing.assert_array_equal(parts.X_test[:, 0], [2, 100])
+    np.testing.assert_array_equal(parts.y_test, [3, 4])
+
+
+def test_folds_part_the_rows_and_the_official_split_is_the_first_rows():
+    y = np.arange(30) % 3
+    data = LoadedData("toy", pd.DataFrame({"x": np.arange(30.0)}), y, n_train=20)
+    tests = [take_fold(data, 5, 1, fold).X_test[:, 0] for fold in range(5)]
+    np.testing.assert_array_equal(np.sort(np.concatenate(tests)), np.arange(30))
+    for seed in (0, 7):
+        official = take_fold(data, 5, seed, OFFICIAL)
+        np.testing.assert_array_equal(official.X_train[:, 0], np.arange(20))
+        np.testing.assert_array_equal(official.X_test[:, 0], np.arange(20, 30))
+    without = LoadedData("toy", data.X, y, n_train=None)
+    with pytest.raises(ValueError, match="'toy' has no official split"):
+        take_fold(without, 5, 0, OFFICIAL)

@@ -1,0 +1,113 @@
+"""Pictures of methods compared over data sets: ranks, scores against sizes, times, curves."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from evotree.experiments.comparison import FriedmanTest
+from evotree.experiments.pictures import (
+    plot_accuracy_against_size,
+    plot_critical_differences,
+    plot_curves_of_datasets,
+    plot_times,
+    save_picture,
+)
+from evotree.plotting.style import PALETTE
+
+
+@pytest.fixture
+def runs():
+    rng = np.random.default_rng(0)
+    rows = [(f"d{i}", m, fold) for i in range(6) for m in ("A", "B_1", "C$x$") for fold in (0, 1)]
+    runs = pd.DataFrame(rows, columns=["dataset", "method", "fold"])
+    size = 10.0 ** rng.uniform(0.0, 3.0, len(runs))
+    return runs.assign(accuracy=rng.random(len(runs)), leaves=size, seconds=size / 100.0)
+
+
+def test_bars_join_what_does_not_differ(tmp_path):
+    ranks = pd.Series({"A": 1.0, "B$": 1.5, "C": 3.5})
+    p_values = pd.DataFrame(1.0, ranks.index, ranks.index)
+    p_values.loc["C", ["A", "B$"]] = p_values.loc[["A", "B$"], "C"] = [0.01, 0.04]
+    test = FriedmanTest(ranks, 1.0, 0.1, p_values.loc[["C", "A", "B$"]], ["a"], [])
+
+    def bars(**options):
+        ax = plot_critical_differences(test, **options)
+        drawn = [line for line in ax.get_lines() if line.get_color() == PALETTE[0]]
+        return ax, [list(line.get_xdata()) for line in drawn]
+
+    ax, joined = bars()
+    assert joined == [[1.0, 1.5]]
+    assert [text.get_text().strip() for text in ax.texts] == ["A (1.00)", "B$ (1.50)", "(3.50) C"]
+    assert bars(level=0.03)[1] == [[1.0, 1.5], [1.5, 3.5]]
+    assert bars(level=0.001)[1] == [[1.0, 3.5]]
+    assert save_picture(ax, tmp_path / "ranks.png").stat().st_size > 1000
+
+
+def test_points_are_means_over_complete_data_sets(runs):
+    runs = runs[~(runs.dataset.eq("d1") & runs.method.eq("B_1") & runs.fold.eq(1))]
+    ax = plot_accuracy_against_size(runs)
+    kept = runs[runs.dataset != "d1"].groupby("method")[["leaves", "accuracy"]].mean()
+    points = {line.get_label(): line.get_xydata()[0] for line in ax.get_lines()}
+    assert list(points) == [text.get_text() for text in ax.get_legend().get_texts()]
+    for method, point in points.items():
+        np.testing.assert_allclose(point, kept.loc[method])
+    assert ax.get_xscale() == "log" and "mean of 5 of 6 data sets" in ax.get_xlabel()
+    ax.figure.draw_without_rendering()
+    with pytest.raises(ValueError, match="no data set with leaves and accuracy of all methods"):
+        plot_accuracy_against_size(runs[(runs.method == "A") ^ (runs.dataset < "d3")])
+
+
+def test_times_are_means_and_the_fastest_data_set_is_first(runs):
+    ax = plot_times(runs)
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    means = runs.groupby(["dataset", "method"]).seconds.mean().unstack()
+    assert names == list(means.median(axis=1).sort_values().index) and ax.yaxis_inverted()
+    for line in ax.get_lines():
+        np.testing.assert_allclose(line.get_xdata(), means.loc[names, line.get_label()])
+
+
+@pytest.mark.parametrize("largest", [3.0, 50.0, 1e6])
+def test_ticks_are_plain_numbers(runs, largest):
+    ax = plot_times(runs.assign(seconds=[1.0, 1.0, largest, largest, 1.0, 1.0] * 6))
+    ax.figure.draw_without_rendering()
+    low, high = ax.get_xlim()
+    shown = [t.get_text() for t in ax.get_xticklabels() if low <= t.get_position()[0] <= high]
+    assert len(shown) >= 3 and all(text == f"{float(text):g}" for text in shown)
+
+
+@pytest.mark.parametrize("draw", [plot_accuracy_against_size, plot_times])
+def test_bad_input_is_refused(draw, runs):
+    with pytest.raises(TypeError, match="runs is a list"):
+        draw([])
+    with pytest.raises(ValueError, match="runs has 0 as .*: allowed are positive"):
+        draw(runs.assign(leaves=0.0, seconds=0.0))
+    assert not plt.get_fignums()
+
+
+def test_each_data_set_has_its_curves_and_a_method_its_colour():
+    rng = np.random.default_rng(0)
+    curves = {
+        (dataset, method, fold, 0): pd.DataFrame(
+            {
+                "gen": np.arange(4 + fold),
+                "quality_best": rng.random(4 + fold),
+                "complexity_best": rng.integers(2, 30, 4 + fold),
+            }
+        )
+        for dataset, method in (("a", "x"), ("a", "y$"), ("b", "y$"))
+        for fold in range(5)
+    }
+    curves["c", "x", 0, 0] = pd.DataFrame({"gen": [0], "loss": [1.0]})
+    figure = plot_curves_of_datasets(curves, ["a", "c", "b"], ["none", "x", "y$"])
+    assert [ax.get_title(loc="left") for ax in figure.axes] == ["a", "", "b", ""]
+    for ax, chapter in zip(figure.axes[2:], ("quality", "complexity"), strict=True):
+        # A run that ended early keeps its last value.
+        values = [curves["b", "y$", fold, 0][f"{chapter}_best"] for fold in range(5)]
+        values = [np.pad(column, (0, 8 - len(column)), "edge") for column in values]
+        line = ax.get_lines()[-1]
+        np.testing.assert_allclose(line.get_ydata(), np.median(values, axis=0))
+        assert line.get_color() == PALETTE[2]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["x", "y$"]
+    figure.draw_without_rendering()
+    assert plot_curves_of_datasets(curves, ["c"], ["x"]) is None

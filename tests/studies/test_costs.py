@@ -1,0 +1,118 @@
+"""The study of costs: what trees cost, how data sets are priced, and how methods are compared."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.tree import DecisionTreeClassifier
+
+from evotree.experiments.protocols import Task
+from experiments.studies import costs
+from experiments.studies.costs import CART, CHEAP, PROBLEMS, STREED
+
+
+def random_prices(rng, n_features):
+    """Return prices of features and of two groups that overlap."""
+    alone = {(j,): float(rng.integers(1, 9)) for j in range(n_features)}
+    return {**alone, (0, 1, 2): 10.0, (2, 3): float(rng.integers(1, 9))}
+
+
+def naive_price(tree, row, prices):
+    """Walk down one of scikit-learn's trees and add what its features need."""
+    row, node, seen = row.astype(np.float32), 0, set()
+    while tree.children_left[node] >= 0:
+        j = tree.feature[node]
+        seen.add(j)
+        goes_left = row[j] <= tree.threshold[node]
+        node = tree.children_left[node] if goes_left else tree.children_right[node]
+    return sum(price for members, price in prices.items() if seen & set(members))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_tree_of_scikit_learn_costs_what_a_walk_adds_up(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(150, 5)), rng.integers(0, 3, 150)
+    prices = random_prices(rng, 5)
+    errors = rng.integers(1, 9, (3, 3)) * (1.0 - np.eye(3))
+    model = told(CART, errors, prices)
+    model.classes_ = np.arange(3)
+    cart = DecisionTreeClassifier(max_depth=4, ccp_alpha=0.002 * seed, random_state=seed)
+    model.best_estimator_ = cart.fit(X[:100], y[:100])
+    expected = [naive_price(cart.tree_, row, prices) for row in X]
+    assert costs.features_paid(model, X, prices) == pytest.approx(expected)
+    assert costs.feature_cost(model, X, y) == pytest.approx(np.mean(expected))
+    assert costs.features_paid(model, X, None) == pytest.approx(np.zeros(150))
+    errors = [model.cost_matrix[a, b] for a, b in zip(y, cart.predict(X), strict=True)]
+    assert costs.error_cost(model, X, y) == pytest.approx(np.mean(errors))
+    used = {j for j in cart.tree_.feature if j >= 0}
+    assert costs.n_features_used(model) == len(used)
+
+
+@pytest.mark.parametrize(
+    ("problem", "test", "price"),
+    [("bupa", "gammagt", 9.86), ("heart", "thal", 102.90), ("hepatitis", "PROTIME", 8.30)]
+    + [("pima", "plas", 17.61), ("thyroid", "TT4", 14.51), ("thyroid", "TSH", 22.78)],
+)
+def test_tests_cost_alone_what_is_published(problem, test, price):
+    tests = PROBLEMS[f"{problem}-100"].tests
+    parts = [cost for of, cost in tests.items() if of == test or (type(of) is tuple and test in of)]
+    assert sum(parts) == pytest.approx(price)
+
+
+def test_a_second_test_of_a_group_costs_less():
+    tests = PROBLEMS["pima-100"].tests
+    assert (tests["plas"], tests["insu"], tests["age"]) == (15.51, 20.68, 1.0)
+    assert tests["plas", "insu"] == 2.10 and PROBLEMS["heart-5"].tests == {}
+
+
+@pytest.fixture
+def donors(tmp_path):
+    """Write a table of the columns of blood-transfusion."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.integers(0, 50, (120, 4)), columns=list("abcd"))
+    table["target"] = (table["a"] + rng.integers(0, 10, 120) > 40).astype(int)
+    table.to_csv(tmp_path / "blood-transfusion.csv", index=False)
+    return tmp_path
+
+
+def test_methods_know_the_costs_of_their_data_set(donors):
+    experiment = costs.EXPERIMENT
+    task = Task("blood-transfusion-3", CART, 0, 0)
+    known = experiment.protocol.method_for(experiment.methods[CART], task, donors)
+    assert known.cost_matrix.tolist() == [[0.0, 1.0], [3.0, 0.0]] and known.feature_costs == {}
+    assert experiment.methods[CART].cost_matrix is None
+
+
+def told(name, errors, prices):
+    """Return a method that knows costs."""
+    return clone(costs.METHODS[name]).set_params(cost_matrix=errors, feature_costs=prices)
+
+
+def test_folds_choose_cheap_features_where_they_tell_as_much():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(120, 1)), 2, axis=1)
+    X[:, 1] += 0.1 * rng.normal(size=120)
+    y = (X[:, 0] > 0.0).astype(int)
+    errors, prices = 10.0 * (1.0 - np.eye(2)), {(0,): 4.0, (1,): 1.0}
+    cheap, plain = (told(name, errors, prices).fit(X, y) for name in (CHEAP, CART))
+    assert costs.feature_cost(plain, X, y) == 4.0
+    assert costs.feature_cost(cheap, X, y) == 1.0
+
+
+def test_an_optimal_tree_pays_for_what_it_asks():
+    pytest.importorskip("pystreed")
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=300), rng.integers(0, 2, 300)])
+    y = ((X[:, 0] > 0.3) ^ (rng.random(300) < 0.1)).astype(int)
+    errors = 10.0 * (1.0 - np.eye(2))
+    paying, free = (told(STREED, errors, {(0,): price}).fit(X, y) for price in (100.0, 0.0))
+    assert not paying.best_estimator_.tree_.weights.any()
+    assert (free.predict(X) == y).mean() > 0.8
+
+
+@pytest.mark.parametrize("n", [1, 5, 10, 11, 1000])
+def test_cuts_part_rows(n):
+    column = np.random.default_rng(n).permutation(n).astype(float)
+    found = costs.cuts(column)
+    assert len(found) == min(n - 1, costs.MAX_THRESHOLDS)
+    assert all((column <= cut).any() and (column > cut).any() for cut in found)

@@ -1,0 +1,270 @@
+"""Methods that choose settings, and those of other packages."""
+
+import sys
+import types
+from configparser import ConfigParser
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import randint
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import KFold, LeaveOneOut, ParameterSampler, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from evotree.estimators import EvoTreeClassifier
+from evotree.experiments.execution import seed_method
+from evotree.experiments.measures import tree_sizes
+from evotree.experiments.protocols import stratified_folds
+from experiments.methods import chosen, classifiers, regressors, trees
+from experiments.studies import costs
+
+PACKAGES = {
+    "stree": (chosen.ChosenClassifier(classifiers.scaled_stree), "stree"),
+    "interpret-core": (chosen.ChosenClassifier(chosen.boosting_machine), "interpret.glassbox"),
+    "xgboost": (chosen.ChosenClassifier(chosen.xgboost), "xgboost"),
+    "obliquetree": (trees.PAIRS, "obliquetree"),
+    "cubist": (chosen.ChosenRegressor(regressors.cubist_rules), "cubist"),
+    "pystreed": (costs.METHODS[costs.STREED], "pystreed"),
+}
+
+
+def noisy_classes(n_samples=150, n_features=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_samples, n_features)) * np.geomspace(1.0, 100.0, n_features)
+    return X, np.where(X[:, 0] + 0.8 * rng.normal(size=n_samples) > 0, "yes", "no")
+
+
+def bent_rows(n_samples=150, random_state=0):
+    """Make rows of a bent plane with noise."""
+    rng = np.random.default_rng(random_state)
+    X = rng.normal(size=(n_samples, 4)) * [1.0, 10.0, 0.1, 1.0] + [0.0, 5.0, 0.0, 0.0]
+    y = np.abs(X[:, 0]) + 0.1 * X[:, 1] + 0.3 * rng.normal(size=n_samples)
+    return X, y
+
+
+KINDS = {
+    "classes": (chosen.ChosenClassifier, DecisionTreeClassifier, noisy_classes),
+    "targets": (chosen.ChosenRegressor, DecisionTreeRegressor, bent_rows),
+}
+either_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def fitted(systems, name, X, y, random_state=0):
+    return seed_method(systems.make_systems()[name], random_state).fit(X, y)
+
+
+# ---- settings ------------------------------------------------------------------------------------
+
+
+def test_the_defaults_are_run_as_they_come():
+    made = classifiers.make_systems()
+    assert tuple(made) == classifiers.SYSTEMS
+    assert made["EvoTree"].get_params() == EvoTreeClassifier(probability="leaf").get_params()
+    made = regressors.make_systems()
+    assert tuple(made) == (*regressors.SYSTEMS, regressors.CART_DEPTH)
+    kinds = {"EvoTree": "auto", "EvoTree constant": "constant", "TAO linear": "linear"}
+    assert {name: made[name].leaves for name in kinds} == kinds
+
+
+@either_kind
+def test_cart_is_pruned_as_an_exhaustive_search_says(kind, monkeypatch):
+    method, tree, rows = KINDS[kind]
+    X, y = rows(120)
+    codes = np.unique(y, return_inverse=True)[1] if kind == "classes" else y
+    path = tree(random_state=3).cost_complexity_pruning_path(X, y).ccp_alphas
+    path = np.unique(np.maximum(path, 0.0))
+    path = np.quantile(path, np.linspace(0, 1, min(len(path), 30)), method="nearest")
+    folds = chosen.folds_of(codes, 5, 3)
+    scores = [
+        cross_val_score(tree(random_state=3, ccp_alpha=a), X, y, cv=folds).mean() for a in path
+    ]
+    best = path[np.flatnonzero(np.isclose(scores, max(scores), rtol=0, atol=1e-15))[-1]]
+    model = method(chosen.pruned_cart, 3).fit(X, y)
+    assert model.best_estimator_.ccp_alpha == best > 0.0
+    assert tree_sizes(model)["leaves"] < tree(random_state=3).fit(X, y).get_n_leaves()
+    search = chosen.search_pruning(tree(random_state=3), X, codes, 3, max_alphas=3)
+    assert len(search.cv_results_["params"]) == 3
+
+
+def test_logistic_regression_has_the_best_cost():
+    X, y = noisy_classes(120, 20, 2)
+    folds = stratified_folds(y, 5, 1)
+    scores = []
+    for C in classifiers.COSTS:
+        model = make_pipeline(StandardScaler(), LogisticRegression(C=C, max_iter=1000))
+        scores.append(cross_val_score(model, X, y, cv=folds).mean())
+    assert max(scores) > min(scores)
+    found = fitted(classifiers, "Logistic", X, y, 1)
+    best = classifiers.COSTS[int(np.argmax(scores))]
+    assert best == found.best_estimator_[-1].C
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=best, max_iter=1000)).fit(X, y)
+    np.testing.assert_array_equal(found.predict(X), model.predict(X))
+    np.testing.assert_allclose(found.predict_proba(X), model.predict_proba(X))
+
+
+@either_kind
+def test_the_tuned_forest_has_the_best_draw(kind, monkeypatch):
+    for name, value in (
+        ("N_TREES", 30),
+        ("N_TRIAL_TREES", 20),
+        ("N_DRAWS", 4),
+        ("TUNING_ROWS", 60),
+    ):
+        monkeypatch.setattr(chosen, name, value)
+    method, _, rows = KINDS[kind]
+    forest = RandomForestRegressor if kind == "targets" else RandomForestClassifier
+    X, y = rows(100)
+    judges = chosen.judging_rows(y, 7) if kind == "targets" else np.arange(100)
+    assert len(set(judges)) == (60 if kind == "targets" else 100)
+    draws = list(ParameterSampler(chosen.FOREST_SPACE, 4, random_state=7))
+    scores = []
+    for settings in draws:
+        trial = forest(20, oob_score=True, random_state=7, **settings)
+        scores.append(trial.fit(X[judges], y[judges]).oob_score_)
+    expected = forest(30, random_state=7, **draws[int(np.argmax(scores))]).fit(X, y)
+    found = method(partial(chosen.tuned_forest, kind=forest), 7).fit(X, y)
+    np.testing.assert_array_equal(found.predict(X), expected.predict(X))
+    assert tree_sizes(found)["leaves"] == sum(t.get_n_leaves() for t in expected.estimators_)
+
+
+def test_the_ridge_is_the_best_by_leaving_one_out():
+    X, y = bent_rows(40)
+    rows, kind = StandardScaler().fit_transform(X), "neg_mean_squared_error"
+    scores = [
+        cross_val_score(Ridge(alpha), rows, y, cv=LeaveOneOut(), scoring=kind).mean()
+        for alpha in regressors.ALPHAS
+    ]
+    model = fitted(regressors, "Ridge", X, y)
+    assert model.best_estimator_[-1].alpha_ == regressors.ALPHAS[int(np.argmax(scores))]
+    assert tree_sizes(model) == {"leaves": 1, "nodes": 1, "depth": 0, "terms": 4, "complexity": 5}
+
+
+def test_a_linear_tree_predicts_by_the_leaf_that_a_row_reaches(monkeypatch):
+    monkeypatch.delenv(regressors.LINEAR_TREE_PYTHON, raising=False)
+    with pytest.raises(ModuleNotFoundError, match="EVOTREE_LINEAR_TREE_PYTHON is not set"):
+        regressors.LinearTree().fit(*bent_rows())
+    X = np.array([[-1.0, 0.0], [1.0, 0.0], [-1.0, 2.0], [1.0, 2.0]])  # standardized: -1 and 1
+    leaves = (
+        '[{"conditions": [[0, false, 0.0]], "coef": [0, 1], "intercept": 5},'
+        ' {"conditions": [[0, true, 0.0], [1, false, 0.5]], "coef": [0, 0], "intercept": 7},'
+        ' {"conditions": [[0, true, 0.0], [1, true, 0.5]], "coef": [2, 3], "intercept": 0}]'
+    )
+
+    def run(command, **_):
+        assert Path(command[2]).name == "linear_tree_fit.py" and Path(command[2]).exists()
+        Path(command[-1]).write_text(leaves, encoding="ascii")
+
+    monkeypatch.setenv(regressors.LINEAR_TREE_PYTHON, "python")
+    monkeypatch.setattr(regressors.subprocess, "run", run)
+    model = regressors.LinearTree().fit(X, np.arange(4.0))
+    np.testing.assert_allclose(model.predict(X), [4, 7, 6, 5])
+    sizes = {"leaves": 3, "nodes": 5, "depth": 2, "terms": 2 + 3, "complexity": 8}
+    assert tree_sizes(model) == sizes
+
+
+# ---- other packages ------------------------------------------------------------------------------
+
+
+def fake_boosting(base):
+    """Return a tree that takes codes alone, on one thread, as XGBoost does."""
+
+    class Fake(base):
+        def __init__(self, max_depth=None, random_state=0, n_jobs=None):
+            super().__init__(max_depth=max_depth, random_state=random_state)
+            self.n_jobs = n_jobs
+
+        def fit(self, X, y):
+            is_coded = y.dtype.kind == "f" or set(y) == set(range(len(set(y))))
+            if not is_coded or self.n_jobs != 1:
+                raise ValueError("codes from 0 on one thread are needed")
+            return super().fit(X, y)
+
+    return Fake
+
+
+@pytest.fixture
+def xgboost(monkeypatch):
+    """Put a package of the name in the place of XGBoost."""
+    kinds = {"XGBClassifier": DecisionTreeClassifier, "XGBRegressor": DecisionTreeRegressor}
+    package = {name: fake_boosting(kind) for name, kind in kinds.items()}
+    monkeypatch.setitem(sys.modules, "xgboost", types.SimpleNamespace(**package))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_missing_package_says_what_to_install(package, monkeypatch):
+    method, module = PACKAGES[package]
+    monkeypatch.setitem(sys.modules, module, None)
+    version = chosen.VERSIONS[package].replace(".", r"\.")
+    with pytest.raises(ModuleNotFoundError, match=rf"pip install {package}=={version}"):
+        method.fit(*load_iris(return_X_y=True))
+
+
+def test_the_extra_installs_the_versions_that_are_named():
+    setup = ConfigParser()
+    setup.read(Path(__file__).parents[2] / "setup.cfg")
+    lines = setup["options.extras_require"]["peers"].split("\n")[1:]
+    assert {tuple(line.split(" ==")) for line in lines} == set(chosen.VERSIONS.items())
+
+
+def test_labels_are_given_back(xgboost):
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["z", "b", "m"])[y]
+    model = chosen.ChosenClassifier(partial(chosen.xgboost, max_depth=2)).fit(X, names)
+    expected = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, names)
+    np.testing.assert_array_equal(model.predict(X), expected.predict(X))
+    assert model.classes_.tolist() == ["b", "m", "z"]
+    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X))
+
+
+@either_kind
+def test_boosting_has_the_best_draw_though_a_fold_lacks_a_class(kind, xgboost, monkeypatch):
+    space = {"max_depth": randint(1, 12)}
+    for name, value in (("BOOSTING_SPACE", space), ("N_DRAWS", 5), ("TUNING_ROWS", 90)):
+        monkeypatch.setattr(chosen, name, value)
+    method, tree, rows = KINDS[kind]
+    X, y = rows(120)
+    folds, judges = KFold(3, shuffle=True, random_state=4), np.arange(120)
+    if kind == "classes":
+        y = y.astype(object)
+        y[0] = "never mind"
+        folds = stratified_folds(y, 3, 4)
+        assert any("never mind" not in y[train] for train, _ in folds)
+    else:
+        judges = chosen.judging_rows(y, 4)
+    depths = [draw["max_depth"] for draw in ParameterSampler(space, 5, random_state=4)]
+    scores = [
+        cross_val_score(tree(max_depth=d, random_state=4), X[judges], y[judges], cv=folds).mean()
+        for d in depths
+    ]
+    assert len(set(scores)) > 1
+    model = method(chosen.tuned_xgboost, 4).fit(X, y)
+    best = model.best_estimator_.best_estimator_
+    assert (best.max_depth, best.random_state) == (depths[int(np.argmax(scores))], 4)
+    assert best.tree_.n_node_samples[0] == 120
+    assert set(np.unique(model.predict(X))) <= set(y) or kind == "targets"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_packages_themselves(package):
+    method, module = PACKAGES[package]
+    pytest.importorskip(module)
+    if package == "cubist":
+        X, y = bent_rows()
+        sizes = tree_sizes(method.fit(X, y))
+        assert method.score(X, y) > 0.6 and 1 <= sizes["leaves"] <= sizes["complexity"] <= 40
+        return
+    X, y = load_iris(return_X_y=True)
+    names = np.array(list("abc"))[y]
+    if package == "pystreed":
+        method.set_params(cost_matrix=1.0 - np.eye(3))
+    model = method.fit(X, names)
+    assert np.mean(model.predict(X) == names) > 0.9
+    shares = model.predict_proba(X)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0, atol=1e-5)
+    assert np.mean(model.classes_[shares.argmax(axis=1)] == model.predict(X)) > 0.95

@@ -1,0 +1,291 @@
+"""All studies: runs that go on where they were, plans, rows in git, reports, and a fit of each."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.tree import DecisionTreeClassifier
+
+from evotree.experiments.execution import run_experiment
+from evotree.experiments.protocols import OFFICIAL, Task
+from evotree.experiments.store import Store, fill, read_curve_rows, read_rows, write_rows
+from experiments import STUDIES, load_study
+from experiments import study as base
+from experiments.__main__ import main
+from experiments.study import Study, StudyProtocol, Text, define, run_study, write_report
+from tests.quick_models import brief
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
+every_study = pytest.mark.parametrize("name", STUDIES)
+
+
+def write_data(folder, name, n_rows=60, n_features=3, n_classes=3):
+    """Write a data set of noisy clusters, or of targets where there are no classes."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n_rows) % max(n_classes, 2)
+    X = pd.DataFrame(y[:, None] + 0.4 * rng.normal(size=(n_rows, n_features))).add_prefix("x")
+    target = y if n_classes else X["x0"] + 0.1 * rng.normal(size=n_rows)
+    X.assign(target=target).to_csv(folder / f"{name}.csv", index=False)
+
+
+# ---- runs ----------------------------------------------------------------------------------------
+
+
+def curve_of_stumps(model):
+    if model.max_depth is None:
+        return None
+    return pd.DataFrame({"gen": [0, 5], "quality": [0.25, model.tree_.node_count / 3]})
+
+
+def report_nothing(results):
+    return {"n": len(results.runs)}
+
+
+METHODS = {"stump": DecisionTreeClassifier(max_depth=1), "CART": DecisionTreeClassifier()}
+
+
+@pytest.fixture
+def quick(tmp_path, monkeypatch):
+    """Return a maker of a study of a data set and two methods."""
+    write_data(tmp_path, "toy", n_classes=2)
+    (tmp_path / "quick.md").write_text("{written}: {n}")
+    monkeypatch.setattr(base, "TEXTS", tmp_path)
+    plan = [Task("toy", name, fold, 0) for name in METHODS for fold in range(3)]
+
+    def make(**methods):
+        shown = METHODS | methods
+        made = define("quick", ["toy"], shown, StudyProtocol(3), plan=plan, curve=curve_of_stumps)
+        return Study(made, report_nothing)
+
+    return make
+
+
+def test_a_study_goes_on_from_its_text_alone(tmp_path, quick):
+    """Without the database, as a clone of the repository is."""
+    out, again = tmp_path / "out", tmp_path / "again"
+    study = quick()
+    runs, report = run_study(study, tmp_path, out, methods=["stump"])
+    assert len(runs) == 3 and report.read_text().endswith(
+        "`quick_runs.csv`: 3 of 6 planned fits: 3"
+    )
+    again.mkdir()
+    for file in (study.rows_file, study.curves_file):
+        shutil.copy(file(out), again)
+    runs, report = run_study(study, tmp_path, again, jobs=2)
+    assert len(runs) == 6 and "6 of 6 planned" in report.read_text()
+    first, second = (study.rows_file(folder).read_text().splitlines() for folder in (out, again))
+    assert first[0] == second[0] and set(first[1:]) < set(second[1:])  # the times, too
+    assert study.curves_file(out).read_text() == study.curves_file(again).read_text()
+    curves = read_curve_rows(study.curves_file(again))
+    assert list(curves) == [("toy", "stump", fold, 0) for fold in range(3)]
+    whole = study.rows_file(again).read_text()
+    run_study(study, tmp_path, again)
+    assert study.rows_file(again).read_text() == whole
+
+
+def test_rows_of_other_parameters_are_made_again(tmp_path, quick, caplog):
+    run_study(quick(), tmp_path, tmp_path / "out")
+    before = read_rows(quick().rows_file(tmp_path / "out"))
+    new = tmp_path / "new"
+    new.mkdir()
+    # What does not say with which parameters it was made counts.
+    before.loc[before["method"] == "stump", "settings"] = None
+    before.to_csv(quick().rows_file(new), index=False)
+    other = quick(CART=DecisionTreeClassifier(max_depth=2))
+    run_study(other, tmp_path, new)
+    after = read_rows(other.rows_file(new))
+    assert "3 rows of other settings do not count: CART" in caplog.text
+    same = after["finished"] == before["finished"]
+    assert same[after["method"] == "stump"].all() and after["settings"].nunique() == 1
+    with pytest.raises(ValueError, match=r"methods.CART.max_depth was None and is 2"):
+        run_study(other, tmp_path, tmp_path / "out")
+
+
+def test_fits_that_failed_are_done_again(tmp_path, quick):
+    bad = quick(stump=DecisionTreeClassifier(max_depth=-1))
+    runs, report = run_study(bad, tmp_path, tmp_path)
+    assert runs["status"].value_counts().to_dict() == {"failed": 3, "done": 3}
+    assert "3 of 6 planned" in report.read_text()
+    again, _ = run_study(bad, tmp_path, tmp_path)
+    assert (again["finished"] >= runs["finished"]).all()
+    runs, report = run_study(quick(), tmp_path, tmp_path / "other", max_seconds=0)
+    assert runs.empty and report is None
+
+
+def test_files_of_other_columns_are_refused(tmp_path, quick):
+    quick().rows_file(tmp_path).write_text("dataset,method,fold,seed,auc\ntoy,CART,0,0,0.5\n")
+    with pytest.raises(ValueError, match="quick_runs.csv has the columns auc: not measured"):
+        run_study(quick(), tmp_path, tmp_path)
+
+
+def test_a_text_names_lists_and_their_lengths():
+    known = {"names": ("a", "b"), "costs": [0.5, 10.0], "by": {"x": {"y": 1.25}}}
+    text = "{names!n}: {names}; {costs:g}; {by[x][y]:.1f}"
+    assert Text().vformat(text, (), known) == "2: a, b; 0.5, 10; 1.2"
+
+
+def test_the_command_line(tmp_path, capsys):
+    write_data(tmp_path, "iris")
+    out = tmp_path / "out"
+    command = ["wodt", "--data-home", str(tmp_path), "--out", str(out), "--datasets", "iris"]
+    assert main([*command, "--methods", "APDT"]) == 0
+    told = f"50 done\nwrote {out / 'wodt.md'}\nwrote {out / 'published.md'}\n"
+    assert capsys.readouterr().out == told
+    assert "50 of 4,436 planned fits" in (out / "wodt.md").read_text(encoding="utf-8")
+    assert main(["wodt", "--out", str(out), "--report"]) == 0
+    assert main([*command, "--methods", "nothing"]) == 2
+    assert "methods names nothing: those of the study wodt are" in capsys.readouterr().err
+    command[2] = str(tmp_path / "nowhere")
+    assert main([*command, "--methods", "APDT", "WODT"]) == 2
+    assert "nowhere" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main(["c45", "--out", str(out)])
+    with pytest.raises(ValueError, match="name='c45': allowed are benchmark, cedt"):
+        load_study("c45")
+
+
+# ---- every study ---------------------------------------------------------------------------------
+
+
+@every_study
+def test_the_rows_in_git_are_those_of_the_study(name, tmp_path):
+    """They fill its store, which gives them back as they were."""
+    study = load_study(name)
+    made, tasks = study.experiment, study.experiment.tasks()
+    assert study.name == name and len(set(tasks)) == len(tasks) > 0
+    store = Store(tmp_path, made.columns(), made.definition())
+    fill(store, made, study.rows_file(RESULTS), study.curves_file(RESULTS))
+    assert store.done(["done"]) <= set(tasks)
+    write_rows(store, study.rows_file(tmp_path), study.curves_file(tmp_path))
+    given, found = (read_rows(study.rows_file(folder)) for folder in (RESULTS, tmp_path))
+    key = ["dataset", "method", "seed", "fold"]
+    given = given.sort_values(key, ignore_index=True)[list(found)]
+    pd.testing.assert_frame_equal(found, given, check_exact=True, check_dtype=False)
+    curves, kept = (read_curve_rows(study.curves_file(folder)) for folder in (tmp_path, RESULTS))
+    assert set(curves) == set(kept)
+
+
+@every_study
+def test_the_report_in_git_is_written_from_the_rows_in_git(name, tmp_path):
+    for file in (*RESULTS.glob("*_runs.csv"), *RESULTS.glob(f"{name}*")):
+        shutil.copy(file, tmp_path)
+    report = write_report(load_study(name), tmp_path).read_text(encoding="utf-8")
+    assert report == (RESULTS / f"{name}.md").read_text(encoding="utf-8")
+    for picture in RESULTS.glob(f"{name}*.png"):
+        assert picture.name in report and (tmp_path / picture.name).stat().st_size > 5000
+
+
+TINY = {
+    "benchmark": ("iris", "Logistic"),
+    "cedt": ("iris", "DT, unpruned"),
+    "constraints": ("housing", "CART monotonic"),
+    "costs": ("blood-transfusion-3", "CART of cheap features"),
+    "dtsemnet": ("balance-scale", "CART"),
+    "forests": ("iris", "TAO bag"),
+    "gea_odt": ("chessboard2", "GEA-ODT, 1,000 generations, dipolar 0"),
+    "objectives": ("car", "CART f1"),
+    "oc1": ("POL", "1 start, 0 jumps"),
+    "probabilities": ("iris", "CART, isotonic"),
+    "readable": ("iris", "CART"),
+    "regression": ("bodyfat", "Ridge"),
+    "tao": ("pendigits", "TAO, pendigits"),
+    "variants": ("iris", "no noise"),
+    "wodt": ("iris", "WODT"),
+}
+"""A data set and a method of each study."""
+FILES = {"blood-transfusion-3": "blood-transfusion"}
+
+
+@every_study
+def test_a_fit_of_each_study(name, tmp_path, monkeypatch):
+    dataset, method = TINY[name]
+    study, out = load_study(name), tmp_path / "out"
+    data = study.experiment.protocol
+    if dataset not in base.PROBLEMS:
+        n_classes = {"regression": 0, "constraints": 0, "costs": 2}.get(name, 3)
+        write_data(tmp_path, FILES.get(dataset, dataset), 90, 4, n_classes)
+    if name == "tao":
+        monkeypatch.setattr("evotree.experiments.datasets.OFFICIAL_TRAIN_ROWS", {dataset: 60})
+    tasks = [task for task in study.experiment.tasks() if task[:2] == (dataset, method)]
+    made = study.experiment.methods[method]
+    if hasattr(made, "max_generations"):
+        quick = {"max_generations": 6, "patience": None}
+        made = brief().set_params(**quick)
+    if name == "gea_odt":
+        data = replace(data, n_train=80, n_test=50)
+    methods = study.experiment.methods | {method: made}
+    some = replace(study.experiment, plan=tasks[:2], methods=methods, protocol=data, warm_up=False)
+    runs, report = run_study(replace(study, experiment=some), tmp_path, out)
+    assert runs["status"].eq("done").all() and len(runs) == len(tasks[:2]) > 0
+    known = runs[[*some.metrics, *some.scorers]].notna().all(axis=0)
+    # Targets have no probabilities, and CART no soft sides.
+    missing = {"constraints": "broken_probabilities", "probabilities": "shares_accuracy"}
+    assert known.all() or missing[name] in known.index[~known]
+    text = report.read_text(encoding="utf-8")
+    assert f"{len(runs)} of {len(runs)} planned fits" in text and "{" not in text.split("\n\n")[1]
+    if name == "gea_odt":
+        assert len(read_curve_rows(study.curves_file(out))) == len(runs)
+
+
+def test_rows_and_seeds_of_a_fit_are_those_of_the_rows_in_git(tmp_path):
+    """One fit of a study is done again, and gives the same figures."""
+    given = read_rows(RESULTS / "oc1_runs.csv").set_index(["dataset", "method", "fold", "seed"])
+    plan = [Task("POL", "1 start, 5 jumps", OFFICIAL, 3)]
+    made = replace(load_study("oc1").experiment, plan=plan, warm_up=False)
+    row = run_experiment(made, tmp_path).iloc[0]
+    for name in ("accuracy", "train_accuracy", "leaves", "depth"):
+        assert row[name] == given.loc[plan[0], name]
+
+
+# ---- plans ---------------------------------------------------------------------------------------
+
+
+def test_tasks_are_selected_by_name():
+    made = load_study("wodt").experiment
+    some = base.select_tasks(made, ["iris", "dna"], ["APDT"])
+    assert {(task.dataset, task.method) for task in some} == {("iris", "APDT"), ("dna", "APDT")}
+    assert [task.fold for task in some[:5]] == [0, 1, 2, 3, 4] and some[-1].fold == OFFICIAL
+    assert base.select_tasks(made, None, None) == made.tasks()
+    with pytest.raises(ValueError, match="datasets names moon: those of the study wodt are iris"):
+        base.select_tasks(made, ["moon"], None)
+
+
+# ---- pictures that need the data -----------------------------------------------------------------
+
+
+def test_pictures_of_tao_are_drawn_where_they_are_missing(tmp_path, monkeypatch):
+    tao = pytest.importorskip("experiments.studies.tao")
+    X, y = load_digits(return_X_y=True)
+    monkeypatch.setattr("evotree.experiments.datasets.OFFICIAL_TRAIN_ROWS", {"mnist": 300})
+    np.savez(tmp_path / "mnist.npz", data=X[:500], target=y[:500])
+    small = replace(tao.SMALL_TREE, Cs=(0.1,), leaves=(6,))
+    changed = {"PICTURE_ROWS": 200, "IMAGE_SHAPE": (8, 8), "PATH_COSTS": (1.0, 0.1)}
+    for constant, value in (changed | {"SMALL_TREE": small}).items():
+        monkeypatch.setattr(tao, constant, value)
+    rows = {"dataset": "mnist", "method": "start, mnist", "fold": -1, "seed": 0, "accuracy": 0.5}
+    pd.DataFrame([rows]).to_csv(tmp_path / "tao_runs.csv", index=False)
+    tao.draw_pictures(tmp_path, tmp_path)
+    pictures = [tmp_path / "tao_path.png", tmp_path / "tao_tree.png"]
+    assert min(picture.stat().st_size for picture in pictures) > 5000
+    pictures[0].write_text("kept")
+    tao.draw_pictures(tmp_path, tmp_path)
+    assert pictures[0].read_text() == "kept"
+
+
+def test_trees_are_printed_where_they_are_missing(tmp_path, monkeypatch):
+    readable = pytest.importorskip("experiments.studies.readable")
+    monkeypatch.setattr(readable, "PRINTED", ("iris", "wine"))
+    monkeypatch.setattr(readable, "EvoTreeClassifier", lambda **_: brief())
+    rows = {"dataset": "iris", "method": "EvoTree", "fold": 0, "seed": 0, "accuracy": 0.5}
+    pd.DataFrame([rows]).to_csv(tmp_path / "readable_runs.csv", index=False)
+    write_data(tmp_path, "iris")
+    for ending in ("txt", "png"):
+        (tmp_path / f"readable_wine.{ending}").write_text("kept")
+    readable.draw_trees(tmp_path, tmp_path)
+    text = readable.printed_trees(tmp_path)
+    assert "### iris\n\n```text\nEvoTree: " in text and "```text\nkept\n```" in text
+    assert (tmp_path / "readable_iris.png").stat().st_size > 5000

@@ -1,0 +1,50 @@
+"""The study of variants: what they override, and how they differ from the default."""
+
+from sklearn.datasets import load_iris
+
+from evotree.configuration import check_parameters
+from evotree.estimators import EvoTreeClassifier
+from evotree.experiments.store import checksum
+from experiments.studies import variants
+from tests.quick_models import brief
+
+
+def test_every_variant_can_be_made_and_has_parameters_of_its_own():
+    methods = variants.EXPERIMENT.methods
+    assert len(methods) == 1 + sum(map(len, variants.GROUPS.values()))
+    for method in methods.values():
+        check_parameters(method)
+    first = {}
+    descriptions = variants.EXPERIMENT.definition()["methods"].items()
+    twins = {name: first.setdefault(checksum(one), name) for name, one in descriptions}
+    assert twins == {name: name for name in methods}
+
+
+def test_a_part_is_taken_out_and_all_else_is_left():
+    default = EvoTreeClassifier().get_params()
+    for name, overrides in variants.GROUPS["Parts"].items():
+        found = variants.EXPERIMENT.methods[name].get_params()
+        # A refinement or regularization in place of None or a name has parameters of its own.
+        groups = {key.partition("__")[0] for key in overrides}
+        others = {key for key in default if key.partition("__")[0] not in groups}
+        assert {key: found[key] for key in others} == {key: default[key] for key in others}, name
+
+
+def test_the_parts_are_compared_on_more_data_sets_than_all_else():
+    tasks = variants.EXPERIMENT.tasks()
+    order = [variants.DATASETS.index(task.dataset) for task in tasks]
+    assert order == sorted(order) and len(set(variants.DATASETS)) == 28
+    places = {}
+    for task in tasks:
+        places.setdefault(task.method, []).append(task.dataset)
+    for name, found in places.items():
+        is_part = name in ("default", *variants.GROUPS["Parts"])
+        assert set(found) == set(variants.DATASETS if is_part else variants.SMALL)
+        assert len(found) == 3 * len(set(found))
+
+
+def test_noise_is_none_with_rows_of_a_teacher():
+    X, y = load_iris(return_X_y=True)
+    plain = brief(max_generations=0, regularization__noise=0.2).fit(X, y)
+    taught = brief(max_generations=0, regularization__teacher="ensemble").fit(X, y)
+    assert (variants.noise(plain), variants.noise(taught)) == (0.2, None)
