@@ -86,16 +86,6 @@ def kernel(function: Callable[..., Any]) -> Any:
     """Compile `function` in numba's nopython mode, cached on disk, without the GIL.
 
     Floating-point semantics stay strict (no ``fastmath``), so that NaN behaves.
-
-    Parameters
-    ----------
-    function : callable
-        A plain function over arrays and numbers.
-
-    Returns
-    -------
-    callable
-        The compiled function; its plain form stays reachable as ``.py_func``.
     """
     return _compile(function)
 
@@ -104,16 +94,6 @@ def inner_kernel(function: Callable[..., Any]) -> Any:
     """Compile a part of kernels, as `kernel` does, that only compiled functions call.
 
     Without a way in from Python, a function of several arrays compiles in two thirds of the time.
-
-    Parameters
-    ----------
-    function : callable
-        A plain function over arrays and numbers.
-
-    Returns
-    -------
-    callable
-        The compiled function.
     """
     return _compile(function, no_cpython_wrapper=True)
 
@@ -122,16 +102,6 @@ def part_kernel(function: Callable[..., Any]) -> Any:
     """Make a function a part of the one kernel that calls it, compiled together with that.
 
     Of long parts with many arguments numba's handling of the call takes more time than their own.
-
-    Parameters
-    ----------
-    function : callable
-        A plain function over arrays and numbers.
-
-    Returns
-    -------
-    callable
-        What the kernel calls.
     """
     return njit(**_OPTIONS | {"inline": "always"})(function)
 
@@ -141,33 +111,12 @@ def dot_kernel(function: Callable[..., Any]) -> Any:
 
     Without that licence the compiler must add one product after the other; with it the loop uses
     vector instructions and takes a third of the time. NaN and infinity still behave.
-
-    Parameters
-    ----------
-    function : callable
-        A plain function that writes nothing and returns one sum.
-
-    Returns
-    -------
-    callable
-        The compiled function; its plain form stays reachable as ``.py_func``.
     """
     return _compile(function, writes=False, fastmath=_ANY_ORDER)
 
 
 def dots_kernel(function: Callable[..., Any]) -> Any:
-    """Compile many scalar products that are written into an array, as `dot_kernel` compiles one.
-
-    Parameters
-    ----------
-    function : callable
-        A plain function over arrays.
-
-    Returns
-    -------
-    callable
-        The compiled function; its plain form stays reachable as ``.py_func``.
-    """
+    """Compile many scalar products that are written into an array, as `dot_kernel` compiles one."""
     return _compile(function, fastmath=_ANY_ORDER)
 
 

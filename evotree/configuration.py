@@ -25,18 +25,7 @@ N_JOBS = (
 
 
 def documented(**shared: str) -> Callable[[_Kind], _Kind]:
-    """Return a decorator that fills in what the docstrings of several classes share.
-
-    Parameters
-    ----------
-    **shared : str
-        Texts by names, for which docstrings have ``<NAME>``.
-
-    Returns
-    -------
-    callable
-        Changes the docstring of a class, and returns the class.
-    """
+    """Return a decorator that fills in what the docstrings of several classes share."""
 
     def filled(kind: _Kind) -> _Kind:
         for name, text in shared.items():
@@ -79,18 +68,7 @@ class Constrained:
 
 @cache
 def constraints_of(kind: type) -> dict[str, list[Any]]:
-    """Return the constraints that the annotations of a class's fields hold.
-
-    Parameters
-    ----------
-    kind : type
-        A class whose parameters are annotated by ``Annotated[type, constraint, ...]``.
-
-    Returns
-    -------
-    dict of str to list
-        Constraints as `sklearn.utils._param_validation` means them, by the parameter's name.
-    """
+    """Return the constraints that the annotations of a class's fields hold."""
     found: dict[str, list[Any]] = {}
     for base in reversed(kind.__mro__):
         found |= vars(base).get("_own_constraints", {})
@@ -98,19 +76,7 @@ def constraints_of(kind: type) -> dict[str, list[Any]]:
 
 
 def check_parameters(owner: Any) -> None:
-    """Check the parameters of an object against the constraints of its class.
-
-    Parameters
-    ----------
-    owner : object
-        With ``get_params``.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is not as its annotation says; the message names it, what it is and what is
-        allowed.
-    """
+    """Check the parameters of an object against the constraints of its class."""
     kind = type(owner)
     values = owner.get_params(deep=False)
     constraints: Any = constraints_of(kind)  # type: ignore[arg-type]
@@ -130,38 +96,11 @@ class Configuration(Constrained):
         check_parameters(self)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Ignored: the values are plain.
-
-        Returns
-        -------
-        dict of str to object
-            All of them.
-        """
+        """Return the parameters by name."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def set_params(self, **params: Any) -> Self:
-        """Return a configuration with some other parameters; this one stays as it is.
-
-        Parameters
-        ----------
-        **params : object
-            The new values, by name.
-
-        Returns
-        -------
-        Configuration
-            Of the same kind.
-
-        Raises
-        ------
-        ValueError
-            If there is no such parameter, or a value is not allowed.
-        """
+        """Return a configuration with some other parameters; this one stays as it is."""
         known = [one.name for one in fields(self)]
         for name in params:
             if name not in known:

@@ -627,17 +627,7 @@ def keep_sides(
     subtree_size: np.ndarray,
     leaves: np.ndarray,
 ) -> None:
-    """Move thresholds that rounding took across a row to the middle between the sides.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Rows in the units of the hyperplanes.
-    weights, thresholds, subtree_size : ndarray
-        The tree; the thresholds are written.
-    leaves : ndarray of shape (n,), int32
-        The leaf that each row belongs to.
-    """
+    """Move thresholds that rounding took across a row to the middle between the sides."""
     left, right = nearest_projections(X, weights, subtree_size, leaves)
     # The router may round in another way: keep a distance of some roundings.
     largest = np.maximum(X.max(axis=0), -X.min(axis=0))
@@ -661,25 +651,7 @@ def empty_rows(n_rows: int, n_features: int) -> np.ndarray:
 
 @kernel
 def nearest_projections(X, weights, subtree_size, leaves):
-    """Return the projections nearest to each hyperplane on its two sides.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Rows.
-    weights : ndarray of shape (n_nodes, d)
-        Normal vectors.
-    subtree_size : ndarray of shape (n_nodes,), int32
-        Sizes of subtrees.
-    leaves : ndarray of shape (n,), int32
-        The leaf that each row belongs to.
-
-    Returns
-    -------
-    left, right : ndarray of shape (n_nodes,)
-        The highest projection of the rows below the left child, minus infinity without any; the
-        lowest of those below the right child, infinity without any.
-    """
+    """Return the projections nearest to each hyperplane on its two sides."""
     left = np.full(weights.shape[0], -np.inf)
     right = np.full(weights.shape[0], np.inf)
     for i in range(X.shape[0]):

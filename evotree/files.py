@@ -21,23 +21,7 @@ PathLike = str | os.PathLike[str]
 
 
 def check_writable(path: PathLike) -> Path:
-    """Check that a file can be written, before the work whose result it shall take.
-
-    Parameters
-    ----------
-    path : path-like
-        The file; it is not touched.
-
-    Returns
-    -------
-    Path
-        The file itself, where `path` is a link to it.
-
-    Raises
-    ------
-    OSError
-        Naming the path and why it cannot be written.
-    """
+    """Check that a file can be written, before the work whose result it shall take."""
     if not os.fspath(path):
         raise FileNotFoundError("cannot write '': the path is empty")
     real = Path(os.path.realpath(path))
@@ -67,18 +51,6 @@ def write_whole(path: PathLike, write: Callable[[BinaryIO], object]) -> None:
     A crash leaves either the old file or the new one, never half of it. What a process that was
     killed has left beside it is removed by the next that writes the file. Threads and processes may
     write it at once: the last one's stays.
-
-    Parameters
-    ----------
-    path : path-like
-        The file; replaced if it is there.
-    write : callable
-        Writes the content to the binary file that it is given.
-
-    Raises
-    ------
-    OSError
-        Naming the path and why it cannot be written.
     """
     real = check_writable(path)
     temporary = None

@@ -13,23 +13,7 @@ if TYPE_CHECKING:
 
 
 def make_folds(dataset: Dataset, n_folds: int, stream: np.ndarray) -> np.ndarray:
-    """Deal the rows, as they were given, out to folds at random.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        The rows.
-    n_folds : int, at least 2
-        Number of folds.
-    stream : ndarray of shape (1,), uint64
-        Random state, advanced.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), int64
-        0, ..., n_folds - 1 for each given row, in the order of `Dataset.kept_as`. The rows of each
-        class, or low and high targets, are spread evenly over the folds.
-    """
+    """Deal the rows, as they were given, out to folds at random."""
     y = dataset.y[dataset.kept_as]
     n = len(y)
     rng = as_generator(stream)

@@ -14,20 +14,7 @@ from evotree.tree import ObliqueTree
 
 @kernel
 def explained_variance(counts, subtree_size):
-    """Return the share of the targets' variance that the means of the leaves explain.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_nodes, 3)
-        Sums of w, w y and w y**2 of the nodes, for targets of mean 0.
-    subtree_size : ndarray of shape (n_nodes,), int32
-        1 at leaves.
-
-    Returns
-    -------
-    float
-        One less the relative squared error; 1 where all targets are equal.
-    """
+    """Return the share of the targets' variance that the means of the leaves explain."""
     error = total = 0.0
     for k in range(subtree_size.shape[0]):
         if subtree_size[k] == 1:
@@ -38,15 +25,7 @@ def explained_variance(counts, subtree_size):
 
 @kernel
 def leaf_accuracy(counts, subtree_size):
-    """Return the share of the training weight that the majority classes of the leaves get right.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_nodes, n_classes)
-        Class weights of the nodes.
-    subtree_size : ndarray of shape (n_nodes,), int32
-        1 at leaves.
-    """
+    """Return the share of the training weight that the majority classes of the leaves get right."""
     right = total = 0.0
     for k in range(subtree_size.shape[0]):
         if subtree_size[k] == 1:
@@ -73,20 +52,7 @@ _LARGEST = 1e100  # a fitness whose square, and the sum of some squares, is fini
 
 
 def set_fitness(individual: Any, values: Any) -> None:
-    """Give an individual its fitness.
-
-    Parameters
-    ----------
-    individual : Individual
-        Or anything with a ``fitness`` of DEAP's.
-    values : tuple of float
-        What ``evaluate`` returned.
-
-    Raises
-    ------
-    ValueError
-        If these are not as many finite numbers as the fitness has objectives.
-    """
+    """Give an individual its fitness."""
     n_objectives = len(individual.fitness.weights)
     is_sound = isinstance(values, tuple) and len(values) == n_objectives
     try:

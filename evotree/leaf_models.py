@@ -47,18 +47,6 @@ class LeafModels(NamedTuple):
         """Return what rows are predicted.
 
         Terms are added one after the other, in the order of the features, as exported code does.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Rows in the units of the coefficients.
-        leaves : ndarray of shape (n_samples,), int
-            The leaf of each row.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), float64
-            Predictions.
         """
         predicted = np.asarray(self.intercepts[leaves], dtype=np.float64)
         order = np.argsort(leaves, kind="stable")
@@ -71,13 +59,7 @@ class LeafModels(NamedTuple):
         return clipped
 
     def validate(self, n_nodes: int, n_features: int) -> None:
-        """Check shapes and numbers.
-
-        Raises
-        ------
-        ValueError
-            Naming the array that is wrong, what it holds and what is allowed.
-        """
+        """Check shapes and numbers."""
         for name, array in self._asdict().items():
             shape = (n_nodes, n_features) if name == "coefficients" else (n_nodes,)
             if np.shape(array) != shape:

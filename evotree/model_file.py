@@ -112,22 +112,7 @@ class Model:
     def of(
         cls, estimator: TreeEstimator, target: str, training: Mapping[str, Any] | None = None
     ) -> Model:
-        """Return the model of a fitted estimator.
-
-        Parameters
-        ----------
-        estimator : estimator of this package
-            Fitted, of one tree with one output.
-        target : str
-            Name of what it predicts.
-        training : mapping, optional
-            What is worth knowing of the training.
-
-        Raises
-        ------
-        ValueError
-            If the tree has several outputs, or rows go both ways at its splits.
-        """
+        """Return the model of a fitted estimator."""
         if getattr(estimator, "shares_rows_", False):
             raise ValueError(
                 f"model is a {type(estimator).__name__} whose rows with missing values go both "
@@ -170,41 +155,14 @@ class Model:
         return None if self.classes is None else [text_of(label) for label in self.classes]
 
     def predict_proba(self, frame: pd.DataFrame) -> np.ndarray:
-        """Return the probabilities of the classes.
-
-        Parameters
-        ----------
-        frame : DataFrame of shape (n_rows, n_columns)
-            Has the model's columns; others are ignored.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Probabilities, in the order of `classes`.
-
-        Raises
-        ------
-        ValueError
-            If columns are not there, or hold text or infinity where numbers belong.
-        """
+        """Return the probabilities of the classes."""
         rows = encode(self.columns, frame)
         if self.sides is None:
             return self.tree.predict_value(rows)
         return self.sides.predict(self.tree, rows)
 
     def predict(self, frame: pd.DataFrame) -> np.ndarray:
-        """Return the class or the number of each row, that of the leaf that it reaches.
-
-        Parameters
-        ----------
-        frame : DataFrame of shape (n_rows, n_columns)
-            As for `predict_proba`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Class labels or numbers.
-        """
+        """Return the class or the number of each row, that of the leaf that it reaches."""
         if self.classes is None:
             return self.tree.predict_value(encode(self.columns, frame))[:, 0]
         return self.classes[self.codes(frame)]
@@ -215,36 +173,14 @@ class Model:
         return labels
 
     def explain(self, frame: pd.DataFrame) -> Explanation:
-        """Explain how rows reach their leaves.
-
-        Parameters
-        ----------
-        frame : DataFrame of shape (n_rows, n_columns)
-            As for `predict_proba`.
-
-        Returns
-        -------
-        Explanation
-            As `evotree.explain.paths` makes it.
-
-        Raises
-        ------
-        ValueError
-            If the model does not know what its training rows were like.
-        """
+        """Explain how rows reach their leaves."""
         if self.training_rows is None:
             raise ValueError("the model knows nothing of its training rows; fit it again")
         rows = encode(self.columns, frame)
         return explain(self.tree, self.training_rows, rows, self.feature_names, self.classes)
 
     def rules(self, decimals: int | None = None) -> str:
-        """Return the tree as indented rules.
-
-        Parameters
-        ----------
-        decimals : int or None, default=None
-            As for `evotree.export.export_text`.
-        """
+        """Return the tree as indented rules."""
         return export_text(self.named, decimals=decimals)
 
     @property
@@ -344,15 +280,7 @@ class ForestModel:
 
     @classmethod
     def of(cls, forest: EvoForest, target: str) -> ForestModel:
-        """Return the model of a fitted forest.
-
-        Parameters
-        ----------
-        forest : EvoForestClassifier or EvoForestRegressor
-            Fitted.
-        target : str
-            Name of what it predicts.
-        """
+        """Return the model of a fitted forest."""
         return cls(target, _classes_of(forest), forest.columns_, tuple(forest.trees_))
 
     @property
@@ -565,23 +493,7 @@ def load_model(path: PathLike) -> Model | ForestModel:
 
 
 def load_tree_model(path: PathLike) -> Model:
-    """Read a model of one tree from a file.
-
-    Parameters
-    ----------
-    path : path-like
-        As for `load_model`.
-
-    Returns
-    -------
-    Model
-        Predicts as the one that was saved.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        As `load_model` does, or if the file holds a forest.
-    """
+    """Read a model of one tree from a file."""
     model = load_model(path)
     if isinstance(model, ForestModel):
         raise ValueError(f"{path} holds a forest of {len(model.trees)} trees: allowed is one tree")

@@ -13,19 +13,6 @@ def leading_component(outputs: np.ndarray, sample_weight: np.ndarray) -> np.ndar
     It is the score of the first principal component. A thousandth of the scores of the others is
     added, so that rows with unequal outputs have unequal targets. The sign is that for which the
     largest target is above 0.
-
-    Parameters
-    ----------
-    outputs : ndarray of shape (n_rows, n_outputs), float64
-        Outputs, or what a model leaves of them.
-    sample_weight : ndarray of shape (n_rows,)
-        Weights, above 0.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), float64
-        Of mean 0, in the unit of the root of the mean square of the outputs: that of equal outputs
-        is each of them.
     """
     n_rows, n_outputs = outputs.shape
     if n_rows == 0:

@@ -64,20 +64,7 @@ def normal(stream):
 
 @kernel
 def failures(stream, probability):
-    """Draw the number of failures before the first success of independent trials.
-
-    Parameters
-    ----------
-    stream : ndarray of shape (1,), uint64
-        Random state, advanced by one draw.
-    probability : float in [0, 1]
-        Chance of success of one trial.
-
-    Returns
-    -------
-    int
-        The count; 2**62 where success is impossible.
-    """
+    """Draw the number of failures before the first success of independent trials."""
     u = open_uniform(stream)
     if probability >= 1.0:
         return np.int64(0)
@@ -96,44 +83,14 @@ def fill_streams(seed, generation, streams):
 
 
 def make_streams(seed: int, generation: int, n_streams: int) -> list[np.ndarray]:
-    """Return the independent streams of one generation.
-
-    Parameters
-    ----------
-    seed : int in [0, 2**64)
-        Seed of the run.
-    generation : int, at least 0
-        Number of the generation.
-    n_streams : int, at least 0
-        How many streams.
-
-    Returns
-    -------
-    list of ndarray of shape (1,), uint64
-        The same for the same three numbers; the first k do not depend on `n_streams`.
-    """
+    """Return the independent streams of one generation."""
     streams = np.empty((n_streams, 1), dtype=np.uint64)
     fill_streams(np.uint64(seed), np.uint64(generation), streams)
     return list(streams)
 
 
 def row_keys(seed: int, first: int, n: int) -> np.ndarray:
-    """Return random numbers for rows that are counted over many parts.
-
-    Parameters
-    ----------
-    seed : int in [0, 2**64)
-        Seed of the run.
-    first : int, at least 0
-        Number of the first row.
-    n : int, at least 0
-        How many rows.
-
-    Returns
-    -------
-    ndarray of shape (n,), float64
-        In [0, 1); that of a row is a function of the seed and its number alone.
-    """
+    """Return random numbers for rows that are counted over many parts."""
     scramble = getattr(mix, "py_func", mix)  # a kernel of arrays would be compiled again
     with np.errstate(over="ignore"):
         base = scramble(np.array([seed], dtype=np.uint64) + _GOLDEN)
@@ -142,39 +99,12 @@ def row_keys(seed: int, first: int, n: int) -> np.ndarray:
 
 
 def as_generator(stream: np.ndarray) -> np.random.Generator:
-    """Return a NumPy generator seeded by the next draw of a stream, for operators in plain Python.
-
-    Parameters
-    ----------
-    stream : ndarray of shape (1,), uint64
-        Random state, advanced by one draw.
-
-    Returns
-    -------
-    numpy.random.Generator
-        A generator of its own.
-    """
+    """Return a NumPy generator seeded by the next draw of a stream."""
     return np.random.default_rng(int(next_uint64(stream)))
 
 
 def seed_from(random_state: Any) -> int:
-    """Turn scikit-learn's forms of a random state into the seed of a run.
-
-    Parameters
-    ----------
-    random_state : None, int, numpy.random.RandomState or numpy.random.Generator
-        None draws a fresh seed from the operating system; a generator is advanced by one draw.
-
-    Returns
-    -------
-    int
-        In [0, 2**63).
-
-    Raises
-    ------
-    ValueError
-        If `random_state` is none of these, or a negative integer.
-    """
+    """Turn scikit-learn's forms of a random state into the seed of a run."""
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> np.uint64(1))
     if isinstance(random_state, np.random.Generator):

@@ -57,36 +57,12 @@ class SoftSides:
     shares: np.ndarray
 
     def predict(self, tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
-        """Return the probabilities of the classes.
-
-        Parameters
-        ----------
-        tree : ObliqueTree
-            The tree that the soft sides are of.
-        X : ndarray of shape (n_samples, n_features), float64 or float32
-            Rows in the units of its hyperplanes.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes), float64
-            Probabilities; the largest one of a row is that of its leaf's most frequent class.
-        """
+        """Return the probabilities of the classes."""
         X = tree.check_rows(X)
         return raise_labels(self.mix(tree, X), tree.values.argmax(axis=1)[tree.apply(X)])
 
     def mix(self, tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
-        """Return the probabilities before that of the predicted class is raised.
-
-        Parameters
-        ----------
-        tree, X : ObliqueTree and ndarray of shape (n_samples, n_features)
-            As for `predict`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes), float64
-            Means of the leaves' shares.
-        """
+        """Return the probabilities before that of the predicted class is raised."""
         X, is_leaf = tree.check_rows(X), tree.is_leaf
         found = np.empty((len(X), self.shares.shape[1]))
         for first in range(0, len(X), _BLOCK):
@@ -98,13 +74,7 @@ class SoftSides:
         return found
 
     def validate(self, tree: ObliqueTree) -> SoftSides:
-        """Check that the arrays fit a tree, and return the soft sides.
-
-        Raises
-        ------
-        ValueError
-            Naming the array that is wrong and what is allowed.
-        """
+        """Check that the arrays fit a tree, and return the soft sides."""
         n_nodes = len(tree)
         for name, array, shape in (
             ("slopes", self.slopes, (n_nodes,)),
@@ -124,20 +94,7 @@ class SoftSides:
 
 
 def distances(tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
-    """Return what the projections of rows are above the threshold of each split.
-
-    Parameters
-    ----------
-    tree : ObliqueTree
-        The tree.
-    X : ndarray of shape (n_samples, n_features)
-        Rows.
-
-    Returns
-    -------
-    ndarray of shape (n_splits, n_samples), float64
-        Above 0 for rows that go right; the splits in the order of their nodes.
-    """
+    """Return what the projections of rows are above the threshold of each split."""
     inner = ~tree.is_leaf
     with np.errstate(over="ignore", invalid="ignore"):
         above: np.ndarray = tree.weights[inner] @ X.T - tree.thresholds[inner, None]
@@ -146,20 +103,7 @@ def distances(tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
 
 
 def soft_reach(tree: ObliqueTree, right: np.ndarray) -> np.ndarray:
-    """Return the probabilities that rows reach the nodes.
-
-    Parameters
-    ----------
-    tree : ObliqueTree
-        The tree.
-    right : ndarray of shape (n_splits, n_samples)
-        Probabilities that rows go right at each split.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes, n_samples)
-        Probabilities; those of the two children of a node add up to that of the node.
-    """
+    """Return the probabilities that rows reach the nodes."""
     reached = np.empty((len(tree), right.shape[1]))
     reached[0] = 1.0
     for split, k in enumerate(np.flatnonzero(~tree.is_leaf).tolist()):
@@ -170,20 +114,7 @@ def soft_reach(tree: ObliqueTree, right: np.ndarray) -> np.ndarray:
 
 
 def raise_labels(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Raise the probability of each row's label above those of the other classes.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n_samples, n_classes)
-        Probabilities.
-    labels : ndarray of shape (n_samples,), int
-        Codes of classes.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_classes)
-        Probabilities whose argmax are the labels; rows of which that was so are as they were.
-    """
+    """Raise the probability of each row's label above those of the other classes."""
     rows = np.arange(len(labels))
     others = probabilities.copy()
     others[rows, labels] = -1.0

@@ -97,22 +97,7 @@ def node_depths(subtree_size):
 def node_weights(
     leaves: np.ndarray, sample_weight: np.ndarray, subtree_size: np.ndarray
 ) -> np.ndarray:
-    """Return the weight of the rows that reach each node.
-
-    Parameters
-    ----------
-    leaves : ndarray of shape (n_samples,), int
-        The leaf that each row reaches.
-    sample_weight : ndarray of shape (n_samples,)
-        Weights of the rows.
-    subtree_size : ndarray of shape (n_nodes,), int32
-        Sizes of subtrees.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,), float64
-        Sums of weights.
-    """
+    """Return the weight of the rows that reach each node."""
     n_nodes = subtree_size.shape[0]
     weights = np.bincount(leaves, sample_weight, minlength=n_nodes)
     before = np.append(0.0, np.cumsum(weights))
@@ -506,22 +491,7 @@ class ObliqueTree:
 
 
 def nodes_reached(samples: np.ndarray, subtree_size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return what is left of a tree without what no row reaches.
-
-    Parameters
-    ----------
-    samples : ndarray of shape (n_nodes,)
-        Weights of the rows of the nodes; that of the root is above 0.
-    subtree_size : ndarray of shape (n_nodes,), int32
-        Sizes of subtrees.
-
-    Returns
-    -------
-    kept : ndarray of shape (n_nodes,), bool
-        The nodes that rows reach, without the splits that have no rows on one side.
-    sizes : ndarray of shape (n_kept,), int32
-        Sizes of the subtrees that are left.
-    """
+    """Return what is left of a tree without what no row reaches."""
     kept = samples > 0.0
     inner = np.flatnonzero(subtree_size > 1)
     kept[inner] = kept[inner + 1] & kept[inner + 1 + subtree_size[inner + 1]]
@@ -537,20 +507,7 @@ def sizes_of_kept(kept: np.ndarray, subtree_size: np.ndarray) -> np.ndarray:
 
 
 def mean_of_trees(trees: Sequence[ObliqueTree], rows: np.ndarray) -> np.ndarray:
-    """Return the mean of what trees predict.
-
-    Parameters
-    ----------
-    trees : sequence of ObliqueTree
-        At least one.
-    rows : ndarray of shape (n_rows, n_features)
-        Encoded rows.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_outputs)
-        Sums in the order of the trees, divided by their number.
-    """
+    """Return the mean of what trees predict."""
     total = trees[0].predict_value(rows).astype(np.float64)
     for tree in trees[1:]:
         total += tree.predict_value(rows)

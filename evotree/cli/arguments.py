@@ -11,24 +11,7 @@ from typing import Any, NamedTuple
 def number(
     kind: type, least: float, strict: bool = False, also: str | None = None
 ) -> Callable[[str], Any]:
-    """Return a converter of numbers for argparse.
-
-    Parameters
-    ----------
-    kind : type
-        int or float.
-    least : float
-        The least number allowed.
-    strict : bool, default=False
-        Whether that one itself is not.
-    also : str or None, default=None
-        A word that is allowed as well.
-
-    Returns
-    -------
-    callable
-        Raises argparse.ArgumentTypeError on other texts.
-    """
+    """Return a converter of numbers for argparse."""
     words = "a whole number" if kind is int else "a number"
     words += f" above {least:g}" if strict else f" of at least {least:g}"
 
@@ -125,15 +108,7 @@ SET = {"random_state": 0}
 
 
 def add_evolution(command: argparse.ArgumentParser, defaults: Mapping[str, Any]) -> None:
-    """Add the options of the evolution to a command.
-
-    Parameters
-    ----------
-    command : argparse.ArgumentParser
-        Gains them, and in its namespace those of `SET` and the ones that are given.
-    defaults : mapping
-        The default of each parameter, where help shows it.
-    """
+    """Add the options of the evolution to a command."""
     group = command.add_argument_group("evolution")
     one_file = group.add_mutually_exclusive_group()
     command.set_defaults(**SET)

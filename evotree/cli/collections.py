@@ -32,23 +32,7 @@ _SHOWN = 10_000  # rows of plots and reports
 
 
 def connect(address: str) -> Any:
-    """Return a client of Dask, to use in a ``with`` block.
-
-    Parameters
-    ----------
-    address : str
-        Of a scheduler, such as ``tcp://10.0.0.1:8786``; nothing starts workers on this machine.
-
-    Returns
-    -------
-    distributed.Client
-        The client.
-
-    Raises
-    ------
-    ValueError
-        If Dask is not installed.
-    """
+    """Return a client of Dask, to use in a ``with`` block."""
     try:
         from distributed import Client
     except ImportError as error:
@@ -57,29 +41,7 @@ def connect(address: str) -> Any:
 
 
 def read_parquet(pattern: str, target: str, drop: list[str]) -> tuple[Any, Any]:
-    """Return features and targets of files; rows without a target are left out.
-
-    Parameters
-    ----------
-    pattern : str
-        Their names, such as ``rows/*.parquet``, or a folder.
-    target : str
-        The column of the targets.
-    drop : list of str
-        Columns to leave out.
-
-    Returns
-    -------
-    X : dask.dataframe.DataFrame
-        The other columns.
-    y : dask.dataframe.Series
-        The targets.
-
-    Raises
-    ------
-    ValueError
-        If there are no such files or columns, or no column is left.
-    """
+    """Return features and targets of files; rows without a target are left out."""
     import dask.dataframe as dd
 
     try:
@@ -107,33 +69,7 @@ def has_many_numbers(y: Any) -> bool:
 
 
 def hold_out(X: Any, y: Any, share: float, seed: int) -> tuple[Any, Any, tuple[Any, Any]]:
-    """Draw test rows: each row has the same chance, by a random number of its own.
-
-    Parameters
-    ----------
-    X : dask.dataframe.DataFrame of shape (n_rows, n_columns)
-        The features.
-    y : dask.dataframe.Series of shape (n_rows,)
-        The targets.
-    share : float in (0, 1)
-        The chance. Which rows are drawn depends on their numbers and the seed alone.
-    seed : int, at least 0
-        Of the draw.
-
-    Returns
-    -------
-    X : dask.dataframe.DataFrame
-        Features to train on, in as many partitions.
-    y : dask.dataframe.Series
-        Targets to train on.
-    test : tuple of dask.dataframe.DataFrame and Series
-        Features and targets to test on.
-
-    Raises
-    ------
-    ValueError
-        If fewer than two rows are left to test on, or none to train on.
-    """
+    """Draw test rows: each row has the same chance, by a random number of its own."""
     seed, sizes = _seed_of_draw(seed, 0), _sizes(y)
     n_test = sum(int((row_keys(seed, *one) < share).sum()) for one in _ranges(sizes))
     n_rows = sum(sizes)
@@ -146,24 +82,7 @@ def hold_out(X: Any, y: Any, share: float, seed: int) -> tuple[Any, Any, tuple[A
 
 
 def draw_rows(X: Any, y: Any, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
-    """Return some rows to look at, in memory.
-
-    Parameters
-    ----------
-    X : dask.dataframe.DataFrame of shape (n_rows, n_columns)
-        The features.
-    y : dask.dataframe.Series of shape (n_rows,)
-        The targets.
-    seed : int, at least 0
-        Of the draw.
-
-    Returns
-    -------
-    X : DataFrame of shape (n_drawn, n_columns)
-        Features of all rows where these are few, of about 10,000 otherwise.
-    y : ndarray of shape (n_drawn,)
-        Their targets.
-    """
+    """Return some rows to look at, in memory."""
     from dask import compute
 
     seed, sizes = _seed_of_draw(seed, 1), _sizes(y)
@@ -215,30 +134,7 @@ def train_collections(
     is_regression: bool,
     test: tuple[Any, Any] | None,
 ) -> tuple[Model, EvoTreeClassifier | EvoTreeRegressor]:
-    """Evolve a tree for rows in partitions, and make a model of it.
-
-    Parameters
-    ----------
-    X : dask.dataframe.DataFrame of shape (n_rows, n_columns)
-        The training rows; columns that are neither numbers nor truth values are categories.
-    y : dask.dataframe.Series of shape (n_rows,)
-        Their classes or targets.
-    target : str
-        Name of the column that these come from.
-    parameters : mapping
-        Parameters of the estimator.
-    is_regression : bool
-        Whether numbers are predicted.
-    test : tuple of dask.dataframe.DataFrame and Series, or None
-        Rows to test on, and their classes or targets.
-
-    Returns
-    -------
-    model : Model
-        The model.
-    estimator : EvoTreeClassifier or EvoTreeRegressor
-        The fitted estimator.
-    """
+    """Evolve a tree for rows in partitions, and make a model of it."""
     kind: Any = EvoTreeRegressor if is_regression else EvoTreeClassifier
     estimator = evolved(kind, X, y, parameters)
     tree = estimator.tree_

@@ -37,20 +37,7 @@ _SHARES = (0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)  # of the generations, which `
 
 
 def draw_rows(problem: str, seed: int) -> tuple[tuple[pd.DataFrame, np.ndarray], ...]:
-    """Draw training rows and test rows of a problem.
-
-    Parameters
-    ----------
-    problem : str
-        A key of `PROBLEMS`.
-    seed : int, at least 0
-        Of the draws.
-
-    Returns
-    -------
-    tuple of two tuples (DataFrame, ndarray)
-        Features ``x1``, ``x2``, ..., and classes: as many rows as in the paper, and 10,000.
-    """
+    """Draw training rows and test rows of a problem."""
     samples = []
     for part, n_rows in enumerate((PROBLEMS[problem].default_samples, N_TEST_ROWS)):
         X, y = make_problem(problem, n_rows, np.random.default_rng([seed, part]))
@@ -60,18 +47,7 @@ def draw_rows(problem: str, seed: int) -> tuple[tuple[pd.DataFrame, np.ndarray],
 
 
 def course(classifier: EvoTreeClassifier) -> str:
-    """Return in words how the best tree became what it is.
-
-    Parameters
-    ----------
-    classifier : EvoTreeClassifier
-        Fitted.
-
-    Returns
-    -------
-    str
-        Lines: what was evolved, and the best tree of some generations.
-    """
+    """Return in words how the best tree became what it is."""
     history = to_frame(classifier.history_)
     last = len(history) - 1
     shown = history.iloc[sorted({round(share * last) for share in _SHARES})]

@@ -19,13 +19,7 @@ RETRIED = ("failed", "timeout", "crashed")
 
 
 def add_commands(commands: Any) -> None:
-    """Add the command to those of ``evotree``.
-
-    Parameters
-    ----------
-    commands : subparsers of argparse
-        Gains ``experiment``, with ``run`` and ``report``.
-    """
+    """Add the command to those of ``evotree``."""
     run_small = "evotree experiment run docs/experiments/small.toml --out results"
     report_it = "evotree experiment report results --reference EvoTree"
     experiment = commands.add_parser(

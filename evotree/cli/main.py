@@ -39,19 +39,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        The arguments; by default those of the process.
-
-    Returns
-    -------
-    int
-        Exit status: 0, or 2 after a mistake of the user's, 130 after an interrupt that left
-        nothing, 1 where the reader of standard output has gone.
-    """
+    """Run the command line."""
     argv = sys.argv[1:] if argv is None else argv
     try:
         with warnings.catch_warnings():

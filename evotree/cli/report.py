@@ -15,26 +15,7 @@ FACTS = ("tree", "forest", "training", "test", "chosen", "evolution", "seconds")
 
 
 def report_of_model(model: Model | ForestModel, frame: pd.DataFrame | None) -> Report:
-    """Return the page about a model of a file.
-
-    Parameters
-    ----------
-    model : Model or ForestModel
-        The model; it has no front and no records, but those that `evotree fit --report` shows.
-    frame : DataFrame of shape (n_rows, n_columns) or None
-        Rows with its columns. Where it also has the target, the rows that have one are measured,
-        and the others are left out.
-
-    Returns
-    -------
-    Report
-        The page.
-
-    Raises
-    ------
-    ValueError
-        If columns are not there, or hold what they should not.
-    """
+    """Return the page about a model of a file."""
     subject = _subject(model)
     if frame is None:
         return report(subject)

@@ -46,29 +46,7 @@ _SHOWN = 1000
 def features_and_target(
     frame: pd.DataFrame, target: str, drop: Sequence[str] = ()
 ) -> tuple[pd.DataFrame, np.ndarray]:
-    """Split a table; rows without a target are left out.
-
-    Parameters
-    ----------
-    frame : DataFrame of shape (n_rows, n_columns)
-        The table.
-    target : str
-        The column of the targets.
-    drop : sequence of str
-        Columns to leave out.
-
-    Returns
-    -------
-    X : DataFrame of shape (n_known, n_features)
-        The other columns, where the target is known.
-    y : ndarray of shape (n_known,)
-        The targets, as they were read.
-
-    Raises
-    ------
-    ValueError
-        If a column is not there, or none is left.
-    """
+    """Split a table; rows without a target are left out."""
     for option, name in (("target", target), *(("drop", name) for name in drop)):
         if name not in frame:
             names = ", ".join(map(str, frame.columns))
@@ -90,25 +68,7 @@ def is_many_numbers(y: np.ndarray) -> bool:
 
 
 def as_numbers(y: np.ndarray, target: str) -> np.ndarray:
-    """Return targets as numbers to predict.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_rows,)
-        The targets.
-    target : str
-        Name of their column.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), float64
-        Two or more different numbers.
-
-    Raises
-    ------
-    ValueError
-        If one is not a finite number, or all are the same.
-    """
+    """Return targets as numbers to predict."""
     numbers = numbers_of(pd.Series(y)).to_numpy(np.float64)
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
@@ -123,25 +83,7 @@ def as_numbers(y: np.ndarray, target: str) -> np.ndarray:
 
 
 def as_classes(y: np.ndarray, target: str) -> np.ndarray:
-    """Return targets as classes.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_rows,)
-        The targets.
-    target : str
-        Name of their column.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Classes: words or whole numbers.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two classes, or what is no class.
-    """
+    """Return targets as classes."""
     if is_float_dtype(y):
         # Of larger floats none is known to be the number that the file has.
         broken = y[(y != np.trunc(y)) | ~(np.abs(y) <= 2.0**53)]
@@ -165,18 +107,7 @@ def as_classes(y: np.ndarray, target: str) -> np.ndarray:
 
 
 def check_features(X: pd.DataFrame) -> None:
-    """Raise for a column of text that is numbers with some text, or names of the rows.
-
-    Parameters
-    ----------
-    X : DataFrame of shape (n_rows, n_features)
-        The features; missing values are allowed.
-
-    Raises
-    ------
-    ValueError
-        Naming the column and its first bad cell, data rows being counted from 1.
-    """
+    """Raise for a column of text that is numbers with some text, or names of the rows."""
     for name, dtype in X.dtypes.items():
         if is_numeric_dtype(dtype):
             continue
@@ -197,23 +128,7 @@ def check_features(X: pd.DataFrame) -> None:
 
 
 def constant_columns(X: pd.DataFrame) -> list[str]:
-    """Return the columns of one value, which no tree can use, or raise if there is no other.
-
-    Parameters
-    ----------
-    X : DataFrame of shape (n_rows, n_features)
-        The training rows. Missing cells are a value of their own.
-
-    Returns
-    -------
-    list of str
-        Their names.
-
-    Raises
-    ------
-    ValueError
-        If all columns are.
-    """
+    """Return the columns of one value, which no tree can use, or raise if there is no other."""
     constant = [name for name in X.columns if X[name].nunique(dropna=False) <= 1]
     if len(constant) == X.shape[1]:
         raise ValueError("every column but the target has the same value in all rows")
@@ -223,36 +138,7 @@ def constant_columns(X: pd.DataFrame) -> list[str]:
 def hold_out(
     X: pd.DataFrame, y: np.ndarray, share: float, seed: int, is_classes: bool = True
 ) -> tuple[pd.DataFrame, np.ndarray, tuple[pd.DataFrame, np.ndarray]]:
-    """Draw test rows, each class in its share where every class has rows for both parts.
-
-    Parameters
-    ----------
-    X : DataFrame of shape (n_rows, n_features)
-        The features.
-    y : ndarray of shape (n_rows,)
-        The targets.
-    share : float in (0, 1)
-        Share of the rows to test on.
-    seed : int, at least 0
-        Of the draw.
-    is_classes : bool, default=True
-        Whether the targets are classes.
-
-    Returns
-    -------
-    X : DataFrame
-        Features to train on.
-    y : ndarray
-        Targets to train on.
-    test : tuple of DataFrame and ndarray
-        Features and targets to test on.
-
-    Raises
-    ------
-    ValueError
-        If fewer than two classes, or different numbers, are left to train on, or fewer than two
-        numbers to test on.
-    """
+    """Draw test rows, each class in its share where every class has rows for both parts."""
     n_test = math.ceil(share * len(y))
     enough = is_classes and _can_be_shared(y, n_test)
     X, X_test, y, y_test = train_test_split(

@@ -40,33 +40,7 @@ def train(
     parameters: Mapping[str, Any],
     test: Rows | None,
 ) -> tuple[Model, EvoTreeClassifier]:
-    """Evolve a tree for classes, and make a model of it that knows what became of it.
-
-    Parameters
-    ----------
-    X : DataFrame of shape (n_rows, n_columns)
-        The training rows; columns that are neither numbers nor truth values are categories.
-    y : ndarray of shape (n_rows,)
-        Their classes.
-    target : str
-        Name of the column that these come from.
-    parameters : mapping
-        Parameters of `EvoTreeClassifier`.
-    test : tuple of DataFrame and ndarray or None
-        Rows to test on, and their classes.
-
-    Returns
-    -------
-    model : Model
-        The model.
-    classifier : EvoTreeClassifier
-        The fitted classifier.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        If it comes before the first tree; a later one ends the evolution.
-    """
+    """Evolve a tree for classes, and make a model of it that knows what became of it."""
     classifier = evolved(EvoTreeClassifier, X, y, parameters)
     training: dict[str, Any] = {
         "rows": len(y),
@@ -88,33 +62,7 @@ def train_regressor(
     parameters: Mapping[str, Any],
     test: Rows | None,
 ) -> tuple[Model, EvoTreeRegressor]:
-    """Evolve a tree for numbers, and make a model of it that knows what became of it.
-
-    Parameters
-    ----------
-    X : DataFrame of shape (n_rows, n_columns)
-        The training rows; columns that are neither numbers nor truth values are categories.
-    y : ndarray of shape (n_rows,)
-        Their targets.
-    target : str
-        Name of the column that these come from.
-    parameters : mapping
-        Parameters of `EvoTreeRegressor`.
-    test : tuple of DataFrame and ndarray or None
-        Rows to test on, and their targets.
-
-    Returns
-    -------
-    model : Model
-        The model.
-    regressor : EvoTreeRegressor
-        The fitted regressor.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        If it comes before the first tree; a later one ends the evolution.
-    """
+    """Evolve a tree for numbers, and make a model of it that knows what became of it."""
     regressor = evolved(EvoTreeRegressor, X, y, parameters)
     r2, rmse = errors(y, np.asarray(regressor.predict(X)))
     training = {"rows": len(y), "r2": r2, "rmse": rmse, **course(regressor)}
@@ -139,24 +87,7 @@ def errors(y: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:
 
 
 def evolved(kind: type[_Kind], X: Any, y: Any, parameters: Mapping[str, Any]) -> _Kind:
-    """Fit an estimator; an interrupt ends the evolution.
-
-    Parameters
-    ----------
-    kind : {EvoTreeClassifier, EvoTreeRegressor}
-        What is fitted.
-    X : DataFrame, of pandas or Dask
-        A table, whose columns of text are categories.
-    y : array-like of shape (n_rows,)
-        Labels or targets.
-    parameters : mapping of str to object
-        Parameters of the estimator.
-
-    Returns
-    -------
-    EvoTreeClassifier or EvoTreeRegressor
-        Fitted.
-    """
+    """Fit an estimator; an interrupt ends the evolution."""
     is_text = [not is_numeric_dtype(dtype) for dtype in X.dtypes]
     estimator = kind(**parameters, categorical_features=is_text)
     try:
@@ -178,25 +109,7 @@ def course(estimator: EvoTreeClassifier | EvoTreeRegressor) -> dict[str, Any]:
 
 
 def class_weights(given: Sequence[str] | None, y: np.ndarray) -> str | dict[Any, float] | None:
-    """Return the weights of classes as the classifier takes them.
-
-    Parameters
-    ----------
-    given : sequence of str or None
-        ``balanced`` alone, or ``CLASS=NUMBER`` for some classes; the others weigh 1.
-    y : ndarray of shape (n_rows,)
-        The classes.
-
-    Returns
-    -------
-    str, dict or None
-        A `class_weight`.
-
-    Raises
-    ------
-    ValueError
-        If a text is of another form, or names no class.
-    """
+    """Return the weights of classes as the classifier takes them."""
     if given is None:
         return None
     if list(given) == ["balanced"]:
@@ -216,26 +129,7 @@ def class_weights(given: Sequence[str] | None, y: np.ndarray) -> str | dict[Any,
 
 
 def cost_matrix(table: pd.DataFrame, y: np.ndarray) -> np.ndarray:
-    """Return what errors cost as the classifier takes it.
-
-    Parameters
-    ----------
-    table : DataFrame of shape (n_classes, n_classes + 1)
-        The classes in the first column; the others are named by the classes that are predicted.
-    y : ndarray of shape (n_rows,)
-        The classes.
-
-    Returns
-    -------
-    ndarray of shape (n_classes, n_classes)
-        A `cost_matrix`: rows and columns in the order of the sorted classes.
-
-    Raises
-    ------
-    ValueError
-        If the table has other rows or columns than those of the classes, or cells that are no
-        numbers.
-    """
+    """Return what errors cost as the classifier takes it."""
     labels = [text_of(label) for label in np.unique(y).tolist()]
     first, *predicted = map(str, table.columns)
     rows = [text_of(label) for label in table.iloc[:, 0].tolist()]
@@ -273,22 +167,7 @@ def _chosen(estimator: EvoTreeClassifier | EvoTreeRegressor) -> dict[str, Any]:
 
 
 def confusion_counts(model: Model, X: pd.DataFrame, y: np.ndarray) -> np.ndarray:
-    """Count some rows by their classes and those predicted.
-
-    Parameters
-    ----------
-    model : Model
-        Of classes.
-    X : DataFrame of shape (n_rows, n_columns)
-        The rows.
-    y : ndarray of shape (n_rows,)
-        Their classes; the model need not know all.
-
-    Returns
-    -------
-    ndarray of shape (n_classes + 1, n_classes), int64
-        Numbers of rows; in the last line those of a class that the model does not know.
-    """
+    """Count some rows by their classes and those predicted."""
     classes = pd.Index(model.classes)
     counts = np.zeros((len(classes) + 1, len(classes)), dtype=np.int64)
     if len(y):
@@ -298,20 +177,7 @@ def confusion_counts(model: Model, X: pd.DataFrame, y: np.ndarray) -> np.ndarray
 
 
 def class_figures(counts: np.ndarray, most_frequent: int) -> dict[str, Any]:
-    """Return how well a model predicts rows that it was not made of.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_classes + 1, n_classes)
-        What `confusion_counts` returns, of one row or more.
-    most_frequent : int
-        Position of the most frequent class of the training rows.
-
-    Returns
-    -------
-    dict of str to object
-        Entries of `Model.training`.
-    """
+    """Return how well a model predicts rows that it was not made of."""
     of_class, right, n_rows = counts.sum(axis=1), np.diag(counts), int(counts.sum())
     recall = [float(k / n) if n else None for k, n in zip(right, of_class[:-1], strict=True)]
     return {

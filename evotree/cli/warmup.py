@@ -26,18 +26,7 @@ PRESETS = ("C4.5", "LMDT")
 
 
 def estimators(task: str) -> list[Any]:
-    """Return estimators that together call every kernel of a task.
-
-    Parameters
-    ----------
-    task : {"classification", "regression"}
-        Of the estimators.
-
-    Returns
-    -------
-    list of estimators
-        Not fitted; some are not for regression and say so when they are.
-    """
+    """Return estimators that together call every kernel of a task."""
     evolved: type[EvoTreeClassifier] | type[EvoTreeRegressor] = EvoTreeClassifier
     greedy: type[ObliqueTreeClassifier] | type[ObliqueTreeRegressor] = ObliqueTreeClassifier
     tao: type[TAOClassifier] | type[TAORegressor] = TAOClassifier
@@ -58,13 +47,7 @@ def estimators(task: str) -> list[Any]:
 
 
 def compile_all(task: str) -> None:
-    """Fit all estimators of a task to a few rows.
-
-    Parameters
-    ----------
-    task : {"classification", "regression"}
-        Of the estimators.
-    """
+    """Fit all estimators of a task to a few rows."""
     X = np.random.default_rng(0).normal(size=(90, 3))
     targets = X[:, 0] + X[:, 1] ** 2
     y = np.digitize(targets, (0.0, 1.0)) if task == "classification" else targets
@@ -74,13 +57,7 @@ def compile_all(task: str) -> None:
 
 
 def warm_up() -> None:
-    """Fill the cache, in one process for each task.
-
-    Raises
-    ------
-    OSError
-        If a process cannot be started or fails.
-    """
+    """Fill the cache, in one process for each task."""
     statement = "from evotree.cli.warmup import compile_all; compile_all({!r})"
     processes = [start_python(statement.format(task)) for task in TASKS]
     for task, process in zip(TASKS, processes, strict=True):

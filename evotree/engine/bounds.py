@@ -30,25 +30,7 @@ if TYPE_CHECKING:
 
 
 def with_objective(dataset: Dataset, config: SearchConfig) -> Dataset:
-    """Return a data set with the objective of a configuration, if it has none yet.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows. Estimators give them an objective, since they know what columns became.
-    config : SearchConfig
-        Its ``objective`` and ``monotonic_cst``, one number for each feature.
-
-    Returns
-    -------
-    Dataset
-        The same rows.
-
-    Raises
-    ------
-    ValueError
-        If the objective or the constraint is not as described.
-    """
+    """Return a data set with the objective of a configuration, if it has none yet."""
     if dataset.outputs is not None:
         _check_outputs(dataset, config)
     is_plain = config.objective is None and config.monotonic_cst is None
@@ -79,27 +61,7 @@ def _check_outputs(dataset: Dataset, config: SearchConfig) -> None:
 def make_constraints(
     config: SearchConfig, dataset: Dataset, n_rows: int | None = None
 ) -> list[Constraint]:
-    """Return what all trees of a search keep.
-
-    Parameters
-    ----------
-    config : SearchConfig
-        Its bounds and interactions.
-    dataset : Dataset
-        All training rows.
-    n_rows : int, optional
-        Number of rows, where those of `dataset` are a sample.
-
-    Returns
-    -------
-    list of Constraint
-        Those that move rows before those that prune; empty where trees are free.
-
-    Raises
-    ------
-    ValueError
-        If interactions are not as described.
-    """
+    """Return what all trees of a search keep."""
     n_rows, least = n_rows or int(dataset.multiplicity.sum()), config.min_samples_leaf
     if not isinstance(least, Integral):
         least = math.ceil(least * n_rows)  # as in scikit-learn
@@ -124,20 +86,6 @@ def keep_for_rows(
     """Return a finished tree that keeps all constraints on the rows as they are routed in the end.
 
     Rounding the numbers of a tree may have taken rows to other leaves.
-
-    Parameters
-    ----------
-    tree : ObliqueTree
-        Over raw features; its leaves hold what `dataset` says of them.
-    dataset : Dataset
-        Training rows.
-    constraints : sequence of Constraint
-        The constraints.
-
-    Returns
-    -------
-    ObliqueTree
-        The tree itself where it keeps them; otherwise a repaired one over raw features.
     """
     if not constraints:
         return tree

@@ -73,26 +73,7 @@ def fingerprint(dataset: Dataset) -> str:
 def save_checkpoint(
     path: PathLike, run: Evolution, dataset: Dataset, settings: Mapping[str, Any]
 ) -> None:
-    """Write a run to a file, whole or not at all.
-
-    Parameters
-    ----------
-    path : path-like
-        The file; replaced if it is there.
-    run : Evolution or Archipelago
-        After a generation; read only.
-    dataset : Dataset
-        The rows that it evolves on; their checksum is kept.
-    settings : mapping
-        What the run was told; JSON. `load_checkpoint` returns it.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written.
-    ValueError
-        If an individual has a kind of fitness of the user's own.
-    """
+    """Write a run to a file, whole or not at all."""
     runs = run.islands if isinstance(run, Archipelago) else [run]
     arrays = TreeArrays()
     state = {
@@ -190,25 +171,7 @@ def _plain(value: Any) -> Any:
 
 
 def read_settings(path: PathLike) -> dict[str, Any]:
-    """Read what the run of a file was told, without its trees.
-
-    Parameters
-    ----------
-    path : path-like
-        Written by `save_checkpoint`.
-
-    Returns
-    -------
-    dict
-        The settings.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-    ValueError
-        If it is not a checkpoint or is torn.
-    """
+    """Read what the run of a file was told, without its trees."""
     with _telling(path):
         return dict(_read(path)[1]["settings"])
 
@@ -218,25 +181,6 @@ def load_checkpoint(path: PathLike, dataset: Dataset) -> Checkpoint:
 
     Nothing in the file is executed, and no more memory is taken than the file is long and the
     partitions of its trees need.
-
-    Parameters
-    ----------
-    path : path-like
-        Written by `save_checkpoint`.
-    dataset : Dataset
-        The rows that the run evolves on.
-
-    Returns
-    -------
-    Checkpoint
-        The run or its islands, and its settings.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-    ValueError
-        If it is not a checkpoint, is torn, or is one of other rows.
     """
     with _telling(path):
         arrays, state = _read(path)

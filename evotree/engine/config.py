@@ -248,21 +248,7 @@ CONFIGURATIONS: dict[str, type[Configuration]] = {
 
 
 def configuration(name: str, value: Any) -> Any:
-    """Return the configuration that the value of a parameter stands for.
-
-    Parameters
-    ----------
-    name : str
-        A key of `CONFIGURATIONS`.
-    value : object
-        A configuration, or a plain value: a number of islands, the path of a checkpoint, the
-        operators of a refinement, None.
-
-    Returns
-    -------
-    Configuration or None
-        None stands for no refinement and no checkpoint, and for the defaults of the others.
-    """
+    """Return the configuration that the value of a parameter stands for."""
     kind = CONFIGURATIONS[name]
     if isinstance(value, kind):
         return value

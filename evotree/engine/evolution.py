@@ -127,29 +127,7 @@ def start(
     stats: tools.Statistics | tools.MultiStatistics,
     hall_of_fame: tools.HallOfFame | None = None,
 ) -> Evolution:
-    """Evaluate a first population and record it as generation 0.
-
-    Parameters
-    ----------
-    population : iterable of Individual
-        At least two.
-    toolbox : deap.base.Toolbox
-        Its ``evaluate`` is used.
-    stats : deap.tools.Statistics or MultiStatistics
-        What the logbook records.
-    hall_of_fame : deap.tools.HallOfFame, optional
-        Updated with every new individual; by default one of size 10.
-
-    Returns
-    -------
-    Evolution
-        A run that `advance` goes on with.
-
-    Raises
-    ------
-    ValueError
-        If the population has fewer than two individuals.
-    """
+    """Evaluate a first population and record it as generation 0."""
     run = Evolution([])
     clock = _Clock(run)
     run.population = list(population)
@@ -171,21 +149,7 @@ def advance(
     stats: tools.Statistics | tools.MultiStatistics,
     end: float = math.inf,
 ) -> None:
-    """Breed and record one generation.
-
-    Parameters
-    ----------
-    run : Evolution
-        From `start`; changed in place.
-    toolbox : deap.base.Toolbox
-        The operators.
-    crossover_probability : float in [0, 1]
-        Chance that two parents mate.
-    stats : deap.tools.Statistics or MultiStatistics
-        What the logbook records.
-    end : float, default=inf
-        When it is over, by `time.perf_counter`, what is left to do is left out.
-    """
+    """Breed and record one generation."""
     clock = _Clock(run)
     run.population, n_evaluations, refined = next_generation(
         run.population, toolbox, run.generation + 1, crossover_probability, run.spent, end
@@ -331,25 +295,7 @@ def evolve(
 
 
 def call_all(callbacks: Sequence[Callback], run: Evolution) -> str:
-    """Call all callbacks; return why the run stops if one of them wishes it.
-
-    Parameters
-    ----------
-    callbacks : sequence of callable
-        Called with the run; one that returns True wishes it to stop.
-    run : Evolution
-        The run; the time that the callbacks take is its own.
-
-    Returns
-    -------
-    str
-        ``"callback"`` or nothing.
-
-    Raises
-    ------
-    CallbackError
-        If one of them fails.
-    """
+    """Call all callbacks; return why the run stops if one of them wishes it."""
     clock = _Clock(run)
     try:
         # Numbers and the like that functions return by the way are no wishes.

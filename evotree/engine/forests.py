@@ -111,20 +111,7 @@ class Grower:
     is_mostly_axis: bool = False
 
     def __call__(self, dataset: Dataset, stream: np.ndarray) -> Member:
-        """Return the tree of a stream.
-
-        Parameters
-        ----------
-        dataset : Dataset
-            Training rows.
-        stream : ndarray of shape (1,), uint64
-            Random state of this tree alone, advanced.
-
-        Returns
-        -------
-        Member
-            The same for the same state.
-        """
+        """Return the tree of a stream."""
         rng = as_generator(stream)
         n_times = self._draw_rows(dataset, rng)
         taken = np.flatnonzero(n_times)
@@ -190,26 +177,7 @@ def grow_forest(
     seed: int,
     run: Callable[[Grower, Sequence[np.ndarray]], list[Member]],
 ) -> list[Member]:
-    """Return the trees of a forest.
-
-    Parameters
-    ----------
-    grower : Grower
-        Makes them.
-    dataset : Dataset
-        Training rows.
-    n_trees : int, at least 1
-        How many trees.
-    seed : int in [0, 2**64)
-        Of the forest.
-    run : callable
-        Takes a grower and streams, and returns the tree of each stream.
-
-    Returns
-    -------
-    list of Member
-        The same for the same seed; the first k do not depend on `n_trees`, from `N_PILOTS` on.
-    """
+    """Return the trees of a forest."""
     streams = make_streams(seed, 0, n_trees)
     asked = rows_of_choice(dataset, n_trees, seed)
     if not asked.any():
@@ -238,22 +206,6 @@ def votes_better(
 
     Votes of the two or three trees that lack a row favour trees that are good alone, so that a
     significant difference is not enough (our choice).
-
-    Parameters
-    ----------
-    ones, others : sequence of Member
-        Trees for classes, with the same bags.
-    dataset : Dataset
-        Training rows.
-    asked : ndarray of shape (n_samples,), bool
-        The given rows that count.
-
-    Returns
-    -------
-    bool
-        Whether the rows that they alone predict outweigh those that the others alone predict by
-        `SIGNIFICANT` standard errors (McNemar 1947), and their errors weigh at most `LESS` of those
-        of the others. False where all bags have all rows.
     """
     votes = [out_of_bag_votes(members, dataset) for members in (ones, others)]
     rows = dataset.unmerged()
@@ -265,15 +217,7 @@ def votes_better(
 
 
 def out_of_bag_votes(members: Sequence[Member], dataset: Dataset) -> np.ndarray:
-    """Return what trees without a given row vote for, shape (n_samples,); -1 if all have it.
-
-    Parameters
-    ----------
-    members : sequence of Member
-        Trees for classes.
-    dataset : Dataset
-        Training rows.
-    """
+    """Return what trees without a given row vote for, shape (n_samples,); -1 if all have it."""
     shares: np.ndarray = np.zeros((dataset.n_samples, dataset.n_classes))
     for tree, n_times in members:
         values = tree.predict_value(dataset.raw)[dataset.kept_as]
@@ -282,22 +226,7 @@ def out_of_bag_votes(members: Sequence[Member], dataset: Dataset) -> np.ndarray:
 
 
 def draw_features(dataset: Dataset, n_columns: int, rng: np.random.Generator) -> np.ndarray:
-    """Return the features of some columns of a table.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Knows the columns; the features of one are drawn together.
-    n_columns : int, at least 1
-        How many columns.
-    rng : numpy.random.Generator
-        Source of the draws.
-
-    Returns
-    -------
-    ndarray of int64
-        Positions, rising.
-    """
+    """Return the features of some columns of a table."""
     column_of = dataset.column_of
     drawn = rng.choice(int(column_of[-1]) + 1, n_columns, replace=False)
     return np.flatnonzero(np.isin(column_of, drawn))
@@ -309,20 +238,7 @@ def _log_uniform(bounds: tuple[float, float], rng: np.random.Generator) -> float
 
 
 def restrict(dataset: Dataset, features: np.ndarray) -> Dataset:
-    """Return a data set of some of the features; rows that were distinct may be equal then.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows.
-    features : ndarray of int64
-        Positions, rising.
-
-    Returns
-    -------
-    Dataset
-        In the same units.
-    """
+    """Return a data set of some of the features; rows that were distinct may be equal then."""
     objective = dataset.objective
     if isinstance(objective, LinearLeaves) and objective.used is not None:
         at = np.searchsorted(features, np.intersect1d(objective.used, features))
@@ -343,23 +259,7 @@ def restrict(dataset: Dataset, features: np.ndarray) -> Dataset:
 
 
 def positions_of(rows: Dataset, weight: np.ndarray, dataset: Dataset) -> np.ndarray:
-    """Return the numbers that rows have among the given rows of a data set made of them.
-
-    Parameters
-    ----------
-    rows : Dataset
-        Rows as they were given (`Dataset.like`).
-    weight : ndarray of shape (n_rows,)
-        Their weights, without those of classes.
-    dataset : Dataset
-        The data set.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), int64
-        Positions in `Dataset.kept_as`, each once; -1 for rows that are not there, since they, or
-        their class, had no weight. Equal rows have theirs in the order given.
-    """
+    """Return the numbers that rows have among the given rows of a data set made of them."""
     is_there = weight > 0.0
     if dataset.n_classes:
         is_there &= np.isin(rows.y, dataset.y)

@@ -25,26 +25,7 @@ def breed(
     slots: tuple[Sequence[Individual], Sequence[np.ndarray]],
     end: float = math.inf,
 ) -> tuple[list[Individual], int]:
-    """Make evaluated offspring of some parents.
-
-    Parameters
-    ----------
-    toolbox : deap.base.Toolbox
-        Its ``clone``, ``mate``, ``mutate`` and ``evaluate`` are used.
-    crossover_probability : float in [0, 1]
-        Chance that two neighbours mate.
-    slots : tuple of two sequences
-        The parents, and one random stream for each of their offspring.
-    end : float, default=inf
-        When it is over, by `time.perf_counter`: the offspring that are left are clones.
-
-    Returns
-    -------
-    offspring : list of Individual
-        One for each parent.
-    n_evaluations : int
-        How many of them differ from their parents, and so were evaluated.
-    """
+    """Make evaluated offspring of some parents."""
     parents, streams = slots
     offspring = []
     for parent, stream in zip(parents, streams, strict=True):
@@ -95,13 +76,7 @@ def _refine(toolbox: base.Toolbox, end: float, individual: Individual) -> Indivi
 
 
 def evaluate_invalid(individuals: Iterable[Individual], toolbox: base.Toolbox) -> int:
-    """Evaluate the individuals whose fitness is not valid; return how many there were.
-
-    Raises
-    ------
-    ValueError
-        If ``evaluate`` returns anything but as many finite numbers as there are objectives.
-    """
+    """Evaluate the individuals whose fitness is not valid; return how many there were."""
     n_evaluations = 0
     for individual in individuals:
         if not individual.fitness.wvalues:
@@ -118,33 +93,7 @@ def next_generation(
     spent: Spent = NOTHING_SPENT,
     end: float = math.inf,
 ) -> tuple[list[Individual], int, list[Individual]]:
-    """Breed the next population.
-
-    Parameters
-    ----------
-    population : sequence of Individual
-        Evaluated, the best first; that one survives unchanged.
-    toolbox : deap.base.Toolbox
-        The operators.
-    generation : int
-        Number of the new generation; with the toolbox's seed it determines all random draws.
-    crossover_probability : float in [0, 1]
-        Chance that two parents mate.
-    spent : Spent, default=NOTHING_SPENT
-        What the refinements of the run have taken so far.
-    end : float, default=inf
-        When it is over, by `time.perf_counter`: what is left to breed are clones, and nothing more
-        is refined.
-
-    Returns
-    -------
-    population : list of Individual
-        As many as before, the best first.
-    n_evaluations : int
-        How many trees were evaluated.
-    refined : list of Individual
-        The offspring that were refined, whether they survive or not.
-    """
+    """Breed the next population."""
     n = len(population)
     streams = toolbox.streams(generation, n)
     elite = population[0]

@@ -82,20 +82,7 @@ def origin_of(individual: Any) -> str:
 
 
 def origin_shares(population: Sequence[Individual], origins: Iterable[str]) -> dict[str, float]:
-    """Return which share of a population descends from each kind of first individual.
-
-    Parameters
-    ----------
-    population : sequence of Individual
-        At least one.
-    origins : iterable of str
-        The kinds, `Individual.origin` of the first population.
-
-    Returns
-    -------
-    dict of str to float
-        Shares that add up to 1.
-    """
+    """Return which share of a population descends from each kind of first individual."""
     counts = Counter(map(origin_of, population))
     return {origin: counts[origin] / len(population) for origin in origins}
 
@@ -103,21 +90,7 @@ def origin_shares(population: Sequence[Individual], origins: Iterable[str]) -> d
 def refinement_record(
     refined: Sequence[Individual], operators: Sequence[str]
 ) -> dict[str, dict[str, float]]:
-    """Return what the refinements of a generation did.
-
-    Parameters
-    ----------
-    refined : sequence of Individual
-        Those of the generation that were refined.
-    operators : sequence of str
-        Names of the refiners.
-
-    Returns
-    -------
-    dict
-        One chapter, or none without operators: for each operator ``..._tried``, ``..._improved``,
-        ``..._gain``, the sum of the fitness gained, and ``..._seconds``.
-    """
+    """Return what the refinements of a generation did."""
     if not operators:
         return {}
     noted = (getattr(one, "outcome", None) for one in refined)
@@ -172,19 +145,7 @@ def append_logbook(logbook: tools.Logbook, later: tools.Logbook) -> None:
 def join_logbooks(
     logbooks: Sequence[tools.Logbook], sizes: Sequence[int], joint: tools.Logbook, first: int
 ) -> None:
-    """Write the records of several populations seen as one, from a generation on.
-
-    Parameters
-    ----------
-    logbooks : sequence of deap.tools.Logbook
-        One for each population; some may have fewer records.
-    sizes : sequence of int
-        How many members each population has.
-    joint : deap.tools.Logbook
-        Its records before `first` stay, the others are written: as many as the longest has.
-    first : int
-        The generation.
-    """
+    """Write the records of several populations seen as one, from a generation on."""
     for book in (joint, *joint.chapters.values()):
         list.__delitem__(book, slice(first, None))
     for gen in range(first, max(map(len, logbooks))):

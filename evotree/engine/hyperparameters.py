@@ -88,20 +88,7 @@ class Chosen(NamedTuple):
 
 
 def candidates(config: SearchConfig, objective: Any = None) -> list[Regularization]:
-    """Return the regularizations that cross-validation chooses among.
-
-    Parameters
-    ----------
-    config : SearchConfig
-        Says whether its noise is to be chosen.
-    objective : Objective or None, default=None
-        What leaves are fitted for. Linear leaves are told no noise: it would flatten their lines.
-
-    Returns
-    -------
-    list of Regularization
-        What is preferred first, without ``"auto"``.
-    """
+    """Return the regularizations that cross-validation chooses among."""
     given = configuration("regularization", config.regularization)
     noises: tuple[float, ...] = (given.noise,)
     if is_auto(given.noise):
@@ -115,19 +102,6 @@ def penalties_to_try(config: SearchConfig, n_rows: float) -> list[Penalties]:
     Those for nodes are multiples of log(n) / n, as that of BIC is of the log-likelihood (Schwarz
     1978): n rows tell about so small a difference. Those for terms are multiples of these. None is
     below `LEAST_PENALTY`, unless it is given.
-
-    Parameters
-    ----------
-    config : SearchConfig
-        Says which are given.
-    n_rows : float, at least 1
-        How many rows of equal weight tell as much as those that a tree is found on
-        (`Dataset.total_weight`).
-
-    Returns
-    -------
-    list of Penalties
-        Those for nodes fall; as many for any number of rows, so that some may be equal.
     """
     if is_auto(config.size_penalty):
         unit, least = math.log(n_rows + 1.0) / n_rows, LEAST_PENALTY
@@ -143,22 +117,7 @@ def penalties_to_try(config: SearchConfig, n_rows: float) -> list[Penalties]:
 
 
 def resample(dataset: Dataset, regularization: Regularization, stream: np.ndarray) -> Dataset:
-    """Return the rows that the fitness is measured on.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows.
-    regularization : Regularization
-        Its noise and its teacher.
-    stream : ndarray of shape (1,), uint64
-        Random state, advanced.
-
-    Returns
-    -------
-    Dataset
-        In the units of `dataset`; itself where there is neither noise nor a teacher.
-    """
+    """Return the rows that the fitness is measured on."""
     teacher, noise = regularization.teacher, regularization.noise
     assert isinstance(noise, float | int)
     if teacher is not None:
@@ -184,33 +143,7 @@ def choose(
     ],
     seconds: float | None = None,
 ) -> tuple[Chosen, list[Individual], list[Individual]]:
-    """Choose the noise and the penalties by cross-validation.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows.
-    config : SearchConfig
-        What is given, and how many threads search.
-    streams : sequence of two ndarray of shape (1,), uint64
-        Random states of the folds and of resampled rows.
-    step : callable
-        Called before each search; what it raises ends the choice.
-    first_trees : callable
-        ``first_trees(rows, candidate, penalties, seconds)`` makes the trees that show what a
-        candidate is worth at all penalties (`seeds_of_all_sizes`).
-    seconds : float, optional
-        What the choice may take.
-
-    Returns
-    -------
-    chosen : Chosen
-        The first candidates where there is nothing to choose.
-    trees : list of Individual
-        The best trees of each fold at what is chosen, over the rows that they were found on.
-    larger : list of Individual
-        The best tree of each fold at each of the smaller penalties.
-    """
+    """Choose the noise and the penalties by cross-validation."""
     n_folds = min(_FOLDS, math.ceil(_HELD_OUT_ROWS * _FOLDS / len(dataset.y)))
     rivals = candidates(config, dataset.objective)
     folds, resampling = streams
@@ -261,30 +194,7 @@ def seeds_of_all_sizes(
     penalties: Sequence[Penalties],
     seconds: float | None,
 ) -> list[Individual]:
-    """Return first trees that show what a candidate is worth, at all penalties.
-
-    Parameters
-    ----------
-    config : SearchConfig
-        Says of which kind they are.
-    seed : int
-        Seed of the trees.
-    constraints : sequence of Constraint
-        What the trees keep.
-    dataset : Dataset
-        The rows.
-    candidate : Regularization
-        The candidate.
-    penalties : sequence of Penalties
-        Penalties, falling.
-    seconds : float or None
-        How long it may take; one tree is always made.
-
-    Returns
-    -------
-    list of Individual
-        Trees of paths of widths, if the search begins with these, else optimized trees.
-    """
+    """Return first trees that show what a candidate is worth, at all penalties."""
     end = math.inf if seconds is None else time.perf_counter() + seconds
     limits: dict[str, Any] = {
         "C": Refinement(C=candidate.C).bounds(),
@@ -328,26 +238,7 @@ def best_prunings(
     term_penalty: float = 0.0,
     n_best: int = 3,
 ) -> list[Individual]:
-    """Return the fittest trees at penalties that they were not made for, each pruned by these.
-
-    Parameters
-    ----------
-    individuals : iterable of Individual
-        The trees, at least one; read only.
-    dataset : Dataset
-        The rows that they were made on.
-    size_penalty : float, at least 0
-        Penalty for one node.
-    term_penalty : float, at least 0, default=0.0
-        Penalty for each term after a split's first.
-    n_best : int, at least 1, default=3
-        How many to return, if there are as many different ones.
-
-    Returns
-    -------
-    list of Individual
-        The fittest first, the first of equals.
-    """
+    """Return the fittest trees at penalties that they were not made for, each pruned by these."""
     penalties = size_penalty, term_penalty
     pruned = [prune(_priced(one, term_penalty), dataset, *penalties)[0] for one in individuals]
     different = [one for one, is_first in zip(pruned, distinct(pruned), strict=True) if is_first]
@@ -415,37 +306,6 @@ def cross_validate(
     some standard errors of the difference, each at its best penalties; with it, the highest penalty
     for nodes that no smaller one beats so, or, where those for terms differ too, the penalties of
     the least complex trees: a larger tree has to earn its nodes and terms.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows.
-    search : callable
-        ``search(rows, candidate, penalties)`` makes trees on some rows and returns at least one for
-        each of the penalties, the best first.
-    candidates : sequence
-        What the search may be given, what is preferred first.
-    stream : ndarray of shape (1,), uint64
-        Random state, advanced.
-    penalties : callable
-        ``penalties(n_rows)`` returns the penalties for trees that are found on so many rows of
-        equal weight, as many for any number, falling.
-    n_folds : int, at least 2, default=5
-        Number of folds.
-    max_folds : int, at least 1, default=5
-        Only so many of the folds are held out in turn.
-    standard_errors : float, at least 0, default=1.0
-        By how many standard errors later candidates and more complex trees have to be better.
-    time_limit : float or None, default=None
-        No search starts after this many seconds, except the first; a later fold that is not
-        complete then does not count.
-    map : callable, default=map
-        Maps over searches; that of an executor runs them in threads.
-
-    Returns
-    -------
-    Found
-        What is chosen, and its trees.
     """
     n_rows = dataset.n_samples
     n_folds, for_all = min(n_folds, n_rows), penalties(dataset.total_weight)
@@ -523,22 +383,7 @@ def _least_complex(
 
 
 def worth_it(losses: np.ndarray, weights: np.ndarray, standard_errors: float) -> int:
-    """Return the first candidate that no later one beats by more than some standard errors.
-
-    Parameters
-    ----------
-    losses : ndarray of shape (n_candidates, n_rows)
-        Losses of the rows.
-    weights : ndarray of shape (n_rows,)
-        Their weights, whose sum is a number of rows (`Dataset.total_weight`).
-    standard_errors : float, at least 0
-        By how many standard errors of the mean difference.
-
-    Returns
-    -------
-    int
-        Position of the candidate.
-    """
+    """Return the first candidate that no later one beats by more than some standard errors."""
     total = weights.sum()
     for i in range(losses.shape[0] - 1):
         difference = losses[i] - losses[i + 1 :]

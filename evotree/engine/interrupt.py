@@ -21,11 +21,6 @@ def interrupt_as_flag() -> Iterator[Callable[[], bool]]:
 
     A block inside such a block takes note of the same Ctrl-C. Nothing changes in other threads than
     the main one, or where the interrupt is ignored or handled by others already.
-
-    Yields
-    ------
-    callable
-        Without arguments; tells whether there was a Ctrl-C.
     """
     present = signal.getsignal(signal.SIGINT)
     outer: Callable[[], bool] | None = getattr(present, "was_pressed", None)

@@ -111,18 +111,7 @@ def _deaf_to_interrupts(home: int) -> Iterator[None]:
 
 
 def run_epoch(epoch: Epoch) -> Evolution:
-    """Advance one island to the end of an epoch, and return it.
-
-    Parameters
-    ----------
-    epoch : Epoch
-        The island and where it is to go. In a process of its own it is a copy.
-
-    Returns
-    -------
-    Evolution
-        The island afterwards.
-    """
+    """Advance one island to the end of an epoch, and return it."""
     stats = make_statistics()
     with _deaf_to_interrupts(epoch.home):
         run, left = epoch.run, epoch.seconds
@@ -146,31 +135,7 @@ def _one_after_the_other(epochs: Sequence[Epoch]) -> Iterator[Evolution]:
 
 
 def run_epochs(epochs: Sequence[Epoch], executor: Executor | None) -> list[Evolution]:
-    """Advance all islands by one epoch.
-
-    Parameters
-    ----------
-    epochs : sequence of Epoch
-        One for each island.
-    executor : Executor or None
-        Where they run; None is here, one after the other. What it loses is done here again. Where
-        it has fewer workers than there are islands, each island has its part of the time.
-
-    Returns
-    -------
-    list of Evolution
-        The islands afterwards.
-
-    Raises
-    ------
-    Exception
-        What an operator raises, or the executor but for the loss of a worker.
-
-    Warns
-    -----
-    RuntimeWarning
-        If the executor has lost an epoch.
-    """
+    """Advance all islands by one epoch."""
     if executor is None:
         return list(_one_after_the_other(epochs))
     n_turns = -(-len(epochs) // n_at_once(executor, len(epochs)))
@@ -208,17 +173,7 @@ def emigrants(population: Sequence[Individual], n: int) -> list[Individual]:
 
 
 def migrate(islands: Sequence[Evolution], n: int, topology: str) -> None:
-    """Let the best of islands take the places of the worst of others.
-
-    Parameters
-    ----------
-    islands : sequence of Evolution
-        Changed in place; the best member of each stays.
-    n : int, at least 0
-        How many arrive at each island.
-    topology : {"ring", "complete"}
-        From the island before, or the best of all others.
-    """
+    """Let the best of islands take the places of the worst of others."""
     if len(islands) == 1:
         return
     leaving = [emigrants(island.population, n) for island in islands]
@@ -249,22 +204,7 @@ def join(
     hall_of_fame: tools.HallOfFame | None = None,
     before: Archipelago | None = None,
 ) -> Archipelago:
-    """Return islands seen as one run.
-
-    Parameters
-    ----------
-    islands : sequence of Evolution
-        At least one. The first of them keeps what is of all: the best trees, and larger ones.
-    hall_of_fame : deap.tools.HallOfFame, optional
-        Updated with the best of the islands; by default one of size 10.
-    before : Archipelago, optional
-        The same islands an epoch earlier; its logbook and its best trees are taken over.
-
-    Returns
-    -------
-    Archipelago
-        All of them.
-    """
+    """Return islands seen as one run."""
     members = [one for island in islands for one in island.population]
     best = max(range(len(members)), key=lambda k: _fitness(members[k]))
     members.insert(0, members.pop(best))
@@ -329,52 +269,6 @@ def evolve_islands(
     """Evolve several populations apart, which exchange their best.
 
     Limits and callbacks are looked at when an epoch ends; that of the time in each generation.
-
-    Parameters
-    ----------
-    toolboxes : sequence of deap.base.Toolbox
-        One for each island, from `make_toolbox` with the seeds of `island_seeds`. Those that go to
-        other processes can be pickled.
-    population_size : int, at least 2, default=64
-        Individuals of each island.
-    migration_interval : int, at least 1, default=10
-        Generations of an epoch.
-    migration_size : int, at least 0, default=2
-        How many arrive at each island after an epoch, in the places of its worst.
-    topology : {"ring", "complete"}, default="ring"
-        Where they come from: the island before, or all others.
-    executor : concurrent.futures.Executor, optional
-        Where epochs run: threads, processes, ``Client().get_executor()`` of Dask; by default here,
-        one after the other.
-    islands : sequence of Evolution, optional
-        Those of a run that has stopped; they go on, and are those of the new run afterwards.
-    crossover_probability : float in [0, 1], default=0.2
-        Chance that two parents mate.
-    max_generations : int, at least 0, default=1000
-        Stop after so many generations.
-    patience : int, optional
-        Stop after so many generations without a fitter individual on any island.
-    time_limit : float, optional
-        Stop when so many seconds have passed; what the generation has bred by then counts.
-    hall_of_fame : deap.tools.HallOfFame, optional
-        Updated with the best of all islands; by default one of size 10.
-    callbacks : iterable of callable
-        Each is called with the `Archipelago` after every epoch; one that returns True stops it.
-    keep_on_interrupt : bool, default=False
-        Whether Ctrl-C ends the run as the other stops do, instead of raising KeyboardInterrupt;
-        either way the epoch is finished first.
-
-    Returns
-    -------
-    Archipelago
-        The same for any executor and any number of its workers, times apart.
-
-    Raises
-    ------
-    CallbackError
-        If a callback fails; it has the run.
-    ValueError
-        If a parameter is not as described.
     """
     if migration_interval < 1 or migration_size < 0 or topology not in TOPOLOGIES:
         raise ValueError(

@@ -43,34 +43,7 @@ def island_executor(executor: Executor | None, n_jobs: int | None) -> Iterator[E
 def run_tasks(
     function: Callable[[Any], Any], tasks: Sequence[Any], executor: Executor, what: str
 ) -> list[Any]:
-    """Return what a function returns for each task, by an executor.
-
-    Parameters
-    ----------
-    function : callable
-        Pickled with each task where the executor has processes.
-    tasks : sequence
-        Its arguments.
-    executor : Executor
-        Has a method ``submit``. What it loses is done in this process.
-    what : str
-        What the tasks are called, for the warning.
-
-    Returns
-    -------
-    list
-        In the order of the tasks.
-
-    Raises
-    ------
-    Exception
-        What the function raises, or the executor but for the loss of a worker.
-
-    Warns
-    -----
-    RuntimeWarning
-        If the executor has lost a task.
-    """
+    """Return what a function returns for each task, by an executor."""
     futures = [_submit(executor, function, task) for task in tasks]
     found, n_lost = [], 0
     try:

@@ -341,22 +341,7 @@ class FittedFront(Sequence[FrontTree]):
 
 
 def front_table(members: Sequence[Any], held_out: Dataset | None = None) -> pd.DataFrame:
-    """Return the members of a front as a table.
-
-    Parameters
-    ----------
-    members : sequence of Individual or FrontTree
-        The front.
-    held_out : Dataset, optional
-        Rows that the trees were not made on, in the same units.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row for each member: ``complexity``, ``terms``, ``leaves``, ``nodes``, ``depth``,
-        ``quality``, with `held_out` also ``held_out_quality`` and its standard error
-        ``held_out_se``, and ``origin``; for objectives of the user's own also their values.
-    """
+    """Return the members of a front as a table."""
     table = pd.DataFrame(
         {
             "complexity": [member.complexity for member in members],
@@ -379,26 +364,7 @@ def front_table(members: Sequence[Any], held_out: Dataset | None = None) -> pd.D
 
 
 def held_out_losses(front: Sequence[Any], held_out: Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Return what the members of a front lose on held-out rows.
-
-    Parameters
-    ----------
-    front : ParetoFront, FittedFront or sequence of their members
-        The members.
-    held_out : Dataset
-        Rows in the units of the trees, at least one.
-
-    Returns
-    -------
-    losses, square_losses : ndarray of shape (n_members,)
-        Weighted sums of the rows' losses, 0 or 1 for classes and squared errors for targets, and of
-        their squares.
-
-    Raises
-    ------
-    ValueError
-        If there are no rows.
-    """
+    """Return what the members of a front lose on held-out rows."""
     if held_out.X.shape[0] == 0:
         raise ValueError("held_out has no rows: at least one is needed.")
     sums = np.zeros((2, len(front)))
@@ -410,23 +376,7 @@ def held_out_losses(front: Sequence[Any], held_out: Dataset) -> tuple[np.ndarray
 
 
 def held_out_quality(front: Sequence[Any], held_out: Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Return the accuracy of the members of a front on held-out rows, or R² for targets.
-
-    Parameters
-    ----------
-    front : ParetoFront, FittedFront or sequence of their members
-        The members.
-    held_out : Dataset
-        Rows in the units of the trees, at least one.
-
-    Returns
-    -------
-    quality : ndarray of shape (n_members,)
-        At most 1; R² may be negative.
-    standard_error : ndarray of shape (n_members,)
-        Standard error of the mean loss, in the same unit: ``sqrt(a (1 - a) / n)`` for an accuracy
-        a; a row of weight 2 counts as two.
-    """
+    """Return the accuracy of the members of a front on held-out rows, or R² for targets."""
     losses, square_losses = held_out_losses(front, held_out)
     weight = whole = held_out.total_weight
     variance = np.maximum(0.0, square_losses / weight - (losses / weight) ** 2)
@@ -440,25 +390,7 @@ def held_out_quality(front: Sequence[Any], held_out: Dataset) -> tuple[np.ndarra
 
 
 def check_rule(rule: str) -> tuple[str, int]:
-    """Split the name of a rule of `select` into its kind and its bound.
-
-    Parameters
-    ----------
-    rule : str
-        See `select`.
-
-    Returns
-    -------
-    kind : str
-        ``"validation"``, ``"1se"``, ``"fitness"`` or a key of `BOUNDS`.
-    bound : int
-        The most that is allowed; 0 where the rule has no bound.
-
-    Raises
-    ------
-    ValueError
-        If there is no such rule.
-    """
+    """Split the name of a rule of `select` into its kind and its bound."""
     if rule in (*HELD_OUT_RULES, "fitness"):
         return rule, 0
     pattern = rf"\s*({'|'.join(BOUNDS)})\s*<=\s*(\d+)\s*"
@@ -476,35 +408,7 @@ def select(
     size_penalty: float | None = None,
     term_penalty: float = 0.0,
 ) -> Any:
-    """Choose a member of a front.
-
-    Parameters
-    ----------
-    front : ParetoFront or FittedFront
-        At least one member.
-    rule : str
-        ``"validation"``: the best quality on held-out rows. ``"1se"``: the simplest that is at most
-        one standard error of the mean loss worse than that one (Breiman et al. 1984, section
-        3.4.3). ``"complexity<=30"``, ``"terms<=12"``, ``"leaves<=5"``, ``"size<=9"``: the best with
-        at most so many leaves and terms, terms, leaves, or nodes. ``"fitness"``: the best after the
-        penalties for nodes and terms (`PenalizedAccuracy`). Of equals it is the simplest.
-    held_out : Dataset, optional
-        The held-out rows, in the units of the trees; what two of the rules need.
-    size_penalty : float, optional
-        The penalty for one node, which ``"fitness"`` needs.
-    term_penalty : float, at least 0, default=0.0
-        Its penalty for each term after a split's first.
-
-    Returns
-    -------
-    Individual or FrontTree
-        The member itself.
-
-    Raises
-    ------
-    ValueError
-        If there is no such rule, it lacks what it needs, or the front has no member that fits.
-    """
+    """Choose a member of a front."""
     kind, bound = check_rule(rule)
     if len(front) == 0:
         raise ValueError("front has no members: update it with a population first.")

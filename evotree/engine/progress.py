@@ -52,19 +52,7 @@ class Progress:
     def phase(
         self, name: str, total: int | None = None, unit: str = "it", stays: bool = True
     ) -> Iterator[None]:
-        """Show a phase while it lasts, and count its seconds.
-
-        Parameters
-        ----------
-        name : str
-            What is done.
-        total : int, optional
-            Number of its steps, where it is known.
-        unit : str, default="it"
-            What a step is called.
-        stays : bool, default=True
-            Whether its bar stays to be seen when it is over.
-        """
+        """Show a phase while it lasts, and count its seconds."""
         begin, compiled = time.perf_counter(), self.seconds["compiling"] - compile_seconds()
         outer, before = self._bar, self._inside
         wait = max(0.0, self._delay - (begin - self._begin))

@@ -73,13 +73,7 @@ class Recounted(Result):
         return super().continuation()._replace(all_rows=self.shards.checksum)
 
     def errors(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return the weights and squared errors of the nodes of the trees of the front.
-
-        Returns
-        -------
-        list of tuple of two ndarray of shape (n_nodes,)
-            As if each node were a leaf, in the units of the targets.
-        """
+        """Return the weights and squared errors of the nodes of the trees of the front."""
         unit = self.dataset.target_scale**2
         return [
             (counts[:, 0], unit * self._squared_errors(tree, counts))
@@ -202,19 +196,6 @@ def _left_over(before: np.ndarray, after: np.ndarray) -> np.ndarray:
 
 
 def recount(result: Result, shards: Shards) -> Recounted:
-    """Return the result of a search on a sample, by all rows.
-
-    Parameters
-    ----------
-    result : Result
-        What `search` returned.
-    shards : Shards
-        What it was given.
-
-    Returns
-    -------
-    Recounted
-        With the doors of a result.
-    """
+    """Return the result of a search on a sample, by all rows."""
     known = {one.name: getattr(result, one.name) for one in fields(result)}
     return Recounted(**known, shards=shards)

@@ -88,22 +88,7 @@ def stage_end(at: int, n_stages: int, n_generations: int) -> int:
 
 
 def sample_sizes(n_rows: int, max_samples: float | None, least: int = 2) -> list[int]:
-    """Return the sizes of samples that grow up to all rows.
-
-    Parameters
-    ----------
-    n_rows : int, at least 1
-        Number of all rows.
-    max_samples : int, at least 1, float in (0, 1] or None
-        Size of the first sample, or its share; None means all.
-    least : int, default=2
-        No sample is smaller, unless there are fewer rows.
-
-    Returns
-    -------
-    list of int
-        Rising by equal factors of at most `GROWTH`; the last is `n_rows`.
-    """
+    """Return the sizes of samples that grow up to all rows."""
     if max_samples is None:
         return [n_rows]
     is_share = not isinstance(max_samples, int | np.integer)
@@ -126,21 +111,7 @@ def strata_of(dataset: Dataset) -> np.ndarray:
 
 
 def stratified_order(strata: np.ndarray, stream: np.ndarray) -> np.ndarray:
-    """Return a random order of rows whose every beginning is a stratified sample.
-
-    Parameters
-    ----------
-    strata : ndarray of shape (n_rows,), int
-        The stratum of each row, from 0.
-    stream : ndarray of shape (1,), uint64
-        Random state, advanced.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), int
-        Among the first m rows a stratum has its share of m, to within the number of strata, and at
-        least one row where m is not below that number.
-    """
+    """Return a random order of rows whose every beginning is a stratified sample."""
     n_rows = strata.shape[0]
     shuffled = as_generator(stream).permutation(n_rows)
     by_stratum = shuffled[np.argsort(strata[shuffled], kind="stable")]
@@ -156,18 +127,6 @@ def move(run: Evolution, dataset: Dataset, toolbox: base.Toolbox, end: float = m
 
     Its individuals, its hall of fame and its front are routed and evaluated again, without the
     parts of their trees that no row reaches; what was best on other rows is no longer to be beaten.
-
-    Parameters
-    ----------
-    run : Evolution
-        Changed in place. Islands move one by one.
-    dataset : Dataset
-        The rows, more or fewer than before, in the same units and with the same classes.
-    toolbox : deap.base.Toolbox
-        Its ``map`` and ``evaluate`` are used, and its ``repair`` and ``measure``, if it has them.
-    end : float, default=inf
-        When it is over, by `time.perf_counter`: what is left of the hall of fame and of the front
-        is lost, and the best tree takes its place in the population.
     """
     members, front = [*run.population, *run.hall_of_fame], list(run.pareto_front)
     different = {id(one.weights): one for one in (run.best, *run.hall_of_fame, *front, *members)}

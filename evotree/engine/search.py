@@ -718,28 +718,7 @@ def _islands_of(run: Evolution) -> list[Evolution]:
 def seed_to_continue(
     config: SearchConfig, continues: Continuation | None
 ) -> tuple[str, int] | None:
-    """Return what rows that lie elsewhere have to agree with for a search to continue.
-
-    Parameters
-    ----------
-    config : SearchConfig
-        What the search is told.
-    continues : Continuation or None
-        An earlier run.
-
-    Returns
-    -------
-    tuple of str and int, or None
-        The checksum of all rows of the run that the search is to continue, by its checkpoint or by
-        `continues`, and the seed of that run, by which a sample is drawn; None for a new run.
-
-    Raises
-    ------
-    OSError
-        If the checkpoint cannot be read or written.
-    ValueError
-        If it is none, or one of a search with other parameters.
-    """
+    """Return what rows that lie elsewhere have to agree with for a search to continue."""
     checkpoint = configuration("checkpoint", config.checkpoint)
     if checkpoint is not None:
         check_recognizable(config)
@@ -767,18 +746,7 @@ def warn_of_a_fresh_start(continues: Continuation, config: SearchConfig) -> None
 
 
 def compared(config: SearchConfig) -> dict[str, str]:
-    """Return the parameters that must be the same when a search continues, as text.
-
-    Parameters
-    ----------
-    config : SearchConfig
-        The parameters.
-
-    Returns
-    -------
-    dict of str to str
-        The same in any process: without addresses, and for NumPy's numbers as for Python's.
-    """
+    """Return the parameters that must be the same when a search continues, as text."""
     found = {}
     for name, value in config.get_params(deep=False).items():
         if name in CONFIGURATIONS and name not in _FREE:
@@ -823,13 +791,7 @@ _WITHOUT_NAME = " without a name of its own, at "
 
 
 def check_recognizable(config: SearchConfig) -> None:
-    """Refuse parameters that a checkpoint cannot tell from others: lambdas and local functions.
-
-    Raises
-    ------
-    ValueError
-        If there is one; it names the parameter.
-    """
+    """Refuse parameters that a checkpoint cannot tell from others: lambdas and local functions."""
     for name, text in compared(config).items():
         if _WITHOUT_NAME in text:
             raise ValueError(
@@ -857,29 +819,7 @@ def describe(config: SearchConfig, plan: Plan, stage: int) -> dict[str, Any]:
 
 
 def read_plan(told: Mapping[str, Any], config: SearchConfig, path: PathLike) -> tuple[Plan, int]:
-    """Return the plan of the run of a checkpoint, and the number of its sample.
-
-    Parameters
-    ----------
-    told : mapping
-        What `describe` returned.
-    config : SearchConfig
-        Of the search that continues the run.
-    path : path-like
-        The file, for messages.
-
-    Returns
-    -------
-    plan : Plan
-        What the run evolves by.
-    stage : int
-        At least 0.
-
-    Raises
-    ------
-    ValueError
-        If the parameters differ, or the file was not written by a search.
-    """
+    """Return the plan of the run of a checkpoint, and the number of its sample."""
     try:
         before = {str(name): str(value) for name, value in told["parameters"].items()}
         given = dict(told["regularization"])

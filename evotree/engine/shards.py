@@ -64,22 +64,7 @@ class Splits(NamedTuple):
 
 
 def leaf_sums(trees: Sequence[Splits], rows: Rows, n_classes: int) -> np.ndarray:
-    """Return the statistics of the leaves of some trees.
-
-    Parameters
-    ----------
-    trees : sequence of Splits
-        The trees.
-    rows : Rows
-        Rows of one partition; there may be none.
-    n_classes : int
-        Number of classes; 0 for targets.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes of all trees, n_statistics)
-        Class weights, or sums of w, w y and w y**2; 0 at splits.
-    """
+    """Return the statistics of the leaves of some trees."""
     weight = rows.sample_weight
     if n_classes:
         columns = [(rows.y, weight, n_classes)]
@@ -113,20 +98,7 @@ def _sum(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def task(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what makes tasks of a function, whose keys say what they do.
-
-    Parameters
-    ----------
-    name : str
-        What a task does, such as ``"count-leaves"``; dashboards show ``evotree-count-leaves``.
-    function : callable
-        What a task calls.
-
-    Returns
-    -------
-    callable
-        Takes the arguments of the function, and returns a `dask.delayed.Delayed`.
-    """
+    """Return what makes tasks of a function, whose keys say what they do."""
     from dask import delayed
 
     make = delayed(function, pure=False)
@@ -142,15 +114,6 @@ def passing(progress: Progress, about: str, name: str) -> Iterator[None]:
     """Show a pass over the partitions while it is computed.
 
     Schedulers of this process tell of each partition that is done; a cluster has a dashboard.
-
-    Parameters
-    ----------
-    progress : Progress
-        Where it is shown, and its seconds are counted.
-    about : str
-        What the pass does.
-    name : str
-        The name of the tasks, one for each partition.
     """
     from dask.callbacks import Callback
     from dask.utils import key_split
@@ -170,22 +133,7 @@ def passing(progress: Progress, about: str, name: str) -> Iterator[None]:
 
 
 def fold(parts: Sequence[Any], join: Callable[[Sequence[Any]], Any], name: str) -> Any:
-    """Join the results of partitions, neighbours first, in groups whose order never changes.
-
-    Parameters
-    ----------
-    parts : sequence of dask.delayed.Delayed
-        At least one.
-    join : callable
-        Takes a list of results, and returns one.
-    name : str
-        What this does, for dashboards.
-
-    Returns
-    -------
-    dask.delayed.Delayed
-        The result of all.
-    """
+    """Join the results of partitions, neighbours first, in groups whose order never changes."""
     add = task(name, join)
     while len(parts) > 1:
         groups = [list(parts[at : at + _FOLDED]) for at in range(0, len(parts), _FOLDED)]
@@ -239,18 +187,7 @@ class Shards:
         self.progress = Progress(0) if progress is None else progress
 
     def count(self, trees: Sequence[Splits]) -> list[np.ndarray]:
-        """Return the statistics of the nodes of trees over all rows.
-
-        Parameters
-        ----------
-        trees : sequence of Splits
-            At least one, over raw features.
-
-        Returns
-        -------
-        list of ndarray of shape (n_nodes, n_statistics)
-            As ``individual.counts``.
-        """
+        """Return the statistics of the nodes of trees over all rows."""
         factors = 1.0 if self.class_factors is None else self.class_factors
         factors = factors / self.sample.weight_unit
         return [factors * one for one in self._ask(_leaf_sums_of, trees, self.sample.n_classes)]
@@ -351,13 +288,7 @@ class Measure:
         self._one_pass = Lock()  # islands may ask in several threads
 
     def __call__(self, individuals: Sequence[Individual]) -> None:
-        """Set the qualities of individuals; their fitness is deleted.
-
-        Parameters
-        ----------
-        individuals : sequence of Individual
-            Over the sample of the shards.
-        """
+        """Set the qualities of individuals; their fitness is deleted."""
         with self._one_pass:
             self._measure(individuals)
 

@@ -24,18 +24,7 @@ _TIMED_ROWS = 1000  # whose neighbours are looked for to tell how long all take
 
 
 def make_teacher(is_classification: bool) -> Any:
-    """Return the default teacher, a random forest (Breiman 2001).
-
-    Parameters
-    ----------
-    is_classification : bool
-        Whether targets are class codes.
-
-    Returns
-    -------
-    estimator
-        Not fitted.
-    """
+    """Return the default teacher, a random forest (Breiman 2001)."""
     forest = RandomForestClassifier if is_classification else RandomForestRegressor
     return forest(_TREES, min_samples_leaf=_MIN_ROWS)
 
@@ -43,27 +32,7 @@ def make_teacher(is_classification: bool) -> Any:
 def with_teacher_in_time(
     config: SearchConfig, dataset: Dataset, seconds: float | None
 ) -> SearchConfig:
-    """Return what a search is told, without a teacher that takes longer than there is time.
-
-    Parameters
-    ----------
-    config : SearchConfig
-        Names the teacher.
-    dataset : Dataset
-        Training rows.
-    seconds : float or None
-        What the teacher may take; None for any time.
-
-    Returns
-    -------
-    SearchConfig
-        The same where there is no teacher, or time enough.
-
-    Warns
-    -----
-    RuntimeWarning
-        If the teacher is left out, or nobody knows how long it takes.
-    """
+    """Return what a search is told, without a teacher that takes longer than there is time."""
     regularization = configuration("regularization", config.regularization)
     teacher = regularization.teacher
     if teacher is None or seconds is None:
@@ -123,59 +92,17 @@ class FrozenTeacher(BaseEstimator):
         return self
 
     def fit(self, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None) -> Self:
-        """Leave the model as it is.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Ignored.
-        y : ndarray of shape (n_samples,)
-            Ignored.
-        sample_weight : ndarray of shape (n_samples,), optional
-            Ignored.
-
-        Returns
-        -------
-        FrozenTeacher
-            The same.
-        """
+        """Leave the model as it is."""
         return self
 
     def predict(self, X: np.ndarray) -> np.ndarray:
-        """Return what the model predicts for rows.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Rows in the units of the data set.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Class codes, or targets in the units of the data set.
-
-        Raises
-        ------
-        ValueError
-            If the model predicts a label that is not one of the classes, or is not fitted.
-        """
+        """Return what the model predicts for rows."""
         rows = self._raw(X)
         return self.dataset.like(np.asarray(rows), np.asarray(self.model.predict(rows))).y
 
     @available_if(lambda self: hasattr(self.model, "predict_proba"))
     def predict_proba(self, X: np.ndarray) -> Any:
-        """Return the model's probabilities for rows.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Rows in the units of the data set.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            In the order of the model's classes.
-        """
+        """Return the model's probabilities for rows."""
         return self.model.predict_proba(self._raw(X))
 
     def _raw(self, X: np.ndarray) -> Any:

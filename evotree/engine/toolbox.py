@@ -65,26 +65,7 @@ _PATHS_BESIDE = 4  # the trees that the choice of hyperparameters found
 
 
 def split_init(init: Any) -> tuple[dict[str, float], list[Any]]:
-    """Return what a first population is made of.
-
-    Parameters
-    ----------
-    init : str, mapping of str to float, tree, iterable of these or None
-        Names of what makes first trees, ``"tao"`` or those of splitters, with their shares or for a
-        fifth of the population each; and trees, or fitted estimators that have one.
-
-    Returns
-    -------
-    shares : dict of str to float
-        From `evotree.operators.initialization.seeding.seeding_shares`.
-    trees : list
-        The trees and estimators.
-
-    Raises
-    ------
-    ValueError
-        If a name is unknown, or shares are negative or exceed 1 together.
-    """
+    """Return what a first population is made of."""
     if init is None or isinstance(init, str | Mapping):
         return seeding_shares(init), []
     if isinstance(init, ObliqueTree | BaseDecisionTree) or hasattr(init, "tree_"):
@@ -105,20 +86,6 @@ def best_of_paths(
 
     Half of them are the fittest; the others are, as far as there are any, trees that no other one
     dominates in quality and complexity.
-
-    Parameters
-    ----------
-    trees : sequence of Individual
-        Of all paths.
-    n : int, at least 0
-        How many to return, at most.
-    worth : callable
-        The fitness.
-
-    Returns
-    -------
-    list of Individual
-        Each tree once, the fittest first.
     """
     trees = part_duplicates(trees)[0]
     trees.sort(key=worth, reverse=True)
@@ -145,49 +112,7 @@ def init_population(
     seconds: float | None = None,
     hurry: Callable[[], bool] = bool,
 ) -> list[Individual]:
-    """Make `n` individuals, each from a stream of its own.
-
-    Parameters
-    ----------
-    toolbox : deap.base.Toolbox
-        Its ``individual(stream)``, ``seed(splitter=..., stream=...)``, ``path(number, stream)``,
-        ``quick(stream)``, ``map`` and ``streams(generation, n)`` are used.
-    n : int, at least 1
-        Size of the population.
-    shares : mapping of str to float
-        Which share is grown in which way
-        (`evotree.operators.initialization.seeding.seeding_shares`).
-    initial : sequence of Individual
-        Individuals that come first, in place of as many others.
-    found : sequence of Individual
-        Individuals that compete with the trees of paths of widths for their places. Where there are
-        any, four paths at most are followed.
-    fitness : type, optional
-        Kind of their fitness, if they are not to keep the one they are made with.
-    worth : callable, default=PenalizedAccuracy()
-        Says which trees of paths are the best (`best_of_paths`).
-    seconds : float, optional
-        After half of them, so that some are left to evolve, seeds are finished as they are, and the
-        rest is random but for one quick greedy tree. After three quarters, clones of a random tree
-        take the places that are left.
-    hurry : callable, optional
-        When it returns True, the same happens at once.
-
-    Returns
-    -------
-    list of Individual
-        Not yet evaluated.
-
-    Raises
-    ------
-    ValueError
-        If there are more initial individuals than the population has places.
-
-    Warns
-    -----
-    RuntimeWarning
-        If `seconds` are over before any of the seeds is ready.
-    """
+    """Make `n` individuals, each from a stream of its own."""
     if len(initial) > n:
         raise ValueError(f"init holds {len(initial)} trees: at most {n}, the population.")
     begin = time.perf_counter()
@@ -259,22 +184,7 @@ def init_population(
 def feature_bound(
     max_features: float | None, n_features: int, constraints: Sequence[Constraint] = ()
 ) -> int | None:
-    """Return the greatest number of terms that a bound, or a share of the features, stands for.
-
-    Parameters
-    ----------
-    max_features : int, float in (0, 1] or None
-        As ``max_features_per_split``.
-    n_features : int
-        Number of features.
-    constraints : sequence of Constraint, default=()
-        They may allow fewer.
-
-    Returns
-    -------
-    int or None
-        At least 1 and below `n_features`; None where any number is allowed.
-    """
+    """Return the greatest number of terms that a bound, or a share of the features, stands for."""
     if max_features is None:
         max_features = n_features
     elif isinstance(max_features, Real) and not isinstance(max_features, Integral):
@@ -455,13 +365,7 @@ def register_first_trees(
 
 
 def kind_of_fitness(dataset: Dataset, variation: Variation) -> type[base.Fitness] | None:
-    """Return the kind of fitness that individuals are given; None for that of one value.
-
-    Raises
-    ------
-    ValueError
-        If the objective has more scores than NSGA-II has a fitness for.
-    """
+    """Return the kind of fitness that individuals are given; None for that of one value."""
     if variation.algorithm != "nsga2":
         return None
     if dataset.judge is None:

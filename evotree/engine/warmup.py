@@ -41,20 +41,7 @@ config: Any = numba.config
 
 
 def start_python(statement: str, **options: Any) -> subprocess.Popen[bytes]:
-    """Run a statement in a new Python process that has this one's modules and numba's cache.
-
-    Parameters
-    ----------
-    statement : str
-        One line.
-    **options
-        Of `subprocess.Popen`.
-
-    Returns
-    -------
-    subprocess.Popen
-        The process, which starts none by itself.
-    """
+    """Run a statement in a new Python process that has this one's modules and numba's cache."""
     environment = {**os.environ, "EVOTREE_NO_WARMUP": "1"}
     if config.CACHE_DIR:
         environment["NUMBA_CACHE_DIR"] = config.CACHE_DIR
@@ -63,13 +50,7 @@ def start_python(statement: str, **options: Any) -> subprocess.Popen[bytes]:
 
 
 def main(task: str) -> None:
-    """Compile what a search needs last, as long as the process that asked for it lives.
-
-    Parameters
-    ----------
-    task : {"classification", "regression"}
-        Of the search.
-    """
+    """Compile what a search needs last, as long as the process that asked for it lives."""
     parent = os.getppid()
     for _ in compile_variation(task):
         if os.getppid() != parent:
@@ -77,18 +58,7 @@ def main(task: str) -> None:
 
 
 def compile_variation(task: str) -> Iterator[None]:
-    """Call the operators that change and prune trees, the first that a search needs first.
-
-    Parameters
-    ----------
-    task : {"classification", "regression"}
-        What the data set is for.
-
-    Yields
-    ------
-    None
-        After each.
-    """
+    """Call the operators that change and prune trees, the first that a search needs first."""
     X = np.random.default_rng(0).normal(size=(60, 2))
     y = X[:, 0] + X[:, 1] ** 2
     dataset = Dataset.from_arrays(X, y > 0.0 if task == "classification" else y, task=task)
@@ -168,11 +138,6 @@ def compiling_beside(task: str) -> Iterator[None]:
 
     It ends with the block. Without a second processor, in a process that another one started to
     share work, or where the environment variable ``EVOTREE_NO_WARMUP`` is set, there is none.
-
-    Parameters
-    ----------
-    task : {"classification", "regression"}
-        Of the search in the block.
     """
     starter = _Starter(task)
     try:

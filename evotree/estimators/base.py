@@ -476,28 +476,7 @@ def weight_of_rows(sample_weight: Any, table: Any) -> np.ndarray:
 
 
 def class_weight_of_rows(class_weight: Any, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return the weight of each row's class.
-
-    Parameters
-    ----------
-    class_weight : dict or "balanced"
-        Weights by class, as scikit-learn means them. ``"balanced"`` gives all classes the same
-        total of `weight`, so that a row of weight 2 counts as two rows here too.
-    y : ndarray of shape (n_samples,)
-        Class labels.
-    weight : ndarray of shape (n_samples,)
-        Weights of the rows, at least 0, some above 0.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        Factors of the weights.
-
-    Raises
-    ------
-    ValueError
-        If a class weight is negative or not finite, or classes are missing.
-    """
+    """Return the weight of each row's class."""
     if isinstance(class_weight, str):
         codes = np.unique(y, return_inverse=True)[1]
         totals = np.bincount(codes, weights=weight)
@@ -511,25 +490,7 @@ def class_weight_of_rows(class_weight: Any, y: np.ndarray, weight: np.ndarray) -
 
 
 def preset(presets: Mapping[str, Mapping[str, Any]], name: str) -> Mapping[str, Any]:
-    """Return the parameters of a preset.
-
-    Parameters
-    ----------
-    presets : mapping
-        Parameters by name.
-    name : str
-        One of them.
-
-    Returns
-    -------
-    mapping
-        The parameters.
-
-    Raises
-    ------
-    ValueError
-        If there is no such preset.
-    """
+    """Return the parameters of a preset."""
     if name not in presets:
         raise ValueError(f"name={name!r}: allowed presets are {sorted(presets)}.")
     return presets[name]

@@ -37,18 +37,6 @@ def leaf_deviations(tree: ObliqueTree, dataset: Dataset) -> np.ndarray:
 
     the moderated variance of Smyth (2004), where s**2 is that of all leaves together: the sum of
     their squared residuals over n rows less all coefficients, at least 1.
-
-    Parameters
-    ----------
-    tree : ObliqueTree
-        Over raw features.
-    dataset : Dataset
-        Its training rows.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,), or (n_nodes, n_outputs), float64
-        In the units of the targets; 0 at splits.
     """
     if dataset.outputs is not None:
         outputs = range(dataset.n_outputs)
@@ -65,22 +53,7 @@ def leaf_deviations(tree: ObliqueTree, dataset: Dataset) -> np.ndarray:
 def deviations(
     tree: ObliqueTree, rows: np.ndarray, errors: np.ndarray, n_rows: float
 ) -> np.ndarray:
-    """Return the standard deviations of the residuals of leaves, by sums over their rows.
-
-    Parameters
-    ----------
-    tree : ObliqueTree
-        Over raw features.
-    rows, errors : ndarray of shape (n_nodes,)
-        Sums of w and w r**2 over the rows of each leaf; those of splits are 0.
-    n_rows : float
-        Sum of all weights, which is the number of rows (`Dataset.total_weight`).
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,), float64
-        As `leaf_deviations` describes it.
-    """
+    """Return the standard deviations of the residuals of leaves, by sums over their rows."""
     n_terms = tree.is_leaf.astype(np.float64)
     if tree.models is not None:
         n_terms += (tree.models.coefficients != 0.0).sum(axis=1)
@@ -91,25 +64,7 @@ def deviations(
 
 
 def conformal_width(scores: np.ndarray, coverage: float) -> Any:
-    """Return the score that a further row keeps below with a probability of `coverage` or more.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_rows,), or (n_rows, n_outputs)
-        Rising; those of rows that the predictions do not depend on.
-    coverage : float in (0, 1)
-        The probability.
-
-    Returns
-    -------
-    float, or ndarray of shape (n_outputs,)
-        The k-th of the n scores, where k is ``(n + 1) coverage``, rounded up.
-
-    Raises
-    ------
-    ValueError
-        If there are too few rows for such a probability.
-    """
+    """Return the score that a further row keeps below with a probability of `coverage` or more."""
     if not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage={coverage!r}: allowed are numbers between 0 and 1.")
     n = len(scores)

@@ -34,20 +34,7 @@ def is_collection(X: Any) -> bool:
 
 
 def lazy_on_collections(empty: Callable[[Any], np.ndarray]) -> Callable[[Any], Any]:
-    """Make a method of rows lazy where these are a collection of Dask.
-
-    Parameters
-    ----------
-    empty : callable
-        Takes the estimator, and returns what its method returns for no rows.
-
-    Returns
-    -------
-    callable
-        A decorator. Of a frame the method then returns a lazy series, or a frame with a column for
-        each class, with the index of the rows; of an array a lazy array with the chunks of the
-        rows.
-    """
+    """Make a method of rows lazy where these are a collection of Dask."""
 
     def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(method)
@@ -117,22 +104,7 @@ def _with_index(
 
 
 def explain_lazily(estimator: Any, X: Any, output: int | str | None) -> Explanation:
-    """Return the explanation of a collection, whose tables are lazy frames.
-
-    Parameters
-    ----------
-    estimator : ExplainedTree
-        Fitted.
-    X : dask.dataframe.DataFrame or dask.array.Array of shape (n_samples, n_features)
-        Rows.
-    output : int, str or None
-        Which of several outputs is explained.
-
-    Returns
-    -------
-    Explanation
-        Tables with the partitions of the rows, and their index; those of an array are numbered.
-    """
+    """Return the explanation of a collection, whose tables are lazy frames."""
     from dask.dataframe import from_dask_array
 
     from evotree.explain.paths import Explanation

@@ -63,20 +63,7 @@ _RADIX = 0x9E3779B97F4A7C15  # odd, so that no power of it is 0 modulo 2**64
 
 
 def refuse(estimator: Any, sensitive: Any) -> None:
-    """Refuse what rows in partitions cannot do.
-
-    Parameters
-    ----------
-    estimator : EvolvedTree
-        Its parameters.
-    sensitive : object
-        What `fit` was given.
-
-    Raises
-    ------
-    ValueError
-        Naming the first parameter that has to be another.
-    """
+    """Refuse what rows in partitions cannot do."""
     given = {**estimator.get_params(deep=False), "sensitive": sensitive}
     for name, allowed in {**_ALLOWED, "sensitive": (None,)}.items():
         value = given.get(name, allowed[0])
@@ -142,23 +129,7 @@ class Schema:
     counts_targets: bool = False
 
     def read(self, X: Any, y: Any, weight: Any) -> Part:
-        """Return the checked rows of a partition.
-
-        Parameters
-        ----------
-        X, y, weight : array or frame
-            Its rows, targets and weights; of the last None for 1.
-
-        Returns
-        -------
-        Part
-            The rows.
-
-        Raises
-        ------
-        ValueError, TypeError
-            Saying what is wrong with it.
-        """
+        """Return the checked rows of a partition."""
         is_frame = isinstance(X, pd.DataFrame)
         table = X if is_frame else pd.DataFrame(np.asarray(X), copy=False)
         if is_frame != bool(self.names) or (is_frame and tuple(X.columns) != self.names):
@@ -371,27 +342,7 @@ class Training(NamedTuple):
 
 
 def parts_of(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
-    """Return the partitions of collections that belong together.
-
-    Parameters
-    ----------
-    X : dask.dataframe.DataFrame or dask.array.Array of shape (n_samples, n_features)
-        Rows.
-    y : dask.dataframe.Series or dask.array.Array of shape (n_samples,)
-        Targets, parted as the rows are.
-    sample_weight : dask.dataframe.Series, dask.array.Array or None
-        Weights, parted likewise.
-
-    Returns
-    -------
-    list of tuple
-        Rows, targets and weights of each partition, `dask.delayed.Delayed`; None for no weights.
-
-    Raises
-    ------
-    ValueError
-        If one is no such collection, or they are parted in other ways.
-    """
+    """Return the partitions of collections that belong together."""
     blocks = {"X": _blocks("X", X, 2)}
     for name, one in (("y", y), ("sample_weight", sample_weight)):
         if one is not None:
@@ -440,30 +391,7 @@ def read_collections(
     continues: tuple[str, int] | None,
     progress: Progress,
 ) -> Training:
-    """Check collections, fit the encoder, and draw the sample.
-
-    Parameters
-    ----------
-    estimator : EvolvedTree
-        Gains what is known of its columns.
-    X, y, sample_weight : collections of Dask
-        As `parts_of` takes them.
-    continues : tuple of str and int, or None
-        The checksum of all rows of the run to continue, and its seed
-        (`evotree.engine.search.seed_to_continue`).
-    progress : Progress
-        Shows the passes over the partitions.
-
-    Returns
-    -------
-    Training
-        The sample, and all rows.
-
-    Raises
-    ------
-    ValueError
-        If collections, or one of their partitions, are not as described.
-    """
+    """Check collections, fit the encoder, and draw the sample."""
     parts = parts_of(X, y, sample_weight)
     schema = schema_of(estimator, X)
     summarize = task("summarize-rows", _summarize)

@@ -38,22 +38,6 @@ def fit_soft_sides(
     `SLOPE`, whose precision is the number of terms; the place where both sides are equally likely
     has a standard normal prior around the hyperplane; and each leaf has one row more, of the class
     shares of all rows.
-
-    Parameters
-    ----------
-    tree : ObliqueTree
-        The tree, over raw features.
-    dataset : Dataset
-        Rows with classes. Of more than 50,000 every second, third and so on is taken.
-    brief : bool, default=False
-        Whether few rows and iterations have to do, as for a tree that is one of many.
-    end : float, default=inf
-        When it is over, by `time.perf_counter`: the fit ends where it is.
-
-    Returns
-    -------
-    SoftSides
-        For this tree.
     """
 
     def stop_in_time(intermediate_result: object) -> None:

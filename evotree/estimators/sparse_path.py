@@ -112,20 +112,7 @@ def tao_path(
 
 
 def describe(tree: ObliqueTree, leaves: np.ndarray) -> dict[str, float]:
-    """Return the sizes of a tree, and what the way to the leaves takes.
-
-    Parameters
-    ----------
-    tree : ObliqueTree
-        The tree.
-    leaves : ndarray of shape (n_samples,), int32
-        The leaf that each row reaches.
-
-    Returns
-    -------
-    dict of str to float
-        The columns ``leaves`` to ``cost`` of `TAOPath.table`.
-    """
+    """Return the sizes of a tree, and what the way to the leaves takes."""
     n_weights = np.count_nonzero(tree.weights, axis=1)
     paid = np.zeros(tree.n_nodes, dtype=np.int64)
     for k in np.flatnonzero(~tree.is_leaf).tolist():

@@ -242,24 +242,7 @@ class Space:
 
 
 def nearest_points(space: Space, goal: Goal, norm: str, n_points: int = 1) -> list[Found]:
-    """Return the nearest points of the leaves that predict what is asked for, the nearest first.
-
-    Parameters
-    ----------
-    space : Space
-        The points that the row may become.
-    goal : Goal
-        What is asked for.
-    norm : {"l1", "l2", "count"}
-        How distances are measured.
-    n_points : int, at least 1, default=1
-        Of how many leaves, at most.
-
-    Returns
-    -------
-    list of Found
-        Empty if there is no such point.
-    """
+    """Return the nearest points of the leaves that predict what is asked for, the nearest first."""
     waiting = []
     for leaf in goal.leaves.tolist():
         made = space.steps(leaf, goal, 0)
@@ -332,24 +315,7 @@ def _keeps(tree: ObliqueTree, point: np.ndarray, leaf: int, goal: Goal) -> bool:
 def explain_failure(
     space_of: Callable[[Limits], Space], limits: Limits, goal: Goal, columns: Sequence[Column]
 ) -> str:
-    """Return which single constraints forbid all points that are asked for.
-
-    Parameters
-    ----------
-    space_of : callable
-        From limits to a `Space`.
-    limits : Limits
-        Those that leave no point.
-    goal : Goal
-        What is asked for.
-    columns : sequence of NumericColumn or CategoricalColumn
-        How columns become features.
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
+    """Return which single constraints forbid all points that are asked for."""
     names = [column.name for column in columns]
     enough = [
         told
@@ -362,20 +328,7 @@ def explain_failure(
 
 
 def cell(column: Column, features: np.ndarray) -> Any:
-    """Return the cell of a table that makes some features.
-
-    Parameters
-    ----------
-    column : NumericColumn or CategoricalColumn
-        How the column becomes features.
-    features : ndarray
-        The features that it makes.
-
-    Returns
-    -------
-    float, str or None
-        None is a missing cell.
-    """
+    """Return the cell of a table that makes some features."""
     if isinstance(column, NumericColumn):
         return None if features[1:].any() else float(features[0])
     levels = zip(column.levels, features, strict=True)
@@ -383,29 +336,7 @@ def cell(column: Column, features: np.ndarray) -> Any:
 
 
 def goal_of_class(tree: ObliqueTree, x: np.ndarray, classes: np.ndarray, target: Any) -> Goal:
-    """Return the leaves that predict a class.
-
-    Parameters
-    ----------
-    tree : ObliqueTree
-        The tree.
-    x : ndarray of shape (n_features,)
-        The row.
-    classes : ndarray of shape (n_classes,)
-        Class labels.
-    target : object
-        One of them, or None for any but that of the row.
-
-    Returns
-    -------
-    Goal
-        The leaves.
-
-    Raises
-    ------
-    ValueError
-        If there is no such class, or no leaf predicts it.
-    """
+    """Return the leaves that predict a class."""
     is_leaf, labels = tree.is_leaf, tree.labels
     if target is None:
         leaves = np.flatnonzero(is_leaf & (labels != labels[tree.apply(x[np.newaxis])[0]]))
@@ -419,25 +350,7 @@ def goal_of_class(tree: ObliqueTree, x: np.ndarray, classes: np.ndarray, target:
 
 
 def goal_of_interval(tree: ObliqueTree, target: Any) -> Goal:
-    """Return the leaves that can predict a number of an interval.
-
-    Parameters
-    ----------
-    tree : ObliqueTree
-        The tree.
-    target : sequence of two float
-        The ends of the interval, which belong to it; perhaps infinite.
-
-    Returns
-    -------
-    Goal
-        The leaves and the interval.
-
-    Raises
-    ------
-    ValueError
-        If it is no interval, or no leaf predicts a number of it.
-    """
+    """Return the leaves that can predict a number of an interval."""
     try:
         low, high = (float(end) for end in target)
     except (TypeError, ValueError):

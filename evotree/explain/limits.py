@@ -50,31 +50,7 @@ class Limits:
         fixed: Any = None,
         plausible: bool = True,
     ) -> Limits:
-        """Return the limits that users give.
-
-        Parameters
-        ----------
-        columns : sequence of NumericColumn or CategoricalColumn
-            How columns become features.
-        costs : mapping or sequence, optional
-            Factors of distances by names or positions of columns, or one for each column.
-        bounds : mapping, optional
-            Pairs ``(low, high)`` by names or positions of columns of numbers; None is no bound.
-        integers, fixed : sequence of str or int, optional
-            Columns that hold whole numbers, and columns that stay as they are.
-        plausible : bool, default=True
-            Whether numbers stay within the range of the training rows.
-
-        Returns
-        -------
-        Limits
-            Of all columns.
-
-        Raises
-        ------
-        ValueError
-            If a column is not there, or a number is not as described.
-        """
+        """Return the limits that users give."""
         n = len(columns)
         limits = cls(
             np.ones(n),
@@ -107,18 +83,7 @@ class Limits:
         return limits
 
     def relaxed(self, names: Sequence[str]) -> Iterator[tuple[str, Limits]]:
-        """Yield the limits without one of them each, and how that one is called.
-
-        Parameters
-        ----------
-        names : sequence of str
-            Names of the columns.
-
-        Yields
-        ------
-        tuple of (str, Limits)
-            What is left out, and the others.
-        """
+        """Yield the limits without one of them each, and how that one is called."""
         if self.plausible:
             yield "plausible=True", replace(self, plausible=False)
         is_bounded = np.isfinite(self.lower) | np.isfinite(self.upper)

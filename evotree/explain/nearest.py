@@ -66,18 +66,7 @@ class Steps:
 
 
 def shortest_l1(steps: Steps) -> np.ndarray | None:
-    """Return the step with the smallest sum of prices times lengths, by a (mixed-integer) program.
-
-    Parameters
-    ----------
-    steps : Steps
-        The steps that are allowed.
-
-    Returns
-    -------
-    ndarray of shape (n_parts,) or None
-        None if no step is allowed.
-    """
+    """Return the step with the smallest sum of prices times lengths, by a program."""
     # A step is the difference of two parts that are not negative.
     rows = np.hstack([steps.A, -steps.A])
     whole = np.tile(steps.is_whole, 2)
@@ -92,28 +81,6 @@ def shortest_l2(steps: Steps) -> np.ndarray | None:
     least squares. With some, mixed-integer programs in which lines bound the squares from below
     choose these parts; the least-distance program of the others adds lines that touch at its
     solution, until a choice comes again. Steps of 0 and 1 are their own squares.
-
-    Parameters
-    ----------
-    steps : Steps
-        The steps that are allowed.
-
-    Returns
-    -------
-    ndarray of shape (n_parts,) or None
-        None if no step is allowed.
-
-    Raises
-    ------
-    ValueError
-        If that takes more programs than are allowed.
-
-    References
-    ----------
-    Lawson C. L., Hanson R. J. (1974). Solving least squares problems, chapter 23.
-
-    Duran M. A., Grossmann I. E. (1986). An outer-approximation algorithm for a class of
-    mixed-integer nonlinear programs. Mathematical Programming 36.
     """
     if not steps.is_whole.any():
         return _least_distance(steps)
@@ -154,18 +121,6 @@ def fewest(steps: Steps, below: float = np.inf) -> np.ndarray | None:
     Where columns cost the same, sets of few of them are gone through: most cannot keep some
     constraint, or the sum of two, and the others leave small programs. What needs many columns, or
     has columns of several prices, is a mixed-integer program.
-
-    Parameters
-    ----------
-    steps : Steps
-        The steps that are allowed; they have finite bounds.
-    below : float, default=inf
-        What the columns have to cost less than.
-
-    Returns
-    -------
-    ndarray of shape (n_parts,) or None
-        None if no step is allowed, or none that is cheap enough.
     """
     prices = steps.column_prices
     if prices.size == 0 or (prices != prices[0]).any():
@@ -283,42 +238,14 @@ SHORTEST: dict[str, Callable[[Steps], np.ndarray | None]] = {
 
 
 def length_of(step: np.ndarray, steps: Steps, norm: str) -> float:
-    """Return how long a step is.
-
-    Parameters
-    ----------
-    step : ndarray of shape (n_parts,)
-        The step.
-    steps : Steps
-        What has the prices.
-    norm : {"l1", "l2", "count"}
-        How lengths are measured.
-
-    Returns
-    -------
-    float
-        The length, at least 0.
-    """
+    """Return how long a step is."""
     if norm == "count":
         return float(steps.column_prices[np.unique(steps.column[step != 0.0])].sum())
     return float(np.linalg.norm(steps.prices * step, ord=1 if norm == "l1" else 2))
 
 
 def least_length(steps: Steps, norm: str) -> float:
-    """Return a length that no allowed step is below, by each constraint alone.
-
-    Parameters
-    ----------
-    steps : Steps
-        The steps that are allowed.
-    norm : {"l1", "l2", "count"}
-        How lengths are measured.
-
-    Returns
-    -------
-    float
-        Infinite if some constraint cannot be kept.
-    """
+    """Return a length that no allowed step is below, by each constraint alone."""
     if not steps.can_be:
         return np.inf
     broken = steps.b < 0.0

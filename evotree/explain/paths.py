@@ -46,26 +46,7 @@ def explain(
     feature_names: Sequence[str],
     classes: np.ndarray | None = None,
 ) -> Explanation:
-    """Explain the path of each row.
-
-    Parameters
-    ----------
-    tree : ObliqueTree
-        The tree.
-    training : TrainingRows
-        The summary of its training rows.
-    X : ndarray of shape (n_samples, n_features)
-        Rows in the units of the tree.
-    feature_names : sequence of str
-        Names of the features.
-    classes : ndarray of shape (n_classes,), optional
-        Class labels; None where numbers are predicted.
-
-    Returns
-    -------
-    Explanation
-        The tables of terms and of rows.
-    """
+    """Explain the path of each row."""
     names = np.array(feature_names, dtype=object)
     leaves = tree.apply(X)
     nearest = np.full(len(X), np.inf)

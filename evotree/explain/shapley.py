@@ -55,41 +55,6 @@ def shap_values(
     were set to those of the row: an intervention, which breaks correlations. Features made of one
     column go together. With at most 12 columns in use all subsets are enumerated, which makes
     2**12 predictions for each row and each background row; else orders of the columns are sampled.
-
-    Parameters
-    ----------
-    predict : callable
-        From encoded rows to predictions of shape (n_rows, n_outputs).
-    X : ndarray of shape (n_samples, n_features)
-        Encoded rows.
-    background : ndarray of shape (n_background, n_features)
-        Encoded rows to compare with, at least one.
-    columns : sequence of NumericColumn or CategoricalColumn
-        How columns become features.
-    used : ndarray of shape (n_features,), bool
-        Features that the predictions depend on.
-    n_permutations : int, at least 2, default=100
-        Number of sampled orders, where they are sampled.
-    random_state : int, RandomState, Generator or None, default=None
-        Source of these samples.
-
-    Returns
-    -------
-    ShapValues
-        One value for each row, column and output, without the last dimension for a single output.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two permutations.
-
-    References
-    ----------
-    Lundberg S. M., Lee S.-I. (2017). A unified approach to interpreting model predictions. Advances
-    in Neural Information Processing Systems.
-
-    Castro J., Gómez D., Tejada J. (2009). Polynomial calculation of the Shapley value based on
-    sampling. Computers & Operations Research 36(5), 1726-1730.
     """
     if not isinstance(n_permutations, Integral) or n_permutations < 2:
         raise ValueError(f"n_permutations={n_permutations!r}: allowed are integers of at least 2.")

@@ -76,22 +76,7 @@ class TrainingRows:
 
 
 def summarize(tree: ObliqueTree, X: np.ndarray, sample_weight: np.ndarray) -> TrainingRows:
-    """Return the summary of the training rows of a tree.
-
-    Parameters
-    ----------
-    tree : ObliqueTree
-        The tree.
-    X : ndarray of shape (n_samples, n_features), float64
-        Rows in the units of the tree.
-    sample_weight : ndarray of shape (n_samples,)
-        Their weights, above 0.
-
-    Returns
-    -------
-    TrainingRows
-        Their means, spreads and ranges.
-    """
+    """Return the summary of the training rows of a tree."""
     leaves = tree.apply(X)
     reached = (sample_weight, (leaves, np.arange(len(X))))
     sums = csr_matrix(reached, shape=(len(tree), len(X))) @ X
@@ -110,18 +95,7 @@ def summarize(tree: ObliqueTree, X: np.ndarray, sample_weight: np.ndarray) -> Tr
 
 
 def uncorrelated_spreads(tree: ObliqueTree) -> np.ndarray:
-    """Return what the spreads of the projections would be if the features were not correlated.
-
-    Parameters
-    ----------
-    tree : ObliqueTree
-        The tree.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,), float64
-        Above 0; 1 at leaves.
-    """
+    """Return what the spreads of the projections would be if the features were not correlated."""
     spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
     with np.errstate(over="ignore"):
         spreads = np.sqrt(np.square(tree.weights * spread).sum(axis=1))

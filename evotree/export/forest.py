@@ -60,25 +60,7 @@ class _Vote:
 
 
 def python_forest(members: Sequence[NamedTree], name: str, probability: bool) -> str:
-    """Return the code of `evotree.export.export_python` for a forest.
-
-    Parameters
-    ----------
-    members : sequence of NamedTree
-        The trees, at least one.
-    name, probability
-        As there. The functions of the trees are called ``<name>_tree_0``, ``<name>_tree_1``, ...
-
-    Returns
-    -------
-    str
-        Source code.
-
-    Raises
-    ------
-    ValueError
-        As there, or if probabilities are asked for of a forest without classes.
-    """
+    """Return the code of `evotree.export.export_python` for a forest."""
     check_python_name(name)
     vote = _vote(members, probability)
     names = [f"{name}_tree_{at}" for at in range(len(vote.trees))]
@@ -109,25 +91,7 @@ def _python_vote(vote: _Vote, name: str, names: list[str], probability: bool) ->
 
 
 def c_forest(members: Sequence[NamedTree], name: str, probability: bool) -> str:
-    """Return the code of `evotree.export.export_c` for a forest.
-
-    Parameters
-    ----------
-    members : sequence of NamedTree
-        The trees, at least one.
-    name, probability
-        As there. The functions of the trees are called ``<name>_tree_0``, ``<name>_tree_1``, ...
-
-    Returns
-    -------
-    str
-        Source code.
-
-    Raises
-    ------
-    ValueError
-        As there, or if probabilities are asked for of a forest without classes.
-    """
+    """Return the code of `evotree.export.export_c` for a forest."""
     check_c_name(name)
     vote = _vote(members, probability)
     names = [f"{name}_tree_{at}" for at in range(len(vote.trees))]

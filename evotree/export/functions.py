@@ -37,27 +37,7 @@ _C_KEYWORD = re.compile(
 
 
 def python_source(named: NamedTree, name: str, noted: bool = True) -> str:
-    """Return the function in Python of `evotree.export.source.export_python`.
-
-    Parameters
-    ----------
-    named : NamedTree
-        The tree.
-    name : str
-        Name of the function.
-    noted : bool, default=True
-        Whether comments say what a row holds.
-
-    Returns
-    -------
-    str
-        Source code.
-
-    Raises
-    ------
-    ValueError
-        As for `evotree.export.source.export_python`.
-    """
+    """Return the function in Python of `evotree.export.source.export_python`."""
     check_python_name(name)
     outputs = [[repr(output) for output in one.outputs()] for one in named.each]
     lines = [f"def {name}(x):"]
@@ -95,27 +75,7 @@ def _python_leaf(
 
 
 def c_source(named: NamedTree, name: str, noted: bool = True) -> str:
-    """Return the function in C of `evotree.export.source.export_c`.
-
-    Parameters
-    ----------
-    named : NamedTree
-        The tree.
-    name : str
-        Name of the function.
-    noted : bool, default=True
-        Whether comments say what a row holds.
-
-    Returns
-    -------
-    str
-        Source code.
-
-    Raises
-    ------
-    ValueError
-        As for `evotree.export.source.export_c`.
-    """
+    """Return the function in C of `evotree.export.source.export_c`."""
     check_c_name(name)
     body = list(_c_body(named))
     lines = []
@@ -197,22 +157,7 @@ def _c_leaf(named: NamedTree, k: int, indent: str) -> Iterator[str]:
 
 
 def notes(named: NamedTree, numbers: str, used: Sequence[int] | None = None) -> list[str]:
-    """Return what a row is, and what each number of it that the tree reads is.
-
-    Parameters
-    ----------
-    named : NamedTree
-        Knows the features.
-    numbers : str
-        What the language calls them.
-    used : sequence of int, optional
-        Features to speak of; by default those that the tree reads.
-
-    Returns
-    -------
-    list of str
-        Lines.
-    """
+    """Return what a row is, and what each number of it that the tree reads is."""
     about = [repr(feature) for feature in named.features]
     if named.columns is not None:
         about = [note for column in named.columns for note in _encoding(column)]
@@ -296,25 +241,7 @@ def _reaching(named: NamedTree, right: str) -> Iterator[str]:
 
 
 def python_probabilities(named: NamedTree, name: str) -> str:
-    """Return a function in Python that returns probabilities, and the one of classes that it calls.
-
-    Parameters
-    ----------
-    named : NamedTree
-        The tree, with soft sides.
-    name : str
-        Name of the function.
-
-    Returns
-    -------
-    str
-        Source code.
-
-    Raises
-    ------
-    ValueError
-        If there are no soft sides, or as for `python_source`.
-    """
+    """Return a function in Python for probabilities, and the one for classes that it calls."""
     classes = python_source(_by_index(named), f"{name}_class")
     lines = ["from math import exp", "", "", classes, "", *_python_probabilities(named, name)]
     return "\n".join(lines) + "\n"
@@ -344,25 +271,7 @@ def _python_probabilities(named: NamedTree, name: str) -> Iterator[str]:
 
 
 def c_probabilities(named: NamedTree, name: str) -> str:
-    """Return a function in C that writes probabilities, and the one of classes that it calls.
-
-    Parameters
-    ----------
-    named : NamedTree
-        The tree, with soft sides.
-    name : str
-        Name of the function.
-
-    Returns
-    -------
-    str
-        Source code.
-
-    Raises
-    ------
-    ValueError
-        If there are no soft sides, or as for `c_source`.
-    """
+    """Return a function in C that writes probabilities, and the one of classes that it calls."""
     classes = c_source(named, f"{name}_class")
     return "\n".join(["#include <math.h>", "", classes, *_c_probabilities(named, name)]) + "\n"
 

@@ -76,18 +76,7 @@ def export_html(
 
 
 def notebook_html(tree: Any) -> str:
-    """Return what a notebook shows of a tree.
-
-    Parameters
-    ----------
-    tree : ObliqueTree or fitted estimator
-        The tree.
-
-    Returns
-    -------
-    str
-        `export_html` of the tree; of a very large one its sizes.
-    """
+    """Return what a notebook shows of a tree."""
     shown = getattr(tree, "tree_", tree)
     if shown.n_leaves > SHOWN_LEAVES or shown.depth > MAX_DEPTH:
         return f"<div><code>{escape(repr(shown))}</code></div>"

@@ -274,13 +274,7 @@ class NamedTree:
         return [int(c) for c in self.tree.labels]
 
     def outputs(self) -> list[Label]:
-        """Return what each node predicts: its class as a plain label, or its number (`value`).
-
-        Raises
-        ------
-        ValueError
-            If a class is no string, number or truth value.
-        """
+        """Return what each node predicts: its class as a plain label, or its number (`value`)."""
         if self.classes is None:
             return [self.value(k) for k in range(len(self.tree))]
         labels = [plain_label(label, at) for at, label in enumerate(self.classes)]
@@ -288,25 +282,7 @@ class NamedTree:
 
 
 def plain_label(label: Any, at: int) -> Label:
-    """Return a class as a label that code can hold.
-
-    Parameters
-    ----------
-    label : object
-        One of `class_names`, perhaps of a type of NumPy's.
-    at : int
-        Its place, for the message.
-
-    Returns
-    -------
-    str, int, float or bool
-        The label, of a type of Python's own.
-
-    Raises
-    ------
-    ValueError
-        If it is of another type, or not finite.
-    """
+    """Return a class as a label that code can hold."""
     if isinstance(label, np.generic):
         label = label.item()
     if isinstance(label, str):
@@ -327,33 +303,7 @@ def named_tree(
     output_names: Sequence[str] | None = None,
     parameter: str = "tree",
 ) -> NamedTree:
-    """Return a tree with the names that are given, those its estimator knows, or made ones.
-
-    Parameters
-    ----------
-    tree : ObliqueTree or fitted estimator
-        The tree; of an estimator its ``tree_``, with the names of its features and classes.
-    feature_names : sequence of str, optional
-        One name for each feature; by default those of the estimator, else ``x0``, ``x1``, ...
-    class_names : sequence, optional
-        One name for each class; by default those of the estimator, else 0, 1, ... A tree with one
-        output and no class names predicts its values.
-    output_names : sequence of str, optional
-        One name for each of several outputs; by default those of the tree.
-    parameter : str, default="tree"
-        What users call the tree.
-
-    Returns
-    -------
-    NamedTree
-        The tree with one name for each feature, and for each class where there are classes.
-
-    Raises
-    ------
-    ValueError
-        If there is no tree, it is not sound, the number of names does not fit it, or classes are
-        named of linear models.
-    """
+    """Return a tree with the names that are given, those its estimator knows, or made ones."""
     if isinstance(tree, NamedTree):
         return tree
     columns = costs = sides = None
@@ -403,25 +353,7 @@ def named_members(
     feature_names: Sequence[str] | None,
     class_names: Sequence[Any] | np.ndarray | None,
 ) -> list[NamedTree]:
-    """Return the trees of a forest with their names, each as `named_tree` does.
-
-    Parameters
-    ----------
-    forest : EvoForestClassifier or EvoForestRegressor
-        Fitted.
-    feature_names, class_names
-        As for `named_tree`.
-
-    Returns
-    -------
-    list of NamedTree
-        At least one; all have the same names.
-
-    Raises
-    ------
-    ValueError
-        As for `named_tree`.
-    """
+    """Return the trees of a forest with their names, each as `named_tree` does."""
     return [named_tree(one, feature_names, class_names) for one in forest.estimators_]
 
 
@@ -475,22 +407,7 @@ def tree_of(
 
 
 def number(value: float, decimals: int | None) -> str:
-    """Return a number as all forms for readers show it.
-
-    Parameters
-    ----------
-    value : float
-        A finite number.
-    decimals : int, at least 0, or None
-        Digits after the point; below 1 as many significant digits instead, since weights over
-        features of large units are small. None shows a number of at most 12 significant digits as
-        it is, such as those of rounded trees, and others with 3 decimals.
-
-    Returns
-    -------
-    str
-        The number, never -0.
-    """
+    """Return a number as all forms for readers show it."""
     if decimals is None:
         if float(f"{value:.{_EXACT_DIGITS}g}") == value:
             return repr(value + 0.0).removesuffix(".0")
@@ -506,60 +423,21 @@ def exact(value: float, decimals: int | None = None) -> str:
 
 
 def share_text(share: float) -> str:
-    """Return a share in two digits, where no rounding calls a leaf pure that is not.
-
-    Parameters
-    ----------
-    share : float in [0, 1]
-        A share.
-
-    Returns
-    -------
-    str
-        Such as ``0.97``, or ``>0.99`` and ``<0.01`` near the ends.
-    """
+    """Return a share in two digits, where no rounding calls a leaf pure that is not."""
     if 0.995 <= share < 1.0:
         return ">0.99"
     return "<0.01" if 0.0 < share < 0.005 else f"{share:.2f}"
 
 
 def rows_text(n: float) -> str:
-    """Return a number of rows in words.
-
-    Parameters
-    ----------
-    n : float, at least 0
-        A number, not whole where rows have weights.
-
-    Returns
-    -------
-    str
-        Such as ``48 rows``; ``weight 12.5`` where it is no number of rows.
-    """
+    """Return a number of rows in words."""
     if n == 1.0:
         return "1 row"
     return f"{n:.0f} rows" if n.is_integer() else f"weight {n:.4g}"
 
 
 def check_length(name: str, given: Sequence[Any] | np.ndarray, n: int, things: str) -> None:
-    """Check that a parameter has one entry for each of so many things.
-
-    Parameters
-    ----------
-    name : str
-        Name of the parameter.
-    given : sequence
-        Its value.
-    n : int
-        The number of things.
-    things : str
-        What they are called.
-
-    Raises
-    ------
-    ValueError
-        If there are more or fewer.
-    """
+    """Check that a parameter has one entry for each of so many things."""
     if isinstance(given, str):
         raise ValueError(f"{name}={given!r}: allowed is a sequence of {n} names.")
     if len(given) != n:
@@ -567,18 +445,7 @@ def check_length(name: str, given: Sequence[Any] | np.ndarray, n: int, things: s
 
 
 def check_shown(decimals: Any, max_terms: Any) -> None:
-    """Check how many digits and terms of a split are to be shown.
-
-    Parameters
-    ----------
-    decimals, max_terms : object
-        Their values; None is allowed.
-
-    Raises
-    ------
-    ValueError
-        If one is another value than None and a whole number of at least 0, or of at least 1.
-    """
+    """Check how many digits and terms of a split are to be shown."""
     if decimals is not None:
         check_whole("decimals", decimals, 0)
     if max_terms is not None:
@@ -586,39 +453,13 @@ def check_shown(decimals: Any, max_terms: Any) -> None:
 
 
 def check_whole(name: str, value: Any, least: int) -> None:
-    """Check that a parameter is a whole number of at least `least`.
-
-    Parameters
-    ----------
-    name : str
-        Name of the parameter.
-    value : object
-        Its value.
-    least : int
-        The smallest one allowed.
-
-    Raises
-    ------
-    ValueError
-        If it is another value.
-    """
+    """Check that a parameter is a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"{name}={value!r}: allowed is a whole number of at least {least}.")
 
 
 def printable(name: Any) -> str:
-    """Return a name for a terminal: what would move the cursor or change colours is escaped.
-
-    Parameters
-    ----------
-    name : object
-        The name of a feature or a class.
-
-    Returns
-    -------
-    str
-        Its text, on one line.
-    """
+    """Return a name for a terminal: what would move the cursor or change colours is escaped."""
     return "".join(
         sign if sign.isprintable() else sign.encode("unicode_escape", "replace").decode()
         for sign in str(name)
@@ -626,20 +467,7 @@ def printable(name: Any) -> str:
 
 
 def fold(pieces: Sequence[str], width: int) -> list[str]:
-    """Return pieces set into lines with blanks between them; a longer one has its own line.
-
-    Parameters
-    ----------
-    pieces : sequence of str
-        At least one; none is ever broken.
-    width : int
-        The length of a line.
-
-    Returns
-    -------
-    list of str
-        Lines.
-    """
+    """Return pieces set into lines with blanks between them; a longer one has its own line."""
     lines = [pieces[0]]
     for piece in pieces[1:]:
         if len(lines[-1]) + 1 + len(piece) <= width:
@@ -655,17 +483,6 @@ def clauses(tree: ObliqueTree) -> Iterator[tuple[int, int, bool]]:
     Below each split comes the smaller one of its two subtrees, and then, outside of the split, the
     larger one: whoever is in the smaller one has left by then. A subtree inside has at most half
     the leaves, so the splits nest no deeper than the binary logarithm of the number of leaves.
-
-    Parameters
-    ----------
-    tree : ObliqueTree
-        Any valid tree.
-
-    Yields
-    ------
-    tuple of (int, int, bool)
-        A node, the number of splits that it stands inside of, and whether its smaller subtree is
-        the left one.
     """
     waiting = [(0, 0)]
     while waiting:

@@ -111,48 +111,14 @@ def export_sql(
 
 
 def sql_name(name: str, table: str | None = None) -> str:
-    """Return the name of a column, after that of its table if there is one.
-
-    Parameters
-    ----------
-    name : str
-        Any text without a NUL.
-    table : str, optional
-        Likewise.
-
-    Returns
-    -------
-    str
-        Quoted names.
-
-    Raises
-    ------
-    ValueError
-        If a name has a NUL.
-    """
+    """Return the name of a column, after that of its table if there is one."""
     if table is not None:
         return f"{sql_name(table)}.{sql_name(name)}"
     return '"' + _without_nul(name).replace('"', '""') + '"'
 
 
 def sql_text(text: str) -> str:
-    """Return text as SQL writes it.
-
-    Parameters
-    ----------
-    text : str
-        Any text without a NUL.
-
-    Returns
-    -------
-    str
-        The text in single quotation marks.
-
-    Raises
-    ------
-    ValueError
-        If there is a NUL in it.
-    """
+    """Return text as SQL writes it."""
     return "'" + _without_nul(text).replace("'", "''") + "'"
 
 
@@ -163,18 +129,7 @@ def _without_nul(text: str) -> str:
 
 
 def sql_number(value: float) -> str:
-    """Return a number with an exponent: without one it would be a decimal in standard SQL.
-
-    Parameters
-    ----------
-    value : float
-        A finite number.
-
-    Returns
-    -------
-    str
-        As many digits as give back the same number.
-    """
+    """Return a number with an exponent: without one it would be a decimal in standard SQL."""
     text = repr(float(value))
     return text if "e" in text else text + "e0"
 
@@ -185,23 +140,6 @@ def sql_expression(named: NamedTree, table: str | None = None) -> str:
     A branch names only the splits that lead to smaller subtrees: whoever is in a smaller one has
     been taken by a branch above. So it has at most as many splits as the binary logarithm of the
     number of leaves.
-
-    Parameters
-    ----------
-    named : NamedTree
-        The tree.
-    table : str, optional
-        Name of the table.
-
-    Returns
-    -------
-    str
-        An expression, on several lines.
-
-    Raises
-    ------
-    ValueError
-        If two columns have one name, or a name or label is of a kind that SQL cannot hold.
     """
     if named.targets:
         pairs = zip(named.each, named.targets, strict=True)
@@ -211,25 +149,7 @@ def sql_expression(named: NamedTree, table: str | None = None) -> str:
 
 
 def sql_vote(trees: Sequence[NamedTree], table: str | None = None) -> str:
-    """Return the expression of `export_sql` for the trees of a forest.
-
-    Parameters
-    ----------
-    trees : sequence of NamedTree
-        At least one; all have the same names.
-    table : str, optional
-        Name of the table.
-
-    Returns
-    -------
-    str
-        A subquery, on several lines.
-
-    Raises
-    ------
-    ValueError
-        As for `sql_expression`.
-    """
+    """Return the expression of `export_sql` for the trees of a forest."""
     operands, needed = _operands(trees, table)
     vote = _vote_of_numbers if trees[0].classes is None else _vote_of_classes
     lines = vote(trees, operands)

@@ -34,27 +34,6 @@ def export_for_table(
     in what is missing, where missing is NULL, not an empty text. Categories are compared as text.
     The functions in Python and C take the numbers that the tree reads, and say in comments how they
     are made of the columns.
-
-    Parameters
-    ----------
-    to : {"rules", "dot", "python", "c", "sql"}
-        The form; ``"dot"``, a drawing, is of one tree.
-    trees : sequence of ObliqueTree
-        At least one, over the features that the columns make.
-    columns : sequence of NumericColumn or CategoricalColumn
-        The columns, in the order of the features.
-    class_names : sequence or None
-        One label for each class; None where the leaves hold numbers.
-
-    Returns
-    -------
-    str
-        Lines that end in a newline.
-
-    Raises
-    ------
-    ValueError
-        If `to` is another word, or names cannot be written in that form.
     """
     members = [
         replace(named_tree(tree, feature_names(columns), class_names), columns=tuple(columns))

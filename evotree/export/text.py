@@ -279,24 +279,7 @@ def _block(
 def split_pieces(
     named: NamedTree, split: Split, decimals: int | None, max_terms: int | None = None
 ) -> list[str]:
-    """Return an inequality in pieces, one for each term, as names on a terminal.
-
-    Parameters
-    ----------
-    named : NamedTree
-        The tree.
-    split : Split
-        The inequality.
-    decimals : int, at least 0, or None
-        As for `number`.
-    max_terms : int, at least 1, optional
-        Number of terms that are named; by default all.
-
-    Returns
-    -------
-    list of str
-        At least one piece; the last one ends in the threshold, where there is one.
-    """
+    """Return an inequality in pieces, one for each term, as names on a terminal."""
     if (answer := named.answer(split)) is not None:
         return [printable(answer)]
     pieces = sum_pieces(named, [], split.terms, decimals, max_terms) or ["0"]
@@ -311,26 +294,7 @@ def model_pieces(
     max_terms: int | None = None,
     begin: str = "predict ",
 ) -> list[str]:
-    """Return the linear model of a leaf in pieces, one for each term, as names on a terminal.
-
-    Parameters
-    ----------
-    named : NamedTree
-        The tree.
-    model : LinearModel
-        The model.
-    decimals : int, at least 0, or None
-        As for `number`.
-    max_terms : int, at least 1, optional
-        Number of terms that are named; by default all.
-    begin : str, default="predict "
-        What stands before the intercept.
-
-    Returns
-    -------
-    list of str
-        The first piece has the intercept, the last one the bounds.
-    """
+    """Return the linear model of a leaf in pieces, one for each term, as names on a terminal."""
     first = f"{begin}{number(model.intercept, decimals)}"
     pieces = sum_pieces(named, [first], model.terms, decimals, max_terms)
     bounds = number(model.lowest, decimals), number(model.highest, decimals)
@@ -341,24 +305,7 @@ def model_pieces(
 def output_pieces(
     named: NamedTree, k: int, decimals: int | None, max_terms: int | None = None
 ) -> list[str]:
-    """Return what leaf `k` predicts of several outputs in pieces, as names on a terminal.
-
-    Parameters
-    ----------
-    named : NamedTree
-        The tree.
-    k : int
-        The leaf.
-    decimals : int, at least 0, or None
-        As for `number`.
-    max_terms : int, at least 1, optional
-        Number of terms of a linear model that are named; by default all.
-
-    Returns
-    -------
-    list of str
-        At least one piece for each output.
-    """
+    """Return what leaf `k` predicts of several outputs in pieces, as names on a terminal."""
     models = [one.model(k) for one in named.each]
     comma = ";" if any(models) else ","  # there are commas in models
     pieces: list[str] = []
@@ -383,30 +330,7 @@ def sum_pieces(
     times: str = " * ",
     written: Callable[[str], str] = printable,
 ) -> list[str]:
-    """Return the pieces of a sum, one for each term after those before it.
-
-    Parameters
-    ----------
-    named : NamedTree
-        Gives the features their names.
-    before : list of str
-        The first pieces, such as an intercept.
-    terms : sequence of tuple of float and int
-        Weights and features.
-    decimals : int, at least 0, or None
-        As for `number`.
-    max_terms : int, at least 1, or None
-        Number of terms that are named; how many more there are is the last piece then.
-    times : str, default=" * "
-        What stands between a weight and a name.
-    written : callable
-        Makes a name fit for where it is shown.
-
-    Returns
-    -------
-    list of str
-        The pieces.
-    """
+    """Return the pieces of a sum, one for each term after those before it."""
     pieces = list(before)
     for weight, j in terms[:max_terms]:
         factor = "" if abs(weight) == 1.0 else f"{number(abs(weight), decimals)}{times}"

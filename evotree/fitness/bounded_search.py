@@ -168,13 +168,7 @@ def start_left(mass, k, n_classes, left):
 
 @inner_kernel
 def bound_buckets(criterion, min_rows, unit, n, mass, left, bound, whole, table):
-    """Write the left sides where the buckets begin and bounds of the scores within them.
-
-    Returns
-    -------
-    float
-        The lowest score of a split between two buckets.
-    """
+    """Write the left sides where the buckets begin and bounds of the scores within them."""
     n_classes, n_buckets = whole.shape[1], bound.shape[1]
     total, n_left = weight_of(whole[0]), 0.0
     if not unit:
@@ -243,13 +237,7 @@ def keep_buckets(bound, limit, segment):
 
 @inner_kernel
 def keep_rows(s, t, cell, lowest, highest, segment, wide, rows, events):
-    """Collect the rows of the marked buckets and the places where they change sides.
-
-    Returns
-    -------
-    int
-        How many.
-    """
+    """Collect the rows of the marked buckets and the places where they change sides."""
     lowest, cells = np.int32(lowest), np.uint32(max(0, highest - lowest))
     found = np.uint64(0)
     for i in range(cell.shape[0]):
@@ -309,26 +297,7 @@ def scan_kept(node, t, kept, scratch):
 
 @inner_kernel
 def bounded_line_search(node, s, t, known, scratch):
-    """Return the best split along a line of hyperplanes, if it is as good as one known.
-
-    Parameters
-    ----------
-    node : Node
-        The node.
-    s, t : ndarray of shape (n,)
-        As for `evotree.fitness.node.line_search`.
-    known : float
-        Worse splits are of no interest; infinity where all are. The lower it is, the less there is
-        to sort.
-    scratch : LineScratch
-        Overwritten.
-
-    Returns
-    -------
-    score, alpha : float
-        As `line_search` returns them where that score is at most `known`; otherwise those of
-        another split that is worse than `known`, or infinity and 0.
-    """
+    """Return the best split along a line of hyperplanes, if it is as good as one known."""
     n_classes, is_found = scratch.whole.shape[1], False
     score, alpha = np.inf, 0.0
     if n_classes > 0 and mean_size(t) > 0.0:
@@ -365,20 +334,5 @@ def bounded_line_search(node, s, t, known, scratch):
 
 @kernel
 def search_line_below(node, s, t, known):
-    """Return the best score and its alpha along a line, by bounds unless rows are very few.
-
-    Parameters
-    ----------
-    node : Node
-        The node.
-    s, t : ndarray of shape (n,)
-        Signed distances at alpha = 0, and their change for each unit of alpha.
-    known : float
-        Worse splits are of no interest.
-
-    Returns
-    -------
-    score, alpha : float
-        Infinity and 0 where there is no split.
-    """
+    """Return the best score and its alpha along a line, by bounds unless rows are very few."""
     return bounded_line_search(node, s, t, known, make_line_scratch(node, _FEWEST_ROWS))

@@ -98,19 +98,6 @@ def least_by_reach(criterion, before, after, w_left, total, came, gone, reach):
     """Return a lower bound of the scores on the way, from what each row can change.
 
     Of all that can change on the way, at most half lies before a place or at most half after it.
-
-    Parameters
-    ----------
-    criterion : int
-        A code of `evotree.fitness.criteria.Criterion`.
-    before, after : float
-        `distance_left` (twoing) or `impurity_left` where the way begins and where it ends.
-    w_left, total : float
-        Weights of the left side where it begins, and of the node.
-    came, gone : float
-        Weights that come to the left side on the way, and that leave it.
-    reach : float
-        Their sum, each class times its `leverage`.
     """
     if criterion == _TWOING:
         low, high = w_left - gone, w_left + came
@@ -127,24 +114,6 @@ def least_entropy(left, b, mass, at, whole, w_left, total, table):
     With f(x) = x log2 x, the impurity times its weight is f(L) + f(R) - sum_k (f(l_k) + f(r_k)).
     The slope of f(L) + f(R) is charged to the classes: what is left of it has its minimum where
     the way begins, and each class has its maximum at an end of what its weight can be.
-
-    Parameters
-    ----------
-    left : ndarray of shape (at least b + 1, n_classes)
-        Class weights of left sides.
-    b : int
-        The row of `left` where the way begins.
-    mass : ndarray of shape (2, n_cells)
-        From ``mass[0, at]`` on: the class weights that come to the left side on the way, then
-        those that leave it.
-    at : int
-        See `mass`.
-    whole : ndarray of shape (3, n_classes)
-        Class weights of the node in the first row.
-    w_left, total : float
-        Weights of the left side where the way begins, and of the node.
-    table : ndarray
-        See `weight_log`.
     """
     w_right = total - w_left
     if min(w_left, w_right) <= 0.0:

@@ -20,24 +20,7 @@ from evotree._jit import kernel
 
 @kernel
 def path_prices(weights, subtree_size, is_part, prices):
-    """Return what the features of the splits above each node cost, each item once.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_nodes, n_features)
-        Normal vectors; a split asks for the features whose weights are not 0.
-    subtree_size : ndarray of shape (n_nodes,), int32
-        Sizes of subtrees.
-    is_part : ndarray of shape (n_features, n_items), bool
-        Which items each feature needs.
-    prices : ndarray of shape (n_items,)
-        What they cost.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,)
-        0 at the root.
-    """
+    """Return what the features of the splits above each node cost, each item once."""
     n_nodes, n_items = subtree_size.shape[0], prices.shape[0]
     paid = np.zeros((n_nodes, n_items), dtype=np.bool_)
     spent = np.zeros(n_nodes)
@@ -75,29 +58,7 @@ class FeatureCosts:
     def of(
         cls, feature_costs: Any, names: Sequence[str], column_of_feature: Sequence[int]
     ) -> FeatureCosts:
-        """Return the prices that users give.
-
-        Parameters
-        ----------
-        feature_costs : array-like of shape (n_columns,) or mapping
-            A number of at least 0 for each column; or by the name or the position of a column,
-            others being free. A tuple of names or positions is a group, which costs its number
-            once, besides what each of its columns costs.
-        names : sequence of str
-            Names of the columns.
-        column_of_feature : sequence of int
-            The column that each feature comes from.
-
-        Returns
-        -------
-        FeatureCosts
-            Of the features.
-
-        Raises
-        ------
-        ValueError
-            If there is no such column, one is named twice, or a cost is negative or not finite.
-        """
+        """Return the prices that users give."""
         if isinstance(feature_costs, Mapping):
             given = list(feature_costs.items())
         else:

@@ -76,19 +76,7 @@ def weight_of(counts):
 
 @inner_kernel
 def weighted_impurity(criterion, counts, weight, rank):
-    """Return the impurity of one side by an additive criterion, times its weight.
-
-    Parameters
-    ----------
-    criterion : int
-        A code of `Criterion`.
-    counts : ndarray of shape (n_classes,)
-        Class weights; for ``squared_error`` the sums of w, w y and w y**2.
-    weight : float
-        Their sum; of w alone for ``squared_error``.
-    rank : ndarray of shape (n_classes,)
-        Numbers of the classes for ``sum_of_variances``; not read otherwise.
-    """
+    """Return the impurity of one side by an additive criterion, times its weight."""
     if weight <= 0.0:
         return 0.0
     total = 0.0
@@ -115,22 +103,7 @@ def weighted_impurity(criterion, counts, weight, rank):
 
 @inner_kernel
 def split_score(criterion, left, right, rank):
-    """Return the score of a split, to be minimized.
-
-    Parameters
-    ----------
-    criterion : int
-        A code of `Criterion`, not ``absolute_error``.
-    left, right : ndarray of shape (n_classes,)
-        Class weights of the sides; for ``squared_error`` the sums of w, w y and w y**2.
-    rank : ndarray of shape (n_classes,)
-        From `class_ranks`.
-
-    Returns
-    -------
-    float
-        The score; that of the undivided node where a side is empty.
-    """
+    """Return the score of a split, to be minimized."""
     if criterion == _SQUARED_ERROR:
         n_left, n_right = left[0], right[0]
     else:
@@ -161,34 +134,13 @@ def split_score(criterion, left, right, rank):
 
 @kernel
 def node_score(criterion, counts, rank):
-    """Return the score of an undivided node; a split that helps has a lower one.
-
-    Parameters
-    ----------
-    criterion : int
-        A code of `Criterion`, not ``absolute_error``.
-    counts : ndarray of shape (n_classes,)
-        Class weights; for ``squared_error`` the sums of w, w y and w y**2.
-    rank : ndarray of shape (n_classes,)
-        From `class_ranks`.
-    """
+    """Return the score of an undivided node; a split that helps has a lower one."""
     return split_score(criterion, counts, np.zeros(counts.shape[0]), rank)
 
 
 @kernel
 def class_ranks(counts):
-    """Return numbers of the classes by falling weight: 1 for the most frequent; ties in order.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_classes,)
-        Class weights.
-
-    Returns
-    -------
-    ndarray of shape (n_classes,)
-        The numbers, as floats.
-    """
+    """Return numbers of the classes by falling weight: 1 for the most frequent; ties in order."""
     rank = np.ones(counts.shape[0])
     for c in range(counts.shape[0]):
         for other in range(counts.shape[0]):

@@ -22,20 +22,7 @@ _MOST_PASSES = 8
 
 @kernel
 def cheapest_labels(counts, costs):
-    """Return the label of each node that costs the least, the first of equals.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_nodes, n_classes)
-        Class weights.
-    costs : ndarray of shape (n_classes, n_classes)
-        ``costs[a, b]`` is what a unit of weight of class a costs where b is predicted.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,), int64
-        Class codes.
-    """
+    """Return the label of each node that costs the least, the first of equals."""
     n_nodes, n_classes = counts.shape
     labels = np.zeros(n_nodes, dtype=np.int64)
     for k in range(n_nodes):
@@ -51,22 +38,7 @@ def cheapest_labels(counts, costs):
 
 @inner_kernel
 def score_confusion(confusion, measure, positive):
-    """Return F1, of one class or the mean of all, or Matthews' correlation coefficient.
-
-    Parameters
-    ----------
-    confusion : ndarray of shape (n_classes, n_classes)
-        Weights by class and label.
-    measure : int
-        `F1` or `MCC`.
-    positive : int
-        The class of F1; -1 for the mean over all classes.
-
-    Returns
-    -------
-    float
-        As scikit-learn defines it; 0 where that is 0 / 0.
-    """
+    """Return F1, of one class or the mean of all, or Matthews' correlation coefficient."""
     n = confusion.shape[0]
     right = total = by_chance = squares_true = squares_predicted = mean = 0.0
     for c in range(n):
@@ -166,28 +138,7 @@ def label_in_turn(counts, subtree_size, measure, positive, labels):
 
 @kernel
 def score_labels(counts, subtree_size, measure, positive):
-    """Return the labels of the leaves with the highest score, what errors cost, and the score.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_nodes, n_classes)
-        Class weights.
-    subtree_size : ndarray of shape (n_nodes,), int32
-        1 at leaves.
-    measure, positive : int
-        As for `score_confusion`.
-
-    Returns
-    -------
-    labels : ndarray of shape (n_nodes,), int64
-        Class codes. The best for F1 of one class; otherwise no leaf alone can be labelled better.
-        Those of splits are what costs the least.
-    costs : ndarray of shape (n_classes, n_classes)
-        ``costs[a, b]``: by how much the score falls for a unit of weight of class a, as a share of
-        the whole, for which b is predicted, at least 0.
-    score : float
-        At most 1.
-    """
+    """Return the labels of the leaves with the highest score, what errors cost, and the score."""
     n_classes = counts.shape[1]
     labels = np.zeros(counts.shape[0], dtype=np.int64)
     if n_classes == 2:
@@ -229,22 +180,6 @@ def rank_losses(counts, mass, subtree_size):
     The leaves rank the rows by the share of a class; the area of this class against the others is
     the chance that a row of it ranks above one of the others, half of those in one leaf. Of several
     classes it is the mean over classes, as scikit-learn's ``multi_class="ovr"``.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_nodes, n_classes)
-        Class weights whose shares rank the nodes.
-    mass : ndarray of shape (n_nodes, n_classes)
-        Class weights of the rows that are ranked: the same, or those of rows held out.
-    subtree_size : ndarray of shape (n_nodes,), int32
-        1 at leaves.
-
-    Returns
-    -------
-    losses : ndarray of shape (n_nodes, n_classes)
-        Loss table; those of splits are of a leaf with their shares among the present leaves.
-    area : float
-        In [0, 1]; 1 where there is but one class.
     """
     n, n_classes = counts.shape
     losses = np.zeros((n, n_classes))
@@ -307,22 +242,7 @@ def pairs_lost(share, positive, negative, subtree_size, positives):
 
 @kernel
 def rank_risk(counts, subtree_size, leaf_risk):
-    """Return what each node takes from the area under the ROC curve if it is a leaf.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_nodes, n_classes)
-        Class weights.
-    subtree_size : ndarray of shape (n_nodes,), int32
-        Sizes of subtrees.
-    leaf_risk : ndarray of shape (n_nodes,)
-        What the leaves take; of other nodes it does not matter.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,)
-        That of a split is what its leaves take, and by how much the area is less without it.
-    """
+    """Return what each node takes from the area under the ROC curve if it is a leaf."""
     n, n_classes = counts.shape
     risk, weight, lost, n_ranked = leaf_risk.copy(), counts.sum(axis=1), np.zeros(n), 0
     for c in range(1 if n_classes == 2 else 0, n_classes):

@@ -32,13 +32,7 @@ _ROUNDING = 1e-12
 
 @inner_kernel
 def start_sweep(node, s, t, scratch):
-    """Find where the rows change sides, and put them on the sides where alpha is minus infinity.
-
-    Returns
-    -------
-    n_events, n_left : int
-        How many rows change sides at all; how many rows are left at first.
-    """
+    """Find where the rows change sides, and put them on the sides where alpha is minus infinity."""
     clear_sides(scratch)
     y, sample_weight, n_classes = node.y, node.sample_weight, node.n_classes
     events, rows, left, right = scratch.events, scratch.rows, scratch.left, scratch.right
@@ -79,27 +73,7 @@ def between(low, high):
 
 @inner_kernel
 def line_search(node, s, t, scratch):
-    """Return the best split along a line of hyperplanes.
-
-    Parameters
-    ----------
-    node : Node
-        The node.
-    s : ndarray of shape (n,)
-        Signed distances of the rows at alpha = 0.
-    t : ndarray of shape (n,)
-        Their change for each unit of alpha.
-    scratch : SplitScratch
-        Overwritten.
-
-    Returns
-    -------
-    score : float
-        The lowest score among the splits between two places where rows change sides, the first
-        of equals; infinity where there is none.
-    alpha : float
-        The middle between these places; 0 where there is none.
-    """
+    """Return the best split along a line of hyperplanes."""
     n = s.shape[0]
     n_events, n_left = start_sweep(node, s, t, scratch)
     if node.criterion == _ENTROPY and scratch.table.shape[0] > 0:
@@ -278,24 +252,7 @@ def sweep_squares(node, t, n_events, n_left, scratch):
 
 @inner_kernel
 def best_threshold(node, w, s, t, scratch):
-    """Return the best score and threshold for a normal vector.
-
-    Parameters
-    ----------
-    node : Node
-        The node.
-    w : ndarray of shape (d,)
-        Normal vector.
-    s, t : ndarray of shape (n,)
-        Overwritten, with the projections and -1.
-    scratch : SplitScratch
-        Overwritten.
-
-    Returns
-    -------
-    score, threshold : float
-        Infinity and 0 where all rows have one projection.
-    """
+    """Return the best score and threshold for a normal vector."""
     distances(node, w, 0.0, s)
     for i in range(t.shape[0]):
         t[i] = -1.0
@@ -304,38 +261,12 @@ def best_threshold(node, w, s, t, scratch):
 
 @kernel
 def choose_threshold(node, w):
-    """Return the lowest score and its threshold along a normal vector, as `best_threshold`.
-
-    Parameters
-    ----------
-    node : Node
-        The node.
-    w : ndarray of shape (d,)
-        Normal vector.
-
-    Returns
-    -------
-    score, threshold : float
-        Infinity and 0 where all rows have one projection.
-    """
+    """Return the lowest score and its threshold along a normal vector, as `best_threshold`."""
     n = node.X.shape[0]
     return best_threshold(node, w, np.empty(n), np.empty(n), make_split_scratch(node))
 
 
 @kernel
 def search_line(node, s, t):
-    """Return the best score and its alpha along a line, as `line_search`.
-
-    Parameters
-    ----------
-    node : Node
-        The node.
-    s, t : ndarray of shape (n,)
-        Signed distances at alpha = 0, and their change for each unit of alpha.
-
-    Returns
-    -------
-    score, alpha : float
-        Infinity and 0 where there is no split along the line.
-    """
+    """Return the best score and its alpha along a line, as `line_search`."""
     return line_search(node, s, t, make_split_scratch(node))

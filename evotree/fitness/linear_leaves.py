@@ -77,24 +77,6 @@ def sum_products(X, y, sample_weight, features, rows, grid, sums):
     Each product is rounded to a multiple of a power of 2, so coarse that sums of them are exact.
     They do not depend on the order of the rows then, and those of two sets add up to those of both,
     bit for bit.
-
-    Parameters
-    ----------
-    X, y, sample_weight : ndarray of shapes (n, d), (n,) and (n,)
-        All rows.
-    features : ndarray of shape (m,), int64
-        The features that models may use.
-    rows : ndarray of int32
-        Some rows.
-    grid : ndarray of shape (m + 2, m + 2)
-        From `rounding_grid`.
-    sums : ndarray of shape (m + 2, m + 2)
-        Written, symmetric.
-
-    Returns
-    -------
-    low, high : float
-        The least and the greatest target.
     """
     m = features.shape[0]
     z = np.empty(m + 2)
@@ -118,19 +100,7 @@ def sum_products(X, y, sample_weight, features, rows, grid, sums):
 
 
 def rounding_grid(squares: np.ndarray) -> np.ndarray:
-    """Return the numbers that round products when they are added to them and taken off again.
-
-    Parameters
-    ----------
-    squares : ndarray of shape (m + 2,)
-        Weighted sums of the squares of ``(1, x, y)`` over all rows. By the inequality of Cauchy and
-        Schwarz no sum of products is larger than the root of the product of two of them.
-
-    Returns
-    -------
-    ndarray of shape (m + 2, m + 2)
-        1.5 times a power of 2 that is at least four times as large as any sum.
-    """
+    """Return the numbers that round products when they are added to them and taken off again."""
     largest = np.sqrt(np.outer(squares, squares))
     exponents = np.ceil(np.log2(np.where(largest > 0.0, largest, 1.0)))
     grid: np.ndarray = 1.5 * np.exp2(exponents + 2.0)
@@ -194,27 +164,7 @@ def drop_wrong_signs(T, is_in, is_barred, signs):
 
 @kernel
 def fit_model(sums, prior, shrinkage, n_rows, term_cost, most_terms, signs, fit):
-    """Fit the linear model of one leaf.
-
-    Parameters
-    ----------
-    sums : ndarray of shape (m + 2, m + 2)
-        From `sum_products`.
-    prior : ndarray of shape (m + 1, m + 1)
-        Covariances of the features and the target over all rows.
-    shrinkage : float, at least 0
-        How much weight the line of all rows has.
-    n_rows : float, above 0
-        Number of rows.
-    term_cost : float, at least 0
-        By how much a term has to lower the squared error.
-    most_terms : int, at least 0
-        Greatest number of terms.
-    signs : ndarray of shape (m,), int64
-        1 or -1 for coefficients that may not be below or above 0, 0 for others.
-    fit : ndarray of shape (4 + m,)
-        Written but for the bounds: the squared error, the intercept and the coefficients.
-    """
+    """Fit the linear model of one leaf."""
     m = sums.shape[0] - 2
     weight = sums[0, 0]
     A = np.empty((m + 1, m + 1))  # centred products of the features, and of the target, last
@@ -372,20 +322,7 @@ class LinearLeaves(Objective):
     # ---- fits ------------------------------------------------------------------------------------
 
     def fits(self, tree: Any, *, splits: bool = False) -> np.ndarray:
-        """Return the fits of the leaves of a tree, or of all nodes.
-
-        Parameters
-        ----------
-        tree : Individual
-            The tree and its partition of the rows.
-        splits : bool, default=False
-            Whether splits, too, are fitted as if they were leaves.
-
-        Returns
-        -------
-        ndarray of shape (n_nodes, 4 + n_features)
-            Bounds, squared errors, intercepts, and coefficients.
-        """
+        """Return the fits of the leaves of a tree, or of all nodes."""
         size, memory = tree.subtree_size, self.memory
         asked = tree.order, tree.start, size, self.term_penalty, splits
         last = memory.last  # read once: another thread may replace it
@@ -582,31 +519,7 @@ def as_linear_leaves(
     objective: Any = None,
     max_terms: int | None = None,
 ) -> LinearLeaves | None:
-    """Return the objective of linear leaves, as users ask for them.
-
-    Parameters
-    ----------
-    leaves : {"constant", "linear", "auto"}
-        What leaves hold; ``"auto"`` is lines where they can be.
-    leaf_features : sequence of int or str, or None
-        Positions or names of the columns whose features lines may use; None for any.
-    columns : sequence of NumericColumn or CategoricalColumn
-        How columns become features.
-    objective : object, optional
-        What trees are evolved for; lines are fitted by the squared error alone.
-    max_terms : int, at least 0, or None, default=None
-        Greatest number of terms of a tree, which a single leaf has to keep, too.
-
-    Returns
-    -------
-    LinearLeaves or None
-        None for constant leaves, and for ``"auto"`` where lines cannot be.
-
-    Raises
-    ------
-    ValueError
-        If a column is not there, or linear leaves are asked for where they cannot be.
-    """
+    """Return the objective of linear leaves, as users ask for them."""
     used = None
     if leaf_features is not None:
         chosen = columns_asked(leaf_features, [one.name for one in columns], "leaf_features")

@@ -7,24 +7,7 @@ from evotree._jit import kernel
 
 @kernel
 def update_nearest(projection, order, lo, hi, threshold, nearest, rows):
-    """Let some rows compete for being nearest to a hyperplane, on either side.
-
-    Parameters
-    ----------
-    projection : ndarray of shape at least (hi - lo,)
-        Projections of the rows ``order[lo:hi]``, in this order.
-    order : ndarray of int32
-        Permutation of rows.
-    lo, hi : int
-        The slice.
-    threshold : float
-        Threshold of the hyperplane.
-    nearest : ndarray of shape (2,)
-        The highest projection on the left side, minus the lowest on the right one, of the rows
-        before these; minus infinity without any. Updated.
-    rows : ndarray of shape (2,), int64
-        Which rows they are, -1 without any. Updated.
-    """
+    """Let some rows compete for being nearest to a hyperplane, on either side."""
     # Indexed by side: which side a row is on cannot be predicted, and a branch on it would cost as
     # much as the projection.
     for t in range(hi - lo):
@@ -37,22 +20,7 @@ def update_nearest(projection, order, lo, hi, threshold, nearest, rows):
 
 @kernel
 def middle_of_margin(nearest, rows, y, threshold):
-    """Return the threshold between two rows nearest to it, if these form a mixed dipole.
-
-    Parameters
-    ----------
-    nearest, rows : ndarray of shape (2,)
-        From `update_nearest`.
-    y : ndarray of shape (n,), int32
-        Class codes.
-    threshold : float
-        The present one, which other pairs leave as it is.
-
-    Returns
-    -------
-    float
-        No row changes side.
-    """
+    """Return the threshold between two rows nearest to it, if these form a mixed dipole."""
     if rows[0] < 0 or rows[1] < 0 or y[rows[0]] == y[rows[1]]:
         return threshold
     below_it, above_it = nearest[0], -nearest[1]
@@ -62,26 +30,7 @@ def middle_of_margin(nearest, rows, y, threshold):
 
 @kernel
 def centre_margin(projection, order, lo, hi, y, threshold):
-    """Move a threshold to the middle between the nearest rows, if these form a mixed dipole.
-
-    Parameters
-    ----------
-    projection : ndarray of shape at least (hi - lo,)
-        Projections of the rows ``order[lo:hi]``, in this order.
-    order : ndarray of int32
-        Permutation of rows.
-    lo, hi : int
-        The slice of the node.
-    y : ndarray of shape (n,), int32
-        Class codes.
-    threshold : float
-        Threshold of the node.
-
-    Returns
-    -------
-    float
-        The new threshold; no row changes side.
-    """
+    """Move a threshold to the middle between the nearest rows, if these form a mixed dipole."""
     nearest, rows = np.full(2, -np.inf), np.full(2, -1)
     update_nearest(projection, order, lo, hi, threshold, nearest, rows)
     return middle_of_margin(nearest, rows, y, threshold)

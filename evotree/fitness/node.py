@@ -182,19 +182,7 @@ def tree_add(tree, at, amount):
 
 @inner_kernel
 def absolute_deviation(weights, products, targets, by_target, total_weight, total_product):
-    """Return the weighted sum of absolute deviations of one side from its median.
-
-    Parameters
-    ----------
-    weights, products : ndarray of shape (n + 1,)
-        Fenwick trees of w and w y over the rows by rising target.
-    targets : ndarray of shape (n,)
-        The targets.
-    by_target : ndarray of shape (n,)
-        Positions of the rows by rising target.
-    total_weight, total_product : float
-        Sums of w and w y of the side.
-    """
+    """Return the weighted sum of absolute deviations of one side from its median."""
     n = weights.shape[0] - 1
     step = 1
     while 2 * step <= n:
@@ -278,22 +266,7 @@ def fill_sides(node, s, scratch):
 
 @inner_kernel
 def score_distances(node, s, scratch):
-    """Return the score of the split in which the rows with ``s <= 0`` go left.
-
-    Parameters
-    ----------
-    node : Node
-        The node.
-    s : ndarray of shape (n,)
-        Signed distances.
-    scratch : SplitScratch
-        Overwritten.
-
-    Returns
-    -------
-    float
-        The score; infinity where a side has fewer than ``node.min_rows`` rows.
-    """
+    """Return the score of the split in which the rows with ``s <= 0`` go left."""
     n_left = fill_sides(node, s, scratch)
     if min(n_left, s.shape[0] - n_left) < node.min_rows:
         return np.inf
@@ -309,22 +282,7 @@ def distances(node, w, threshold, s):
 
 @kernel
 def score_hyperplane(node, w, threshold):
-    """Return the score of a split.
-
-    Parameters
-    ----------
-    node : Node
-        The node.
-    w : ndarray of shape (d,)
-        Normal vector.
-    threshold : float
-        Rows with a projection of at most this go left.
-
-    Returns
-    -------
-    float
-        The score; infinity where a side has fewer than ``node.min_rows`` rows.
-    """
+    """Return the score of a split."""
     s = np.empty(node.X.shape[0])
     distances(node, w, threshold, s)
     return score_distances(node, s, make_split_scratch(node))

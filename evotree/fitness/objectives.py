@@ -107,23 +107,7 @@ class Objective:
         return self.table(tree)
 
     def held_out_table(self, tree: Leafed, mass: np.ndarray, reference: Leafed) -> np.ndarray:
-        """Return the table by which rows held out are judged, also where a split were a leaf.
-
-        Parameters
-        ----------
-        tree : Individual or CountedTree
-            The tree, with the counts of its training rows.
-        mass : ndarray of shape (n_nodes, n_statistics)
-            The counts of the rows held out.
-        reference : Individual or CountedTree
-            The tree at which a score that is no sum over rows is made linear, the same for all
-            trees that are compared.
-
-        Returns
-        -------
-        ndarray
-            As `table` returns it.
-        """
+        """Return the table by which rows held out are judged, also where a split were a leaf."""
         return self.table(tree)
 
     def risk(self, tree: Leafed) -> np.ndarray:
@@ -389,13 +373,7 @@ class OwnObjective(ClassObjective):
         return replace(self, rows=dataset)
 
     def scores(self, tree: Leafed) -> tuple[float, ...]:
-        """Return what the callable returns, as a tuple.
-
-        Raises
-        ------
-        ValueError
-            If it is not a finite number, or no tuple of these.
-        """
+        """Return what the callable returns, as a tuple."""
         is_leaf = tree.subtree_size == 1
         given = [tree.counts[is_leaf]]
         if self.needs_rows:
@@ -694,26 +672,7 @@ def as_objective(
 
 
 def check_costs(cost_matrix: Any, classes: np.ndarray) -> tuple[tuple[float, ...], ...]:
-    """Return a matrix of costs; that of None costs 1 for each error.
-
-    Parameters
-    ----------
-    cost_matrix : array-like of shape (n_classes, n_classes) or None
-        ``cost_matrix[a][b]`` is what it costs to predict class b where class a is true; the
-        classes are sorted.
-    classes : ndarray of shape (n_classes,)
-        Class labels.
-
-    Returns
-    -------
-    tuple of tuple of float
-        The costs.
-
-    Raises
-    ------
-    ValueError
-        If the shape is another, or costs are negative or not finite, or no error costs anything.
-    """
+    """Return a matrix of costs; that of None costs 1 for each error."""
     n = len(classes)
     given = cost_matrix.tolist() if isinstance(cost_matrix, np.ndarray) else cost_matrix
     if cost_matrix is None:

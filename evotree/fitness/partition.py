@@ -21,21 +21,6 @@ def project_rows(weights, k, X, order, lo, hi, out):
 
     Every partition of the training rows is made from these projections alone, by this one compiled
     function, so that equal hyperplanes split equal rows equally.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_nodes, n_features)
-        Normal vectors.
-    k : int
-        The node.
-    X : ndarray of shape (n_samples, n_features)
-        All rows.
-    order : ndarray of int32
-        Permutation of rows.
-    lo, hi : int
-        The slice of the node.
-    out : ndarray of shape at least (hi - lo,)
-        Written.
     """
     for t in range(hi - lo):
         i = np.uint64(np.uint32(order[lo + t]))  # an unsigned index needs no wrap-around test
@@ -47,26 +32,7 @@ def project_rows(weights, k, X, order, lo, hi, out):
 
 @kernel
 def split_rows(order, lo, hi, projection, threshold, scratch):
-    """Reorder ``order[lo:hi]``: first the rows that go left, then the others, each as they came.
-
-    Parameters
-    ----------
-    order : ndarray of int32
-        Permutation of rows; written in ``[lo, hi)``.
-    lo, hi : int
-        The slice of the node.
-    projection : ndarray of shape at least (hi - lo,)
-        Projections of the rows in their present order.
-    threshold : float
-        Rows with a projection of at most this go left.
-    scratch : ndarray of shape at least (hi - lo,), int32
-        Overwritten.
-
-    Returns
-    -------
-    int
-        Where the right part begins.
-    """
+    """Reorder ``order[lo:hi]``: first the rows that go left, then the others, each as they came."""
     left, right = lo, 0
     for t in range(hi - lo):
         row = order[lo + t]

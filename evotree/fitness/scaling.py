@@ -11,18 +11,6 @@ def linear_scaling(fitness, pressure):
 
     ``f' = a f + b`` with ``mean(f') = 1`` and ``max(f') = pressure``; where that would make the
     worst negative, ``min(f') = 0`` instead (Goldberg 1989, chapter 3). Fitness may be negative.
-
-    Parameters
-    ----------
-    fitness : ndarray of shape (n,)
-        Finite values.
-    pressure : float, above 1
-        Expected number of offspring of the best, Goldberg's C.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Values of at least 0 whose mean is 1; all 1 where all fitness is equal.
     """
     scaled = np.ones(fitness.shape[0])
     mean, best, worst = 0.0, fitness[0], fitness[0]

@@ -31,22 +31,7 @@ if TYPE_CHECKING:
 
 @kernel
 def output_sums(order, start, end, subtree_size, outputs, sample_weight):
-    """Return sums over the rows of each node.
-
-    Parameters
-    ----------
-    order, start, end, subtree_size : ndarray of int32
-        The tree and its partition: the rows of node k are ``order[start[k]:end[k]]``.
-    outputs : ndarray of shape (n_rows, n_outputs)
-        Standardized outputs.
-    sample_weight : ndarray of shape (n_rows,)
-        Weights.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes, n_outputs + 2)
-        Of each output, of the squares of all of them, and of 1, weighted.
-    """
+    """Return sums over the rows of each node."""
     n_outputs = outputs.shape[1]
     sums = np.zeros((subtree_size.shape[0], n_outputs + 2))
     for k in range(subtree_size.shape[0] - 1, -1, -1):
@@ -211,27 +196,7 @@ class LinesOfOutputs(MeansOfOutputs):
 
 
 def for_all_outputs(objective: Objective | None, dataset: Dataset, name: Any) -> Objective | None:
-    """Return the objective of all outputs of a data set that one of one output stands for.
-
-    Parameters
-    ----------
-    objective : Objective or None
-        That of one output; None for the squared error of means.
-    dataset : Dataset
-        Training rows.
-    name : object
-        What the user calls it.
-
-    Returns
-    -------
-    Objective or None
-        The same for classes and for one output.
-
-    Raises
-    ------
-    ValueError
-        If it is neither the squared error of means nor that of lines.
-    """
+    """Return the objective of all outputs of a data set that one of one output stands for."""
     if dataset.outputs is None or isinstance(objective, MeansOfOutputs):
         return objective
     if objective is None:

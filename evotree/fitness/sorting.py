@@ -123,19 +123,7 @@ def radix_sort(values, n, order, scratch):
 
 @inner_kernel
 def sort_order(values, n, order, scratch):
-    """Write the positions of ``values[:n]`` in rising order of the values into ``order[:n]``.
-
-    Parameters
-    ----------
-    values : ndarray of shape at least (n,), float64, contiguous
-        Finite numbers.
-    n : int below 2**31
-        How many.
-    order : ndarray of shape at least (n,), int32
-        Written.
-    scratch : SortScratch
-        Overwritten.
-    """
+    """Write the positions of ``values[:n]`` in rising order of the values into ``order[:n]``."""
     if n >= _MANY:
         radix_sort(values, n, order, scratch)
         if insert(values, order, 0, n, 4 * n):

@@ -15,25 +15,7 @@ LEAST_MEAN = 1e-9
 
 @inner_kernel
 def target_loss(y, predicted, loss, level, origin):
-    """Return the loss of one target.
-
-    Parameters
-    ----------
-    y, predicted : float
-        In the units of the data set.
-    loss : int
-        `SQUARED`; `PINBALL`, that of the quantile `level` (Koenker and Bassett 1978); or `POISSON`,
-        half the deviance.
-    level : float in (0, 1)
-        The quantile.
-    origin : float
-        Where the raw targets have their 0.
-
-    Returns
-    -------
-    float
-        At least 0.
-    """
+    """Return the loss of one target."""
     error = y - predicted
     if loss == SQUARED:
         return error * error
@@ -45,22 +27,7 @@ def target_loss(y, predicted, loss, level, origin):
 
 @kernel
 def leaf_quantiles(order, start, end, y, sample_weight, level):
-    """Return the weighted quantile of the targets of each node, the lower where two would do.
-
-    Parameters
-    ----------
-    order, start, end : ndarray of int32
-        The partition: the rows of node k are ``order[start[k]:end[k]]``.
-    y, sample_weight : ndarray of shape (n_rows,)
-        Targets and weights.
-    level : float in (0, 1)
-        The quantile.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,)
-        In the units of the targets; 0 for a node without rows.
-    """
+    """Return the weighted quantile of the targets of each node, the lower where two would do."""
     found = np.zeros(start.shape[0])
     for k in range(start.shape[0]):
         rows = order[start[k] : end[k]]

@@ -122,22 +122,7 @@ def plot_evolution(
 
 
 def frames_of(trees: Mapping[int, ObliqueTree], end: int, max_frames: int) -> list[int]:
-    """Return generations that a film shows.
-
-    Parameters
-    ----------
-    trees : mapping from int to ObliqueTree
-        The best trees by the generation in which they became the best.
-    end : int
-        The last generation of the run.
-    max_frames : int, at least 2
-        Greatest number of generations.
-
-    Returns
-    -------
-    list of int
-        Generations of trees, evenly chosen, with the first one; and `end`, which shows the last.
-    """
+    """Return generations that a film shows."""
     generations = [gen for gen in trees if gen < end]
     n = min(len(generations), max_frames - 1)
     chosen = np.linspace(0, len(generations) - 1, n).round().astype(int)
@@ -145,22 +130,7 @@ def frames_of(trees: Mapping[int, ObliqueTree], end: int, max_frames: int) -> li
 
 
 def slice_of(tree: ObliqueTree, shown: np.ndarray, at: np.ndarray) -> ObliqueTree:
-    """Return what a tree is where all but some features have given values.
-
-    Parameters
-    ----------
-    tree : ObliqueTree
-        The tree.
-    shown : ndarray of int
-        The features that stay free.
-    at : ndarray of shape (n_features,)
-        Values of the others.
-
-    Returns
-    -------
-    ObliqueTree
-        A tree over the free features, with the same nodes.
-    """
+    """Return what a tree is where all but some features have given values."""
     others = np.setdiff1d(np.arange(tree.n_features), shown)
     thresholds = tree.thresholds - tree.weights[:, others] @ at[others]
     return ObliqueTree(tree.weights[:, shown], thresholds, tree.subtree_size, tree.values)

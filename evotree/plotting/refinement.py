@@ -77,24 +77,7 @@ def plot_refinement(history: Any, *, x: Cost = "seconds", ax: Axes | None = None
 
 
 def cumulated(records: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return what each kind of refinement has done up to every generation, from nothing.
-
-    Parameters
-    ----------
-    records : pandas.DataFrame
-        A run as `to_frame` makes it; a generation without a field adds nothing to it.
-
-    Returns
-    -------
-    dict of str to pandas.DataFrame
-        By names of operators, those with the greatest gain first: cumulated ``tried``,
-        ``improved``, ``gain`` and ``seconds``, one row a generation after a first one of zeros.
-
-    Raises
-    ------
-    ValueError
-        If there is no refinement.
-    """
+    """Return what each kind of refinement has done up to every generation, from nothing."""
     prefix = f"{REFINEMENT}_"
     columns = [str(column) for column in records]
     names = [

@@ -121,34 +121,7 @@ def plot_decision_regions(
 def check_points(
     source: Any, tree: ObliqueTree, X: Any, y: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the points as a tree reads them, their class codes and the labels of all classes.
-
-    Parameters
-    ----------
-    source : ObliqueTree or fitted classifier
-        What may know the encoding of rows and the labels.
-    tree : ObliqueTree
-        Its tree.
-    X : array-like of shape (n_samples, n_features)
-        The points.
-    y : array-like of shape (n_samples,)
-        Their labels.
-
-    Returns
-    -------
-    points : ndarray of shape (n_samples, n_features), float64
-        Finite.
-    codes : ndarray of shape (n_samples,), int64
-        Positions in `labels`.
-    labels : ndarray of shape (n_classes,)
-        Those of the classifier; else the labels in `y` if there are as many as classes of the tree,
-        or numbers from 0.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, values are not finite or labels are unknown.
-    """
+    """Return the points as a tree reads them, their class codes and the labels of all classes."""
     encode = getattr(source, "encode", np.asarray)
     points, given = np.asarray(encode(X), dtype=np.float64), np.asarray(y)
     if points.ndim != 2 or points.shape[1] != tree.n_features or points.shape[0] == 0:

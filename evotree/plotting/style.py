@@ -138,31 +138,7 @@ def tree_of(source: Any) -> ObliqueTree:
 def names_or_known(
     parameter: str, given: Sequence[str] | None, known: Any, n: int, prefix: str = ""
 ) -> list[str]:
-    """Return the names that were given, else those known if they fit, else numbered ones.
-
-    Parameters
-    ----------
-    parameter : str
-        What the names were given as, for the error.
-    given : sequence of str, optional
-        Names that must fit.
-    known : sequence, optional
-        Names by default, used if there are `n`.
-    n : int
-        Number of names.
-    prefix : str, default=""
-        Beginning of the numbered names.
-
-    Returns
-    -------
-    list of str, length n
-        The names.
-
-    Raises
-    ------
-    ValueError
-        If those given are not `n`.
-    """
+    """Return the names that were given, else those known if they fit, else numbered ones."""
     if given is None:
         fits = known is not None and len(known) == n
         return [str(name) for name in known] if fits else [f"{prefix}{j}" for j in range(n)]

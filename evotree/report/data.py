@@ -53,27 +53,7 @@ MAX_RULES = 200_000
 
 
 def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, Any]:
-    """Return all that a page shows.
-
-    Parameters
-    ----------
-    subject : Subject
-        The model.
-    cells : DataFrame of shape (n_rows, n_columns) or None
-        Rows with the columns of the model, in their order, as they were before they were encoded.
-    y : array-like of shape (n_rows,) or None
-        Their classes, or targets.
-
-    Returns
-    -------
-    dict
-        For `json.dumps`. What is not known is None.
-
-    Raises
-    ------
-    ValueError
-        If rows and targets do not fit the model.
-    """
+    """Return all that a page shows."""
     named = _with_short_names(subject.named)
     known = subject.named.columns
     columns = known or tuple(NumericColumn(name, 0.0) for name in named.features)

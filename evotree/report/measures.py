@@ -21,28 +21,7 @@ BANDS = (1.0, 0.9, 0.75, 0.5, 0.0)
 def measures(
     tree: ObliqueTree, rows: np.ndarray, y: np.ndarray, sides: SoftSides | None, is_classes: bool
 ) -> dict[str, Any]:
-    """Return how well a tree predicts some rows.
-
-    Parameters
-    ----------
-    tree : ObliqueTree
-        The tree.
-    rows : ndarray of shape (n_rows, n_features)
-        Encoded rows, at least one.
-    y : ndarray of shape (n_rows,)
-        Positions of their classes, or their targets.
-    sides : SoftSides or None
-        What probabilities are made of; None for the shares of leaves.
-    is_classes : bool
-        Whether `y` holds classes.
-
-    Returns
-    -------
-    dict
-        ``figures``, triples of a name, the figure and that of the baseline, a tree of one leaf;
-        ``reached`` and ``lost``, the rows that reach each node, and how many of them are predicted
-        wrongly, or their squared errors. Of classes also ``confusion`` and ``calibration``.
-    """
+    """Return how well a tree predicts some rows."""
     leaves = tree.apply(rows)
     found: dict[str, Any] = {}
     if is_classes:
@@ -70,28 +49,7 @@ def measures(
 def vote_measures(
     trees: Sequence[ObliqueTree], rows: np.ndarray, y: np.ndarray | None, is_classes: bool
 ) -> dict[str, Any]:
-    """Return how far the trees of a forest agree, and how well their vote predicts.
-
-    Parameters
-    ----------
-    trees : sequence of ObliqueTree
-        At least one.
-    rows : ndarray of shape (n_rows, n_features)
-        Encoded rows, at least one.
-    y : ndarray of shape (n_rows,) or None
-        Positions of their classes, or their targets.
-    is_classes : bool
-        Whether the trees predict classes.
-
-    Returns
-    -------
-    dict
-        ``agreement``, of each tree the share of the rows that it gives the class of the vote, or
-        the root of its mean squared difference from the vote; ``bands`` of classes, for each of
-        `BANDS` that has rows the bound, their number, and that of those predicted rightly (None
-        without `y`); ``figures`` with `y`, quadruples of a name, the figure of the vote, the mean
-        one of the trees, and that of a tree of one leaf.
-    """
+    """Return how far the trees of a forest agree, and how well their vote predicts."""
     vote = mean_of_trees(trees, rows)
     each = np.stack([tree.predict_value(rows) for tree in trees])
     if not is_classes:
@@ -160,24 +118,7 @@ def _of_targets(y: np.ndarray, predicted: np.ndarray) -> dict[str, float | None]
 
 
 def calibration(y: np.ndarray, labels: np.ndarray, shares: np.ndarray) -> list[list[float]]:
-    """Return how often what is given a probability is so.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_rows,), int
-        Positions of the classes.
-    labels : ndarray of shape (n_rows,), int
-        Positions of the predicted ones.
-    shares : ndarray of shape (n_rows, n_classes)
-        Probabilities. Of two classes that of the second is looked at, of more that of the predicted
-        class.
-
-    Returns
-    -------
-    list of [float, float, int]
-        Of each of ten equal bins that has rows: the mean probability, the share of the rows where
-        it is so, and their number.
-    """
+    """Return how often what is given a probability is so."""
     if shares.shape[1] == 2:
         given, is_so = shares[:, 1], y == 1
     else:

@@ -51,23 +51,7 @@ class Report:
         return page.substitute(parts, title=title, data=data)
 
     def save(self, path: PathLike) -> Path:
-        """Write the page to a file.
-
-        Parameters
-        ----------
-        path : path-like
-            The file; replaced if it is there.
-
-        Returns
-        -------
-        Path
-            The same.
-
-        Raises
-        ------
-        OSError
-            Naming the path and why it cannot be written.
-        """
+        """Write the page to a file."""
         content = self.html.encode("utf-8", "xmlcharrefreplace")
         write_whole(path, lambda file: file.write(content))
         return Path(path)
@@ -86,25 +70,5 @@ class Report:
 
 
 def report(subject: Subject, cells: Any = None, y: Any = None) -> Report:
-    """Make the report of a model.
-
-    Parameters
-    ----------
-    subject : Subject
-        The model, such as ``Subject.of_estimator(estimator)``.
-    cells : DataFrame of shape (n_rows, n_columns), optional
-        Rows with the columns of the model, in their order.
-    y : array-like of shape (n_rows,), optional
-        Their classes, or targets.
-
-    Returns
-    -------
-    Report
-        The page.
-
-    Raises
-    ------
-    ValueError
-        If rows and targets do not fit the model.
-    """
+    """Make the report of a model."""
     return Report(collect(subject, cells, y))

@@ -46,20 +46,7 @@ class Subject:
 
     @classmethod
     def of_forest(cls, forest: Any, target: str | None = None) -> Self:
-        """Return what a fitted forest knows of itself.
-
-        Parameters
-        ----------
-        forest : EvoForestClassifier or EvoForestRegressor
-            Fitted.
-        target : str, optional
-            What is predicted.
-
-        Returns
-        -------
-        Subject
-            With the score out of bag where there is one.
-        """
+        """Return what a fitted forest knows of itself."""
         facts = {"estimator": type(forest).__name__}
         if hasattr(forest, "oob_score_"):
             name = "accuracy" if hasattr(forest, "classes_") else "R²"
@@ -69,20 +56,7 @@ class Subject:
 
     @classmethod
     def of_estimator(cls, estimator: Any, target: str | None = None) -> Self:
-        """Return what a fitted estimator of this package knows of itself.
-
-        Parameters
-        ----------
-        estimator : TreeClassifier or TreeRegressor
-            Fitted.
-        target : str, optional
-            What is predicted.
-
-        Returns
-        -------
-        Subject
-            With a front and records where the tree was evolved.
-        """
+        """Return what a fitted estimator of this package knows of itself."""
         logbook = getattr(estimator, "history_", None)
         history = None if logbook is None or not len(logbook) else to_frame(logbook)
         return cls(

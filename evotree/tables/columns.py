@@ -169,27 +169,7 @@ def negated(columns: Sequence[Column]) -> dict[int, str]:
 
 
 def columns_asked(asked: Any, names: Sequence[str], parameter: str) -> set[int]:
-    """Return the positions of the columns that users name.
-
-    Parameters
-    ----------
-    asked : sequence of int or str, or str
-        Positions or names of columns.
-    names : sequence of str
-        The names of all columns.
-    parameter : str
-        What the user calls them.
-
-    Returns
-    -------
-    set of int
-        Positions of columns.
-
-    Raises
-    ------
-    ValueError
-        If a column is not there.
-    """
+    """Return the positions of the columns that users name."""
     chosen = set()
     for one in [asked] if isinstance(asked, str) else list(asked):
         is_number = isinstance(one, int | np.integer) and not isinstance(one, bool)
@@ -373,27 +353,7 @@ class ColumnSummary:
 def summarize_columns(
     frame: pd.DataFrame, categorical: np.ndarray, sample_weight: np.ndarray
 ) -> tuple[ColumnSummary, ...]:
-    """Return what a part of a table says of its columns.
-
-    Parameters
-    ----------
-    frame : DataFrame of shape (n_rows, n_columns)
-        The part; it may have no rows.
-    categorical : ndarray of shape (n_columns,), bool
-        Which columns are categories.
-    sample_weight : ndarray of shape (n_rows,)
-        Weights of the rows; one of weight 0 counts as none.
-
-    Returns
-    -------
-    tuple of ColumnSummary
-        One for each column.
-
-    Raises
-    ------
-    ValueError
-        If a column has text or infinity where numbers belong.
-    """
+    """Return what a part of a table says of its columns."""
     there = sample_weight > 0.0
     frame, weight = frame[there], sample_weight[there]
     numbers = iter(_numbers(frame.loc[:, ~categorical]).T)
@@ -426,27 +386,6 @@ def fit_summaries(
 
     Levels, and which columns have missing cells, are those of all rows; what stands for a missing
     number is the median of the sample.
-
-    Parameters
-    ----------
-    sample : DataFrame of shape (n_rows, n_columns)
-        Some of the rows.
-    categorical : ndarray of shape (n_columns,), bool
-        Which columns are categories.
-    sample_weight : ndarray of shape (n_rows,)
-        Weights of the sample, above 0.
-    summaries : sequence of ColumnSummary
-        Of all rows, one for each column.
-
-    Returns
-    -------
-    tuple of NumericColumn or CategoricalColumn
-        One for each column, in the order of the table.
-
-    Raises
-    ------
-    ValueError
-        If no column makes a feature, or names of columns make those of features ambiguous.
     """
     numbers = iter(_numbers(sample.loc[:, ~categorical]).T)
     columns: list[Column] = []
@@ -499,25 +438,7 @@ def encode(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarray:
 
 
 def encode_in_order(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarray:
-    """Return the features that columns make of a table of just these, in their order.
-
-    Parameters
-    ----------
-    columns : sequence of NumericColumn or CategoricalColumn
-        At least one.
-    frame : DataFrame of shape (n_rows, n_columns)
-        A column for each of them, of any name.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_features), float64, C-contiguous
-        Finite numbers.
-
-    Raises
-    ------
-    ValueError
-        If columns hold text or infinity where numbers belong.
-    """
+    """Return the features that columns make of a table of just these, in their order."""
     parts: list[np.ndarray] = []
     at = 0
     for is_number, group in groupby(columns, lambda column: isinstance(column, NumericColumn)):

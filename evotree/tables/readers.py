@@ -51,29 +51,7 @@ _SHOWN = 200
 def read_table(
     path: str | os.PathLike[str], na_values: Sequence[str] = ("", "NA", "NaN", "nan")
 ) -> pd.DataFrame:
-    """Read a table from a file.
-
-    Parameters
-    ----------
-    path : path-like
-        File whose name has one of `ENDINGS`; any other is read as CSV in UTF-8, separated by
-        commas. A column of a CSV is numeric where all its cells are numbers or missing; every other
-        one keeps its strings, truth values included.
-    na_values : sequence of str
-        Cells of a CSV that stand for a missing value; every other cell is taken as it is.
-
-    Returns
-    -------
-    DataFrame of shape (n_rows, n_columns)
-        At least one row. Names of columns are distinct.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If the file cannot be read, naming it and the reason.
-    """
+    """Read a table from a file."""
     path = Path(path)
     with reading(path):
         _check_inflated(path)
@@ -92,25 +70,7 @@ def read_table(
 
 @contextmanager
 def reading(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn whatever a reader raises into an error that names the file.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-
-    Yields
-    ------
-    None
-        Parsers meet damaged files with errors of any type, all of which become ValueError.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If it is no file, or the block raises.
-    """
+    """Turn whatever a reader raises into an error that names the file."""
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"no such file: {path}")

@@ -42,44 +42,14 @@ class Constraint(Protocol):
 
 
 def keeps_all(individual: Individual, dataset: Dataset, constraints: Sequence[Constraint]) -> bool:
-    """Return whether a tree keeps all constraints.
-
-    Parameters
-    ----------
-    individual : Individual
-        The tree with its partition; read only.
-    dataset : Dataset
-        Its rows.
-    constraints : sequence of Constraint
-        The constraints.
-
-    Returns
-    -------
-    bool
-        True also where there are none.
-    """
+    """Return whether a tree keeps all constraints."""
     return all(one.keeps(individual, dataset) for one in constraints)
 
 
 def repair(
     individual: Individual, dataset: Dataset, constraints: Sequence[Constraint]
 ) -> Individual:
-    """Let a tree keep all constraints.
-
-    Parameters
-    ----------
-    individual : Individual
-        Changed in place where it breaks one; its fitness is then deleted.
-    dataset : Dataset
-        Its rows.
-    constraints : sequence of Constraint
-        Those that move rows before those that prune.
-
-    Returns
-    -------
-    Individual
-        The individual. Where the repairs undo each other, it is a single leaf.
-    """
+    """Let a tree keep all constraints."""
     for _ in range(_ROUNDS):
         broken = [one for one in constraints if not one.keeps(individual, dataset)]
         if not broken:
@@ -97,24 +67,7 @@ def repaired(
     repair: Callable[[Individual], Individual],
     **kwargs: Any,
 ) -> Any:
-    """Return what an operator makes, repaired: an individual, or several.
-
-    Parameters
-    ----------
-    *args
-        What the operator is given.
-    operator : callable
-        Any that makes or changes individuals.
-    repair : callable
-        Repairs one in place.
-    **kwargs
-        What the operator is given by name.
-
-    Returns
-    -------
-    Individual, or tuple or list of them
-        What the operator returned.
-    """
+    """Return what an operator makes, repaired: an individual, or several."""
     made = operator(*args, **kwargs)
     for one in (made,) if isinstance(made, Individual) else made:
         repair(one)

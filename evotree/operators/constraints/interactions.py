@@ -89,26 +89,7 @@ class Interactions:
 
 
 def as_interactions(interaction_cst: Any, dataset: Dataset) -> Interactions | None:
-    """Return the constraint that a parameter describes.
-
-    Parameters
-    ----------
-    interaction_cst : None, "pairwise", "no_interactions" or sequence of sets of int or str
-        As scikit-learn's histogram gradient boosting takes it: positions of columns, or here also
-        their names. Columns of no set form another set.
-    dataset : Dataset
-        Knows the columns.
-
-    Returns
-    -------
-    Interactions or None
-        None where all columns may share a split.
-
-    Raises
-    ------
-    ValueError
-        If the sets are none, or name columns that there are not.
-    """
+    """Return the constraint that a parameter describes."""
     if interaction_cst is None:
         return None
     names = [name for name, _ in dataset.columns] or list(dataset.feature_names)

@@ -113,17 +113,7 @@ class Limits:
 
 
 def take_out(individual: Individual, dataset: Dataset, leaves: np.ndarray) -> None:
-    """Take out leaves and the splits above them; the rows go where the other children send them.
-
-    Parameters
-    ----------
-    individual : Individual
-        Changed in place.
-    dataset : Dataset
-        Its rows.
-    leaves : ndarray of shape (n_nodes,), bool
-        The leaves, at least one; not the root.
-    """
+    """Take out leaves and the splits above them; the rows go where the other children send them."""
     kept = nodes_without(individual, leaves)
     arrays = individual.weights[kept], individual.thresholds[kept]
     sizes = sizes_of_kept(kept, individual.subtree_size)
@@ -135,18 +125,6 @@ def nodes_without(tree: ObliqueTree, leaves: np.ndarray) -> np.ndarray:
 
     A leaf stays, for now, where others of the leaves stand below the other child of its parent: it
     may be that these get rows enough.
-
-    Parameters
-    ----------
-    tree : ObliqueTree
-        Read only.
-    leaves : ndarray of shape (n_nodes,), bool
-        The leaves, at least one; not the root.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,), bool
-        Two nodes less, or more.
     """
     size, kept = tree.subtree_size, np.ones(len(tree), dtype=bool)
     for parent in np.flatnonzero(size > 1).tolist():

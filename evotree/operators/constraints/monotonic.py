@@ -41,31 +41,7 @@ _C, _MAX_ITER, _TOLERANCE = 1.0, 10, 1e-2
 def check_monotonic_cst(
     monotonic_cst: Any, estimator: Any, columns: Sequence[Column], n_classes: int = 0
 ) -> MonotonicConstraint | None:
-    """Check what users ask for, and return the constraint on the features that trees read.
-
-    Parameters
-    ----------
-    monotonic_cst : array-like of shape (n_columns,), dict of str to int or None
-        1 for columns that the prediction may not fall with, -1 for those that it may not rise with,
-        0 for others; or these numbers by the names of columns.
-    estimator : object
-        Its ``n_features_in_`` and, for a dict, ``feature_names_in_`` are read.
-    columns : sequence of NumericColumn or CategoricalColumn of length n_columns
-        How columns become features. Those that say what is missing are never constrained.
-    n_classes : int, default=0
-        Number of classes; 0 for regression. The share of the second of two classes is constrained.
-
-    Returns
-    -------
-    MonotonicConstraint or None
-        None where nothing is constrained.
-
-    Raises
-    ------
-    ValueError
-        If there is not one number for each column, a number is none of -1, 0 and 1, a name is
-        unknown, a constrained column is one of categories, or there are more than two classes.
-    """
+    """Check what users ask for, and return the constraint on the features that trees read."""
     if monotonic_cst is None:
         return None
     if not isinstance(monotonic_cst, Mapping) and np.ndim(monotonic_cst) != 1:
@@ -154,13 +130,6 @@ class MonotonicConstraint:
         Where a split has such terms, those go whose sign is not that of the difference between the
         means of its two sides. A linear classifier of the reduced problem gives the others new
         weights, and the threshold that costs least.
-
-        Parameters
-        ----------
-        individual : Individual
-            Changed in place where it breaks the constraint; its fitness is then deleted.
-        dataset : Dataset
-            Training rows.
         """
         conflicts = np.flatnonzero(self.orders(individual) == CONFLICT)
         if conflicts.size == 0:
@@ -227,19 +196,7 @@ class MonotonicConstraint:
     # ---- leaves ----------------------------------------------------------------------------------
 
     def values(self, tree: Any) -> np.ndarray:
-        """Return what the leaves predict: the shares of the second class, or targets.
-
-        Parameters
-        ----------
-        tree : Individual or CountedTree
-            A tree and the counts of its nodes.
-
-        Returns
-        -------
-        ndarray of shape (n_nodes,), float64
-            Of the least squared error in order (`isotonic_values`); targets in the units of the
-            data set.
-        """
+        """Return what the leaves predict: the shares of the second class, or targets."""
         orders = self.wanted_orders(tree)
         values: np.ndarray = isotonic_values(orders, tree.subtree_size, *_means(tree))
         return values
@@ -249,18 +206,6 @@ class MonotonicConstraint:
 
         The mean of two functions that rise with a feature, the greater of which has a weight that
         rises, rises too; so orders of the leaves are enough for soft sides as well.
-
-        Parameters
-        ----------
-        tree : ObliqueTree
-            Finished, with the weights of its nodes.
-        shares : ndarray of shape (n_nodes, 2)
-            Probabilities of the leaves; 0 at splits.
-
-        Returns
-        -------
-        ndarray of shape (n_nodes, 2)
-            The nearest ones in order, by the rows of the leaves.
         """
         told = np.ascontiguousarray(shares[:, 1]), tree.weighted_n_node_samples
         ordered = isotonic_values(self.orders(tree), tree.subtree_size, *told)
@@ -270,24 +215,7 @@ class MonotonicConstraint:
     # ---- finished trees --------------------------------------------------------------------------
 
     def finish(self, tree: ObliqueTree) -> ObliqueTree:
-        """Return a tree whose values keep the constraint, which is proved.
-
-        Parameters
-        ----------
-        tree : ObliqueTree
-            Rounded, with the means or class shares of its rows as values, and with the weights of
-            its nodes.
-
-        Returns
-        -------
-        ObliqueTree
-            The same splits without those whose sides now predict the same.
-
-        Raises
-        ------
-        RuntimeError
-            If the proof fails, which would be an error of this package.
-        """
+        """Return a tree whose values keep the constraint, which is proved."""
         told = np.ascontiguousarray(tree.values[:, -1]), tree.weighted_n_node_samples
         found = isotonic_values(self.orders(tree), tree.subtree_size, *told)
         is_classifier = tree.values.shape[1] == 2
@@ -299,13 +227,7 @@ class MonotonicConstraint:
         return self.proved(prune_tree(tree.predicting(values), is_constant))
 
     def proved(self, tree: ObliqueTree) -> ObliqueTree:
-        """Return a tree if it is proved to keep the constraint.
-
-        Raises
-        ------
-        RuntimeError
-            If the proof fails, which would be an error of this package.
-        """
+        """Return a tree if it is proved to keep the constraint."""
         broken = self.violations(tree)
         if broken:
             raise RuntimeError(f"monotonic_cst is not proved to hold: {broken[0]}.")
@@ -408,28 +330,7 @@ class MonotonicMeans(Objective):
 
 
 def monotonic(objective: Objective | None, constraint: MonotonicConstraint, name: Any) -> Objective:
-    """Return an objective whose predictions keep a monotonic constraint.
-
-    Parameters
-    ----------
-    objective : Objective or None
-        What trees are evolved for.
-    constraint : MonotonicConstraint
-        The constraint.
-    name : object
-        What the user calls the objective.
-
-    Returns
-    -------
-    Objective
-        `MonotonicLabels`, `MonotonicMeans` or `MonotonicLines`.
-
-    Raises
-    ------
-    ValueError
-        If there is none for the objective, or costs want the label to fall where the share of the
-        second class rises.
-    """
+    """Return an objective whose predictions keep a monotonic constraint."""
     if objective is None:
         is_regression = constraint.n_classes == 0
         return (

@@ -133,20 +133,7 @@ class MonotonicLines(LinearLeaves):
 
 
 def topmost(orders: np.ndarray, subtree_size: np.ndarray) -> np.ndarray:
-    """Return the topmost split with an order above each node, or the node itself.
-
-    Parameters
-    ----------
-    orders : ndarray of shape (n_nodes,), int64
-        From `evotree.operators.constraints.orders.node_orders`.
-    subtree_size : ndarray of shape (n_nodes,), int32
-        Sizes of subtrees.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,), int64
-        Leaves with one number have to be in order.
-    """
+    """Return the topmost split with an order above each node, or the node itself."""
     above = np.arange(len(orders))
     for k in np.flatnonzero(orders).tolist():
         if above[k] == k:

@@ -22,20 +22,7 @@ if TYPE_CHECKING:
 
 
 def influences(individual: Individual, dataset: Dataset) -> np.ndarray:
-    """Return |weight| times the spread of the feature for all terms.
-
-    Parameters
-    ----------
-    individual : Individual
-        The tree; read only.
-    dataset : Dataset
-        Knows the spreads.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes, n_features)
-        At least 0.
-    """
+    """Return |weight| times the spread of the feature for all terms."""
     return np.abs(individual.weights) * dataset.spread
 
 
@@ -43,16 +30,6 @@ def narrow(individual: Individual, dataset: Dataset, kept: np.ndarray) -> None:
     """Take terms from splits, and fit what is left of these to the reduced problems of their nodes.
 
     The splits are taken from the bottom up, as in a sweep of tree alternating optimization.
-
-    Parameters
-    ----------
-    individual : Individual
-        Changed in place; parts that no row reaches afterwards are dropped.
-    dataset : Dataset
-        Its rows.
-    kept : ndarray of shape (n_nodes, n_features), bool
-        The terms that may stay. A split that loses some of its terms may also become one on a
-        single feature.
     """
     lost = (individual.weights != 0.0) & ~kept
     weights, thresholds = np.where(kept, individual.weights, 0.0), individual.thresholds.copy()

@@ -22,21 +22,7 @@ CONFLICT = 2
 
 
 def node_orders(weights: np.ndarray, signs: np.ndarray) -> np.ndarray:
-    """Return the order that the two sides of each split have to keep.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_nodes, n_features)
-        Normal vectors; rows of leaves are 0.
-    signs : ndarray of shape (n_features,), int
-        1 for features that the prediction may not fall with, -1 for those that it may not rise
-        with, 0 for others.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,), int64
-        1, -1, 0 or `CONFLICT`; 0 at leaves.
-    """
+    """Return the order that the two sides of each split have to keep."""
     constrained = np.flatnonzero(signs)
     pulls = np.sign(weights[:, constrained]) * signs[constrained]
     rises, falls = (pulls > 0.0).any(axis=1), (pulls < 0.0).any(axis=1)
@@ -58,28 +44,6 @@ def cheapest_labels(orders, subtree_size, risk, node_price, split_price):
     Bottom-up, three costs are known of each subtree: that of all labels 0, of all labels 1, and of
     any labels that keep the orders. The first two are those of a leaf. Two subtrees in order have
     only labels 0 in the lower one, or only labels 1 in the higher one.
-
-    Parameters
-    ----------
-    orders : ndarray of shape (n_nodes,), int64
-        From `node_orders`.
-    subtree_size : ndarray of shape (n_nodes,), int32
-        Sizes of subtrees.
-    risk : ndarray of shape (n_nodes, 2)
-        What each node costs as a leaf with the label 0, and with the label 1: of a node with
-        children it is the sum of theirs.
-    node_price : float
-        Price of one node, in units of the risk; 0 leaves the tree as large as it is useful.
-    split_price : ndarray of shape (n_nodes,)
-        What each node costs besides if it is kept as a split; at least 0.
-
-    Returns
-    -------
-    labels : ndarray of shape (n_nodes,), int64
-        Labels of the leaves, and of all nodes whose leaves have one label; those of other nodes are
-        the cheaper ones. Of equals it is 0.
-    marks : ndarray of shape (n_nodes,), bool
-        True where a subtree becomes a leaf; what remains is the cheapest of all prunings.
     """
     n = subtree_size.shape[0]
     cost = np.empty((n, 3))
@@ -123,11 +87,6 @@ def meeting_point(values, weight, subtree_size, low, high):
 
     It is the mean of the leaves of `low` above it and of those of `high` below it. From the lowest
     leaf of `high` on the point rises, and passes leaves, until it is that mean.
-
-    Returns
-    -------
-    float
-        Minus infinity where the leaves are in order.
     """
     highest, lowest = -np.inf, np.inf
     for i in range(low, low + subtree_size[low]):
@@ -175,23 +134,6 @@ def isotonic_values(orders, subtree_size, means, weight):
     it. So two subtrees in order are cut at one point, from the leaves up (isotonic regression in a
     partial order, as of Robertson, Wright and Dykstra 1988, section 1.4; the orders of a tree are
     compositions of chains and parallels).
-
-    Parameters
-    ----------
-    orders : ndarray of shape (n_nodes,), int64
-        From `node_orders`.
-    subtree_size : ndarray of shape (n_nodes,), int32
-        Sizes of subtrees.
-    means : ndarray of shape (n_nodes,)
-        Means of the leaves' rows: targets, or shares of a class. Other nodes' do not matter.
-    weight : ndarray of shape (n_nodes,)
-        Weights of the leaves' rows, at least 0.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,)
-        In order exactly. Any other node has the mean of its leaves, with which it keeps the orders
-        if it becomes a leaf.
     """
     values = means.copy()
     mass = weight.copy()

@@ -248,15 +248,7 @@ def _units(tree: ObliqueTree, feature: int) -> np.ndarray:
 
 
 def _solve(system: _System, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Look for a point with the most room to all hyperplanes, up to 1 unit.
-
-    Returns
-    -------
-    z : ndarray of shape (n_features + 1,) or (n_features + 2,)
-        The point.
-    support : ndarray of int
-        The inequalities that keep it from having more room.
-    """
+    """Look for a point with the most room to all hyperplanes, up to 1 unit."""
     used = np.flatnonzero(system.A.any(axis=0))
     A = system.A[:, used] * units[used]
     norms = np.linalg.norm(A, axis=1)

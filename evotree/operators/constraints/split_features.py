@@ -48,25 +48,7 @@ class SplitFeatures:
 
 
 def with_split_features(dataset: Dataset, split_features: Any) -> Dataset:
-    """Return a data set whose splits may use some of the columns alone.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows.
-    split_features : sequence of int or str, str or None
-        Positions or names of columns, all of whose features splits may use; None for any.
-
-    Returns
-    -------
-    Dataset
-        The same rows.
-
-    Raises
-    ------
-    ValueError
-        If a column is not there, or there is none.
-    """
+    """Return a data set whose splits may use some of the columns alone."""
     if split_features is None:
         return dataset
     names = [name for name, _ in dataset.columns] or list(dataset.feature_names)

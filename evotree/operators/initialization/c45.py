@@ -35,27 +35,7 @@ def induce_c45(
     stream: np.ndarray,
     **limits: Any,
 ) -> ObliqueTree:
-    """Grow a tree as C4.5 does, and prune it.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows, of classes.
-    splitter : C45
-        Finds the tests. Where it has indicators, rows with missing values are shared.
-    confidence : float in (0, 1], default=0.25
-        See `evotree.operators.pruning.pessimistic.added_errors`.
-    stream : ndarray of shape (1,), uint64
-        Random state; nothing is drawn from it.
-    **limits
-        ``max_depth`` and the like, of `evotree.operators.initialization.growth.grow_splits`.
-
-    Returns
-    -------
-    ObliqueTree
-        In raw units. Thresholds are values of training rows. Class shares and weights of the nodes
-        count the shares of rows.
-    """
+    """Grow a tree as C4.5 does, and prune it."""
     raw = dataset.unscaled()
     indicators = np.array(splitter.indicators, dtype=np.int64) if splitter.indicators else None
     grown = grow_splits(raw, splitter, "gain_ratio", indicators=indicators, stream=stream, **limits)
@@ -72,15 +52,7 @@ def induce_c45(
 
 
 def with_indicators(splitter: C45, indicators: list[int]) -> C45:
-    """Return a splitter that knows which features tell that others are missing, if there are any.
-
-    Parameters
-    ----------
-    splitter : C45
-        The splitter.
-    indicators : list of int
-        From `evotree.tables.columns.indicator_of_feature`.
-    """
+    """Return a splitter that knows which features tell that others are missing."""
     return replace(splitter, indicators=tuple(indicators) if max(indicators) >= 0 else ())
 
 
@@ -90,20 +62,6 @@ def values_at_or_below(
     """Return the greatest known values of all rows that do not exceed thresholds.
 
     So all thresholds are values that occur (Quinlan 1993, section 2.4).
-
-    Parameters
-    ----------
-    splits : Splits
-        Tests of one feature, in the units of `X`.
-    X : ndarray of shape (n, d)
-        All rows.
-    indicators : ndarray of shape (d,), int64, optional
-        As for `evotree.operators.structure.sides.share_rows`.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,)
-        Thresholds that send the rows of `X` where the given ones do.
     """
     thresholds = splits.thresholds.copy()
     for k in np.flatnonzero(splits.subtree_size > 1).tolist():
@@ -122,22 +80,6 @@ def sent_with_most(
     """Return splits that send rows whose value is missing to the side of more weight.
 
     Where the number that fills in goes the other way, the split gets a second term.
-
-    Parameters
-    ----------
-    splits : Splits
-        Tests of one feature, in the units of `X`.
-    counts : ndarray of shape (n_nodes, n_classes)
-        Class weights of the nodes.
-    X : ndarray of shape (n, d)
-        All rows; the indicators are 0 or 1.
-    indicators : ndarray of shape (d,), int64
-        As for `evotree.operators.structure.sides.share_rows`.
-
-    Returns
-    -------
-    Splits
-        They send rows whose values are known as before.
     """
     weights, size = splits.weights.copy(), splits.subtree_size
     heaviness = counts.sum(axis=1)
@@ -162,20 +104,6 @@ def mean_of_branches(tree: ObliqueTree, X: np.ndarray, is_missing: np.ndarray) -
     Such a row goes to each branch with the share that the branch has in the training weight of its
     node; its class shares are the mean of those of the leaves that it reaches, weighted by how much
     of it reaches them (Quinlan 1993, section 3.3).
-
-    Parameters
-    ----------
-    tree : ObliqueTree
-        From `induce_c45`.
-    X : ndarray of shape (n_rows, n_features)
-        Encoded rows.
-    is_missing : ndarray of shape (n_rows, n_features), bool
-        Which of their values are only filled in.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_classes)
-        Those of the leaf that a row reaches where nothing is missing on its way.
     """
     found = np.empty((len(X), tree.values.shape[1]))
     is_leaf = tree.is_leaf

@@ -33,31 +33,6 @@ def init_dipolar(
 
     A dipolar tree is grown on a random subsample, for speed and diversity; then its subtrees that
     do not pay for themselves on all rows become leaves.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows.
-    size_penalty : float, at least 0
-        Penalty for one node.
-    stream : ndarray of shape (1,), uint64
-        Random state.
-    max_rows : int, at least 1, default=256
-        Size of the subsample.
-    max_depth : int, at least 0, default=8
-        Depth of the tree before it is pruned.
-    min_rows : int, default=5
-        Nodes with fewer rows are leaves.
-    term_penalty : float, at least 0, default=0.0
-        Penalty for each term after a split's first.
-    max_width : int, at least 0, default=0
-        0 for splits on all features; otherwise the greatest number of features, of few
-        (`evotree.operators.splitters.dipole.dipole_test`).
-
-    Returns
-    -------
-    Individual
-        Its fitness is not yet evaluated.
     """
     sample = as_generator(stream).permutation(dataset.n_samples)[:max_rows]
     individual = grow_on_sample(
@@ -99,24 +74,7 @@ class RandomHalves:
 def init_complete(
     dataset: Dataset, stream: np.ndarray, max_depth: int = 8, min_rows: int = 5
 ) -> Individual:
-    """Make one individual whose tree is complete to a depth, with random directions.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows.
-    stream : ndarray of shape (1,), uint64
-        Random state.
-    max_depth : int, at least 0, default=8
-        Depth of the leaves; those above have rows of one class, or too few.
-    min_rows : int, at least 2, default=5
-        Nodes with fewer rows are leaves.
-
-    Returns
-    -------
-    Individual
-        Its fitness is not yet evaluated.
-    """
+    """Make one individual whose tree is complete to a depth, with random directions."""
     individual = grow(
         dataset,
         RandomHalves(),

@@ -21,18 +21,7 @@ if TYPE_CHECKING:
 
 
 def grow(dataset: Dataset, splitter: Splitter, *args: Any, **limits: Any) -> Individual:
-    """Grow a tree on all rows of a data set, and partition these by it.
-
-    Parameters
-    ----------
-    dataset, splitter, *args, **limits
-        As for `grow_splits`, whose rows all go one way.
-
-    Returns
-    -------
-    Individual
-        The tree over ``dataset.X`` with its partition; its fitness is not evaluated.
-    """
+    """Grow a tree on all rows of a data set, and partition these by it."""
     return make_individual(dataset, *grow_splits(dataset, splitter, *args, **limits))
 
 
@@ -54,38 +43,6 @@ def grow_splits(
 
     A node becomes a leaf when its rows are of one class or one target, are too few or too deep,
     when the splitter finds no split of them, or when the split sends them all one way.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows. Equal ones count as often as they were given.
-    splitter : Splitter
-        Finds the hyperplane of each node.
-    criterion : str, default="gini"
-        Name of a criterion (`evotree.fitness.criteria.Criterion`) for the data set's task.
-    max_depth : int, at least 0, or None
-        Nodes at this depth are leaves; None means any depth.
-    min_samples_split : int, at least 2, default=2
-        Nodes with fewer rows are leaves.
-    min_samples_leaf : int, at least 1, default=1
-        Each side of a split has at least so many rows.
-    min_weight_fraction_leaf : float in [0, 0.5], default=0.0
-        A split that leaves a side with less than this share of the whole weight is not made.
-    min_impurity_decrease : float, at least 0, default=0.0
-        A split lowers the criterion by at least so much, times the share of the weight that
-        reaches the node, as in scikit-learn.
-    seconds : float, optional
-        When so many have passed, the nodes that are left are leaves.
-    indicators : ndarray of shape (n_features,), int64, optional
-        Where given, rows whose value is missing go both ways in shares
-        (`evotree.operators.structure.sides.share_rows`).
-    stream : ndarray of shape (1,), uint64
-        Random state; the nodes draw from it in prefix order.
-
-    Returns
-    -------
-    Splits
-        The tree over ``dataset.X``.
     """
     if min_samples_leaf > 1:
         dataset = dataset.unmerged()  # splitters count the rows of both sides
@@ -155,28 +112,7 @@ def grow_on_sample(
     criterion: str | None = None,
     **limits: Any,
 ) -> Individual:
-    """Grow a tree on a sample of the rows and make an individual over all of them.
-
-    Parameters
-    ----------
-    sample : Dataset
-        What it is grown on, in the units of `dataset`.
-    dataset : Dataset
-        Training rows.
-    splitter : Splitter
-        Finds the hyperplanes.
-    stream : ndarray of shape (1,), uint64
-        Random state; it stays the individual's.
-    criterion : str, optional
-        Name of a criterion; by default entropy for classes and squared error for targets.
-    **limits
-        ``max_depth`` and the like, of `grow`.
-
-    Returns
-    -------
-    Individual
-        Its fitness is not yet evaluated.
-    """
+    """Grow a tree on a sample of the rows and make an individual over all of them."""
     criterion = criterion or ("entropy" if dataset.n_classes else "squared_error")
     grown = grow(sample, splitter, criterion, stream=stream, **limits)
     if sample is not dataset:

@@ -43,39 +43,7 @@ def induce(
     confidence: float = 0.25,
     stream: np.ndarray,
 ) -> Individual:
-    """Grow a tree and prune it.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows.
-    grow_on : callable
-        Grows a tree on a data set.
-    pruning : {"cost_complexity", "cross_validation", "pessimistic", "reduced_error"} or None, \
-default=None
-        How the pruning is chosen; ``"cost_complexity"`` and ``"reduced_error"`` hold rows out, and
-        the leaves that they leave count all rows. ``"pessimistic"`` is for classes.
-    ccp_alpha : float, at least 0, default=0.0
-        Without `pruning`, the charge for a leaf in minimal cost-complexity pruning.
-    risk : str or None, default=None
-        Criterion whose sum `ccp_alpha` is weighed against; see
-        `evotree.operators.pruning.penalized.node_risk`.
-    validation_fraction : float in (0, 1), default=0.1
-        Share of the rows held out.
-    n_folds : int, at least 2, default=10
-        Number of folds of the cross-validation.
-    standard_errors : float, at least 0, default=0.0
-        The k of the k-SE rule.
-    confidence : float in (0, 1], default=0.25
-        Of pessimistic pruning; see `evotree.operators.pruning.pessimistic.added_errors`.
-    stream : ndarray of shape (1,), uint64
-        Random state.
-
-    Returns
-    -------
-    Individual
-        The tree over all rows of the data set; its fitness is not evaluated.
-    """
+    """Grow a tree and prune it."""
     if pruning in ("cost_complexity", "reduced_error"):
         training, held_out = hold_out(dataset, validation_fraction, stream)
         individual = grow_on(training)
@@ -109,22 +77,7 @@ default=None
 
 
 def hold_out(dataset: Dataset, fraction: float, stream: np.ndarray) -> tuple[Dataset, Dataset]:
-    """Part the rows of a data set at random.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        The rows.
-    fraction : float in (0, 1)
-        Share of the rows, as they were given, that is held out, rounded; at least one row stays.
-    stream : ndarray of shape (1,), uint64
-        Random state, advanced.
-
-    Returns
-    -------
-    training, held_out : Dataset
-        In the units of `dataset`.
-    """
+    """Part the rows of a data set at random."""
     n = dataset.n_samples
     n_held_out = min(n - 1, round(fraction * n))
     order = as_generator(stream).permutation(n)
@@ -132,20 +85,7 @@ def hold_out(dataset: Dataset, fraction: float, stream: np.ndarray) -> tuple[Dat
 
 
 def leaf_medians(individual: Individual, dataset: Dataset) -> np.ndarray:
-    """Return the weighted median of the targets that reach each node.
-
-    Parameters
-    ----------
-    individual : Individual
-        A tree for regression, with its partition.
-    dataset : Dataset
-        Its rows.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes, 1)
-        In the units of the data set; the lower of two medians.
-    """
+    """Return the weighted median of the targets that reach each node."""
     medians = np.empty((len(individual), 1))
     for k in range(len(individual)):
         rows = individual.order[individual.start[k] : individual.end[k]]

@@ -42,22 +42,6 @@ def interpolate(dataset: Dataset, n_rows: int, noise: float, stream: np.ndarray)
 
     A row is drawn in proportion to the weights, moved a uniform part of the way to one of its
     nearest neighbours (Chawla et al. 2002, SMOTE), whatever the classes, and blurred.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows.
-    n_rows : int, at least 1
-        How many.
-    noise : float, at least 0
-        Standard deviation of the normal noise, in units of the features' standard deviations.
-    stream : ndarray of shape (1,), uint64
-        Random state, advanced.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_features)
-        Rows in the units of the data set.
     """
     rng = as_generator(stream)
     X = dataset.X
@@ -133,32 +117,6 @@ def teach(dataset: Dataset, teacher: Any, n_rows: int, noise: float, stream: np.
     classes. Of two classes, the accuracy there then differs from the accuracy that the teacher
     expects by a constant factor and a constant, so that a row on which it is undecided decides
     nothing.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows.
-    teacher : estimator
-        A classifier, or a regressor, of scikit-learn's interface; cloned, given a random state
-        where it has one, and fitted (`fit_weighted`) to the rows in the units of the data set.
-    n_rows : int, at least 1
-        How many rows are drawn (`interpolate`); together they weigh as much as the training rows,
-        before the margins.
-    noise : float, at least 0
-        Their noise.
-    stream : ndarray of shape (1,), uint64
-        Random state, advanced.
-
-    Returns
-    -------
-    Dataset
-        The training rows and those drawn, in the units of `dataset` and with its classes.
-
-    Raises
-    ------
-    ValueError
-        If the teacher predicts anything but one label, or target, for each row, or probabilities
-        that are none; or the data set has extra columns, which rows between the training rows lack.
     """
     if dataset.extras:
         raise ValueError(
@@ -192,23 +150,6 @@ def blur(dataset: Dataset, noise: float, n_copies: int, stream: np.ndarray) -> D
     on its side in some of its copies alone. For models that are smooth themselves training with
     noise is the ridge penalty (Bishop 1995, "Training with noise is equivalent to Tikhonov
     regularization", Neural Computation 7).
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows.
-    noise : float, at least 0
-        Standard deviation of the normal noise, in units of the features' standard deviations.
-    n_copies : int, at least 0
-        Noisy copies of each row as it was given; they and the row share its weight. 0 puts the
-        noise on the rows themselves: where these are many, neighbours blur what one row says.
-    stream : ndarray of shape (1,), uint64
-        Random state, advanced.
-
-    Returns
-    -------
-    Dataset
-        In the units of `dataset`.
     """
     rng = as_generator(stream)
     given = dataset.unmerged()  # a few copies of what many rows are would be told apart by chance
@@ -259,43 +200,14 @@ def with_rows(
 
 
 def bootstrap_counts(dataset: Dataset, rng: np.random.Generator, n_draws: int) -> np.ndarray:
-    """Return how often each given row is drawn with replacement, in proportion to the weights.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows.
-    rng : numpy.random.Generator
-        Source of the draws.
-    n_draws : int, at least 1
-        How many.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), int64
-        With a sum of `n_draws`; in the order of `Dataset.kept_as`.
-    """
+    """Return how often each given row is drawn with replacement, in proportion to the weights."""
     share = dataset.sample_weight / dataset.total_weight / np.maximum(dataset.multiplicity, 1)
     times: np.ndarray = rng.multinomial(n_draws, share[dataset.kept_as])
     return times
 
 
 def bag_of(dataset: Dataset, n_times: np.ndarray) -> Dataset:
-    """Return the rows of a bag, each of which weighs as much as it was drawn.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows.
-    n_times : ndarray of shape (n_samples,), int64
-        How often each given row was drawn.
-
-    Returns
-    -------
-    Dataset
-        In the units of `dataset`; the unit of its weights is 1. A row that was drawn twice is one
-        row of weight 2.
-    """
+    """Return the rows of a bag, each of which weighs as much as it was drawn."""
     n_rows, kept_as = len(dataset.y), dataset.kept_as
     weight = np.bincount(kept_as, n_times, n_rows)
     rows = np.flatnonzero(weight)
@@ -305,20 +217,5 @@ def bag_of(dataset: Dataset, n_times: np.ndarray) -> Dataset:
 
 
 def bootstrap(dataset: Dataset, rng: np.random.Generator, max_rows: int) -> Dataset:
-    """Return a bootstrap sample: rows drawn with replacement, in proportion to their weights.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows.
-    rng : numpy.random.Generator
-        Source of the draws.
-    max_rows : int, at least 1
-        How many draws, if there are as many rows.
-
-    Returns
-    -------
-    Dataset
-        The rows drawn; the weight of each is how often.
-    """
+    """Return a bootstrap sample: rows drawn with replacement, in proportion to their weights."""
     return bag_of(dataset, bootstrap_counts(dataset, rng, min(max_rows, dataset.n_samples)))

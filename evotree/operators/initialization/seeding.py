@@ -47,25 +47,7 @@ PATH_SHARE = 0.8  # of the population, for paths of widths where they are named 
 def seeding_shares(
     seeding: str | Mapping[str, float] | Iterable[str] | None,
 ) -> dict[str, float]:
-    """Return which share of a population is grown in which way, by name.
-
-    Parameters
-    ----------
-    seeding : None, str, iterable of str or mapping of str to float
-        None seeds nothing; names of splitters, or ``"tao"``, get a fifth of the population each,
-        ``"widths"`` alone gets four fifths; a mapping gives the shares. ``"dipole"`` is the random
-        initialization, which also gets what is left over.
-
-    Returns
-    -------
-    dict of str to float
-        Shares that add up to 1.
-
-    Raises
-    ------
-    ValueError
-        If a name is not known, or shares are negative or exceed 1 together.
-    """
+    """Return which share of a population is grown in which way, by name."""
     if seeding is None:
         return {DIPOLE: 1.0}
     if isinstance(seeding, str):
@@ -89,20 +71,7 @@ def seeding_shares(
 
 
 def slot_origins(n: int, shares: Mapping[str, float]) -> list[str]:
-    """Return which splitter grows each slot of a population.
-
-    Parameters
-    ----------
-    n : int, at least 0
-        Number of slots.
-    shares : mapping of str to float
-        From `seeding_shares`.
-
-    Returns
-    -------
-    list of str, of length n
-        Whole parts of the shares; the rest goes to those that would get none, then by remainders.
-    """
+    """Return which splitter grows each slot of a population."""
     exact = {name: n * share for name, share in shares.items()}
     counts = {name: math.floor(amount + 1e-9) for name, amount in exact.items()}
     by_need = sorted(
@@ -127,39 +96,7 @@ def init_seed(
     max_features: int | None = None,
     max_depth: int | None = None,
 ) -> Individual:
-    """Make one individual by another algorithm.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows.
-    size_penalty : float, at least 0
-        Penalty for one node.
-    splitter : str or Splitter
-        ``"tao"`` for `init_tao`; otherwise what finds the hyperplanes of a tree that is grown
-        greedily (`init_greedy`).
-    stream : ndarray of shape (1,), uint64
-        Random state.
-    C : tuple of two floats above 0, default=(0.1, 10.0)
-        Bounds of the cost of a row's loss in the classifiers of ``"tao"``.
-    penalty : {"l2", "l1"}, default="l2"
-        Their penalty.
-    min_rows : int, at least 2, default=5
-        Nodes with fewer rows are leaves.
-    seconds : float, optional
-        What growing and optimizing may take.
-    term_penalty : float, at least 0, default=0.0
-        Penalty for each term after a split's first.
-    max_features : int, at least 1, or None, default=None
-        Greatest number of terms of a split.
-    max_depth : int, at least 1, or None, default=None
-        Greatest depth to which trees are grown, if it is below the usual one.
-
-    Returns
-    -------
-    Individual
-        Its fitness is not yet evaluated.
-    """
+    """Make one individual by another algorithm."""
     depth = math.inf if max_depth is None else max_depth
     limits: dict[str, Any] = {
         "min_rows": min_rows,
@@ -195,34 +132,6 @@ def init_greedy(
     The tree is grown on a bootstrap sample of the rows, to a depth that is uniform in
     1, ..., `max_depth`, so that seeds differ; then its subtrees that do not pay for themselves on
     all rows become leaves.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows.
-    size_penalty : float, at least 0
-        Penalty for one node.
-    splitter : str or Splitter
-        Finds the hyperplanes.
-    stream : ndarray of shape (1,), uint64
-        Random state.
-    criterion : str, optional
-        Name of a criterion; by default entropy for classes and squared error for targets.
-    max_rows : int, at least 1, default=16_384
-        Most draws of the bootstrap sample.
-    max_depth : int, at least 1, default=10
-        Greatest depth of a seed.
-    min_rows : int, at least 2, default=5
-        Nodes with fewer rows are leaves.
-    seconds : float, optional
-        When so many have passed, the nodes that are left are leaves.
-    term_penalty : float, at least 0, default=0.0
-        Penalty for each term after a split's first.
-
-    Returns
-    -------
-    Individual
-        Its fitness is not yet evaluated.
     """
     rng = as_generator(stream)
     individual = grow_on_sample(
@@ -247,28 +156,7 @@ def init_path(
     term_penalty: float = 0.0,
     **path: Any,
 ) -> list[Individual]:
-    """Make the trees of one path of widths, pruned.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows.
-    size_penalty : float, at least 0
-        Penalty for one node.
-    number : int, at least 0
-        Number of the path (`path_trees`).
-    stream : ndarray of shape (1,), uint64
-        Random state.
-    term_penalty : float, at least 0, default=0.0
-        Penalty for each term after a split's first.
-    **path
-        Other parameters of `path_trees`.
-
-    Returns
-    -------
-    list of Individual
-        Their fitness is not yet evaluated.
-    """
+    """Make the trees of one path of widths, pruned."""
     path["term_penalty"] = term_penalty
     trees = path_trees(dataset, size_penalty, number, stream, **path)
     for tree in trees:
@@ -285,26 +173,7 @@ def init_quick(
     min_rows: int = 5,
     term_penalty: float = 0.0,
 ) -> Individual:
-    """Make one individual in no time: an axis-parallel tree, grown greedily on a sample and pruned.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows.
-    size_penalty : float, at least 0
-        Penalty for one node.
-    stream : ndarray of shape (1,), uint64
-        Random state.
-    min_rows : int, at least 2, default=5
-        Nodes with fewer rows are leaves.
-    term_penalty : float, at least 0, default=0.0
-        Penalty for each term after a split's first.
-
-    Returns
-    -------
-    Individual
-        Its fitness is not yet evaluated.
-    """
+    """Make one individual in no time: a pruned axis-parallel tree, grown on a sample."""
     sample = bootstrap(dataset, as_generator(stream), _QUICK_ROWS)
     limits: dict[str, Any] = {"max_depth": MAX_DEPTH, "min_samples_split": min_rows}
     individual = grow_on_sample(sample, dataset, as_splitter(QUICK), stream, **limits)
@@ -325,31 +194,6 @@ def init_from_tree(
     scikit-learn's, which compares rows rounded to single precision. The leaves predict what the
     training rows that reach them say, whatever they predicted before, linear models included;
     subtrees that do not pay for themselves become leaves.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows.
-    size_penalty : float, at least 0
-        Penalty for one node.
-    tree : ObliqueTree, or a fitted estimator with a ``tree_``
-        Over raw features; the estimator is one of this package, or one of scikit-learn's decision
-        trees. Where those send missing values is not kept: rows here have none.
-    term_penalty : float, at least 0, default=0.0
-        Penalty for each term after a split's first.
-    max_features : int, at least 1, or None, default=None
-        Greatest number of terms of a split.
-
-    Returns
-    -------
-    Individual
-        Its fitness is not yet evaluated.
-
-    Raises
-    ------
-    ValueError
-        If the tree is none of these, is not sound, is over another number of features, or has a
-        split of more terms than allowed.
     """
     weights, thresholds, subtree_size = raw_tree(tree)
     n_features = dataset.X.shape[1]
@@ -372,25 +216,7 @@ def init_from_tree(
 def adopt(
     individual: Individual, dataset: Dataset, size_penalty: float, term_penalty: float = 0.0
 ) -> Individual:
-    """Make one individual of a tree of a path that was followed on other rows in the same units.
-
-    Parameters
-    ----------
-    individual : Individual
-        A tree of `path_trees`; read only.
-    dataset : Dataset
-        Training rows.
-    size_penalty : float, at least 0
-        Penalty for one node.
-    term_penalty : float, at least 0, default=0.0
-        Penalty for each term after a split's first.
-
-    Returns
-    -------
-    Individual
-        Without the parts that no row reaches and the subtrees that do not pay for themselves. Its
-        fitness is not yet evaluated.
-    """
+    """Make one individual of a tree of a path that was followed on other rows in the same units."""
     nodes = individual.weights, individual.thresholds, individual.subtree_size
     adopted = make_individual(dataset, *nodes)
     adopted.origin = WIDTHS
@@ -398,23 +224,7 @@ def adopt(
 
 
 def raw_tree(tree: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the arrays of a tree that users hand in, in prefix order and checked.
-
-    Parameters
-    ----------
-    tree : ObliqueTree, or a fitted estimator with a ``tree_``
-        As `init_from_tree` takes it.
-
-    Returns
-    -------
-    weights, thresholds, subtree_size : ndarray
-        Over raw features, in double precision.
-
-    Raises
-    ------
-    ValueError
-        If the tree is none of these, or is not sound.
-    """
+    """Return the arrays of a tree that users hand in, in prefix order and checked."""
     found = getattr(tree, "tree_", tree)
     if isinstance(found, Tree):
         return _prefix_arrays(found)

@@ -46,26 +46,7 @@ _NEXT_TO_NOTHING = 1e-6  # of the penalty for a term, for a split where nodes co
 def cut_gently(
     individual: Individual, dataset: Dataset, size_penalty: float, term_penalty: float = 0.0
 ) -> bool:
-    """Cut weakest links that do not pay for their nodes and terms, but not many at once.
-
-    Parameters
-    ----------
-    individual : Individual
-        Changed in place. It becomes the smallest tree of minimal cost-complexity pruning (Breiman
-        et al. 1984, chapter 3) that has three quarters of its leaves, or the next smaller one if
-        there is none.
-    dataset : Dataset
-        Training rows.
-    size_penalty : float, at least 0
-        Penalty for one node; a link is two.
-    term_penalty : float, at least 0, default=0.0
-        Penalty for each term after a split's first.
-
-    Returns
-    -------
-    bool
-        Whether anything was cut.
-    """
+    """Cut weakest links that do not pay for their nodes and terms, but not many at once."""
     risk, unit = risk_of_leaves(individual, dataset.n_classes)
     first = 2.0 * size_penalty or _NEXT_TO_NOTHING * term_penalty
     prices = split_prices(individual, 1.0, term_penalty / (first or 1.0))
@@ -99,34 +80,6 @@ def init_tao(
 
     So that seeds differ, the kind of the grown tree and its rows, and the loss and the C of the
     classifiers are drawn.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows.
-    size_penalty : float, at least 0
-        Penalty for one node.
-    stream : ndarray of shape (1,), uint64
-        Random state.
-    C : tuple of two floats above 0, default=(0.1, 10.0)
-        Bounds of the cost of a row's loss.
-    penalty : {"l2", "l1"}, default="l2"
-        Penalty of the weights.
-    max_rows : int, at least 1, default=16_384
-        Most rows that the tree is grown on.
-    max_depth : int, at least 1, default=12
-        Depth to which it is grown.
-    min_rows : int, at least 2, default=5
-        Nodes with fewer rows are leaves.
-    seconds : float, optional
-        When so many have passed, no node is split or fitted again, and the tree is pruned as it is.
-    term_penalty : float, at least 0, default=0.0
-        Penalty for each term after a split's first.
-
-    Returns
-    -------
-    Individual
-        Its fitness is not yet evaluated.
     """
     end = math.inf if seconds is None else time.perf_counter() + seconds
     rng = as_generator(stream)

@@ -63,38 +63,7 @@ def width_path(
     min_rows: int = 5,
     seconds: float | None = None,
 ) -> list[Individual]:
-    """Return optimized trees of falling widths.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows.
-    size_penalty : float, at least 0
-        Penalty for a node.
-    stream : ndarray of shape (1,), uint64
-        Random state.
-    term_penalty : float, at least 0, default=0.0
-        Penalty for each term after a split's first, by which splits on one feature compete; the
-        widths fall anyway.
-    C : tuple of two floats above 0, default=(0.3, 3.0)
-        Bounds of the cost of a row's loss in the linear classifiers.
-    penalty : {"l2", "l1"}, default="l2"
-        Penalty of the weights of the tree that the path begins with.
-    max_features : int, at least 1, optional
-        Greatest width of a split of the trees that are returned.
-    max_depth : int, at least 1, optional
-        Depth to which the first tree is grown, if it is below the usual one.
-    min_rows : int, at least 2, default=5
-        Nodes with fewer rows are leaves of the first tree.
-    seconds : float, optional
-        When so many have passed, the path ends; where no tree is narrow enough by then, with one
-        whose splits have one term each.
-
-    Returns
-    -------
-    list of Individual
-        The widest first; at least one. Their fitness is not yet evaluated.
-    """
+    """Return optimized trees of falling widths."""
     end = math.inf if seconds is None else time.perf_counter() + seconds
     limits: dict[str, Any] = {"min_rows": min_rows, "seconds": seconds}
     if max_depth is not None:
@@ -142,36 +111,6 @@ def path_trees(
     The second path is that of the axis-parallel trees that are grown on all rows, the third that of
     the trees of logistic regressions, where splits may have all features. The others begin with
     dense splits, at half or at twice the penalties, so that trees of all sizes come.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows.
-    size_penalty : float, at least 0
-        Penalty for one node.
-    number : int, at least 0
-        Number of the path.
-    stream : ndarray of shape (1,), uint64
-        Random state.
-    term_penalty : float, at least 0, default=0.0
-        Penalty for each term after a split's first.
-    min_rows : int, at least 2, default=5
-        Nodes with fewer rows are leaves.
-    seconds : float, optional
-        What it may take.
-    C : tuple of two floats above 0, default=(0.3, 3.0)
-        Bounds of the cost of a row's loss in the linear classifiers.
-    max_features : int, at least 1, optional
-        Greatest width of a split.
-    max_depth : int, at least 1, optional
-        Greatest depth to which trees are grown, if it is below the usual one.
-    penalty : {"l2", "l1"}, default="l2"
-        Penalty of the weights of the trees that paths begin with.
-
-    Returns
-    -------
-    list of Individual
-        Not pruned; their fitness is not yet evaluated.
     """
     end = math.inf if seconds is None else time.perf_counter() + seconds
     limits: dict[str, Any] = {"min_rows": min_rows, "max_depth": max_depth}
@@ -200,20 +139,7 @@ def path_trees(
 
 
 def cheap_features(dataset: Dataset, stream: np.ndarray) -> np.ndarray:
-    """Return which features cost no more than a price that is drawn among theirs.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows, whose objective says what features cost.
-    stream : ndarray of shape (1,), uint64
-        Random state; advanced where features have more than one price.
-
-    Returns
-    -------
-    ndarray of shape (n_features,), bool
-        All where features have one price, or none; otherwise the dearest are left out.
-    """
+    """Return which features cost no more than a price that is drawn among theirs."""
     if dataset.objective is None or dataset.objective.features is None:
         return np.ones(dataset.X.shape[1], dtype=bool)
     price = dataset.objective.features.alone
@@ -231,24 +157,6 @@ def axis_trees(
     """Return axis-parallel trees grown on all rows, one for each of the usual criteria.
 
     They are as deep as the rows allow: the fitness prunes them.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows.
-    stream : ndarray of shape (1,), uint64
-        Random state.
-    min_rows : int, at least 2, default=5
-        Nodes with fewer rows are leaves; each leaf has as many.
-    seconds : float, optional
-        When its share of them has passed, the nodes that are left of a tree are leaves.
-    max_depth : int, at least 1, optional
-        Nodes at this depth are leaves.
-
-    Returns
-    -------
-    list of Individual
-        Their fitness is not yet evaluated.
     """
     criteria = ("gini", "entropy") if dataset.n_classes else ("squared_error",)
     limits: dict[str, Any] = {"min_samples_leaf": min_rows, "max_depth": max_depth}
@@ -269,27 +177,6 @@ def linear_trees(
     For two classes the first split is the logistic regression itself. Where rows are few, such a
     tree is often better on other rows than any that fits the training rows more closely. Of many
     rows 4,096 are read, evenly spaced.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows.
-    stream : ndarray of shape (1,), uint64
-        Random state.
-    C : tuple of two floats above 0, default=(0.3, 3.0)
-        Costs of a row's loss: one tree for each.
-    min_rows : int, at least 2, default=5
-        Nodes with fewer rows are leaves, and so are those with less than an eighth of the rows that
-        a class has in the mean.
-    seconds : float, optional
-        When its share of them has passed, the nodes that are left of a tree are leaves.
-    max_depth : int, at least 1, optional
-        Nodes at this depth are leaves.
-
-    Returns
-    -------
-    list of Individual
-        Their fitness is not yet evaluated.
     """
     criterion = "gini" if dataset.n_classes else "squared_error"
     n_rows = dataset.n_samples

@@ -52,24 +52,7 @@ def add_sequence(values, first, subtree_size, sums):
 def sequence_sums(
     values: np.ndarray, collapse_at: np.ndarray, subtree_size: np.ndarray, alphas: np.ndarray
 ) -> np.ndarray:
-    """Add up values over the leaves of each tree of a nested sequence, in one pass.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_nodes, n_values), float64
-        What a node adds where it is a leaf.
-    collapse_at : ndarray of shape (n_nodes,)
-        From `weakest_links`.
-    subtree_size : ndarray of shape (n_nodes,), int32
-        Sizes of subtrees.
-    alphas : ndarray of shape (n_trees,)
-        The trees, by rising alpha; infinity is the root alone.
-
-    Returns
-    -------
-    ndarray of shape (n_trees, n_values)
-        The sums.
-    """
+    """Add up values over the leaves of each tree of a nested sequence, in one pass."""
     first = np.searchsorted(alphas, collapse_at)
     first[subtree_size == 1] = 0
     sums = np.zeros((alphas.shape[0], values.shape[1]))
@@ -91,20 +74,7 @@ def is_exposed(collapse_at, subtree_size):
 
 
 def critical_alphas(collapse_at: np.ndarray, subtree_size: np.ndarray) -> np.ndarray:
-    """Return the alphas at which the cheapest pruning changes, one for each tree of the sequence.
-
-    Parameters
-    ----------
-    collapse_at : ndarray of shape (n_nodes,)
-        From `weakest_links`.
-    subtree_size : ndarray of shape (n_nodes,), int32
-        Sizes of subtrees.
-
-    Returns
-    -------
-    ndarray of shape (n_trees,)
-        Rising from 0. Numbers that agree but for rounding are one, the highest of them.
-    """
+    """Return the alphas at which the cheapest pruning changes, one for each of the trees."""
     links = collapse_at[is_exposed(collapse_at, subtree_size)]
     alphas = np.unique(np.append(0.0, links[links > 0.0]))
     return alphas[np.append(np.diff(alphas) > _ROUNDING * alphas[-1], True)]
@@ -117,20 +87,6 @@ def cost_complexity_path(
 
     It is scikit-learn's ``cost_complexity_pruning_path`` but for links of one alpha, which are cut
     together here, as Breiman et al. have it, and there one after the other.
-
-    Parameters
-    ----------
-    risk : ndarray of shape (n_nodes,)
-        Risks of the nodes as leaves (`node_risk`).
-    subtree_size : ndarray of shape (n_nodes,), int32
-        Sizes of subtrees.
-
-    Returns
-    -------
-    ccp_alphas : ndarray of shape (n_trees,)
-        Rising from 0; the last one leaves the root alone.
-    impurities : ndarray of shape (n_trees,)
-        Risk of the cheapest pruning for each alpha.
     """
     collapse_at = weakest_links(risk, subtree_size)
     alphas = critical_alphas(collapse_at, subtree_size)
@@ -181,23 +137,7 @@ def predictions_of_nodes(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
 
 
 def node_losses(tree: ObliqueTree, held_out: Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Return what every node would lose on the rows that reach it if it were a leaf.
-
-    Parameters
-    ----------
-    tree : ObliqueTree
-        In the units of the rows; its nodes predict the first of the classes with the highest value,
-        or the value; a linear model predicts where there is one.
-    held_out : Dataset
-        Rows that the tree was not grown on. Losses are those of its objective.
-
-    Returns
-    -------
-    losses : ndarray of shape (n_nodes,)
-        Weighted sums of the losses: by default of the misclassified rows, or of the squared errors.
-    square_losses : ndarray of shape (n_nodes,)
-        Weighted sums of the squares of these losses.
-    """
+    """Return what every node would lose on the rows that reach it if it were a leaf."""
     if held_out.n_classes == 0:
         table = predictions_of_nodes(tree, held_out)
     elif held_out.judge is not None:
@@ -232,20 +172,6 @@ def choose_tree(
     errors above the lowest. The standard error of the mean loss is ``sqrt(e (1 - e) / n)`` for a
     share e of misclassified rows, the root of the losses' variance over n in both tasks; a row of
     weight 2 counts as two.
-
-    Parameters
-    ----------
-    losses, square_losses : ndarray of shape (n_trees,)
-        Weighted sums of the rows' losses and of their squares.
-    weight : float, above 0
-        Weight of the rows.
-    standard_errors : float, at least 0
-        The k; 0 chooses the best tree, the smallest of equals.
-
-    Returns
-    -------
-    int
-        Position of the tree.
     """
     mean = losses / weight
     best = np.flatnonzero(mean <= mean.min() + _ROUNDING * mean.max())[-1]
@@ -257,25 +183,7 @@ def choose_tree(
 def prune_held_out(
     tree: ObliqueTree, risk: np.ndarray, held_out: Dataset, standard_errors: float = 0.0
 ) -> np.ndarray:
-    """Choose a tree of the cost-complexity sequence by rows held out (Breiman et al. 1984, 3.4.1).
-
-    Parameters
-    ----------
-    tree : ObliqueTree
-        In the units of the rows.
-    risk : ndarray of shape (n_nodes,)
-        Risks of its nodes on the rows it was grown on
-        (`evotree.operators.pruning.penalized.node_risk`).
-    held_out : Dataset
-        Other rows.
-    standard_errors : float, at least 0, default=0.0
-        See `choose_tree`.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,), bool
-        True where a subtree becomes a leaf; without any row held out, where it gains nothing.
-    """
+    """Choose a tree of the cost-complexity sequence by held-out rows (Breiman et al., 3.4.1)."""
     collapse_at = weakest_links(risk, tree.subtree_size)
     alphas = critical_alphas(collapse_at, tree.subtree_size)
     if held_out.X.shape[0] == 0:
@@ -301,33 +209,6 @@ def prune_cross_validated(
     Breiman et al. (1984, section 3.4.2): a tree is grown on the rows outside each fold, and pruned
     for the geometric means of the main tree's successive alphas; the losses of all folds together
     choose the alpha.
-
-    Parameters
-    ----------
-    individual : Individual
-        The main tree, grown on all rows.
-    dataset : Dataset
-        Its rows.
-    grow_on : callable
-        Grows a tree on a data set, as the main tree was grown.
-    n_folds : int, at least 2, default=10
-        Number of folds; not more than there are rows.
-    standard_errors : float, at least 0, default=0.0
-        See `choose_tree`.
-    criterion : str or None, default=None
-        Name of the criterion that is the risk (`evotree.operators.pruning.penalized.node_risk`).
-    stream : ndarray of shape (1,), uint64
-        Random state; the folds are drawn from it.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,), bool
-        True where a subtree of the main tree becomes a leaf.
-
-    Raises
-    ------
-    ValueError
-        If `n_folds` is below 2.
     """
     if n_folds < 2:
         raise ValueError(f"n_folds={n_folds}: allowed are integers of at least 2.")
@@ -357,18 +238,6 @@ def prune_reduced_error(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
 
     Bottom-up (Quinlan 1987), so that the rest is the smallest of the prunings with the
     lowest loss; a subtree that no row reaches becomes a leaf.
-
-    Parameters
-    ----------
-    tree : ObliqueTree
-        In the units of the rows.
-    held_out : Dataset
-        Rows that the tree was not grown on.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,), bool
-        True where a subtree becomes a leaf.
     """
     losses, _ = node_losses(tree, held_out)
     return cheapest(losses, tree.subtree_size, 0.0, np.zeros(len(losses)))

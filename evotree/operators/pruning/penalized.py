@@ -41,22 +41,7 @@ _ROUNDING = 1e-13
 
 
 def split_prices(tree: ObliqueTree, first: float, further: float) -> np.ndarray:
-    """Return what each split of a tree costs.
-
-    Parameters
-    ----------
-    tree : ObliqueTree
-        Read only.
-    first : float, at least 0
-        Price of a split with one term.
-    further : float, at least 0
-        Price of each term after a split's first.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,), float64
-        0 at leaves.
-    """
+    """Return what each split of a tree costs."""
     prices = np.where(tree.is_leaf, 0.0, first)
     if further > 0.0:
         prices += further * np.maximum((tree.weights != 0.0).sum(axis=1) - 1, 0)
@@ -70,22 +55,6 @@ def cheapest(risk, subtree_size, node_price, split_price):
     Bottom-up, a subtree is marked when the risk of its leaves and the prices of its nodes are not
     below those of a leaf in its place; so what remains is the cheapest of all prunings, and the
     smallest of equals.
-
-    Parameters
-    ----------
-    risk : ndarray of shape (n_nodes,)
-        Risks of the nodes as leaves.
-    subtree_size : ndarray of shape (n_nodes,), int32
-        Sizes of subtrees.
-    node_price : float
-        Price of one node, in units of the risk; half of Breiman's alpha for one leaf.
-    split_price : ndarray of shape (n_nodes,)
-        What each node costs besides if it is kept as a split; at least 0.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,), bool
-        True where a subtree becomes a leaf.
     """
     n = subtree_size.shape[0]
     cost = np.empty(n)
@@ -102,25 +71,7 @@ def cheapest(risk, subtree_size, node_price, split_price):
 
 @kernel
 def unprofitable(counts, subtree_size, node_price, split_price):
-    """Mark the subtrees whose leaves do not classify enough more weight to pay for what they cost.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_nodes, n_classes)
-        Class weights.
-    subtree_size : ndarray of shape (n_nodes,), int32
-        Sizes of subtrees.
-    node_price : float
-        Price of one node, in units of weight.
-    split_price : ndarray of shape (n_nodes,)
-        What each node costs besides if it is kept as a split; at least 0.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,), bool
-        True where a subtree becomes a leaf; the rest has the highest penalized quality of all
-        prunings.
-    """
+    """Mark the subtrees whose leaves do not classify enough more weight for what they cost."""
     # The weight of all leaves together is that of the root: minus the weight that is classified
     # correctly serves as well as the one that is not, and for whole numbers both are exact.
     risk = np.empty(subtree_size.shape[0])
@@ -134,20 +85,7 @@ def unprofitable(counts, subtree_size, node_price, split_price):
 
 @kernel
 def impurities(criterion, counts):
-    """Return the impurity of every node as a leaf, times its weight.
-
-    Parameters
-    ----------
-    criterion : int
-        A code of `evotree.fitness.criteria.Criterion`, as `node_risk` takes its name.
-    counts : ndarray of shape (n_nodes, n_classes)
-        Class weights; for ``squared_error`` the sums of w, w y and w y**2.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,)
-        At least 0.
-    """
+    """Return the impurity of every node as a leaf, times its weight."""
     risk = np.empty(counts.shape[0])
     rank = class_ranks(counts[0])
     for k in range(counts.shape[0]):
@@ -159,24 +97,7 @@ def impurities(criterion, counts):
 def risk_of_leaves(
     individual: Individual, n_classes: int, criterion: str | None = None
 ) -> tuple[np.ndarray, float]:
-    """Return what each node loses if it is a leaf, by the objective of a tree.
-
-    Parameters
-    ----------
-    individual : Individual
-        The tree.
-    n_classes : int
-        Number of classes; 0 for regression.
-    criterion : str or None, default=None
-        As for `node_risk`; an objective has a risk of its own.
-
-    Returns
-    -------
-    risk : ndarray of shape (n_nodes,)
-        `node_risk`, or the risk of the objective.
-    unit : float
-        The risk that is one unit of quality.
-    """
+    """Return what each node loses if it is a leaf, by the objective of a tree."""
     if individual.objective is not None:
         return individual.objective.risk(individual), 1.0
     risk = node_risk(individual.counts, n_classes, criterion)
@@ -184,30 +105,7 @@ def risk_of_leaves(
 
 
 def node_risk(counts: np.ndarray, n_classes: int, criterion: str | None = None) -> np.ndarray:
-    """Return the risk R(t) of every node as if it were a leaf, as a share of the whole weight.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_nodes, n_classes), or (n_nodes, 3) for regression
-        Class weights; sums of w, w y and w y**2 for regression (``individual.counts``).
-    n_classes : int
-        Number of classes; 0 for regression.
-    criterion : str or None, default=None
-        Name of a criterion of the task. None means ``"error"``, the misclassified weight, or
-        ``"squared_error"``. Of the criteria that are no sums over leaves, ``"gain_ratio"`` stands
-        for the entropy, ``"twoing"`` and ``"max_minority"`` for the misclassified weight. The
-        classes' numbers in ``"sum_of_variances"`` are those of the root.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,)
-        Risks in the units of scikit-learn's ``ccp_alpha``.
-
-    Raises
-    ------
-    ValueError
-        If the criterion is none of the task's, or no function of `counts`: ``"absolute_error"``.
-    """
+    """Return the risk R(t) of every node as if it were a leaf, as a share of the whole weight."""
     allowed = CLASSIFICATION if n_classes > 0 else ("squared_error",)
     if criterion is None:
         criterion = "error" if n_classes > 0 else "squared_error"
@@ -285,21 +183,6 @@ def weakest_links(
     most alpha; these prunings are Breiman's nested sequence T(alpha), the smallest of equals
     (Breiman et al. 1984, section 3.3). Where splits have prices of their own, a split costs as many
     times alpha.
-
-    Parameters
-    ----------
-    risk : ndarray of shape (n_nodes,)
-        Risks of the nodes as leaves.
-    subtree_size : ndarray of shape (n_nodes,), int32
-        Sizes of subtrees.
-    split_price : ndarray of shape (n_nodes,), optional
-        Prices of the splits, above 0; those of leaves do not matter. By default all are 1: each
-        split adds a leaf.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,)
-        Infinity at leaves. Below 0 where even more leaves have a higher risk than the node.
     """
     prices = np.ones(len(risk)) if split_price is None else split_price
     alphas: np.ndarray = links_of_prices(risk, subtree_size, prices)
@@ -313,22 +196,6 @@ def affordable(
 
     `weakest_links` knows the best prunings for all prices, but of some sizes none is the best for
     any price. Here each node knows the least risk below it for each part of the budget.
-
-    Parameters
-    ----------
-    risk : ndarray of shape (n_nodes,)
-        Risks of the nodes as leaves.
-    subtree_size : ndarray of shape (n_nodes,), int32
-        Sizes of subtrees.
-    split_cost : ndarray of shape (n_nodes,), int64
-        What each node costs if it is kept as a split, at least 0; those of leaves do not matter.
-    budget : int, at least 0
-        What the splits may cost together.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,), bool
-        True where a subtree becomes a leaf; of equals, the pruning is the smallest.
     """
     least: list[np.ndarray] = [risk[k : k + 1] for k in range(len(risk))]
     for k in range(len(risk) - 1, -1, -1):
@@ -386,20 +253,7 @@ def kept_nodes(subtree_size, marks):
 
 
 def prune_tree(tree: ObliqueTree, marks: np.ndarray) -> ObliqueTree:
-    """Return a tree without a partition in which the marked subtrees are leaves.
-
-    Parameters
-    ----------
-    tree : ObliqueTree
-        Read only.
-    marks : ndarray of shape (n_nodes,), bool
-        The subtrees to collapse.
-
-    Returns
-    -------
-    ObliqueTree
-        With arrays of its own; its leaves predict what the collapsed nodes do.
-    """
+    """Return a tree without a partition in which the marked subtrees are leaves."""
     kept, size = kept_nodes(tree.subtree_size, marks)
     weights, thresholds = tree.weights[kept], tree.thresholds[kept]
     weights[size == 1] = 0.0
@@ -415,22 +269,7 @@ def prune_tree(tree: ObliqueTree, marks: np.ndarray) -> ObliqueTree:
 def collapse(
     X, y, sample_weight, weights, thresholds, subtree_size, order, start, end, counts, marks
 ):
-    """Return a copy of a tree whose marked subtrees are leaves.
-
-    Parameters
-    ----------
-    X, y, sample_weight : ndarray of shapes (n, d), (n,) and (n,)
-        Training rows.
-    weights, thresholds, subtree_size, order, start, end, counts : ndarray
-        The tree and its partition; read only.
-    marks : ndarray of shape (n_nodes,), bool
-        The subtrees to collapse; marks inside a collapsed one do not matter.
-
-    Returns
-    -------
-    tuple of ndarray
-        The fields of a `Nodes`, the new tree and its partition.
-    """
+    """Return a copy of a tree whose marked subtrees are leaves."""
     n = subtree_size.shape[0]
     rows = Rows(X, y, sample_weight)
     source = Nodes(weights, thresholds, subtree_size, order, start, end, counts)
@@ -445,22 +284,7 @@ def collapse(
 
 
 def prune_marked(individual: Individual, dataset: Dataset, marks: np.ndarray) -> tuple[Individual]:
-    """Collapse the marked subtrees of an individual.
-
-    Parameters
-    ----------
-    individual : Individual
-        Changed in place; its arrays are replaced, not written.
-    dataset : Dataset
-        Its training rows.
-    marks : ndarray of shape (n_nodes,), bool
-        The subtrees to collapse.
-
-    Returns
-    -------
-    tuple of one Individual
-        The individual; its fitness is deleted where something was cut.
-    """
+    """Collapse the marked subtrees of an individual."""
     if marks.any():
         individual.replace(
             collapse(dataset.X, dataset.y, dataset.sample_weight, *individual.nodes(), marks)
@@ -474,23 +298,6 @@ def prune(
     """Choose the sizes of the subtrees by the fitness: what does not pay for itself is cut.
 
     What is left is the fittest of all prunings, by `evotree.fitness.penalties.PenalizedAccuracy`.
-
-    Parameters
-    ----------
-    individual : Individual
-        Changed in place; its arrays are replaced, not written.
-    dataset : Dataset
-        Training rows.
-    size_penalty : float, at least 0
-        Penalty for one node, as a share of the total weight; of the whole squared error for
-        regression.
-    term_penalty : float, at least 0, default=0.0
-        Penalty for each term after a split's first, in the same unit.
-
-    Returns
-    -------
-    tuple of one Individual
-        The individual; its fitness is deleted where something was cut.
     """
     counts, subtree_size = individual.counts, individual.subtree_size
     if individual.objective is not None:

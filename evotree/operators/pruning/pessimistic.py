@@ -41,20 +41,6 @@ def added_errors(n: float, wrong: float, confidence: float) -> float:
     Without any error the upper bound of the binomial distribution is exact, from one on it is that
     of the normal distribution with a correction for continuity, and in between, where weights are
     fractions, the two are interpolated.
-
-    Parameters
-    ----------
-    n : float, above 0
-        Weight of the rows of the leaf.
-    wrong : float, at least 0
-        Weight of those of other classes than the leaf's.
-    confidence : float in (0, 1]
-        Probability that the share of errors is above the bound; the less, the more is pruned.
-
-    Returns
-    -------
-    float
-        At least 0.
     """
     if wrong < 1e-6:
         return n * (1.0 - confidence ** (1.0 / n))
@@ -75,26 +61,7 @@ def prune_pessimistic(
     confidence: float = 0.25,
     indicators: np.ndarray | None = None,
 ) -> tuple[Splits, np.ndarray]:
-    """Prune a tree by the errors to expect, subtrees being raised.
-
-    Parameters
-    ----------
-    splits : Splits
-        The tree over ``dataset.X``, a row of which reaches each leaf.
-    dataset : Dataset
-        The rows that it was grown on, of classes.
-    confidence : float in (0, 1], default=0.25
-        See `added_errors`.
-    indicators : ndarray of shape (n_features,), int64, optional
-        As for `evotree.operators.structure.sides.share_rows`.
-
-    Returns
-    -------
-    pruned : Splits
-        The tree that is left.
-    counts : ndarray of shape (n_nodes, n_classes)
-        Weights of the classes at its nodes.
-    """
+    """Prune a tree by the errors to expect, subtrees being raised."""
     branches = _Branches(splits, dataset, indicators)
     branches.collapse()
     branches.prune(confidence)

@@ -149,25 +149,7 @@ def make_refiners(
     term_penalty: float = 0.0,
     max_features: int | None = None,
 ) -> dict[str, tuple[float, Refiner]]:
-    """Return share and refiner of each operator, by name.
-
-    Parameters
-    ----------
-    refinement : Refinement
-        Names the operators.
-    size_penalty : float, at least 0
-        Penalty for one node when pruning.
-    term_penalty : float, at least 0, default=0.0
-        Penalty for each term after a split's first.
-    max_features : int, at least 1, or None, default=None
-        Greatest number of terms of a split.
-
-    Returns
-    -------
-    dict of str to tuple
-        Callables go by their ``__name__``, or that of their type, with a number where others have
-        the same.
-    """
+    """Return share and refiner of each operator, by name."""
     refiners: dict[str, tuple[float, Refiner]] = {}
     for operator, share in refinement.shares().items():
         known = operator
@@ -194,31 +176,7 @@ def refine(
     lamarckian: bool = True,
     term_penalty: float = 0.0,
 ) -> tuple[Individual]:
-    """Refine an individual by one of several operators; it changes unless its fitness would fall.
-
-    Parameters
-    ----------
-    individual : Individual
-        Evaluated; changed in place. Its attribute ``outcome`` says afterwards what was done.
-        Randomness comes from its stream.
-    toolbox : deap.base.Toolbox
-        Its ``evaluate(individual)`` is used.
-    dataset : Dataset
-        Training rows.
-    refiners : mapping of str to tuple of float and callable
-        Share and refiner, from `make_refiners`.
-    size_penalty : float, at least 0
-        Penalty for one node: subtrees that do not pay for themselves are pruned after the refiner.
-    lamarckian : bool, default=True
-        Whether offspring inherit the refined tree, or ``individual.unrefined``, the one before.
-    term_penalty : float, at least 0, default=0.0
-        Penalty for each term after a split's first.
-
-    Returns
-    -------
-    tuple of one Individual
-        The individual, evaluated.
-    """
+    """Refine an individual by one of several operators, unless its fitness would fall."""
     begin = time.perf_counter() - compile_seconds()
     draw = uniform(individual.stream)
     for name, (share, refiner) in refiners.items():  # noqa: B007
@@ -247,24 +205,7 @@ def choose_for_refinement(
     *,
     refinement: Refinement,
 ) -> list[Individual]:
-    """Return the individuals of a generation that are to be refined.
-
-    Parameters
-    ----------
-    individuals : sequence of Individual
-        The offspring, evaluated. Randomness comes from the stream of each.
-    generation : int
-        Number of the generation.
-    spent : Spent, default=NOTHING_SPENT
-        What the refinements of the earlier generations have taken.
-    refinement : Refinement
-        Says which, and how much they may take.
-
-    Returns
-    -------
-    list of Individual
-        Trees of more than one node, each once.
-    """
+    """Return the individuals of a generation that are to be refined."""
     left = refinement.left(spent)
     if generation % refinement.every or left == 0 or refinement.probability == 0.0:
         return []

@@ -216,18 +216,6 @@ def centre_margins(individual: Individual, dataset: Dataset) -> tuple[Individual
     """Move every threshold to the middle between the nearest rows, if these are a mixed dipole.
 
     No training row changes sides (Krętowski and Grześ 2005, the section on margins).
-
-    Parameters
-    ----------
-    individual : Individual
-        Changed in place.
-    dataset : Dataset
-        Training rows.
-
-    Returns
-    -------
-    tuple of one Individual
-        The individual.
     """
     weights, thresholds, size, *partition, _ = individual.nodes()
     centred = centred_thresholds(dataset.X, dataset.y, weights, thresholds, size, *partition)
@@ -268,35 +256,7 @@ def make_refiner(
     term_penalty: float = 0.0,
     max_features: int | None = None,
 ) -> Refiner:
-    """Return the refiner of a name.
-
-    Parameters
-    ----------
-    name : str or callable
-        ``"tao"``, ``"sparse"``, ``"centre"``, ``"prune"``, the name of a splitter, which splits one
-        node again, or a refiner.
-    size_penalty : float, at least 0
-        Penalty for one node when pruning.
-    C : tuple of two floats above 0
-        Bounds of the C of ``"tao"``, ``"sparse"`` and ``"linear"``.
-    penalty : {"l2", "l1"}, default="l2"
-        Penalty of the weights of ``"tao"`` and ``"linear"``.
-    term_penalty : float, at least 0, default=0.0
-        Penalty for each term after a split's first.
-    max_features : int, at least 1, or None, default=None
-        Greatest number of terms of a split. With a bound ``"tao"`` and ``"linear"`` do what
-        ``"sparse"`` does, on all nodes or on one, and splitters keep their strongest terms.
-
-    Returns
-    -------
-    callable
-        The refiner.
-
-    Raises
-    ------
-    ValueError
-        If there is none of that name.
-    """
+    """Return the refiner of a name."""
     sparse = SparseSweep(C, term_penalty, max_features)
     named: dict[str, Refiner] = {
         "tao": TaoSweep(C, penalty) if max_features is None else sparse,

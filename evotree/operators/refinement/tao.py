@@ -45,28 +45,7 @@ def price(node: Node, test: Test, term_cost: float) -> float:
 def solve(
     node: Node, present: Test, splitter: Splitter, stream: np.ndarray, term_cost: float = 0.0
 ) -> Test | None:
-    """Return a test of a reduced problem: the splitter's, its inverse, or one that parts no rows.
-
-    Parameters
-    ----------
-    node : Node
-        Care rows of the classes 0, to be sent left, and 1.
-    present : tuple of ndarray and float
-        The test that the node has; where the search starts, if it can start anywhere.
-    splitter : Splitter
-        Finds the hyperplane.
-    stream : ndarray of shape (1,), uint64
-        Random state.
-    term_cost : float, at least 0, default=0.0
-        Penalty for each term after a split's first, in the unit of the rows' costs.
-
-    Returns
-    -------
-    tuple of ndarray and float, or None
-        The cheapest, the first of equals. Splitters score a split as if each side could have either
-        class, so theirs may be the wrong way round, or worse than none. None where the splitter
-        finds no split, though both sides are wanted.
-    """
+    """Return a test of a reduced problem: the splitter's, its inverse, or one that parts none."""
     nowhere = np.zeros(node.X.shape[1])
     all_left, all_right = (nowhere, 0.0), (nowhere, -1.0)
     side = int(node.y[0])
@@ -99,39 +78,7 @@ def tao_sweep(
     end: float = math.inf,
     map: Callable[..., Iterable[Any]] = map,
 ) -> tuple[Individual]:
-    """Fit every internal node of an individual again, from the deepest level to the root.
-
-    Parameters
-    ----------
-    individual : Individual
-        Changed in place; its arrays are replaced, not written. Randomness comes from its stream.
-    dataset : Dataset
-        Training rows.
-    splitter : Splitter
-        Solves the reduced problems; where it has a method ``refit(node, weights, threshold)``, as
-        `Linear` has, that is called to start from the present test.
-    monotone : bool, default=True
-        Whether a node keeps its test where the new one costs more; then the training loss of the
-        tree never rises. Otherwise every node takes the new test, which a regularized splitter may
-        have made to generalize better than the present one.
-    term_penalty : float, at least 0, default=0.0
-        Penalty for each term of a split after its first, as in the fitness; what the tree loses on
-        the rows and for its terms is what does not rise.
-    max_rows : int, at least 1, optional
-        Most rows that a node is fitted to (`reduced_problem`).
-    max_nodes : int, at least 1, optional
-        Most nodes that are fitted; where there are more, so many are drawn.
-    end : float, default=inf
-        When it is over, by `time.perf_counter`: the nodes that are left keep their tests.
-    map : callable, default=map
-        Maps over the nodes of one level; that of an executor runs them in threads.
-
-    Returns
-    -------
-    tuple of one Individual
-        The individual, without the parts that no row reaches; its fitness is deleted where a node
-        changed.
-    """
+    """Fit every internal node of an individual again, from the deepest level to the root."""
     weights, thresholds = individual.weights.copy(), individual.thresholds.copy()
     size = individual.subtree_size
     table = leaf_table(individual, dataset.n_classes)
@@ -185,30 +132,7 @@ def tao_sweeps(
     monotone: bool = True,
     map: Callable[..., Iterable[Any]] = map,
 ) -> Iterator[int]:
-    """Sweep over an individual until its training loss falls no further; yield after each sweep.
-
-    Parameters
-    ----------
-    individual : Individual
-        Changed in place, as by `tao_sweep`.
-    dataset : Dataset
-        Training rows.
-    splitter : Splitter
-        Solves the reduced problems.
-    max_sweeps : int, at least 1, default=14
-        Most sweeps.
-    tol : float, at least 0, default=0.005
-        A sweep that lowers the training loss by less than this share of it is the last.
-    monotone : bool, default=True
-        Whether the first sweep, too, changes a node only where that costs no more.
-    map : callable, default=map
-        Maps over the nodes of one level.
-
-    Yields
-    ------
-    int
-        Number of the sweep, from 1.
-    """
+    """Sweep over an individual until its training loss falls no further; yield after each sweep."""
     tao_sweep(individual, dataset, splitter, monotone=monotone, map=map)
     yield 1
     for n_sweeps in range(2, max_sweeps + 1):
@@ -225,22 +149,6 @@ def tao(
     """Optimize all tests of an individual in turn until its training loss falls no further.
 
     At the end subtrees whose leaves all predict one class become leaves.
-
-    Parameters
-    ----------
-    individual : Individual
-        Changed in place, as by `tao_sweep`.
-    dataset : Dataset
-        Training rows.
-    splitter : Splitter
-        Solves the reduced problems.
-    **parameters
-        Of `tao_sweeps`.
-
-    Returns
-    -------
-    tuple of one Individual
-        The individual.
     """
     for _ in tao_sweeps(individual, dataset, splitter, **parameters):
         pass

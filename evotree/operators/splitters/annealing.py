@@ -50,22 +50,7 @@ class Plan(NamedTuple):
 
 @inner_kernel
 def change_sides(node, s, t, scratch):
-    """Move the rows whose sides differ between the distances `s` and `t`; return by how many more.
-
-    Parameters
-    ----------
-    node : Node
-        The node.
-    s, t : ndarray of shape (n,)
-        Signed distances before and after.
-    scratch : SplitScratch
-        Its sides are those of `s`, and then those of `t`.
-
-    Returns
-    -------
-    int
-        How many rows more are on the left side.
-    """
+    """Move the rows whose sides differ between distances `s` and `t`; return by how many more."""
     y, sample_weight, n_classes = node.y, node.sample_weight, node.n_classes
     left, right = scratch.left, scratch.right
     more = 0
@@ -87,19 +72,7 @@ def change_sides(node, s, t, scratch):
 
 @kernel
 def search_annealing(node, plan, stream, weights):
-    """Anneal a hyperplane of a node.
-
-    Parameters
-    ----------
-    node : Node
-        The node.
-    plan : Plan
-        Parameters.
-    stream : ndarray of shape (1,), uint64
-        Random state, advanced.
-    weights : ndarray of shape (d,)
-        Written: the normal vector of the best hyperplane seen; 0 where there is none.
-    """
+    """Anneal a hyperplane of a node."""
     n, d = node.X.shape
     node = present_classes(node)
     scratch = make_split_scratch(node)

@@ -22,16 +22,7 @@ _ROUNDING = 1e-12  # of a gain, in bits
 
 @kernel
 def search_features(node, scores, cuts):
-    """Find the best test of each feature.
-
-    Parameters
-    ----------
-    node : Node
-        The node.
-    scores, cuts : ndarray of shape (d,)
-        Written: scores and thresholds, the lowest of equals; infinity and 0 where a feature allows
-        no split.
-    """
+    """Find the best test of each feature."""
     n = node.X.shape[0]
     s, t = np.empty(n), np.full(n, -1.0)
     scratch = make_split_scratch(node)
@@ -47,13 +38,6 @@ def search_gain_ratio(node: Node, scores: np.ndarray, cuts: np.ndarray) -> None:
     The threshold of a feature is that of its highest information gain, not of its highest gain
     ratio, which would favour splits that part few rows. For the same reason features whose gain is
     below the average, that of all gains above 0, are out.
-
-    Parameters
-    ----------
-    node : Node
-        The node.
-    scores, cuts : ndarray of shape (d,)
-        Written, as by `search_features`; infinity where a feature is out.
     """
     by_gain = node._replace(criterion=int(Criterion.ENTROPY))
     search_features(by_gain, scores, cuts)
@@ -74,22 +58,7 @@ def score_test(node: Node, feature: int, threshold: float) -> float:
 
 
 def best_axis_split(node: Node) -> tuple[float, int, float]:
-    """Return the score, feature and threshold of the best test of one feature.
-
-    Parameters
-    ----------
-    node : Node
-        The node.
-
-    Returns
-    -------
-    score : float
-        Infinity where there is no such split.
-    feature : int
-        The first of equals; -1 where there is none.
-    threshold : float
-        The lowest of equals; 0 where there is none.
-    """
+    """Return the score, feature and threshold of the best test of one feature."""
     scores, cuts = np.empty(node.X.shape[1]), np.empty(node.X.shape[1])
     if node.criterion == Criterion.GAIN_RATIO:
         search_gain_ratio(node, scores, cuts)

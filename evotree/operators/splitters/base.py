@@ -43,20 +43,7 @@ class Splitter(Protocol):
     """
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
-        """Find one split.
-
-        Parameters
-        ----------
-        node : Node
-            At least two rows that are not all of one class or target.
-        stream : ndarray of shape (1,), uint64
-            Random state, advanced.
-
-        Returns
-        -------
-        Split or None
-            None where the rows cannot be parted, or not by this splitter.
-        """
+        """Find one split."""
         ...
 
 

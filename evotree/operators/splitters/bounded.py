@@ -42,18 +42,5 @@ class Bounded:
 
 
 def bounded(splitter: Splitter, max_features: int | None) -> Splitter:
-    """Return a splitter whose splits keep a bound on their number of terms.
-
-    Parameters
-    ----------
-    splitter : Splitter
-        Any.
-    max_features : int, at least 1, or None
-        The bound; None for none.
-
-    Returns
-    -------
-    Splitter
-        The splitter itself where there is no bound.
-    """
+    """Return a splitter whose splits keep a bound on their number of terms."""
     return splitter if max_features is None else Bounded(splitter, max_features)

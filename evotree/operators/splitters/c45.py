@@ -40,23 +40,7 @@ def least_weight(known, n_classes, min_cases):
 
 @kernel
 def search_gains(node, indicators, min_cases, gains, informations, cuts):
-    """Find the threshold of the highest information gain of each feature.
-
-    Parameters
-    ----------
-    node : Node
-        The node.
-    indicators : ndarray of shape (d,), int64
-        Position of the feature that is above 0 where a feature is missing, -1 where it never is.
-    min_cases : float
-        Least weight of each side.
-    gains : ndarray of shape (d,)
-        Written: the gain less the price of the choice among thresholds; 0 where there is no test.
-    informations : ndarray of shape (d,)
-        Written: the information that the split itself has, missing values being a third outcome.
-    cuts : ndarray of shape (d,)
-        Written: the middle between two values.
-    """
+    """Find the threshold of the highest information gain of each feature."""
     X, y, weight = node.X, node.y, node.sample_weight
     n = X.shape[0]
     rows, order = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)

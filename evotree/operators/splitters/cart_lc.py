@@ -44,19 +44,7 @@ class Plan(NamedTuple):
 
 @inner_kernel
 def standardize(Z, weight, usable, mean, scale):
-    """Give the usable columns but the last the mean 0 and the standard deviation 1.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (d + 3, n)
-        From `columns_of`; changed in place.
-    weight : ndarray of shape (n,)
-        Weights of the rows.
-    usable : ndarray
-        From `columns_of`.
-    mean, scale : ndarray of shape (d,)
-        Written: the standardized columns are ``(X - mean) / scale``; 0 and 1 for the others.
-    """
+    """Give the usable columns but the last the mean 0 and the standard deviation 1."""
     total = 0.0
     for i in range(weight.shape[0]):
         total += weight[i]
@@ -139,22 +127,7 @@ def eliminate(node, Z, usable, b, limit, line):
 
 @kernel
 def search_cart_lc(node, plan, weights, threshold, stream):
-    """Search for the linear combination of a node.
-
-    Parameters
-    ----------
-    node : Node
-        The node.
-    plan : Plan
-        Parameters.
-    weights : ndarray of shape (d,)
-        Normal vector of the hyperplane to start from; 0 for a random one. Written: that of the
-        hyperplane found; 0 where all features are constant.
-    threshold : float
-        Threshold of the hyperplane to start from.
-    stream : ndarray of shape (1,), uint64
-        Random state, advanced by a random start.
-    """
+    """Search for the linear combination of a node."""
     d = node.X.shape[1]
     node = present_classes(node)
     line = make_line_scratch(node, few_rows(node.criterion))

@@ -63,25 +63,7 @@ def log_sum(leaf):
 
 @kernel
 def bound_gradient(rows, codes, shares, batch, theta, leaves, grad, leaf_grad):
-    """Return the mean upper bound over a batch of rows, and write its gradient.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d + 1)
-        All rows, with a constant appended.
-    codes : ndarray of shape (n,), int32
-        Their classes.
-    shares : ndarray of shape (n,)
-        Their weights.
-    batch : ndarray of int32
-        The rows of the batch.
-    theta : ndarray of shape (d + 1,)
-        Hyperplane.
-    leaves : ndarray of shape (2, n_present)
-        Logarithms of the classes' shares on the left and the right, but for constants.
-    grad, leaf_grad : ndarray
-        Written: the gradient by `theta` and by `leaves`.
-    """
+    """Return the mean upper bound over a batch of rows, and write its gradient."""
     n_present = leaves.shape[1]
     norm_left, norm_right = log_sum(leaves[0]), log_sum(leaves[1])
     for j in range(theta.shape[0]):
@@ -137,27 +119,7 @@ def move(values, velocity, grad, momentum, rate):
 
 @kernel
 def lower_bound(problem, theta, leaves, nu, rate, momentum, batch_size, epochs, stream):
-    """Lower the bound by stochastic gradient descent from a start, which is overwritten.
-
-    Parameters
-    ----------
-    problem : Problem
-        The rows.
-    theta : ndarray of shape (d + 1,)
-        Hyperplane.
-    leaves : ndarray of shape (2, n_present)
-        Logarithms of the classes' shares on the sides.
-    nu : float
-        Bound of the squared length of `theta`.
-    rate, momentum : float
-        Learning rate, and share of the last step that is added to the next.
-    batch_size : int
-        Rows of a step.
-    epochs : int
-        Passes over the rows; more, where they are few, for `_LEAST_STEPS` steps.
-    stream : ndarray of shape (1,), uint64
-        Random state, advanced.
-    """
+    """Lower the bound by stochastic gradient descent from a start, which is overwritten."""
     n, p = problem.rows.shape
     n_present = leaves.shape[1]
     grad, leaf_grad = np.empty(p), np.empty((2, n_present))
@@ -204,28 +166,7 @@ def start_leaves(problem, theta, leaves):
 
 @kernel
 def search_bounds(node, problem, start, nus, rates, momentum, batch_size, epochs, stream, weights):
-    """Write the normal vector of the best split over all bounds and rates; return its score.
-
-    Parameters
-    ----------
-    node : Node
-        The node.
-    problem : Problem
-        Its rows.
-    start : ndarray of shape (d + 1,)
-        Hyperplane to start from; brought to the length that each bound allows.
-    nus, rates : ndarray
-        Bounds and learning rates.
-    momentum, batch_size, epochs, stream : float, int, int and ndarray
-        As in `lower_bound`.
-    weights : ndarray of shape (d,)
-        Written, where there is a split.
-
-    Returns
-    -------
-    score, threshold : float
-        Infinity and 0 where there is no split.
-    """
+    """Write the normal vector of the best split over all bounds and rates; return its score."""
     n, p = problem.rows.shape
     scratch = make_split_scratch(node)
     s, w, theta = np.empty(n), np.empty(p - 1), np.empty(p)

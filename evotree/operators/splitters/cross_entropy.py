@@ -262,25 +262,7 @@ class CrossEntropy:
 
 
 def denormalize(direction: np.ndarray, frame: Frame, n_features: int) -> tuple[np.ndarray, float]:
-    """Return the hyperplane of a direction, with a normal vector of length 1.
-
-    Parameters
-    ----------
-    direction : ndarray of shape (n_searched + 1,)
-        Weights a of the normalized features, not all 0, and the intercept: the rows z with
-        ``a[:-1] @ z + a[-1] <= 0`` go left.
-    frame : Frame
-        The normalization.
-    n_features : int
-        How many features there are.
-
-    Returns
-    -------
-    weights : ndarray of shape (n_features,)
-        0 at the features that were not searched.
-    threshold : float
-        The rows x with ``weights @ x <= threshold`` go left.
-    """
+    """Return the hyperplane of a direction, with a normal vector of length 1."""
     searched = direction[:-1] / frame.scale
     length = float(np.linalg.norm(searched))
     weights = np.zeros(n_features)
@@ -289,25 +271,7 @@ def denormalize(direction: np.ndarray, frame: Frame, n_features: int) -> tuple[n
 
 
 def normalize(node: Node, normalization: str) -> tuple[np.ndarray, SortedRows, Frame]:
-    """Return the normalized, sorted rows of a node over the features to be searched.
-
-    Parameters
-    ----------
-    node : Node
-        The node.
-    normalization : str
-        One of `NORMALIZATIONS`.
-
-    Returns
-    -------
-    Z : ndarray of shape (n_searched + 1, n)
-        The features that are not constant; where there are no more rows than these, the linearly
-        independent ones, as `independent_columns` keeps them. The last row is of ones.
-    rows : SortedRows
-        What else scoring needs.
-    frame : Frame
-        The normalization.
-    """
+    """Return the normalized, sorted rows of a node over the features to be searched."""
     n, d = node.X.shape
     location, scale = np.empty(d), np.empty(d)
     kind = NORMALIZATIONS.index(normalization)

@@ -83,17 +83,6 @@ def column_frame(X, sample_weight, kind, location, scale):
     """Write the locations and the scales of columns; a constant column has scale 0.
 
     Quantiles are the lowest values with at least their share of the weight at or below them.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Rows.
-    sample_weight : ndarray of shape (n,)
-        Weights.
-    kind : int
-        Position in `NORMALIZATIONS`.
-    location, scale : ndarray of shape (d,)
-        Written.
     """
     n = X.shape[0]
     column = np.empty(n)
@@ -148,18 +137,6 @@ def independent_columns(Z, ranking):
     """Return the columns that are independent of the ones and of those before them in a ranking.
 
     Gaussian elimination with exchange of rows, one column after the other.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (d + 1, n)
-        Columns, one a row of the array; the last is of ones.
-    ranking : ndarray of shape (d,), int64
-        The other columns, the most wanted first.
-
-    Returns
-    -------
-    ndarray of shape (rank - 1,), int64
-        The columns kept, in the order of the ranking.
     """
     n = Z.shape[1]
     row = np.arange(n)
@@ -257,17 +234,7 @@ def absolute_score(s, y, moments, left, right):
 
 @kernel
 def score_projections(projections, rows, scores):
-    """Score candidates: the rows with a projection of at most 0 go left.
-
-    Parameters
-    ----------
-    projections : ndarray of shape (n_candidates, n), float32 or float64
-        Projections of the sorted rows.
-    rows : SortedRows
-        The rows.
-    scores : ndarray of shape (n_candidates,)
-        Written; infinity where a side has too few rows.
-    """
+    """Score candidates: the rows with a projection of at most 0 go left."""
     start, y, moments, total, rank = rows.start, rows.y, rows.moments, rows.total, rows.rank
     criterion, min_rows, n = rows.criterion, rows.min_rows, projections.shape[1]
     left, right = np.empty(total.shape[0]), np.empty(total.shape[0])
@@ -336,20 +303,6 @@ def score_directions(Z: np.ndarray, rows: SortedRows, directions: np.ndarray) ->
 
     Many products are made by the BLAS in single precision, in twice the speed: a row may then go
     to the other side whose projection is within a millionth of its terms.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (p, n), float64
-        From `normalized_columns`, for sorted rows.
-    rows : SortedRows
-        These rows.
-    directions : ndarray of shape (n_candidates, p)
-        Candidates.
-
-    Returns
-    -------
-    ndarray of shape (n_candidates,)
-        Scores; infinity where a side has too few rows.
     """
     (p, n), n_candidates = Z.shape, directions.shape[0]
     scores = np.empty(n_candidates)

@@ -42,25 +42,7 @@ def is_mixed(y, order, lo, hi, i, j, stream):
 
 @kernel
 def mixed_dipole(y, order, lo, hi, stream):
-    """Draw a mixed dipole from ``order[lo:hi]``, which holds at least two classes or targets.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n,), int32
-        Class codes.
-    order : ndarray of int32
-        Permutation of rows.
-    lo, hi : int
-        The slice of the node.
-    stream : ndarray of shape (1,), uint64
-        Random state.
-
-    Returns
-    -------
-    i, j : int
-        `i` is uniform over the rows, `j` over the rows of the other classes; of targets as
-        `is_mixed` has it, or any other one after a bounded number of trials.
-    """
+    """Draw a mixed dipole from ``order[lo:hi]``, which holds at least two classes or targets."""
     i = order[lo + below(stream, hi - lo)]
     for _ in range(_PAIR_TRIALS):
         j = order[lo + below(stream, hi - lo)]
@@ -121,27 +103,6 @@ def dipole_test(X, y, order, lo, hi, stream, w, max_width):
 
     ``w = (x_i - x_j) / |x_i - x_j|`` and ``threshold = delta w @ x_i + (1 - delta) w @ x_j`` with
     delta uniform in (0, 1); in the space of all features, or of few.
-
-    Parameters
-    ----------
-    X, y : ndarray of shapes (n, d) and (n,)
-        Training rows.
-    order : ndarray of int32
-        Permutation of rows.
-    lo, hi : int
-        The slice of the node; it holds at least two classes.
-    stream : ndarray of shape (1,), uint64
-        Random state.
-    w : ndarray of shape (d,)
-        Written: the unit normal vector, or 0 where the two rows coincide.
-    max_width : int
-        0 for all features. Otherwise the features are drawn among those in which the rows differ:
-        at most so many, one being the likeliest number (`keep_few`).
-
-    Returns
-    -------
-    float
-        The threshold.
     """
     i, j = mixed_dipole(y, order, lo, hi, stream)
     for m in range(X.shape[1]):
@@ -168,20 +129,6 @@ def flipping_shift(s_i, s_j, x_i, x_j, depth):
     shift lies between them, at the share `depth` of the way; where 0 lies between them it lies
     beyond the nearer one, by the share `depth` of its distance. So the product flips, and the rest
     of the tree is disturbed little.
-
-    Parameters
-    ----------
-    s_i, s_j : float
-        Signed distances ``w @ x - threshold`` of the two rows, up to the norm of w.
-    x_i, x_j : float
-        The rows' values of the feature whose weight moves.
-    depth : float in [0, 1)
-        How far into the admissible set.
-
-    Returns
-    -------
-    float
-        The shift; 0 where no shift of this weight does it.
     """
     if x_i == 0.0 and x_j == 0.0:
         return 0.0
@@ -205,28 +152,6 @@ def dipolar_change(X, y, order, lo, hi, stream, w, threshold, is_sparse):
     mixed or a divided pure dipole, which is then uniform over the union of the two sets; after a
     bounded number of trials the operator gives up. The feature is uniform; where no shift of its
     weight helps, another is drawn.
-
-    Parameters
-    ----------
-    X, y : ndarray of shapes (n, d) and (n,)
-        Training rows.
-    order : ndarray of int32
-        Permutation of rows.
-    lo, hi : int
-        The slice of the node.
-    stream : ndarray of shape (1,), uint64
-        Random state.
-    w : ndarray of shape (d,)
-        Normal vector of the node; one weight is changed in place.
-    threshold : float
-        Threshold of the node.
-    is_sparse : bool
-        Whether weights of 0 stay 0.
-
-    Returns
-    -------
-    bool
-        Whether a weight was changed.
     """
     n = hi - lo
     n_features = n_used(w) if is_sparse else w.shape[0]
@@ -258,24 +183,6 @@ def gaussian_change(stream, w, threshold, spread, is_sparse):
     The noise of the threshold has the size of the projections' spread, and that of a weight moves
     the projections by as much, divided by the square root of the number of features; each times a
     factor that is log-uniform between 0.01 and 1: coarse moves and fine ones.
-
-    Parameters
-    ----------
-    stream : ndarray of shape (1,), uint64
-        Random state.
-    w : ndarray of shape (d,)
-        Normal vector; at most one weight is changed in place.
-    threshold : float
-        Threshold of the node.
-    spread : ndarray of shape (d,)
-        Standard deviations of the features.
-    is_sparse : bool
-        Whether weights of 0 stay 0.
-
-    Returns
-    -------
-    float
-        The threshold, changed or not.
     """
     variance = 0.0
     for m in range(w.shape[0]):

@@ -51,24 +51,7 @@ def one_vs_one(present: np.ndarray, n_classes: int) -> Iterator[np.ndarray]:
 def random_groups(
     present: np.ndarray, n_classes: int, n_groups: int, stream: np.ndarray
 ) -> np.ndarray:
-    """Return the sides of random partitions of the classes present into two groups.
-
-    Parameters
-    ----------
-    present : ndarray of int
-        Codes of the classes present, at least two.
-    n_classes : int
-        Number of classes.
-    n_groups : int, at least 1
-        How many partitions; each falls alike on all there are.
-    stream : ndarray of shape (1,), uint64
-        Random state, advanced.
-
-    Returns
-    -------
-    ndarray of shape (n_groups, n_classes), int8
-        1 or -1 for the classes present; one row where two classes leave no choice.
-    """
+    """Return the sides of random partitions of the classes present into two groups."""
     if present.size == 2:
         return np.array(list(one_vs_one(present, n_classes)))
     generator = as_generator(stream)

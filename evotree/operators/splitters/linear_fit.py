@@ -312,32 +312,7 @@ def step_length(loss, penalty, theta, direction, margins, changes, costs, value,
 
 @kernel
 def fit_linear(X, signs, costs, loss, penalty, max_iter, tol, theta):
-    """Fit a linear classifier to two groups of rows.
-
-    Parameters
-    ----------
-    X : ndarray of shape (m, d), float64
-        Rows.
-    signs : ndarray of shape (m,)
-        Their groups, 1 or -1.
-    costs : ndarray of shape (m,)
-        Their costs, C times their weights.
-    loss, penalty : int
-        Positions in `LOSSES` and `PENALTIES`.
-    max_iter : int
-        Most Newton steps.
-    tol : float
-        The fit ends when a step promises to lower the objective by less than this share of it.
-    theta : ndarray of shape (d + 1,)
-        The start, (w, b); overwritten with the result.
-
-    Returns
-    -------
-    value : float
-        The objective at the result, not above that at the start.
-    n_iter : int
-        Steps done.
-    """
+    """Fit a linear classifier to two groups of rows."""
     m, d = X.shape
     margins, slopes, curvatures, changes = np.empty(m), np.empty(m), np.empty(m), np.zeros(m)
     grad, direction = np.empty(d + 1), np.zeros(d + 1)
@@ -389,22 +364,7 @@ def decision_size(X, weights, threshold):
 
 
 def start_at(X: np.ndarray, weights: np.ndarray, threshold: float) -> np.ndarray:
-    """Return a start at a hyperplane: (w, b), in a scale from which a fit goes on quickly.
-
-    Parameters
-    ----------
-    X : ndarray of shape (m, d)
-        Rows of the fit.
-    weights : ndarray of shape (d,)
-        Normal vector, of any length.
-    threshold : float
-        Threshold.
-
-    Returns
-    -------
-    ndarray of shape (d + 1,)
-        As it is where the decision function has a size that fits have, else scaled.
-    """
+    """Return a start at a hyperplane: (w, b), in a scale from which a fit goes on quickly."""
     theta = np.append(weights, -threshold)
     size = decision_size(X, weights, threshold)
     if not _LEAST_SIZE <= size <= _GREATEST_SIZE:

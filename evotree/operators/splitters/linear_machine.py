@@ -51,25 +51,6 @@ def train_machine(rows, y, sample_weight, order, functions, hot, cold, factor, s
     ``k = (w_j - w_i) . x / (2 x . x)`` from being right, moves both by ``c = beta**2 / (beta + k)``
     of itself. Rows with k of beta or more, which are far off, move nothing. Beta falls when the
     magnitude of the machine falls after it rose.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, p)
-        Standardized rows, the last column 1.
-    y : ndarray of shape (n,), int32
-        Class codes.
-    sample_weight : ndarray of shape (n,)
-        Weights, of mean 1, that corrections are multiplied by.
-    order : ndarray of shape (n,), int
-        The order in which a pass takes the rows.
-    functions : ndarray of shape (n_classes, p)
-        Written. Classes without a row, whose functions are minus infinity at 1, never win.
-    hot, cold : float
-        Beta at first, and where training ends.
-    factor, step : float
-        Beta falls to ``factor * beta - step``.
-    most_passes : int
-        Training ends after so many passes.
     """
     n_classes, p = functions.shape
     beta, rose = hot, False
@@ -188,24 +169,7 @@ class Comparisons:
 def best_comparison(
     node: Node, machine: Machine, winners: np.ndarray, present: np.ndarray
 ) -> tuple[int, int]:
-    """Return the two classes whose comparison tells most about which class wins.
-
-    Parameters
-    ----------
-    node : Node
-        The node.
-    machine : Machine
-        The machine.
-    winners : ndarray of shape (n,)
-        Its winners.
-    present : ndarray of int
-        The classes that win, at least two.
-
-    Returns
-    -------
-    tuple of two int
-        Rows go left where the function of the first is at most that of the second.
-    """
+    """Return the two classes whose comparison tells most about which class wins."""
     values = node.X @ machine.weights.T + machine.intercepts
     codes = np.searchsorted(present, winners)
     best, chosen = np.inf, (int(present[0]), int(present[1]))
@@ -225,22 +189,7 @@ def _entropy(codes: np.ndarray, weight: np.ndarray) -> float:
 
 
 def fit_machine(node: Node, tolerance: float, stream: np.ndarray) -> Machine:
-    """Train a machine on the rows of a node, and eliminate features.
-
-    Parameters
-    ----------
-    node : Node
-        The node.
-    tolerance : float
-        See `LinearMachine`.
-    stream : ndarray of shape (1,), uint64
-        Random state, advanced; the order of the rows is drawn.
-
-    Returns
-    -------
-    Machine
-        In the units of the node.
-    """
+    """Train a machine on the rows of a node, and eliminate features."""
     varies = node.X.max(axis=0) > node.X.min(axis=0)
     mean, scale = node.X.mean(axis=0), np.where(varies, node.X.std(axis=0), 1.0)
     rows = np.ones((len(node.y), len(mean) + 1))

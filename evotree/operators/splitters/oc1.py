@@ -161,32 +161,6 @@ def descend(node, Z, usable, a, r, current, floor, same, plan, stream, line):
     Perturbations (section 3.1), each coefficient's along the line of its values, until none is
     accepted; then jumps along random lines (section 3.2), until one lowers the score and the
     perturbations begin again.
-
-    Parameters
-    ----------
-    node : Node
-        The node.
-    Z : ndarray of shape (d + 3, n)
-        From `columns_of`; its row d + 1 holds the signed distances ``a @ Z[:d + 1]``, which are
-        kept in step.
-    usable : ndarray
-        From `columns_of`.
-    a : ndarray of shape (d + 1,)
-        Coefficients, changed in place.
-    r : ndarray of shape (d + 1,)
-        Overwritten.
-    current : float
-        Score of the hyperplane; infinity where its threshold has yet to be found.
-    floor : float
-        No need to go below.
-    same : float
-        Scores that differ by at most this are equal.
-    plan : Plan
-        Parameters.
-    stream : ndarray of shape (1,), uint64
-        Random state.
-    line : LineScratch
-        Overwritten.
     """
     d, n_usable, order = a.shape[0] - 1, usable.shape[0], plan.order
     patience = 1 if order == _BEST else n_usable
@@ -236,23 +210,7 @@ def descend(node, Z, usable, a, r, current, floor, same, plan, stream, line):
 
 @kernel
 def search_oc1(node, plan, start, goal, stream, best):
-    """Search for an oblique split of a node that is better than one known.
-
-    Parameters
-    ----------
-    node : Node
-        The node.
-    plan : Plan
-        Parameters.
-    start : ndarray of shape (d + 1,)
-        Coefficients of the first hyperplane; 0 for a random one.
-    goal : float
-        The score to fall below.
-    stream : ndarray of shape (1,), uint64
-        Random state, advanced.
-    best : ndarray of shape (d + 1,)
-        Written: the coefficients of the best hyperplane; as it was where none is better.
-    """
+    """Search for an oblique split of a node that is better than one known."""
     d = node.X.shape[1]
     node = present_classes(node)
     line = make_line_scratch(node, few_rows(node.criterion))
@@ -287,15 +245,7 @@ def search_oc1(node, plan, start, goal, stream, best):
 
 
 def centred_split(node: Node, normal: np.ndarray) -> Split | None:
-    """Return the best split at right angles to a direction; None where there is none.
-
-    Parameters
-    ----------
-    node : Node
-        The node.
-    normal : ndarray of shape (d,)
-        The direction, of any length.
-    """
+    """Return the best split at right angles to a direction; None where there is none."""
     largest = np.abs(normal).max()
     if not 0.0 < largest < np.inf:
         return None

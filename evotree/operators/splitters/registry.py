@@ -33,23 +33,7 @@ SPLITTERS: Mapping[str, Callable[[], Splitter]] = MappingProxyType(
 
 
 def as_splitter(splitter: str | Splitter) -> Splitter:
-    """Return the splitter of a name, or the one given.
-
-    Parameters
-    ----------
-    splitter : str or Splitter
-        A key of `SPLITTERS`, or a splitter.
-
-    Returns
-    -------
-    Splitter
-        The splitter.
-
-    Raises
-    ------
-    ValueError
-        If there is no splitter of that name, or the argument cannot be called.
-    """
+    """Return the splitter of a name, or the one given."""
     if isinstance(splitter, str):
         if splitter not in SPLITTERS:
             raise ValueError(f"splitter={splitter!r}: allowed are {sorted(SPLITTERS)}.")

@@ -91,25 +91,7 @@ class Problem(NamedTuple):
 
 @inner_kernel
 def cheapest_threshold(problem, wish):
-    """Return the threshold at which rows on the wrong sides cost least.
-
-    Parameters
-    ----------
-    problem : Problem
-        The rows; its `s` holds their projections.
-    wish : float
-        Of thresholds that cost the same, the nearest to this one is taken; where it is NaN, the one
-        in the widest gap.
-
-    Returns
-    -------
-    cost : float
-        Infinity where all projections are the same.
-    threshold : float
-        In the middle between two projections.
-    sign : float
-        -1 where the normal vector, and with it the threshold, has to be turned round.
-    """
+    """Return the threshold at which rows on the wrong sides cost least."""
     s, order = problem.s, problem.order
     goes_right, cost = problem.goes_right, problem.cost
     n = s.shape[0]
@@ -191,22 +173,7 @@ def least_costs(problem):
 
 @inner_kernel
 def try_axis(problem, best, found):
-    """Put the cheapest split on one feature into `found` if it costs no more than `best`.
-
-    Parameters
-    ----------
-    problem : Problem
-        The rows.
-    best : float
-        What the split in `found` costs.
-    found : ndarray of shape (d + 1,)
-        (w, b) of the cheapest split so far, ``-b`` being its threshold.
-
-    Returns
-    -------
-    float
-        What the split in `found` costs now.
-    """
+    """Put the cheapest split on one feature into `found` if it costs no more than `best`."""
     n, d = problem.X.shape
     least, chosen = least_costs(problem), -1
     for _ in range(d):
@@ -229,25 +196,7 @@ def try_axis(problem, best, found):
 
 @inner_kernel
 def try_support(problem, support, theta, best, found):
-    """Fit a classifier on some features; put its split into `found` if it costs less than `best`.
-
-    Parameters
-    ----------
-    problem : Problem
-        The rows.
-    support : ndarray of int64
-        The features.
-    theta : ndarray of shape (d + 1,)
-        Where the fit starts; overwritten with the classifier, whose weights are 0 off the support.
-    best, found
-        As of `try_axis`. The threshold is the cheapest along the normal vector, not the
-        classifier's.
-
-    Returns
-    -------
-    float
-        What the split in `found` costs now.
-    """
+    """Fit a classifier on some features; keep its split in `found` if it is below `best`."""
     n, d = problem.X.shape
     width = support.shape[0]
     part, own = np.empty((n, width)), np.empty(width + 1)
@@ -379,22 +328,7 @@ def most_promising(problem, theta, support):
 
 @inner_kernel
 def swap_terms(problem, most, best, found):
-    """Add the most promising feature to a split, or put it in the place of the weakest one.
-
-    Parameters
-    ----------
-    problem : Problem
-        The rows.
-    most : int
-        Greatest number of terms.
-    best, found
-        As of `try_axis`; goes on from there for as long as something helps.
-
-    Returns
-    -------
-    float
-        What the split in `found` costs now.
-    """
+    """Add the most promising feature to a split, or put it in the place of the weakest one."""
     d = problem.X.shape[1]
     for _ in range(_ROUNDS):
         support = used_features(found[:d])
@@ -440,38 +374,7 @@ def sparse_split(
     axis,
     swaps,
 ):
-    """Find the cheapest split on at most some features for two groups of rows.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Rows.
-    goes_right : ndarray of shape (n,), int32
-        1 for rows that belong to the right, 0 for the others.
-    cost : ndarray of shape (n,)
-        What each row costs on the wrong side.
-    theta : ndarray of shape (d + 1,)
-        Where the first fit starts, (w, b); overwritten with the split, ``-b`` being its threshold.
-    loss : int
-        Position in `LOSSES`.
-    C, max_iter, tol
-        Of the classifiers, as of `fit_linear`.
-    support : ndarray of int64
-        The features that the classifier begins with, rising; then the weakest leave.
-    least, most : int, at least 1
-        The widths at which the features stop leaving, and up to which splits are compared.
-    term_cost : float, at least 0
-        Penalty for each term after a split's first, in the unit of the costs.
-    axis : bool
-        Whether the exact best split on one feature competes.
-    swaps : bool
-        Whether terms are added and swapped in the end.
-
-    Returns
-    -------
-    float
-        What the split costs, its terms included; infinity where there is none.
-    """
+    """Find the cheapest split on at most some features for two groups of rows."""
     n, d = X.shape
     signs, costs = np.empty(n), np.empty(n)
     for i in range(n):
@@ -533,20 +436,6 @@ def screened(node: Node, weights: np.ndarray, n_kept: int) -> np.ndarray:
     The present terms come first, by their influence, then the features that tell the two groups
     apart best by themselves (Fan and Lv 2008, "Sure independence screening for ultrahigh
     dimensional feature space", JRSS B, section 2).
-
-    Parameters
-    ----------
-    node : Node
-        Rows of the classes 0 and 1; their weights are what they cost on the wrong side.
-    weights : ndarray of shape (d,)
-        Normal vector of the present split.
-    n_kept : int, at least 1
-        How many.
-
-    Returns
-    -------
-    ndarray of shape (min(n_kept, d),), int64
-        Features, rising.
     """
     spread, slope = separations(node.X, node.y, node.sample_weight)
     order = np.lexsort((-slope, -np.abs(weights) * spread))
@@ -601,22 +490,7 @@ class Sparse:
         return self.refit(node, np.zeros(node.X.shape[1]), 0.0)
 
     def refit(self, node: Node, weights: np.ndarray, threshold: float) -> Split | None:
-        """Find a split that sends class 1 of two classes right, starting from a hyperplane.
-
-        Parameters
-        ----------
-        node : Node
-            Rows of the classes 0 and 1; their weights are what they cost on the wrong side.
-        weights : ndarray of shape (d,)
-            Normal vector of the start.
-        threshold : float
-            Its threshold.
-
-        Returns
-        -------
-        Split or None
-            Its score is what it costs, its terms included. None where no feature parts the rows.
-        """
+        """Find a split that sends class 1 of two classes right, starting from a hyperplane."""
         d = node.X.shape[1]
         support = np.flatnonzero(weights)
         n_kept = _LOOKED_AT if self.widths == "any" else max(_LOOKED_AT, support.size)

@@ -140,15 +140,7 @@ def make_problem(X, y, sample_weight, n_classes, rescale):
 
 @kernel
 def to_node_units(theta, mean, scale, weights):
-    """Write the unit normal vector in the node's units of a hyperplane ``theta @ (x, 1) = 0``.
-
-    Returns
-    -------
-    threshold : float
-        The threshold that goes with it.
-    length : float
-        The length the vector had; 0 where there is no finite one, and `weights` is of no use.
-    """
+    """Write the unit normal vector in the node's units of a hyperplane ``theta @ (x, 1) = 0``."""
     d = weights.shape[0]
     largest = 0.0
     for j in range(d):
@@ -171,20 +163,7 @@ def to_node_units(theta, mean, scale, weights):
 
 
 def needs_classes(node: Node, splitter: str) -> None:
-    """Raise an error at a node of targets.
-
-    Parameters
-    ----------
-    node : Node
-        The node.
-    splitter : str
-        Name of the splitter.
-
-    Raises
-    ------
-    ValueError
-        If the node's rows have targets.
-    """
+    """Raise an error at a node of targets."""
     if node.n_classes == 0:
         raise ValueError(
             f"splitter {splitter!r} is for classification: criterion="

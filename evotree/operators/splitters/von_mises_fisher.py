@@ -36,24 +36,7 @@ _NEWTON_LIMIT = 1e6
 
 
 def sample(generator: np.random.Generator, mu: np.ndarray, kappa: float, n: int) -> np.ndarray:
-    """Draw directions from a von Mises-Fisher distribution (Wood 1994, algorithm VM*).
-
-    Parameters
-    ----------
-    generator : numpy.random.Generator
-        Source of randomness.
-    mu : ndarray of shape (p,), p at least 2
-        Mean direction, of length 1; of no effect if `kappa` is 0.
-    kappa : float, at least 0, finite
-        Concentration.
-    n : int, at least 1
-        How many.
-
-    Returns
-    -------
-    ndarray of shape (n, p)
-        Unit vectors, one a row.
-    """
+    """Draw directions from a von Mises-Fisher distribution (Wood 1994, algorithm VM*)."""
     p = mu.shape[0]
     directions = generator.standard_normal((n, p))
     if kappa == 0.0:
@@ -103,20 +86,7 @@ def _draw_one_less_cosine(
 
 
 def bessel_ratio(kappa: float, p: int) -> float:
-    """Return the mean resultant length ``A(kappa) = I_{p/2}(kappa) / I_{p/2-1}(kappa)``.
-
-    Parameters
-    ----------
-    kappa : float above 0
-        Concentration.
-    p : int, at least 2
-        Dimensions.
-
-    Returns
-    -------
-    float
-        In (0, 1); NaN where the Bessel functions underflow, so that their ratio is lost.
-    """
+    """Return the mean resultant length ``A(kappa) = I_{p/2}(kappa) / I_{p/2-1}(kappa)``."""
     above, below = float(ive(0.5 * p, kappa)), float(ive(0.5 * p - 1.0, kappa))
     if not min(above, below) >= np.finfo(np.float64).tiny:
         return math.nan
@@ -128,18 +98,6 @@ def concentration(length: float, p: int) -> float:
 
     Where the Bessel ratio cannot be had, which is where kappa is small beside p, and where kappa
     is very large, it is Banerjee's approximation, exact to many digits there.
-
-    Parameters
-    ----------
-    length : float in [0, 1]
-        Mean resultant length R of the sample; counts as at most `MAX_LENGTH`.
-    p : int, at least 2
-        Dimensions.
-
-    Returns
-    -------
-    float
-        At least 0, finite.
     """
     length = min(length, MAX_LENGTH)
     banerjee = length * (p - length * length) / (1.0 - length * length)
@@ -158,20 +116,7 @@ def concentration(length: float, p: int) -> float:
 
 
 def fit(directions: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the maximum likelihood estimates of the mean direction and the concentration.
-
-    Parameters
-    ----------
-    directions : ndarray of shape (n, p), n at least 1, p at least 2
-        Unit vectors.
-
-    Returns
-    -------
-    mu : ndarray of shape (p,)
-        Of length 1; all 0 where the directions cancel out.
-    kappa : float, at least 0, finite
-        Concentration.
-    """
+    """Return the maximum likelihood estimates of the mean direction and the concentration."""
     resultant = directions.sum(axis=0)
     length = float(np.linalg.norm(resultant))
     if length == 0.0:

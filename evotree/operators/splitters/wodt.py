@@ -57,21 +57,7 @@ def xlog2(x, y):
 
 @kernel
 def weighted_entropy(problem, theta, grad, sums, sides):
-    """Return the weighted entropy, in bits for a unit of weight, and write its gradient.
-
-    Parameters
-    ----------
-    problem : Problem
-        The rows.
-    theta : ndarray of shape (d + 1,)
-        Hyperplane.
-    grad : ndarray of shape (d + 1,)
-        Written.
-    sums : ndarray of shape (n_present, d + 1)
-        Overwritten, with ``sigma (1 - sigma) (x, 1)`` summed for each class.
-    sides : ndarray of shape (2, n_present)
-        Overwritten, with the weights W_L^k and W_R^k.
-    """
+    """Return the weighted entropy, in bits for a unit of weight, and write its gradient."""
     rows, codes, shares = problem.rows, problem.codes, problem.shares
     n_present, p = sums.shape
     for k in range(n_present):
@@ -109,25 +95,7 @@ def weighted_entropy(problem, theta, grad, sums, sides):
 
 
 def minimize_entropy(problem: Problem, theta: np.ndarray, max_iter: int, tol: float) -> np.ndarray:
-    """Minimize the weighted entropy by L-BFGS (Liu and Nocedal 1989).
-
-    Parameters
-    ----------
-    problem : Problem
-        The rows.
-    theta : ndarray of shape (d + 1,)
-        The start.
-    max_iter : int
-        Most iterations.
-    tol : float
-        The search ends when an iteration gains less than this, in bits, or no component of the
-        gradient is larger.
-
-    Returns
-    -------
-    ndarray of shape (d + 1,)
-        A hyperplane whose weighted entropy is not above that of the start.
-    """
+    """Minimize the weighted entropy by L-BFGS (Liu and Nocedal 1989)."""
     p, n_present = theta.shape[0], problem.totals.shape[0]
     grad, sums, sides = np.empty(p), np.empty((n_present, p)), np.empty((2, n_present))
 
@@ -177,15 +145,6 @@ def start_from_groups(problem, stream, theta):
     """Write the hyperplane midway between the means of two random groups of classes.
 
     Scaled so that ``theta @ (x, 1)`` has the root mean square `_SPREAD` over the rows.
-
-    Parameters
-    ----------
-    problem : Problem
-        The rows.
-    stream : ndarray of shape (1,), uint64
-        Random state, advanced.
-    theta : ndarray of shape (d + 1,)
-        Written.
     """
     rows, codes, shares = problem.rows, problem.codes, problem.shares
     n, p = rows.shape

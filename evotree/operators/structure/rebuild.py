@@ -17,29 +17,7 @@ if TYPE_CHECKING:
 def checked_arrays(
     weights: Any, thresholds: Any, subtree_size: Any, values: Any = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the arrays of a tree in the types that kernels take, which check nothing.
-
-    Parameters
-    ----------
-    weights : array-like of shape (n_nodes, n_features)
-        Normal vectors.
-    thresholds : array-like of shape (n_nodes,)
-        Thresholds.
-    subtree_size : array-like of shape (n_nodes,)
-        Sizes of the subtrees, in prefix order.
-    values : array-like of shape (n_nodes, n_outputs), optional
-        What the nodes predict; checked only.
-
-    Returns
-    -------
-    weights, thresholds, subtree_size : ndarray
-        Float64, float64 and int32, C-contiguous.
-
-    Raises
-    ------
-    ValueError
-        Naming the array that is wrong.
-    """
+    """Return the arrays of a tree in the types that kernels take, which check nothing."""
     arrays = {"weights": weights, "thresholds": thresholds, "subtree_size": subtree_size}
     arrays["values"] = np.zeros((len(subtree_size), 1)) if values is None else values
     for name, array in arrays.items():

@@ -102,33 +102,7 @@ def predictions_at(table, leaves, X):
 def care_rows(
     X, y, sample_weight, rows, k, weights, thresholds, subtree_size, table, loss, level, origin
 ):
-    """Return the reduced problem of an internal node.
-
-    Parameters
-    ----------
-    X, y, sample_weight : ndarray of shapes (n, d), (n,) or (n, n_outputs), and (n,)
-        All rows.
-    rows : ndarray of int32
-        The rows that reach the node.
-    k : int
-        The node.
-    weights, thresholds, subtree_size : ndarray
-        The tree.
-    table : ndarray of shape (n_nodes, n_classes), or (n_nodes, n_outputs * (1 or 3 + d))
-        From `leaf_table`.
-    loss : int
-    level, origin : float
-        For targets their loss (`evotree.fitness.targets.target_loss`).
-
-    Returns
-    -------
-    care : ndarray of shape (m, d)
-        The rows that matter.
-    goes_right : ndarray of shape (m,), int32
-        1 for those that the right child predicts better, 0 for the others.
-    cost : ndarray of shape (m,)
-        What each costs on the wrong side.
-    """
+    """Return the reduced problem of an internal node."""
     n, d = rows.shape[0], X.shape[1]
     chosen = np.empty(n, dtype=np.int32)
     goes_right = np.empty(n, dtype=np.int32)
@@ -165,22 +139,7 @@ def misrouted(X, goes_right, cost, w, threshold):
 
 
 def leaf_table(individual: Individual, n_classes: int) -> np.ndarray:
-    """Return what rows lose at the leaves of a tree.
-
-    Parameters
-    ----------
-    individual : Individual
-        The tree and its objective.
-    n_classes : int
-        Number of classes; 0 for regression.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes, n_classes), or (n_nodes, n_outputs * (1 or 3 + n_features))
-        What a unit of weight of each class loses where a node is a leaf, in units of the quality of
-        all rows; for regression what each node predicts of each output: a number, or the
-        intercept, the bounds and the coefficients of a linear model.
-    """
+    """Return what rows lose at the leaves of a tree."""
     if individual.objective is not None:
         return np.ascontiguousarray(individual.objective.table(individual))
     if n_classes == 0:
@@ -210,23 +169,7 @@ def class_masses(leaves: np.ndarray, dataset: Dataset, subtree_size: np.ndarray)
 def row_losses(
     individual: Individual, held_out: Dataset, reference: Individual | None = None
 ) -> np.ndarray:
-    """Return the loss of each row held out, by the objective of the tree.
-
-    Parameters
-    ----------
-    individual : Individual
-        The tree, with the rows that it was found on.
-    held_out : Dataset
-        Other rows in the same units.
-    reference : Individual, optional
-        The tree at which a score that is no sum over rows is made linear, the same for all trees
-        that are compared; by default the tree itself.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        By default 0 or 1 for classes, the squared error for targets.
-    """
+    """Return the loss of each row held out, by the objective of the tree."""
     leaves = individual.apply(held_out.X)
     if individual.objective is None or not held_out.n_classes:
         table = leaf_table(individual, held_out.n_classes)
@@ -253,32 +196,7 @@ def reduced_problem(
     stream: np.ndarray,
     max_rows: int | None = None,
 ) -> Node | None:
-    """Return the reduced problem of an internal node: its care rows, of the classes 0 and 1.
-
-    Parameters
-    ----------
-    individual : Individual
-        A tree with its partition, which says which rows reach the node.
-    dataset : Dataset
-        Its rows.
-    k : int
-        The node.
-    weights, thresholds : ndarray
-        The tests of the tree; those below `k` may differ from the individual's.
-    table : ndarray of shape (n_nodes, n_classes), or (n_nodes, 1) for regression
-        From `leaf_table`.
-    stream : ndarray of shape (1,), uint64
-        Random state, advanced where rows are too many.
-    max_rows : int, at least 1, optional
-        Where more rows reach the node, it is the problem of so many of them, evenly spaced; their
-        costs are raised to those of all.
-
-    Returns
-    -------
-    Node or None
-        Rows of class 0 belong to the left; weights are the costs of the wrong side. None where no
-        row matters.
-    """
+    """Return the reduced problem of an internal node: its care rows, of the classes 0 and 1."""
     rows, each = individual.order[individual.start[k] : individual.end[k]], 1.0
     if max_rows is not None and rows.size > max_rows:
         each = rows.size / max_rows

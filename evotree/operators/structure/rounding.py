@@ -126,25 +126,6 @@ def round_models(
 
     A leaf that no row reaches stays as it is, and so does a tree whose predictions are all alike.
     Rounded trees may be rounded further.
-
-    Parameters
-    ----------
-    tree : ObliqueTree
-        A tree over the features of `X`; one without linear models is returned itself.
-    X : ndarray of shape (n_samples, n_features)
-        The training rows, finite.
-    precision : int from 1 to 17, "auto" or None
-        Number of significant digits; None returns the tree itself.
-    sample_weight : ndarray of shape (n_samples,), optional
-        Weights of the rows in means; 1 for every row by default.
-    sharing : ndarray of shape (n_nodes,), int, optional
-        Equal numbers for leaves whose lines differ by the intercepts alone; these are rounded as
-        one, so that their intercepts keep their order.
-
-    Returns
-    -------
-    ObliqueTree
-        Its splits are those of the tree given.
     """
     if precision is None or tree.models is None:
         return tree
@@ -249,18 +230,7 @@ class Rounder:
 
 
 def check_precision(precision: Any) -> None:
-    """Check a number of significant digits, or the word for as few as possible.
-
-    Parameters
-    ----------
-    precision : object
-        Its value.
-
-    Raises
-    ------
-    ValueError
-        If it is neither an integer from 1 to 17 nor ``"auto"``.
-    """
+    """Check a number of significant digits, or the word for as few as possible."""
     is_digits = isinstance(precision, Integral) and 1 <= int(precision) <= MOST_DIGITS
     if precision != AUTO and not is_digits:
         raise ValueError(
@@ -394,24 +364,7 @@ def _shortest(split: _Split, X: np.ndarray, left: np.ndarray, right: np.ndarray)
 
 @kernel
 def project(X, rows, features, weights):
-    """Return the projections of some rows on a few features.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-        All rows.
-    rows : ndarray of int64
-        Numbers of rows.
-    features : ndarray of int64
-        Numbers of features.
-    weights : ndarray of float64
-        Their weights.
-
-    Returns
-    -------
-    ndarray of float64
-        One for each of the rows.
-    """
+    """Return the projections of some rows on a few features."""
     projections = np.empty(rows.shape[0])
     for i in range(rows.shape[0]):
         total = 0.0

@@ -32,18 +32,7 @@ class Splits(NamedTuple):
 
 
 def subtree_sizes(is_split: list[bool]) -> np.ndarray:
-    """Return the sizes of the subtrees of nodes in prefix order.
-
-    Parameters
-    ----------
-    is_split : list of bool
-        Whether each node is internal.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,), int32
-        1 at leaves.
-    """
+    """Return the sizes of the subtrees of nodes in prefix order."""
     size = np.ones(len(is_split), dtype=np.int32)
     complete: list[int] = []
     for k in reversed(range(len(is_split))):
@@ -73,25 +62,6 @@ def share_rows(
 
     Such a row is on each side with a part of its weight: the share of that side in the weight of
     the rows whose value is known (Quinlan 1993, chapter 3); one half where none is.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        All rows.
-    rows : ndarray of int32
-        Positions of the rows of the node.
-    weight : ndarray of shape (n,)
-        Weights of all rows at this node.
-    normal, threshold : ndarray of shape (d,), float
-        The split; of one term, where there are indicators.
-    indicators : ndarray of shape (d,), int64, optional
-        Position of the feature that is above 0 where a feature is missing, -1 where it never is;
-        None where no row is shared.
-
-    Returns
-    -------
-    left, right : Side
-        The known rows of a side in the order that they came in, then those that both have.
     """
     known, missing = rows.copy(), rows[:0]
     told_by = -1 if indicators is None else int(indicators[np.flatnonzero(normal)[0]])

@@ -53,28 +53,7 @@ def mark_split(out, m, lo, hi):
 
 @inner_kernel
 def emit_split(rows, out, m, lo, hi, scratch, centre):
-    """Split the rows of a node by the test that stands at position `m`.
-
-    Parameters
-    ----------
-    rows : Rows
-        Training rows.
-    out : Nodes
-        The new tree; its order is written in ``[lo, hi)``, and the node where the test parts rows.
-    m : int
-        Position of the node.
-    lo, hi : int
-        The slice of its rows.
-    scratch : Scratch
-        Overwritten.
-    centre : bool
-        Whether to centre the margin of the test.
-
-    Returns
-    -------
-    int
-        Where the right part begins; `lo` or `hi` where the test parts nothing.
-    """
+    """Split the rows of a node by the test that stands at position `m`."""
     project_rows(out.weights, m, rows.X, out.order, lo, hi, scratch.projection)
     if centre:
         out.thresholds[m] = centre_margin(
@@ -88,27 +67,7 @@ def emit_split(rows, out, m, lo, hi, scratch, centre):
 
 @inner_kernel
 def route_rows(rows, source, k, order, lo, hi, scratch, base, n_rows):
-    """Reorder rows by the leaves of a subtree that they reach.
-
-    Parameters
-    ----------
-    rows : Rows
-        Training rows.
-    source : Nodes
-        The tree that the subtree is read from; its partition is not read.
-    k : int
-        Root of the subtree.
-    order : ndarray of int32
-        Written in ``[lo, hi)``: leaf after leaf, the rows of each in the order that they came in.
-    lo, hi : int
-        The slice of the rows.
-    scratch : Scratch
-        Overwritten.
-    base : int
-        A node from `k` down to 0.
-    n_rows : ndarray of int32
-        Zeros; written at the leaves, of leaf i at ``i - base``: how many rows reach it.
-    """
+    """Reorder rows by the leaves of a subtree that they reach."""
     if lo == hi:
         return
     pending = np.empty((source.subtree_size[k], 3), dtype=np.int64)
@@ -131,19 +90,7 @@ def route_rows(rows, source, k, order, lo, hi, scratch, base, n_rows):
 
 @inner_kernel
 def join_blocks(order, lo, hi, n_rows, scratch):
-    """Put the rows of each leaf together that stand apart in blocks.
-
-    Parameters
-    ----------
-    order : ndarray of int32
-        Written in ``[lo, hi)``, where block follows on block, and leaf on leaf in each of them.
-    lo, hi : int
-        The slice of the rows.
-    n_rows : ndarray of shape (n_blocks, n_nodes), int32
-        How many rows each leaf has in each block; the first block is given the sums.
-    scratch : ndarray of shape at least (hi - lo,), int32
-        Overwritten.
-    """
+    """Put the rows of each leaf together that stand apart in blocks."""
     n_blocks, n_nodes = n_rows.shape
     for t in range(hi - lo):
         scratch[t] = order[lo + t]
@@ -167,25 +114,7 @@ def join_blocks(order, lo, hi, n_rows, scratch):
 
 @inner_kernel
 def emit_reached(rows, source, root, n_rows, out, m, lo):
-    """Write the nodes of a subtree that rows reach; return the position after the last one.
-
-    Parameters
-    ----------
-    rows : Rows
-        Training rows.
-    source : Nodes
-        The tree that the subtree is read from, but for the test of its root.
-    root : int
-        Root of the subtree.
-    n_rows : ndarray of shape (subtree_size[root],), int32
-        How many rows reach each leaf; the other nodes' numbers are written.
-    out : Nodes
-        The new tree; its order holds the rows, leaf after leaf.
-    m : int
-        Position of the first node written, where the test of the root stands.
-    lo : int
-        Where the rows begin.
-    """
+    """Write the nodes of a subtree that rows reach; return the position after the last one."""
     size = source.subtree_size[root : root + source.subtree_size[root]]
     for j in range(size.shape[0] - 1, -1, -1):
         if size[j] > 1:
@@ -210,21 +139,7 @@ def emit_reached(rows, source, root, n_rows, out, m, lo):
 
 @inner_kernel
 def emit_below(rows, source, k, out, m, lo, hi, scratch, centre):
-    """Do what `emit` does, with the test at position `m` of `out` in the place of that at `k`.
-
-    Parameters
-    ----------
-    rows, source, k, out, m, lo, hi, scratch
-        As in `emit`; `k` is an internal node.
-    centre : bool
-        Whether to centre the margin of that test. No row changes side by that, so that it is done
-        when all have been routed.
-
-    Returns
-    -------
-    int
-        The position after the last node written.
-    """
+    """Do what `emit` does, with the test at position `m` of `out` in the place of that at `k`."""
     block = max(_LEAST_BLOCK, _BLOCK_NUMBERS // rows.X.shape[1])
     n_blocks = max(1, (hi - lo) // block)
     n_rows = np.zeros((n_blocks, source.subtree_size[k]), dtype=np.int32)
@@ -255,28 +170,6 @@ def emit(rows, source, k, out, m, lo, hi, scratch):
 
     Rows are many and the cache is small: they are routed in blocks, each from the root of the
     subtree down to its leaves.
-
-    Parameters
-    ----------
-    rows : Rows
-        Training rows.
-    source : Nodes
-        The tree that the subtree is read from; its partition is not read.
-    k : int
-        Root of the subtree.
-    out : Nodes
-        The new tree; its order is written in ``[lo, hi)``.
-    m : int
-        Position of the first node written.
-    lo, hi : int
-        The slice of the rows; at least one, ascending.
-    scratch : Scratch
-        Overwritten.
-
-    Returns
-    -------
-    int
-        The position after the last node written; parts that no row reaches are left out.
     """
     if source.subtree_size[k] == 1:
         return emit_leaf(rows, out, m, lo, hi)
@@ -319,22 +212,7 @@ def finish(out, m):
 
 @kernel
 def partition_tree(X, y, sample_weight, weights, thresholds, subtree_size, n_statistics):
-    """Partition all rows by a tree from scratch.
-
-    Parameters
-    ----------
-    X, y, sample_weight : ndarray of shapes (n, d), (n,) and (n,)
-        Training rows.
-    weights, thresholds, subtree_size : ndarray
-        The tree.
-    n_statistics : int
-        Number of classes; 3 for regression.
-
-    Returns
-    -------
-    tuple of ndarray
-        The fields of a `Nodes`: the tree without the parts that no row reaches, and its partition.
-    """
+    """Partition all rows by a tree from scratch."""
     n = X.shape[0]
     rows = Rows(X, y, sample_weight)
     nothing = np.empty(0, dtype=np.int32)
@@ -348,20 +226,7 @@ def partition_tree(X, y, sample_weight, weights, thresholds, subtree_size, n_sta
 def make_individual(
     dataset: Dataset, weights: np.ndarray, thresholds: np.ndarray, subtree_size: np.ndarray
 ) -> Individual:
-    """Make an individual of a tree over standardized features, its partition computed from scratch.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Training rows.
-    weights, thresholds, subtree_size : ndarray
-        The tree's arrays.
-
-    Returns
-    -------
-    Individual
-        Without the parts that no training row reaches.
-    """
+    """Make an individual of a tree over standardized features; compute its partition."""
     kind = Individual if dataset.n_classes else RegressionIndividual
     individual = kind(
         partition_tree(

@@ -27,27 +27,7 @@ if TYPE_CHECKING:
 
 @kernel
 def draw_exchange(stream, size_a, size_b, n_features, test_probability):
-    """Draw one node of each parent, and how the two change places.
-
-    Parameters
-    ----------
-    stream : ndarray of shape (1,), uint64
-        Random state.
-    size_a, size_b : ndarray of int32
-        Subtree sizes of the two parents.
-    n_features : int
-        Number of features.
-    test_probability : float in [0, 1]
-        Chance that tests are exchanged rather than subtrees, if both nodes have one.
-
-    Returns
-    -------
-    a, b : int
-        The nodes.
-    cut : int
-        For an exchange of tests, how many entries of the vector (w, threshold) stay, in
-        [1, n_features]; 0 for an exchange of subtrees.
-    """
+    """Draw one node of each parent, and how the two change places."""
     a = below(stream, size_a.shape[0])
     b = below(stream, size_b.shape[0])
     tests = uniform(stream) < test_probability
@@ -93,28 +73,7 @@ def graft(
     cut,
     max_width,
 ):
-    """Return a copy of tree A whose node `a` has taken over what stands at node `b` of tree B.
-
-    Parameters
-    ----------
-    X, y, sample_weight : ndarray of shapes (n, d), (n,) and (n,)
-        Training rows.
-    weights_a, thresholds_a, subtree_size_a, order_a, start_a, end_a, counts_a : ndarray
-        Tree A and its partition.
-    weights_b, thresholds_b, subtree_size_b : ndarray
-        Tree B.
-    a, b : int
-        The nodes.
-    cut : int
-        0: the subtree is taken over. Else the entries of (w, threshold) from `cut` on are.
-    max_width : int
-        Greatest number of terms of a split.
-
-    Returns
-    -------
-    tuple of ndarray
-        The fields of a `Nodes`, the new tree and its partition.
-    """
+    """Return a copy of tree A whose node `a` has taken over what stands at node `b` of tree B."""
     rows = Rows(X, y, sample_weight)
     target = Nodes(weights_a, thresholds_a, subtree_size_a, order_a, start_a, end_a, counts_a)
     source = Nodes(weights_b, thresholds_b, subtree_size_b, order_a, start_a, end_a, counts_a)
@@ -145,24 +104,6 @@ def cx_trees(
 
     One node is drawn uniformly in each. With equal probability their tests are crossed at one point
     of the vector (w, threshold), if both are internal, or their subtrees change places.
-
-    Parameters
-    ----------
-    first, second : Individual
-        Changed in place, as DEAP's operators do; their arrays are replaced, not written.
-        Randomness comes from the stream of `first`.
-    dataset : Dataset
-        Training rows.
-    test_probability : float in [0, 1], default=0.5
-        Chance of an exchange of tests.
-    max_features : int, at least 1, or None, default=None
-        Greatest number of terms of a split; where two splits crossed have more, the second one is
-        taken over whole.
-
-    Returns
-    -------
-    tuple of two Individual
-        The two, with their fitness deleted.
     """
     a, b, cut = draw_exchange(
         first.stream,

@@ -75,45 +75,7 @@ def emit_mutated(
     min_rows,
     max_width,
 ):
-    """Route rows down the subtree of `source` at `k` as `emit` does, mutating the marked nodes.
-
-    Parameters
-    ----------
-    rows : Rows
-        Training rows.
-    times : ndarray of shape (n,), int64
-        How many given rows each row stands for; one at least.
-    spread : ndarray of shape (d,)
-        Standard deviations of the features.
-    source : Nodes
-        The tree that the subtree is read from.
-    k : int
-        Root of the subtree.
-    next_change : ndarray of shape (n_nodes,), int64
-        For each node of `source` the first one, from it on, that is to mutate.
-    out : Nodes
-        The new tree; its order is written in ``[lo, hi)``.
-    m : int
-        Position of the first node written.
-    lo, hi : int
-        The slice of the rows; at least one, ascending.
-    scratch : Scratch
-        Overwritten.
-    stream : ndarray of shape (1,), uint64
-        Random state.
-    dipolar_probability : float in [0, 1]
-        Share of the changes of a test that the dipolar operator makes.
-    min_rows : int
-        A leaf with fewer rows is not split.
-    max_width : int
-        Greatest number of features of a new split, as of `dipole_test`; unless it is 0, splits that
-        change keep weights of 0.
-
-    Returns
-    -------
-    int
-        The position after the last node written.
-    """
+    """Route rows down the subtree of `source` at `k` as `emit` does, mutating the marked nodes."""
     pending = np.empty((source.subtree_size[k], 3), dtype=np.int64)
     n_pending = push(pending, 0, k, lo, hi)
     while n_pending > 0:
@@ -180,32 +142,7 @@ def mutate_nodes(
     min_rows,
     max_width,
 ):
-    """Mutate node `first` and each later node with a probability.
-
-    Parameters
-    ----------
-    X, y, sample_weight : ndarray of shapes (n, d), (n,) and (n,)
-        Training rows.
-    times : ndarray of shape (n,), int64
-        How many given rows each row stands for; one at least.
-    spread : ndarray of shape (d,)
-        Standard deviations of the features.
-    weights, thresholds, subtree_size, order, start, end, counts : ndarray
-        The tree and its partition; read only.
-    first : int
-        The first node to mutate.
-    stream : ndarray of shape (1,), uint64
-        Random state.
-    probability : float in [0, 1]
-        Chance that a node after `first` mutates.
-    dipolar_probability, min_rows, max_width
-        As in `emit_mutated`.
-
-    Returns
-    -------
-    tuple of ndarray
-        The fields of a `Nodes`, the new tree and its partition.
-    """
+    """Mutate node `first` and each later node with a probability."""
     n_nodes = subtree_size.shape[0]
     rows = Rows(X, y, sample_weight)
     source = Nodes(weights, thresholds, subtree_size, order, start, end, counts)
@@ -264,28 +201,6 @@ def mut_nodes(
     standard mutation) or its role (it becomes a leaf or is replaced by the subtree of one of its
     children). A leaf becomes a dipole test with two leaves, unless it is pure or small. Margins of
     changed tests are centred, and parts that no row reaches are dropped.
-
-    Parameters
-    ----------
-    individual : Individual
-        Changed in place, as DEAP's operators do; its arrays are replaced, not written. Randomness
-        comes from its stream.
-    dataset : Dataset
-        Training rows.
-    probability : float in [0, 1], default=0.1
-        Chance that a node mutates.
-    dipolar_probability : float in [0, 1], default=0.5
-        Share of the changes of a test that the dipolar operator makes.
-    min_rows : int, default=5
-        A leaf with fewer rows is not split; equal rows count as often as they were given.
-    max_width : int, at least 0, default=0
-        0: splits look at all features, as in the paper. Otherwise new splits look at few, one being
-        the likeliest number and this the greatest, and splits that change keep weights of 0.
-
-    Returns
-    -------
-    tuple of one Individual
-        The individual; its fitness is deleted where something changed.
     """
     first = failures(individual.stream, probability)
     if first < len(individual):

@@ -41,23 +41,7 @@ class Standing(NamedTuple):
 
 
 def standing_of(individuals: Sequence[Individual]) -> Standing:
-    """Sort individuals into fronts and measure the room that they have there.
-
-    Parameters
-    ----------
-    individuals : sequence of Individual
-        Evaluated, with two objectives or more.
-
-    Returns
-    -------
-    Standing
-        DEAP's fronts and crowding distances, where no two have the same objectives.
-
-    Raises
-    ------
-    ValueError
-        If the fitness has less than two values.
-    """
+    """Sort individuals into fronts and measure the room that they have there."""
     n = len(individuals)
     places: dict[tuple[float, ...], list[int]] = {}
     for i, individual in enumerate(individuals):
@@ -83,18 +67,6 @@ def sel_nsga2(individuals: Sequence[Individual], k: int) -> list[Individual]:
     """Select the best individuals: by fronts, in the last one by room.
 
     Where no two have the same objectives, they are those that DEAP's ``selNSGA2`` selects.
-
-    Parameters
-    ----------
-    individuals : sequence of Individual
-        Evaluated, with two objectives or more; of equals those that come first are preferred.
-    k : int
-        How many to select, each at most once.
-
-    Returns
-    -------
-    list of Individual
-        References, by fronts.
     """
     standing = standing_of(individuals)
     order = np.lexsort((-standing.crowding, standing.front))
@@ -102,20 +74,7 @@ def sel_nsga2(individuals: Sequence[Individual], k: int) -> list[Individual]:
 
 
 def sel_crowded(individuals: Sequence[Individual], k: int) -> list[Individual]:
-    """Select parents by binary tournaments with the crowded comparison.
-
-    Parameters
-    ----------
-    individuals : sequence of Individual
-        Evaluated, with two objectives or more. Randomness comes from the stream of the first.
-    k : int
-        How many to select.
-
-    Returns
-    -------
-    list of Individual
-        References, in random order; the same individual may stand there several times.
-    """
+    """Select parents by binary tournaments with the crowded comparison."""
     front, crowding = standing_of(individuals)
     n, stream = len(individuals), individuals[0].stream
     winners = []
@@ -132,16 +91,6 @@ def replace_nsga2(
 
     Of equal trees one competes; others return only where there are too few different ones. An
     offspring is preferred to a parent with the same objectives, so that a population drifts.
-
-    Parameters
-    ----------
-    parents, offspring : sequence of Individual
-        Evaluated, with two objectives or more.
-
-    Returns
-    -------
-    list of Individual
-        As many as there are parents.
     """
     rivals, copies = part_duplicates([*offspring, *parents])
     survivors = sel_nsga2(rivals, len(parents))

@@ -28,20 +28,6 @@ def universal_sampling(share, k, stream):
 
     Stochastic universal sampling (Baker 1987): one turn of a wheel with k equidistant pointers, so
     that each position is drawn its expected number of times, rounded up or down.
-
-    Parameters
-    ----------
-    share : ndarray of shape (n,)
-        At least 0, some above 0.
-    k : int
-        How many to draw.
-    stream : ndarray of shape (1,), uint64
-        Random state.
-
-    Returns
-    -------
-    ndarray of shape (k,), int64
-        Positions in `share`.
     """
     n = share.shape[0]
     drawn = np.empty(k, dtype=np.int64)
@@ -74,24 +60,7 @@ def sel_proportional(
     pressure: float = 2.0,
     max_origin_share: float = 1.0,
 ) -> list[Individual]:
-    """Select parents in proportion to their linearly scaled fitness.
-
-    Parameters
-    ----------
-    individuals : sequence of Individual
-        Evaluated individuals. Randomness comes from the stream of the first.
-    k : int
-        How many to select.
-    pressure : float, above 1, default=2.0
-        Expected number of offspring of the best.
-    max_origin_share : float in (0, 1], default=1.0
-        Greatest share that the individuals of one origin are expected to have (`limit_origins`).
-
-    Returns
-    -------
-    list of Individual
-        References, in random order; the same individual may stand there several times.
-    """
+    """Select parents in proportion to their linearly scaled fitness."""
     fitness = np.array([individual.fitness.wvalues[0] for individual in individuals])
     stream = individuals[0].stream
     if max_origin_share >= 1.0:
@@ -109,17 +78,6 @@ def cap_groups(share, group, n_groups, cap):
 
     A group above the cap gets the cap, the others what is left in proportion to their shares; if
     that takes one of them above the cap, it gets the cap as well, and so on.
-
-    Parameters
-    ----------
-    share : ndarray of shape (n,)
-        At least 0, some above 0; overwritten.
-    group : ndarray of shape (n,), int64
-        The group of each, below `n_groups`.
-    n_groups : int
-        Number of groups.
-    cap : float
-        At least 1 over the number of groups with a share above 0.
     """
     total, whole = np.zeros(n_groups), 0.0
     for i in range(share.shape[0]):
@@ -150,25 +108,6 @@ def limit_origins(share: np.ndarray, origins: Sequence[str], max_share: float) -
 
     The kinds of first individuals whose descendants are selected more often than that keep their
     proportions among themselves and make room for the others.
-
-    Parameters
-    ----------
-    share : ndarray of shape (n,)
-        Chances of selection, in any unit; at least 0, some above 0.
-    origins : sequence of str
-        `Individual.origin` of each.
-    max_share : float in (0, 1]
-        Greatest share of one origin; where there are too few origins for it, all get as much.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Chances that add up to 1.
-
-    Raises
-    ------
-    ValueError
-        If `max_share` is not in (0, 1].
     """
     if not 0.0 < max_share <= 1.0:
         raise ValueError(f"max_origin_share={max_share!r}: allowed are numbers in (0, 1].")
@@ -182,18 +121,7 @@ def limit_origins(share: np.ndarray, origins: Sequence[str], max_share: float) -
 
 
 def distinct(individuals: Sequence[Individual]) -> list[bool]:
-    """Tell which individuals are trees that no earlier one is.
-
-    Parameters
-    ----------
-    individuals : sequence of Individual
-        Any number.
-
-    Returns
-    -------
-    list of bool
-        False where an earlier tree is equal, bit for bit.
-    """
+    """Tell which individuals are trees that no earlier one is."""
     seen: dict[bytes, list[Individual]] = {}
     is_first = []
     for individual in individuals:
@@ -221,17 +149,6 @@ def replace_duplicates(
     """Let parents take the places of offspring that are equal to others.
 
     Most children of small trees are copies of their parents: few of their nodes mutate.
-
-    Parameters
-    ----------
-    parents, offspring : sequence of Individual
-        As many of each.
-
-    Returns
-    -------
-    list of Individual
-        As many as there are offspring: the different ones of these, then parents different from
-        them, in their order; where these are too few, clones.
     """
     survivors, copies = part_duplicates([*offspring, *parents])
     missing = max(0, len(offspring) - len(survivors))
@@ -249,21 +166,6 @@ def replace_best(
     Half of the places go to the fittest, the others in turn to those that would be the fittest of
     the rest if nodes and terms were penalized 3, 10 and 30 times as much. So trees of less
     complexity live on beside the fittest, and become parents of better ones.
-
-    Parameters
-    ----------
-    parents, offspring : sequence of Individual
-        As many of each, evaluated.
-    size_penalty : float, at least 0, default=0.0
-        Penalty for a node.
-    term_penalty : float, at least 0, default=0.0
-        Penalty for each term after a split's first.
-
-    Returns
-    -------
-    list of Individual
-        As many as there are offspring, the best first, offspring before parents of equal fitness;
-        where there are too few different trees, clones.
     """
 
     def fitness(one: Individual, factor: float) -> tuple[float, ...]:

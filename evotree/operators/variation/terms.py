@@ -31,19 +31,7 @@ _MAX_ITER, _TOLERANCE = 10, 1e-2
 
 
 def strengths(node: Node) -> np.ndarray:
-    """Return how strongly each feature tells the two groups of a reduced problem apart.
-
-    Parameters
-    ----------
-    node : Node
-        The problem.
-
-    Returns
-    -------
-    ndarray of shape (d,)
-        Squares of the correlations of the features with the sides, by the rows' costs; 0 for
-        features that do not vary.
-    """
+    """Return how strongly each feature tells the two groups of a reduced problem apart."""
     weight = node.sample_weight / node.sample_weight.sum()
     side = node.y - weight @ node.y
     mean = weight @ node.X
@@ -60,24 +48,6 @@ def changed_support(
 
     A feature that comes is drawn evenly half of the times, and in proportion to its strength else.
     The half that stays has the most influence.
-
-    Parameters
-    ----------
-    support : ndarray of int
-        Its features, at least one.
-    node : Node
-        The reduced problem.
-    weights : ndarray of shape (d,)
-        Weights of the split.
-    bound : int, at least 1
-        Most features that it may have.
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    ndarray of int
-        Rising; at least one.
     """
     d, width = weights.shape[0], support.size
     change = CHANGES[rng.integers(len(CHANGES))]
@@ -113,27 +83,6 @@ def mut_terms(
     weaker half leaves (`changed_support`). The weights on the features that it then has are those
     of a linear classifier of the reduced problem, the threshold is the one that costs least there.
     Then subtrees that do not pay for themselves become leaves.
-
-    Parameters
-    ----------
-    individual : Individual
-        Changed in place, as DEAP's operators do; its arrays are replaced, not written. Randomness
-        comes from its stream.
-    dataset : Dataset
-        Training rows.
-    size_penalty : float, at least 0, default=0.0
-        Penalty for one node.
-    term_penalty : float, at least 0, default=0.0
-        Penalty for each term after a split's first.
-    max_features : int, at least 1, or None, default=None
-        Greatest number of terms of a split.
-    C : tuple of two floats above 0, default=(0.1, 10.0)
-        Bounds between which the classifier's C is drawn, log-uniformly.
-
-    Returns
-    -------
-    tuple of one Individual
-        The individual; its fitness is deleted where something changed.
     """
     internal = np.flatnonzero(individual.subtree_size > 1)
     if internal.size == 0:
@@ -184,22 +133,7 @@ def mut_either(
     second: Callable[[Individual], tuple[Individual]],
     probability: float,
 ) -> tuple[Individual]:
-    """Mutate an individual by one of two operators.
-
-    Parameters
-    ----------
-    individual : Individual
-        Changed in place. Randomness comes from its stream.
-    first, second : callable
-        The operators.
-    probability : float in [0, 1]
-        Chance of the second.
-
-    Returns
-    -------
-    tuple of one Individual
-        The individual.
-    """
+    """Mutate an individual by one of two operators."""
     if probability > 0.0 and uniform(individual.stream) < probability:
         return second(individual)
     return first(individual)
