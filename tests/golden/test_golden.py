@@ -15,6 +15,8 @@ import pytest
 from sklearn.datasets import load_diabetes, load_iris, load_wine
 
 from evotree import (
+    EvoForestClassifier,
+    EvoForestRegressor,
     EvoTreeClassifier,
     EvoTreeRegressor,
     Islands,
@@ -26,6 +28,20 @@ from evotree import (
     Variation,
 )
 from evotree.estimators import GREEDY_PRESETS
+
+
+def discrete(return_X_y=True):
+    """Wine in three levels a column: rows and columns tie."""
+    X, y = load_wine(return_X_y=return_X_y)
+    low, high = np.quantile(X, [1 / 3, 2 / 3], axis=0)
+    return ((low < X).astype(float) + (high < X))[:, :4], y
+
+
+def weighted(return_X_y=True):
+    """Wine whose rows are seldom of one weight."""
+    X, y = load_wine(return_X_y=return_X_y)
+    return X, y, np.random.default_rng(0).exponential(size=len(y))
+
 
 FILE = Path(__file__).with_name("trees.json")
 LIBRARIES = ("deap", "numba", "numpy", "scikit-learn", "scipy")
@@ -57,6 +73,15 @@ RUNS = {
     "evolution regression": (EvoTreeRegressor(leaves="constant", **FIXED), load_diabetes),
     "nsga2": (EvoTreeClassifier(variation=Variation(algorithm="nsga2"), **FIXED), load_iris),
     "islands": (EvoTreeClassifier(islands=Islands(2, every=4), **FIXED), load_iris),
+    # What a user gets who sets nothing.
+    "default": (EvoTreeClassifier(random_state=0), load_wine),
+    "default, discrete": (EvoTreeClassifier(random_state=0), discrete),
+    "default, weighted": (EvoTreeClassifier(random_state=0), weighted),
+    "default regression": (EvoTreeRegressor(random_state=0), load_diabetes),
+    "forest": (EvoForestClassifier(random_state=0), load_wine),
+    "forest, discrete": (EvoForestClassifier(random_state=0), discrete),
+    "forest, weighted": (EvoForestClassifier(random_state=0), weighted),
+    "forest regression": (EvoForestRegressor(10, random_state=0), load_diabetes),
 }
 
 
@@ -68,13 +93,15 @@ def place():
 def grow(name):
     """Fit a run; return its tree as plain data, and its score on the training rows."""
     model, load = RUNS[name]
-    X, y = load(return_X_y=True)
-    model.fit(X, y)
+    X, y, *weight = load(return_X_y=True)
+    model.fit(X, y, *weight)
+    first = model.trees_[0] if hasattr(model, "trees_") else model.tree_
     tree = {
-        part: getattr(model.tree_, part).tolist()
+        part: getattr(first, part).tolist()
         for part in ("weights", "thresholds", "subtree_size", "values")
     }
-    return tree | {"score": model.score(X, y)}
+    proba = getattr(model, "predict_proba", model.predict)(X[:5])
+    return tree | {"score": model.score(X, y), "said": proba.tolist()}
 
 
 @pytest.mark.parametrize("name", RUNS)
