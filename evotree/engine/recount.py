@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -51,7 +51,9 @@ class Recounted(Result):
 
     shards: Shards
 
-    def trees(self, individuals: Sequence[Any]) -> list[ObliqueTree]:
+    def trees(
+        self, individuals: Sequence[Any], map: Callable[..., Iterable[Any]] = map
+    ) -> list[ObliqueTree]:
         """Return the finished trees of some finalists, over raw features."""
         return [self._finalists[id(one)].tree for one in individuals]
 
