@@ -202,8 +202,9 @@ def test_trees_of_wide_tables_take_no_more_memory_than_documented():
     finally:
         tracemalloc.stop()
     n_nodes = np.mean([len(one) for one in found.population])
-    n_trees = 500 + 2 * population + len(found.pareto_front)
-    assert peak < n * (16 * d + 12 * population + 550) + 8 * d * n_nodes * n_trees + 2**25
+    n_trees = 2 * population + len(found.pareto_front)
+    of_rows, of_trees = n * (16 * d + 12 * population + 550), 8 * d * n_nodes * n_trees
+    assert peak < of_rows + of_trees + (32 + 64) * 2**20
 
 
 # ---- Ctrl-C --------------------------------------------------------------------------------------
