@@ -48,7 +48,7 @@ def datasets(draw, max_rows=60, task="classification"):
     y = rng.integers(0, n_classes, n)
     weight = None
     if draw(st.booleans()):
-        weight = rng.choice([0.0, 0.1, 1.0, 3.0], n)
+        weight = rng.choice([0.0, 0.3, 1.0, 2.5], n)  # no multiples of the least
         weight[0] = 1.0
     scaling = draw(st.sampled_from(SCALINGS))
     return Dataset.from_arrays(X, y, weight, scaling=scaling, task=task)

@@ -237,6 +237,6 @@ def test_a_fit_that_has_no_time_ends_where_it_is(monkeypatch, end, most):
     tree, values = ObliqueTreeClassifier(max_depth=4).fit(X, y).tree_, []
     value = _Likelihood.__call__
     monkeypatch.setattr(_Likelihood, "__call__", lambda *p: values.append(value(*p)) or values[-1])
-    sides = fit_soft_sides(tree, Dataset.from_arrays(X, y), end)
+    sides = fit_soft_sides(tree, Dataset.from_arrays(X, y), end=end)
     assert (len(values) <= 4) == (most == 4) and len(values) <= most
     assert np.isfinite(sides.shares).all()

@@ -78,10 +78,9 @@ def test_a_frozen_teacher_is_asked_in_its_own_units_and_labels(as_frame):
     wrong = names[(np.arange(len(y)) * 7) % len(y)]  # a teacher that never saw these labels
     teacher = FrozenEstimator(ExtraTreesClassifier(30, random_state=0).fit(X, names))
     model = brief(regularization__teacher=teacher, size_penalty=0.001).fit(X, wrong)
-    fittest = model.hall_of_fame_[0]
-    taught = model.classes_[fittest.labels[fittest.apply(np.asarray(X))]]
-    assert (taught == names).mean() > 0.9  # agrees with the teacher, not with the labels
-    assert model.history_.chapters["quality"][-1]["best"] > model.score(X, wrong) + 0.2
+    best = model.history_.chapters["quality"][-1]["best"]
+    assert best > 0.9  # agrees with the teacher, not with the labels
+    assert best > model.score(X, wrong) + 0.2
     strange = FrozenEstimator(ExtraTreesClassifier(5).fit(X, np.where(y == 0, "rioja", names)))
     with pytest.raises(ValueError, match="label 'rioja'"):
         clone(model).set_params(regularization__teacher=strange).fit(X, names)

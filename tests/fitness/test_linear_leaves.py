@@ -40,7 +40,7 @@ def problem(seed, n=120, d=4, noise=0.3, unit=1.0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     y = np.where(X[:, 0] > 0.0, 2.0 * X[:, 1], 1.0 - X[:, 2]) + noise * rng.normal(size=n)
-    weight = unit * rng.choice([0.5, 1.0, 3.0], n)
+    weight = unit * rng.choice([0.4, 1.0, 3.0], n)
     return Dataset.from_arrays(X, y, weight, task="regression")
 
 
