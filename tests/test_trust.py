@@ -94,8 +94,6 @@ for command in (
     ["demo", "--out", out / "demo", *quick],
     ["experiment", "run", data / "experiment.toml", "--data-home", data, "--out", out / "results"],
     ["experiment", "report", out / "results"],
-    ["experiment", "study", "cedt", "--data-home", data, "--out", out / "study",
-     "--datasets", "iris", "--methods", "DT, pruned", "--max-seconds", "0.001"],
 ):
     status = main([str(word) for word in command])
     assert status == 0, (status, command)
