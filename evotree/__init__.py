@@ -15,16 +15,16 @@ if TYPE_CHECKING:
         SearchConfig,
         Variation,
     )
-    from evotree.engine.evolution import Evolution, evolve, keep_best_trees
+    from evotree.engine.evolution import Run, evolve, keep_best_trees
     from evotree.engine.history import make_statistics, to_frame
     from evotree.engine.pareto import ParetoFront
     from evotree.engine.search import search
     from evotree.engine.toolbox import make_toolbox
     from evotree.estimators import (
-        EvoForestClassifier,
-        EvoForestRegressor,
         EvoTreeClassifier,
         EvoTreeRegressor,
+        ObliqueForestClassifier,
+        ObliqueForestRegressor,
         ObliqueTreeClassifier,
         ObliqueTreeRegressor,
         TAOClassifier,
@@ -50,11 +50,11 @@ __all__ = [
     "Islands",
     "Checkpoint",
     "Dataset",
-    "EvoForestClassifier",
-    "EvoForestRegressor",
+    "ObliqueForestClassifier",
+    "ObliqueForestRegressor",
     "EvoTreeClassifier",
     "EvoTreeRegressor",
-    "Evolution",
+    "Run",
     "Individual",
     "ObliqueTree",
     "ObliqueTreeClassifier",
@@ -85,11 +85,11 @@ _HOMES = {
     "Islands": "engine.config",
     "Checkpoint": "engine.config",
     "Dataset": "dataset",
-    "EvoForestClassifier": "estimators",
-    "EvoForestRegressor": "estimators",
+    "ObliqueForestClassifier": "estimators",
+    "ObliqueForestRegressor": "estimators",
     "EvoTreeClassifier": "estimators",
     "EvoTreeRegressor": "estimators",
-    "Evolution": "engine.evolution",
+    "Run": "engine.evolution",
     "Individual": "individual",
     "ObliqueTree": "tree",
     "ObliqueTreeClassifier": "estimators",

@@ -19,8 +19,6 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from evotree import __version__
-from evotree.explain.paths import Explanation, explain
-from evotree.explain.training_rows import TrainingRows
 from evotree.export import (
     export_text,
     soft_sides_from_dict,
@@ -32,6 +30,8 @@ from evotree.export import (
 )
 from evotree.export.named import NamedTree, is_forest, named_tree
 from evotree.files import PathLike, write_whole
+from evotree.inspection.paths import Explanation, explain
+from evotree.inspection.training_rows import TrainingRows
 from evotree.soft_sides import SoftSides
 from evotree.tables.columns import (
     MISSING,
@@ -47,7 +47,7 @@ from evotree.tree import ObliqueTree, mean_of_trees
 
 if TYPE_CHECKING:
     from evotree.estimators.base import TreeEstimator
-    from evotree.estimators.forest import EvoForest
+    from evotree.estimators.forest import ObliqueForest
 
 __all__ = ["ForestModel", "Model", "errors_text", "load_model", "load_tree_model", "save_model"]
 
@@ -279,7 +279,7 @@ class ForestModel:
             Model(self.target, self.classes, self.columns, tree)
 
     @classmethod
-    def of(cls, forest: EvoForest, target: str) -> ForestModel:
+    def of(cls, forest: ObliqueForest, target: str) -> ForestModel:
         """Return the model of a fitted forest."""
         return cls(target, _classes_of(forest), forest.columns_, tuple(forest.trees_))
 
@@ -354,7 +354,9 @@ def errors_text(r2: float, rmse: float) -> str:
 
 
 def save_model(
-    path: PathLike, model: Model | ForestModel | TreeEstimator | EvoForest, target: str = "target"
+    path: PathLike,
+    model: Model | ForestModel | TreeEstimator | ObliqueForest,
+    target: str = "target",
 ) -> None:
     """Write a model to a file.
 

@@ -20,7 +20,7 @@ from evotree import (
     TAOClassifier,
     TAORegressor,
 )
-from evotree.estimators.forest import EvoForest
+from evotree.estimators.forest import ObliqueForest
 
 # Nothing is left for cross-validation to choose, and no teacher is made.
 FIXED = Regularization(C=1.0, noise=0.1)
@@ -59,7 +59,7 @@ def name_of(model):
 
 def draws_rows(model):
     """Return whether a model draws rows, as they were given, at random."""
-    return isinstance(model, EvoTreeClassifier | EvoTreeRegressor | EvoForest)
+    return isinstance(model, EvoTreeClassifier | EvoTreeRegressor | ObliqueForest)
 
 
 def expected_failed_checks(model):

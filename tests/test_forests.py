@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_moons
 from sklearn.tree import DecisionTreeClassifier
 
-from evotree import EvoForestClassifier
+from evotree import ObliqueForestClassifier
 from evotree.dataset import Dataset
 from evotree.engine.forests import (
     LESS,
@@ -60,14 +60,14 @@ def members_and_rows(seed):
 def test_most_trees_are_axis_parallel_where_these_vote_better():
     X = np.random.default_rng(0).uniform(size=(3000, 6))
     X, y = np.exp(6 * X), ((X[:, :3] * 4).astype(int) % 2).sum(axis=1) > 1  # bands of three
-    forest = EvoForestClassifier(20, random_state=0).fit(X[:1500], y[:1500])
+    forest = ObliqueForestClassifier(20, random_state=0).fit(X[:1500], y[:1500])
     assert sum(are_axis_parallel([tree]) for tree in forest.trees_) > 10
     assert forest.score(X[1500:], y[1500:]) > 0.9
 
 
 def test_most_trees_are_oblique_elsewhere():
     for X, y in (slanted(), make_moons(400, noise=0.2, random_state=0)):
-        forest = EvoForestClassifier(20, random_state=0).fit(X, y)
+        forest = ObliqueForestClassifier(20, random_state=0).fit(X, y)
         assert sum(not are_axis_parallel([tree]) for tree in forest.trees_) > 10
 
 

@@ -16,9 +16,9 @@ from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 
 from evotree import ObliqueTreeClassifier
-from evotree.explain.training_rows import summarize
 from evotree.export import data as data_of_trees
 from evotree.export import tree_to_dict
+from evotree.inspection.training_rows import summarize
 from evotree.model_file import VERSION, Model, load_model, save_model
 from evotree.soft_sides import SoftSides
 from evotree.tables.columns import CategoricalColumn, NumericColumn

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from evotree.plotting import plot_explanation, plot_importances
 from evotree.plotting.style import TERM_COLORS
 from evotree.tables.columns import CategoricalColumn, NumericColumn
-from tests.explain.random_trees import estimator_of, grid, random_tree
+from tests.inspection.random_trees import estimator_of, grid, random_tree
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ hyperparameters = {
 }
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.5), layout="constrained")
 for ax, width in zip(axes, (1, 2), strict=True):
-    model = EvoTreeClassifier(max_features_per_split=width, **hyperparameters).fit(X, y)
+    model = EvoTreeClassifier(max_split_terms=width, **hyperparameters).fit(X, y)
     tree = model.tree_
     plot_decision_regions(model, X, y, ax=ax)
     ax.set_title(f"{'one term' if width == 1 else 'two terms'} a split: {tree.n_leaves} leaves")

@@ -31,15 +31,15 @@ SHARED = {
     "random_state": 0,
 }
 PARAMETERS = {
-    "wdbc": {"max_features_per_split": 2},
-    "sick": {"max_features_per_split": 2},
+    "wdbc": {"max_split_terms": 2},
+    "sick": {"max_split_terms": 2},
     "vehicle": {
         "size_penalty": 0.003,
-        "max_features_per_split": 3,
+        "max_split_terms": 3,
         "regularization": Regularization(noise=0.1),
     },
-    "digits": {"max_features_per_split": 4, "max_generations": 200},
-    "concrete": {"size_penalty": 0.002, "max_features_per_split": 2},
+    "digits": {"max_split_terms": 4, "max_generations": 200},
+    "concrete": {"size_penalty": 0.002, "max_split_terms": 2},
 }
 """What differs from one model to the next."""
 

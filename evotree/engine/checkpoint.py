@@ -20,7 +20,7 @@ import numpy as np
 from deap import base, tools
 
 from evotree.dataset import Dataset
-from evotree.engine.evolution import Evolution
+from evotree.engine.evolution import Run
 from evotree.engine.history import CHAPTERS, ORIGIN, REFINEMENT, make_logbook
 from evotree.engine.islands import Archipelago
 from evotree.files import PathLike, check_writable, write_whole
@@ -52,13 +52,13 @@ class Checkpoint:
 
     Attributes
     ----------
-    runs : list of Evolution
+    runs : list of Run
         The run, or its islands.
     settings : dict
         What the run was told; JSON.
     """
 
-    runs: list[Evolution]
+    runs: list[Run]
     settings: dict[str, Any]
 
 
@@ -71,7 +71,7 @@ def fingerprint(dataset: Dataset) -> str:
 
 
 def save_checkpoint(
-    path: PathLike, run: Evolution, dataset: Dataset, settings: Mapping[str, Any]
+    path: PathLike, run: Run, dataset: Dataset, settings: Mapping[str, Any]
 ) -> None:
     """Write a run to a file, whole or not at all."""
     runs = run.islands if isinstance(run, Archipelago) else [run]
@@ -113,7 +113,7 @@ class TreeArrays:
         return found
 
 
-def describe_run(run: Evolution, arrays: TreeArrays) -> dict[str, Any]:
+def describe_run(run: Run, arrays: TreeArrays) -> dict[str, Any]:
     """Return a run as plain data; the arrays of its trees are added to `arrays`."""
 
     def all_of(members: Sequence[Individual]) -> list[dict[str, Any]]:
@@ -322,12 +322,12 @@ class RunLoader:
             one.unrefined = self.individual(data["unrefined"])
         return one
 
-    def run(self, data: Mapping[str, Any], of_island: bool) -> Evolution:
+    def run(self, data: Mapping[str, Any], of_island: bool) -> Run:
         """Make one run; the records of islands are those that `join` reads."""
         population = [self.individual(one) for one in data["population"]]
         if len(population) < 2 or not all(one.fitness.wvalues for one in population):
             raise ValueError(f"a population of {len(population)} individuals")
-        run = Evolution(population)
+        run = Run(population)
         if data["hall_of_fame_size"] < len(data["hall_of_fame"]):
             raise ValueError(f"a hall of fame of {data['hall_of_fame_size']}")
         run.hall_of_fame = tools.HallOfFame(int(data["hall_of_fame_size"]))
@@ -421,12 +421,12 @@ class CheckpointWriter:
         check_writable(self.path)
         self._written = 0
 
-    def __call__(self, run: Evolution) -> None:
+    def __call__(self, run: Run) -> None:
         """Write the run if it is time to."""
         if run.generation - self._written >= self.every:
             self.write(run)
 
-    def write(self, run: Evolution) -> None:
+    def write(self, run: Run) -> None:
         """Write the run."""
         save_checkpoint(self.path, run, self.dataset, self.settings)
         self._written = run.generation

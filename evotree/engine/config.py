@@ -182,7 +182,7 @@ class SearchConfig(Constrained):
     objective: Annotated[Any, str, callable, Objective, None] = None
     size_penalty: Annotated[float | str, _FROM_0, StrOptions({AUTO})] = AUTO
     term_penalty: Annotated[float | str, _FROM_0, StrOptions({AUTO})] = AUTO
-    max_features_per_split: Annotated[
+    max_split_terms: Annotated[
         float | None, None, Interval(RealNotInt, 0.0, 1.0, closed="right"), _WHOLE_FROM_1
     ] = None
     max_depth: Annotated[int | None, _WHOLE_FROM_1, None] = None

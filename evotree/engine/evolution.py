@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Evolution:
+class Run:
     """A run: its population and its records; what callbacks see and `evolve` returns.
 
     Attributes
@@ -90,15 +90,15 @@ class Evolution:
         return self.population[0]
 
 
-Callback = Callable[[Evolution], object]
+Callback = Callable[[Run], object]
 
 
-def keep_best_trees(run: Evolution) -> None:
+def keep_best_trees(run: Run) -> None:
     """Keep the best tree of a generation where it is another one than before; a callback.
 
     Parameters
     ----------
-    run : Evolution
+    run : Run
         The run, whose `best_trees` gain it. Where several islands evolve, only the generations of
         their migrations are seen.
     """
@@ -112,11 +112,11 @@ class CallbackError(Exception):
 
     Attributes
     ----------
-    run : Evolution
+    run : Run
         The run as the callback saw it. The callback's own exception is the cause of this one.
     """
 
-    def __init__(self, run: Evolution) -> None:
+    def __init__(self, run: Run) -> None:
         super().__init__(f"a callback failed in generation {run.generation}")
         self.run = run
 
@@ -126,9 +126,9 @@ def start(
     toolbox: base.Toolbox,
     stats: tools.Statistics | tools.MultiStatistics,
     hall_of_fame: tools.HallOfFame | None = None,
-) -> Evolution:
+) -> Run:
     """Evaluate a first population and record it as generation 0."""
-    run = Evolution([])
+    run = Run([])
     clock = _Clock(run)
     run.population = list(population)
     if len(run.population) < 2:
@@ -143,7 +143,7 @@ def start(
 
 
 def advance(
-    run: Evolution,
+    run: Run,
     toolbox: base.Toolbox,
     crossover_probability: float,
     stats: tools.Statistics | tools.MultiStatistics,
@@ -162,7 +162,7 @@ def advance(
 class _Clock:
     """The clocks of a run, which go on from where they stand."""
 
-    def __init__(self, run: Evolution) -> None:
+    def __init__(self, run: Run) -> None:
         self.run = run
         self.begin = time.perf_counter() - run.seconds
         self.begin_compiling = compile_seconds() - run.compile_seconds
@@ -173,7 +173,7 @@ class _Clock:
 
 
 def _record(
-    run: Evolution,
+    run: Run,
     toolbox: base.Toolbox,
     stats: tools.Statistics | tools.MultiStatistics,
     n_evaluations: int,
@@ -202,7 +202,7 @@ def _record(
 
 
 def evolve(
-    population: Iterable[Individual] | Evolution,
+    population: Iterable[Individual] | Run,
     toolbox: base.Toolbox,
     *,
     crossover_probability: float = 0.2,
@@ -213,12 +213,12 @@ def evolve(
     hall_of_fame: tools.HallOfFame | None = None,
     callbacks: Iterable[Callback] = (),
     keep_on_interrupt: bool = False,
-) -> Evolution:
+) -> Run:
     """Evolve a population, or go on with a run.
 
     Parameters
     ----------
-    population : iterable of Individual or Evolution
+    population : iterable of Individual or Run
         The first generation, for example ``toolbox.population(n=64)``; or a run that has stopped,
         which goes on as if it had not, its toolbox and its limits being those given here.
     toolbox : deap.base.Toolbox
@@ -242,7 +242,7 @@ def evolve(
     hall_of_fame : deap.tools.HallOfFame, optional
         Updated with every new individual; by default one of size 10. A run has its own.
     callbacks : iterable of callable
-        Each is called with the `Evolution` after every generation; one that returns True stops
+        Each is called with the `Run` after every generation; one that returns True stops
         the run.
     keep_on_interrupt : bool, default=False
         Whether Ctrl-C ends the run as the other stops do, instead of raising KeyboardInterrupt;
@@ -250,7 +250,7 @@ def evolve(
 
     Returns
     -------
-    Evolution
+    Run
         The last population, the logbook and the hall of fame.
 
     Raises
@@ -272,7 +272,7 @@ def evolve(
         if not callable(callback):
             raise ValueError(f"callbacks holds {callback!r}: allowed are callables.")
     with interrupt_as_flag() as interrupted:
-        if isinstance(population, Evolution):
+        if isinstance(population, Run):
             run, wish = population, ""
         else:
             run = start(population, toolbox, stats, hall_of_fame)
@@ -294,7 +294,7 @@ def evolve(
     return run
 
 
-def call_all(callbacks: Sequence[Callback], run: Evolution) -> str:
+def call_all(callbacks: Sequence[Callback], run: Run) -> str:
     """Call all callbacks; return why the run stops if one of them wishes it."""
     clock = _Clock(run)
     try:
@@ -309,7 +309,7 @@ def call_all(callbacks: Sequence[Callback], run: Evolution) -> str:
 
 
 def limit_reached(
-    run: Evolution, max_generations: int, patience: int | None, time_limit: float | None
+    run: Run, max_generations: int, patience: int | None, time_limit: float | None
 ) -> str:
     """Return the name of the limit, one of `evolve`'s, that a run has reached, or nothing."""
     if run.generation >= max_generations:

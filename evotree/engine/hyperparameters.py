@@ -201,9 +201,7 @@ def seeds_of_all_sizes(
         "penalty": candidate.penalty,
         "min_rows": config.min_samples_split,
         "max_depth": config.max_depth,
-        "max_features": feature_bound(
-            config.max_features_per_split, dataset.X.shape[1], constraints
-        ),
+        "max_features": feature_bound(config.max_split_terms, dataset.X.shape[1], constraints),
     }
     follows = WIDTHS in split_init(config.init)[0]
     middle = penalties[len(penalties) // 2]

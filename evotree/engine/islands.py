@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from deap import base, tools
 
-from evotree.engine.evolution import Callback, Evolution, advance, call_all, limit_reached, start
+from evotree.engine.evolution import Callback, Run, advance, call_all, limit_reached, start
 from evotree.engine.generation import best_first
 from evotree.engine.history import (
     append_logbook,
@@ -53,7 +53,7 @@ class Epoch(NamedTuple):
     ----------
     toolbox : deap.base.Toolbox
         The operators, with the island's own seed.
-    run : Evolution or None
+    run : Run or None
         The island so far, without its records; None before its first population.
     population_size : int
         Size of the first population.
@@ -68,7 +68,7 @@ class Epoch(NamedTuple):
     """
 
     toolbox: base.Toolbox
-    run: Evolution | None
+    run: Run | None
     population_size: int
     until: int
     crossover_probability: float
@@ -77,20 +77,20 @@ class Epoch(NamedTuple):
 
 
 @dataclass
-class Archipelago(Evolution):
+class Archipelago(Run):
     """A run of several islands, seen as one.
 
     Its population is that of all islands, the best first; its logbook has their joint records.
 
     Attributes
     ----------
-    islands : list of Evolution
+    islands : list of Run
         The islands.
     n_joint : int
         For how many generations all islands have records; their joint ones change no more.
     """
 
-    islands: list[Evolution] = field(default_factory=list)
+    islands: list[Run] = field(default_factory=list)
     n_joint: int = 0
 
 
@@ -110,7 +110,7 @@ def _deaf_to_interrupts(home: int) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def run_epoch(epoch: Epoch) -> Evolution:
+def run_epoch(epoch: Epoch) -> Run:
     """Advance one island to the end of an epoch, and return it."""
     stats = make_statistics()
     with _deaf_to_interrupts(epoch.home):
@@ -124,7 +124,7 @@ def run_epoch(epoch: Epoch) -> Evolution:
         return run
 
 
-def _one_after_the_other(epochs: Sequence[Epoch]) -> Iterator[Evolution]:
+def _one_after_the_other(epochs: Sequence[Epoch]) -> Iterator[Run]:
     """Advance islands here; each has an equal share of the time that is left."""
     begin = time.perf_counter()
     for at, epoch in enumerate(epochs):
@@ -134,7 +134,7 @@ def _one_after_the_other(epochs: Sequence[Epoch]) -> Iterator[Evolution]:
         yield run_epoch(epoch._replace(seconds=share))
 
 
-def run_epochs(epochs: Sequence[Epoch], executor: Executor | None) -> list[Evolution]:
+def run_epochs(epochs: Sequence[Epoch], executor: Executor | None) -> list[Run]:
     """Advance all islands by one epoch."""
     if executor is None:
         return list(_one_after_the_other(epochs))
@@ -172,7 +172,7 @@ def emigrants(population: Sequence[Individual], n: int) -> list[Individual]:
     return [one.clone() for one in different[:n]]
 
 
-def migrate(islands: Sequence[Evolution], n: int, topology: str) -> None:
+def migrate(islands: Sequence[Run], n: int, topology: str) -> None:
     """Let the best of islands take the places of the worst of others."""
     if len(islands) == 1:
         return
@@ -200,7 +200,7 @@ def _fitness(individual: Individual) -> tuple[float, ...]:
 
 
 def join(
-    islands: Sequence[Evolution],
+    islands: Sequence[Run],
     hall_of_fame: tools.HallOfFame | None = None,
     before: Archipelago | None = None,
 ) -> Archipelago:
@@ -257,7 +257,7 @@ def evolve_islands(
     migration_size: int = 2,
     topology: str = "ring",
     executor: Executor | None = None,
-    islands: Sequence[Evolution] | None = None,
+    islands: Sequence[Run] | None = None,
     crossover_probability: float = 0.2,
     max_generations: int = 1000,
     patience: int | None = None,

@@ -12,7 +12,7 @@ from typing import Any
 from tqdm.auto import tqdm
 
 from evotree._jit import compile_seconds, told_of_compiling
-from evotree.engine.evolution import Evolution
+from evotree.engine.evolution import Run
 
 _DELAY = 2.0  # seconds before a bar appears on its own
 
@@ -83,7 +83,7 @@ class Progress:
         if self._bar is not None:
             self._bar.total = n
 
-    def show(self, run: Evolution) -> None:
+    def show(self, run: Run) -> None:
         """Show the generation, and the quality and size of the best tree; a callback."""
         if self._bar is not None:
             best = run.best

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from deap import base
 
     from evotree.dataset import Dataset
-    from evotree.engine.evolution import Evolution
+    from evotree.engine.evolution import Run
     from evotree.individual import Individual
 
 GROWTH = 4
@@ -122,7 +122,7 @@ def stratified_order(strata: np.ndarray, stream: np.ndarray) -> np.ndarray:
     return by_stratum[np.argsort(turn, kind="stable")]
 
 
-def move(run: Evolution, dataset: Dataset, toolbox: base.Toolbox, end: float = math.inf) -> None:
+def move(run: Run, dataset: Dataset, toolbox: base.Toolbox, end: float = math.inf) -> None:
     """Let a run go on with other rows; nothing happens where it has these already.
 
     Its individuals, its hall of fame and its front are routed and evaluated again, without the

@@ -31,7 +31,7 @@ from evotree.engine.checkpoint import (
     read_settings,
 )
 from evotree.engine.config import CONFIGURATIONS, Regularization, SearchConfig, configuration
-from evotree.engine.evolution import CallbackError, Evolution, evolve
+from evotree.engine.evolution import CallbackError, Run, evolve
 from evotree.engine.hyperparameters import (
     Chosen,
     Penalties,
@@ -127,7 +127,7 @@ class Continuation(NamedTuple):
         Those that must be the same.
     data : str
         Checksum of the rows that the fitness is measured on.
-    islands : list of Evolution
+    islands : list of Run
         The run, or its islands.
     all_rows : str
         Checksum of all rows, where they lie elsewhere; empty otherwise.
@@ -136,7 +136,7 @@ class Continuation(NamedTuple):
     plan: Plan
     parameters: dict[str, str]
     data: str
-    islands: list[Evolution]
+    islands: list[Run]
     all_rows: str = ""
 
 
@@ -146,7 +146,7 @@ class Result:
 
     Attributes
     ----------
-    run : Evolution
+    run : Run
         The last population, the logbook, the hall of fame and the front.
     dataset : Dataset
         Training rows.
@@ -166,7 +166,7 @@ class Result:
         When no more trees are finished, and when all is to be done, by `time.perf_counter`.
     """
 
-    run: Evolution
+    run: Run
     dataset: Dataset
     rows: Dataset
     plan: Plan
@@ -448,7 +448,7 @@ class _Search:
 
     # ---- what a run begins with ------------------------------------------------------------------
 
-    def start(self, continues: Continuation | None) -> tuple[Plan, int, list[Evolution] | None]:
+    def start(self, continues: Continuation | None) -> tuple[Plan, int, list[Run] | None]:
         """Return the plan, the number of the first sample, and the run to continue, if any."""
         if self.checkpoint is not None and self.checkpoint.resume:
             return self.resume(self.checkpoint.path)
@@ -491,7 +491,7 @@ class _Search:
         if self.interrupted():
             raise KeyboardInterrupt
 
-    def resume(self, path: PathLike) -> tuple[Plan, int, list[Evolution]]:
+    def resume(self, path: PathLike) -> tuple[Plan, int, list[Run]]:
         """Return what `start` does, from a checkpoint."""
         told = read_settings(path)
         plan, stage = read_plan(told, self.config, path)
@@ -540,8 +540,8 @@ class _Search:
     # ---- the evolution ---------------------------------------------------------------------------
 
     def evolve_samples(
-        self, plan: Plan, stage: int, islands: list[Evolution] | None
-    ) -> tuple[Evolution, Dataset, BaseException | None]:
+        self, plan: Plan, stage: int, islands: list[Run] | None
+    ) -> tuple[Run, Dataset, BaseException | None]:
         """Evolve on samples that grow, each for fewer generations and the same share of the time.
 
         Returns the run on all rows, the rows that the fitness is measured on, and what a callback
@@ -551,7 +551,7 @@ class _Search:
         rows, failure = self.rows(self.sample[stage], plan), None
         larger = self.larger_trees(rows, plan) if islands is None else None
 
-        def keep_larger(run: Evolution) -> None:
+        def keep_larger(run: Run) -> None:
             if larger is not None:
                 run.larger = _islands_of(run)[0].larger = larger
 
@@ -625,12 +625,12 @@ class _Search:
         self,
         rows: Dataset,
         plan: Plan,
-        islands: list[Evolution] | None,
+        islands: list[Run] | None,
         *,
         moves: bool,
         is_last: bool,
         **limits: Any,
-    ) -> Evolution:
+    ) -> Run:
         """Evolve a population, or islands, or continue them, on these rows or on others."""
         config, begins = self.config, islands is None
         limits = {**self.limits(), **limits, "keep_on_interrupt": True}
@@ -695,7 +695,7 @@ class _Search:
             rows,
             size_penalty=plan.chosen.penalties.size,
             term_penalty=plan.chosen.penalties.term,
-            max_features_per_split=self.config.max_features_per_split,
+            max_split_terms=self.config.max_split_terms,
             min_samples_split=self.config.min_samples_split,
             init=self.config.init if begins else None,
             found=self.found if begins else (),
@@ -708,7 +708,7 @@ class _Search:
         )
 
 
-def _islands_of(run: Evolution) -> list[Evolution]:
+def _islands_of(run: Run) -> list[Run]:
     return run.islands if isinstance(run, Archipelago) else [run]
 
 

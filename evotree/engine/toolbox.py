@@ -206,7 +206,7 @@ def make_toolbox(
     *,
     size_penalty: float = 0.005,
     term_penalty: float = 0.0,
-    max_features_per_split: float | None = None,
+    max_split_terms: float | None = None,
     min_samples_split: int = 5,
     init: Any = None,
     found: Sequence[Individual] = (),
@@ -240,7 +240,7 @@ def make_toolbox(
     term_penalty : float, at least 0, default=0.0
         Penalty for each term after a split's first (`PenalizedAccuracy`). NSGA-II prunes by both
         penalties, and weighs quality against complexity.
-    max_features_per_split : int, float in (0, 1] or None, default=None
+    max_split_terms : int, float in (0, 1] or None, default=None
         Greatest number of terms of a split, or share of the features; None for any. All operators
         of this package keep it.
     min_samples_split : int, at least 2, default=5
@@ -280,9 +280,9 @@ def make_toolbox(
     shares, trees = split_init(init)
     bounds: dict[str, Any] = {
         "term_penalty": term_penalty,
-        "max_features": feature_bound(max_features_per_split, dataset.X.shape[1], constraints),
+        "max_features": feature_bound(max_split_terms, dataset.X.shape[1], constraints),
     }
-    given = {**bounds, "max_features": feature_bound(max_features_per_split, dataset.X.shape[1])}
+    given = {**bounds, "max_features": feature_bound(max_split_terms, dataset.X.shape[1])}
     split: dict[str, Any] = {
         "min_rows": min_samples_split,
         "max_width": dipole_width(bounds["max_features"], variation, dataset.X.shape[1]),

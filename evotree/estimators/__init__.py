@@ -1,7 +1,7 @@
 """The scikit-learn face of the engine: translation only."""
 
 from evotree.estimators.evolved import EvoTreeClassifier, EvoTreeRegressor
-from evotree.estimators.forest import EvoForestClassifier, EvoForestRegressor
+from evotree.estimators.forest import ObliqueForestClassifier, ObliqueForestRegressor
 from evotree.estimators.greedy import ObliqueTreeClassifier, ObliqueTreeRegressor
 from evotree.estimators.presets import EVOLUTION_PRESETS, GREEDY_PRESETS
 from evotree.estimators.sparse_path import TAOPath, tao_path
@@ -10,8 +10,8 @@ from evotree.estimators.tao import TAOClassifier, TAORegressor
 __all__ = [
     "EVOLUTION_PRESETS",
     "GREEDY_PRESETS",
-    "EvoForestClassifier",
-    "EvoForestRegressor",
+    "ObliqueForestClassifier",
+    "ObliqueForestRegressor",
     "EvoTreeClassifier",
     "EvoTreeRegressor",
     "ObliqueTreeClassifier",

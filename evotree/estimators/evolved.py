@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from evotree.configuration import Configuration, check_parameters, documented
 from evotree.dataset import Dataset
 from evotree.engine.config import CONFIGURATIONS, SearchConfig, configuration, is_auto
-from evotree.engine.evolution import Evolution
+from evotree.engine.evolution import Run
 from evotree.engine.hyperparameters import Chosen, Penalties
 from evotree.engine.pareto import FittedFront, select
 from evotree.engine.progress import Progress
@@ -66,7 +66,7 @@ _PARAMETERS = """Parameters
     term_penalty : float, at least 0, or "auto", default="auto"
         Penalty in the fitness for each term after a split's first. Larger values give splits of
         fewer features. ``"auto"`` chooses it together with `size_penalty`.
-    max_features_per_split : int, float in (0, 1] or None, default=None
+    max_split_terms : int, float in (0, 1] or None, default=None
         Greatest number of features of a split, or share of all features; None for any. 1 gives
         axis-parallel trees, 2 splits that a plane shows.
     max_depth : int, at least 1, or None, default=None
@@ -154,7 +154,7 @@ _PARAMETERS = """Parameters
         Above 0 shows a progress bar, 0 none; ``"auto"`` shows one after two seconds on a terminal
         or in a notebook.
     callbacks : list of callable or None, default=None
-        Each is called with the `evotree.Evolution` after every generation, or migration of islands;
+        Each is called with the `evotree.Run` after every generation, or migration of islands;
         one that returns True stops the search. If one fails, `fit` raises its exception, and the
         estimator is fitted with what was found until then. Clones share them.
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
@@ -246,12 +246,12 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         return cls(**{**preset(EVOLUTION_PRESETS, name), **cls._of_presets, **parameters})
 
     @classmethod
-    def from_run(cls, run: Evolution, dataset: Dataset, **parameters: Any) -> Self:
+    def from_run(cls, run: Run, dataset: Dataset, **parameters: Any) -> Self:
         """Make a fitted estimator of a run of the toolbox.
 
         Parameters
         ----------
-        run : Evolution
+        run : Run
             What `evotree.evolve`, or `evotree.evolve_islands`, returned or continues.
         dataset : Dataset
             The rows that it evolved on.

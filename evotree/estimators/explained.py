@@ -1,4 +1,4 @@
-"""The explanations of all estimators: translation between rows of users and `evotree.explain`."""
+"""The explanations of all estimators: rows of users go to `evotree.inspection`."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from evotree.dataset import Dataset
 from evotree.estimators.lazy import explain_lazily, is_collection
 from evotree.estimators.rows import RowEncoder
-from evotree.explain.importances import importances
-from evotree.explain.training_rows import TrainingRows, summarize
+from evotree.inspection.importances import importances
+from evotree.inspection.training_rows import TrainingRows, summarize
 from evotree.tables.columns import NumericColumn, column_of_feature, text_of
 from evotree.tree import ObliqueTree
 
 if TYPE_CHECKING:  # what explains rows is loaded when rows are explained
-    from evotree.explain.counterfactuals import Counterfactual, Goal
-    from evotree.explain.paths import Explanation
-    from evotree.explain.shapley import ShapValues
+    from evotree.inspection.counterfactuals import Counterfactual, Goal
+    from evotree.inspection.paths import Explanation
+    from evotree.inspection.shapley import ShapValues
 
 
 class ExplainedTree(RowEncoder):
@@ -64,7 +64,7 @@ class ExplainedTree(RowEncoder):
             terms, by their influence, the absolute weight times the spread of the feature. A term
             of a leaf's linear model has the squared error that it explains. ``"influence"`` gives
             each split and model the number of its rows instead. See
-            `evotree.explain.importances.importances`.
+            `evotree.inspection.importances.importances`.
 
         Returns
         -------
@@ -107,9 +107,9 @@ class ExplainedTree(RowEncoder):
         Explanation
             ``terms``, a table of what each term adds to each decision on the path of each row, and
             to what the linear model of its leaf says, and ``rows``, which says how near each row is
-            to another decision, and which of its values no training row came near. See
-            `evotree.explain.paths.Explanation`. Of a collection of Dask both are lazy frames, with
-            its partitions and the index of its rows; ``row`` then counts in a partition.
+            another decision, and which of its values no training row came near
+            (`evotree.inspection.paths.Explanation`). Of a collection of Dask both are lazy frames,
+            with its partitions and the index of its rows; ``row`` then counts in a partition.
         """
         if is_collection(X):
             return explain_lazily(self, X, output)
@@ -117,7 +117,7 @@ class ExplainedTree(RowEncoder):
 
     def _explain_encoded(self, rows: np.ndarray, output: int | str | None) -> Explanation:
         """Explain encoded rows."""
-        from evotree.explain.paths import explain
+        from evotree.inspection.paths import explain
 
         classes = self.classes_ if is_classifier(self) else None
         tree = self._of_output(output)
@@ -146,9 +146,10 @@ class ExplainedTree(RowEncoder):
         Returns
         -------
         ShapValues
-            ``values``, ``base`` and ``standard_errors``; see `evotree.explain.shapley.ShapValues`.
+            ``values``, ``base`` and ``standard_errors``
+            (`evotree.inspection.shapley.ShapValues`).
         """
-        from evotree.explain.shapley import shap_values
+        from evotree.inspection.shapley import shap_values
 
         rows, compared = self.encode(X), self.encode(background)
         used = (self.tree_.weights != 0.0).any(axis=0)
@@ -232,9 +233,9 @@ class ExplainedTree(RowEncoder):
         Carreira-Perpiñán M. Á., Hada S. S. (2021). Counterfactual explanations for oblique decision
         trees: exact, efficient algorithms. AAAI Conference on Artificial Intelligence.
         """
-        from evotree.explain.counterfactuals import Space, explain_failure, nearest_points
-        from evotree.explain.limits import Limits
-        from evotree.explain.nearest import SHORTEST
+        from evotree.inspection.counterfactuals import Space, explain_failure, nearest_points
+        from evotree.inspection.limits import Limits
+        from evotree.inspection.nearest import SHORTEST
 
         if norm not in SHORTEST:
             raise ValueError(f"norm={norm!r}: allowed are {', '.join(map(repr, SHORTEST))}.")
@@ -260,7 +261,7 @@ class ExplainedTree(RowEncoder):
 
     def _goal(self, tree: ObliqueTree, point: np.ndarray, target: Any) -> Goal:
         """Return the leaves that predict what is asked for."""
-        from evotree.explain.counterfactuals import goal_of_class, goal_of_interval
+        from evotree.inspection.counterfactuals import goal_of_class, goal_of_interval
 
         if is_classifier(self):
             return goal_of_class(tree, point, self.classes_, target)
@@ -270,7 +271,7 @@ class ExplainedTree(RowEncoder):
         self, row: Any, before: np.ndarray, distance: float, leaf: int, point: np.ndarray
     ) -> Counterfactual:
         """Return a point as a row of a table, with the cells that changed."""
-        from evotree.explain.counterfactuals import Counterfactual, cell
+        from evotree.inspection.counterfactuals import Counterfactual, cell
 
         is_frame = isinstance(row, pd.DataFrame)
         changed = pd.DataFrame(row).copy() if is_frame else pd.DataFrame(np.asarray(row))

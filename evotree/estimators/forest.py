@@ -56,7 +56,7 @@ _PARAMETERS = """Parameters
     max_features : int, float in (0, 1] or None, default=None
         How many columns a tree may use, or which share of them, drawn for each tree; None for all,
         and for half of them where a tree is axis-parallel.
-    max_features_per_split : int, float in (0, 1] or None, default=None
+    max_split_terms : int, float in (0, 1] or None, default=None
         Greatest number of features of a split, or share of those of the tree; None for any.
     max_depth : int, at least 1, or None, default=None
         Greatest depth of a tree; None for any.
@@ -93,7 +93,7 @@ _ATTRIBUTES = """Attributes
 
 
 @dataclass(eq=False, repr=False)
-class EvoForest(RowEncoder):
+class ObliqueForest(RowEncoder):
     """An estimator whose model is several small trees, the mean of which predicts."""
 
     _means_share: ClassVar[float] = 0.0
@@ -103,7 +103,7 @@ class EvoForest(RowEncoder):
     max_samples: Annotated[float | None, _COUNT, _SHARE, None] = 0.8
     bootstrap: Annotated[bool, "boolean"] = False
     max_features: Annotated[float | None, _COUNT, _SHARE, None] = None
-    max_features_per_split: Annotated[float | None, _COUNT, _SHARE, None] = None
+    max_split_terms: Annotated[float | None, _COUNT, _SHARE, None] = None
     max_depth: Annotated[int | None, _COUNT, None] = None
     oob_score: Annotated[bool, "boolean"] = False
     n_jobs: Annotated[int | None, *N_JOBS, None] = None
@@ -118,7 +118,7 @@ class EvoForest(RowEncoder):
         """Return a copy that is not fitted; it shares the executor."""
         bare = copy(self)
         bare.executor = None
-        twin: Self = super(EvoForest, bare).__sklearn_clone__()
+        twin: Self = super(ObliqueForest, bare).__sklearn_clone__()
         return twin.set_params(executor=self.executor)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -214,7 +214,7 @@ class EvoForest(RowEncoder):
             self.bootstrap,
             _amount(self.max_samples, dataset.n_samples),
             n_columns,
-            feature_bound(self.max_features_per_split, dataset.X.shape[1]),
+            feature_bound(self.max_split_terms, dataset.X.shape[1]),
             self.max_depth,
             self._means_share,
         )
@@ -327,7 +327,7 @@ class EvoForest(RowEncoder):
 
 @documented(PARAMETERS=_PARAMETERS, ATTRIBUTES=_ATTRIBUTES)
 @dataclass(kw_only=True, eq=False, repr=False)
-class EvoForestClassifier(ClassifierMixin, ClassReader, EvoForest):
+class ObliqueForestClassifier(ClassifierMixin, ClassReader, ObliqueForest):
     """A classifier that is the vote of small sparse oblique trees.
 
     The probabilities of a row are the means of the class shares of the leaves that it reaches. A
@@ -359,10 +359,10 @@ class EvoForestClassifier(ClassifierMixin, ClassReader, EvoForest):
 
     Examples
     --------
-    >>> from evotree import EvoForestClassifier
+    >>> from evotree import ObliqueForestClassifier
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> forest = EvoForestClassifier(10, oob_score=True, random_state=0).fit(X, y)
+    >>> forest = ObliqueForestClassifier(10, oob_score=True, random_state=0).fit(X, y)
     >>> len(forest.trees_), forest.oob_score_ > 0.9
     (10, True)
     """
@@ -451,10 +451,10 @@ class EvoForestClassifier(ClassifierMixin, ClassReader, EvoForest):
 
 @documented(PARAMETERS=_PARAMETERS, ATTRIBUTES=_ATTRIBUTES)
 @dataclass(kw_only=True, eq=False, repr=False)
-class EvoForestRegressor(RegressorMixin, TargetReader, EvoForest):
+class ObliqueForestRegressor(RegressorMixin, TargetReader, ObliqueForest):
     """A regressor that is the mean of small sparse oblique trees, with lines or means in leaves.
 
-    Each is the fittest tree on a path, as those of `EvoForestClassifier` with oblique splits.
+    Each is the fittest tree on a path, as those of `ObliqueForestClassifier` with oblique splits.
 
     <PARAMETERS>
     leaves : {"auto", "linear", "constant"}, default="auto"
@@ -477,10 +477,10 @@ class EvoForestRegressor(RegressorMixin, TargetReader, EvoForest):
 
     Examples
     --------
-    >>> from evotree import EvoForestRegressor
+    >>> from evotree import ObliqueForestRegressor
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> EvoForestRegressor(5, random_state=0).fit(X, y).score(X, y) > 0.5
+    >>> ObliqueForestRegressor(5, random_state=0).fit(X, y).score(X, y) > 0.5
     True
     """
 
@@ -548,13 +548,13 @@ class _EncodedForest:
 
     Parameters
     ----------
-    forest : EvoForest
+    forest : ObliqueForest
         Fitted.
     present : ndarray of int, or None
         Positions of the classes that the tree has; None where targets are numbers.
     """
 
-    def __init__(self, forest: EvoForest, present: np.ndarray | None) -> None:
+    def __init__(self, forest: ObliqueForest, present: np.ndarray | None) -> None:
         self.trees, self.present = forest.trees_, present
         if present is not None:
             self.classes_ = forest.classes_[present]
@@ -575,7 +575,7 @@ class _EncodedForest:
         return mean_of_trees(self.trees, X)[:, self.present]
 
 
-def _distilled(kind: Any, forest: EvoForest, X: Any, parameters: Mapping[str, Any]) -> Any:
+def _distilled(kind: Any, forest: ObliqueForest, X: Any, parameters: Mapping[str, Any]) -> Any:
     """Return an estimator of one tree that is evolved to agree with a forest on some rows."""
     rows = np.asarray(forest.encode(X), dtype=np.float64)
     targets, present, task = mean_of_trees(forest.trees_, rows), None, "regression"

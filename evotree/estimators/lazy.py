@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 if TYPE_CHECKING:
-    from evotree.explain.paths import Explanation
+    from evotree.inspection.paths import Explanation
 
 _NEEDED = {
     "classes_",
@@ -107,7 +107,7 @@ def explain_lazily(estimator: Any, X: Any, output: int | str | None) -> Explanat
     """Return the explanation of a collection, whose tables are lazy frames."""
     from dask.dataframe import from_dask_array
 
-    from evotree.explain.paths import Explanation
+    from evotree.inspection.paths import Explanation
 
     rows = from_dask_array(X.rechunk({1: -1})) if hasattr(X, "map_blocks") else X
     bare = _without_records(estimator)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from evotree.explain.training_rows import TrainingRows
+from evotree.inspection.training_rows import TrainingRows
 from evotree.leaf_models import LeafModels, OutputModels
 from evotree.soft_sides import SoftSides
 from evotree.tree import ObliqueTree

@@ -26,7 +26,7 @@ def register_onnx() -> None:
     """Tell skl2onnx how to convert the estimators of evotree, alone and in pipelines.
 
     From then on `skl2onnx.to_onnx` and `skl2onnx.convert_sklearn` take `EvoTreeClassifier`,
-    `EvoForestClassifier`, `ObliqueTreeClassifier`, `TAOClassifier` and their regressors.
+    `ObliqueForestClassifier`, `ObliqueTreeClassifier`, `TAOClassifier` and their regressors.
     Classifiers have the options ``zipmap``, ``nocl`` and ``output_class_labels`` of all classifiers
     there; ONNX has maps of shares (``zipmap``) in single precision only.
 
@@ -86,7 +86,7 @@ def to_onnx(model: Any, target_opset: int | None = None) -> Any:
 
     Parameters
     ----------
-    model : EvoTree, EvoForest, ObliqueTree or TAO classifier or regressor
+    model : EvoTree, ObliqueForest, ObliqueTree or TAO classifier or regressor
         The estimator, fitted.
     target_opset : int, optional
         Version of ONNX's operators, at least 13; by default the newest that skl2onnx knows.
@@ -146,8 +146,8 @@ def _estimators() -> tuple[type, ...]:
         estimators.ObliqueTreeRegressor,
         estimators.TAOClassifier,
         estimators.TAORegressor,
-        estimators.EvoForestClassifier,
-        estimators.EvoForestRegressor,
+        estimators.ObliqueForestClassifier,
+        estimators.ObliqueForestRegressor,
     )
 
 

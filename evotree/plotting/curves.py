@@ -39,7 +39,7 @@ def plot_learning_curve(
 
     Parameters
     ----------
-    history : Logbook, fitted classifier with ``history_``, Evolution or table of `to_frame`
+    history : Logbook, fitted classifier with ``history_``, Run or table of `to_frame`
         The run.
     x : {"gen", "seconds", "evaluations"}, default="gen"
         What runs along the axis; evaluations are the cumulated ``nevals``.
@@ -195,7 +195,7 @@ def records_of(history: Any, name: str) -> pd.DataFrame:
     if not isinstance(records, pd.DataFrame):
         raise TypeError(
             f"{name} is a {type(history).__name__}: allowed are a logbook, a fitted classifier "
-            "with history_, an Evolution, and a table made by to_frame."
+            "with history_, a Run, and a table made by to_frame."
         )
     if records.empty:
         raise ValueError(f"{name} has no records.")

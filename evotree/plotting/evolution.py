@@ -11,7 +11,7 @@ from matplotlib.animation import FuncAnimation
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from evotree.explain.importances import importances
+from evotree.inspection.importances import importances
 from evotree.plotting.curves import plot_learning_curve, positions_of, records_of
 from evotree.plotting.regions import check_points, plot_decision_regions
 from evotree.plotting.style import names_or_known, tree_of
@@ -34,7 +34,7 @@ def plot_evolution(
 
     There is a picture for each tree that became the best. Of more than two features, the two are
     shown that have the most influence in the last tree
-    (`evotree.explain.importances.importances`), and the regions are those where all others have
+    (`evotree.inspection.importances.importances`), and the regions are those where all others have
     their medians.
 
     Parameters

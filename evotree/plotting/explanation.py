@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from evotree.explain.paths import Explanation
 from evotree.export.named import check_whole, number
+from evotree.inspection.paths import Explanation
 from evotree.plotting.style import (
     INK,
     PALETTE,

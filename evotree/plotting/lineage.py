@@ -18,7 +18,7 @@ def plot_lineage(history: Any, *, x: Position = "gen", ax: Axes | None = None) -
 
     Parameters
     ----------
-    history : Logbook, fitted estimator with ``history_``, Evolution or table of `to_frame`
+    history : Logbook, fitted estimator with ``history_``, Run or table of `to_frame`
         The run.
     x : {"gen", "seconds", "evaluations"}, default="gen"
         What runs along the axis; evaluations are the cumulated ``nevals``.

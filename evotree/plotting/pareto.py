@@ -116,7 +116,7 @@ def _front_of(source: Any) -> ParetoFront | FittedFront:
     if not isinstance(source, ParetoFront | FittedFront):
         raise TypeError(
             f"front_or_estimator is a {type(source).__name__}: allowed are a ParetoFront, a fitted "
-            "estimator with pareto_front_, and an Evolution."
+            "estimator with pareto_front_, and a Run."
         )
     if len(source) == 0:
         raise ValueError("front_or_estimator has a front without members.")

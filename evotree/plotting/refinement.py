@@ -30,7 +30,7 @@ def plot_refinement(history: Any, *, x: Cost = "seconds", ax: Axes | None = None
 
     Parameters
     ----------
-    history : Logbook, fitted estimator with ``history_``, Evolution or table of `to_frame`
+    history : Logbook, fitted estimator with ``history_``, Run or table of `to_frame`
         The run, with a chapter ``"refinement"`` whose fields are, for each operator o, ``o_tried``,
         ``o_improved``, ``o_gain`` (the sum) and ``o_seconds``.
     x : {"seconds", "tried"}, default="seconds"

@@ -16,10 +16,10 @@ import pandas as pd
 
 from evotree import __version__
 from evotree.engine.history import ORIGIN
-from evotree.explain.importances import importances
-from evotree.explain.training_rows import TrainingRows, summarize, uncorrelated_spreads
 from evotree.export.named import NamedTree
 from evotree.export.text import export_rules
+from evotree.inspection.importances import importances
+from evotree.inspection.training_rows import TrainingRows, summarize, uncorrelated_spreads
 from evotree.plotting.refinement import cumulated
 from evotree.plotting.style import class_colors
 from evotree.report.measures import measures, vote_measures

@@ -9,8 +9,8 @@ from typing import Any, Self
 import pandas as pd
 
 from evotree.engine.history import to_frame
-from evotree.explain.training_rows import TrainingRows
 from evotree.export.named import NamedTree, named_tree
+from evotree.inspection.training_rows import TrainingRows
 from evotree.tree import ObliqueTree
 
 

@@ -16,7 +16,12 @@ from sklearn.ensemble import (
     ExtraTreesRegressor,
 )
 
-from evotree.estimators import EvoForestClassifier, EvoForestRegressor, TAOClassifier, TAORegressor
+from evotree.estimators import (
+    ObliqueForestClassifier,
+    ObliqueForestRegressor,
+    TAOClassifier,
+    TAORegressor,
+)
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.probabilities import auc, clipped_log_loss
 from evotree.experiments.protocols import OFFICIAL, Task
@@ -26,7 +31,7 @@ from experiments.study import ClassesProtocol, Results, Study, define, score
 from experiments.suites import BENCHMARK, N_FOLDS, TARGETS
 from experiments.tables import Figures, cells_table, comparison, figures_of
 
-CLASSES, OF_TARGETS = "EvoForest", "EvoForest of targets"
+CLASSES, OF_TARGETS = "ObliqueForest", "ObliqueForest of targets"
 """The forest of classes, and that of targets."""
 OTHERS = {
     CLASSES: ("Extra trees", "TAO bag", "Tuned XGBoost"),
@@ -67,11 +72,11 @@ class ForestsProtocol(ClassesProtocol):
 
 
 METHODS = (
-    EvoForestClassifier(),
+    ObliqueForestClassifier(),
     ExtraTreesClassifier(chosen.N_TREES),
     BaggingClassifier(TAOClassifier(), N_BAGGED),
     chosen.ChosenClassifier(chosen.tuned_xgboost),
-    EvoForestRegressor(),
+    ObliqueForestRegressor(),
     ExtraTreesRegressor(chosen.N_TREES),
     BaggingRegressor(TAORegressor(), N_BAGGED),
 )

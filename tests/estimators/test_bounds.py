@@ -194,7 +194,7 @@ def test_a_stump_is_as_good_as_the_best_one():
 
 def test_pairwise_is_two_features_of_each_split():
     X, y = load_wine(return_X_y=True)
-    pairs, twos = brief(interaction_cst="pairwise"), brief(max_features_per_split=2)
+    pairs, twos = brief(interaction_cst="pairwise"), brief(max_split_terms=2)
     assert pairs.fit(X, y).tree_ == twos.fit(X, y).tree_
 
 

@@ -10,10 +10,10 @@ from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_iris
 
 from evotree import (
-    EvoForestClassifier,
-    EvoForestRegressor,
     EvoTreeClassifier,
     EvoTreeRegressor,
+    ObliqueForestClassifier,
+    ObliqueForestRegressor,
     evolve,
     make_toolbox,
 )
@@ -28,7 +28,7 @@ from tests.quick_models import (
     rows_for,
 )
 
-FORESTS = [EvoForestClassifier(3, random_state=0), EvoForestRegressor(3, random_state=0)]
+FORESTS = [ObliqueForestClassifier(3, random_state=0), ObliqueForestRegressor(3, random_state=0)]
 KINDS = CLASSIFIERS + REGRESSORS + FORESTS
 every_kind = pytest.mark.parametrize("model", KINDS, ids=name_of)
 

@@ -15,7 +15,12 @@ import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_iris, make_classification, make_friedman1
 
-from evotree import EvoForestClassifier, EvoForestRegressor, EvoTreeClassifier, EvoTreeRegressor
+from evotree import (
+    EvoTreeClassifier,
+    EvoTreeRegressor,
+    ObliqueForestClassifier,
+    ObliqueForestRegressor,
+)
 from evotree.cli.main import main
 from evotree.dataset import Dataset
 from evotree.engine.forests import draw_features, positions_of, restrict, rows_of_choice
@@ -25,9 +30,9 @@ from evotree.model_file import ForestModel, load_model, load_tree_model, save_mo
 from tests.quick_models import checked
 
 FORESTS = [
-    EvoForestClassifier(6, random_state=0),
-    EvoForestRegressor(4, random_state=0),
-    EvoForestRegressor(4, leaves="constant", bootstrap=True, max_samples=None, random_state=0),
+    ObliqueForestClassifier(6, random_state=0),
+    ObliqueForestRegressor(4, random_state=0),
+    ObliqueForestRegressor(4, leaves="constant", bootstrap=True, max_samples=None, random_state=0),
 ]
 every = pytest.mark.parametrize("forest", FORESTS, ids=["classes", "lines", "means"])
 GCC = shutil.which("gcc")
@@ -58,9 +63,9 @@ def reached(tree, row):
 
 @checked(
     [
-        EvoForestClassifier(3, random_state=0),
-        EvoForestRegressor(3, random_state=0),
-        EvoForestRegressor(2, leaves="constant", bootstrap=True, random_state=0),
+        ObliqueForestClassifier(3, random_state=0),
+        ObliqueForestRegressor(3, random_state=0),
+        ObliqueForestRegressor(2, leaves="constant", bootstrap=True, random_state=0),
     ]
 )
 def test_scikit_learn_checks(estimator, check):
@@ -121,7 +126,7 @@ def test_the_number_of_workers_changes_nothing(forest):
 
 def test_rows_are_predicted_out_of_bag_by_trees_that_know_nothing_of_them():
     X, y = rows_for(FORESTS[0], 60)
-    bagged = EvoForestClassifier(12, max_samples=0.6, oob_score=True, random_state=2)
+    bagged = ObliqueForestClassifier(12, max_samples=0.6, oob_score=True, random_state=2)
     forest = clone(bagged).fit(X, y)
     shares = forest.oob_decision_function_
     known = ~np.isnan(shares[:, 0])
@@ -142,7 +147,7 @@ def test_rows_are_predicted_out_of_bag_by_trees_that_know_nothing_of_them():
 
 def test_targets_out_of_bag_and_their_score():
     X, y = rows_for(FORESTS[1])
-    forest = EvoForestRegressor(8, oob_score=True, random_state=0).fit(X, y)
+    forest = ObliqueForestRegressor(8, oob_score=True, random_state=0).fit(X, y)
     known = ~np.isnan(forest.oob_prediction_)
     errors = ((forest.oob_prediction_ - y)[known] ** 2).sum()
     assert forest.oob_score_ == pytest.approx(
@@ -153,7 +158,7 @@ def test_targets_out_of_bag_and_their_score():
 
 def test_some_trees_have_lines_and_others_means():
     X, y = rows_for(FORESTS[1])
-    forest = EvoForestRegressor(12, random_state=0).fit(X, y)
+    forest = ObliqueForestRegressor(12, random_state=0).fit(X, y)
     n_lines = sum(tree.models is not None for tree in forest.trees_)
     assert 0 < n_lines < 12
     assert all(tree.models for tree in clone(forest).set_params(leaves="linear").fit(X, y).trees_)
@@ -163,22 +168,22 @@ def test_rows_without_weight_are_out_of_every_bag():
     X, y = rows_for(FORESTS[0], 80)
     weight = np.ones(80)
     weight[:10] = 0.0
-    forest = EvoForestClassifier(3, oob_score=True, random_state=0).fit(X, y, weight)
+    forest = ObliqueForestClassifier(3, oob_score=True, random_state=0).fit(X, y, weight)
     np.testing.assert_allclose(forest.oob_decision_function_[:10], forest.predict_proba(X[:10]))
 
 
 def test_bags_without_replacement():
     X, y = rows_for(FORESTS[0], 80)
-    half = EvoForestClassifier(3, max_samples=0.5, random_state=0).fit(X, y)
+    half = ObliqueForestClassifier(3, max_samples=0.5, random_state=0).fit(X, y)
     assert {tree.n_node_samples[0] for tree in half.trees_} == {40.0}
-    whole = EvoForestClassifier(3, max_samples=None, random_state=0).fit(X, y)
+    whole = ObliqueForestClassifier(3, max_samples=None, random_state=0).fit(X, y)
     assert {tree.n_node_samples[0] for tree in whole.trees_} == {80.0}
 
 
 @pytest.mark.parametrize("bootstrap", [False, True])
 def test_weights_count_in_bags(bootstrap):
     y = np.arange(400) % 2
-    forest = EvoForestClassifier(5, bootstrap=bootstrap, random_state=0)
+    forest = ObliqueForestClassifier(5, bootstrap=bootstrap, random_state=0)
     forest.fit(np.zeros((400, 1)), y, np.where(y, 9.0, 1.0))
     assert forest.predict_proba([[0.0]])[0, 1] == pytest.approx(0.9, abs=0.03)
 
@@ -187,9 +192,9 @@ def test_weights_count_in_bags(bootstrap):
 def test_a_score_out_of_bag_needs_bags_that_lack_rows(bags):
     X, y = rows_for(FORESTS[0], 80)
     with pytest.raises(ValueError, match=r"oob_score=True with max_samples=.*no tree lacks a row"):
-        EvoForestClassifier(3, oob_score=True, **bags).fit(X, y)
+        ObliqueForestClassifier(3, oob_score=True, **bags).fit(X, y)
     with pytest.raises(ValueError, match="no tree lacks a row"):
-        EvoForestClassifier(3, oob_score=True, bootstrap=True).fit(X[:1], y[:1])
+        ObliqueForestClassifier(3, oob_score=True, bootstrap=True).fit(X[:1], y[:1])
 
 
 def test_equal_rows_are_found_again():
@@ -248,14 +253,14 @@ def test_a_cluster_makes_the_same_forest():
 def test_an_executor_is_shared_by_clones_and_not_pickled():
     X, y = rows_for(FORESTS[0], 60)
     with ThreadPoolExecutor(1) as executor:
-        forest = EvoForestClassifier(2, executor=executor, random_state=0).fit(X, y)
+        forest = ObliqueForestClassifier(2, executor=executor, random_state=0).fit(X, y)
         copy = clone(forest)
         assert copy.executor is executor and not hasattr(copy, "estimators_")
         assert copy.get_params() == forest.get_params()
         loaded = pickle.loads(pickle.dumps(forest))
     assert loaded.executor is None and (loaded.predict(X) == forest.predict(X)).all()
     with pytest.raises(ValueError, match="executor"):
-        EvoForestClassifier(executor=3).fit(X, y)
+        ObliqueForestClassifier(executor=3).fit(X, y)
 
 
 # ---- features and limits -------------------------------------------------------------------------
@@ -282,7 +287,7 @@ def test_rows_of_some_features():
 @every
 def test_limits_are_kept(forest):
     X, y = rows_for(forest)
-    limits = {"max_features_per_split": 2, "max_depth": 3, "max_features": 3}
+    limits = {"max_split_terms": 2, "max_depth": 3, "max_features": 3}
     fitted = clone(forest).set_params(**limits, n_estimators=8).fit(X, y)
     for tree in fitted.trees_:
         assert np.count_nonzero(tree.weights, axis=1).max() <= 2 and tree.depth <= 3
@@ -293,7 +298,7 @@ def test_limits_are_kept(forest):
 
 def test_lines_use_the_columns_that_they_may():
     X, y = rows_for(FORESTS[1])
-    forest = EvoForestRegressor(4, leaves="linear", leaf_features=[3], random_state=0).fit(X, y)
+    forest = ObliqueForestRegressor(4, leaves="linear", leaf_features=[3], random_state=0).fit(X, y)
     used = np.any([(tree.models.coefficients != 0.0).any(axis=0) for tree in forest.trees_], axis=0)
     assert used.tolist() == [False, False, False, True, False, False]
 
@@ -305,7 +310,7 @@ def test_lines_use_the_columns_that_they_may():
 def test_what_is_not_allowed_is_named(name, value):
     X, y = rows_for(FORESTS[0], 30)
     with pytest.raises(ValueError, match=name):
-        EvoForestClassifier(**{name: value}).fit(X, y)
+        ObliqueForestClassifier(**{name: value}).fit(X, y)
 
 
 # ---- tables, files and code ----------------------------------------------------------------------
@@ -327,7 +332,7 @@ def mixed_table():
 
 def test_a_table_with_gaps_and_categories_in_one_file(tmp_path):
     frame, y = mixed_table()
-    forest = EvoForestClassifier(5, random_state=0).fit(frame, y)
+    forest = ObliqueForestClassifier(5, random_state=0).fit(frame, y)
     assert forest.score(frame, y) > 0.8
     save_model(tmp_path / "forest.json", ForestModel.of(forest, "grade"))
     model = load_model(tmp_path / "forest.json")
@@ -342,7 +347,7 @@ def test_a_table_with_gaps_and_categories_in_one_file(tmp_path):
 def test_a_forest_of_lines_in_one_file(tmp_path):
     X, y = rows_for(FORESTS[1])
     frame = pd.DataFrame(X, columns=list("abcdef"))
-    forest = EvoForestRegressor(3, random_state=0).fit(frame, y)
+    forest = ObliqueForestRegressor(3, random_state=0).fit(frame, y)
     save_model(tmp_path / "forest.json", ForestModel.of(forest, "y"))
     found = load_model(tmp_path / "forest.json").predict(frame)
     np.testing.assert_array_equal(found, forest.predict(frame))
@@ -350,7 +355,7 @@ def test_a_forest_of_lines_in_one_file(tmp_path):
 
 def test_damaged_files_are_refused(tmp_path):
     X, y = load_iris(return_X_y=True)
-    forest = EvoForestClassifier(2, random_state=0).fit(X, y)
+    forest = ObliqueForestClassifier(2, random_state=0).fit(X, y)
     path = tmp_path / "forest.json"
     save_model(path, ForestModel.of(forest, "kind"))
     text = path.read_text()
@@ -433,7 +438,7 @@ def test_exported_sql_votes_as_the_forest_does(forest):
 
 def test_exported_sql_encodes_a_table_with_gaps():
     frame, y = mixed_table()
-    forest = EvoForestClassifier(5, random_state=0).fit(frame, y)
+    forest = ObliqueForestClassifier(5, random_state=0).fit(frame, y)
     new = frame.assign(colour=frame["colour"].astype(object))
     new.loc[::7, "colour"], new.loc[::5, "weight"] = "violet", np.nan
     assert voted_by_sqlite(forest, new, "things") == forest.predict(new).tolist()
@@ -441,7 +446,7 @@ def test_exported_sql_encodes_a_table_with_gaps():
 
 def test_a_forest_of_a_file_is_exported(tmp_path, capsys):
     frame, y = mixed_table()
-    forest = EvoForestClassifier(3, random_state=0).fit(frame, y)
+    forest = ObliqueForestClassifier(3, random_state=0).fit(frame, y)
     path = str(tmp_path / "forest.json")
     save_model(path, ForestModel.of(forest, "grade"))
     told = {}
@@ -472,10 +477,10 @@ def test_rows_with_null_have_no_vote(forest):
 @pytest.mark.parametrize("labels", [["it's", "a\nb", "ä"], [-3, 0, 7], [1.0, 2.0, 4.0]])
 def test_labels_of_votes_in_sql(labels):
     X, y = load_iris(return_X_y=True, as_frame=True)
-    forest = EvoForestClassifier(4, random_state=0).fit(X, np.array(labels)[y])
+    forest = ObliqueForestClassifier(4, random_state=0).fit(X, np.array(labels)[y])
     found = voted_by_sqlite(forest, X, "iris")
     assert found == forest.predict(X).tolist() and len(set(found)) == 3
-    alone = EvoForestClassifier(2, random_state=0).fit(X, np.array(labels)[0 * y])
+    alone = ObliqueForestClassifier(2, random_state=0).fit(X, np.array(labels)[0 * y])
     assert set(voted_by_sqlite(alone, X, "iris")) == {labels[0]}
 
 
@@ -495,19 +500,21 @@ def test_onnx_models_vote_as_the_forest_does(forest):
 
 def test_what_is_not_exported_is_refused_by_name():
     X, y = load_iris(return_X_y=True)
-    forest = EvoForestClassifier(2, random_state=0).fit(X, y)
+    forest = ObliqueForestClassifier(2, random_state=0).fit(X, y)
     for export in (export_rules, export_text):
-        with pytest.raises(ValueError, match="a EvoForestClassifier: a forest is exported by"):
+        with pytest.raises(ValueError, match="a ObliqueForestClassifier: a forest is exported by"):
             export(forest)
     with pytest.raises(ValueError, match="name='class'"):
         export_python(forest, "class")
     X, y = rows_for(FORESTS[1])
-    lines = EvoForestRegressor(2, random_state=0).fit(X, y)
+    lines = ObliqueForestRegressor(2, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="probability=True: allowed for a forest of classes"):
         export_c(lines, probability=True)
     pytest.importorskip("skl2onnx")
-    with pytest.raises(ValueError, match="model=EvoForestClassifier.*: allowed is a fitted one of"):
-        to_onnx(EvoForestClassifier(1))
+    with pytest.raises(
+        ValueError, match="model=ObliqueForestClassifier.*: allowed is a fitted one of"
+    ):
+        to_onnx(ObliqueForestClassifier(1))
 
 
 # ---- one tree of the forest ----------------------------------------------------------------------
@@ -518,7 +525,7 @@ BRIEF |= {"term_penalty": 0.0005, "regularization__noise": 0.0}
 
 def test_a_forest_is_distilled_into_one_tree():
     frame, y = mixed_table()
-    forest = EvoForestClassifier(10, random_state=0).fit(frame, y)
+    forest = ObliqueForestClassifier(10, random_state=0).fit(frame, y)
     tree = forest.distill(frame, **BRIEF)
     assert isinstance(tree, EvoTreeClassifier) and tree.columns_ == forest.columns_
     assert (tree.predict(frame) == forest.predict(frame)).mean() > 0.85
@@ -528,7 +535,7 @@ def test_a_forest_is_distilled_into_one_tree():
 
 def test_a_forest_of_lines_is_distilled_into_one_tree():
     X, y = rows_for(FORESTS[1])
-    forest = EvoForestRegressor(5, random_state=0).fit(X, y)
+    forest = ObliqueForestRegressor(5, random_state=0).fit(X, y)
     tree = forest.distill(X, **BRIEF)
     assert isinstance(tree, EvoTreeRegressor)
     assert np.corrcoef(tree.predict(X), forest.predict(X))[0, 1] > 0.8

@@ -56,7 +56,7 @@ def test_the_front_has_trees_for_readers_of_any_patience(readable):
 
 def test_axis_parallel_trees_are_evolved():
     X, y = load_iris(return_X_y=True)
-    parameters = {"max_features_per_split": 1, "random_state": 0}
+    parameters = {"max_split_terms": 1, "random_state": 0}
     model = EvoTreeClassifier(**parameters).fit(X, y)
     assert (np.count_nonzero(model.tree_.weights, axis=1) <= 1).all()
     assert model.tree_.complexity == model.tree_.n_nodes
@@ -82,5 +82,5 @@ def test_targets_too():
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, 0.0, "all"])
 def test_bounds_that_are_none_are_named(wrong):
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="max_features_per_split"):
-        EvoTreeClassifier(max_features_per_split=wrong).fit(X, y)
+    with pytest.raises(ValueError, match="max_split_terms"):
+        EvoTreeClassifier(max_split_terms=wrong).fit(X, y)

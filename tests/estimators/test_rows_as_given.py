@@ -8,10 +8,10 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree import (
-    EvoForestClassifier,
-    EvoForestRegressor,
     EvoTreeClassifier,
     EvoTreeRegressor,
+    ObliqueForestClassifier,
+    ObliqueForestRegressor,
     ObliqueTreeClassifier,
 )
 from evotree.estimators import GREEDY_PRESETS
@@ -53,7 +53,7 @@ def test_a_move_of_a_millionth_changes_less_than_the_noise_of_folds():
 def test_a_factor_of_all_weights_changes_nothing(load):
     X, y = load(return_X_y=True)
     weight = np.random.default_rng(0).integers(1, 4, len(y)) / 7.0
-    for kind in (EvoTreeClassifier, EvoForestClassifier):
+    for kind in (EvoTreeClassifier, ObliqueForestClassifier):
         for one, other in ((None, np.full(len(y), 1.0 / len(y))), (weight, 1e3 * weight)):
             first, second = (kind(random_state=0).fit(X, y, w) for w in (one, other))
             np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(X))
@@ -63,7 +63,7 @@ def test_a_factor_of_all_weights_changes_no_regression():
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(200, 3))
     y, weight = np.where(X[:, 0] > 0.5, X[:, 1], -X[:, 2]), rng.exponential(size=200)
-    for kind in (EvoTreeRegressor, EvoForestRegressor):
+    for kind in (EvoTreeRegressor, ObliqueForestRegressor):
         first, second = (kind(random_state=0).fit(X, y, w) for w in (weight, weight / 300.0))
         np.testing.assert_array_equal(first.predict(X), second.predict(X))
 
@@ -80,7 +80,7 @@ def test_rows_given_k_times_are_rows_of_weight_k(name):
 
 def test_bags_of_equal_rows_leave_some_of_them_out():
     X, y = cells(1500, 3)
-    forest = EvoForestClassifier(10, oob_score=True, random_state=0).fit(X[:1000], y[:1000])
+    forest = ObliqueForestClassifier(10, oob_score=True, random_state=0).fit(X[:1000], y[:1000])
     right = forest.predict(X[1000:]) == y[1000:]
     error = np.sqrt(right.var() * (1 / 500 + 1 / 500))
     assert abs(forest.oob_score_ - right.mean()) <= 3.0 * error

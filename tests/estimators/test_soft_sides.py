@@ -16,7 +16,7 @@ from sklearn.model_selection import train_test_split
 from evotree import ObliqueTreeClassifier
 from evotree.dataset import Dataset
 from evotree.estimators.probabilities import _Likelihood, fit_soft_sides
-from evotree.explain.training_rows import summarize
+from evotree.inspection.training_rows import summarize
 from evotree.soft_sides import SoftSides, raise_labels
 from evotree.tree import ObliqueTree
 from tests.exported import tame, trees

@@ -67,7 +67,7 @@ def watched(model, X, y):
                 [Variation(), Variation(algorithm="nsga2"), Variation(sparse_dipoles=False)]
             ),
             "regularization__noise": st.sampled_from((0.0, 0.1)),
-            "max_features_per_split": st.sampled_from((None, 1, 2)),
+            "max_split_terms": st.sampled_from((None, 1, 2)),
             "init": st.sampled_from(("widths", "tao", "axis", "dipole")),
         }
     ),

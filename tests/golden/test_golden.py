@@ -15,11 +15,11 @@ import pytest
 from sklearn.datasets import load_diabetes, load_iris, load_wine
 
 from evotree import (
-    EvoForestClassifier,
-    EvoForestRegressor,
     EvoTreeClassifier,
     EvoTreeRegressor,
     Islands,
+    ObliqueForestClassifier,
+    ObliqueForestRegressor,
     ObliqueTreeClassifier,
     ObliqueTreeRegressor,
     Regularization,
@@ -78,10 +78,10 @@ RUNS = {
     "default, discrete": (EvoTreeClassifier(random_state=0), discrete),
     "default, weighted": (EvoTreeClassifier(random_state=0), weighted),
     "default regression": (EvoTreeRegressor(random_state=0), load_diabetes),
-    "forest": (EvoForestClassifier(random_state=0), load_wine),
-    "forest, discrete": (EvoForestClassifier(random_state=0), discrete),
-    "forest, weighted": (EvoForestClassifier(random_state=0), weighted),
-    "forest regression": (EvoForestRegressor(10, random_state=0), load_diabetes),
+    "forest": (ObliqueForestClassifier(random_state=0), load_wine),
+    "forest, discrete": (ObliqueForestClassifier(random_state=0), discrete),
+    "forest, weighted": (ObliqueForestClassifier(random_state=0), weighted),
+    "forest regression": (ObliqueForestRegressor(10, random_state=0), load_diabetes),
 }
 
 

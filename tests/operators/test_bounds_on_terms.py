@@ -85,7 +85,7 @@ def test_without_a_bound_wide_splits_are_made():
 @pytest.mark.parametrize("bound", [1, 2, 0.2])
 def test_a_whole_search_keeps_the_bound(bound):
     X, y = load_wine(return_X_y=True)
-    parameters = {"max_features_per_split": bound, "max_generations": 10, "random_state": 0}
+    parameters = {"max_split_terms": bound, "max_generations": 10, "random_state": 0}
     model = EvoTreeClassifier(**parameters).fit(X, y)
     allowed = feature_bound(bound, X.shape[1])
     for tree in [model.tree_, *model.pareto_front_, *model.hall_of_fame_]:
@@ -102,7 +102,7 @@ def test_all_members_of_an_evolution_keep_the_bound():
     toolbox = make_toolbox(
         dataset,
         size_penalty=0.001,
-        max_features_per_split=2,
+        max_split_terms=2,
         init=init,
         refinement="sparse",
         variation=variation,
@@ -121,8 +121,8 @@ def test_trees_that_are_too_wide_are_refused():
     )
     rng = np.random.default_rng(0)
     X, y = rng.uniform(size=(50, 3)), rng.integers(0, 2, 50)
-    model = EvoTreeClassifier(init=tree, max_features_per_split=2)
-    with pytest.raises(ValueError, match="3 terms: max_features_per_split allows 2"):
+    model = EvoTreeClassifier(init=tree, max_split_terms=2)
+    with pytest.raises(ValueError, match="3 terms: max_split_terms allows 2"):
         model.fit(X, y)
 
 

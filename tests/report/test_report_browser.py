@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from evotree.cli.report import report_of_model
-from evotree.explain.paths import explain
-from evotree.explain.training_rows import summarize
+from evotree.inspection.paths import explain
+from evotree.inspection.training_rows import summarize
 from evotree.report import Report, report
 from evotree.tables.columns import encode
 from tests.report.models import HOSTILE, make_forest, make_model, make_subject, table, truth_of

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.calibration import calibration_curve
 from sklearn.datasets import load_iris
 
-from evotree import EvoForestClassifier, EvoForestRegressor
+from evotree import ObliqueForestClassifier, ObliqueForestRegressor
 from evotree.cli.main import main
 from evotree.cli.report import report_of_model
 from evotree.model_file import ForestModel, save_model
@@ -225,7 +225,7 @@ def test_the_command_line_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_the_page_of_a_forest_of_classes(tmp_path: Path) -> None:
     X, y = load_iris(return_X_y=True, as_frame=True)
-    forest = EvoForestClassifier(7, oob_score=True, random_state=0).fit(X[::2], y[::2])
+    forest = ObliqueForestClassifier(7, oob_score=True, random_state=0).fit(X[::2], y[::2])
     page = forest.report(X[1::2], y[1::2], tmp_path / "forest.html")
     data = embedded((tmp_path / "forest.html").read_text("utf-8"))
     assert data == json.loads(json.dumps(page.data))
@@ -256,7 +256,7 @@ def test_the_page_of_a_forest_of_classes(tmp_path: Path) -> None:
 def test_the_page_of_a_forest_of_numbers() -> None:
     X, y = load_iris(return_X_y=True, as_frame=True)
     X, y = X.iloc[:, :3], X.iloc[:, 3]
-    forest = EvoForestRegressor(3, random_state=0).fit(X, y)
+    forest = ObliqueForestRegressor(3, random_state=0).fit(X, y)
     vote = forest.report(X, y).data["forest"]["vote"]
     predicted = forest.predict(X)
     figures = {name: values for name, *values in vote["figures"]}

@@ -204,7 +204,7 @@ def init_from_tree(
     width = int(np.count_nonzero(weights, axis=1).max())
     if max_features is not None and width > max_features:
         raise ValueError(
-            f"init holds a tree with a split of {width} terms: max_features_per_split allows "
+            f"init holds a tree with a split of {width} terms: max_split_terms allows "
             f"{max_features}."
         )
     raw = ObliqueTree(weights, thresholds, subtree_size, np.zeros((len(subtree_size), 1)))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from evotree.explain.training_rows import TrainingRows
+from evotree.inspection.training_rows import TrainingRows
 from evotree.tree import ObliqueTree, node_depths
 
 

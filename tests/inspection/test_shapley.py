@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evotree.explain import shapley
+from evotree.inspection import shapley
 from evotree.tables.columns import CategoricalColumn, NumericColumn, encode
-from tests.explain.random_trees import estimator_of, random_tree
+from tests.inspection.random_trees import estimator_of, random_tree
 
 COLUMNS = (
     NumericColumn("size", 1.0),

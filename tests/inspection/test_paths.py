@@ -8,8 +8,8 @@ import pytest
 from sklearn.datasets import load_iris
 
 from evotree import ObliqueTreeClassifier
-from evotree.explain.training_rows import summarize
-from tests.explain.random_trees import estimator_of, random_tree
+from evotree.inspection.training_rows import summarize
+from tests.inspection.random_trees import estimator_of, random_tree
 from tests.quick_models import brief, every, rows_for
 
 

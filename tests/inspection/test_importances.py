@@ -5,9 +5,9 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from evotree import EvoTreeClassifier, ObliqueTreeClassifier
-from evotree.explain.importances import importances
+from evotree.inspection.importances import importances
 from evotree.tables.columns import CategoricalColumn, NumericColumn
-from tests.explain.random_trees import CLASSES, estimator_of, grid, random_tree
+from tests.inspection.random_trees import CLASSES, estimator_of, grid, random_tree
 from tests.quick_models import every, rows_for
 
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evotree.explain import nearest
-from evotree.explain.nearest import Steps, fewest, length_of, shortest_l1, shortest_l2
+from evotree.inspection import nearest
+from evotree.inspection.nearest import Steps, fewest, length_of, shortest_l1, shortest_l2
 from evotree.leaf_models import LeafModels
 from evotree.tables.columns import CategoricalColumn, NumericColumn, encode
-from tests.explain.random_trees import CLASSES, estimator_of, grid, random_tree
+from tests.inspection.random_trees import CLASSES, estimator_of, grid, random_tree
 
 NORMS = ["l1", "l2", "count"]
 SIDES = range(5)

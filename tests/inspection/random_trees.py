@@ -3,7 +3,7 @@
 import numpy as np
 
 from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
-from evotree.explain.training_rows import summarize
+from evotree.inspection.training_rows import summarize
 from evotree.leaf_models import LeafModels
 from evotree.tables.columns import NumericColumn, feature_names
 from evotree.tree import ObliqueTree, node_weights

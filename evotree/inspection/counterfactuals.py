@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evotree.explain.limits import Limits
-from evotree.explain.nearest import SHORTEST, Steps, fewest, least_length, length_of
-from evotree.explain.training_rows import TrainingRows, uncorrelated_spreads
+from evotree.inspection.limits import Limits
+from evotree.inspection.nearest import SHORTEST, Steps, fewest, least_length, length_of
+from evotree.inspection.training_rows import TrainingRows, uncorrelated_spreads
 from evotree.tables.columns import Column, NumericColumn, column_of_feature
 from evotree.tree import ObliqueTree
 
