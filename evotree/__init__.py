@@ -42,41 +42,6 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "search",
-    "Variation",
-    "SearchConfig",
-    "Regularization",
-    "Islands",
-    "Checkpoint",
-    "Dataset",
-    "ObliqueForestClassifier",
-    "ObliqueForestRegressor",
-    "EvoTreeClassifier",
-    "EvoTreeRegressor",
-    "Run",
-    "Individual",
-    "ObliqueTree",
-    "ObliqueTreeClassifier",
-    "ObliqueTreeRegressor",
-    "ParetoFront",
-    "PenalizedAccuracy",
-    "Refinement",
-    "TAOClassifier",
-    "TAOPath",
-    "TAORegressor",
-    "evolve",
-    "keep_best_trees",
-    "load_model",
-    "make_statistics",
-    "make_toolbox",
-    "round_tree",
-    "save_model",
-    "tao_path",
-    "to_frame",
-    "with_tree",
-]
-
 _HOMES = {
     "search": "engine.search",
     "Variation": "engine.config",
@@ -112,8 +77,9 @@ _HOMES = {
     "with_tree": "operators.structure.rebuild",
 }
 
+__all__ = list(_HOMES)  # noqa: PLE0605
 
-_ROOMS = ("explain", "export", "operators", "plotting", "report")  # modules, not names
+_ROOMS = ("export", "inspection", "operators", "plotting", "report")  # modules, not names
 
 
 def __getattr__(name: str) -> Any:
