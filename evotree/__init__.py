@@ -77,7 +77,7 @@ _HOMES = {
     "with_tree": "operators.structure.rebuild",
 }
 
-__all__ = list(_HOMES)  # noqa: PLE0605
+__all__ = list(_HOMES)
 
 _ROOMS = ("export", "inspection", "operators", "plotting", "report")  # modules, not names
 

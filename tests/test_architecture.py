@@ -321,7 +321,7 @@ def test_no_absolute_paths() -> None:
 
 
 def test_rooms_for_users_are_attributes_of_the_package() -> None:
-    rooms = ["explain", "export", "operators", "plotting", "report"]
+    rooms = ["export", "inspection", "operators", "plotting", "report"]
     code = f"import evotree; print(*(getattr(evotree, room).__name__ for room in {rooms}))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
     assert done.stdout.decode().split() == [f"evotree.{room}" for room in rooms]
