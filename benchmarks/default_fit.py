@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.greedy import first_fold
 from benchmarks.measure import Cell, Table
-from evotree import EvoTreeClassifier, Regularization
+from evotree import Evolution, EvoTreeClassifier, Regularization
 
 NAMES = ("vehicle", "sonar", "digits", "segment", "satimage")
 
@@ -73,6 +73,8 @@ def run(quick: bool = False, data_home: Path | None = None) -> Table:
         if quick:
             X, y = X[:200], y[:200]
         row: dict[str, Cell] = {"data": name, "rows x features": f"{len(X):,} x {X.shape[1]}"}
-        row |= profile_fit(X, y, **({"regularization": QUICK} if quick else {}))
+        row |= profile_fit(
+            X, y, **({"evolution": Evolution(regularization=QUICK)} if quick else {})
+        )
         rows.append(row)
     return Table("fit", "where the seconds of a default fit go", rows, NOTES)

@@ -17,8 +17,8 @@ Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 PLAIN = Variation(term_mutation_probability=0.0, sparse_dipoles=False, survival="generational")
 """The operators of the published algorithm, which look at all features; no duplicates."""
 
-DENSE = {"term_penalty": 0.0, "precision": None, "variation": PLAIN}
-"""Parameters of fits by these."""
+DENSE = {"term_penalty": 0.0, "precision": None}
+"""Other parameters of fits by these."""
 
 
 def balanced_tree(X: np.ndarray, depth: int, rng: np.random.Generator) -> Arrays:

@@ -9,9 +9,9 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from benchmarks.inputs import DENSE, make_rows
+from benchmarks.inputs import DENSE, PLAIN, make_rows
 from benchmarks.measure import Cell, Table, by_turns, stopwatch
-from evotree import EvoTreeClassifier, Islands, Regularization
+from evotree import Evolution, EvoTreeClassifier, Islands, Regularization
 
 N_ISLANDS = 4
 SIZES = {1_000: 40, 10_000: 20}  # rows and generations
@@ -35,13 +35,16 @@ class Fits:
         self.X, self.y = X, y
         self.estimator = EvoTreeClassifier(
             size_penalty=0.001,
-            regularization=Regularization(C=1.0, noise=0.0),
-            init=None,
-            refinement="tao",
+            evolution=Evolution(
+                patience=None,
+                init=None,
+                variation=PLAIN,
+                refinement="tao",
+                regularization=Regularization(C=1.0, noise=0.0),
+                islands=Islands(N_ISLANDS, executor=executor),
+            ),
             **DENSE,
-            patience=None,
             max_generations=generations,
-            islands=Islands(N_ISLANDS, executor=executor),
             n_jobs=1,
             random_state=0,
         )

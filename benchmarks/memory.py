@@ -10,9 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.inputs import DENSE, make_rows
+from benchmarks.inputs import DENSE, PLAIN, make_rows
 from benchmarks.measure import Cell, Table
-from evotree import EvoTreeClassifier, Regularization
+from evotree import Evolution, EvoTreeClassifier, Regularization
 from evotree.experiments.measures import PeakMemory
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,10 +49,13 @@ def measure(n_rows: int, n_features: int, population_size: int, n_threads: int) 
     """Fit once in this process; return the memory that it took and the size of the front."""
     estimator = EvoTreeClassifier(
         size_penalty=0.0003,
-        regularization=Regularization(C=1.0, noise=0.0),
-        population_size=population_size,
-        init=None,
-        refinement=None,
+        evolution=Evolution(
+            population_size=population_size,
+            init=None,
+            variation=PLAIN,
+            refinement=None,
+            regularization=Regularization(C=1.0, noise=0.0),
+        ),
         **DENSE,
         random_state=0,
         n_jobs=n_threads,

@@ -22,7 +22,7 @@ NOTES = (
 
 def classifier_of(X: np.ndarray, y: np.ndarray, depth: int) -> EvoTreeClassifier:
     """Return a fitted classifier whose tree is a balanced one."""
-    classifier = EvoTreeClassifier(max_generations=1, population_size=4, random_state=0)
+    classifier = EvoTreeClassifier(max_generations=1, random_state=0)
     classifier.fit(X, y)
     rng = np.random.default_rng(0)
     arrays = balanced_tree(X, depth, rng)

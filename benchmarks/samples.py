@@ -6,7 +6,7 @@ import time
 
 from benchmarks.inputs import make_rows
 from benchmarks.measure import Cell, Table
-from evotree import EvoTreeClassifier
+from evotree import Evolution, EvoTreeClassifier
 
 FITS = ((50_000, None), (50_000, 10_000), (50_000, 2_500), (1_000_000, 10_000))
 QUICK_FITS = ((400, None), (400, 50))
@@ -23,7 +23,10 @@ def measure(n_rows: int, max_samples: int | None, generations: int) -> dict[str,
     """Return the row of the table for one fit."""
     X, y = make_rows(n_rows + N_TEST, 16, 4)
     estimator = EvoTreeClassifier(
-        max_samples=max_samples, max_generations=generations, n_jobs=2, random_state=0
+        evolution=Evolution(max_samples=max_samples),
+        max_generations=generations,
+        n_jobs=2,
+        random_state=0,
     )
     begin = time.perf_counter()
     estimator.fit(X[:n_rows], y[:n_rows])

@@ -18,18 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from evotree import EvoTreeClassifier, Regularization
+from evotree import Evolution, EvoTreeClassifier, Regularization
 from evotree.engine import shards
 
 N_FEATURES, N_CLASSES = 16, 4
 N_PARTITION = 100_000
 PARAMETERS = {
-    "regularization": Regularization(C=1.0, noise=0.0),
     "size_penalty": 0.001,
     "term_penalty": 0.0001,
-    "population_size": 64,
     "max_generations": 30,
-    "max_samples": 20_000,
+    "evolution": Evolution(max_samples=20_000, regularization=Regularization(C=1.0, noise=0.0)),
     "random_state": 0,
     "probability": "leaf",
     "verbose": 0,

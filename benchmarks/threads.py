@@ -6,9 +6,9 @@ import time
 
 import numpy as np
 
-from benchmarks.inputs import DENSE, make_rows
+from benchmarks.inputs import DENSE, PLAIN, make_rows
 from benchmarks.measure import Cell, Table, by_turns
-from evotree import EvoTreeClassifier, Regularization
+from evotree import Evolution, EvoTreeClassifier, Regularization
 
 SIZES = {1_000: 150, 10_000: 40, 100_000: 10, 400_000: 4}  # rows and generations
 QUICK_SIZES = {500: 3, 10_000: 2}
@@ -28,10 +28,13 @@ class Fits:
     def __init__(self, X: np.ndarray, y: np.ndarray, generations: int, n_jobs: int) -> None:
         self.X, self.y = X, y
         self.estimator = EvoTreeClassifier(
-            regularization=Regularization(C=1.0, noise=0.0),
-            init=None,
+            evolution=Evolution(
+                init=None,
+                variation=PLAIN,
+                refinement=None,
+                regularization=Regularization(C=1.0, noise=0.0),
+            ),
             **DENSE,
-            refinement=None,
             max_generations=generations,
             size_penalty=1e-4,
             random_state=0,

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from evotree.dataset import Dataset
     from evotree.engine.config import (
         Checkpoint,
+        Evolution,
         Islands,
         Regularization,
         SearchConfig,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from evotree.fitness.penalties import PenalizedAccuracy
     from evotree.individual import Individual
     from evotree.model_file import load_model, save_model
+    from evotree.objectives import Cost, LinearLeaves, Quantile
     from evotree.operators.refinement.policy import Refinement
     from evotree.operators.structure.rebuild import with_tree
     from evotree.operators.structure.rounding import round_tree
@@ -49,6 +51,10 @@ _HOMES = {
     "Regularization": "engine.config",
     "Islands": "engine.config",
     "Checkpoint": "engine.config",
+    "Evolution": "engine.config",
+    "Cost": "objectives",
+    "LinearLeaves": "objectives",
+    "Quantile": "objectives",
     "Dataset": "dataset",
     "ObliqueForestClassifier": "estimators",
     "ObliqueForestRegressor": "estimators",

@@ -7,7 +7,7 @@ The constraints of a parameter stand in its annotation, so that it is written on
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
 from numbers import Integral
@@ -96,18 +96,22 @@ class Configuration(Constrained):
         check_parameters(self)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        """Return the parameters by name; if `deep`, also those of the groups among them."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return with_nested(values) if deep else values
 
     def set_params(self, **params: Any) -> Self:
         """Return a configuration with some other parameters; this one stays as it is."""
         known = [one.name for one in fields(self)]
         for name in params:
-            if name not in known:
+            if name.partition("__")[0] not in known:
                 raise ValueError(
                     f"{type(self).__name__} has no parameter {name!r}: allowed are {known}."
                 )
-        return replace(self, **params)
+        own, of_groups = split_params(params)
+        changed = replace(self, **own)
+        groups = {name: group_with(changed, name, values) for name, values in of_groups.items()}
+        return replace(changed, **groups)
 
     def __sklearn_clone__(self) -> Self:
         return self
@@ -119,6 +123,49 @@ class Configuration(Constrained):
             if one.default is MISSING or not _is_same(value, one.default):
                 given.append(f"{one.name}={value!r}")
         return f"{type(self).__name__}({', '.join(given)})"
+
+
+def with_nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters and those of the groups among them, as ``group__parameter``."""
+    found = dict(values)
+    for name, value in values.items():
+        if isinstance(value, Configuration):
+            found |= {f"{name}__{nested}": one for nested, one in value.get_params().items()}
+    return found
+
+
+def split_params(params: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Return an object's own parameters, and those of each of its groups."""
+    own: dict[str, Any] = {}
+    of_groups: dict[str, dict[str, Any]] = {}
+    for name, value in params.items():
+        group, is_nested, nested = name.partition("__")
+        if is_nested:
+            of_groups.setdefault(group, {})[nested] = value
+        else:
+            own[name] = value
+    return own, of_groups
+
+
+def group_with(owner: Any, name: str, values: Mapping[str, Any]) -> Any:
+    """Return a group of an object's parameters with some other values.
+
+    A plain value, or None, is the group that it stands for; the value is returned as it is, where
+    nothing of it changes.
+    """
+    value: Any = getattr(owner, name, None)
+    group = value
+    if not isinstance(value, Configuration):
+        kind: Any = type(owner)
+        allowed: list[Any] = constraints_of(kind).get(name, [])
+        kinds: list[Any] = [
+            one for one in allowed if isinstance(one, type) and issubclass(one, Configuration)
+        ]
+        if not kinds:
+            raise ValueError(f"{type(owner).__name__} has no group of parameters {name!r}.")
+        group = kinds[0]() if value is None else kinds[0](value)
+    changed = group.set_params(**values)
+    return value if changed == group else changed
 
 
 def _is_same(value: Any, default: Any) -> bool:

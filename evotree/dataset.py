@@ -320,6 +320,11 @@ class Dataset:
         return np.repeat(np.arange(len(n_made)), n_made)
 
     @property
+    def column_names(self) -> list[str]:
+        """Names of the columns that the features were made of."""
+        return [name for name, _ in self.columns] or list(self.feature_names)
+
+    @property
     def n_outputs(self) -> int:
         """Number of targets of a row; 1 for classes."""
         return 1 if self.outputs is None else self.outputs.shape[1]

@@ -3,6 +3,7 @@
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from functools import partial
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.datasets import load_iris, make_friedman1
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evotree import (
+    Evolution,
     EvoTreeClassifier,
     EvoTreeRegressor,
     ObliqueTreeClassifier,
@@ -20,6 +22,7 @@ from evotree import (
     TAOClassifier,
     TAORegressor,
 )
+from evotree.configuration import group_with, split_params
 from evotree.estimators.forest import ObliqueForest
 
 # Nothing is left for cross-validation to choose, and no teacher is made.
@@ -32,24 +35,43 @@ BRIEF = {
     "max_generations": 4,
     "random_state": 0,
 }
+
+
+def nested(parameters):
+    """Return parameters as `set_params` takes them; those of `Evolution` are named without it."""
+    of_evolution = {one.name for one in fields(Evolution)}
+    return {
+        f"evolution__{name}" if name.partition("__")[0] in of_evolution else name: value
+        for name, value in parameters.items()
+    }
+
+
+def evolved(kind, **parameters):
+    """Return an evolved estimator, or a configuration; see `nested` for the parameters' names."""
+    own, of_groups = split_params(nested(parameters))
+    if "evolution" in of_groups:
+        own["evolution"] = Evolution().set_params(**of_groups.pop("evolution"))
+    model = kind(**own)
+    for name, values in of_groups.items():
+        setattr(model, name, group_with(model, name, values))
+    return model
+
+
 CLASSIFIERS = [
-    EvoTreeClassifier(**BRIEF),
+    evolved(EvoTreeClassifier, **BRIEF),
     ObliqueTreeClassifier("linear", max_depth=4, random_state=0),
     TAOClassifier(depth=3, random_state=0),
 ]
 REGRESSORS = [
-    EvoTreeRegressor(**BRIEF | {"size_penalty": 0.02}),
+    evolved(EvoTreeRegressor, **BRIEF | {"size_penalty": 0.02}),
     ObliqueTreeRegressor("axis", max_depth=3, random_state=0),
     TAORegressor(depth=3, random_state=0),
 ]
 
 
 def brief(kind=EvoTreeClassifier, **changed):
-    """Return a small evolved estimator with some other parameters.
-
-    Those of configurations are named as in searches: ``regularization__noise=0.0``.
-    """
-    return kind(**BRIEF).set_params(**changed)
+    """Return a small evolved estimator with some other parameters, named as for `evolved`."""
+    return evolved(kind, **BRIEF).set_params(**nested(changed))
 
 
 def name_of(model):

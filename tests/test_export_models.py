@@ -38,6 +38,7 @@ from evotree.plotting import plot_tree
 from evotree.tables.columns import NumericColumn
 from evotree.tree import ObliqueTree
 from tests.exported import assert_same, modelled_trees, mutate, stump, tame, trees, with_models
+from tests.quick_models import evolved
 from tests.test_export_code import (
     compile_c,
     eighths,
@@ -65,7 +66,8 @@ def cases(draw: st.DrawFn) -> tuple[ObliqueTree, np.ndarray]:
 def diabetes() -> tuple[EvoTreeRegressor, Any, np.ndarray]:
     """Return a fitted regressor with linear leaves, and its rows, some of them far away."""
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
-    model = EvoTreeRegressor(  # of all digits: the order of sums shows
+    model = evolved(
+        EvoTreeRegressor,  # of all digits: the order of sums shows
         precision=None,
         leaves="linear",
         size_penalty=0.001,

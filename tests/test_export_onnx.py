@@ -18,13 +18,14 @@ from evotree import (
 from evotree.export import register_onnx, to_onnx
 from evotree.tables.columns import NumericColumn, feature_names
 from evotree.tree import ObliqueTree
+from tests.quick_models import evolved
 
 skl2onnx = pytest.importorskip("skl2onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 
 QUICK = {"size_penalty": 0.01, "population_size": 8, "max_generations": 2, "random_state": 0}
 CLASSIFIERS = [
-    EvoTreeClassifier(**QUICK),
+    evolved(EvoTreeClassifier, **QUICK),
     ObliqueTreeClassifier(random_state=0),
     ObliqueTreeClassifier("axis", random_state=0),
     ObliqueTreeClassifier("axis", random_state=0, max_depth=3, probability="soft"),
@@ -32,7 +33,7 @@ CLASSIFIERS = [
     TAOClassifier(max_iter=2, random_state=0, probability="soft"),
 ]
 REGRESSORS = [
-    EvoTreeRegressor(**QUICK),
+    evolved(EvoTreeRegressor, **QUICK),
     ObliqueTreeRegressor(random_state=0),
     TAORegressor(max_iter=2, random_state=0),
 ]
@@ -88,7 +89,7 @@ def test_classifiers_give_labels_and_shares(model: Any, data: Any, rows: np.ndar
 @pytest.mark.parametrize("opset", [13, None])
 def test_far_from_all_hyperplanes_probabilities_are_finite(data: Any, opset: int | None) -> None:
     X, y = data
-    model = EvoTreeClassifier(**QUICK).fit(X, y)
+    model = evolved(EvoTreeClassifier, **QUICK).fit(X, y)
     far = 1e6 * np.random.default_rng(0).normal(size=(50, 5))
     labels, found = run(to_onnx(model, opset), far)
     np.testing.assert_array_equal(labels, model.predict(far))

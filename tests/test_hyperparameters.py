@@ -30,6 +30,7 @@ from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.variation.selection import distinct
 from evotree.rng import make_streams
+from tests.quick_models import evolved
 from tests.strategies import any_populations, datasets, seeds
 
 SIZE_PENALTIES = (0.005, 0.002, 0.001, 0.0005)
@@ -195,7 +196,7 @@ def test_penalties_fall_and_are_relative_to_the_rows(n_rows):
     ],
 )
 def test_penalties_that_are_given_are_kept(given_, expected):
-    assert penalties_to_try(SearchConfig(**given_), 100) == expected
+    assert penalties_to_try(evolved(SearchConfig, **given_), 100) == expected
     free = penalties_to_try(SearchConfig(term_penalty=0.125), 100)
     assert {one.term for one in free} == {0.125} and len(free) == len(SIZE_MULTIPLES)
 

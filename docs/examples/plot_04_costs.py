@@ -14,7 +14,7 @@ from sklearn.datasets import make_classification
 from sklearn.metrics import ConfusionMatrixDisplay, balanced_accuracy_score
 from sklearn.model_selection import train_test_split
 
-from evotree import EvoTreeClassifier
+from evotree import Cost, EvoTreeClassifier
 
 X, y = make_classification(
     n_samples=1200,
@@ -31,7 +31,7 @@ aims = {
     "accuracy": {},
     "balanced accuracy": {"objective": "balanced_accuracy"},
     # A false alarm costs 1, a positive row that is missed costs 5.
-    "cost": {"cost_matrix": [[0, 1], [5, 0]]},
+    "cost": {"objective": Cost([[0, 1], [5, 0]])},
 }
 hyperparameters = {"size_penalty": 0.003, "term_penalty": 0.001, "max_generations": 20}
 fig, axes = plt.subplots(1, 3, figsize=(11, 3.8), layout="constrained")
@@ -57,8 +57,7 @@ for name, cost in costs.items():
 # asks for it only where it is worth its price.
 
 thrifty = EvoTreeClassifier(
-    cost_matrix=[[0, 1], [5, 0]],
-    feature_costs=[0.01, 0.01, 0.2, 0.2, 0.2, 0.01],
+    Cost(matrix=[[0, 1], [5, 0]], features=[0.01, 0.01, 0.2, 0.2, 0.2, 0.01]),
     **hyperparameters,
     random_state=0,
 ).fit(X_train, y_train)

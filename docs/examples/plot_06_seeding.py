@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.tree import DecisionTreeClassifier
 
-from evotree import EvoTreeClassifier, Regularization, Variation
+from evotree import Evolution, EvoTreeClassifier, Regularization, Variation
 from evotree.plotting import plot_learning_curve, plot_lineage
 
 X, y = load_digits(n_class=4, return_X_y=True)
@@ -21,19 +21,17 @@ cart = DecisionTreeClassifier(max_leaf_nodes=8, random_state=0).fit(X, y)
 hyperparameters = {
     "size_penalty": 0.002,
     "term_penalty": 0.0002,
-    "regularization": Regularization(noise=0.0),
-    "refinement": None,
     "max_generations": 40,
-    "patience": None,
     "random_state": 0,
 }
+evolution = Evolution(patience=None, refinement=None, regularization=Regularization(noise=0.0))
 first_trees = {
     "random trees": None,
     "CART's tree": [cart],
     "WODT and OC1": {"wodt": 0.2, "oc1": 0.2},
 }
 models = {
-    name: EvoTreeClassifier(init=init, **hyperparameters).fit(X, y)
+    name: EvoTreeClassifier(evolution=evolution.set_params(init=init), **hyperparameters).fit(X, y)
     for name, init in first_trees.items()
 }
 for name, model in models.items():
@@ -51,8 +49,9 @@ plot_lineage(models["WODT and OC1"])
 # ``max_origin_share`` keeps one kind of first trees from taking the population over.
 
 shared = EvoTreeClassifier(
-    init=first_trees["WODT and OC1"],
-    variation=Variation(max_origin_share=0.5),
+    evolution=evolution.set_params(
+        init=first_trees["WODT and OC1"], variation=Variation(max_origin_share=0.5)
+    ),
     **hyperparameters,
 ).fit(X, y)
 fig, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")

@@ -13,7 +13,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_moons
 
-from evotree import Dataset, EvoTreeClassifier, Regularization, evolve, make_toolbox, with_tree
+from evotree import (
+    Dataset,
+    Evolution,
+    EvoTreeClassifier,
+    Regularization,
+    evolve,
+    make_toolbox,
+    with_tree,
+)
 from evotree.plotting import plot_decision_regions, plot_learning_curves
 from evotree.rng import as_generator
 
@@ -71,7 +79,7 @@ def careful(counts):
 hyperparameters = {
     "size_penalty": 0.005,
     "term_penalty": 0.001,
-    "regularization": Regularization(noise=0.0),
+    "evolution": Evolution(regularization=Regularization(noise=0.0)),
     "max_generations": 15,
     "random_state": 0,
 }

@@ -27,7 +27,7 @@ def fit(seed, size_penalty=0.005):
         "gea_odt",
         size_penalty=size_penalty,
         max_generations=200,
-        patience=None,
+        evolution__patience=None,
         callbacks=[keep_best_trees],
         random_state=seed,
     )

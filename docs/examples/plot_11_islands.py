@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import mkdtemp
 
-from evotree import Checkpoint, EvoTreeClassifier, Islands, Regularization
+from evotree import Checkpoint, Evolution, EvoTreeClassifier, Islands, Regularization
 from evotree.experiments.problems import make_problem
 from evotree.plotting import plot_learning_curve
 
@@ -23,16 +23,19 @@ path = Path(mkdtemp()) / "search.npz"
 hyperparameters = {
     "size_penalty": 0.002,
     "term_penalty": 0.0005,
-    "regularization": Regularization(noise=0.0),
-    "init": None,
-    "refinement": None,
-    "population_size": 40,
-    "patience": None,
     "random_state": 0,
 }
+evolution = Evolution(
+    population_size=40,
+    patience=None,
+    init=None,
+    refinement=None,
+    regularization=Regularization(noise=0.0),
+    islands=Islands(4, every=5),
+)
 with ThreadPoolExecutor(2) as threads:
     model = EvoTreeClassifier(
-        islands=Islands(4, every=5, executor=threads),
+        evolution=evolution.set_params(islands__executor=threads),
         checkpoint=Checkpoint(path, every=20),
         max_generations=40,
         **hyperparameters,
@@ -45,7 +48,7 @@ print(f"{model.n_generations_} generations, quality {model.score(X, y):.3f}")
 
 print(f"{path.name}: {path.stat().st_size // 1024} KiB")
 longer = EvoTreeClassifier(
-    islands=Islands(4, every=5),
+    evolution=evolution,
     checkpoint=Checkpoint(path, every=20, resume=True),
     max_generations=80,
     **hyperparameters,
@@ -55,7 +58,7 @@ print(f"{longer.n_generations_} generations, quality {longer.score(X, y):.3f}")
 # %%
 # It ends where a search that was never stopped ends, bit for bit.
 
-at_once = EvoTreeClassifier(islands=Islands(4, every=5), max_generations=80, **hyperparameters)
+at_once = EvoTreeClassifier(evolution=evolution, max_generations=80, **hyperparameters)
 print(at_once.fit(X, y).tree_ == longer.tree_)
 
 # %%

@@ -19,7 +19,7 @@ from selenium import webdriver
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.model_selection import train_test_split
 
-from evotree import EvoTreeClassifier, EvoTreeRegressor, Regularization
+from evotree import Evolution, EvoTreeClassifier, EvoTreeRegressor, Regularization
 from evotree.experiments.datasets import load
 
 HERE = Path(__file__).resolve().parent
@@ -27,7 +27,7 @@ WIDTH, MARGIN = 1280, 16
 SHARED = {
     "size_penalty": 0.001,
     "term_penalty": 0.0005,
-    "regularization": Regularization(noise=0.0),
+    "evolution": Evolution(regularization=Regularization(noise=0.0)),
     "random_state": 0,
 }
 PARAMETERS = {
@@ -36,7 +36,7 @@ PARAMETERS = {
     "vehicle": {
         "size_penalty": 0.003,
         "max_split_terms": 3,
-        "regularization": Regularization(noise=0.1),
+        "evolution": Evolution(regularization=Regularization(noise=0.1)),
     },
     "digits": {"max_split_terms": 4, "max_generations": 200},
     "concrete": {"size_penalty": 0.002, "max_split_terms": 2},

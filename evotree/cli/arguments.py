@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Mapping
+from numbers import Number
 from typing import Any, NamedTuple
 
 
@@ -56,7 +57,8 @@ class Option(NamedTuple):
     Attributes
     ----------
     parameter : str
-        What it sets of `EvoTreeClassifier`, whose default is that of the option.
+        What it sets of `EvoTreeClassifier` (``set_params``), whose default is that of the option.
+        What follows its last two underscores is the option's name.
     metavar : str
         What stands for its value.
     convert : callable
@@ -90,12 +92,14 @@ EVOLUTION = (
     Option("max_leaf_nodes", "N", number(int, 2), "greatest number of leaves"),
     Option("max_terms", "N", number(int, 0), "greatest number of terms of the tree"),
     Option("min_samples_leaf", "N", size, "least number of rows in a leaf, or a share: 0.05"),
-    Option("population_size", "N", number(int, 2), "number of trees that evolve"),
+    Option("evolution__population_size", "N", number(int, 2), "number of trees that evolve"),
     Option("max_generations", "N", number(int, 0), "stop after N generations"),
-    Option("patience", "N", number(int, 1), "stop after N without a better tree"),
+    Option("evolution__patience", "N", number(int, 1), "stop after N without a better tree"),
     Option("time_limit", "S", number(float, 0.0, strict=True), "stop after S seconds"),
-    Option("max_samples", "N", size, "begin on N rows, or on a share of them such as 0.1"),
-    Option("islands", "N", number(int, 1), "populations that exchange their best"),
+    Option(
+        "evolution__max_samples", "N", size, "begin on N rows, or on a share of them such as 0.1"
+    ),
+    Option("evolution__islands", "N", number(int, 1), "populations that exchange their best"),
     Option("checkpoint", "FILE", str, "write the run to a file as it goes on"),
     Option("checkpoint", "FILE", _resumed, "go on with the run of such a file", "resume"),
     Option("random_state", "N", number(int, 0), "seed of all random draws"),
@@ -115,12 +119,12 @@ def add_evolution(command: argparse.ArgumentParser, defaults: Mapping[str, Any])
     for option in EVOLUTION:
         default = {**defaults, **SET}.get(option.parameter)
         (one_file if option.parameter == "checkpoint" else group).add_argument(
-            f"--{(option.name or option.parameter).replace('_', '-')}",
+            f"--{(option.name or option.parameter.rpartition('__')[2]).replace('_', '-')}",
             dest=option.parameter,
             metavar=option.metavar,
             type=option.convert,
             default=argparse.SUPPRESS,
-            help=option.text if default is None else f"{option.text} ({default})",
+            help=f"{option.text} ({default})" if isinstance(default, Number | str) else option.text,
         )
 
 

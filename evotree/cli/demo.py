@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evotree.engine.config import Regularization, Variation
+from evotree.engine.config import Evolution, Regularization, Variation, evolution_of
 from evotree.engine.evolution import keep_best_trees
 from evotree.engine.history import to_frame
 from evotree.estimators import EvoTreeClassifier
@@ -16,18 +16,20 @@ from evotree.experiments.problems import PROBLEMS, make_problem
 # As in the paper, trees on dipoles are the first ones, and nothing refines them. Mutation is more
 # likely than by default, and the best of parents and offspring live on.
 HYPERPARAMETERS: dict[str, Any] = {
-    "init": None,
-    "refinement": None,
     "size_penalty": 0.005,
     "term_penalty": 0.0,
-    "population_size": 100,
     "max_generations": 400,
-    "patience": None,
-    "scaling": "common",
-    "variation": Variation(
-        mutation_probability=0.3, term_mutation_probability=0.0, sparse_dipoles=False
+    "evolution": Evolution(
+        population_size=100,
+        patience=None,
+        init=None,
+        scaling="common",
+        variation=Variation(
+            mutation_probability=0.3, term_mutation_probability=0.0, sparse_dipoles=False
+        ),
+        refinement=None,
+        regularization=Regularization(noise=0.0),
     ),
-    "regularization": Regularization(noise=0.0),
     "callbacks": [keep_best_trees],
 }
 """The parameters of `EvoTreeClassifier` that differ from its defaults."""
@@ -51,7 +53,9 @@ def course(classifier: EvoTreeClassifier) -> str:
     history = to_frame(classifier.history_)
     last = len(history) - 1
     shown = history.iloc[sorted({round(share * last) for share in _SHARES})]
-    lines = [f"{classifier.population_size} random trees evolve; the best of generation"]
+    lines = [
+        f"{evolution_of(classifier).population_size} random trees evolve; the best of generation"
+    ]
     for row in shown.itertuples():
         right = f"{100.0 * row.quality_best:.1f} % of the training rows right"
         lines.append(f"{row.gen:11d} has {row.size_best:2d} nodes and gets {right}")

@@ -78,7 +78,7 @@ def _defaults(argv: Sequence[str]) -> dict[str, Any]:
     from evotree.estimators import EvoTreeClassifier
 
     of_command = HYPERPARAMETERS if argv[0] == "demo" else {}
-    return {**EvoTreeClassifier().get_params(deep=False), **of_command}
+    return EvoTreeClassifier().set_params(**of_command).get_params()
 
 
 def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
@@ -264,7 +264,13 @@ def _demo(args: argparse.Namespace) -> None:
 
 def _fit(args: argparse.Namespace) -> None:
     from evotree.cli import table
-    from evotree.cli.training import class_weights, cost_matrix, train, train_regressor
+    from evotree.cli.training import (
+        class_weights,
+        cost_matrix,
+        cost_objective,
+        train,
+        train_regressor,
+    )
     from evotree.tables.readers import read_table
 
     begin = time.perf_counter()
@@ -294,7 +300,8 @@ def _fit(args: argparse.Namespace) -> None:
     if not is_regression:
         parameters["class_weight"] = class_weights(args.class_weight, y)
         if args.cost_matrix is not None:
-            parameters["cost_matrix"] = cost_matrix(read_table(args.cost_matrix), y)
+            costs = cost_matrix(read_table(args.cost_matrix), y)
+            parameters["objective"] = cost_objective(parameters, costs)
     elif args.leaves is not None:
         parameters["leaves"] = args.leaves
     if "time_limit" in parameters:
@@ -370,7 +377,7 @@ def _fit_collections(args: argparse.Namespace, folder: Path | None) -> None:
 
 def _parameters_of_task(args: argparse.Namespace, y: Any) -> dict[str, Any]:
     """Return the parameters that classes or numbers of a collection have."""
-    from evotree.cli.training import class_weights, cost_matrix
+    from evotree.cli.training import class_weights, cost_matrix, cost_objective
     from evotree.tables.readers import read_table
 
     found: dict[str, Any] = {}
@@ -380,7 +387,8 @@ def _parameters_of_task(args: argparse.Namespace, y: Any) -> dict[str, Any]:
         classes = y.unique().compute().to_numpy()
         found["class_weight"] = class_weights(args.class_weight, classes)
         if args.cost_matrix is not None:
-            found["cost_matrix"] = cost_matrix(read_table(args.cost_matrix), classes)
+            costs = cost_matrix(read_table(args.cost_matrix), classes)
+            found["objective"] = cost_objective(vars(args), costs)
     return found
 
 

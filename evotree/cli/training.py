@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
 from evotree.model_file import Model
+from evotree.objectives import Cost
 from evotree.tables.columns import encode, numbers_of, text_of
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "class_weights",
     "confusion_counts",
     "cost_matrix",
+    "cost_objective",
     "course",
     "errors",
     "evolved",
@@ -89,7 +91,7 @@ def errors(y: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:
 def evolved(kind: type[_Kind], X: Any, y: Any, parameters: Mapping[str, Any]) -> _Kind:
     """Fit an estimator; an interrupt ends the evolution."""
     is_text = [not is_numeric_dtype(dtype) for dtype in X.dtypes]
-    estimator = kind(**parameters, categorical_features=is_text)
+    estimator = kind(categorical_features=is_text).set_params(**parameters)
     try:
         estimator.fit(X, y)
     except KeyboardInterrupt:
@@ -144,6 +146,14 @@ def cost_matrix(table: pd.DataFrame, y: np.ndarray) -> np.ndarray:
     if not np.isfinite(numbers).all():
         raise ValueError("--cost-matrix has a cell that is not a number")
     return numbers
+
+
+def cost_objective(parameters: Mapping[str, Any], costs: np.ndarray) -> Cost:
+    """Return the objective of what errors cost; another one cannot stand beside it."""
+    named = parameters.get("objective", "cost")
+    if named != "cost":
+        raise ValueError(f"--objective {named}: with --cost-matrix allowed is 'cost'")
+    return Cost(costs)
 
 
 def _most_frequent(y: np.ndarray) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from evotree.engine.config import Regularization, Variation
+from evotree.engine.config import Evolution, Regularization, Variation
 from evotree.engine.warmup import start_python
 from evotree.estimators import (
     EvoTreeClassifier,
@@ -34,11 +34,12 @@ def estimators(task: str) -> list[Any]:
         evolved, greedy, tao = EvoTreeRegressor, ObliqueTreeRegressor, TAORegressor
     short: dict[str, Any] = {"max_generations": 3, "random_state": 0}
     presets = [ObliqueTreeClassifier.from_preset(name) for name in PRESETS]
-    plain = Regularization(C=1.0, penalty="l1", noise=0.0)
+    plain, nsga2 = Regularization(C=1.0, penalty="l1", noise=0.0), Variation(algorithm="nsga2")
+    refiners = [*SPLITTERS, "tao", "centre", "prune"]
     return [
         evolved(random_state=0),
-        evolved(variation=Variation(algorithm="nsga2"), regularization=plain, **short),
-        evolved(refinement=[*SPLITTERS, "tao", "centre", "prune"], regularization=plain, **short),
+        evolved(evolution=Evolution(variation=nsga2, regularization=plain), **short),
+        evolved(evolution=Evolution(refinement=refiners, regularization=plain), **short),
         *(greedy(splitter, random_state=0) for splitter in SPLITTERS),
         *(greedy("axis", pruning=pruning, random_state=0) for pruning in PRUNINGS),
         tao(random_state=0),

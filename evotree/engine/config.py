@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from concurrent.futures import Executor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import Annotated, Any
 
@@ -18,6 +18,7 @@ from evotree.engine.evolution import Callback
 from evotree.engine.islands import TOPOLOGIES
 from evotree.files import PathLike
 from evotree.fitness.objectives import Objective
+from evotree.objectives import LEAVES, Cost, LinearLeaves, Quantile
 from evotree.operators.constraints.interactions import WORDS
 from evotree.operators.refinement.policy import Refinement, as_refinement
 from evotree.operators.splitters.linear_fit import PENALTIES
@@ -34,6 +35,9 @@ ENSEMBLE = "ensemble"
 
 AUTO = "auto"
 """What cross-validation chooses."""
+
+MIN_ROWS = 5
+"""A node of the first trees with fewer distinct rows is a leaf."""
 
 _SHARE = Interval(Real, 0.0, 1.0, closed="both")
 _FROM_0 = Interval(Real, 0.0, None, closed="left")
@@ -172,54 +176,109 @@ class Checkpoint(Configuration):
     resume: Annotated[bool, "boolean"] = False
 
 
+@dataclass(frozen=True, repr=False)
+class Evolution(Configuration):
+    """How the population evolves: what only a researcher moves.
+
+    Parameters
+    ----------
+    population_size : int, at least 2, default=64
+        Number of trees that evolve, on each island.
+    patience : int or None, default=20
+        Stop after this many generations without a better tree.
+    init : str, dict of str to float, tree, list of these or None, default="widths"
+        What the first population is made of. ``"widths"`` makes optimized trees of falling widths,
+        from dense splits to splits on one feature, axis-parallel trees and trees of logistic
+        regressions; ``"tao"`` makes deep trees that are optimized and pruned in turn; the name of a
+        splitter grows trees greedily.
+        ``("tao", "oc1")`` gives each a fifth of the population, ``{"wodt": 0.2}`` sets the shares,
+        ``"widths"`` alone has four fifths; the rest is random. Trees join
+        as they are: `ObliqueTree`, fitted estimators of this package, scikit-learn's fitted
+        decision trees (in searches wrapped by `sklearn.frozen.FrozenEstimator`, since clones are
+        not fitted); those that break a bound on trees, or use columns that their splits may not
+        use, are repaired.
+    scaling : {"standard", "common", "minmax"}, default="standard"
+        Units in which trees evolve: standard deviations of the features, their own units, or
+        [-1, 1]. The fitted tree uses raw features in any case.
+    max_samples : int, float in (0, 1] or None, default=None
+        For large data: the evolution starts on a stratified subsample of this size, or share, which
+        grows at most fourfold per step to all rows. Each sample has half the generations of the one
+        before, and an equal share of the time; hyperparameters are chosen on the first. For
+        collections of Dask the size of the sample that trees are bred on, 100,000 rows where None.
+    variation : Variation, default=Variation()
+        How offspring are bred and selected.
+    refinement : str, list, dict of str to float, Refinement or None, default="sparse"
+        What refines some of the offspring: ``"sparse"``, one sweep of tree alternating optimization
+        that chooses the features of each split; ``"tao"``, one sweep on all features;
+        the name of a splitter, which splits one node again; ``"centre"`` moves thresholds to the
+        middle of their margins; ``"prune"`` removes unprofitable subtrees. Several of them, with
+        shares or without; or a `Refinement`, which also sets how many, which and when.
+    regularization : Regularization, default=Regularization()
+        How strongly hyperplanes are regularized; by default cross-validation chooses the noise.
+    islands : int or Islands, default=1
+        Number of populations that evolve apart and exchange their best, or an `Islands`.
+    """
+
+    population_size: Annotated[int, _WHOLE_FROM_2] = 64
+    patience: Annotated[int | None, _WHOLE_FROM_1, None] = 20
+    init: Annotated[Any, object] = "widths"
+    scaling: Annotated[str, StrOptions(set(SCALINGS))] = "standard"
+    max_samples: Annotated[
+        float | None, None, Interval(RealNotInt, 0.0, 1.0, closed="right"), _WHOLE_FROM_1
+    ] = None
+    variation: Annotated[Variation, Variation, None] = Variation()
+    refinement: Annotated[Any, str, "array-like", dict, Refinement, None] = Refinement("sparse")
+    regularization: Annotated[Regularization, Regularization, None] = Regularization()
+    islands: Annotated[Any, _WHOLE_FROM_1, Islands, None] = Islands()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        islands = self.islands or Islands()
+        groups = {
+            "variation": self.variation or Variation(),
+            "refinement": as_refinement(self.refinement),
+            "regularization": self.regularization or Regularization(),
+            "islands": islands if isinstance(islands, Islands) else Islands(islands),
+        }
+        for name, group in groups.items():  # what a plain value stands for
+            object.__setattr__(self, name, group)
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class SearchConfig(Constrained):
     """All that a search is told; the parameters of the evolved estimators.
 
-    `evotree.EvoTreeClassifier` documents them.
+    `evotree.EvoTreeClassifier` documents them. An objective of None is the accuracy of classes, and
+    the squared error of targets.
     """
 
-    objective: Annotated[Any, str, callable, Objective, None] = None
-    size_penalty: Annotated[float | str, _FROM_0, StrOptions({AUTO})] = AUTO
-    term_penalty: Annotated[float | str, _FROM_0, StrOptions({AUTO})] = AUTO
-    max_split_terms: Annotated[
-        float | None, None, Interval(RealNotInt, 0.0, 1.0, closed="right"), _WHOLE_FROM_1
-    ] = None
+    objective: Annotated[Any, str, callable, Cost, Quantile, Objective, None] = field(
+        default=None, kw_only=False
+    )
+    leaves: Annotated[Any, StrOptions(set(LEAVES)), LinearLeaves] = "constant"
     max_depth: Annotated[int | None, _WHOLE_FROM_1, None] = None
     max_leaf_nodes: Annotated[int | None, _WHOLE_FROM_2, None] = None
     min_samples_leaf: Annotated[
         float, Interval(RealNotInt, 0.0, 0.5, closed="right"), _WHOLE_FROM_1
     ] = 1
-    max_terms: Annotated[int | None, _WHOLE_FROM_0, None] = None
-    interaction_cst: Annotated[Any, list, tuple, StrOptions(set(WORDS)), None] = None
-    split_features: Annotated[Any, "array-like", str, None] = None
-    monotonic_cst: Annotated[Any, "array-like", dict, None] = None
-    population_size: Annotated[int, _WHOLE_FROM_2] = 64
-    max_generations: Annotated[int, _WHOLE_FROM_0] = 50
-    patience: Annotated[int | None, _WHOLE_FROM_1, None] = 20
-    time_limit: Annotated[float | None, _ABOVE_0, None] = None
-    min_samples_split: Annotated[int, _WHOLE_FROM_2] = 5
-    scaling: Annotated[str, StrOptions(set(SCALINGS))] = "standard"
-    precision: Annotated[
-        int | str | None,
-        Interval(Integral, 1, MOST_DIGITS, closed="both"),
-        StrOptions({AUTO}),
-        None,
-    ] = AUTO
-    init: Annotated[Any, object] = "widths"
-    refinement: Annotated[Any, str, "array-like", dict, Refinement, None] = "sparse"
-    variation: Annotated[Variation | None, Variation, None] = None
-    regularization: Annotated[Regularization | None, Regularization, None] = None
-    max_samples: Annotated[
+    max_split_terms: Annotated[
         float | None, None, Interval(RealNotInt, 0.0, 1.0, closed="right"), _WHOLE_FROM_1
     ] = None
-    islands: Annotated[int | Islands | None, _WHOLE_FROM_1, Islands, None] = None
+    max_terms: Annotated[int | None, _WHOLE_FROM_0, None] = None
+    size_penalty: Annotated[float | str, _FROM_0, StrOptions({AUTO})] = AUTO
+    term_penalty: Annotated[float | str, _FROM_0, StrOptions({AUTO})] = AUTO
+    precision: Annotated[int | str | None, _DIGITS, StrOptions({AUTO}), None] = AUTO
+    monotonic_cst: Annotated[Any, "array-like", dict, None] = None
+    interaction_cst: Annotated[Any, list, tuple, StrOptions(set(WORDS)), None] = None
+    max_generations: Annotated[int, _WHOLE_FROM_0] = 50
+    time_limit: Annotated[float | None, _ABOVE_0, None] = None
+    evolution: Annotated[Evolution | None, Evolution, None] = None
     checkpoint: Annotated[PathLike | Checkpoint | None, str, os.PathLike, Checkpoint, None] = None
     warm_start: Annotated[bool, "boolean"] = False
+    callbacks: Annotated[Iterable[Callback] | None, "array-like", None] = None
     random_state: Annotated[Any, "random_state", np.random.Generator] = None
     n_jobs: Annotated[int | None, *N_JOBS, None] = None
     verbose: Annotated[int | str, "verbose", StrOptions({AUTO})] = AUTO
-    callbacks: Annotated[Iterable[Callback] | None, "array-like", None] = None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name.
@@ -237,28 +296,19 @@ class SearchConfig(Constrained):
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
 
-CONFIGURATIONS: dict[str, type[Configuration]] = {
-    "refinement": Refinement,
-    "variation": Variation,
-    "regularization": Regularization,
-    "islands": Islands,
-    "checkpoint": Checkpoint,
-}
+GROUPS: dict[str, type[Configuration]] = {"evolution": Evolution, "checkpoint": Checkpoint}
 """The parameters of `SearchConfig` that are groups."""
 
 
-def configuration(name: str, value: Any) -> Any:
-    """Return the configuration that the value of a parameter stands for."""
-    kind = CONFIGURATIONS[name]
-    if isinstance(value, kind):
-        return value
-    if name == "refinement":
-        return as_refinement(value)
-    if name == "checkpoint":
-        return None if value is None else Checkpoint(value)
-    if name == "islands":
-        return Islands(1 if value is None else value)
-    return kind()
+def evolution_of(config: SearchConfig) -> Evolution:
+    """Return how the population of a configuration evolves."""
+    return Evolution() if config.evolution is None else config.evolution
+
+
+def checkpoint_of(config: SearchConfig) -> Checkpoint | None:
+    """Return the file of a configuration's search, if there is one."""
+    path = config.checkpoint
+    return path if path is None or isinstance(path, Checkpoint) else Checkpoint(path)
 
 
 def is_auto(value: Any) -> bool:

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evotree.dataset import Dataset, empty_rows
-from evotree.fitness.linear_leaves import LinearLeaves
+from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.initialization.growth import grow
 from evotree.operators.initialization.resampling import bag_of, bootstrap_counts
@@ -240,7 +240,7 @@ def _log_uniform(bounds: tuple[float, float], rng: np.random.Generator) -> float
 def restrict(dataset: Dataset, features: np.ndarray) -> Dataset:
     """Return a data set of some of the features; rows that were distinct may be equal then."""
     objective = dataset.objective
-    if isinstance(objective, LinearLeaves) and objective.used is not None:
+    if isinstance(objective, LinearLeafObjective) and objective.used is not None:
         at = np.searchsorted(features, np.intersect1d(objective.used, features))
         objective = replace(objective, used=tuple(map(int, at)))
     X = empty_rows(len(dataset.y), len(features))

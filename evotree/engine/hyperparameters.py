@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 
-from evotree.engine.config import Regularization, SearchConfig, configuration, is_auto
+from evotree.engine.config import MIN_ROWS, Regularization, SearchConfig, evolution_of, is_auto
 from evotree.engine.parallel import thread_map
 from evotree.engine.teachers import FrozenTeacher, make_teacher
 from evotree.engine.toolbox import feature_bound, split_init
@@ -89,8 +89,8 @@ class Chosen(NamedTuple):
 
 def candidates(config: SearchConfig, objective: Any = None) -> list[Regularization]:
     """Return the regularizations that cross-validation chooses among."""
-    given = configuration("regularization", config.regularization)
-    noises: tuple[float, ...] = (given.noise,)
+    given = evolution_of(config).regularization
+    noises: tuple[Any, ...] = (given.noise,)
     if is_auto(given.noise):
         noises = NOISES if objective is None or objective.takes_noise else (0.0,)
     return [replace(given, noise=noise) for noise in noises]
@@ -199,11 +199,11 @@ def seeds_of_all_sizes(
     limits: dict[str, Any] = {
         "C": Refinement(C=candidate.C).bounds(),
         "penalty": candidate.penalty,
-        "min_rows": config.min_samples_split,
+        "min_rows": MIN_ROWS,
         "max_depth": config.max_depth,
         "max_features": feature_bound(config.max_split_terms, dataset.X.shape[1], constraints),
     }
-    follows = WIDTHS in split_init(config.init)[0]
+    follows = WIDTHS in split_init(evolution_of(config).init)[0]
     middle = penalties[len(penalties) // 2]
     dataset = dataset.priced(middle.term)
     told = range(_PATHS) if follows else [one for one in penalties for _ in range(_SEEDS_EACH)]

@@ -30,7 +30,13 @@ from evotree.engine.checkpoint import (
     load_checkpoint,
     read_settings,
 )
-from evotree.engine.config import CONFIGURATIONS, Regularization, SearchConfig, configuration
+from evotree.engine.config import (
+    MIN_ROWS,
+    Regularization,
+    SearchConfig,
+    checkpoint_of,
+    evolution_of,
+)
 from evotree.engine.evolution import CallbackError, Run, evolve
 from evotree.engine.hyperparameters import (
     Chosen,
@@ -63,7 +69,6 @@ from evotree.fitness.linear_leaves import routed_rows
 from evotree.fitness.penalties import FITNESS_OF_SCORES, PenalizedAccuracy
 from evotree.individual import Individual, explained_variance, leaf_accuracy
 from evotree.operators.constraints.base import Constraint, keeps_all, repair
-from evotree.operators.constraints.split_features import with_split_features
 from evotree.operators.initialization.seeding import TAO, WIDTHS
 from evotree.operators.initialization.width_paths import axis_trees
 from evotree.operators.pruning.penalized import prune
@@ -87,6 +92,7 @@ _FREE = frozenset(
         "callbacks",
         "categorical_features",
         "checkpoint",
+        "evolution",  # its parameters stand beside the others
         "init",
         "max_generations",
         "n_jobs",
@@ -244,7 +250,7 @@ class Result:
 
     def best(self) -> ObliqueTree:
         """Return the fittest tree of the front, or the best of the run; see `tree_`."""
-        is_plain = configuration("variation", self.config.variation).algorithm != "nsga2"
+        is_plain = evolution_of(self.config).variation.algorithm != "nsga2"
         # Where terms are free, the front, which counts them, may lack the fittest tree.
         if self.has_own_fitness or (is_plain and self.plan.chosen.penalties.term == 0.0):
             return self._own[0]
@@ -401,7 +407,7 @@ def search(
     config = SearchConfig() if config is None else config
     check_parameters(config)
     begin = time.perf_counter() if begin is None else begin
-    dataset = with_split_features(with_objective(dataset, config), config.split_features)
+    dataset = with_objective(dataset, config)
     with compiling_beside("classification" if dataset.n_classes else "regression"):
         return _Search(dataset, config, begin, shards).run(continues)
 
@@ -416,11 +422,9 @@ class _Search:
         self.measure = None if shards is None else Measure(shards)
         self.all_rows = "" if shards is None else shards.checksum
         self.seed = None if shards is None else shards.seed
-        self.variation = configuration("variation", config.variation)
-        self.islands = configuration("islands", config.islands)
-        self.checkpoint = configuration("checkpoint", config.checkpoint)
-        self.refinement = configuration("refinement", config.refinement)
-        self.shares, _ = split_init(config.init)
+        self.evolution, self.checkpoint = evolution_of(config), checkpoint_of(config)
+        self.islands = self.evolution.islands
+        self.shares, _ = split_init(self.evolution.init)
         limit = math.inf if config.time_limit is None else config.time_limit
         self.end, self.ends = (
             begin + _SEARCH_SHARE * limit,
@@ -512,7 +516,7 @@ class _Search:
         if self.measure is not None:
             return MeasuredSample(self.dataset)
         stream = make_streams(seed, _OWN_STREAMS, 3)[2]
-        return GrowingSample(self.dataset, self.config.max_samples, stream)
+        return GrowingSample(self.dataset, self.evolution.max_samples, stream)
 
     def rows(self, dataset: Dataset, plan: Plan) -> Dataset:
         """Return the rows that the fitness is measured on."""
@@ -533,7 +537,7 @@ class _Search:
         rows = rows.priced(penalties[-1].term)
         plan = Plan(seed, Chosen(candidate, penalties[-1]))
         toolbox = self.make_toolbox(rows, plan, seed, begins=True)
-        first = toolbox.population(n=self.config.population_size, seconds=seconds)
+        first = toolbox.population(n=self.evolution.population_size, seconds=seconds)
         limits = {**self.limits(), "max_generations": n_generations, "time_limit": seconds}
         return evolve(first, toolbox, **limits).population
 
@@ -603,9 +607,7 @@ class _Search:
         size, term = (_LARGER * penalty for penalty in plan.chosen.penalties)
         rows = rows.priced(term)
         stream = make_streams(plan.seed, _OWN_STREAMS, 4)[3]
-        trees = axis_trees(
-            rows, stream, self.config.min_samples_split, seconds, self.config.max_depth
-        )
+        trees = axis_trees(rows, stream, MIN_ROWS, seconds, self.config.max_depth)
         nodes = [(one.weights, one.thresholds, one.subtree_size) for one in self.larger]
         trees += [make_individual(rows, *arrays) for arrays in nodes]
         repaired = (repair(one, rows, self.constraints) for one in trees)
@@ -650,7 +652,7 @@ class _Search:
             with island_executor(self.islands.executor, config.n_jobs) as executor:
                 return evolve_islands(
                     toolboxes,
-                    population_size=config.population_size,
+                    population_size=self.evolution.population_size,
                     migration_interval=self.islands.every,
                     migration_size=self.islands.size,
                     topology=self.islands.topology,
@@ -666,7 +668,7 @@ class _Search:
                     move(run, rows, toolbox, end)
                 return evolve(run, toolbox, **limits)
             begin, seconds = time.perf_counter(), limits.get("time_limit")
-            n = config.population_size
+            n = self.evolution.population_size
             with self.progress.phase("making first trees", total=n, unit="tree"):
                 first = toolbox.population(n=n, seconds=seconds, hurry=self.hurries)
             if seconds is not None:
@@ -681,14 +683,14 @@ class _Search:
     def limits(self) -> dict[str, Any]:
         """Return what all loops are told."""
         return {
-            "crossover_probability": self.variation.crossover_probability,
-            "patience": self.config.patience,
+            "crossover_probability": self.evolution.variation.crossover_probability,
+            "patience": self.evolution.patience,
         }
 
     def make_toolbox(self, rows: Dataset, plan: Plan, seed: int, begins: bool) -> base.Toolbox:
         """Return the toolbox of a population; only one that begins needs the first trees."""
         regularization = plan.chosen.regularization
-        refinement = self.refinement
+        refinement = self.evolution.refinement
         if refinement is not None:
             refinement = replace(refinement, C=regularization.C, penalty=regularization.penalty)
         return make_toolbox(
@@ -696,11 +698,10 @@ class _Search:
             size_penalty=plan.chosen.penalties.size,
             term_penalty=plan.chosen.penalties.term,
             max_split_terms=self.config.max_split_terms,
-            min_samples_split=self.config.min_samples_split,
-            init=self.config.init if begins else None,
+            init=self.evolution.init if begins else None,
             found=self.found if begins else (),
             refinement=refinement,
-            variation=self.variation,
+            variation=self.evolution.variation,
             constraints=self.constraints,
             max_depth=self.config.max_depth,
             random_state=seed,
@@ -719,7 +720,7 @@ def seed_to_continue(
     config: SearchConfig, continues: Continuation | None
 ) -> tuple[str, int] | None:
     """Return what rows that lie elsewhere have to agree with for a search to continue."""
-    checkpoint = configuration("checkpoint", config.checkpoint)
+    checkpoint = checkpoint_of(config)
     if checkpoint is not None:
         check_recognizable(config)
         check_writable(checkpoint.path)
@@ -747,15 +748,10 @@ def warn_of_a_fresh_start(continues: Continuation, config: SearchConfig) -> None
 
 def compared(config: SearchConfig) -> dict[str, str]:
     """Return the parameters that must be the same when a search continues, as text."""
-    found = {}
-    for name, value in config.get_params(deep=False).items():
-        if name in CONFIGURATIONS and name not in _FREE:
-            value = configuration(name, value)
-            if name == "islands":
-                value = replace(value, executor=None)
-        if name not in _FREE:
-            found[name] = _text(value)
-    return found
+    evolution = evolution_of(config)
+    values = config.get_params(deep=False) | evolution.get_params(deep=False)
+    values["islands"] = replace(evolution.islands, executor=None)
+    return {name: _text(value) for name, value in values.items() if name not in _FREE}
 
 
 def _text(value: Any) -> str:
@@ -763,7 +759,7 @@ def _text(value: Any) -> str:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, Configuration):
-        parts = [f"{name}={_text(one)}" for name, one in value.get_params().items()]
+        parts = [f"{name}={_text(one)}" for name, one in value.get_params(deep=False).items()]
         return f"{type(value).__name__}({', '.join(parts)})"
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_text(k)}: {_text(v)}" for k, v in value.items()) + "}"
@@ -826,7 +822,7 @@ def read_plan(told: Mapping[str, Any], config: SearchConfig, path: PathLike) -> 
         if isinstance(given["C"], list):
             given["C"] = tuple(float(bound) for bound in given["C"])
         if given["teacher"] == _GIVEN:
-            given["teacher"] = configuration("regularization", config.regularization).teacher
+            given["teacher"] = evolution_of(config).regularization.teacher
         penalties = Penalties(float(told["size_penalty"]), float(told["term_penalty"]))
         plan = Plan(int(told["seed"]), Chosen(Regularization(**given), penalties))
         stage = range(2**31).index(told["stage"])

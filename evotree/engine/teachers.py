@@ -17,7 +17,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.metaestimators import available_if
 
 from evotree.dataset import Dataset
-from evotree.engine.config import SearchConfig, configuration
+from evotree.engine.config import SearchConfig, evolution_of
 
 _TREES, _MIN_ROWS = 150, 2
 _TIMED_ROWS = 1000  # whose neighbours are looked for to tell how long all take
@@ -33,7 +33,8 @@ def with_teacher_in_time(
     config: SearchConfig, dataset: Dataset, seconds: float | None
 ) -> SearchConfig:
     """Return what a search is told, without a teacher that takes longer than there is time."""
-    regularization = configuration("regularization", config.regularization)
+    evolution = evolution_of(config)
+    regularization = evolution.regularization
     teacher = regularization.teacher
     if teacher is None or seconds is None:
         return config
@@ -46,7 +47,8 @@ def with_teacher_in_time(
             stacklevel=6,
         )
         config = copy(config)
-        config.regularization = replace(regularization, teacher=None)
+        regularization = replace(regularization, teacher=None)
+        config.evolution = replace(evolution, regularization=regularization)
         return config
     if not isinstance(teacher, str | FrozenEstimator):
         warnings.warn(

@@ -24,6 +24,7 @@ from evotree.files import PathLike
 from evotree.fitness.linear_leaves import as_linear_leaves, term_penalty_of_rows
 from evotree.fitness.objectives import Objective
 from evotree.fitness.several_outputs import for_all_outputs
+from evotree.objectives import LinearLeaves
 from evotree.operators.constraints.split_features import with_split_features
 from evotree.soft_sides import SoftSides
 from evotree.tree import ObliqueTree
@@ -276,9 +277,7 @@ class TreeClassifier(ClassifierMixin, ClassReader, TreeEstimator):
 class TargetReader(RowEncoder):
     """An estimator that reads rows with targets."""
 
-    leaves: str
-    leaf_features: Any
-    split_features: Any = None
+    leaves: str | LinearLeaves
     n_outputs_: int
     _output_scale: np.ndarray | None
 
@@ -305,7 +304,9 @@ class TargetReader(RowEncoder):
         told = scaling, "regression", extras, columns, names
         dataset = Dataset.from_arrays(rows, y, weight, self.feature_names_, *told)
         self._know_outputs(dataset)
-        return with_split_features(dataset, self.split_features)
+        if isinstance(self.leaves, LinearLeaves):
+            return with_split_features(dataset, self.leaves.split_features)
+        return dataset
 
     def _know_outputs(self, dataset: Dataset) -> None:
         """Set how many outputs there are, and their units."""
@@ -314,7 +315,7 @@ class TargetReader(RowEncoder):
 
     def _objective(self, dataset: Dataset) -> Objective | None:
         """Return what leaves are fitted for: lines, where they are asked for."""
-        lines = as_linear_leaves(self.leaves, self.leaf_features, self.columns_)
+        lines = as_linear_leaves(self.leaves, dataset)
         if lines is not None:
             lines = lines.priced(term_penalty_of_rows(dataset.total_weight))
         return for_all_outputs(lines, dataset, "squared_error")

@@ -7,19 +7,25 @@ import time
 import warnings
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass, replace
-from numbers import Real
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_X_y
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from evotree.configuration import Configuration, check_parameters, documented
+from evotree.configuration import (
+    check_parameters,
+    documented,
+    group_with,
+    split_params,
+    with_nested,
+)
 from evotree.dataset import Dataset
-from evotree.engine.config import CONFIGURATIONS, SearchConfig, configuration, is_auto
+from evotree.engine.bounds import with_objective
+from evotree.engine.config import GROUPS, Evolution, SearchConfig, evolution_of, is_auto
 from evotree.engine.evolution import Run
 from evotree.engine.hyperparameters import Chosen, Penalties
 from evotree.engine.pareto import FittedFront, select
@@ -37,28 +43,26 @@ from evotree.estimators.intervals import deviations
 from evotree.estimators.lazy import is_collection
 from evotree.estimators.partitions import Training, read_collections, refuse
 from evotree.estimators.presets import EVOLUTION_PRESETS
-from evotree.fitness.costs import FeatureCosts
-from evotree.fitness.linear_leaves import LEAVES, as_linear_leaves
-from evotree.fitness.objectives import ExpectedCost, Objective, as_objective, check_costs
-from evotree.fitness.several_outputs import for_all_outputs
-from evotree.operators.constraints.monotonic import check_monotonic_cst, monotonic
+from evotree.fitness.objectives import ExpectedCost, check_costs
 from evotree.operators.splitters.wodt import blas_threads
 from evotree.rng import seed_from
-from evotree.tables.columns import NumericColumn, column_of_feature
+from evotree.tables.columns import NumericColumn
 from evotree.tree import ObliqueTree
 
 _Kind = TypeVar("_Kind", bound=type)
 
-_PARAMETERS = """Parameters
-    ----------
-    objective : str, callable or None, default=None
-        What trees are evolved for. For classes ``"accuracy"``, the default,
-        ``"balanced_accuracy"``, ``"f1"``, ``"f1_macro"``, ``"mcc"``, ``"log_loss"``, ``"brier"``,
-        ``"roc_auc"`` and ``"cost"``; for targets ``"squared_error"``, the default,
-        ``"absolute_error"``, ``"quantile"`` and ``"poisson"``. Leaves predict what is best for it.
-        For classes also ``function(counts)``, of the class weights of the leaves, an array of shape
-        (n_leaves, n_classes), or ``function(counts, leaves)``, where `leaves` also knows the rows
-        (`evotree.fitness.objectives.Leaves`); it returns a number, the greater the better.
+_SHAPE = """max_depth : int, at least 1, or None, default=None
+        Greatest depth of a tree; None for any.
+    max_leaf_nodes : int, at least 2, or None, default=None
+        Greatest number of leaves; None for any.
+    min_samples_leaf : int, at least 1, or float in (0, 0.5], default=1
+        Least number of training rows in a leaf, or share of all, whatever their weights; rows of
+        weight 0 do not count, copies with noise neither.
+    max_split_terms : int, float in (0, 1] or None, default=None
+        Greatest number of features of a split, or share of all features; None for any. 1 gives
+        axis-parallel trees, 2 splits that a plane shows.
+    max_terms : int, at least 0, or None, default=None
+        Greatest number of terms of a tree, those of lines in its leaves included; None for any.
     size_penalty : float, at least 0, or "auto", default="auto"
         Penalty for a node in the fitness, the papers' alpha. Smaller values give larger trees.
         ``"auto"`` takes the penalties of the least complex trees that no others clearly beat on
@@ -66,86 +70,42 @@ _PARAMETERS = """Parameters
     term_penalty : float, at least 0, or "auto", default="auto"
         Penalty in the fitness for each term after a split's first. Larger values give splits of
         fewer features. ``"auto"`` chooses it together with `size_penalty`.
-    max_split_terms : int, float in (0, 1] or None, default=None
-        Greatest number of features of a split, or share of all features; None for any. 1 gives
-        axis-parallel trees, 2 splits that a plane shows.
-    max_depth : int, at least 1, or None, default=None
-        Greatest depth of a tree; None for any.
-    max_leaf_nodes : int, at least 2, or None, default=None
-        Greatest number of leaves; None for any.
-    min_samples_leaf : int, at least 1, or float in (0, 0.5], default=1
-        Least number of training rows in a leaf, or share of all, whatever their weights; rows of
-        weight 0 do not count, copies with noise neither.
-    max_terms : int, at least 0, or None, default=None
-        Greatest number of terms of a tree, those of lines in its leaves included; None for any.
-    interaction_cst : "no_interactions", "pairwise", list of sets or None, default=None
-        Which columns may share a split: one alone, any two, or those of one of these sets, given by
-        positions or names of columns; those of no set form another one, as in scikit-learn's
-        `HistGradientBoostingClassifier`. All features of a column belong to its sets. Unlike there,
-        different splits of one path may be of different sets.
-    split_features : list of int or str, or None, default=None
-        Positions or names of the columns that splits may use; None for any. Linear models of leaves
-        may use all columns.
-    monotonic_cst : array-like of shape (n_columns,), dict or None, default=None
-        1 for columns that the prediction may not fall with, -1 for those that it may not rise with,
-        0 for others; or these numbers by names of columns. For two classes the share of the second
-        is meant, and with it the label. It holds for all rows, and is proved for each fitted tree
-        (`evotree.operators.constraints.proof`). Objectives are ``"accuracy"``,
-        ``"balanced_accuracy"``, ``"cost"`` and ``"squared_error"`` then.
-    population_size : int, at least 2, default=64
-        Number of trees that evolve, on each island.
-    max_generations : int, at least 0, default=50
-        Maximum number of generations.
-    patience : int or None, default=20
-        Stop after this many generations without a better tree.
-    time_limit : float or None, default=None
-        Seconds that `fit` may take. Three quarters are for the search, of which cross-validation
-        takes half at most; then trees are finished, the fittest first, and those that there is no
-        time for are left out.
-    min_samples_split : int, at least 2, default=5
-        A node with fewer distinct rows becomes a leaf; rows that the regularization adds count.
-    scaling : {"standard", "common", "minmax"}, default="standard"
-        Units in which trees evolve: standard deviations of the features, their own units, or
-        [-1, 1]. The fitted tree uses raw features in any case.
     precision : int from 1 to 17, "auto" or None, default="auto"
         Significant digits of the numbers of each split of the fitted trees, which are scaled so
         that their strongest term has the weight 1. ``"auto"`` takes as few as leave each training
         row in its leaf; with a number of digits rows may change sides, and the leaves predict by
         the rows that reach them then. None leaves splits as they were found.
         Linear models of leaves are rounded likewise. See `evotree.round_tree`.
-    init : str, dict of str to float, tree, list of these or None, default="widths"
-        What the first population is made of. ``"widths"`` makes optimized trees of falling widths,
-        from dense splits to splits on one feature, axis-parallel trees and trees of logistic
-        regressions; ``"tao"`` makes deep trees that are optimized and pruned in turn; the name of a
-        splitter grows trees greedily.
-        ``("tao", "oc1")`` gives each a fifth of the population, ``{"wodt": 0.2}`` sets the shares,
-        ``"widths"`` alone has four fifths; the rest is random. Trees join
-        as they are: `ObliqueTree`, fitted estimators of this package, scikit-learn's fitted
-        decision trees (in searches wrapped by `sklearn.frozen.FrozenEstimator`, since clones are
-        not fitted); those that break a bound on trees, `interaction_cst` or `split_features` are
-        repaired.
-    refinement : str, list, dict of str to float, Refinement or None, default="sparse"
-        What refines some of the offspring: ``"sparse"``, one sweep of tree alternating optimization
-        that chooses the features of each split; ``"tao"``, one sweep on all features;
-        the name of a splitter, which splits one node again; ``"centre"`` moves thresholds to the
-        middle of their margins; ``"prune"`` removes unprofitable subtrees. Several of them, with
-        shares or without; or a `Refinement`, which also sets how many, which and when.
-    variation : Variation or None, default=None
-        How offspring are bred and selected; None takes the defaults.
-    regularization : Regularization or None, default=None
-        How strongly hyperplanes are regularized; by default cross-validation chooses the noise.
-    max_samples : int, float in (0, 1] or None, default=None
-        For large data: the evolution starts on a stratified subsample of this size, or share, which
-        grows at most fourfold per step to all rows. Each sample has half the generations of the one
-        before, and an equal share of the time; hyperparameters are chosen on the first. For
-        collections of Dask the size of the sample that trees are bred on, 100,000 rows where None.
-    islands : int, Islands or None, default=None
-        Number of populations that evolve apart and exchange their best, or an `Islands`.
+    monotonic_cst : array-like of shape (n_columns,), dict or None, default=None
+        1 for columns that the prediction may not fall with, -1 for those that it may not rise with,
+        0 for others; or these numbers by names of columns. For two classes the share of the second
+        is meant, and with it the label. It holds for all rows, and is proved for each fitted tree
+        (`evotree.operators.constraints.proof`). Objectives are ``"accuracy"``,
+        ``"balanced_accuracy"``, ``"cost"`` and ``"squared_error"`` then.
+    interaction_cst : "no_interactions", "pairwise", list of sets or None, default=None
+        Which columns may share a split: one alone, any two, or those of one of these sets, given by
+        positions or names of columns; those of no set form another one, as in scikit-learn's
+        `HistGradientBoostingClassifier`. All features of a column belong to its sets. Unlike there,
+        different splits of one path may be of different sets."""
+
+_RUN = """max_generations : int, at least 0, default=50
+        Maximum number of generations.
+    time_limit : float or None, default=None
+        Seconds that `fit` may take. Three quarters are for the search, of which cross-validation
+        takes half at most; then trees are finished, the fittest first, and those that there is no
+        time for are left out.
+    evolution : Evolution or None, default=None
+        How the population evolves: its size, first trees, variation, refinement, regularization,
+        islands; None takes the defaults.
     checkpoint : path-like, Checkpoint or None, default=None
         File that the search is written to; a `Checkpoint` with ``resume=True`` continues it.
     warm_start : bool, default=False
         Whether `fit` continues the previous search, where rows and parameters are the same, up to
         `max_generations` in all. The estimator then keeps the rows of that search.
+    callbacks : list of callable or None, default=None
+        Each is called with the `evotree.Run` after every generation, or migration of islands;
+        one that returns True stops the search. If one fails, `fit` raises its exception, and the
+        estimator is fitted with what was found until then. Clones share them.
     random_state : int, RandomState, Generator or None, default=None
         Source of all random draws. The same number gives the same tree for any `n_jobs`.
     n_jobs : int or None, default=None
@@ -153,10 +113,6 @@ _PARAMETERS = """Parameters
     verbose : int or "auto", default="auto"
         Above 0 shows a progress bar, 0 none; ``"auto"`` shows one after two seconds on a terminal
         or in a notebook.
-    callbacks : list of callable or None, default=None
-        Each is called with the `evotree.Run` after every generation, or migration of islands;
-        one that returns True stops the search. If one fails, `fit` raises its exception, and the
-        estimator is fitted with what was found until then. Clones share them.
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         Which columns are categories: a mask, positions or names; ``"from_dtype"`` for those whose
         dtype is `category` in pandas, `Categorical` or `Enum` in polars; None for none. Each level
@@ -231,7 +187,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
             A key of `evotree.estimators.EVOLUTION_PRESETS`: ``"gea_odt"``, the published
             algorithm.
         **parameters
-            Parameters that differ from the preset.
+            Parameters that differ from the preset, as `set_params` takes them.
 
         Returns
         -------
@@ -243,7 +199,8 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         ValueError
             If there is no such preset.
         """
-        return cls(**{**preset(EVOLUTION_PRESETS, name), **cls._of_presets, **parameters})
+        known = {**preset(EVOLUTION_PRESETS, name), **cls._of_presets}
+        return cls(**known).set_params(**parameters)
 
     @classmethod
     def from_run(cls, run: Run, dataset: Dataset, **parameters: Any) -> Self:
@@ -292,7 +249,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
             estimator._know_outputs(dataset)
         given = (estimator.size_penalty, estimator.term_penalty)
         penalties = Penalties(*(0.0 if is_auto(one) else float(one) for one in given))
-        regularization = configuration("regularization", estimator.regularization)
+        regularization = evolution_of(estimator).regularization
         plan = Plan(seed_from(estimator.random_state), Chosen(regularization, penalties))
         estimator._keep(Result(run, dataset, dataset, plan, estimator, has_own_fitness=True))
         return estimator
@@ -354,8 +311,9 @@ class EvolvedTree(TreeEstimator, SearchConfig):
     def _fit_rows(self, X: Any, y: Any, sample_weight: Any, sensitive: Any, begin: float) -> Result:
         """Evolve a tree for rows in memory, and keep it."""
         extras = {} if sensitive is None else {"sensitive": sensitive}
-        dataset = self._make_dataset(X, y, sample_weight, self.scaling, extras)
-        dataset = dataset.evolved_for(self._constrained(dataset))
+        scaling = evolution_of(self).scaling
+        dataset = self._make_dataset(X, y, sample_weight, scaling, extras)
+        dataset = with_objective(dataset, self, self)
         continues: Continuation | None = getattr(self, "_last", None) if self.warm_start else None
         result = search(dataset, self, continues=continues, begin=begin)
         self._keep(result)
@@ -406,21 +364,6 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         if result.run.stop_reason == "interrupt":
             raise KeyboardInterrupt
         return self
-
-    def _objective(self, dataset: Dataset) -> Objective | None:
-        """Return what trees are evolved for."""
-        raise NotImplementedError
-
-    def _constrained(self, dataset: Dataset) -> Objective | None:
-        """Return what trees are evolved for, with predictions that keep `monotonic_cst`."""
-        objective = self._objective(dataset)
-        given = self.monotonic_cst, self, self.columns_, dataset.n_classes
-        constraint = check_monotonic_cst(*given)
-        if constraint is None:
-            return objective
-        if dataset.outputs is not None:
-            raise ValueError(f"monotonic_cst: y has {dataset.n_outputs} outputs; allowed is None.")
-        return monotonic(objective, constraint, self.objective)
 
     def _keep(self, result: Result) -> None:
         """Set the fitted attributes: trees and records, no rows."""
@@ -560,27 +503,30 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         Parameters
         ----------
         deep : bool, default=True
-            Whether to add those of the configurations, such as ``variation__mutation_probability``.
+            Whether to add those of the groups, such as ``evolution__population_size`` and
+            ``evolution__variation__mutation_probability``.
 
         Returns
         -------
         dict of str to object
             The parameters.
         """
-        found: dict[str, Any] = TreeEstimator.get_params(self, deep=False)
-        if deep:
-            for name in CONFIGURATIONS:
-                for of_group, value in _group(name, found[name]).items():
-                    found[f"{name}__{of_group}"] = value
-        return found
+        values: dict[str, Any] = TreeEstimator.get_params(self, deep=False)
+        if not deep:
+            return values
+        is_told = isinstance(self.evolution, Evolution)  # else `fit` says so
+        groups = {name: values[name] for name in GROUPS if name != "evolution" or is_told}
+        if self.evolution is None:
+            groups["evolution"] = Evolution()
+        return with_nested(groups) | values
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, also those of configurations.
+        """Set parameters, also those of groups.
 
         Parameters
         ----------
         **params : object
-            New values by name, such as ``variation__mutation_probability=0.2``.
+            New values by name, such as ``evolution__population_size=100``.
 
         Returns
         -------
@@ -592,17 +538,10 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         ValueError
             If there is no such parameter.
         """
-        groups: dict[str, dict[str, Any]] = {}
-        for name in list(params):
-            group, _, of_group = name.partition("__")
-            if of_group and group in CONFIGURATIONS:
-                groups.setdefault(group, {})[of_group] = params.pop(name)
-        super().set_params(**params)
-        for name, values in groups.items():
-            present = configuration(name, getattr(self, name))
-            wanted = (present or CONFIGURATIONS[name]()).set_params(**values)
-            if wanted != present:  # a plain value that says the same stays
-                setattr(self, name, wanted)
+        own, of_groups = split_params(params)
+        super().set_params(**own)
+        for name, values in of_groups.items():
+            setattr(self, name, group_with(self, name, values))
         return self
 
     def __sklearn_clone__(self) -> Self:
@@ -613,30 +552,26 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         return twin.set_params(callbacks=self.callbacks)
 
 
-def _group(name: str, value: Any) -> dict[str, Any]:
-    """Return the parameters of a configuration; none where its value stands for none."""
-    try:
-        group: Configuration | None = configuration(name, value)
-    except (TypeError, ValueError):  # `fit` says so
-        return {}
-    return {} if group is None else group.get_params()
-
-
-@documented(PARAMETERS=_PARAMETERS, ATTRIBUTES=_ATTRIBUTES)
+@documented(SHAPE=_SHAPE, RUN=_RUN, ATTRIBUTES=_ATTRIBUTES)
 @dataclass(kw_only=True, eq=False, repr=False)
 class EvoTreeClassifier(TreeClassifier, EvolvedTree):
     """A classifier that is one small oblique tree, found by evolving whole trees.
 
-    <PARAMETERS>
+    Parameters
+    ----------
+    objective : str, Cost or callable, default="accuracy"
+        What trees are evolved for: ``"accuracy"``, ``"balanced_accuracy"``, ``"f1"``,
+        ``"f1_macro"``, ``"mcc"``, ``"log_loss"``, ``"brier"``, ``"roc_auc"``, or a `Cost`. Leaves
+        predict what is best for it. Also ``function(counts)``, of the class weights of the leaves,
+        an array of shape (n_leaves, n_classes), or ``function(counts, leaves)``, where `leaves`
+        also knows the rows (`evotree.fitness.objectives.Leaves`); it returns a number, the greater
+        the better.
+    leaves : {"auto", "constant"}, default="auto"
+        What leaves hold: the shares of the classes, for both.
+    <SHAPE>
+    <RUN>
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as in scikit-learn; ``"balanced"`` counts rows by their weights.
-    cost_matrix : array-like of shape (n_classes, n_classes) or None, default=None
-        ``cost_matrix[a][b]`` is what it costs to predict the b-th class for a row of the a-th, the
-        classes being sorted. Trees are then evolved for the least expected cost.
-    feature_costs : array-like of shape (n_columns,), dict or None, default=None
-        What it costs to know a column, in the unit of `cost_matrix`: numbers of at least 0, or a
-        dict by names or positions. A column is paid for once on the way to a leaf. A tuple of
-        columns as a key is a group, which costs its number once for all of them.
     probability : {"soft", "leaf"}, default="soft"
         What `predict_proba` is of: ``"soft"`` takes the distances of a row to the hyperplanes, with
         slopes that are fitted to the training rows once the tree is found; ``"leaf"`` takes the
@@ -664,28 +599,12 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
     3
     """
 
+    objective: Any = field(default="accuracy", kw_only=False)
+    leaves: Any = "auto"
     class_weight: Annotated[
         Mapping[Any, float] | str | None, dict, StrOptions({"balanced"}), None
     ] = None
-    cost_matrix: Annotated[Any, "array-like", None] = None
-    feature_costs: Annotated[Any, "array-like", dict, None] = None
     probability: Annotated[str, StrOptions(set(PROBABILITIES))] = "soft"
-
-    def _objective(self, dataset: Dataset) -> Objective | None:
-        """Return what trees are evolved for."""
-        features = None
-        if self.feature_costs is not None:
-            names = [column.name for column in self.columns_]
-            features = FeatureCosts.of(self.feature_costs, names, column_of_feature(self.columns_))
-        costs = {"cost_matrix": self.cost_matrix, "features": features}
-        with_costs = any(one is not None for one in costs.values())
-        named = self.objective or ("cost" if with_costs else "accuracy")
-        if with_costs and named != "cost":
-            raise ValueError(
-                f"objective={named!r}: cost_matrix and feature_costs are for 'cost', and for None, "
-                "which then means it."
-            )
-        return as_objective(named, dataset, **costs)
 
     def expected_costs(self) -> np.ndarray:
         """Return what a row that reaches each node of `tree_` costs, as a leaf, in the mean.
@@ -715,8 +634,8 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         Returns
         -------
         float
-            Of errors by `cost_matrix`, 1 for each where there is none, and of the features that the
-            tree asks for by `feature_costs`. The lower, the better.
+            Of errors and of the features that the tree asks for by the `Cost` that it was evolved
+            for; without one, 1 for each error. The lower, the better.
         """
         leaves, y = self.apply(X), np.asarray(y)
         unknown = np.setdiff1d(y, self.classes_)
@@ -802,7 +721,7 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         return TreeClassifier.predict_proba(self._with(tree), X)
 
 
-@documented(PARAMETERS=_PARAMETERS, ATTRIBUTES=_ATTRIBUTES)
+@documented(SHAPE=_SHAPE, RUN=_RUN, ATTRIBUTES=_ATTRIBUTES)
 @dataclass(kw_only=True, eq=False, repr=False)
 class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     """A regressor that is one small oblique tree, found by evolving whole trees.
@@ -816,16 +735,18 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     the leaves hold a mean, or a line, for each. They are for the squared error, without
     `monotonic_cst` and without a teacher.
 
-    <PARAMETERS>
-    quantile : float in (0, 1), default=0.5
-        The quantile that leaves predict where the objective is ``"quantile"``.
-    leaves : {"auto", "linear", "constant"}, default="auto"
+    Parameters
+    ----------
+    objective : str or Quantile, default="squared_error"
+        What trees are evolved for: ``"squared_error"``, ``"absolute_error"``, ``"poisson"``, or a
+        `Quantile`; ``"quantile"`` is the median. Leaves predict what is best for it.
+    leaves : {"auto", "linear", "constant"} or LinearLeaves, default="auto"
         What leaves hold: a bounded linear model of few terms, or of none
         (`evotree.fitness.linear_leaves`), or the mean of their targets. Lines are for the squared
-        error; ``"auto"`` is lines where they can be, and means elsewhere.
-    leaf_features : list of int or str, or None, default=None
-        Positions or names of the columns that linear models of leaves may use; None for any. What
-        splits may use is for `split_features`.
+        error; ``"auto"`` is lines where they can be, and means elsewhere. A `LinearLeaves` also
+        says which columns lines and splits may use.
+    <SHAPE>
+    <RUN>
 
     <ATTRIBUTES>
     n_outputs_ : int
@@ -851,18 +772,8 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
 
     _of_presets = {"leaves": "constant"}  # those of the papers are means
 
-    quantile: Annotated[float, Interval(Real, 0.0, 1.0, closed="neither")] = 0.5
-    leaves: Annotated[str, StrOptions(set(LEAVES))] = "auto"
-    leaf_features: Annotated[Any, "array-like", str, None] = None
-
-    def _objective(self, dataset: Dataset) -> Objective | None:
-        """Return what trees are evolved for."""
-        named = as_objective(self.objective or "squared_error", dataset, level=self.quantile)
-        given = self.leaves, self.leaf_features, self.columns_
-        most = None if self.max_terms is None else self.max_terms // dataset.n_outputs
-        lines = as_linear_leaves(*given, objective=self.objective, max_terms=most)
-        name = self.objective or "squared_error"
-        return for_all_outputs(named if lines is None else lines, dataset, name)
+    objective: Any = field(default="squared_error", kw_only=False)
+    leaves: Any = "auto"
 
     def _held_out(self, X: Any, y: Any) -> Dataset:
         """Return held-out rows in raw units."""

@@ -31,8 +31,8 @@ from evotree.estimators.evolved import EvoTreeClassifier, EvoTreeRegressor
 from evotree.estimators.rows import RowEncoder
 from evotree.estimators.tao import TAOClassifier, TAORegressor
 from evotree.files import PathLike
-from evotree.fitness.linear_leaves import LEAVES
 from evotree.fitness.objectives import Objective
+from evotree.objectives import LEAVES, LinearLeaves
 from evotree.rng import seed_from
 from evotree.tree import ObliqueTree, mean_of_trees
 
@@ -457,11 +457,9 @@ class ObliqueForestRegressor(RegressorMixin, TargetReader, ObliqueForest):
     Each is the fittest tree on a path, as those of `ObliqueForestClassifier` with oblique splits.
 
     <PARAMETERS>
-    leaves : {"auto", "linear", "constant"}, default="auto"
+    leaves : {"auto", "linear", "constant"} or LinearLeaves, default="auto"
         What leaves hold: a bounded linear model of few terms, as for `EvoTreeRegressor`, or the
         mean of their targets; ``"auto"`` draws one or the other for each tree.
-    leaf_features : list of int or str, or None, default=None
-        Positions or names of the columns that linear models of leaves may use; None for any.
 
     <ATTRIBUTES>
     oob_prediction_ : ndarray of shape (n_samples,)
@@ -484,8 +482,7 @@ class ObliqueForestRegressor(RegressorMixin, TargetReader, ObliqueForest):
     True
     """
 
-    leaves: Annotated[str, StrOptions(set(LEAVES))] = "auto"
-    leaf_features: Annotated[Any, "array-like", str, None] = None
+    leaves: Annotated[Any, StrOptions(set(LEAVES)), LinearLeaves] = "auto"
 
     @property
     def _means_share(self) -> float:  # type: ignore[override]
@@ -585,7 +582,7 @@ def _distilled(kind: Any, forest: ObliqueForest, X: Any, parameters: Mapping[str
     else:
         targets = targets[:, 0]
     teacher = FrozenEstimator(_EncodedForest(forest, present))
-    student = kind().set_params(**parameters, regularization__teacher=teacher)
+    student = kind().set_params(**parameters, evolution__regularization__teacher=teacher)
     check_parameters(student)
     forest._lend_encoder(student)
     told = rows, targets, None, forest.feature_names_, student.scaling, task

@@ -28,6 +28,7 @@ from evotree.estimators.presets import GREEDY_PRESETS
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION
 from evotree.fitness.objectives import Objective
 from evotree.individual import Individual
+from evotree.objectives import LinearLeaves
 from evotree.operators.initialization.c45 import (
     induce_c45,
     mean_of_branches,
@@ -407,15 +408,11 @@ class ObliqueTreeRegressor(TreeRegressor, GreedyTree):
         Source of all random draws.
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         Which columns are categories, as for `EvoTreeClassifier`.
-    leaves : {"constant", "linear"}, default="constant"
+    leaves : {"constant", "linear"} or LinearLeaves, default="constant"
         What leaves hold: the mean of their targets, or a bounded linear model of few terms, as for
         `EvoTreeRegressor`. Splits then part the residuals of the line of their node, and subtrees
         that lines do not gain from become leaves; `pruning` keeps trees from fitting noise. Not
         with ``"absolute_error"``.
-    leaf_features : list of int or str, or None, default=None
-        Positions or names of the columns that linear models of leaves may use; None for any.
-    split_features : list of int or str, or None, default=None
-        Positions or names of the columns that splits may use; None for any.
 
     Attributes
     ----------
@@ -447,16 +444,14 @@ class ObliqueTreeRegressor(TreeRegressor, GreedyTree):
     """
 
     criterion: Annotated[str, StrOptions(set(REGRESSION))] = "squared_error"
-    leaves: Annotated[str, StrOptions({"constant", "linear"})] = "constant"
-    leaf_features: Annotated[Any, "array-like", str, None] = None
-    split_features: Annotated[Any, "array-like", str, None] = None
+    leaves: Annotated[Any, StrOptions({"constant", "linear"}), LinearLeaves] = "constant"
 
     def _objective(self, dataset: Dataset) -> Objective | None:
         """Return what leaves are fitted for: lines, where they are asked for."""
-        if self.leaves == "linear" and self.criterion != "squared_error":
+        if self.leaves != "constant" and self.criterion != "squared_error":
             raise ValueError(
-                f"leaves='linear': criterion={self.criterion!r} needs 'constant'; lines are fitted "
-                "by the squared error."
+                f"leaves={self.leaves!r}: criterion={self.criterion!r} needs 'constant'; lines are "
+                "fitted by the squared error."
             )
         if dataset.outputs is not None and self.criterion != "squared_error":
             raise ValueError(

@@ -24,7 +24,8 @@ from sklearn.base import is_regressor
 from sklearn.utils.multiclass import check_classification_targets
 
 from evotree.dataset import Dataset
-from evotree.engine.config import configuration
+from evotree.engine.bounds import with_objective
+from evotree.engine.config import evolution_of
 from evotree.engine.progress import Progress
 from evotree.engine.shards import Rows, Shards, fold, passing, task
 from evotree.estimators.lazy import is_collection
@@ -37,6 +38,7 @@ from evotree.fitness.objectives import (
     PoissonSums,
     TargetObjective,
 )
+from evotree.objectives import Quantile
 from evotree.rng import row_keys, seed_from
 from evotree.tables.columns import (
     Column,
@@ -72,7 +74,7 @@ def refuse(estimator: Any, sensitive: Any) -> None:
                 f"{name}={value!r}: for collections of Dask allowed is "
                 f"{' or '.join(map(repr, allowed))}."
             )
-    executor = configuration("islands", estimator.islands).executor
+    executor = evolution_of(estimator).islands.executor
     if executor is not None:
         raise ValueError(
             f"islands: executor={executor!r}: for collections of Dask allowed is None, with n_jobs "
@@ -85,14 +87,18 @@ def _refuse_objective(estimator: Any) -> None:
     """Refuse an objective that does not follow from the sums of leaves."""
     named = estimator.objective
     own = OwnObjective(named) if callable(named) else named
-    if named in _OF_ROWS or (isinstance(own, Objective) and own.needs_rows):
+    if (
+        named in _OF_ROWS
+        or isinstance(named, Quantile)
+        or (isinstance(own, Objective) and own.needs_rows)
+    ):
         names = [one for one in (*CLASS_OBJECTIVES, *TARGET_OBJECTIVES) if one not in _OF_ROWS]
         raise ValueError(
             f"objective={named!r}: for collections of Dask allowed are "
             f"{', '.join(map(repr, names))}, and functions of the class weights of leaves alone."
         )
     # Several scores of a tree would be those of the sample.
-    if callable(named) and configuration("variation", estimator.variation).algorithm == "nsga2":
+    if callable(named) and evolution_of(estimator).variation.algorithm == "nsga2":
         raise ValueError(
             f"objective={named!r}: for collections of Dask and algorithm='nsga2' names are allowed."
         )
@@ -421,13 +427,15 @@ def read_collections(
         sample.y,
         weight,
         estimator.feature_names_,
-        estimator.scaling,
+        evolution_of(estimator).scaling,
         "regression" if schema.is_regression else "classification",
         columns=estimator._columns_of_features(),
     )
     if not schema.is_regression:
         estimator.classes_ = dataset.classes
-    dataset = dataset.evolved_for(_objective(estimator, dataset))
+    told = copy(estimator)
+    told.leaves = "constant"  # lines need their rows
+    dataset = with_objective(dataset, told, estimator)
     mean = summary.moments[1] / summary.moments[0] if schema.is_regression else 0.0
     read = partial(_encode, schema, columns, classes, (mean, dataset.target_scale))
     judge = _judge(dataset, summary, mean)
@@ -444,15 +452,6 @@ def read_collections(
         progress=progress,
     )
     return Training(dataset, shards, _ranges(columns, summary.columns))
-
-
-def _objective(estimator: Any, dataset: Dataset) -> Objective | None:
-    """Return what trees are evolved for; leaves are constant, since lines need their rows."""
-    told = copy(estimator)
-    if not dataset.n_classes:
-        told.leaves = "constant"
-    found: Objective | None = told._constrained(dataset)
-    return found
 
 
 def _judge(sample: Dataset, summary: Summary, mean: float) -> Objective | None:
@@ -536,7 +535,7 @@ def _draw_sample(
         sizes = np.array([summary.n_rows])
     else:
         sizes = np.array([summary.labels[label][0] for label in classes.tolist()])
-    wanted = _sample_size(estimator.max_samples, summary.n_rows)
+    wanted = _sample_size(evolution_of(estimator).max_samples, summary.n_rows)
     takes = np.minimum(sizes, np.ceil(sizes * (wanted / summary.n_rows)).astype(np.int64))
     # So many rows are below these limits as are wanted, but for a chance of less than 1e-8.
     limits = np.minimum(1.0, (takes + 8.0 * np.sqrt(takes) + 32.0) / sizes)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from evotree.engine.config import Regularization, Variation
+from evotree.engine.config import Evolution, Regularization, Variation
 from evotree.operators.splitters.annealing import Annealing
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.c45 import C45
@@ -61,19 +61,21 @@ EVOLUTION_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "size_penalty": 0.005,
             "term_penalty": 0.0,
             "precision": None,
-            "population_size": 64,
             "max_generations": 10_000,
-            "patience": 1_000,
-            "scaling": "common",
-            "init": None,
-            "refinement": None,
-            "variation": Variation(
-                term_mutation_probability=0.0,
-                sparse_dipoles=False,
-                survival="generational",
-                keep_duplicates=True,
+            "evolution": Evolution(
+                population_size=64,
+                patience=1_000,
+                init=None,
+                scaling="common",
+                variation=Variation(
+                    term_mutation_probability=0.0,
+                    sparse_dipoles=False,
+                    survival="generational",
+                    keep_duplicates=True,
+                ),
+                refinement=None,
+                regularization=Regularization(C=1.0, noise=0.0),
             ),
-            "regularization": Regularization(C=1.0, noise=0.0),
         },
     }
 )

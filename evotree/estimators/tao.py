@@ -23,6 +23,7 @@ from evotree.estimators.base import (
     TreeRegressor,
 )
 from evotree.individual import Individual
+from evotree.objectives import LinearLeaves
 from evotree.operators.constraints.split_features import SplitFeatures
 from evotree.operators.initialization.dipolar import init_complete
 from evotree.operators.initialization.growth import grow
@@ -294,14 +295,10 @@ class TAORegressor(TreeRegressor, AlternatingTree):
         Source of all random draws. The same number gives the same tree for any `n_jobs`.
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         Which columns are categories, as for `EvoTreeClassifier`.
-    leaves : {"constant", "linear"}, default="constant"
+    leaves : {"constant", "linear"} or LinearLeaves, default="constant"
         What leaves hold: the mean of their targets, as published, or a bounded linear model of few
         terms, as for `EvoTreeRegressor`. Splits are optimized for it. The penalty for a term is
         ``log(n) / (20 n)`` of the whole squared error, for n rows.
-    leaf_features : list of int or str, or None, default=None
-        Positions or names of the columns that linear models of leaves may use; None for any.
-    split_features : list of int or str, or None, default=None
-        Positions or names of the columns that splits may use; None for any.
 
     Attributes
     ----------
@@ -341,6 +338,4 @@ class TAORegressor(TreeRegressor, AlternatingTree):
 
     depth: Annotated[int, Interval(Integral, 0, None, closed="left")] = 4
     C: Annotated[float, Interval(Real, 0.0, None, closed="neither")] = 1.0
-    leaves: Annotated[str, StrOptions({"constant", "linear"})] = "constant"
-    leaf_features: Annotated[Any, "array-like", str, None] = None
-    split_features: Annotated[Any, "array-like", str, None] = None
+    leaves: Annotated[Any, StrOptions({"constant", "linear"}), LinearLeaves] = "constant"

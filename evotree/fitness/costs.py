@@ -65,7 +65,7 @@ class FeatureCosts:
             prices = np.asarray(feature_costs, dtype=object)
             if prices.shape != (len(names),):
                 raise ValueError(
-                    f"feature_costs has shape {prices.shape}: allowed are {len(names)} numbers, "
+                    f"features has shape {prices.shape}: allowed are {len(names)} numbers, "
                     "one for each column of X, and mappings."
                 )
             given = list(enumerate(prices.tolist()))
@@ -73,13 +73,13 @@ class FeatureCosts:
         for key, cost in given:
             if not isinstance(cost, Real) or not math.isfinite(cost) or cost < 0.0:
                 raise ValueError(
-                    f"feature_costs[{key!r}]={cost!r}: allowed are finite numbers of at least 0."
+                    f"features[{key!r}]={cost!r}: allowed are finite numbers of at least 0."
                 )
             members = key if isinstance(key, tuple) else (key,)
             item = {_position(one, names) for one in members}
             if not item or item in items:
                 raise ValueError(
-                    f"feature_costs names {key!r}: allowed are columns, and groups of at least one "
+                    f"features names {key!r}: allowed are columns, and groups of at least one "
                     "column, each once."
                 )
             items.append(item)
@@ -107,7 +107,7 @@ def _position(column: Any, names: Sequence[str]) -> int:
         return int(column)
     if column not in names:
         raise ValueError(
-            f"feature_costs names {column!r}: allowed are positions from 0 to {len(names) - 1} and "
+            f"features names {column!r}: allowed are positions from 0 to {len(names) - 1} and "
             f"the columns {list(names)}."
         )
     return list(names).index(column)

@@ -14,7 +14,6 @@ Intelligence, 343-348.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -24,14 +23,12 @@ import numpy as np
 from evotree._jit import inner_kernel, kernel
 from evotree.fitness.objectives import Objective
 from evotree.leaf_models import LeafModels
-from evotree.tables.columns import Column, column_of_feature, columns_asked
+from evotree.objectives import LinearLeaves
+from evotree.tables.columns import columns_asked
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
     from evotree.tree import ObliqueTree
-
-LEAVES = ("auto", "linear", "constant")
-"""What leaves may hold."""
 
 LOWEST, HIGHEST, ERROR, INTERCEPT = range(4)
 """Columns of a fit, before the coefficients."""
@@ -263,7 +260,7 @@ class _Memory:
 
 
 @dataclass(frozen=True, eq=False)
-class LinearLeaves(Objective):
+class LinearLeafObjective(Objective):
     """The squared error of linear models in the leaves.
 
     Parameters
@@ -512,28 +509,29 @@ def term_penalty_of_rows(n_rows: float) -> float:
 
 
 def as_linear_leaves(
-    leaves: str,
-    leaf_features: Any,
-    columns: Sequence[Column],
+    leaves: str | LinearLeaves,
+    dataset: Dataset,
     *,
     objective: Any = None,
     max_terms: int | None = None,
-) -> LinearLeaves | None:
+) -> LinearLeafObjective | None:
     """Return the objective of linear leaves, as users ask for them."""
     used = None
-    if leaf_features is not None:
-        chosen = columns_asked(leaf_features, [one.name for one in columns], "leaf_features")
-        used = tuple(j for j, at in enumerate(column_of_feature(columns)) if at in chosen)
+    if isinstance(leaves, LinearLeaves) and leaves.features is not None:
+        chosen = columns_asked(leaves.features, dataset.column_names, "features")
+        used = tuple(np.flatnonzero(np.isin(dataset.column_of, list(chosen))).tolist())
     can_be = objective in (None, "squared_error")
-    if leaves == "linear" and not can_be:
+    if leaves not in ("auto", "constant") and not can_be:
         raise ValueError(
-            f"leaves='linear': objective={objective!r} needs 'constant' or 'auto'; lines are "
+            f"leaves={leaves!r}: objective={objective!r} needs 'constant' or 'auto'; lines are "
             "fitted by the squared error."
         )
     if leaves == "constant" or not can_be:
         return None
-    most = LinearLeaves.max_terms
-    return LinearLeaves(used=used, max_terms=most if max_terms is None else min(most, max_terms))
+    most = LinearLeafObjective.max_terms
+    return LinearLeafObjective(
+        used=used, max_terms=most if max_terms is None else min(most, max_terms)
+    )
 
 
 def _both(one: _Known, other: _Known) -> _Known:

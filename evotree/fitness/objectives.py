@@ -684,13 +684,13 @@ def check_costs(cost_matrix: Any, classes: np.ndarray) -> tuple[tuple[float, ...
             costs = np.empty(0)
     if costs.shape != (n, n):
         raise ValueError(
-            f"cost_matrix={given!r}: allowed are {n} rows of {n} numbers, a row for each of "
+            f"matrix={given!r}: allowed are {n} rows of {n} numbers, a row for each of "
             f"the classes {classes.tolist()}."
         )
     if not np.isfinite(costs).all() or costs.min(initial=0.0) < 0.0:
-        raise ValueError(f"cost_matrix={given!r}: allowed are finite costs of at least 0.")
+        raise ValueError(f"matrix={given!r}: allowed are finite costs of at least 0.")
     if n > 1 and not (costs - np.diag(np.diag(costs))).any():
-        raise ValueError(f"cost_matrix={given!r}: at least one error has to cost something.")
+        raise ValueError(f"matrix={given!r}: at least one error has to cost something.")
     return tuple(map(tuple, costs.tolist()))
 
 

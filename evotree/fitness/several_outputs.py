@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from evotree._jit import kernel
-from evotree.fitness.linear_leaves import LinearLeaves, routed_rows
+from evotree.fitness.linear_leaves import LinearLeafObjective, routed_rows
 from evotree.fitness.objectives import Objective
 from evotree.leaf_models import OutputModels
 from evotree.outputs import leading_component
@@ -120,16 +120,16 @@ class LinesOfOutputs(MeansOfOutputs):
 
     Parameters
     ----------
-    lines : LinearLeaves
+    lines : LinearLeafObjective
         How lines are fitted.
-    each : tuple of LinearLeaves
+    each : tuple of LinearLeafObjective
         Those of each output, bound to its rows.
     """
 
     takes_noise = False
 
-    lines: LinearLeaves = LinearLeaves()
-    each: tuple[LinearLeaves, ...] = ()
+    lines: LinearLeafObjective = LinearLeafObjective()
+    each: tuple[LinearLeafObjective, ...] = ()
 
     def bind(self, dataset: Dataset) -> Self:
         """Return the objective on the rows of a data set."""
@@ -201,7 +201,7 @@ def for_all_outputs(objective: Objective | None, dataset: Dataset, name: Any) ->
         return objective
     if objective is None:
         return MeansOfOutputs()
-    if isinstance(objective, LinearLeaves):
+    if isinstance(objective, LinearLeafObjective):
         return LinesOfOutputs(lines=objective)
     raise ValueError(
         f"objective={name!r}: y has {dataset.n_outputs} outputs; allowed is 'squared_error'."

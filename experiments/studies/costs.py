@@ -30,6 +30,7 @@ from evotree.experiments.datasets import LoadedData
 from evotree.experiments.measures import innermost
 from evotree.experiments.protocols import Task, load_cached
 from evotree.fitness.costs import FeatureCosts
+from evotree.objectives import Cost
 from evotree.operators.initialization.seeding import raw_tree
 from evotree.tables.columns import column_of_feature, encode, feature_names, fit_columns
 from evotree.tree import ObliqueTree
@@ -138,7 +139,7 @@ def features_paid(model: Any, X: np.ndarray, costs: Any) -> np.ndarray:
 
 
 class CostMethod(ChosenClassifier):
-    """A method that may know costs, as `EvoTreeClassifier` takes them; finds by itself."""
+    """A method that may know costs, as `evotree.Cost` takes them; finds by itself."""
 
     def __init__(
         self,
@@ -159,9 +160,9 @@ class CostMethod(ChosenClassifier):
 def evolved(X: np.ndarray, codes: np.ndarray, method: CostMethod, knows_costs: bool) -> Any:
     """Return a tree evolved for errors and features that cost, or for the accuracy."""
     model = EvoTreeClassifier(random_state=method.random_state)
-    if knows_costs:
-        costs = method.feature_costs or None
-        model.set_params(cost_matrix=method.cost_matrix, feature_costs=costs)
+    costs = method.feature_costs or None
+    if knows_costs and not (costs is None and method.cost_matrix is None):
+        model.set_params(objective=Cost(method.cost_matrix, costs))
     return model.fit(X, codes)
 
 

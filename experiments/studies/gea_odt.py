@@ -77,18 +77,18 @@ def generations(model: Any) -> float:
 
 def thinned_curve(model: Any) -> pd.DataFrame | None:
     """Return the learning curve of a run of figure 4, which goes on to the end."""
-    if getattr(model, "patience", 0) is not None:
+    if not hasattr(model, "evolution") or model.evolution.patience is not None:
         return None
     curve = to_frame(model.history_)[["gen", "fitness_best", "quality_best", "size_best"]]
     return curve[curve["gen"] % CURVE_STEP == 0]
 
 
 PRESET = partial(EvoTreeClassifier.from_preset, "gea_odt")
-LONG_RUN = {"max_generations": 1000, "patience": None}
+LONG_RUN = {"max_generations": 1000, "evolution__patience": None}
 METHODS = {GEA: PRESET()}
 METHODS |= {name: ObliqueTreeClassifier.from_preset(name) for name in GREEDY}
 for _name, _share in DIPOLAR.items():
-    METHODS[_name] = PRESET(**LONG_RUN).set_params(variation__dipolar_probability=_share)
+    METHODS[_name] = PRESET(**LONG_RUN).set_params(evolution__variation__dipolar_probability=_share)
 METHODS |= {with_penalty(alpha): PRESET(size_penalty=alpha) for alpha in SIZE_PENALTIES}
 EXPERIMENT = define(
     "gea_odt",

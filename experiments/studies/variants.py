@@ -44,45 +44,48 @@ def _each(parameter: str, values: Sequence[Any], text: str) -> dict[str, dict[st
 
 GROUPS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "Parts": {
-        "without refinement": {"refinement": None},
+        "without refinement": {"evolution__refinement": None},
         "no evolution": {"max_generations": 0},
-        "greedy seeds": {"init": ("linear", "axis")},
-        "dense seeds": {"init": "tao"},
-        "no mutation of terms": {"variation__term_mutation_probability": 0.0},
-        "dense dipoles": {"variation__sparse_dipoles": False},
-        "generational survival": {"variation__survival": "generational"},
+        "greedy seeds": {"evolution__init": ("linear", "axis")},
+        "dense seeds": {"evolution__init": "tao"},
+        "no mutation of terms": {"evolution__variation__term_mutation_probability": 0.0},
+        "dense dipoles": {"evolution__variation__sparse_dipoles": False},
+        "generational survival": {"evolution__variation__survival": "generational"},
         "no penalty for terms": {"term_penalty": 0.0},
         "no rounding": {"precision": None},
-        "no noise": {"regularization__noise": 0.0},
-        "always noise 0.1": {"regularization__noise": 0.1},
+        "no noise": {"evolution__regularization__noise": 0.0},
+        "always noise 0.1": {"evolution__regularization__noise": 0.1},
         "fixed penalties": FIXED_PENALTIES,
-        "with a teacher": {"regularization__teacher": ENSEMBLE, "regularization__noise": 0.0},
+        "with a teacher": {
+            "evolution__regularization__teacher": ENSEMBLE,
+            "evolution__regularization__noise": 0.0,
+        },
     },
     "Refinement": _each(
-        "refinement",
+        "evolution__refinement",
         ("tao", "linear", "oc1", "cross_entropy", "wodt", "centre", "prune"),
         "{} alone",
     ),
-    "Regularization": _each("regularization__C", (0.1, 1.0, 10.0), "C {:g}")
-    | {"C 0.1 to 10": {"regularization__C": (0.1, 10.0)}}
-    | _each("regularization__penalty", ("l1",), "{}")
-    | _each("regularization__noise", (0.05, 0.2, 0.5), "noise {}")
-    | {"nothing chosen": {"regularization__noise": 0.1, **FIXED_PENALTIES}},
+    "Regularization": _each("evolution__regularization__C", (0.1, 1.0, 10.0), "C {:g}")
+    | {"C 0.1 to 10": {"evolution__regularization__C": (0.1, 10.0)}}
+    | _each("evolution__regularization__penalty", ("l1",), "{}")
+    | _each("evolution__regularization__noise", (0.05, 0.2, 0.5), "noise {}")
+    | {"nothing chosen": {"evolution__regularization__noise": 0.1, **FIXED_PENALTIES}},
     "Diversity": {
         "generational, duplicates": {
-            "variation__survival": "generational",
-            "variation__keep_duplicates": True,
+            "evolution__variation__survival": "generational",
+            "evolution__variation__keep_duplicates": True,
         }
     }
-    | _each("variation__max_origin_share", (0.5, 0.3), "origins at most {}")
-    | _each("variation__algorithm", ("nsga2",), "NSGA-II"),
+    | _each("evolution__variation__max_origin_share", (0.5, 0.3), "origins at most {}")
+    | _each("evolution__variation__algorithm", ("nsga2",), "NSGA-II"),
     "Seeding": {
-        "no seeds": {"init": None},
-        "widths 0.3": {"init": {"widths": 0.3}},
-        "widths 0.3, tao 0.3": {"init": {"widths": 0.3, "tao": 0.3}},
-        "tao 0.5": {"init": {"tao": 0.5}},
-        "tao, axis, linear": {"init": ("tao", "axis", "linear")},
-        "axis, linear, oc1, wodt": {"init": ("axis", "linear", "oc1", "wodt")},
+        "no seeds": {"evolution__init": None},
+        "widths 0.3": {"evolution__init": {"widths": 0.3}},
+        "widths 0.3, tao 0.3": {"evolution__init": {"widths": 0.3, "tao": 0.3}},
+        "tao 0.5": {"evolution__init": {"tao": 0.5}},
+        "tao, axis, linear": {"evolution__init": ("tao", "axis", "linear")},
+        "axis, linear, oc1, wodt": {"evolution__init": ("axis", "linear", "oc1", "wodt")},
     },
     "Size": _each("size_penalty", (0.005, 0.002, 0.001, 0.0005), "size penalty {}")
     | _each("term_penalty", (0.002, 0.0002), "term penalty {}"),

@@ -25,7 +25,7 @@ from evotree.dataset import Dataset
 from evotree.engine.sampling import move
 from evotree.operators.constraints.limits import Limits
 from evotree.operators.structure.splice import make_individual
-from tests.quick_models import BRIEF, brief
+from tests.quick_models import BRIEF, brief, evolved
 
 KINDS = {EvoTreeClassifier: load_wine, EvoTreeRegressor: load_diabetes}
 BOUNDS = ("max_depth", "max_leaf_nodes", "min_samples_leaf", "max_terms", "interaction_cst")
@@ -93,8 +93,10 @@ def test_every_tree_keeps_the_bounds(
     rows = rng.integers(len(X), size=150)  # some of them several times
     X, y, weight = X[rows], y[rows], rng.choice([0.0, 0.5, 1.0, 7.0], 150)
     model = brief(kind, regularization__noise=noise, precision=precision, islands=islands)
-    model.set_params(random_state=seed, max_samples=max_samples, **bounds)
-    model.set_params(size_penalty=0.0, term_penalty=0.0, variation=Variation(algorithm=algorithm))
+    model.set_params(random_state=seed, evolution__max_samples=max_samples, **bounds)
+    model.set_params(
+        size_penalty=0.0, term_penalty=0.0, evolution__variation=Variation(algorithm=algorithm)
+    )
     assert_kept(model.fit(X, y, sample_weight=weight), X, weight)
 
 
@@ -102,7 +104,7 @@ def test_hyperparameters_are_chosen_within_the_bounds():
     X, y = load_iris(return_X_y=True)
     bounds = {"max_leaf_nodes": 2, "min_samples_leaf": 40, "interaction_cst": [[0, 1], [2, 3]]}
     for init in ("widths", "tao", "axis"):
-        model = EvoTreeClassifier(random_state=0, max_generations=2, init=init, **bounds)
+        model = evolved(EvoTreeClassifier, random_state=0, max_generations=2, init=init, **bounds)
         assert_kept(model.fit(X, y), X)
 
 
@@ -111,8 +113,10 @@ def test_every_operator_keeps_them():
     names = ["tao", "sparse", "centre", "prune", "axis", "oc1", "linear", "dipole"]
     model = brief(max_depth=3, max_leaf_nodes=5, max_terms=12, min_samples_leaf=15)
     model.set_params(interaction_cst=[range(10), range(10, 30)])
-    model.set_params(init=["widths", "tao", "cart_lc", "wodt"], population_size=24)
-    model.set_params(refinement=Refinement(names, probability=0.5))
+    model.set_params(
+        evolution__init=["widths", "tao", "cart_lc", "wodt"], evolution__population_size=24
+    )
+    model.set_params(evolution__refinement=Refinement(names, probability=0.5))
     assert_kept(model.fit(X, y), X)
 
 
@@ -129,8 +133,12 @@ def test_they_are_kept_all_the_time(init, max_samples):
             assert not (used[:, :10].any(axis=1) & used[:, 10:].any(axis=1)).any()
 
     model = brief(max_depth=2, max_leaf_nodes=3, max_terms=9, size_penalty=0.0, term_penalty=0.0)
-    model.set_params(interaction_cst=[range(10)], init=init, max_samples=max_samples)
-    model.set_params(refinement=Refinement("sparse", probability=0.5), callbacks=[watch]).fit(X, y)
+    model.set_params(
+        interaction_cst=[range(10)], evolution__init=init, evolution__max_samples=max_samples
+    )
+    model.set_params(
+        evolution__refinement=Refinement("sparse", probability=0.5), callbacks=[watch]
+    ).fit(X, y)
     assert (np.max(seen, axis=0) <= [2, 3, 9]).all()
 
 
@@ -255,6 +263,6 @@ def test_bounds_that_are_none_are_named(name, wrong):
 
 def test_bounds_are_parameters_like_others():
     given_bounds = dict(zip(BOUNDS, (2, 3, 0.1, 5, "pairwise"), strict=True))
-    model = EvoTreeRegressor(**BRIEF).set_params(**given_bounds)
+    model = evolved(EvoTreeRegressor, **BRIEF).set_params(**given_bounds)
     for copy in (clone(model), pickle.loads(pickle.dumps(model))):
         assert {name: copy.get_params()[name] for name in BOUNDS} == given_bounds

@@ -18,6 +18,7 @@ from sklearn.datasets import load_iris, load_wine
 
 from evotree import (
     Checkpoint,
+    Cost,
     EvoTreeClassifier,
     EvoTreeRegressor,
     Islands,
@@ -69,7 +70,7 @@ def test_a_warm_start_goes_on(islands):
     assert begun.n_generations_ == 5 and begun.n_features_in_ == 4
     assert_same_fit(quick(**kept, max_generations=5).fit(*iris), begun)
     with pytest.warns(RuntimeWarning, match="warm_start=True: the parameters variation changed"):
-        begun.set_params(variation__mutation_probability=0.3).fit(*iris)
+        begun.set_params(evolution__variation__mutation_probability=0.3).fit(*iris)
     changed = {**kept, "max_generations": 5, "variation__mutation_probability": 0.3}
     assert_same_fit(quick(**changed).fit(*iris), begun)
 
@@ -210,10 +211,10 @@ def test_the_text_of_parameters_is_the_same_everywhere():
 def test_what_differs_inside_of_a_parameter_is_seen():
     costs = np.ones(2000)
     other = np.where(np.arange(2000) == 1000, 2.0, costs)
-    base = compared(quick(feature_costs=costs))
-    assert base == compared(quick(feature_costs=costs.copy()))
-    assert base != compared(quick(feature_costs=other))
-    assert base != compared(quick(feature_costs=pd.Series(costs)))
+    base = compared(quick(objective=Cost(features=costs)))
+    assert base == compared(quick(objective=Cost(features=costs.copy())))
+    assert base != compared(quick(objective=Cost(features=other)))
+    assert base != compared(quick(objective=Cost(features=pd.Series(costs))))
     scaled = [compared(quick(objective=partial(scaled_weight, factor=k))) for k in (1, 1, 2)]
     assert scaled[0] == scaled[1] != scaled[2]
     objectives = [lambda counts: 1.0, lambda counts: 0.0]
@@ -285,7 +286,8 @@ from evotree import Checkpoint, EvoTreeClassifier
 from evotree.experiments.problems import make_problem
 path = Path(sys.argv[1])
 EvoTreeClassifier.from_preset(
-    "gea_odt", population_size=16, max_generations=int(sys.argv[2]), patience=None, random_state=1,
+    "gea_odt", evolution__population_size=16, evolution__patience=None,
+    max_generations=int(sys.argv[2]), random_state=1,
     checkpoint=Checkpoint(path, every=1, resume=path.exists()),
     callbacks=[lambda run: print(run.generation, flush=True)],
 ).fit(*make_problem("chessboard2", 150, 0))
@@ -321,7 +323,11 @@ def test_a_run_that_is_killed_again_and_again_goes_on(tmp_path, n_to_kill):
         assert n_starts <= n_to_kill + 1
     assert n_kills == n_to_kill and [one.name for one in tmp_path.glob("*.npz")] == ["fit.npz"]
     whole = EvoTreeClassifier.from_preset(
-        "gea_odt", population_size=16, max_generations=generations, patience=None, random_state=1
+        "gea_odt",
+        evolution__population_size=16,
+        evolution__patience=None,
+        max_generations=generations,
+        random_state=1,
     )
     rows = make_problem("chessboard2", 150, 0)
     whole.fit(*rows)

@@ -13,7 +13,7 @@ import pytest
 from scipy.special import xlogy
 from sklearn import metrics
 
-from evotree import EvoTreeClassifier, EvoTreeRegressor, Islands, Variation
+from evotree import Cost, EvoTreeClassifier, EvoTreeRegressor, Islands, Quantile, Variation
 from evotree.cli.main import main
 from evotree.dataset import Dataset
 from evotree.engine.progress import Progress
@@ -36,6 +36,7 @@ from evotree.operators.structure.splice import make_individual
 from evotree.rng import row_keys
 from evotree.tree import CountedTree
 from tests.estimators.test_continuing import quick
+from tests.quick_models import evolved
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -290,7 +291,7 @@ def test_targets():
 
 RARE = np.flatnonzero((Y[0] == Y) | (np.arange(len(X)) % 4 == 0))
 WEIGHT = np.random.default_rng(1).integers(0, 4, len(RARE)).astype(float)
-COSTS = {"cost_matrix": [[0.0, 1.0], [2.0, 0.1]], "feature_costs": [0.01, 0.02]}
+COSTS = Cost([[0.0, 1.0], [2.0, 0.1]], [0.01, 0.02])
 RISING = np.where(np.random.default_rng(2).random(len(X)) < 0.3 + 0.5 * X[:, 0] ** 2, "yes", "no")
 
 
@@ -376,7 +377,7 @@ def test_scores_do_not_depend_on_partitions():
 
 
 def test_costs_are_those_of_all_rows():
-    found = fit_rare(**COSTS)
+    found = fit_rare(objective=COSTS)
     assert len(found.pareto_front_) > 1
     share_of_1 = WEIGHT @ (Y[RARE] == found.classes_[1]) / WEIGHT.sum()
     errors_cost = (1.0 - share_of_1) + share_of_1 * 2.0
@@ -385,7 +386,7 @@ def test_costs_are_those_of_all_rows():
         one.tree_ = tree
         cost = one.cost_score(X[RARE], Y[RARE], WEIGHT)
         assert tree.quality == pytest.approx(1.0 - cost / errors_cost, abs=1e-12)
-        shares = tree.values @ COSTS["cost_matrix"]
+        shares = tree.values @ COSTS.matrix
         np.testing.assert_array_equal(tree.labels, shares.argmin(axis=1))
 
 
@@ -495,9 +496,14 @@ def fair(counts, leaves):
     ("model", "name"),
     [
         (EvoTreeClassifier(objective=fair), "fair"),
-        (EvoTreeClassifier(objective=least_share, variation=Variation(algorithm="nsga2")), "least"),
+        (
+            evolved(
+                EvoTreeClassifier, objective=least_share, variation=Variation(algorithm="nsga2")
+            ),
+            "least",
+        ),
         (EvoTreeRegressor(objective="absolute_error"), "'absolute_error'"),
-        (EvoTreeRegressor(objective="quantile"), "'quantile'"),
+        (EvoTreeRegressor(Quantile(0.5)), "Quantile"),
         (EvoTreeRegressor(objective=TargetObjective()), "TargetObjective"),
     ],
     ids=["rows", "nsga2", "medians", "quantiles", "instance"],
@@ -652,7 +658,7 @@ def test_what_partitions_cannot_do_is_refused_before_any_work(parameters):
     (name,) = parameters
     never = da.from_delayed(dask.delayed(pytest.fail)("computed"), (9, 2), dtype=float)
     with pytest.raises(ValueError, match=f"^{name}[=:]"):
-        EvoTreeClassifier(**parameters).fit(never, never[:, 0])
+        evolved(EvoTreeClassifier, **parameters).fit(never, never[:, 0])
     with pytest.raises(ValueError, match="^sensitive="):
         EvoTreeClassifier().fit(never, never[:, 0], sensitive=[1])
     with pytest.raises(ValueError, match="^leaves='linear'"):

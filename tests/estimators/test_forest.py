@@ -18,6 +18,7 @@ from sklearn.datasets import load_iris, make_classification, make_friedman1
 from evotree import (
     EvoTreeClassifier,
     EvoTreeRegressor,
+    LinearLeaves,
     ObliqueForestClassifier,
     ObliqueForestRegressor,
 )
@@ -25,7 +26,7 @@ from evotree.cli.main import main
 from evotree.dataset import Dataset
 from evotree.engine.forests import draw_features, positions_of, restrict, rows_of_choice
 from evotree.export import export_c, export_python, export_rules, export_sql, export_text, to_onnx
-from evotree.fitness.linear_leaves import LinearLeaves
+from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.model_file import ForestModel, load_model, load_tree_model, save_model
 from tests.quick_models import checked
 
@@ -277,7 +278,9 @@ def test_the_features_of_a_column_are_drawn_together():
 def test_rows_of_some_features():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, 5)) * [1, 2, 3, 4, 5], rng.normal(size=20)
-    dataset = Dataset.from_arrays(X, y, task="regression").evolved_for(LinearLeaves(used=(0, 3, 4)))
+    dataset = Dataset.from_arrays(X, y, task="regression").evolved_for(
+        LinearLeafObjective(used=(0, 3, 4))
+    )
     part = restrict(dataset, np.array([1, 3, 4]))
     np.testing.assert_array_equal(part.X, dataset.X[:, [1, 3, 4]])
     np.testing.assert_allclose(part.X * part.scale + part.mean, part.raw)
@@ -298,7 +301,7 @@ def test_limits_are_kept(forest):
 
 def test_lines_use_the_columns_that_they_may():
     X, y = rows_for(FORESTS[1])
-    forest = ObliqueForestRegressor(4, leaves="linear", leaf_features=[3], random_state=0).fit(X, y)
+    forest = ObliqueForestRegressor(4, leaves=LinearLeaves([3]), random_state=0).fit(X, y)
     used = np.any([(tree.models.coefficients != 0.0).any(axis=0) for tree in forest.trees_], axis=0)
     assert used.tolist() == [False, False, False, True, False, False]
 
@@ -519,8 +522,13 @@ def test_what_is_not_exported_is_refused_by_name():
 
 # ---- one tree of the forest ----------------------------------------------------------------------
 
-BRIEF = {"max_generations": 3, "population_size": 12, "size_penalty": 0.005, "random_state": 0}
-BRIEF |= {"term_penalty": 0.0005, "regularization__noise": 0.0}
+BRIEF = {
+    "max_generations": 3,
+    "evolution__population_size": 12,
+    "size_penalty": 0.005,
+    "random_state": 0,
+}
+BRIEF |= {"term_penalty": 0.0005, "evolution__regularization__noise": 0.0}
 
 
 def test_a_forest_is_distilled_into_one_tree():

@@ -12,16 +12,16 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from evotree import EvoTreeRegressor, ObliqueTreeRegressor, TAORegressor
+from evotree import EvoTreeRegressor, ObliqueTreeRegressor, Quantile, TAORegressor
 from evotree.dataset import Dataset
 from evotree.estimators.intervals import conformal_width, leaf_deviations
-from tests.quick_models import BRIEF, name_of
+from tests.quick_models import BRIEF, evolved, name_of
 from tests.strategies import seeds
 
 KINDS = [
-    EvoTreeRegressor(**BRIEF, leaves="constant"),
-    EvoTreeRegressor(**BRIEF, leaves="linear"),
-    EvoTreeRegressor(**BRIEF, objective="quantile", quantile=0.8),
+    evolved(EvoTreeRegressor, **BRIEF, leaves="constant"),
+    evolved(EvoTreeRegressor, **BRIEF, leaves="linear"),
+    evolved(EvoTreeRegressor, **BRIEF, objective=Quantile(0.8)),
     ObliqueTreeRegressor("axis", max_depth=3),
     ObliqueTreeRegressor("axis", max_depth=3, criterion="absolute_error"),
     ObliqueTreeRegressor("axis", max_depth=3, leaves="linear"),

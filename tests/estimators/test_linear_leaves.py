@@ -16,12 +16,13 @@ from evotree import (
     Dataset,
     EvoTreeRegressor,
     Islands,
+    LinearLeaves,
     ObliqueTree,
     ObliqueTreeRegressor,
     Regularization,
     TAORegressor,
 )
-from evotree.fitness.linear_leaves import LinearLeaves
+from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.operators.structure.splice import make_individual
 from tests.quick_models import (
     BRIEF,
@@ -29,12 +30,13 @@ from tests.quick_models import (
     assert_same_fit,
     checked,
     draws_rows,
+    evolved,
     name_of,
     weights_for,
 )
 
 LINEAR = [
-    EvoTreeRegressor(**BRIEF, leaves="linear"),
+    evolved(EvoTreeRegressor, **BRIEF, leaves="linear"),
     ObliqueTreeRegressor("axis", max_depth=3, leaves="linear", random_state=0),
     TAORegressor(depth=3, leaves="linear", random_state=0),
 ]
@@ -51,7 +53,7 @@ def pieces(n=300, seed=0, noise=0.0):
 
 def quick(**changed):
     """Return an evolved regressor with lines, which fits in a moment."""
-    return EvoTreeRegressor(**BRIEF | {"leaves": "linear", "max_generations": 8} | changed)
+    return evolved(EvoTreeRegressor, **BRIEF | {"leaves": "linear", "max_generations": 8} | changed)
 
 
 def halves():
@@ -81,7 +83,9 @@ def test_functions_that_are_linear_in_parts_are_found(model):
 
 def test_without_shrinkage_they_are_found_exactly():
     X, y = pieces()
-    dataset = Dataset.from_arrays(X, y, task="regression").evolved_for(LinearLeaves(shrinkage=0.0))
+    dataset = Dataset.from_arrays(X, y, task="regression").evolved_for(
+        LinearLeafObjective(shrinkage=0.0)
+    )
     tree = dataset.from_raw(dataset.refill(halves()))
     individual = make_individual(dataset, tree.weights, tree.thresholds, tree.subtree_size)
     assert individual.quality == 1.0
@@ -100,7 +104,7 @@ def test_splits_are_optimized_for_lines():
     """A tree that is grown, and optimized, for means does not become as good by lines alone."""
     X, y = pieces(400, noise=0.3)
     constant = TAORegressor(depth=2, random_state=0).fit(X, y)
-    dataset = Dataset.from_arrays(X, y, task="regression").evolved_for(LinearLeaves())
+    dataset = Dataset.from_arrays(X, y, task="regression").evolved_for(LinearLeafObjective())
     refitted = dataset.judge.finish(constant.tree_, dataset)
     linear = TAORegressor(depth=2, leaves="linear", random_state=0).fit(X, y)
     X, y = pieces(2000, seed=1, noise=0.3)
@@ -223,13 +227,13 @@ def test_lines_use_the_features_that_they_may(model):
         np.where(X[:, 3] > 0.0, "red", np.where(X[:, 3] > -0.5, "green", "blue"))
     )
     for given, used in ((["up", 2], {"up", "down"}), ([], set()), ("up", {"up"})):
-        fitted = clone(model).set_params(leaf_features=given).fit(frame, y)
+        fitted = clone(model).set_params(leaves=LinearLeaves(given)).fit(frame, y)
         named = np.array(fitted.feature_names_)
         found = set(named[fitted.tree_.models.coefficients.any(axis=0)])
         assert found <= used and bool(found) == bool(used)
         assert fitted.tree_.weights.any()
     y = y + 9.0 * (frame["colour"] == "red")
-    fitted = clone(model).set_params(leaf_features=["colour"]).fit(frame, y)
+    fitted = clone(model).set_params(leaves=LinearLeaves(["colour"])).fit(frame, y)
     found = np.array(fitted.feature_names_)[fitted.tree_.models.coefficients.any(axis=0)]
     assert {"colour is red"} <= set(found) <= {f"colour is {c}" for c in ("red", "green", "blue")}
 
@@ -239,8 +243,8 @@ def test_lines_use_the_features_that_they_may(model):
 def test_other_columns_are_refused(model, wrong):
     X, y = pieces()
     frame = pd.DataFrame(X, columns=["side", "up", "down", "none"])
-    with pytest.raises(ValueError, match="leaf_features names .*: allowed are positions from 0"):
-        clone(model).set_params(leaf_features=wrong).fit(frame, y)
+    with pytest.raises(ValueError, match="features names .*: allowed are positions from 0"):
+        clone(model).set_params(leaves=LinearLeaves(wrong)).fit(frame, y)
 
 
 # ---- what is refused, and what is chosen ---------------------------------------------------------
@@ -346,7 +350,7 @@ def test_a_search_goes_on_as_if_it_had_not_been_interrupted(tmp_path, leaves, ch
 
     whole = quick(**changed, callbacks=[keep]).fit(X, y)
     changed["checkpoint"] = Checkpoint(kept, resume=True)
-    for name, value in (("leaves", "constant"), ("leaf_features", [0])):
+    for name, value in (("leaves", "constant"), ("leaves", LinearLeaves([0]))):
         with pytest.raises(ValueError, match=f"{name}=.*: the run in .*kept.npz has {name}="):
             quick(**changed).set_params(**{name: value}).fit(X, y)
     rest = quick(**changed, n_jobs=2).fit(X, y)

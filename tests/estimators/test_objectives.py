@@ -15,10 +15,12 @@ from sklearn.preprocessing import StandardScaler
 
 from evotree import (
     Checkpoint,
+    Cost,
     Dataset,
     EvoTreeClassifier,
     EvoTreeRegressor,
     Islands,
+    Quantile,
     Regularization,
     Variation,
     evolve,
@@ -26,6 +28,7 @@ from evotree import (
 )
 from evotree.export import export_text
 from evotree.fitness.objectives import as_objective
+from tests.quick_models import evolved
 
 QUICK = {
     "size_penalty": 0.002,
@@ -58,7 +61,7 @@ SCORES = {
 @pytest.mark.parametrize("name", SCORES)
 def test_the_quality_of_the_front_is_the_score_of_its_trees(rare, name):
     X, y = rare
-    model = EvoTreeClassifier(objective=name, probability="leaf", **QUICK).fit(X, y)
+    model = evolved(EvoTreeClassifier, objective=name, probability="leaf", **QUICK).fit(X, y)
     for at, tree in enumerate(model.pareto_front_):
         chosen = copy(model)
         chosen.tree_ = tree
@@ -68,27 +71,27 @@ def test_the_quality_of_the_front_is_the_score_of_its_trees(rare, name):
 @pytest.mark.parametrize("name", ["balanced_accuracy", "f1", "mcc"])
 def test_a_tree_for_a_score_beats_one_for_accuracy_by_it(rare, name):
     X, y = rare
-    plain = EvoTreeClassifier(**QUICK).fit(X, y)
-    evolved = EvoTreeClassifier(objective=name, **QUICK).fit(X, y)
-    assert SCORES[name](evolved, X, y) > SCORES[name](plain, X, y)
+    plain = evolved(EvoTreeClassifier, **QUICK).fit(X, y)
+    better = evolved(EvoTreeClassifier, objective=name, **QUICK).fit(X, y)
+    assert SCORES[name](better, X, y) > SCORES[name](plain, X, y)
 
 
-@pytest.mark.parametrize("name", ["absolute_error", "quantile", "poisson"])
+@pytest.mark.parametrize("name", ["absolute_error", Quantile(0.9), "poisson"], ids=str)
 def test_targets_are_predicted_by_what_loses_least(name):
     X, y = load_diabetes(return_X_y=True)
     losses = {
         "absolute_error": lambda y, p: metrics.mean_pinball_loss(y, p, alpha=0.5),
-        "quantile": lambda y, p: metrics.mean_pinball_loss(y, p, alpha=0.9),
+        Quantile(0.9): lambda y, p: metrics.mean_pinball_loss(y, p, alpha=0.9),
         "poisson": metrics.mean_poisson_deviance,
     }
     small = {**QUICK, "size_penalty": 0.0002, "max_leaf_nodes": 6}
-    plain = EvoTreeRegressor(leaves="constant", **small).fit(X, y)
-    evolved = EvoTreeRegressor(objective=name, quantile=0.9, **small).fit(X, y)
+    plain = evolved(EvoTreeRegressor, leaves="constant", **small).fit(X, y)
+    model = evolved(EvoTreeRegressor, objective=name, **small).fit(X, y)
     loss = losses[name]
-    assert loss(y, evolved.predict(X)) < loss(y, plain.predict(X))
-    for leaf in np.unique(evolved.apply(X)):
-        rows = evolved.apply(X) == leaf
-        value = evolved.tree_.values[leaf, 0]
+    assert loss(y, model.predict(X)) < loss(y, plain.predict(X))
+    for leaf in np.unique(model.apply(X)):
+        rows = model.apply(X) == leaf
+        value = model.tree_.values[leaf, 0]
         assert all(
             loss(y[rows], np.full(rows.sum(), value))
             <= loss(y[rows], np.full(rows.sum(), other)) + 1e-9
@@ -99,10 +102,10 @@ def test_targets_are_predicted_by_what_loses_least(name):
 def test_costs_choose_labels_and_are_told(rare):
     X, y = rare
     costs = np.array([[0.0, 1.0], [20.0, 0.0]])
-    model = EvoTreeClassifier(cost_matrix=costs, **QUICK).fit(X, y)
+    model = evolved(EvoTreeClassifier, objective=Cost(costs), **QUICK).fit(X, y)
     predicted = model.predict(X)
     assert model.cost_score(X, y) == pytest.approx(costs[y, predicted].mean())
-    plain = EvoTreeClassifier(**QUICK).fit(X, y)
+    plain = evolved(EvoTreeClassifier, **QUICK).fit(X, y)
     assert costs[y, predicted].mean() < costs[y, plain.predict(X)].mean()
     assert plain.cost_score(X, y) == pytest.approx(1.0 - plain.score(X, y))
     leaves = model.apply(X)
@@ -117,17 +120,19 @@ def test_dear_features_are_left_out(rare):
     X, y = rare
     doubled = np.column_stack([X, X[:, 0], X[:, 1]])
     prices = [50.0, 50.0, 0.0, 0.0, 0.0, 0.0]
-    model = EvoTreeClassifier(feature_costs=prices, **QUICK).fit(doubled, y)
+    model = evolved(EvoTreeClassifier, objective=Cost(features=prices), **QUICK).fit(doubled, y)
     used = np.flatnonzero((model.tree_.weights != 0.0).any(axis=0))
     assert not {0, 1} & set(used.tolist())
-    free = EvoTreeClassifier(feature_costs=dict.fromkeys(range(6), 0.0), **QUICK).fit(doubled, y)
+    free = evolved(
+        EvoTreeClassifier, objective=Cost(features=dict.fromkeys(range(6), 0.0)), **QUICK
+    ).fit(doubled, y)
     assert free.score(doubled, y) >= model.score(doubled, y) - 0.03
 
 
 def test_a_group_of_features_is_paid_once(rare):
     X, y = rare
     prices = {(0, 1): 0.1, 0: 0.02}
-    model = EvoTreeClassifier(feature_costs=prices, **QUICK).fit(X, y)
+    model = evolved(EvoTreeClassifier, objective=Cost(features=prices), **QUICK).fit(X, y)
     tree = model.tree_
     spent = model.expected_costs() - (1.0 - tree.values.max(axis=1))
     for leaf in np.flatnonzero(tree.is_leaf):
@@ -155,8 +160,8 @@ def gap(model, X, sensitive):
 def test_a_callable_sees_a_column_that_is_no_feature(rare):
     X, y = rare
     sensitive = (X[:, 0] > 0.0).astype(int)
-    plain = EvoTreeClassifier(objective=accuracy, **QUICK).fit(X, y)
-    fair = EvoTreeClassifier(objective=accuracy_and_parity, **QUICK)
+    plain = evolved(EvoTreeClassifier, objective=accuracy, **QUICK).fit(X, y)
+    fair = evolved(EvoTreeClassifier, objective=accuracy_and_parity, **QUICK)
     fair.fit(X, y, sensitive=sensitive)
     assert gap(fair, X, sensitive) < gap(plain, X, sensitive)
 
@@ -165,7 +170,7 @@ def test_metadata_are_routed_to_the_objective(rare):
     X, y = rare
     sensitive = (X[:, 0] > 0.0).astype(int)
     with sklearn.config_context(enable_metadata_routing=True):
-        fair = EvoTreeClassifier(objective=accuracy_and_parity, **QUICK)
+        fair = evolved(EvoTreeClassifier, objective=accuracy_and_parity, **QUICK)
         model = make_pipeline(StandardScaler(), fair.set_fit_request(sensitive=True))
         found = cross_validate(model, X, y, params={"sensitive": sensitive}, cv=2)
         assert found["test_score"].shape == (2,)
@@ -180,7 +185,9 @@ def test_several_numbers_are_for_nsga2(rare):
     def two(counts, leaves):
         return float(accuracy(counts)), accuracy_and_parity(counts, leaves) - accuracy(counts)
 
-    nsga2 = EvoTreeClassifier(objective=two, variation=Variation(algorithm="nsga2"), **QUICK)
+    nsga2 = evolved(
+        EvoTreeClassifier, objective=two, variation=Variation(algorithm="nsga2"), **QUICK
+    )
     front = nsga2.fit(X, y, sensitive=sensitive).pareto_front_
     table = front.to_frame()
     assert {"objective_0", "objective_1", "objective_2"} <= set(table)
@@ -213,15 +220,17 @@ def test_a_run_of_the_toolbox_becomes_an_estimator():
 def test_objectives_work_in_islands_samples_and_checkpoints(rare, name, tmp_path):
     X, y = rare
     given = {**QUICK, "objective": name}
-    islands = EvoTreeClassifier(islands=Islands(2, every=2), **given).fit(X, y)
-    again = EvoTreeClassifier(islands=Islands(2, every=2), n_jobs=2, **given).fit(X, y)
+    islands = evolved(EvoTreeClassifier, islands=Islands(2, every=2), **given).fit(X, y)
+    again = evolved(EvoTreeClassifier, islands=Islands(2, every=2), n_jobs=2, **given).fit(X, y)
     assert islands.tree_ == again.tree_
-    samples = EvoTreeClassifier(max_samples=100, **given).fit(X, y)
+    samples = evolved(EvoTreeClassifier, max_samples=100, **given).fit(X, y)
     assert samples.tree_.n_leaves >= 2
     path = tmp_path / "run"
-    whole = EvoTreeClassifier(**given).fit(X, y)
-    EvoTreeClassifier(checkpoint=path, **{**given, "max_generations": 3}).fit(X, y)
-    resumed = EvoTreeClassifier(checkpoint=Checkpoint(path, resume=True), **given).fit(X, y)
+    whole = evolved(EvoTreeClassifier, **given).fit(X, y)
+    evolved(EvoTreeClassifier, checkpoint=path, **{**given, "max_generations": 3}).fit(X, y)
+    resumed = evolved(EvoTreeClassifier, checkpoint=Checkpoint(path, resume=True), **given).fit(
+        X, y
+    )
     assert resumed.tree_ == whole.tree_
 
 
@@ -229,7 +238,7 @@ def test_the_unit_of_weights_does_not_matter(rare):
     X, y = rare
     weight = np.where(np.arange(len(y)) % 3 == 0, 2.5, 1.0)
     for name in ("f1", "roc_auc", "log_loss"):
-        model = EvoTreeClassifier(objective=name, **QUICK)
+        model = evolved(EvoTreeClassifier, objective=name, **QUICK)
         trees = [clone(model).fit(X, y, unit * weight).tree_ for unit in (1.0, 0.3)]
         assert trees[0] == trees[1]
 
@@ -238,8 +247,12 @@ def test_constraints_and_objectives_go_together():
     X, y = load_breast_cancer(return_X_y=True)
     X = X[:, :6]
     signs = [-1, 0, -1, -1, 0, 0]
-    model = EvoTreeClassifier(
-        monotonic_cst=signs, objective="balanced_accuracy", max_leaf_nodes=5, **QUICK
+    model = evolved(
+        EvoTreeClassifier,
+        monotonic_cst=signs,
+        objective="balanced_accuracy",
+        max_leaf_nodes=5,
+        **QUICK,
     ).fit(X, y)
     rng = np.random.default_rng(0)
     rows = X[rng.integers(len(X), size=20_000)] * rng.uniform(0.7, 1.3, (20_000, 6))
@@ -259,7 +272,8 @@ def test_monotonic_predictions_of_tables_with_gaps(rare):
     X, y = rare
     table = pd.DataFrame(np.where(rng.random(X.shape) < 0.1, np.nan, X), columns=list("abcd"))
     table["kind"] = pd.Categorical(rng.choice(["x", "y", "z"], len(y)))
-    model = EvoTreeClassifier(
+    model = evolved(
+        EvoTreeClassifier,
         monotonic_cst={"a": 1, "b": 1, "d": -1},
         class_weight="balanced",
         precision=1,
@@ -285,15 +299,17 @@ def test_monotonic_targets_are_the_best_in_order():
     X = rng.normal(size=(300, 2))
     y = 3.0 * X[:, 0] + np.abs(X[:, 1])
     fit = {**QUICK, "size_penalty": 1e-4, "term_penalty": 1e-5}
-    model = EvoTreeRegressor(leaves="constant", monotonic_cst=[1, 0], **fit).fit(X, y)
+    model = evolved(EvoTreeRegressor, leaves="constant", monotonic_cst=[1, 0], **fit).fit(X, y)
     assert model.tree_.n_leaves > 5
     for at, quality in enumerate(model.pareto_front_.to_frame()["quality"]):
         assert metrics.r2_score(y, model.predict(X, tree=at)) == pytest.approx(quality)
-    against = EvoTreeRegressor(monotonic_cst=[-1, -1], **fit).fit(X[:, :1].repeat(2, axis=1), y)
+    against = evolved(EvoTreeRegressor, monotonic_cst=[-1, -1], **fit).fit(
+        X[:, :1].repeat(2, axis=1), y
+    )
     assert against.predict(X).std() < 0.5 * y.std()
-    constant = EvoTreeRegressor(monotonic_cst=[1, 0], **fit).fit(X, np.full(300, 2.5))
+    constant = evolved(EvoTreeRegressor, monotonic_cst=[1, 0], **fit).fit(X, np.full(300, 2.5))
     assert constant.tree_.n_leaves == 1 and constant.predict(X[:1]) == 2.5
-    single = EvoTreeClassifier(monotonic_cst=[1, 0], **fit).fit(X, np.full(300, "a"))
+    single = evolved(EvoTreeClassifier, monotonic_cst=[1, 0], **fit).fit(X, np.full(300, "a"))
     assert set(single.predict(X)) == {"a"}
 
 
@@ -302,15 +318,14 @@ def test_monotonic_targets_are_the_best_in_order():
     [
         ({"objective": "f2"}, "objective='f2'"),
         ({"objective": 3}, "objective"),
-        ({"objective": "f1", "cost_matrix": [[0, 1], [1, 0]]}, "objective='f1'"),
-        ({"cost_matrix": [[0, 1]]}, "cost_matrix="),
-        ({"feature_costs": [1.0]}, "feature_costs has shape"),
-        ({"feature_costs": {"x9": 1.0}}, "feature_costs names 'x9'"),
+        ({"objective": Cost([[0, 1]])}, "matrix="),
+        ({"objective": Cost(features=[1.0])}, "features has shape"),
+        ({"objective": Cost(features={"x9": 1.0})}, "features names 'x9'"),
         ({"monotonic_cst": [1]}, "monotonic_cst"),
         ({"monotonic_cst": [1, 0, 0, 0], "objective": "f1"}, "with monotonic_cst"),
         (
-            {"monotonic_cst": [1, 0, 0, 0], "cost_matrix": [[3, 1], [0, 7]]},
-            "cost_matrix=.*monotonic",
+            {"monotonic_cst": [1, 0, 0, 0], "objective": Cost([[3, 1], [0, 7]])},
+            "matrix=.*monotonic",
         ),
         ({"objective": lambda counts: np.nan}, "returned nan"),
         ({"objective": metrics.f1_score}, r"objective=f1_score takes .*\(counts\).*'f1_macro'"),
@@ -320,12 +335,14 @@ def test_monotonic_targets_are_the_best_in_order():
 )
 def test_wrong_parameters_are_named(rare, parameters, named):
     with pytest.raises(ValueError, match=named):
-        EvoTreeClassifier(**QUICK, **parameters).fit(*rare)
+        evolved(EvoTreeClassifier, **QUICK, **parameters).fit(*rare)
 
 
 def test_wrong_columns_beside_the_rows_are_named(rare):
     X, y = rare
     with pytest.raises(ValueError, match=r"extras\['sensitive'\] has shape"):
-        EvoTreeClassifier(objective=accuracy_and_parity, **QUICK).fit(X, y, sensitive=[1, 2])
+        evolved(EvoTreeClassifier, objective=accuracy_and_parity, **QUICK).fit(
+            X, y, sensitive=[1, 2]
+        )
     with pytest.raises(ValueError, match="label 7"):
-        EvoTreeClassifier(**QUICK).fit(X, y).cost_score(X[:1], [7])
+        evolved(EvoTreeClassifier, **QUICK).fit(X, y).cost_score(X[:1], [7])

@@ -20,28 +20,36 @@ from sklearn.preprocessing import StandardScaler
 
 from evotree import (
     Checkpoint,
+    Cost,
+    Evolution,
     EvoTreeClassifier,
     EvoTreeRegressor,
     Islands,
+    LinearLeaves,
+    Quantile,
     Refinement,
     Regularization,
     Variation,
 )
 from evotree.configuration import Configuration, constraints_of
-from evotree.engine.config import CONFIGURATIONS, SearchConfig, configuration
+from evotree.engine.config import SearchConfig
 from evotree.estimators import EVOLUTION_PRESETS
-from tests.quick_models import BRIEF, brief, every_evolved
+from tests.quick_models import brief, every_evolved
 
 KINDS = [EvoTreeClassifier, EvoTreeRegressor]
-NAMES = {kind.__name__: kind for kind in (*KINDS, *CONFIGURATIONS.values(), LogisticRegression)}
 GROUPS = [
+    Evolution(32, patience=None, init={"tao": 0.1}, variation=Variation(0.3), islands=3),
     Variation(0.3, selection_pressure=3.0, algorithm="nsga2"),
     Regularization((0.3, 3.0), "l1", noise=0.0),
     Regularization(teacher=LogisticRegression(C=2.0)),
     Islands(4, every=3, topology="complete"),
     Checkpoint("run.npz", every=2, resume=True),
     Refinement({"tao": 0.5, "prune": 0.5}, probability=0.3, max_evaluations=9),
+    Quantile(0.9),
 ]
+CONFIGURATIONS = list(dict.fromkeys([*map(type, GROUPS), Cost, LinearLeaves]))
+NAMES = {kind.__name__: kind for kind in (*KINDS, *CONFIGURATIONS, LogisticRegression)}
+MUTATION = "evolution__variation__mutation_probability"
 every_kind = pytest.mark.parametrize("kind", KINDS)
 every_group = pytest.mark.parametrize("group", GROUPS, ids=repr)
 
@@ -56,30 +64,27 @@ def documented(kind, section="Parameters"):
 # ---- what there is -------------------------------------------------------------------------------
 
 
-@every_kind
-def test_there_are_few_parameters_and_all_are_documented(kind):
+@pytest.mark.parametrize(
+    "kind", [*KINDS, SearchConfig, *CONFIGURATIONS], ids=lambda kind: kind.__name__
+)
+def test_parameters_are_few_documented_checked_and_of_plain_types(kind):
     names = list(inspect.signature(kind).parameters)
-    assert len(names) <= 35
+    assert len(names) <= 24
     assert sorted(names) == sorted(kind().get_params(deep=False))
-    assert documented(kind) == names
-
-
-@pytest.mark.parametrize("kind", CONFIGURATIONS.values(), ids=lambda kind: kind.__name__)
-def test_the_parameters_of_groups_are_documented(kind):
-    names = list(inspect.signature(kind).parameters)
-    assert documented(kind) == names == [one.name for one in fields(kind)]
-
-
-@pytest.mark.parametrize("kind", [*KINDS, SearchConfig], ids=lambda kind: kind.__name__)
-def test_all_parameters_are_checked(kind):
-    assert set(kind().get_params(deep=False)) <= set(constraints_of(kind))
-
-
-@pytest.mark.parametrize("kind", [*KINDS, *CONFIGURATIONS.values()], ids=lambda kind: kind.__name__)
-def test_signatures_show_plain_types(kind):
+    assert set(names) <= set(constraints_of(kind))
+    if kind is not SearchConfig:
+        assert sorted(documented(kind)) == sorted(names)
     assert "Annotated" not in str(inspect.signature(kind))
     for base in kind.__mro__:
         assert "Annotated" not in str(base.__dict__.get("__annotations__", ""))
+
+
+@every_kind
+def test_the_face_is_that_of_the_search(kind):
+    first, *others = inspect.signature(kind).parameters.values()
+    assert first.name == "objective" and first.kind is first.POSITIONAL_OR_KEYWORD
+    assert all(one.kind is one.KEYWORD_ONLY for one in others)
+    assert {one.name for one in fields(SearchConfig)} <= {first.name, *(p.name for p in others)}
 
 
 def test_constraints_that_only_type_checkers_know_fail_with_the_class():
@@ -110,45 +115,28 @@ def test_attributes_that_are_documented_are_there(kind):
 def test_groups_are_values(group):
     kind = type(group)
     parameters = group.get_params()
-    assert kind(**parameters) == group == group.set_params() == kind().set_params(**parameters)
+    assert kind(**group.get_params(deep=False)) == group == group.set_params()
+    assert kind().set_params(**parameters) == group and group.get_params() == parameters
+    assert group.set_params(**kind().get_params()) == kind() != group
     assert clone(group) is group
     name = next(iter(parameters))
     with pytest.raises(FrozenInstanceError):
         setattr(group, name, parameters[name])
     with pytest.raises(ValueError, match=f"{kind.__name__} has no parameter 'size_'.*{name}"):
         group.set_params(size_=3)
-
-
-@every_group
-def test_a_group_is_left_as_it_is_by_set_params(group):
-    before = group.get_params()
-    other = group.set_params(**type(group)().get_params())
-    assert other == type(group)() != group
-    assert group.get_params() == before
-
-
-@every_group
-def test_texts_of_groups_can_be_pasted(group):
-    assert repr(eval(repr(group), NAMES)) == repr(group)
-    assert eval(repr(type(group)()), NAMES) == type(group)()
-    assert repr(type(group)()) == f"{type(group).__name__}()"
-
-
-@pytest.mark.parametrize("group", [g for g in GROUPS if "Logistic" not in repr(g)], ids=repr)
-def test_texts_and_copies_are_equal(group):
-    for twin in (eval(repr(group), NAMES), copy.deepcopy(group), pickle.loads(pickle.dumps(group))):
-        assert twin == group and type(twin) is type(group)
+    assert repr(eval(repr(group), NAMES)) == repr(group) and repr(kind()) == f"{kind.__name__}()"
+    if "Logistic" not in repr(group):
+        for twin in (eval(repr(group), NAMES), copy.deepcopy(group)):
+            assert twin == group and type(twin) is kind
+        assert pickle.loads(pickle.dumps(group)) == group
 
 
 shares = st.floats(0.0, 1.0)
 variations = st.builds(
     Variation,
     mutation_probability=shares,
-    crossover_probability=shares,
-    dipolar_probability=shares,
     split_crossover_probability=shares,
     selection_pressure=st.floats(1.0, 10.0, exclude_min=True),
-    max_origin_share=st.floats(0.0, 1.0, exclude_min=True),
     keep_duplicates=st.booleans(),
     algorithm=st.sampled_from(("penalized", "nsga2")),
 )
@@ -161,77 +149,76 @@ def test_any_allowed_variation_can_be_pasted(variation):
 
 def test_an_executor_is_not_pickled_and_all_else_is():
     with ThreadPoolExecutor(1) as executor:
-        islands = Islands(3, 5, 1, "complete", executor)
-        assert pickle.loads(pickle.dumps(islands)) == Islands(3, 5, 1, "complete")
-        model = pickle.loads(pickle.dumps(brief(islands=islands)))
-        assert model.islands == Islands(3, 5, 1, "complete")
-        assert clone(brief(islands=islands)).islands is islands
+        evolution = Evolution(8, islands=Islands(3, 5, 1, "complete", executor))
+        expected = Evolution(8, islands=Islands(3, 5, 1, "complete"))
+        assert pickle.loads(pickle.dumps(evolution)) == expected
+        model = pickle.loads(pickle.dumps(EvoTreeClassifier(evolution=evolution)))
+        assert model.evolution == expected
+        assert clone(EvoTreeClassifier(evolution=evolution)).evolution is evolution
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "value"),
+    ("kind", "name", "values"),
     [
-        (Variation, "mutation_probability", 1.5),
-        (Variation, "mutation_probability", np.nan),
-        (Variation, "mutation_probability", "often"),
-        (Variation, "crossover_probability", -1),
-        (Variation, "dipolar_probability", "half"),
-        (Variation, "split_crossover_probability", 2),
-        (Variation, "selection_pressure", 1.0),
-        (Variation, "max_origin_share", 0.0),
-        (Variation, "keep_duplicates", "no"),
-        (Variation, "algorithm", "nsga3"),
-        (Regularization, "C", "high"),
-        (Regularization, "C", 0.0),
-        (Regularization, "C", np.inf),
-        (Regularization, "C", (1.0,)),
-        (Regularization, "C", (2.0, 1.0)),
-        (Regularization, "C", (1.0, np.inf)),
-        (Regularization, "C", ("a", "b")),
-        (Regularization, "penalty", "l0"),
-        (Regularization, "noise", -0.1),
-        (Regularization, "noise", np.inf),
-        (Regularization, "noise", "much"),
-        (Regularization, "teacher", "oracle"),
-        (Regularization, "teacher", 3),
-        (Islands, "n", 0),
-        (Islands, "n", 2.5),
-        (Islands, "every", 0),
-        (Islands, "size", -1),
-        (Islands, "topology", "star"),
-        (Islands, "executor", 3),
-        (Checkpoint, "path", 3),
-        (Checkpoint, "every", 0),
-        (Checkpoint, "resume", "yes"),
-        (Refinement, "probability", 1.5),
-        (Refinement, "target", "worst"),
-        (Refinement, "every", 0),
-        (Refinement, "max_seconds", 0.0),
-        (Refinement, "max_evaluations", -1),
-        (Refinement, "C", (2.0, 1.0)),
-        (Refinement, "penalty", "l0"),
+        (Evolution, "population_size", [1, 2.5]),
+        (Evolution, "patience", [0]),
+        (Evolution, "scaling", ["none"]),
+        (Evolution, "max_samples", [0, -1, 0.0, 1.5, "half"]),
+        (Evolution, "variation", [0.3, Islands()]),
+        (Evolution, "refinement", [3]),
+        (Evolution, "regularization", ["l2"]),
+        (Evolution, "islands", [0, 2.5]),
+        (Variation, "mutation_probability", [1.5, np.nan, "often"]),
+        (Variation, "crossover_probability", [-1]),
+        (Variation, "dipolar_probability", ["half"]),
+        (Variation, "split_crossover_probability", [2]),
+        (Variation, "selection_pressure", [1.0]),
+        (Variation, "max_origin_share", [0.0]),
+        (Variation, "keep_duplicates", ["no"]),
+        (Variation, "algorithm", ["nsga3"]),
+        (
+            Regularization,
+            "C",
+            ["high", 0.0, np.inf, (1.0,), (2.0, 1.0), (1.0, np.inf), ("a", "b")],
+        ),
+        (Regularization, "penalty", ["l0"]),
+        (Regularization, "noise", [-0.1, np.inf, "much"]),
+        (Regularization, "teacher", ["oracle", 3]),
+        (Islands, "n", [0, 2.5]),
+        (Islands, "every", [0]),
+        (Islands, "size", [-1]),
+        (Islands, "topology", ["star"]),
+        (Islands, "executor", [3]),
+        (Checkpoint, "path", [3]),
+        (Checkpoint, "every", [0]),
+        (Checkpoint, "resume", ["yes"]),
+        (Refinement, "probability", [1.5]),
+        (Refinement, "target", ["worst"]),
+        (Refinement, "every", [0]),
+        (Refinement, "max_seconds", [0.0]),
+        (Refinement, "max_evaluations", [-1]),
+        (Refinement, "C", [(2.0, 1.0)]),
+        (Refinement, "penalty", ["l0"]),
+        (Quantile, "level", [0.0, 1.0, "median"]),
+        (Cost, "matrix", [3]),
+        (Cost, "features", [3]),
+        (LinearLeaves, "features", [3]),
+        (LinearLeaves, "split_features", [3]),
     ],
 )
-def test_values_that_are_not_allowed_are_named(kind, name, value):
+def test_values_that_are_not_allowed_are_named(kind, name, values):
     """By the name of the group, of the parameter and of the value."""
-    given = {"path": "file"} if kind is Checkpoint else {}
-    with pytest.raises(ValueError, match=name) as raised:
-        kind(**{**given, name: value})
-    assert repr(value) in str(raised.value) or str(value) in str(raised.value)
-    assert kind.__name__ in str(raised.value)
+    for value in values:
+        with pytest.raises(ValueError, match=f"'{name}' parameter of {kind.__name__}") as raised:
+            kind(**{name: value})
+        assert repr(value) in str(raised.value) or str(value) in str(raised.value)
 
 
 def test_what_a_plain_value_stands_for():
-    assert configuration("islands", 4) == Islands(4)
-    assert configuration("islands", None) == Islands(1)
-    assert configuration("checkpoint", "a.npz") == Checkpoint("a.npz")
-    assert configuration("checkpoint", None) is configuration("refinement", None) is None
-    assert configuration("refinement", "tao") == Refinement("tao")
-    assert configuration("variation", None) == Variation()
-    assert configuration("regularization", None) == Regularization()
-    for name, kind in CONFIGURATIONS.items():
-        group = kind()
-        assert configuration(name, group) is group
+    plain = Evolution(variation=None, refinement="tao", regularization=None, islands=4)
+    assert plain == Evolution(refinement=Refinement("tao"), islands=Islands(4))
+    assert Evolution(refinement=None).refinement is None
+    assert Evolution(islands=None) == Evolution()
 
 
 # ---- of estimators -------------------------------------------------------------------------------
@@ -239,35 +226,38 @@ def test_what_a_plain_value_stands_for():
 
 @every_kind
 def test_parameters_of_groups_are_reached_by_name(kind):
-    model = brief(kind)
     nested = {
-        "variation__mutation_probability": 0.3,  # of None
-        "islands__n": 3,
-        "islands__every": 5,
-        "checkpoint__path": "run.npz",
-        "refinement__probability": 0.4,  # of a plain value
-        "regularization__noise": 0.0,  # of a group
+        "evolution__population_size": 20,
+        MUTATION: 0.3,
+        "evolution__islands__every": 5,
+        "evolution__refinement__probability": 0.4,
+        "checkpoint__path": "run.npz",  # of None
     }
+    expected = Evolution(
+        20, variation=Variation(0.3), refinement=Refinement("sparse", 0.4), islands=Islands(every=5)
+    )
+    model = kind()
+    assert MUTATION in model.get_params()
     other = clone(model).set_params(**nested)
     assert {name: other.get_params()[name] for name in nested} == nested
-    assert other.variation == Variation(mutation_probability=0.3)
-    assert other.islands == Islands(3, every=5)
-    assert other.checkpoint == Checkpoint("run.npz")
-    assert other.refinement == Refinement("sparse", probability=0.4)
-    assert other.regularization == BRIEF["regularization"].set_params(noise=0.0)
-    assert model.get_params() == brief(kind).get_params()  # what the two shared is as it was
-    assert other.set_params(islands=2, islands__every=7).islands == Islands(2, every=7)
-    assert other.set_params(refinement=None, refinement__every=2).refinement == Refinement(every=2)
-    assert not [
-        n for n in brief(kind, refinement=None).get_params() if n.startswith("refinement__")
-    ]
+    assert (other.evolution, other.checkpoint) == (expected, Checkpoint("run.npz"))
+    assert model.evolution is None and model.get_params() == kind().get_params()
+    other.set_params(evolution__islands=2, evolution__islands__every=7, checkpoint="a.npz")
+    assert other.evolution.islands == Islands(2, every=7)
+    assert other.set_params(checkpoint__every=3).checkpoint == Checkpoint("a.npz", 3)
+    other.set_params(evolution__refinement=None, evolution__refinement__every=2)
+    assert other.evolution.refinement == Refinement(every=2)
+    other.set_params(evolution__refinement=None)
+    assert not [name for name in other.get_params() if "refinement__" in name]
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("variation__mutation", "Variation has no parameter 'mutation': .*mutation_probability"),
-        ("islands__m", "Islands has no parameter 'm'"),
+        ("evolution__variation__mutation", "Variation has no parameter 'mutation': .*mutation_pro"),
+        ("evolution__mutation", "Evolution has no parameter 'mutation'"),
+        ("evolution__patience__n", "Evolution has no group of parameters 'patience'"),
+        ("size__penalty", "EvoTreeClassifier has no group of parameters 'size'"),
         ("mutation_probability", "Invalid parameter 'mutation_probability'"),
     ],
 )
@@ -278,113 +268,77 @@ def test_parameters_that_are_none_are_named(name, message):
 
 @every_evolved
 def test_deep_parameters_come_back(model):
-    parameters = model.get_params()
-    assert {name: parameters[name] for name in model.get_params(deep=False)} == model.get_params(
-        deep=False
-    )
-    again = type(model)().set_params(**parameters)
-    assert again.get_params() == parameters
+    for one in (model, type(model)()):
+        parameters = one.get_params()
+        shallow = one.get_params(deep=False)
+        assert {name: parameters[name] for name in shallow} == shallow
+        assert type(model)().set_params(**parameters).get_params() == parameters
 
 
-@pytest.mark.parametrize(
-    "start", [None, {"islands": 2}, {"islands": Islands(3, every=2), "variation": Variation(0.5)}]
-)
-def test_searches_reach_into_groups(start):
+@pytest.mark.parametrize("start", [None, Evolution(8, islands=Islands(3, every=2))])
+def test_searches_reach_into_groups_in_pipelines(start):
     X, y = load_iris(return_X_y=True)
-    grid = {"variation__mutation_probability": [0.1, 0.2], "islands__n": [1, 2]}
-    model = brief(**start or {}, max_generations=2)
-    search = GridSearchCV(model, grid, cv=2, error_score="raise").fit(X, y)
+    name = "evotreeclassifier__"
+    grid = {f"{name}{MUTATION}": [0.1, 0.2], f"{name}evolution__islands__n": [1, 2]}
+    model = brief(max_generations=1)
+    if start is not None:
+        model.set_params(evolution=start.set_params(regularization__noise=0.0))
+    pipeline = make_pipeline(StandardScaler(), model)
+    search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(X, y)
     best = search.best_estimator_
     assert len(search.cv_results_["params"]) == 4
     reached = best.get_params()
     assert {name: reached[name] for name in grid} == search.best_params_
-    assert reached["islands__every"] == (2 if start and "variation" in start else 10)
-    by_hand = clone(model).set_params(**search.best_params_).fit(X, y)
-    assert best.tree_ == by_hand.tree_
-
-
-def test_searches_reach_into_groups_in_pipelines():
-    X, y = load_iris(return_X_y=True)
-    name = "evotreeclassifier__regularization__noise"
-    pipeline = make_pipeline(StandardScaler(), brief(max_generations=1))
-    search = GridSearchCV(pipeline, {name: [0.0, 0.2]}, cv=2, error_score="raise").fit(X, y)
-    assert search.best_estimator_[-1].regularization_.noise == search.best_params_[name]
+    assert reached[f"{name}evolution__islands__every"] == (10 if start is None else 2)
+    by_hand = clone(pipeline).set_params(**search.best_params_).fit(X, y)
+    assert best[-1].tree_ == by_hand[-1].tree_
 
 
 def test_clones_share_groups_and_callbacks():
     callbacks = [print]
-    model = brief(variation=Variation(0.3), islands=Islands(2), callbacks=callbacks)
+    model = brief(callbacks=callbacks)
     twin = clone(model)
-    assert twin.callbacks is callbacks
-    for name in ("variation", "islands", "regularization"):
-        assert getattr(twin, name) is getattr(model, name)
-    assert twin.set_params(variation__mutation_probability=0.9).variation != model.variation
+    assert twin.callbacks is callbacks and twin.evolution is model.evolution
+    assert twin.set_params(**{MUTATION: 0.9}).evolution != model.evolution
 
 
 @every_evolved
 def test_the_text_of_an_estimator_can_be_pasted(model):
-    wild = clone(model).set_params(
-        variation=Variation(0.3, algorithm="nsga2"),
-        islands=Islands(4, every=3),
-        checkpoint=Checkpoint("run.npz"),
-        refinement=Refinement({"tao": 1.0}, probability=0.2),
-        init={"tao": 0.1, "axis": 0.2},
-        patience=None,
-    )
+    wild = clone(model).set_params(evolution=GROUPS[0], checkpoint=Checkpoint("run.npz"))
     for one in (model, wild):
         again = eval(repr(one), NAMES)
         assert again.get_params() == one.get_params() and type(again) is type(one)
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("name", "values"),
     [
-        ("size_penalty", -0.1),
-        ("size_penalty", np.nan),
-        ("size_penalty", "small"),
-        ("term_penalty", -1e-9),
-        ("term_penalty", "small"),
-        ("population_size", 1),
-        ("max_generations", 1.5),
-        ("max_generations", -1),
-        ("patience", 0),
-        ("time_limit", 0.0),
-        ("n_jobs", 0),
-        ("min_samples_split", 1),
-        ("scaling", "none"),
-        ("init", 3),
-        ("init", "forest"),
-        ("refinement", "polish"),
-        ("refinement", 3),
-        ("variation", 0.3),
-        ("variation", Islands()),
-        ("regularization", "l2"),
-        ("max_samples", 1.5),
-        ("islands", 0),
-        ("islands", 2.5),
-        ("checkpoint", 3),
-        ("warm_start", "yes"),
-        ("random_state", "seed"),
-        ("n_jobs", 0.5),
-        ("verbose", "loud"),
-        ("callbacks", 3),
-        ("callbacks", [3]),
-        ("class_weight", "heavy"),
+        ("size_penalty", [-0.1, np.nan, "small"]),
+        ("term_penalty", [-1e-9, "small"]),
+        ("max_generations", [1.5, -1]),
+        ("time_limit", [0.0]),
+        ("evolution", [3, Islands(), "widths"]),
+        ("init", [3, "forest"]),
+        ("refinement", ["polish"]),
+        ("leaves", ["trees", 3, "linear", LinearLeaves()]),
+        ("checkpoint", [3]),
+        ("warm_start", ["yes"]),
+        ("random_state", ["seed"]),
+        ("n_jobs", [0, 0.5]),
+        ("verbose", ["loud"]),
+        ("callbacks", [3, [3]]),
+        ("class_weight", ["heavy"]),
     ],
 )
-def test_bad_parameters_are_named(name, value):
-    model = brief(**{name: value})
-    model.get_params()  # says nothing yet
-    with pytest.raises(ValueError, match=name):
-        model.fit(np.eye(4), [0, 1, 0, 1])
-    assert not hasattr(model, "tree_")
-
-
-def test_bad_parameters_are_named_with_the_estimator():
-    with pytest.raises(
-        ValueError, match="'population_size' parameter of EvoTreeRegressor .* Got 1"
-    ):
-        brief(EvoTreeRegressor, population_size=1).fit(np.eye(4), [0, 1, 0, 1])
+def test_bad_parameters_are_named(name, values):
+    for value in values:
+        model = brief(**{name: value})
+        model.get_params()  # says nothing yet
+        with pytest.raises(ValueError, match=name):
+            model.fit(np.eye(4), [0, 1, 0, 1])
+        assert not hasattr(model, "tree_")
+    with pytest.raises(ValueError, match="'n_jobs' parameter of EvoTreeRegressor .* Got 0"):
+        brief(EvoTreeRegressor, n_jobs=0).fit(np.eye(4), [0, 1, 0, 1])
 
 
 def test_presets():
@@ -392,6 +346,8 @@ def test_presets():
     assert model.get_params() == clone(model).get_params()
     for name, value in EVOLUTION_PRESETS["gea_odt"].items():
         assert getattr(model, name) == value
-    assert EvoTreeClassifier.from_preset("gea_odt", size_penalty=0.1).size_penalty == 0.1
+    changed = EvoTreeClassifier.from_preset("gea_odt", size_penalty=0.1, evolution__patience=None)
+    assert changed.size_penalty == 0.1
+    assert changed.evolution == model.evolution.set_params(patience=None)
     with pytest.raises(ValueError, match="gea_odt"):
         EvoTreeClassifier.from_preset("gea")

@@ -12,6 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 from evotree import EvoTreeClassifier, EvoTreeRegressor
 from evotree.engine.hyperparameters import NOISES, TERM_MULTIPLES
 from evotree.export import export_text
+from tests.quick_models import evolved
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,7 @@ def test_the_front_has_trees_for_readers_of_any_patience(readable):
 def test_axis_parallel_trees_are_evolved():
     X, y = load_iris(return_X_y=True)
     parameters = {"max_split_terms": 1, "random_state": 0}
-    model = EvoTreeClassifier(**parameters).fit(X, y)
+    model = evolved(EvoTreeClassifier, **parameters).fit(X, y)
     assert (np.count_nonzero(model.tree_.weights, axis=1) <= 1).all()
     assert model.tree_.complexity == model.tree_.n_nodes
     assert model.score(X, y) > 0.94
@@ -66,7 +67,7 @@ def test_axis_parallel_trees_are_evolved():
 def test_the_same_seed_gives_the_same_tree_for_any_number_of_workers():
     X, y = load_iris(return_X_y=True)
     one, two, islands = (
-        EvoTreeClassifier(random_state=3, **how).fit(X, y)
+        evolved(EvoTreeClassifier, random_state=3, **how).fit(X, y)
         for how in ({"n_jobs": 1}, {"n_jobs": 2}, {"islands": 2, "max_generations": 5})
     )
     assert one.tree_ == two.tree_ and one.n_generations_ == two.n_generations_

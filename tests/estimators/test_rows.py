@@ -310,7 +310,7 @@ def test_the_front_reads_encoded_rows(model):
 def test_searches_on_mixed_rows_continue(model, tmp_path):
     X, y = mixed()
     y = targets_for(model, y)
-    whole = clone(model).set_params(max_samples=0.5, patience=None).fit(X, y)
+    whole = clone(model).set_params(evolution__max_samples=0.5, evolution__patience=None).fit(X, y)
     path = tmp_path / "run.npz"
     cut = clone(whole).set_params(checkpoint=path, max_generations=4).fit(X, y)
     # The rows are the same, whichever way their categories are declared.

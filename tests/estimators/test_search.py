@@ -8,7 +8,7 @@ from time import perf_counter
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_iris, load_wine
 
 from evotree import (
@@ -24,8 +24,15 @@ from evotree import (
 from evotree.engine import hyperparameters
 from evotree.engine import toolbox as toolbox_module
 from evotree.engine.hyperparameters import candidates, penalties_to_try
-from evotree.fitness.linear_leaves import as_linear_leaves
-from tests.quick_models import BRIEF, FIXED, brief, every_evolved, interrupts_raise, rows_for
+from tests.quick_models import (
+    BRIEF,
+    brief,
+    every_evolved,
+    evolved,
+    interrupts_raise,
+    nested,
+    rows_for,
+)
 
 AUTO = {"size_penalty": "auto", "regularization": Regularization()}
 KINDS_OF_RUNS = pytest.mark.parametrize(
@@ -42,15 +49,11 @@ KINDS_OF_RUNS = pytest.mark.parametrize(
 @KINDS_OF_RUNS
 def test_the_estimator_is_the_search(model, changed):
     X, y = rows_for(model)
-    fitted = clone(model).set_params(**changed).fit(X, y)
-    parameters = fitted.get_params(deep=False)
-    task = "classification" if parameters.pop("class_weight", 0) is None else "regression"
-    for of_rows in parameters.keys() - SearchConfig().get_params().keys():
-        parameters.pop(of_rows)
-    dataset = Dataset.from_arrays(X, y, scaling=parameters["scaling"], task=task)
-    if task == "regression":
-        dataset = dataset.evolved_for(as_linear_leaves(fitted.leaves, None, fitted.columns_))
-    result = search(dataset, SearchConfig(**parameters))
+    fitted = clone(model).set_params(**nested(changed)).fit(X, y)
+    task = "classification" if is_classifier(model) else "regression"
+    of_search = SearchConfig().get_params()
+    parameters = {name: fitted.get_params(deep=False)[name] for name in of_search}
+    result = search(Dataset.from_arrays(X, y, task=task), SearchConfig(**parameters))
     assert result.best() == fitted.tree_
     np.testing.assert_array_equal(result.best().values, fitted.tree_.values)
     assert list(result.front()) == list(fitted.pareto_front_)
@@ -63,19 +66,19 @@ def test_a_search_is_told_an_objective_and_a_constraint():
     X, y = load_iris(return_X_y=True)
     dataset = Dataset.from_arrays(X[50:], y[50:])
     told = BRIEF | {"objective": "balanced_accuracy", "monotonic_cst": [0, 0, 1, 0]}
-    result = search(dataset, SearchConfig(**told))
-    fitted = EvoTreeClassifier(**told).fit(X[50:], y[50:])
+    result = search(dataset, evolved(SearchConfig, **told))
+    fitted = evolved(EvoTreeClassifier, **told).fit(X[50:], y[50:])
     assert result.best() == fitted.tree_
     assert result.dataset.objective.constraint.violations(result.best()) == []
     with pytest.raises(ValueError, match="objective='f2'"):
-        search(dataset, SearchConfig(**BRIEF | {"objective": "f2"}))
+        search(dataset, evolved(SearchConfig, **BRIEF | {"objective": "f2"}))
 
 
 def test_a_search_continues_an_earlier_result():
     dataset = Dataset.from_arrays(*load_iris(return_X_y=True))
-    half = search(dataset, SearchConfig(**BRIEF | {"max_generations": 2}))
-    rest = search(dataset, SearchConfig(**BRIEF), continues=half.continuation())
-    whole = search(dataset, SearchConfig(**BRIEF))
+    half = search(dataset, evolved(SearchConfig, **BRIEF | {"max_generations": 2}))
+    rest = search(dataset, evolved(SearchConfig, **BRIEF), continues=half.continuation())
+    whole = search(dataset, evolved(SearchConfig, **BRIEF))
     assert rest.run.generation == 4 and rest.best() == whole.best()
     assert list(rest.run.population) == list(whole.run.population)
 
@@ -83,7 +86,7 @@ def test_a_search_continues_an_earlier_result():
 def test_what_a_search_is_told_is_checked():
     dataset = Dataset.from_arrays([[0.0], [1.0]], [0, 1])
     with pytest.raises(ValueError, match="'population_size' parameter of SearchConfig"):
-        search(dataset, SearchConfig(population_size=1))
+        search(dataset, evolved(SearchConfig, population_size=1))
 
 
 # ---- limits of time ------------------------------------------------------------------------------
@@ -105,7 +108,7 @@ def test_a_limit_that_is_over_at_once_leaves_a_quick_tree_and_a_warning(init, al
 
 def test_islands_get_a_quick_tree_each_and_a_warning():
     dataset = Dataset.from_arrays(*load_wine(return_X_y=True))
-    config = SearchConfig(**BRIEF | {"time_limit": 1e-9, "islands": 3})
+    config = evolved(SearchConfig, **BRIEF | {"time_limit": 1e-9, "islands": 3})
     with pytest.warns(RuntimeWarning, match="time_limit ended before any of the first"):
         result = search(dataset, config)
     origins = [[one.origin for one in island.population] for island in result.run.islands]
@@ -116,8 +119,8 @@ def test_the_quick_tree_is_the_least_that_there_is():
     """Whatever the seed, nothing fitter is thrown away."""
     X, y = load_wine(return_X_y=True)
     for seed in range(5):
-        config = SearchConfig(**BRIEF | {"time_limit": 1e-9, "random_state": seed})
-        config.regularization = FIXED.set_params(noise=0.0)
+        config = evolved(SearchConfig, **BRIEF | {"time_limit": 1e-9, "random_state": seed})
+        config.evolution = config.evolution.set_params(regularization__noise=0.0)
         with pytest.warns(RuntimeWarning, match="time_limit"):
             run = search(Dataset.from_arrays(X, y), config).run
         (quick,) = [one for one in run.population if one.origin == "axis"]
@@ -147,7 +150,7 @@ def test_choosing_stops_at_the_limit(monkeypatch):
         return cross_validate(dataset, find_and_count, *arguments, **limits)
 
     monkeypatch.setattr(hyperparameters, "cross_validate", counted)
-    model = EvoTreeClassifier(**BRIEF | AUTO | {"time_limit": 1e-9})
+    model = evolved(EvoTreeClassifier, **BRIEF | AUTO | {"time_limit": 1e-9})
     model.fit(*load_wine(return_X_y=True))
     assert len(seen) == 1 and model.score(*load_wine(return_X_y=True)) > 0.6
 
@@ -161,7 +164,7 @@ def test_choosing_has_half_of_what_is_left(monkeypatch):
         return cross_validate(*arguments, time_limit=time_limit, **parameters)
 
     monkeypatch.setattr(hyperparameters, "cross_validate", told)
-    config = SearchConfig(**BRIEF | AUTO | {"time_limit": 10_000.0})
+    config = evolved(SearchConfig, **BRIEF | AUTO | {"time_limit": 10_000.0})
     search(Dataset.from_arrays(*load_iris(return_X_y=True)), config, begin=perf_counter() - 4_000.0)
     assert 0.0 < limits[0] < 0.5 * 6_000.0
 
@@ -172,13 +175,13 @@ def test_penalties_that_there_is_no_time_for_have_the_trees_of_others(monkeypatc
         hyperparameters, "best_prunings", lambda *given: calls.append(1) or best_prunings(*given)
     )
     rows = load_wine(return_X_y=True)
-    model = EvoTreeClassifier(**BRIEF | AUTO | {"time_limit": 1e-9}).fit(*rows)
+    model = evolved(EvoTreeClassifier, **BRIEF | AUTO | {"time_limit": 1e-9}).fit(*rows)
     assert len(calls) == 1 and model.size_penalty_ > 0.0
 
 
 @pytest.mark.parametrize("changed", [{}, {"variation": Variation(algorithm="nsga2")}])
 def test_trees_that_there_is_no_time_to_finish_are_left_out_but_for_the_best(changed):
-    config = SearchConfig(**BRIEF | changed)
+    config = evolved(SearchConfig, **BRIEF | changed)
     result = search(Dataset.from_arrays(*load_wine(return_X_y=True)), config)
     whole = replace(result)
     result.end_of_trees = -np.inf
@@ -192,12 +195,13 @@ def test_trees_of_wide_tables_take_no_more_memory_than_documented():
     n, d, population = 300, 600, 64
     X = rng.normal(size=(n, d))
     told = {"size_penalty": 0.002, "term_penalty": 0.001, "max_generations": 0, "random_state": 0}
-    EvoTreeRegressor(**told, population_size=4).fit(X[:, :5], X[:, 0])  # what is compiled stays
+    evolved(EvoTreeRegressor, **told, population_size=4).fit(
+        X[:, :5], X[:, 0]
+    )  # what is compiled stays
     dataset = Dataset.from_arrays(X, X[:, 0] + X[:, 1] ** 2, task="regression")
     tracemalloc.start()
     try:
-        dataset = dataset.evolved_for(as_linear_leaves("auto", None, dataset.columns))
-        found = search(dataset, SearchConfig(**told)).run
+        found = search(dataset, evolved(SearchConfig, **told, leaves="auto")).run
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -240,9 +244,9 @@ def interrupted(model):
 def test_an_interrupt_while_choosing_takes_the_first_candidate(monkeypatch):
     pressing, calls = press_at(2, hyperparameters.path_trees)
     monkeypatch.setattr(hyperparameters, "path_trees", pressing)
-    kept = interrupted(EvoTreeClassifier(**BRIEF | AUTO))
+    kept = interrupted(evolved(EvoTreeClassifier, **BRIEF | AUTO))
     assert kept.n_generations_ == 0 and len(calls) <= 5  # those of one candidate
-    config = SearchConfig(**AUTO)
+    config = evolved(SearchConfig, **AUTO)
     first, penalties = candidates(config)[0], penalties_to_try(config, 150)[0]
     assert (kept.regularization_, kept.size_penalty_) == (first, penalties.size)
     assert kept.score(*load_iris(return_X_y=True)) > 0.6

@@ -18,12 +18,12 @@ from evotree import (
     Regularization,
     TAORegressor,
 )
-from tests.quick_models import BRIEF, REGRESSORS, draws_rows, name_of
+from tests.quick_models import BRIEF, REGRESSORS, draws_rows, evolved, name_of
 
 QUICK = BRIEF | {"max_generations": 8, "leaves": "constant"}
 MODELS = [
-    EvoTreeRegressor(**QUICK),
-    EvoTreeRegressor(**QUICK | {"leaves": "auto"}),
+    evolved(EvoTreeRegressor, **QUICK),
+    evolved(EvoTreeRegressor, **QUICK | {"leaves": "auto"}),
     ObliqueTreeRegressor("axis", max_depth=3, random_state=0),
     ObliqueTreeRegressor("axis", max_depth=3, leaves="linear", random_state=0),
     TAORegressor(depth=3, random_state=0),
@@ -46,7 +46,7 @@ def corners(n=240, seed=0, noise=0.05):
 
 def quick(**changed):
     """Return an evolved regressor, which fits in a moment."""
-    return EvoTreeRegressor(**QUICK | changed)
+    return evolved(EvoTreeRegressor, **QUICK | changed)
 
 
 @parametrize_with_checks([ObliqueTreeRegressor("axis", max_depth=3), TAORegressor(depth=2)])
@@ -166,8 +166,8 @@ def test_grown_trees_are_pruned(pruning):
     ids=str,
 )
 def test_searches_of_all_kinds_find_parts(changed):
-    fitted = quick().set_params(**changed).fit(*corners())
-    again = quick(n_jobs=2).set_params(**changed).fit(*corners())
+    fitted = quick(**changed).fit(*corners())
+    again = quick(**changed, n_jobs=2).fit(*corners())
     assert fitted.score(*corners(seed=1)) > 0.9
     np.testing.assert_array_equal(fitted.tree_.values, again.tree_.values)
 

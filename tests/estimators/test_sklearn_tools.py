@@ -60,6 +60,7 @@ from tests.quick_models import (
     every_classifier,
     every_evolved,
     every_regressor,
+    evolved,
     name_of,
     outputs,
     rows_for,
@@ -100,8 +101,8 @@ AUTO = BRIEF | {
 @checked(
     [
         EvoTreeClassifier.from_preset("gea_odt", max_generations=100, patience=20),
-        EvoTreeClassifier(**AUTO),
-        EvoTreeRegressor(**AUTO),
+        evolved(EvoTreeClassifier, **AUTO),
+        evolved(EvoTreeRegressor, **AUTO),
         brief(variation__algorithm="nsga2", max_generations=10),
         brief(max_samples=0.3, max_generations=12),
         brief(islands=2, max_generations=12),

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 
-from evotree import ObliqueTreeClassifier
+from evotree import Cost, ObliqueTreeClassifier
 from evotree.dataset import Dataset
 from evotree.estimators.probabilities import _Likelihood, fit_soft_sides
 from evotree.inspection.training_rows import summarize
@@ -179,10 +179,9 @@ def test_the_most_probable_class_is_predicted_unless_labels_serve_the_objective(
     objective, agrees, probability
 ):
     X, y = make_classification(1000, 6, n_informative=4, weights=[0.85], flip_y=0.1, random_state=0)
-    costs = [[0.0, 1.0], [6.0, 0.0]] if objective == "cost" else None
-    model = brief(
-        objective=objective, cost_matrix=costs, probability=probability, size_penalty=0.003
-    ).fit(X, y)
+    if objective == "cost":
+        objective = Cost([[0.0, 1.0], [6.0, 0.0]])
+    model = brief(objective=objective, probability=probability, size_penalty=0.003).fit(X, y)
     found, tree = model.predict_proba(X), model.tree_
     most_frequent = tree.values.argmax(axis=1)[tree.apply(X)]
     np.testing.assert_array_equal(found.argmax(axis=1), most_frequent)

@@ -21,7 +21,7 @@ from evotree.operators.constraints.split_features import SplitFeatures, with_spl
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams
-from tests.quick_models import BRIEF
+from tests.quick_models import BRIEF, evolved
 from tests.strategies import VARIATION, apply_operator, assert_sound, seeds
 
 ALLOWED = [1, 3, 4]
@@ -84,12 +84,12 @@ def test_every_operator_keeps_to_them():
     X, y = load_diabetes(return_X_y=True)
     names = ["tao", "sparse", "centre", "prune", "axis", "dipole"]
     model = brief(init=["widths", "tao", "cart_lc"], population_size=24)
-    assert watched(model.set_params(refinement=Refinement(names, probability=0.5)), X, y)
+    assert watched(model.set_params(evolution__refinement=Refinement(names, probability=0.5)), X, y)
 
 
 def test_given_trees_are_repaired():
     X, y = load_diabetes(return_X_y=True)
-    free = EvoTreeRegressor(**BRIEF, leaves="constant").fit(X, y)
+    free = evolved(EvoTreeRegressor, **BRIEF, leaves="constant").fit(X, y)
     assert others_used(free.tree_)
     watched(brief(leaves="constant", init=free), X, y)
 
@@ -134,7 +134,9 @@ def test_lines_use_all_columns_and_splits_those_that_may():
     frame["region"] = pd.Categorical(rng.choice(["east", "north", "west"], 400))
     slope = frame["region"].map({"east": 1.0, "north": -1.0, "west": 3.0}).astype(float)
     y = slope * frame["a"] + frame["b"] + 0.1 * rng.normal(size=400)
-    model = EvoTreeRegressor(**BRIEF, split_features=["region"]).set_params(max_generations=8)
+    model = evolved(EvoTreeRegressor, **BRIEF, split_features=["region"]).set_params(
+        max_generations=8
+    )
     fitted = clone(model).fit(frame, y)
     named = np.array(fitted.feature_names_)
     used = set(named[fitted.tree_.weights.any(axis=0)])
@@ -160,7 +162,7 @@ def test_greedy_and_alternating_trees_keep_to_them(model, leaves):
     X, y = load_diabetes(return_X_y=True)
     model = clone(model).set_params(leaves=leaves, split_features=[2, 4, 8])
     if isinstance(model, TAORegressor) and not isinstance(model.init, str):
-        model.set_params(init=model.init.fit(X, y))
+        model.set_params(evolution__init=model.init.fit(X, y))
         assert others_used(model.init.tree_, [2, 4, 8])
     fitted = model.fit(X, y)
     assert not others_used(fitted.tree_, [2, 4, 8])

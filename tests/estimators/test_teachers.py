@@ -83,7 +83,7 @@ def test_a_frozen_teacher_is_asked_in_its_own_units_and_labels(as_frame):
     assert best > model.score(X, wrong) + 0.2
     strange = FrozenEstimator(ExtraTreesClassifier(5).fit(X, np.where(y == 0, "rioja", names)))
     with pytest.raises(ValueError, match="label 'rioja'"):
-        clone(model).set_params(regularization__teacher=strange).fit(X, names)
+        clone(model).set_params(evolution__regularization__teacher=strange).fit(X, names)
 
 
 def test_a_frozen_teacher_of_targets_is_asked_in_its_own_units():
@@ -91,12 +91,12 @@ def test_a_frozen_teacher_of_targets_is_asked_in_its_own_units():
     X, y = 100.0 + 10.0 * X, 1e4 + 100.0 * y
     teacher = FrozenEstimator(ExtraTreesRegressor(30, random_state=0).fit(X, y))
     model = clone(REGRESSORS[0])
-    model.set_params(regularization__teacher=teacher, size_penalty=0.001).fit(X, y)
+    model.set_params(evolution__regularization__teacher=teacher, size_penalty=0.001).fit(X, y)
     assert model.history_.chapters["quality"][-1]["best"] > 0.4
     assert model.score(X, y) > 0.4
     unfitted = FrozenEstimator(ExtraTreesRegressor())
     with pytest.raises(NotFittedError):
-        clone(model).set_params(regularization__teacher=unfitted).fit(X, y)
+        clone(model).set_params(evolution__regularization__teacher=unfitted).fit(X, y)
 
 
 def test_searches_choose_among_teachers():

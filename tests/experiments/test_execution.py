@@ -24,6 +24,7 @@ from evotree.experiments.experiment import Experiment, learning_curve
 from evotree.experiments.protocols import Protocol, Task, stratified_folds
 from evotree.experiments.runner import LOG_FILE
 from evotree.experiments.store import FILE, read_curves, read_definition, read_runs
+from tests.quick_models import evolved
 
 TIMES = ["seconds", "score_seconds", "peak_memory_mb", "finished"]
 TREE = DecisionTreeClassifier(max_depth=3)
@@ -73,7 +74,7 @@ def home(tmp_path_factory):
 
 def experiment(**changed):
     plain = Regularization(C=1.0, noise=0.0)
-    quick = EvoTreeClassifier(max_generations=5, regularization=plain, size_penalty=0.01)
+    quick = evolved(EvoTreeClassifier, max_generations=5, regularization=plain, size_penalty=0.01)
     methods = {"CART": TREE, "EvoTree": quick}
     given = {"name": "try", "datasets": ["iris", "wine"], "methods": methods}
     return Experiment(**given | {"protocol": Protocol(2)} | changed)

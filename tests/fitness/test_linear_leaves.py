@@ -12,7 +12,7 @@ from evotree.dataset import Dataset
 from evotree.fitness.linear_leaves import (
     ERROR,
     INTERCEPT,
-    LinearLeaves,
+    LinearLeafObjective,
     as_linear_leaves,
     fit_model,
     leaf_keys,
@@ -21,6 +21,7 @@ from evotree.fitness.linear_leaves import (
     sum_products,
 )
 from evotree.leaf_models import LeafModels
+from evotree.objectives import LinearLeaves
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.initialization.growth import grow
 from evotree.operators.pruning.held_out import node_losses
@@ -28,7 +29,6 @@ from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.structure.reduced import leaf_table, predictions_at, row_losses
 from evotree.rng import make_streams
-from evotree.tables.columns import CategoricalColumn, NumericColumn
 from tests.reference import linear_leaves as naive
 from tests.strategies import populations, seeds, with_random_zeros
 
@@ -52,7 +52,7 @@ def grown(dataset, seed=0, **limits):
 def judged(draw, **changed):
     """Draw rows and trees, small and ragged ones among them, that lines are in the leaves of."""
     term_penalty = draw(st.sampled_from((0.0, 0.001, 0.05)))
-    objective = LinearLeaves(term_penalty=term_penalty, **changed)
+    objective = LinearLeafObjective(term_penalty=term_penalty, **changed)
     if draw(st.booleans()):
         dataset, found = draw(populations(task="regression"))
         dataset = dataset.evolved_for(objective)
@@ -233,7 +233,7 @@ def test_what_was_asked_before_does_not_matter(drawn):
 
 
 def test_what_is_remembered_is_bounded():
-    dataset = problem(0).evolved_for(LinearLeaves())
+    dataset = problem(0).evolved_for(LinearLeafObjective())
     tree, memory = grown(dataset, max_depth=6), dataset.judge.memory
     memory.most = 3
     assert dataset.judge.risk(tree).shape == (len(tree),)
@@ -246,7 +246,7 @@ def test_a_price_changes_the_terms_alone(drawn, term_penalty):
     for one in individuals:
         priced = one.objective.priced(term_penalty)
         assert (priced is one.objective) == (term_penalty == one.objective.term_penalty)
-        fresh = LinearLeaves(term_penalty=term_penalty).bind(dataset)
+        fresh = LinearLeafObjective(term_penalty=term_penalty).bind(dataset)
         np.testing.assert_array_equal(priced.table(one), fresh.table(one))
         np.testing.assert_array_equal(priced.risk(one), fresh.risk(one))
 
@@ -255,7 +255,7 @@ def test_dearer_terms_are_fewer():
     dataset = problem(3, n=300, d=6)
     tree = grown(dataset, max_depth=2)
     terms = [
-        LinearLeaves(term_penalty=price).bind(dataset).n_leaf_terms(tree)
+        LinearLeafObjective(term_penalty=price).bind(dataset).n_leaf_terms(tree)
         for price in (0.0, 0.01, 0.05, 1.0)
     ]
     assert terms == sorted(terms, reverse=True) and terms[0] > terms[-1] == 0
@@ -265,13 +265,16 @@ def test_dearer_terms_are_fewer():
 def test_the_unit_of_weights_does_not_matter(seed, unit):
     first, second = (problem(seed, unit=number) for number in (1.0, unit))
     tables = []
-    for dataset in (first.evolved_for(LinearLeaves()), second.evolved_for(LinearLeaves())):
+    for dataset in (
+        first.evolved_for(LinearLeafObjective()),
+        second.evolved_for(LinearLeafObjective()),
+    ):
         tables.append(dataset.judge.table(grown(dataset, max_depth=3)))
     np.testing.assert_allclose(*tables, rtol=1e-6, atol=1e-6)
 
 
 def test_few_rows_are_predicted_by_the_line_of_all():
-    dataset = problem(1).evolved_for(LinearLeaves())
+    dataset = problem(1).evolved_for(LinearLeafObjective())
     n = len(dataset.y)
     order = np.arange(n, dtype=np.int32)
     parts = np.array([0, 0, 5], dtype=np.int32), np.array([n, 5, n], dtype=np.int32)
@@ -322,7 +325,7 @@ def test_held_out_rows_are_judged_by_the_lines_of_all_nodes(drawn):
 
 
 def test_residuals_are_those_of_the_line_of_the_rows():
-    dataset = problem(5).evolved_for(LinearLeaves())
+    dataset = problem(5).evolved_for(LinearLeafObjective())
     rows = np.arange(30, 90, dtype=np.int32)
     *_, intercept, coefficients = naive.fit_of_rows(dataset.judge, dataset, rows)
     expected = dataset.y[rows] - intercept - dataset.X[rows] @ coefficients
@@ -330,7 +333,7 @@ def test_residuals_are_those_of_the_line_of_the_rows():
 
 
 def test_a_data_set_without_rows_can_be_judged():
-    dataset = problem(0).evolved_for(LinearLeaves())
+    dataset = problem(0).evolved_for(LinearLeafObjective())
     empty = dataset.take(np.zeros(len(dataset.y), dtype=bool))
     tree = grown(dataset, max_depth=1)
     assert not node_losses(tree, empty)[0].any()
@@ -352,15 +355,8 @@ def test_models_that_are_not_sound_are_refused():
             sound._replace(**changed).validate(3, 2)
 
 
-COLUMNS = (
-    NumericColumn("size", 0.0),
-    CategoricalColumn("colour", ("blue", "green", "red")),
-    NumericColumn("age", 0.0),
-)
-
-
 @pytest.mark.parametrize(
-    ("given_", "used"),
+    ("features", "used"),
     [
         (None, None),
         ([], ()),
@@ -370,11 +366,14 @@ COLUMNS = (
         (np.array([0, 1]), (0, 1, 2, 3)),
     ],
 )
-def test_leaf_features_are_columns(given_, used):
-    assert as_linear_leaves("linear", given_, COLUMNS).used == used
+def test_features_of_lines_are_columns(features, used):
+    columns = (("size", 1), ("colour", 3), ("age", 1))
+    dataset = Dataset.from_arrays(np.eye(5), np.arange(5), task="regression", columns=columns)
+    assert as_linear_leaves(LinearLeaves(features), dataset).used == used
 
 
 @pytest.mark.parametrize("wrong", [["weight"], [3], [-1], [True], [1.5], "ages"])
-def test_leaf_features_that_are_no_columns_are_refused(wrong):
-    with pytest.raises(ValueError, match="leaf_features names .*: allowed are positions from 0 to"):
-        as_linear_leaves("constant", wrong, COLUMNS)
+def test_features_of_lines_that_are_no_columns_are_refused(wrong):
+    dataset = Dataset.from_arrays(np.eye(3), np.arange(3), task="regression")
+    with pytest.raises(ValueError, match="features names .*: allowed are positions from 0 to"):
+        as_linear_leaves(LinearLeaves(wrong), dataset)

@@ -328,8 +328,8 @@ def test_features_cost_what_their_columns_and_groups_do():
     ("given", "named"),
     [
         ([1.0, 2.0], "shape"),
-        ([1.0, -2.0, 0.0], r"feature_costs\[1\]=-2.0"),
-        ({"a": np.nan}, "feature_costs"),
+        ([1.0, -2.0, 0.0], r"features\[1\]=-2.0"),
+        ({"a": np.nan}, "features"),
         ({"d": 1.0}, "names 'd'"),
         ({("a", 7): 1.0}, "names 7"),
         ({"a": "dear"}, "'dear'"),
@@ -355,10 +355,10 @@ TARGETS = Dataset.from_arrays(np.arange(3.0)[:, None], [-1.0, 2.0, 3.0], task="r
         (TARGETS, "accuracy", {}, "objective='accuracy'"),
         (TARGETS, "poisson", {}, "targets from -1 to 3"),
         (TARGETS, max, {}, "callables are for classes"),
-        (CLASSES, "cost", {"cost_matrix": np.ones((2, 2))}, "cost_matrix=.*3 rows of 3"),
-        (CLASSES, "cost", {"cost_matrix": -np.ones((3, 3))}, "cost_matrix=.*at least 0"),
+        (CLASSES, "cost", {"cost_matrix": np.ones((2, 2))}, "matrix=.*3 rows of 3"),
+        (CLASSES, "cost", {"cost_matrix": -np.ones((3, 3))}, "matrix=.*at least 0"),
         (CLASSES, "cost", {"cost_matrix": np.eye(3)}, "at least one error"),
-        (CLASSES, "cost", {"cost_matrix": [["a"]]}, "cost_matrix"),
+        (CLASSES, "cost", {"cost_matrix": [["a"]]}, "matrix"),
     ],
 )
 def test_wrong_objectives_are_named(dataset, objective, parameters, named):

@@ -8,7 +8,7 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import r2_score
 
 from evotree.dataset import Dataset
-from evotree.fitness.linear_leaves import LinearLeaves
+from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.fitness.objectives import TargetObjective
 from evotree.fitness.several_outputs import (
     LinesOfOutputs,
@@ -48,7 +48,9 @@ def cases(draw, kinds=(False, True)):
     weight = rng.integers(1, 4, n).astype(float)
     dataset = Dataset.from_arrays(X, Y, weight, task="regression")
     objective = (
-        LinesOfOutputs(lines=LinearLeaves()) if draw(st.sampled_from(kinds)) else MeansOfOutputs()
+        LinesOfOutputs(lines=LinearLeafObjective())
+        if draw(st.sampled_from(kinds))
+        else MeansOfOutputs()
     )
     dataset = dataset.evolved_for(objective)
     return dataset, random_tree(dataset, rng)
@@ -138,7 +140,8 @@ def test_lines_are_those_of_each_output_alone(case):
     n = dataset.n_outputs
     arrays = tree.weights, tree.thresholds, tree.subtree_size
     alone = [
-        make_individual(dataset.of_output(j).evolved_for(LinearLeaves()), *arrays) for j in range(n)
+        make_individual(dataset.of_output(j).evolved_for(LinearLeafObjective()), *arrays)
+        for j in range(n)
     ]
     assert tree.quality == pytest.approx(np.mean([one.quality for one in alone]))
     table = leaf_table(tree, 0)
@@ -182,7 +185,7 @@ def test_a_term_costs_the_same_whichever_output_it_is_of():
     X = rng.normal(size=(200, 3))
     Y = X @ rng.normal(size=(3, 2)) + 0.1 * rng.normal(size=(200, 2))
     for penalty in (0.01, 0.3):
-        lines = LinesOfOutputs(lines=LinearLeaves(term_penalty=penalty))
+        lines = LinesOfOutputs(lines=LinearLeafObjective(term_penalty=penalty))
         dataset = Dataset.from_arrays(X, Y, task="regression").evolved_for(lines)
         tree = random_tree(dataset, rng, 0)
         n_terms = dataset.judge.n_leaf_terms(tree)

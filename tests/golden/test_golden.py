@@ -28,6 +28,7 @@ from evotree import (
     Variation,
 )
 from evotree.estimators import GREEDY_PRESETS
+from tests.quick_models import evolved
 
 
 def discrete(return_X_y=True):
@@ -69,10 +70,13 @@ RUNS = {
         EvoTreeClassifier.from_preset("gea_odt", max_generations=40, random_state=0),
         load_iris,
     ),
-    "evolution": (EvoTreeClassifier(**FIXED), load_wine),
-    "evolution regression": (EvoTreeRegressor(leaves="constant", **FIXED), load_diabetes),
-    "nsga2": (EvoTreeClassifier(variation=Variation(algorithm="nsga2"), **FIXED), load_iris),
-    "islands": (EvoTreeClassifier(islands=Islands(2, every=4), **FIXED), load_iris),
+    "evolution": (evolved(EvoTreeClassifier, **FIXED), load_wine),
+    "evolution regression": (evolved(EvoTreeRegressor, leaves="constant", **FIXED), load_diabetes),
+    "nsga2": (
+        evolved(EvoTreeClassifier, variation=Variation(algorithm="nsga2"), **FIXED),
+        load_iris,
+    ),
+    "islands": (evolved(EvoTreeClassifier, islands=Islands(2, every=4), **FIXED), load_iris),
     # What a user gets who sets nothing.
     "default": (EvoTreeClassifier(random_state=0), load_wine),
     "default, discrete": (EvoTreeClassifier(random_state=0), discrete),

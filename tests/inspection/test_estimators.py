@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.feature_selection import SelectFromModel
 
 from evotree import EvoTreeRegressor, TAOClassifier
-from tests.quick_models import BRIEF, brief, every, outputs, rows_for
+from tests.quick_models import BRIEF, brief, every, evolved, outputs, rows_for
 
 
 def mixed_rows(seed=0):
@@ -48,7 +48,7 @@ def test_every_estimator_explains_and_finds_counterfactuals(model):
 @pytest.mark.parametrize("leaves", ["linear", "constant"])
 def test_lines_of_leaves_make_the_predictions(leaves):
     X, y = rows_for(EvoTreeRegressor())
-    model = EvoTreeRegressor(**BRIEF | {"size_penalty": 0.02}, leaves=leaves).fit(X, y)
+    model = evolved(EvoTreeRegressor, **BRIEF | {"size_penalty": 0.02}, leaves=leaves).fit(X, y)
     terms, of_rows = model.explain(X)
     of_leaf = terms[terms.side == "leaf"].groupby("row")
     assert (len(of_leaf) > 0) == (leaves == "linear")

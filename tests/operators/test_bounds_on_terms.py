@@ -19,6 +19,7 @@ from evotree.operators.refinement.refiners import REFINERS
 from evotree.operators.splitters.bounded import Bounded
 from evotree.operators.splitters.linear import Linear
 from evotree.rng import make_streams
+from tests.quick_models import evolved
 from tests.strategies import OPERATORS, apply_operator, assert_sound, datasets, operators_for, seeds
 
 bounds = st.integers(1, 3)
@@ -86,7 +87,7 @@ def test_without_a_bound_wide_splits_are_made():
 def test_a_whole_search_keeps_the_bound(bound):
     X, y = load_wine(return_X_y=True)
     parameters = {"max_split_terms": bound, "max_generations": 10, "random_state": 0}
-    model = EvoTreeClassifier(**parameters).fit(X, y)
+    model = evolved(EvoTreeClassifier, **parameters).fit(X, y)
     allowed = feature_bound(bound, X.shape[1])
     for tree in [model.tree_, *model.pareto_front_, *model.hall_of_fame_]:
         assert widths(tree).max() <= allowed
@@ -121,7 +122,7 @@ def test_trees_that_are_too_wide_are_refused():
     )
     rng = np.random.default_rng(0)
     X, y = rng.uniform(size=(50, 3)), rng.integers(0, 2, 50)
-    model = EvoTreeClassifier(init=tree, max_split_terms=2)
+    model = evolved(EvoTreeClassifier, init=tree, max_split_terms=2)
     with pytest.raises(ValueError, match="3 terms: max_split_terms allows 2"):
         model.fit(X, y)
 

@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree.dataset import Dataset
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION
-from evotree.fitness.linear_leaves import LinearLeaves
+from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.operators.initialization.growth import grow, grow_on_sample
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Split, axis_normal
@@ -264,7 +264,7 @@ def test_the_rows_of_a_sample_are_freed_at_once():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 4))
     dataset = Dataset.from_arrays(X, X[:, 0] * X[:, 1], task="regression")
-    dataset = dataset.evolved_for(LinearLeaves())
+    dataset = dataset.evolved_for(LinearLeafObjective())
     sample = dataset.subsample(np.arange(0, 60, 2))
     alive = weakref.ref(sample)
     gc.disable()

@@ -468,5 +468,5 @@ def test_costs_by_which_labels_rise_with_the_share(costs, is_allowed):
     if is_allowed:
         assert monotonic(ExpectedCost("cost", costs), CONSTRAINT, None).costs == costs
     else:
-        with pytest.raises(ValueError, match=r"cost_matrix=.*monotonic_cst"):
+        with pytest.raises(ValueError, match=r"matrix=.*monotonic_cst"):
             monotonic(ExpectedCost("cost", costs), CONSTRAINT, None)

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from evotree import EvoTreeRegressor, Variation
 from evotree.dataset import Dataset
-from evotree.fitness.linear_leaves import LinearLeaves
+from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.leaf_models import LeafModels
 from evotree.operators.constraints.monotonic import MonotonicConstraint, monotonic
 from evotree.operators.constraints.monotonic_lines import MonotonicLines, topmost
@@ -22,7 +22,7 @@ from evotree.operators.structure.rounding import round_models
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams
 from evotree.tree import ObliqueTree
-from tests.quick_models import BRIEF
+from tests.quick_models import BRIEF, evolved
 from tests.reference import monotonic as naive_orders
 from tests.reference.pruning import random_sizes
 from tests.strategies import VARIATION, apply_operator, assert_sound, seeds
@@ -141,7 +141,7 @@ def problem(seed=0, n=240):
     y += 1.5 * (X[:, 0] > 0.3) + 0.3 * rng.normal(size=n)
     weight = rng.choice([0.5, 1.0, 2.0], n)
     dataset = Dataset.from_arrays(X, y, weight, task="regression")
-    return dataset.evolved_for(monotonic(LinearLeaves(), CONSTRAINT, None))
+    return dataset.evolved_for(monotonic(LinearLeafObjective(), CONSTRAINT, None))
 
 
 def individuals_of(dataset, seed, n=4):
@@ -156,7 +156,7 @@ def repaired(individual, dataset):
 def test_the_objective_is_that_of_lines_with_the_constraint():
     objective = problem().objective
     assert isinstance(objective, MonotonicLines) and objective.constraint is CONSTRAINT
-    assert monotonic(LinearLeaves(used=(1, 3)), CONSTRAINT, None).used == (1, 3)
+    assert monotonic(LinearLeafObjective(used=(1, 3)), CONSTRAINT, None).used == (1, 3)
 
 
 @given(seeds)
@@ -211,7 +211,7 @@ def test_without_splits_that_have_an_order_lines_are_free_but_for_signs():
     dataset = problem()
     weights, size = np.zeros((3, 4)), np.array([3, 1, 1], dtype=np.int32)
     weights[0, 2] = 1.0
-    free = dataset.evolved_for(LinearLeaves())
+    free = dataset.evolved_for(LinearLeafObjective())
     stumps = [make_individual(one, weights, np.zeros(3), size) for one in (dataset, free)]
     one, other = (stump.objective.models(stump) for stump in stumps)
     kept = (other.coefficients * SIGNS >= 0.0).all(axis=1)
@@ -220,7 +220,7 @@ def test_without_splits_that_have_an_order_lines_are_free_but_for_signs():
     assert one.coefficients[2, 3] > 0.0
     unconstrained = replace(dataset.objective, constraint=MonotonicConstraint((0, 0, 0, 0)))
     for tree in individuals_of(dataset, 1):
-        bound = (judge.bind(dataset) for judge in (unconstrained, LinearLeaves()))
+        bound = (judge.bind(dataset) for judge in (unconstrained, LinearLeafObjective()))
         np.testing.assert_array_equal(*(judge.table(tree) for judge in bound))
 
 
@@ -267,7 +267,7 @@ def test_splits_between_equal_leaves_are_left_out():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2))
     y = X[:, 1] - 2.0 * (X[:, 0] > 0.0) + 0.1 * rng.normal(size=300)
-    objective = monotonic(LinearLeaves(), MonotonicConstraint((1, 0)), None)
+    objective = monotonic(LinearLeafObjective(), MonotonicConstraint((1, 0)), None)
     dataset = Dataset.from_arrays(X, y, task="regression").evolved_for(objective)
     weights, size = np.zeros((3, 2)), np.array([3, 1, 1], dtype=np.int32)
     weights[0, 0] = 1.0
@@ -287,7 +287,7 @@ def test_all_trees_of_a_search_keep_the_constraint(algorithm, precision):
     y = X["up"] - X["down"] + np.abs(X["bent"]) + 2.0 * (X["up"] > 0.2) + X["free"]
     signs = {"up": 1, "down": -1, "bent": 1}
     changed = {"precision": precision, "variation": Variation(algorithm=algorithm)}
-    model = EvoTreeRegressor(**BRIEF, **changed, leaves="linear", monotonic_cst=signs)
+    model = evolved(EvoTreeRegressor, **BRIEF, **changed, leaves="linear", monotonic_cst=signs)
     fitted = clone(model).fit(X, y)
     assert clone(model).set_params(leaves="auto").fit(X, y).tree_ == fitted.tree_
     known = np.array([1, -1, 0, 1])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evotree.dataset import Dataset
-from evotree.fitness.linear_leaves import LinearLeaves
+from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.folds import make_folds, split_folds
 from evotree.operators.initialization.growth import grow
 from evotree.operators.pruning.held_out import (
@@ -90,7 +90,7 @@ def test_lines_are_pruned_by_what_lines_lose(seed):
     rng = np.random.default_rng(seed)
     X = rng.random((120, 2))
     y = np.where(X[:, 0] > 0.5, X[:, 1], -3.0 * X[:, 1]) + 0.1 * rng.normal(size=120)
-    dataset = Dataset.from_arrays(X, y, task="regression").evolved_for(LinearLeaves())
+    dataset = Dataset.from_arrays(X, y, task="regression").evolved_for(LinearLeafObjective())
     part = rng.random(120) < 0.3
     training, held_out = dataset.take(~part), dataset.take(part)
     tree = grow(training, Axis(), "squared_error", max_depth=4, stream=stream_of(seed))

@@ -26,6 +26,7 @@ from evotree.operators.structure import rounding
 from evotree.operators.structure.rounding import round_models
 from evotree.tree import ObliqueTree
 from tests.exported import matching, predict_from, stump
+from tests.quick_models import evolved
 
 seeds = st.integers(0, 2**32)
 QUICK: dict[str, Any] = {
@@ -311,10 +312,10 @@ def test_rows_that_do_not_fit_are_named() -> None:
 @pytest.mark.parametrize(
     ("model", "load"),
     [
-        (EvoTreeClassifier(**QUICK), load_wine),
-        (EvoTreeClassifier(**QUICK, class_weight="balanced"), load_breast_cancer),
-        (EvoTreeClassifier(**QUICK, variation=Variation(algorithm="nsga2")), load_iris),
-        (EvoTreeRegressor(**QUICK), load_diabetes),
+        (evolved(EvoTreeClassifier, **QUICK), load_wine),
+        (evolved(EvoTreeClassifier, **QUICK, class_weight="balanced"), load_breast_cancer),
+        (evolved(EvoTreeClassifier, **QUICK, variation=Variation(algorithm="nsga2")), load_iris),
+        (evolved(EvoTreeRegressor, **QUICK), load_diabetes),
     ],
     ids=["wine", "weighted", "nsga2", "diabetes"],
 )
@@ -359,13 +360,15 @@ def test_a_run_goes_on_with_another_precision(tmp_path: Path) -> None:
     """Rounding comes last: the run itself has the numbers that it found."""
     X, y = load_wine(return_X_y=True)
     path = tmp_path / "run.npz"
-    whole = EvoTreeClassifier(**QUICK, precision="auto").fit(X, y)
-    first = EvoTreeClassifier(**QUICK, checkpoint=path, precision=1)
+    whole = evolved(EvoTreeClassifier, **QUICK, precision="auto").fit(X, y)
+    first = evolved(EvoTreeClassifier, **QUICK, checkpoint=path, precision=1)
     first.set_params(max_generations=2).fit(X, y)
-    rest = EvoTreeClassifier(**QUICK, checkpoint=Checkpoint(path, resume=True), precision="auto")
+    rest = evolved(
+        EvoTreeClassifier, **QUICK, checkpoint=Checkpoint(path, resume=True), precision="auto"
+    )
     rest.fit(X, y)
     assert rest.tree_ == whole.tree_ and rest.n_generations_ == 4
-    warm = EvoTreeClassifier(**QUICK, warm_start=True, precision=1)
+    warm = evolved(EvoTreeClassifier, **QUICK, warm_start=True, precision=1)
     warm.set_params(max_generations=2).fit(X, y)
     warm.set_params(max_generations=4, precision="auto").fit(X, y)
     assert warm.tree_ == whole.tree_ and warm.n_generations_ == 4
@@ -391,7 +394,7 @@ def test_nodes_that_no_row_reaches_are_left_out(X: np.ndarray, seed: int) -> Non
 def test_rows_of_single_precision_are_routed_as_they_were_at_fit() -> None:
     X, y = load_wine(return_X_y=True)
     single = X.astype(np.float32)
-    model = EvoTreeClassifier(**QUICK).fit(single, y)
+    model = evolved(EvoTreeClassifier, **QUICK).fit(single, y)
     leaves = model.set_params(precision=None).fit(single, y).apply(single)
     model.set_params(precision="auto").fit(single, y)
     np.testing.assert_array_equal(model.apply(single), leaves)
@@ -402,7 +405,7 @@ def test_rows_of_single_precision_are_routed_as_they_were_at_fit() -> None:
 def test_a_reader_of_the_printed_tree_predicts_as_it_does(load: Any) -> None:
     X, y = load(return_X_y=True)
     train = np.arange(len(y)) % 3 > 0
-    model = EvoTreeClassifier(**QUICK).fit(X[train], y[train])
+    model = evolved(EvoTreeClassifier, **QUICK).fit(X[train], y[train])
     text, rules = export_text(model), export_rules(model)
     for row, leaf, label in zip(X, model.apply(X), model.predict(X), strict=True):
         assert predict_from(text, row, leaf) == str(label)

@@ -31,7 +31,7 @@ from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation.crossover import cx_trees
 from evotree.rng import make_streams
 from evotree.tree import ObliqueTree
-from tests.quick_models import brief
+from tests.quick_models import brief, evolved
 from tests.strategies import datasets, seeds
 
 
@@ -78,7 +78,7 @@ def test_bad_shares_are_named(wine, seeding, message):
     with pytest.raises(ValueError, match=message):
         make_toolbox(wine, init=seeding)
     with pytest.raises(ValueError, match=message):
-        EvoTreeClassifier(init=seeding).fit(wine.raw, wine.y)
+        evolved(EvoTreeClassifier, init=seeding).fit(wine.raw, wine.y)
 
 
 @given(datasets(), seeds, st.integers(1, 80))
@@ -231,9 +231,9 @@ def test_a_tree_handed_in_is_where_the_run_begins(wine):
         EvoTreeClassifier.from_preset(
             "gea_odt",
             max_generations=0,
-            population_size=2,
-            scaling="standard",
-            init=trees,
+            evolution__population_size=2,
+            evolution__scaling="standard",
+            evolution__init=trees,
             random_state=0,
         ).fit(X, y)
         for trees in (None, [start])
@@ -281,13 +281,13 @@ def test_many_classes_are_parted_in_few_ways(monkeypatch):
 )
 def test_bad_trees_are_named(wine, trees, message):
     with pytest.raises(ValueError, match=message):
-        EvoTreeClassifier(init=trees).fit(wine.raw, wine.y)
+        evolved(EvoTreeClassifier, init=trees).fit(wine.raw, wine.y)
 
 
 def test_more_trees_than_places_are_refused(wine):
     tree = ObliqueTreeClassifier("axis", max_depth=1).fit(wine.raw, wine.y).tree_
     with pytest.raises(ValueError, match="3 trees: at most 2"):
-        EvoTreeClassifier(population_size=2, init=[tree] * 3).fit(wine.raw, wine.y)
+        evolved(EvoTreeClassifier, population_size=2, init=[tree] * 3).fit(wine.raw, wine.y)
 
 
 def test_history_says_who_descends_from_whom(wine):
@@ -321,7 +321,7 @@ def test_crossover_hands_down_the_roots_origin(seed):
 def test_seeded_runs_do_not_depend_on_threads(wine):
     one, two = (
         EvoTreeClassifier.from_preset(
-            "gea_odt", init="axis", max_generations=5, random_state=0, n_jobs=n
+            "gea_odt", evolution__init="axis", max_generations=5, random_state=0, n_jobs=n
         ).fit(
             np.repeat(wine.raw, 60, axis=0) + np.arange(60 * len(wine.y))[:, None] * 1e-6,
             np.repeat(wine.y, 60),

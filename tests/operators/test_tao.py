@@ -12,7 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_
 
 from evotree.dataset import Dataset
 from evotree.fitness.criteria import Criterion
-from evotree.fitness.linear_leaves import LinearLeaves
+from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.fitness.node import Node
 from evotree.operators.initialization.dipolar import RandomHalves, init_complete
 from evotree.operators.initialization.growth import grow
@@ -67,7 +67,7 @@ def judged_populations(draw):
     dataset, individuals = draw(any_populations)
     if dataset.n_classes or draw(st.booleans()):
         return dataset, individuals
-    dataset = dataset.evolved_for(LinearLeaves())
+    dataset = dataset.evolved_for(LinearLeafObjective())
     return dataset, [make_individual(dataset, *one.nodes()[:3]) for one in individuals]
 
 
@@ -170,7 +170,7 @@ def test_sweeps_never_raise_the_loss_of_lines(seed, splitter):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(150, 3))
     y = np.where(X[:, 0] + X[:, 1] > 0.0, X[:, 1], -X[:, 2]) + 0.1 * rng.normal(size=150)
-    dataset = Dataset.from_arrays(X, y, task="regression").evolved_for(LinearLeaves())
+    dataset = Dataset.from_arrays(X, y, task="regression").evolved_for(LinearLeafObjective())
     individual = grow(dataset, Axis(), "squared_error", max_depth=2, stream=stream(seed))
     individual.stream, before = stream(seed), individual.quality
     for _ in range(3):

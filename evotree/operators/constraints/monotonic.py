@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import _check_monotonic_cst
 
-from evotree.fitness.linear_leaves import LinearLeaves
+from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.fitness.objectives import ExpectedCost, Objective
 from evotree.individual import Individual
 from evotree.operators.constraints.monotonic_lines import MonotonicLines
@@ -336,7 +336,7 @@ def monotonic(objective: Objective | None, constraint: MonotonicConstraint, name
         return (
             MonotonicMeans(constraint) if is_regression else MonotonicLabels(constraint=constraint)
         )
-    if isinstance(objective, LinearLeaves):
+    if isinstance(objective, LinearLeafObjective):
         used, most = objective.used, objective.max_terms
         return MonotonicLines(used=used, max_terms=most, constraint=constraint)
     if not isinstance(objective, ExpectedCost):
@@ -348,7 +348,7 @@ def monotonic(objective: Objective | None, constraint: MonotonicConstraint, name
         (right_0, wrong_0), (wrong_1, right_1) = objective.costs
         if right_0 + right_1 > wrong_0 + wrong_1:
             raise ValueError(
-                f"cost_matrix={objective.costs}: with monotonic_cst allowed are matrices whose "
+                f"matrix={objective.costs}: with monotonic_cst allowed are matrices whose "
                 "errors, off the diagonal, cost as much as right labels together, or more."
             )
     return MonotonicLabels(objective.kind, objective.costs, objective.features, constraint)

@@ -14,7 +14,7 @@ from evotree.fitness.linear_leaves import (
     LEAST_ROWS,
     LOWEST,
     N_FIXED,
-    LinearLeaves,
+    LinearLeafObjective,
     squared_error,
 )
 from evotree.individual import Individual
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class MonotonicLines(LinearLeaves):
+class MonotonicLines(LinearLeafObjective):
     """Lines of the least squared error that keep a monotonic constraint.
 
     The coefficient of a constrained feature has the sign of its constraint, or is 0. All leaves

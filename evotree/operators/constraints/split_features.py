@@ -51,8 +51,7 @@ def with_split_features(dataset: Dataset, split_features: Any) -> Dataset:
     """Return a data set whose splits may use some of the columns alone."""
     if split_features is None:
         return dataset
-    names = [name for name, _ in dataset.columns] or list(dataset.feature_names)
-    asked = columns_asked(split_features, names, "split_features")
+    asked = columns_asked(split_features, dataset.column_names, "split_features")
     if not asked:
         raise ValueError("split_features=[]: allowed are None, and at least one column.")
     is_split_on = np.isin(dataset.column_of, list(asked))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from evotree._jit import compile_seconds
 from evotree.configuration import Configuration, RisingPair
@@ -90,7 +90,9 @@ class Refinement(Configuration):
         Their penalty; "l1" makes weights 0.
     """
 
-    operators: str | Iterable[str] | Mapping[str | Refiner, float] = "tao"
+    operators: Annotated[
+        str | Iterable[str] | Mapping[str | Refiner, float], HasMethods(["__iter__"])
+    ] = "tao"
     probability: Annotated[float, Interval(Real, 0.0, 1.0, closed="both")] = 0.1
     target: Annotated[str, StrOptions(set(TARGETS))] = "random"
     every: Annotated[int, Interval(Integral, 1, None, closed="left")] = 1
