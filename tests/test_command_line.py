@@ -267,9 +267,9 @@ def test_errors_cost_what_a_table_says(run: Run, iris_csv: Path, told: dict[str,
 
     write()
     assert_error(run(*fit), "not fitted")
-    np.testing.assert_array_equal(
-        told["cost_matrix"], [[0.0, 1.0, 2.5], [4.0, 0.0, 5.0], [9.0, 3.0, 0.0]]
-    )
+    costs = [[0.0, 1.0, 2.5], [4.0, 0.0, 5.0], [9.0, 3.0, 0.0]]
+    np.testing.assert_array_equal(told["objective"].matrix, costs)
+    assert_error(run(*fit, "--objective", "f1"), "--objective f1: with --cost-matrix allowed")
     write(setosa="0,much,1")
     assert_error(run(*fit), "--cost-matrix has a cell that is not a number")
     write("true,setosa,rose,versicolor")
@@ -438,15 +438,19 @@ def test_parameters_that_are_not_given_are_the_classifiers_own(
     assert {name: told[name] for name in PARAMETERS} == {name: own[name] for name in PARAMETERS}
     fit = ("fit", iris_csv, "--target", "species", "--out", "m.json", *QUICK)
     run(*fit, "--random-state", "3", "--term-penalty", "auto")
-    given = {"max_generations": 20, "population_size": 16, "size_penalty": 0.01, "random_state": 3}
-    given["term_penalty"] = "auto"
-    expected = {**own, **given}
+    expected = own | {
+        "max_generations": 20,
+        "evolution__population_size": 16,
+        "size_penalty": 0.01,
+        "term_penalty": "auto",
+        "random_state": 3,
+    }
     assert {n: told[n] for n in PARAMETERS} == {n: expected[n] for n in PARAMETERS}
     with pytest.raises(SystemExit):
         run("fit", "--help")
     text = " ".join(capsys.readouterr().out.split())
-    assert f"number of trees that evolve ({own['population_size']})" in text
-    assert all(f" --{name.replace('_', '-')} " in text for name in PARAMETERS)
+    assert f"number of trees that evolve ({own['evolution__population_size']})" in text
+    assert all(f" --{name.rpartition('__')[2].replace('_', '-')} " in text for name in PARAMETERS)
 
 
 def test_a_fit_goes_on_from_its_checkpoint(run: Run, iris_csv: Path) -> None:

@@ -7,6 +7,7 @@ from sklearn.datasets import load_iris, make_friedman1
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, to_frame
 from evotree.plotting import plot_lineage
+from tests.quick_models import evolved
 
 
 def test_lineage_fills_the_picture() -> None:
@@ -39,7 +40,7 @@ def test_lineage_fills_the_picture() -> None:
 )
 def test_every_tree_of_a_default_fit_descends_from_a_named_one(kind, rows) -> None:
     """Also the trees that the choice of hyperparameters leaves to the first population."""
-    model = kind(population_size=20, max_generations=3, random_state=0).fit(*rows)
+    model = evolved(kind, population_size=20, max_generations=3, random_state=0).fit(*rows)
     told = {name for name in to_frame(model.history_) if name.startswith("origin_")}
     assert told == {"origin_widths", "origin_dipole"}
     assert {member.origin for member in model.pareto_front_} <= {"widths", "dipole"}

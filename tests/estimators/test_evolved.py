@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, to_frame
 from evotree.engine import parallel
-from tests.quick_models import FIXED, brief, every_evolved, rows_for
+from tests.quick_models import FIXED, brief, every_evolved, nested, rows_for
 
 STILL = FIXED.set_params(noise=0.0)  # the fitness is measured on the rows alone
 
@@ -244,7 +244,7 @@ def test_no_rows_stay(model, changed):
     X, y = X[:149], y[:149]  # a prime number
     seen = []
     watched = clone(model).set_params(callbacks=[lambda run: seen.append(run.best.order.size)])
-    fitted = watched.set_params(**changed).fit(X, y).set_params(callbacks=None)
+    fitted = watched.set_params(**nested(changed)).fit(X, y).set_params(callbacks=None)
     arrays = arrays_in(fitted)
     assert len(arrays) > 20 and seen
     sizes = {n for array in arrays for n in (*array.shape, array.size)}

@@ -30,6 +30,7 @@ from evotree import (
     Dataset,
     EvoTreeClassifier,
     EvoTreeRegressor,
+    Islands,
     Refinement,
     Regularization,
     Variation,
@@ -298,10 +299,12 @@ def by_hand(X, y, task, **parameters):
 )
 def test_the_preset_is_the_papers_loop_on_the_rows_alone(kind, load):
     X, y = load(return_X_y=True)
-    given = {"max_generations": 30, "patience": 20}
+    given = {"max_generations": 30, "evolution__patience": 20}
     model = kind.from_preset("gea_odt", random_state=5, **given).fit(X, y)
-    settings = dict(EVOLUTION_PRESETS["gea_odt"]) | given
+    settings = EVOLUTION_PRESETS["gea_odt"] | {"max_generations": 30}
+    settings |= settings.pop("evolution").get_params(deep=False) | {"patience": 20}
     assert settings.pop("refinement") is None and settings.pop("precision") is None
+    assert settings.pop("islands") == Islands() and settings.pop("max_samples") is None
     alone = settings.pop("regularization")
     assert (alone.noise, alone.teacher, model.term_penalty_) == (0.0, None, 0.0)
     task = "classification" if kind is EvoTreeClassifier else "regression"

@@ -75,7 +75,7 @@ GRIDS = {
     "TAORegressor": {"depth": [3, 0]},
 }
 SMALL = {
-    "EvoTreeClassifier": {"size_penalty": 0.05, "init": "axis", "refinement": None},
+    "EvoTreeClassifier": {"size_penalty": 0.05, "evolution__init": "axis"},
     "ObliqueTreeClassifier": {"splitter": "axis", "max_depth": 1},
     "TAOClassifier": {"depth": 1, "node": "axis"},
 }
@@ -100,7 +100,7 @@ AUTO = BRIEF | {
 @pytest.mark.slow
 @checked(
     [
-        EvoTreeClassifier.from_preset("gea_odt", max_generations=100, patience=20),
+        EvoTreeClassifier.from_preset("gea_odt", max_generations=100, evolution__patience=20),
         evolved(EvoTreeClassifier, **AUTO),
         evolved(EvoTreeRegressor, **AUTO),
         brief(variation__algorithm="nsga2", max_generations=10),
@@ -349,8 +349,7 @@ def test_fitted_trees_stay_fitted_in_copies_where_frozen():
     ):
         frozen = FrozenEstimator(start)
         assert_same(TAOClassifier(frozen).fit(X, y), TAOClassifier(start).fit(X, y), X)
-        evolved = brief(init=[frozen])
-        for model in (TAOClassifier(frozen), evolved):
+        for model in (TAOClassifier(frozen), brief(init=[frozen])):
             assert cross_val_score(model, X, y, cv=3, error_score="raise").mean() > 0.9
         with pytest.raises(NotFittedError, match="init: .*FrozenEstimator"):
             clone(TAOClassifier(start)).fit(X, y)

@@ -103,10 +103,10 @@ def test_searches_choose_among_teachers():
     """Clones of an estimator share a teacher that is frozen, and fit clones of one that is not."""
     X, y = load_iris(return_X_y=True)
     frozen = FrozenEstimator(KNeighborsClassifier(3).fit(X, y))
-    grid = {"regularization__teacher": [None, frozen, KNeighborsClassifier(3)]}
+    grid = {"evolution__regularization__teacher": [None, frozen, KNeighborsClassifier(3)]}
     search = GridSearchCV(brief(max_generations=1), grid, cv=2, error_score="raise").fit(X, y)
     assert (search.cv_results_["mean_test_score"] > 0.85).all()
-    assert not hasattr(grid["regularization__teacher"][2], "classes_")
+    assert not hasattr(grid["evolution__regularization__teacher"][2], "classes_")
 
 
 # ---- that take long ------------------------------------------------------------------------------

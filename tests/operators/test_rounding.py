@@ -535,7 +535,7 @@ def test_models_without_rows_stay_and_others_do_not_need_them() -> None:
 def test_fitted_models_are_rounded(precision: Any) -> None:
     X, y = load_diabetes(return_X_y=True, scaled=False)
     quick = {**QUICK, "regularization": None, "leaves": "linear", "precision": precision}
-    model = EvoTreeRegressor(**quick).fit(X, y)
+    model = evolved(EvoTreeRegressor, **quick).fit(X, y)
     assert model.tree_.models.n_terms > 0
     for tree in [model.tree_, *model.pareto_front_, *model.hall_of_fame_]:
         used = np.unique(np.abs(tree.validate().models.coefficients)).tolist()

@@ -213,8 +213,7 @@ def test_a_fit_of_each_study(name, tmp_path, monkeypatch):
     tasks = [task for task in study.experiment.tasks() if task[:2] == (dataset, method)]
     made = study.experiment.methods[method]
     if hasattr(made, "max_generations"):
-        quick = {"max_generations": 6, "patience": None}
-        made = brief().set_params(**quick)
+        made = brief(max_generations=6, patience=None)
     if name == "gea_odt":
         data = replace(data, n_train=80, n_test=50)
     methods = study.experiment.methods | {method: made}
