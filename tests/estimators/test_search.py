@@ -85,8 +85,8 @@ def test_a_search_continues_an_earlier_result():
 
 def test_what_a_search_is_told_is_checked():
     dataset = Dataset.from_arrays([[0.0], [1.0]], [0, 1])
-    with pytest.raises(ValueError, match="'population_size' parameter of SearchConfig"):
-        search(dataset, evolved(SearchConfig, population_size=1))
+    with pytest.raises(ValueError, match="'max_depth' parameter of SearchConfig"):
+        search(dataset, SearchConfig(max_depth=0))
 
 
 # ---- limits of time ------------------------------------------------------------------------------

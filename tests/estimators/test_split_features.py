@@ -155,7 +155,7 @@ def test_greedy_and_alternating_trees_keep_to_them(model):
     X, y = load_diabetes(return_X_y=True)
     model = clone(model).set_params(leaves=LinearLeaves(split_features=[2, 4, 8]))
     if isinstance(model, TAORegressor) and not isinstance(model.init, str):
-        model.set_params(evolution__init=model.init.fit(X, y))
+        model.set_params(init=model.init.fit(X, y))
         assert others_used(model.init.tree_, [2, 4, 8])
     fitted = model.fit(X, y)
     assert not others_used(fitted.tree_, [2, 4, 8])
