@@ -7,8 +7,8 @@ from pathlib import Path
 
 from evotree.cli.arguments import number
 from experiments import STUDIES, load_study
-from experiments.agreement import write_agreement
-from experiments.study import run_study, write_report
+from experiments.agreement import PAPERS, write_reproductions
+from experiments.study import Study, run_study, write_report
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -29,7 +29,7 @@ def main(given: Sequence[str] | None = None) -> int:
     options["jobs"] = options.pop("n_jobs")
     study, out = load_study(options.pop("study")), options["out"]
     if options.pop("report"):
-        print(f"wrote {write_report(study, out)}")
+        write_page(study, write_report(study, out))
         return 0
     try:
         runs, report = run_study(study, **options)
@@ -41,10 +41,15 @@ def main(given: Sequence[str] | None = None) -> int:
     if report is None:
         print(f"no fit was done; the tracebacks are in {out / study.name}", file=sys.stderr)
         return 2
-    print(f"wrote {report}")
-    if study.measured is not None:
-        print(f"wrote {write_agreement(out)}")
+    write_page(study, report)
     return 0
+
+
+def write_page(study: Study, report: Path) -> None:
+    """Say where a report is, and write the page of all papers where it is of one."""
+    print(f"wrote {report}")
+    if study.name in PAPERS:
+        print(f"wrote {write_reproductions(report.parent)}")
 
 
 if __name__ == "__main__":

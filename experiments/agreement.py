@@ -13,13 +13,19 @@ import pandas as pd
 
 from evotree.experiments.store import read_rows
 from experiments import STUDIES, load_study
-from experiments.study import TEXTS, Text
+from experiments.study import TEXTS, Text, tables_of, write_text
+from experiments.tables import NOT_RUN as NOT_RUN_YET
 from experiments.tables import table
 
 DATA = Path(__file__).parent / "data"
 KEY = ["table", "dataset", "system", "metric"]
 AS_PUBLISHED, BETTER, WORSE = "as published", "better", "worse"
 OTHER_PROGRAM, NO_DATA, NOT_RUN = "another program's", "no such data at hand", "not run"
+VERDICTS = (AS_PUBLISHED, BETTER, WORSE, OTHER_PROGRAM, NO_DATA, NOT_RUN)
+OWN = {"gea_odt": "GEA-ODT", "wodt": "WODT", "cedt": "CEDT", "oc1": "OC1", "tao": "TAO"}
+"""The studies of papers, and the papers' own methods."""
+PAPERS = (*OWN, "dtsemnet")
+"""The studies on the page ``reproductions.md``."""
 SHARES = ("accuracy", "test_error", "train_error")  # metrics that are shares of rows
 TOLERATED_STDS = 2.0
 TOLERATED_SHARE = 0.01
@@ -83,29 +89,52 @@ def all_agreements(out: Path) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def write_agreement(out: Path) -> Path:
-    """Write ``published.md`` and ``published.csv`` from the rows of all studies in a folder."""
+class _NotRun(dict[str, str]):
+    """The tables of a study that has no rows."""
+
+    def __missing__(self, name: str) -> str:
+        return NOT_RUN_YET
+
+
+def counts_table(figures: pd.DataFrame) -> str:
+    """Return how many figures agree, of a paper's own method and of those beside it."""
+    rows = []
+    for study, own in OWN.items():
+        of_study = figures[figures["study"] == study]
+        is_own = of_study["system"].str.split(" ").str[0] == own
+        for title, some in ((own, of_study[is_own]), ("those beside it", of_study[~is_own])):
+            counts = some["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
+            cells = {verdict: f"{n}" for verdict, n in counts.items()}
+            rows.append({"study": study, "method": title, **cells})
+    return table(rows, 2)
+
+
+def worse_table(figures: pd.DataFrame) -> str:
+    """Return the figures that are worse than the published ones."""
+    rows = []
+    for row in figures[figures["verdict"] == WORSE].itertuples():
+        scale = 100.0 if row.metric in SHARES else 1.0
+        std = "" if np.isnan(row.std) else f" ± {scale * row.std:.2f}"
+        names = {"study": row.study, "data set": row.dataset, "system": row.system}
+        rows.append({**names, "figure": row.metric.replace("_", " ")})
+        rows[-1]["published"] = f"{scale * row.mean:,.2f}{std}"
+        rows[-1]["ours"] = f"{scale * row.ours:,.2f}"
+    return table(rows, 4)
+
+
+def write_reproductions(out: Path) -> Path:
+    """Write the page ``reproductions.md``, and all figures as CSV, from the rows in a folder."""
     figures = all_agreements(out)
     columns = ["study", *KEY, "mean", "std", "ours", "difference", "verdict"]
     figures[columns].to_csv(out / "published.csv", index=False, float_format="%.6g")
-    order = [AS_PUBLISHED, BETTER, WORSE, OTHER_PROGRAM, NO_DATA, NOT_RUN]
-    counts = pd.crosstab(figures["study"], figures["verdict"]).reindex(columns=order, fill_value=0)
-    total = counts.sum()
-    worse = []
-    for row in figures[figures["verdict"] == WORSE].itertuples():
-        scale = 100.0 if row.metric in SHARES else 1.0
-        names = {"study": row.study, "table": row.table, "data set": row.dataset}
-        std = "" if np.isnan(row.std) else f" ± {scale * row.std:.2f}"
-        worse.append(names | {"system": row.system, "figure": row.metric.replace("_", " ")})
-        worse[-1]["published"] = f"{scale * row.mean:,.2f}{std}"
-        worse[-1]["ours"] = f"{scale * row.ours:,.2f}"
-        worse[-1]["difference"] = f"{scale * row.difference:+,.2f}"
-    counts = counts.assign(published=counts.sum(axis=1)).astype(str).reset_index()
-    told = {
-        **{"n": total[[AS_PUBLISHED, BETTER, WORSE]].sum(), "total": total},
-        **{"counts": table(counts.to_dict("records")), "worse": table(worse, 5)},
+    counts = figures["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
+    papers = {
+        name: tables_of(study, out) if study.rows_file(out).exists() else _NotRun()
+        for name, study in ((name, load_study(name)) for name in PAPERS)
     }
-    text = (TEXTS / "published.md").read_text(encoding="utf-8")
-    report = out / "published.md"
-    report.write_text(Text().vformat(text, (), told), encoding="utf-8")
-    return report
+    told = {
+        **{"n": counts[[AS_PUBLISHED, BETTER, WORSE]].sum(), "total": counts},
+        **{"counts": counts_table(figures), "worse": worse_table(figures)},
+    }
+    text = (TEXTS / "reproductions.md").read_text(encoding="utf-8")
+    return write_text(out / "reproductions.md", Text().vformat(text, (), told | papers))

@@ -1,9 +1,10 @@
 """What a study is: an experiment, and a report on its rows.
 
-Its rows are kept as text beside the report, so that a version control holds them and a study goes
-on from them; while it runs, they are in a database in the folder of its name.
+Its rows are kept as CSV beside the report, so that a version control holds them and a study goes
+on from them; while it runs, they are in a store in the folder of its name.
 """
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,7 @@ from evotree.experiments.problems import PROBLEMS, make_problem
 from evotree.experiments.protocols import OFFICIAL, Parts, Protocol, Task, load_cached
 from evotree.experiments.runner import DONE, STATUSES
 from evotree.experiments.store import KEY, Store, fill, read_curve_rows, read_rows, write_rows
-from experiments import suites
+from experiments import load_study, suites
 from experiments.methods import chosen, classifiers, regressors, trees
 from experiments.tables import MISSING, TIE
 
@@ -38,6 +39,8 @@ SHARED |= {
     "N_BINS": N_BINS,
 }
 """What all texts may name."""
+PAGES = {"other_aims": ("probabilities", "objectives", "costs", "constraints")}
+"""Pages with the reports of several studies, below a text of the page's name."""
 HOUSING_LIMIT = 21.0  # thousands of dollars
 DIGITS_ROWS = 1797
 
@@ -216,19 +219,42 @@ def run_study(
 
 
 def write_report(study: Study, out: Path) -> Path:
-    """Write the report of a study from the CSV files in a folder; return its path."""
+    """Write the report of a study from the CSV files in a folder; return its path.
+
+    A page of `PAGES` has the reports of all its studies that have rows there.
+    """
+    for page, names in PAGES.items():
+        if study.name in names:
+            studies = [study if name == study.name else load_study(name) for name in names]
+            texts = [text_of(each, out) for each in studies if each.rows_file(out).exists()]
+            head = (TEXTS / f"{page}.md").read_text(encoding="utf-8")
+            below = [re.sub("^#", "##", text, flags=re.MULTILINE) for text in texts]
+            return write_text(out / f"{page}.md", "\n".join([head, *below]))
+    return write_text(out / f"{study.name}.md", text_of(study, out))
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Write a text, and return its path."""
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def text_of(study: Study, out: Path) -> str:
+    """Return the text of a study, filled from the CSV files in a folder."""
+    text = (TEXTS / f"{study.name}.md").read_text(encoding="utf-8")
+    constants = vars(sys.modules[study.report.__module__])
+    return Text().vformat(text, (), SHARED | constants | tables_of(study, out))
+
+
+def tables_of(study: Study, out: Path) -> dict[str, Any]:
+    """Return what a study reports on the CSV files in a folder, and how that was ``written``."""
     runs, curves = read_rows(study.rows_file(out)), read_curve_rows(study.curves_file(out))
     done = set(runs[list(KEY)].itertuples(index=False, name=None))
-    planned = study.experiment.tasks()
-    name = study.name
+    planned, name = study.experiment.tasks(), study.name
+    n_done = sum(task in done for task in planned)
+    of_all = "" if n_done == len(planned) else f" of {len(planned):,} planned"
     written = (
-        f"Written by `python -m experiments {name} --data-home DIR --out docs/results`, from the "
-        f"rows\nin `{name}_runs.csv`: {sum(task in done for task in planned):,} of "
-        f"{len(planned):,} planned fits"
+        f"Written by `python -m experiments {name} --data-home DIR --out docs/results`, from\n"
+        f"{n_done:,}{of_all} fits in `{name}_runs.csv`"
     )
-    constants = vars(sys.modules[study.report.__module__])
-    text = (TEXTS / f"{name}.md").read_text(encoding="utf-8")
-    report = out / f"{name}.md"
-    tables = {**study.report(Results(runs, curves, out)), "written": written}
-    report.write_text(Text().vformat(text, (), SHARED | constants | tables), encoding="utf-8")
-    return report
+    return {**study.report(Results(runs, curves, out)), "written": written}

@@ -11,9 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evotree.experiments.comparison import friedman, markdown_table, mean_and_std
-from evotree.experiments.pictures import plot_critical_differences, save_picture
-from experiments.suites import N_FOLDS
+from evotree.experiments.comparison import LEVEL, friedman, markdown_table, mean_and_std
+from evotree.experiments.pictures import (
+    plot_accuracy_against_size,
+    plot_critical_differences,
+    save_picture,
+)
+from experiments.suites import FAILED, N_FOLDS
 
 TIE = 0.1  # means that differ by fewer points are a tie
 ENOUGH = 0.6  # the share of the data sets that a method must have to be in the means
@@ -71,7 +75,11 @@ def fold_means(
     methods: Iterable[str],
     n_folds: int = N_FOLDS,
 ) -> pd.DataFrame:
-    """Return means over folds, data set by method; NaN where a fold or its value is missing."""
+    """Return means over folds, data set by method; NaN where a fold or its value is missing.
+
+    The fits of `FAILED` are left out.
+    """
+    runs = runs[(runs["dataset"] != FAILED[0]) | (runs["method"] != FAILED[1])]
     values = runs.get(column, pd.Series(np.nan, runs.index)).astype(float)
     groups = values.groupby([runs["dataset"], runs["method"]])
     means = groups.mean().where(groups.count() >= n_folds).unstack()
@@ -105,64 +113,66 @@ def compared(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def differences_table(
-    tables: Mapping[str, pd.DataFrame], ours: str, sign: float = 1.0, counts: bool = True
+    tables: Mapping[str, pd.DataFrame], ours: str, sizes: pd.DataFrame | None = None
 ) -> str:
-    """Return a method less each other one, on the data sets of both; of sign -1 the other way."""
+    """Return a method less each other one, by title, on the data sets of both; perhaps sizes."""
     scores = next(iter(tables.values()))
     if ours not in scores:
         return f"{ours} has not been run yet."
     rows = []
     for rival in scores.columns.drop(ours):
-        n_both = int(scores[[ours, rival]].notna().all(axis=1).sum())
-        row = {"method": str(rival)} | ({"data sets": str(n_both)} if counts else {})
+        both = scores[[ours, rival]].dropna().index
+        row = {"method": str(rival), "data sets": str(len(both))}
         for title, means in tables.items():
-            row[title] = paired(sign * (means[ours] - means[rival])) or MISSING
+            row[title] = paired(means[ours] - means[rival]) or MISSING
+        if sizes is not None:
+            own, other = sizes.loc[both, [ours, rival]].mean()
+            row["mean complexity, both"] = f"{own:,.0f} / {other:,.0f}"
         rows.append(row)
     return table(rows)
 
 
 def comparison(
-    tables: Mapping[str, pd.DataFrame],
+    means: Mapping[str, pd.DataFrame],
     figures: Figures,
     ours: str,
-    duels: Mapping[str, pd.DataFrame] | None = None,
+    duels: Mapping[str, pd.DataFrame],
+    ranks: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
-    """Return what texts name of compared methods: means over the data sets that all have."""
-    title, scores = next(iter(tables.items()))
-    counts, both = scores.notna().sum(), compared(scores)
-    summary = [
-        {"method": str(method)}
-        | {
-            t: shown(m.loc[both.index, method].mean(skipna=False), f",.{figures[t][-1]}f")
-            for t, m in tables.items()
-        }
-        for method in both
-    ]
-    left_out = [f"{name} ({n})" for name, n in counts.drop(both.columns).items()]
-    return {
-        "n_compared": len(both),
-        "left_out": ", ".join(left_out) or "none",
-        "summary": table(summary),
-        "duels": differences_table(duels or {title: scores}, ours),
-    }
+    """Return the table of compared methods, and on how many data sets their means are.
+
+    These are the data sets that all methods have that have `ENOUGH` of them. The differences of
+    ours to each other method are over the data sets of both, by the titles of `duels`.
+    """
+    both = compared(next(iter(means.values())))
+    rows = []
+    for method in next(iter(means.values())):
+        row = {"method": str(method)}
+        for title, values in means.items():
+            mean = (
+                values[method].reindex(both.index).mean(skipna=False) if method in both else np.nan
+            )
+            row[title] = shown(mean, f",.{figures[title][-1]}f")
+        if ranks is not None:
+            row["mean rank"] = shown(ranks.get(method, np.nan))
+        for title, scores in duels.items():
+            if ours in scores and method != ours:
+                row[f"{ours} less it: {title}"] = paired(scores[ours] - scores[method]) or MISSING
+        rows.append(row)
+    return {"n_compared": len(both), "table": table(rows)}
 
 
-def floors_table(scores: pd.DataFrame, ours: str, floors: tuple[str, ...]) -> str:
-    """Return a method less the best of some others, the worst data set first."""
+def floor_sentence(scores: pd.DataFrame, ours: str, floors: tuple[str, ...]) -> str:
+    """Return a method less the best of some others: the mean, and the data sets far below."""
     if not {ours, *floors} <= set(scores):
         return NOT_RUN
     both = scores[[ours, *floors]].dropna()
     difference = (both[ours] - both[list(floors)].max(axis=1)).sort_values(kind="stable")
-    rows = [
-        {"data set": str(name), "difference": f"{gain:+.1f}"}
-        | {str(method): f"{value:.1f}" for method, value in both.loc[name].items()}
-        for name, gain in difference.items()
-    ]
     deep = [f"{name} ({value:+.1f})" for name, value in difference.items() if value < -1.0]
-    return f"""More than 1 point below the floor: {", ".join(deep) or "none"}. Mean
-difference, and data sets won / tied / lost: {paired(difference)}.
-
-{table(rows)}"""
+    return (
+        f"{ours} less the better of {' and '.join(floors)}: {paired(difference)};\n"
+        f"more than 1 point below on {', '.join(deep) or 'none'}."
+    )
 
 
 def cells_table(
@@ -183,25 +193,31 @@ def cells_table(
     return table(rows)
 
 
-def ranks_section(scores: pd.DataFrame, ours: str, picture: Path) -> str:
-    """Draw the ranks of methods, and return them, with their p-values against ours."""
-    if min(scores.shape) < 3:
-        return "There are fewer than three methods or data sets to compare."
+def ranks_of(scores: pd.DataFrame, ours: str, picture: Path) -> tuple[Mapping[str, float], str]:
+    """Draw the ranks of methods; return them, and which of them differ from ours."""
+    if min(scores.shape) < 3 or ours not in scores:
+        return {}, "There are fewer than three methods or data sets to compare."
     long = scores.rename_axis(index="dataset", columns="method").stack().rename("score")
     test = friedman(long.reset_index(), "score")
     save_picture(plot_critical_differences(test), picture)
-    rows = []
-    for method, rank in test.mean_ranks.sort_values().items():
-        row = {"method": str(method), "mean rank": f"{rank:.2f}"}
-        if ours in test.mean_ranks:
-            p = test.adjusted.loc[ours, method]
-            row[f"p, against {ours}"] = "" if method == ours else f"{p:.2g}"
-        rows.append(row)
-    return f"""{table(rows)}
+    pairs = test.adjusted.loc[ours].drop(ours)
+    different = [f"{name} (p = {p:.2g})" for name, p in pairs.items() if p < LEVEL]
+    sentence = (
+        f"Friedman's χ² is {test.statistic:.1f}, p = {test.p_value:.2g}. After Holm's correction "
+        f"for all pairs, these differ\nfrom {ours} at the level {LEVEL}: "
+        f"{', '.join(different) or 'none'}. A bar joins methods that cannot be told apart:\n\n"
+        f"![Mean ranks of the methods]({picture.name})"
+    )
+    return dict(test.mean_ranks), sentence
 
-Friedman's χ² is {test.statistic:.1f}, p = {test.p_value:.2g}. The p-values of pairs are adjusted \
-by Holm for all pairs.
 
-A bar joins methods that cannot be told apart:
+def sizes_of(runs: pd.DataFrame, both: pd.DataFrame, size: str, metric: str, picture: Path) -> str:
+    """Draw a score against a size, of the methods that have one on all data sets."""
+    sized = fold_means(runs, size, both.index, both.columns).dropna(axis=1)
+    drawn = runs[runs["method"].isin(sized) & runs["dataset"].isin(both.index)]
+    if drawn.empty:
+        return ""
+    save_picture(plot_accuracy_against_size(drawn, size, metric=metric), picture)
+    return f"""Mean {metric} against mean {size}, of the methods that have one:
 
-![Mean ranks of the methods]({picture.name})"""
+![{metric} against {size}]({picture.name})"""

@@ -193,9 +193,6 @@ def boosting_machine(X: np.ndarray, y: np.ndarray, random_state: int) -> Any:
     it cannot show them, and one fit of a hundred rows may take minutes.
     """
     package = import_peer("interpret-core", "interpret.glassbox")
-    if y.dtype.kind == "f":
-        kind, pairs = package.ExplainableBoostingRegressor, {}
-    else:
-        kind = package.ExplainableBoostingClassifier
-        pairs = {"interactions": 0} if y.max() > 1 else {}
-    return kind(**pairs, random_state=random_state, n_jobs=1).fit(X, y)
+    pairs = {"interactions": 0} if y.max() > 1 else {}
+    model = package.ExplainableBoostingClassifier(**pairs, random_state=random_state, n_jobs=1)
+    return model.fit(X, y)

@@ -1,6 +1,5 @@
 """The classifiers of the benchmark."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,12 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier, TAOClassifier
 from experiments.methods import chosen
 from experiments.methods.chosen import ChosenClassifier
-from experiments.methods.trees import PAIRS
 
 EVOTREE, CART, LOGISTIC, FOREST = "EvoTree", "CART", "Logistic", "Forest"
 GREEDY = ("CEDT", "OC1", "WODT")  # presets of `ObliqueTreeClassifier`
-TREES = (EVOTREE, "TAO", "GEA-ODT", "Linear", *GREEDY, CART, "obliquetree", "STree")
+TREES = (EVOTREE, "TAO", "GEA-ODT", "Linear", *GREEDY, CART, "STree")
 """The methods whose model is one tree."""
-SYSTEMS = (*TREES, LOGISTIC, "EBM", FOREST, "Tuned forest", "HistGB", "XGBoost", "Tuned XGBoost")
+SYSTEMS = (*TREES, LOGISTIC, "EBM", FOREST, "HistGB", "XGBoost")
 COSTS = tuple(float(C) for C in np.logspace(-3.0, 3.0, 7))  # values of C of the logistic regression
 
 
@@ -47,14 +45,11 @@ def make_systems() -> dict[str, ClassifierMixin]:
         "Linear": ObliqueTreeClassifier("linear"),
         **{name: ObliqueTreeClassifier.from_preset(name) for name in GREEDY},
         CART: ChosenClassifier(chosen.pruned_cart),
-        "obliquetree": PAIRS,
         "STree": ChosenClassifier(scaled_stree),
         LOGISTIC: ChosenClassifier(tuned_logistic),
         "EBM": ChosenClassifier(chosen.boosting_machine),
         FOREST: RandomForestClassifier(chosen.N_TREES),
-        "Tuned forest": ChosenClassifier(partial(chosen.tuned_forest, kind=RandomForestClassifier)),
         "HistGB": HistGradientBoostingClassifier(),
         "XGBoost": ChosenClassifier(chosen.xgboost),
-        "Tuned XGBoost": ChosenClassifier(chosen.tuned_xgboost),
     }
     return {name: systems[name] for name in SYSTEMS}

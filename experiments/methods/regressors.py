@@ -30,9 +30,7 @@ RIDGE, CUBIST, LINEAR_TREE = "Ridge", "Cubist", "linear-tree"
 CART_DEPTH = "CART by depth"
 TREES = (EVOTREE, CONSTANT, TAO, TAO_LINEAR, CEDT, CART, LINEAR_TREE)
 """The methods whose model is one tree."""
-SYSTEMS = (
-    *(*TREES, RIDGE, CUBIST, FOREST, "HistGB", "XGBoost", "EBM", "Tuned XGBoost", "Tuned forest"),
-)
+SYSTEMS = (*(*TREES, RIDGE, CUBIST, FOREST, "HistGB", "XGBoost", "Tuned XGBoost", "Tuned forest"),)
 ALPHAS = tuple(float(alpha) for alpha in np.logspace(-3.0, 3.0, 13))
 """Penalties of the ridge regression."""
 MAX_DEPTHS = tuple(range(1, 13))
@@ -133,7 +131,6 @@ def make_systems() -> dict[str, RegressorMixin]:
         FOREST: RandomForestRegressor(chosen.N_TREES),
         "HistGB": standardized(HistGradientBoostingRegressor()),
         "XGBoost": ChosenRegressor(chosen.xgboost),
-        "EBM": standardized(ChosenRegressor(chosen.boosting_machine)),
         "Tuned XGBoost": ChosenRegressor(chosen.tuned_xgboost),
         "Tuned forest": ChosenRegressor(partial(chosen.tuned_forest, kind=RandomForestRegressor)),
     }

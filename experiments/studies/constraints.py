@@ -22,7 +22,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
-from evotree.experiments.comparison import mean_and_std
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.protocols import Parts, Task
 from evotree.operators.constraints.proof import violations
@@ -30,7 +29,7 @@ from evotree.tables.columns import encode, feature_names, fit_columns
 from experiments.agreement import DATA
 from experiments.methods.chosen import folds_of, pruned_cart
 from experiments.study import Results, Study, StudyProtocol, define, score
-from experiments.tables import groups_of, named, shown, table
+from experiments.tables import cells_table, named, table
 
 SIGNS: Mapping[str, Mapping[str, int]] = tomllib.loads((DATA / "signs.toml").read_text("utf-8"))
 """What is known of columns, by data set."""
@@ -45,6 +44,12 @@ TOLERANCE = 1e-9
 """By which probabilities may fall where they should not: sums of rounded numbers are no proof."""
 FREE, EVOTREE, CART, BOOSTING = "EvoTree", "EvoTree monotonic", "CART monotonic", "HGB monotonic"
 MONOTONIC = (FREE, EVOTREE, CART, BOOSTING)
+WAYS = {
+    "broken by leaves": "violations",
+    "by predictions": "broken_predictions",
+    "by probabilities": "broken_probabilities",
+}
+"""Columns that tell whether a fit breaks a sign."""
 
 
 @dataclass(frozen=True)
@@ -206,31 +211,16 @@ def n_above_zero(values: pd.Series) -> str:
     return f"{int((known > 0).sum())} of {len(known)}" if len(known) else ""
 
 
-def dataset_rows(dataset: str, fits: Mapping[str, pd.DataFrame]) -> tuple[dict[str, str], ...]:
-    """Return scores and sizes on a data set of known signs, and how often free trees break them."""
-    free = fits[FREE]
-    scores = {"data set": dataset, "folds": str(len(free))}
-    scores |= {name: mean_and_std(fits[name]["score"], 3) for name in MONOTONIC}
-    for name in MONOTONIC[:3]:
-        leaves, terms = fits[name][["leaves", "terms"]].mean()
-        scores[f"leaves / terms, {name}"] = f"{leaves:.1f} / {terms:.1f}"
-    broken = {"data set": dataset, "trees that break a sign": n_above_zero(free["violations"])}
-    broken["pairs of leaves, mean"] = f"{free['violations'].mean():.1f}"
-    for what in ("predictions", "probabilities"):
-        broken[f"{what}, %"] = shown(100.0 * free[f"broken_{what}"].mean(), ".2f", "")
-    return scores, broken
-
-
 def summary_row(means: pd.DataFrame, other: str) -> dict[str, str]:
     """Return how the monotonic tree stands to another method."""
     gain = means["score"][EVOTREE] - means["score"][other]
     signs = np.sign(gain.where(gain.abs() > TOLERANCE, 0.0))
-    row = {f"{EVOTREE} beside": other}
-    row["better / equal / worse"] = " / ".join(str(int((signs == s).sum())) for s in (1, 0, -1))
-    row["mean difference of the score"] = f"{gain.mean():+.4f}"
-    for size in ("leaves", "terms"):
+    won = " / ".join(str(int((signs == s).sum())) for s in (1, 0, -1))
+    error = gain.std() / np.sqrt(len(gain))
+    row = {f"{EVOTREE} less it": f"{gain.mean():+.3f} ± {error:.3f} ({won})"}
+    for size in ("leaves", "terms") if other != BOOSTING else ():
         ratio = means[size][EVOTREE] / means[size].get(other, np.nan)
-        row[f"{size}, median ratio"] = "" if other == BOOSTING else f"{ratio.median():.2f}"
+        row[f"{size}, median ratio"] = f"{ratio.median():.2f}"
     return row
 
 
@@ -243,8 +233,8 @@ def bounds_row(runs: pd.DataFrame, bound: str) -> dict[str, str]:
     means = means_of(fits)
     gain = means["score"][names["EvoTree"]] - means["score"][names["CART"]]
     row = {"bound": bound}
-    row["data sets on which EvoTree is better"] = f"{int((gain > 0).sum())} of {len(gain)}"
-    row["mean difference of the score"] = f"{gain.mean():+.4f}"
+    row["EvoTree is better"] = f"{int((gain > 0).sum())} of {len(gain)}"
+    row["mean difference"] = f"{gain.mean():+.3f}"
     for name, method in names.items():
         row[f"leaves, {name}"] = f"{means['leaves'][method].mean():.1f}"
         row[f"terms, {name}"] = f"{means['terms'][method].mean():.1f}"
@@ -254,39 +244,20 @@ def bounds_row(runs: pd.DataFrame, bound: str) -> dict[str, str]:
 def report(results: Results) -> dict[str, Any]:
     """Return the tables."""
     runs = complete(results.runs, MONOTONIC, SIGNS)
-    groups, means = groups_of(runs, SIGNS, MONOTONIC), means_of(runs)
-    rows = [
-        dataset_rows(name, {method: groups[name, method] for method in MONOTONIC})
-        for name in named(SIGNS, runs["dataset"])
-    ]
-    ways = {"leaves": "violations", "predictions": "broken_predictions"}
-    ways["probabilities"] = "broken_probabilities"
+    means, scores = means_of(runs), runs.groupby(["dataset", "method"])["score"].mean().unstack()
+    scores = scores.loc[named(SIGNS, scores.index), named(MONOTONIC, scores)]
     kept = []
     for name in named(MONOTONIC, runs["method"]):
         fits = runs[runs["method"] == name]
-        row = {"method": name, "fits": str(len(fits))}
-        kept.append(row | {f"by {way}": n_above_zero(fits[of]) for way, of in ways.items()})
-    signs = []
-    for dataset, of_set in SIGNS.items():
-        up, down = (", ".join(k for k, v in of_set.items() if v == sign) for sign in (1, -1))
-        signs.append({"data set": dataset, "may not fall with": up, "may not rise with": down})
+        row = {"method": name} | {way: n_above_zero(fits[of]) for way, of in WAYS.items()}
+        kept.append(row | {"mean score": f"{scores[name].mean():.3f}"})
+        if name != EVOTREE:
+            kept[-1] |= summary_row(means, name)
     bounds = [bounds_row(results.runs, title(bound)) for bound in BOUNDS]
-    bounded = complete(results.runs[results.runs["fold"] < BOUND_FOLDS], [FREE, *WITHIN], BOUNDED)
-    bounded_scores = []
-    for method in [FREE, *WITHIN] if len(bounded) else []:
-        row = {"method": method}
-        for dataset in named(BOUNDED, bounded["dataset"]):
-            score, leaves, terms = means_of(bounded).xs(method, axis=1, level=1).loc[dataset]
-            row[dataset] = f"{score:.3f} ({leaves:.1f} / {terms:.1f})"
-        bounded_scores.append(row)
     return {
-        "signs": table(signs, 3),
-        "summary": table(summary_row(means, other) for other in (FREE, CART, BOOSTING) if rows),
-        "scores": table(scores for scores, _ in rows),
         "kept": table(kept),
-        "violations": table(broken for _, broken in rows),
+        "scores": cells_table(scores, ".3f"),
         "bounds": table(row for row in bounds if row),
-        "bounded_scores": table(bounded_scores),
     }
 
 

@@ -48,7 +48,6 @@ DEPTH = 3
 EVOTREE, ACCURATE = "EvoTree", "EvoTree for accuracy"
 CART, CHEAP, STREED = "CART", "CART of cheap features", "STreeD"
 ANCHORS = (ACCURATE, CART, CHEAP, STREED)
-SIZES = ("leaves", "terms", "complexity", "features")
 
 
 class CostProblem(NamedTuple):
@@ -328,21 +327,12 @@ def problem_row(means: pd.DataFrame, problem: str) -> dict[str, str]:
 def report(results: Results) -> dict[str, Any]:
     """Return the tables."""
     runs = results.runs.assign(cost=results.runs["error_cost"] + results.runs["feature_cost"])
-    costs = ["cost", "error_cost", "feature_cost"]
-    means = runs.groupby(["dataset", "method"])[[*costs, "accuracy", *SIZES]].mean()
+    means = runs.groupby(["dataset", "method"])[["cost", "complexity"]].mean()
     has_run = means.index.get_level_values
-    details = [
-        {"problem": problem, "method": method}
-        | {cost: f"{row[cost]:.3f}" for cost in costs}
-        | {"accuracy": f"{row['accuracy']:.4f}"}
-        | {size: f"{row[size]:.1f}" for size in SIZES}
-        for (problem, method), row in means.reindex(list(PROBLEMS), level="dataset").iterrows()
-    ]
     rivals = named(ANCHORS, has_run("method")) if EVOTREE in has_run("method") else []
     return {
         "summary": table(summary_row(means, anchor) for anchor in rivals),
         "problems": table(problem_row(means, name) for name in named(PROBLEMS, has_run("dataset"))),
-        "details": table(details, 2),
     }
 
 

@@ -33,8 +33,8 @@ HALVES = {
     **dict.fromkeys(("optdigits", "avila", "dry-bean"), 5),
 }
 """The data sets that are drawn again for each fit: half of the rows train, a quarter tests."""
-FIFTHS = {"segment": 3, "connect-4": 1}  # those of which one draw of a fifth of the rows tests
-OFFICIALS = {"satimage": 3, "pendigits": 3, "letter": 1, "mnist": 1}  # those with official parts
+FIFTHS = {"segment": 3}  # those of which one draw of a fifth of the rows tests
+OFFICIALS = {"satimage": 3, "pendigits": 3, "letter": 1}  # those with official parts
 FITS = {**HALVES, **OFFICIALS, **FIFTHS}
 """How many fits each method has on each data set, with seeds from 0."""
 DRAW_SEED = 1

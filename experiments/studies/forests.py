@@ -4,6 +4,7 @@ The rows of single trees, of random forests and of boosting are those of the ben
 study of regression, whose folds and random states these fits have.
 """
 
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ from typing import Any
 import pandas as pd
 from sklearn.ensemble import (
     BaggingClassifier,
-    BaggingRegressor,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
 )
@@ -20,7 +20,6 @@ from evotree.estimators import (
     ObliqueForestClassifier,
     ObliqueForestRegressor,
     TAOClassifier,
-    TAORegressor,
 )
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.probabilities import auc, clipped_log_loss
@@ -28,14 +27,14 @@ from evotree.experiments.protocols import OFFICIAL, Task
 from evotree.experiments.store import read_rows
 from experiments.methods import chosen
 from experiments.study import ClassesProtocol, Results, Study, define, score
-from experiments.suites import BENCHMARK, N_FOLDS, TARGETS
-from experiments.tables import Figures, cells_table, comparison, figures_of
+from experiments.suites import BENCHMARK, MIDDLE, N_FOLDS, SMALL, TARGETS, THIRTY, TINY
+from experiments.tables import Figures, cells_table, comparison, figures_of, named
 
 CLASSES, OF_TARGETS = "ObliqueForest", "ObliqueForest of targets"
 """The forest of classes, and that of targets."""
 OTHERS = {
     CLASSES: ("Extra trees", "TAO bag", "Tuned XGBoost"),
-    OF_TARGETS: ("Extra trees of targets", "TAO bag of targets"),
+    OF_TARGETS: ("Extra trees of targets",),
 }
 """Other ensembles that are fitted here."""
 N_BAGGED = 30
@@ -50,10 +49,9 @@ RIVALS = {
     "regression": ("EvoTree", "CART", "Ridge", "Cubist", "Forest", *BOOSTED, "Tuned XGBoost"),
 }
 """Methods of the other studies that are shown."""
-SIZES: Figures = {
-    **{size: (size, 1.0, 0) for size in ("nodes", "leaves", "terms")},
-    "seconds": ("seconds", 1.0, 2),
-}
+SHOWN = (CLASSES, *OTHERS[CLASSES], "EvoTree", "Forest", "XGBoost")
+"""The methods in the table of data sets."""
+SIZES: Figures = {size: (size, 1.0, 0) for size in ("leaves", "terms")}
 FIGURES: Figures = {
     "accuracy": ("score", 100.0, 2),
     "AUC": ("auc", 100.0, 2),
@@ -71,27 +69,30 @@ class ForestsProtocol(ClassesProtocol):
         return load(dataset, data_home)
 
 
-METHODS = (
-    ObliqueForestClassifier(),
-    ExtraTreesClassifier(chosen.N_TREES),
-    BaggingClassifier(TAOClassifier(), N_BAGGED),
-    chosen.ChosenClassifier(chosen.tuned_xgboost),
-    ObliqueForestRegressor(),
-    ExtraTreesRegressor(chosen.N_TREES),
-    BaggingRegressor(TAORegressor(), N_BAGGED),
-)
-SUITES = (((CLASSES, *OTHERS[CLASSES]), BENCHMARK), ((OF_TARGETS, *OTHERS[OF_TARGETS]), TARGETS))
+_LONG = ("waveform21", "avila", "pendigits", "dry-bean", "letter", "usps")
+METHODS: Mapping[str, tuple[Any, Sequence[str]]] = {
+    CLASSES: (ObliqueForestClassifier(), [name for name in BENCHMARK if name != "usps"]),
+    "Extra trees": (ExtraTreesClassifier(chosen.N_TREES), THIRTY[:-2]),
+    "TAO bag": (BaggingClassifier(TAOClassifier(), N_BAGGED), (*TINY, *SMALL, *MIDDLE)),
+    "Tuned XGBoost": (
+        chosen.ChosenClassifier(chosen.tuned_xgboost),
+        [name for name in BENCHMARK if name not in _LONG],
+    ),
+    OF_TARGETS: (ObliqueForestRegressor(), TARGETS[:15]),
+    "Extra trees of targets": (ExtraTreesRegressor(chosen.N_TREES), TARGETS[:14]),
+}
+"""The methods that are fitted here, with their data sets."""
 EXPERIMENT = define(
     "forests",
     (*BENCHMARK, *TARGETS),
-    dict(zip((*SUITES[0][0], *SUITES[1][0]), METHODS, strict=True)),
+    {name: method for name, (method, _) in METHODS.items()},
     ForestsProtocol(N_FOLDS),
     metrics=(),
     scorers={"score": score, "auc": auc, "log_loss": clipped_log_loss},
     plan=[
-        Task(d, m, fold, 0)
-        for names, datasets in SUITES
-        for m, d, fold in product(names, datasets, range(N_FOLDS))
+        Task(dataset, method, fold, 0)
+        for method, (_, datasets) in METHODS.items()
+        for dataset, fold in product(datasets, range(N_FOLDS))
     ],
 )
 
@@ -114,9 +115,10 @@ def section(
     first = next(iter(means))
     known = means[first].get(ours, pd.Series(dtype=float)).dropna().index
     scores = means[first] = means[first].loc[known]
+    shown = scores[named(SHOWN, scores)]
     untuned = scores[~scores.index.isin(TUNED_ON)]
     duels = {first: scores, f"{first} on data sets of no choice": untuned}
-    return comparison(means, figures, ours, duels) | {"cells": cells_table(scores, ",.1f")}
+    return comparison(means, figures, ours, duels) | {"cells": cells_table(shown, ",.1f")}
 
 
 def report(results: Results) -> dict[str, Any]:

@@ -116,12 +116,12 @@ def compare(runs: pd.DataFrame, number: str, system: str) -> tuple[str, pd.DataF
     published = published.pivot(index="dataset", columns="metric", values="mean")
     rows, gains = [], {}
     for (name, _), fits in groups_of(runs, TABLES[number], [system]).items():
-        means = fits.groupby("seed")[["accuracy", "nodes", "generations", "seconds"]].mean()
+        means = fits.groupby("seed")[["accuracy", "nodes", "generations"]].mean()
         gains[name] = means[["accuracy", "nodes"]].mean() - published.loc[name]
         row = {"problem": name, **beside(means, published.loc[name], FIGURES)}
-        row["generations"] = f"{means.generations.mean():.0f}"
-        row |= {"seconds a fit": f"{means.seconds.mean():.1f}", "fits": str(len(fits))}
-        rows.append(row)
+        if system == GEA:
+            row["generations"] = f"{means.generations.mean():.0f}"
+        rows.append(row | {"fits": str(len(fits))})
     return table(rows), pd.DataFrame(gains, index=["accuracy", "nodes"]).T
 
 

@@ -120,20 +120,17 @@ def summary_table(runs: pd.DataFrame, datasets: tuple[str, ...]) -> str:
         | {title: f"{means[title][method].mean():.{FIGURES[title][-1]}f}" for title in FIGURES}
         for method in means["accuracy"]
     ]
-    return f"{len(means['accuracy'])} data sets:\n\n{table(rows)}"
+    return f"Means over {len(means['accuracy'])} data sets:\n\n{table(rows)}"
 
 
 def report(results: Results) -> dict[str, Any]:
     """Return the tables."""
     runs = with_variants(results.runs)
-    cells = [
-        f"## {title}\n\n{cells_table(means, f'.{FIGURES[title][-1]}f', missing='nan')}"
-        for title, means in figures_of(runs, FIGURES, DATASETS, SHOWN).items()
-    ]
+    losses = figures_of(runs, {"log loss": FIGURES["log loss"]}, DATASETS, SHOWN)["log loss"]
     return {
         "tuned_on": summary_table(runs, TUNED_ON),
         "confirmed_on": summary_table(runs, CONFIRMED_ON),
-        "cells": "\n\n".join(cells),
+        "cells": cells_table(losses, ".3f"),
     }
 
 

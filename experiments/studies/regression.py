@@ -6,6 +6,7 @@ choose hyperparameters, then both for the fit that the last quarter tests. In th
 this part is `OFFICIAL`, and the seed draws the rows.
 """
 
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,6 @@ import pandas as pd
 from sklearn.metrics import root_mean_squared_error
 from sklearn.model_selection import train_test_split
 
-from evotree.experiments.pictures import plot_accuracy_against_size, save_picture
 from evotree.experiments.protocols import OFFICIAL, Parts, Task, take_rows
 from experiments import tables
 from experiments.agreement import load_published
@@ -37,13 +37,17 @@ RADDT_METHODS = (
     *(RIDGE, methods.CUBIST, methods.FOREST),
 )
 N_SEEDS = 3  # draws of the rows of RADDT's protocol
-R2, RMSE, RATIO = "R²", "RMSE", "RMSE / Ridge's"
+R2, RATIO = "R²", "RMSE / Ridge's"
 FIGURES = {
     R2: ("r2", 100.0, 2),
     RATIO: ("rmse", 1.0, 3),
-    **{size: (size, 1.0, 1) for size in ("leaves", "terms", "complexity")},
-    "seconds": ("seconds", 1.0, 2),
+    **{size: (size, 1.0, 1) for size in ("leaves", "terms")},
 }
+DATASETS: Mapping[str, Sequence[str]] = {
+    **dict.fromkeys((methods.CEDT, methods.LINEAR_TREE), TARGETS[:13]),
+    **{"Tuned forest": TARGETS[:14], CART: TARGETS[:16], methods.FOREST: TARGETS[:16]},
+}
+"""The data sets of methods that were not run on all."""
 
 
 class RegressionProtocol(StudyProtocol):
@@ -72,7 +76,11 @@ EXPERIMENT = define(
     metrics=("r2", "train_r2"),
     scorers={"rmse": rmse},
     plan=[
-        *(Task(d, m, fold, 0) for m, d, fold in product(SYSTEMS, TARGETS, range(N_FOLDS))),
+        *(
+            Task(dataset, method, fold, 0)
+            for method in SYSTEMS
+            for dataset, fold in product(DATASETS.get(method, TARGETS), range(N_FOLDS))
+        ),
         *(
             Task(d, m, OFFICIAL, seed)
             for seed, d, m in product(range(N_SEEDS), RADDT_SETS, RADDT_METHODS)
@@ -81,8 +89,8 @@ EXPERIMENT = define(
 )
 
 
-def raddt_tables(drawn: pd.DataFrame) -> str:
-    """Return the means over RADDT's data sets of which each of our methods has a draw, and all."""
+def raddt_table(drawn: pd.DataFrame) -> str:
+    """Return the means over RADDT's data sets of which each of our methods has a draw."""
     if drawn.empty:
         return tables.NOT_RUN
     published = load_published("regression").set_index("metric")
@@ -99,23 +107,7 @@ def raddt_tables(drawn: pd.DataFrame) -> str:
         {"method": name, R2: shown(mean), "leaves": shown(n_leaves.get(name, np.nan), ",.1f")}
         for name, mean in beside.mean().items()
     ]
-    means = f"Means over {len(both)} data sets:\n\n{tables.table(rows)}"
-    return f"{means}\n\n{cells_table(beside, ',.2f')}"
-
-
-def sizes_section(runs: pd.DataFrame, sizes: pd.DataFrame, both: pd.DataFrame, out: Path) -> str:
-    """Draw R² against complexity, and return the picture."""
-    sized = sizes.reindex(index=both.index).dropna(axis=1)
-    is_shown = runs["method"].isin([name for name in sized if name in both])
-    drawn = runs[is_shown & runs["dataset"].isin(both.index)].rename(columns={"r2": R2})
-    if drawn.empty:
-        return ""
-    ax = plot_accuracy_against_size(drawn, "complexity", metric=R2)
-    save_picture(ax, out / "regression_sizes.png")
-    return (
-        "Mean R² against mean complexity, of the methods in the means that have one:\n\n"
-        "![R² against complexity](regression_sizes.png)"
-    )
+    return f"Means over {len(both)} data sets:\n\n{tables.table(rows)}"
 
 
 def report(results: Results) -> dict[str, Any]:
@@ -126,19 +118,15 @@ def report(results: Results) -> dict[str, Any]:
     scores, errors = means[R2], means[RATIO]
     means[RATIO] = errors.div(errors.get(RIDGE, np.nan), axis=0)
     both = tables.compared(scores)
+    ranks, sentence = tables.ranks_of(both, EVOTREE, out / "regression_ranks.png")
+    drawn, picture = runs.rename(columns={"r2": R2}), out / "regression_sizes.png"
     return {
-        **tables.comparison(means, FIGURES, EVOTREE),
-        "floors": tables.floors_table(scores, EVOTREE, (CART, RIDGE)),
-        "ranks": tables.ranks_section(both, EVOTREE, out / "regression_ranks.png"),
-        "sizes": sizes_section(runs, means["complexity"], both, out),
-        "cells": {
-            R2: cells_table(scores, ",.1f", bold=TREES),
-            RMSE: cells_table(errors, ".4g"),
-            "leaves": cells_table(means["leaves"], ",.1f"),
-            "complexity": cells_table(means["complexity"], ",.0f"),
-            "seconds": cells_table(means["seconds"], ",.2f"),
-        },
-        "raddt": raddt_tables(results.runs[~is_fold]),
+        **tables.comparison(means, FIGURES, EVOTREE, {R2: scores}, ranks),
+        "floor": tables.floor_sentence(scores, EVOTREE, (CART, RIDGE)),
+        "ranks": sentence,
+        "sizes": tables.sizes_of(drawn, both, "complexity", R2, picture),
+        "cells": cells_table(scores, ",.1f", bold=TREES),
+        "raddt": raddt_table(results.runs[~is_fold]),
     }
 
 

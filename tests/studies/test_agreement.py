@@ -82,8 +82,8 @@ def test_every_figure_of_ours_has_a_published_one(name):
 
 
 def test_the_report_in_git_is_written_from_the_rows_in_git(tmp_path):
-    for file in RESULTS.glob("*_runs.csv"):
+    for file in RESULTS.glob("*.csv"):
         shutil.copy(file, tmp_path)
-    report = agreement.write_agreement(tmp_path)
+    report = agreement.write_reproductions(tmp_path)
     for written in (report, tmp_path / "published.csv"):
         assert written.read_text("utf-8") == (RESULTS / written.name).read_text("utf-8")

@@ -73,24 +73,26 @@ def test_means_are_over_the_data_sets_of_all_methods_with_enough(monkeypatch):
     both = tables.compared(accuracy)
     assert list(both) == ["whole", "one lacks", "two lack"]
     assert list(both.index) == names[3:] and both.notna().all(axis=None)
-    told = tables.comparison({"accuracy": accuracy}, FIGURES, "whole")
-    assert told["left_out"] == "three lack (17)" and told["n_compared"] == 17
-    told = tables.comparison({"accuracy": accuracy[["whole"]]}, FIGURES, "whole")
-    assert told["left_out"] == "none"
+    leaves = pd.DataFrame(2.0, index=names, columns=list(accuracy))
+    means = {"accuracy": accuracy, "leaves": leaves}
+    told = tables.comparison(means, FIGURES, "whole", {"accuracy": accuracy}, {"whole": 1.0})
+    assert told["n_compared"] == 17
+    head, _, *rows = told["table"].splitlines()
+    assert head == "| method | accuracy | leaves | mean rank | whole less it: accuracy |"
+    assert rows[0] == "| whole | 90.00 | 2.0 | 1.00 |  |"
+    assert rows[-1] == "| three lack | - | - | - | +30.00 ± 0.00 (17 / 0 / 0) |"
 
 
-@pytest.mark.parametrize(("sign", "counts"), [(1.0, True), (-1.0, False)])
-def test_duels_are_paired_over_the_data_sets_of_both(sign, counts):
+def test_duels_are_paired_over_the_data_sets_of_both():
     scores = pd.DataFrame(
         {"EvoTree": [90.0, 80.0, 70.0, 60.0], "CART": [88.0, 80.04, 76.0, np.nan]},
         index=["iris", "wine", "sick", "usps"],
     )
-    duels = {"accuracy": scores, "on sick": scores.loc[["sick"]]}
-    (row,) = tables.differences_table(duels, "EvoTree", sign, counts).splitlines()[2:]
-    d = sign * np.array([2.0, -0.04, -6.0])
+    duels, sizes = {"accuracy": scores, "on sick": scores.loc[["sick"]]}, scores / 10.0
+    (row,) = tables.differences_table(duels, "EvoTree", sizes).splitlines()[2:]
+    d = np.array([2.0, -0.04, -6.0])
     cell = f"{d.mean():+.2f} ± {d.std(ddof=1) / np.sqrt(3):.2f} (1 / 1 / 1)"
-    last = f"{-6 * sign:+.2f} ({(sign < 0):d} / 0 / {(sign > 0):d})"
-    assert row == f"| CART |{' 3 |' * counts} {cell} | {last} |"
+    assert row == f"| CART | 3 | {cell} | -6.00 (0 / 0 / 1) | 8 / 8 |"
     assert "not been run yet" in tables.differences_table({"": scores[["CART"]]}, "EvoTree")
 
 
@@ -103,15 +105,13 @@ def test_the_floor_is_the_better_of_two():
         },
         index=["iris", "wine", "pima", "usps"],
     )
-    section = tables.floors_table(accuracy, "EvoTree", ("CART", "Logistic"))
-    assert "below the floor: iris (-5.0). Mean" in section and "(1 / 0 / 2).\n" in section
-    assert section.splitlines()[-3:] == [
-        "| iris | -5.0 | 90.0 | 95.0 | 80.0 |",
-        "| wine | -1.0 | 80.0 | 70.0 | 81.0 |",
-        "| pima | +5.0 | 70.0 | 60.0 | 65.0 |",
-    ]
+    sentence = tables.floor_sentence(accuracy, "EvoTree", ("CART", "Logistic"))
+    assert sentence == (
+        "EvoTree less the better of CART and Logistic: -0.33 ± 2.91 (1 / 0 / 2);\n"
+        "more than 1 point below on iris (-5.0)."
+    )
     some = accuracy[["EvoTree", "CART"]]
-    assert tables.floors_table(some, "EvoTree", ("CART", "Logistic")) == "Not run yet."
+    assert tables.floor_sentence(some, "EvoTree", ("CART", "Logistic")) == "Not run yet."
 
 
 def test_ranks_are_of_the_methods_that_are_compared(tmp_path):
@@ -120,11 +120,17 @@ def test_ranks_are_of_the_methods_that_are_compared(tmp_path):
         index=["iris", "wine", "pima"],
     )
     path = tmp_path / "ranks.png"
-    first, second, third = tables.ranks_section(means, "EvoTree", path).splitlines()[2:5]
-    assert first == "| EvoTree | 1.17 |  |"
-    assert second.startswith("| OC1 | 1.83 |") and third.startswith("| CART | 3.00 |")
+    ranks, sentence = tables.ranks_of(means, "EvoTree", path)
+    assert ranks == pytest.approx({"EvoTree": 7 / 6, "OC1": 11 / 6, "CART": 3.0})
+    assert "from EvoTree at the level 0.05: none." in sentence and "(ranks.png)" in sentence
     assert path.stat().st_size > 5000
-    others = means.drop(columns="EvoTree").assign(WODT=1.0)
-    assert "against" not in tables.ranks_section(others, "EvoTree", path)
-    for few in (means[["OC1", "CART"]], means[:2]):
-        assert "fewer than three" in tables.ranks_section(few, "EvoTree", path)
+    few = (means.drop(columns="EvoTree").assign(WODT=1.0), means[["OC1", "CART"]], means[:2])
+    for scores in few:
+        ranks, sentence = tables.ranks_of(scores, "EvoTree", path)
+        assert not ranks and "fewer than three" in sentence
+
+
+def test_a_failed_fit_is_left_out():
+    runs = fake_runs({suites.FAILED: 0.3, (suites.FAILED[0], "CART"): 0.9})
+    means = tables.fold_means(runs, "accuracy", suites.BENCHMARK, ("CART", suites.FAILED[1]))
+    assert list(means) == ["CART"]
