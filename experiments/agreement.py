@@ -19,6 +19,7 @@ from experiments.tables import table
 
 DATA = Path(__file__).parent / "data"
 KEY = ["table", "dataset", "system", "metric"]
+COLUMNS = ["study", *KEY, "mean", "std", "ours", "difference", "verdict"]
 AS_PUBLISHED, BETTER, WORSE = "as published", "better", "worse"
 OTHER_PROGRAM, NO_DATA, NOT_RUN = "another program's", "no such data at hand", "not run"
 VERDICTS = (AS_PUBLISHED, BETTER, WORSE, OTHER_PROGRAM, NO_DATA, NOT_RUN)
@@ -86,7 +87,7 @@ def all_agreements(out: Path) -> pd.DataFrame:
         if study.measured is not None and study.rows_file(out).exists():
             ours = study.measured(read_rows(study.rows_file(out)))
             parts.append(agreement(load_published(study.name), ours).assign(study=study.name))
-    return pd.concat(parts, ignore_index=True)
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=COLUMNS)
 
 
 class _NotRun(dict[str, str]):
@@ -125,16 +126,15 @@ def worse_table(figures: pd.DataFrame) -> str:
 def write_reproductions(out: Path) -> Path:
     """Write the page ``reproductions.md``, and all figures as CSV, from the rows in a folder."""
     figures = all_agreements(out)
-    columns = ["study", *KEY, "mean", "std", "ours", "difference", "verdict"]
-    figures[columns].to_csv(out / "published.csv", index=False, float_format="%.6g")
+    figures[COLUMNS].to_csv(out / "published.csv", index=False, float_format="%.6g")
     counts = figures["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
     papers = {
         name: tables_of(study, out) if study.rows_file(out).exists() else _NotRun()
         for name, study in ((name, load_study(name)) for name in PAPERS)
     }
-    told = {
+    shown = {
         **{"n": counts[[AS_PUBLISHED, BETTER, WORSE]].sum(), "total": counts},
         **{"counts": counts_table(figures), "worse": worse_table(figures)},
     }
     text = (TEXTS / "reproductions.md").read_text(encoding="utf-8")
-    return write_text(out / "reproductions.md", Text().vformat(text, (), told | papers))
+    return write_text(out / "reproductions.md", Text().vformat(text, (), shown | papers))

@@ -10,17 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from sklearn.ensemble import (
-    BaggingClassifier,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-)
+from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier, ExtraTreesRegressor
 
-from evotree.estimators import (
-    ObliqueForestClassifier,
-    ObliqueForestRegressor,
-    TAOClassifier,
-)
+from evotree.estimators import ObliqueForestClassifier, ObliqueForestRegressor, TAOClassifier
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.probabilities import auc, clipped_log_loss
 from evotree.experiments.protocols import OFFICIAL, Task

@@ -187,12 +187,12 @@ def report(results: Results) -> dict[str, Any]:
     """Return the tables of the groups, and the defaults that the variants override."""
     fits, defaults = whole_fits(results.runs), EvoTreeClassifier().get_params()
     overridden = dict.fromkeys(key for changed in VARIANTS.values() for key in changed)
-    told: dict[str, Any] = {"defaults": [f"`{key}={defaults[key]!r}`" for key in overridden]}
-    told |= {name: default_sentence(fits, name) for name in (DEFAULT, PARTS_DEFAULT)}
+    values: dict[str, Any] = {"defaults": [f"`{key}={defaults[key]!r}`" for key in overridden]}
+    values |= {name: default_sentence(fits, name) for name in (DEFAULT, PARTS_DEFAULT)}
     for title, variants in GROUPS.items():
         rows = [variant_row(fits, variant) for variant in variants]
-        told[title] = table(row for row in rows if row)
-    return told
+        values[title] = table(row for row in rows if row)
+    return values
 
 
 STUDY = Study(EXPERIMENT, report)
