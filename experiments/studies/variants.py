@@ -30,7 +30,6 @@ DATASETS = (*TINY, *suites.SMALL, "segment", "page-blocks", "thyroid")
 """The data sets on which the default is compared with itself without one of its parts."""
 SMALL = (
     *("iris", "heart", "heart-cleveland", "spect", "glass", "breast-cancer", "ionosphere", "wdbc"),
-    *("monks-2", "horse-colic", "heart-va", "planning", "hayes-roth", "vehicle", "segment"),
 )
 """The data sets of all other comparisons."""
 FIGURES = ["accuracy", "train_accuracy", "fitness", "complexity", "seconds"]
