@@ -286,7 +286,7 @@ class Dataset:
         return digest.hexdigest()
 
     @cached_property
-    def judge(self) -> Any:
+    def bound_objective(self) -> Any:
         """The objective on these rows, or None."""
         return None if self.objective is None else self.objective.bind(self)
 

@@ -189,7 +189,7 @@ class Individual(ObliqueTree):
         """
         self._take((self.weights, thresholds, *self.nodes()[2:]))
 
-    def judge_by(self, objective: Any) -> None:
+    def evolve_for(self, objective: Any) -> None:
         """Take another objective; where it is not the present one, the fitness is deleted."""
         if objective is not self.objective:
             self.objective = objective

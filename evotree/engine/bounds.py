@@ -12,19 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evotree.engine.config import evolution_of
-from evotree.fitness.costs import FeatureCosts
-from evotree.fitness.linear_leaves import as_linear_leaves
-from evotree.fitness.objectives import Objective, as_objective
-from evotree.fitness.several_outputs import for_all_outputs
-from evotree.objectives import Cost, LinearLeaves, Quantile
+from evotree.fitness.objectives import compose
+from evotree.objectives import LinearLeaves
 from evotree.operators.constraints.base import Constraint, keeps_all, repair
 from evotree.operators.constraints.interactions import as_interactions
 from evotree.operators.constraints.limits import Limits
-from evotree.operators.constraints.monotonic import (
-    MonotonicConstraint,
-    check_monotonic_cst,
-    monotonic,
-)
+from evotree.operators.constraints.monotonic import MonotonicConstraint, check_monotonic_cst
 from evotree.operators.constraints.split_features import SplitFeatures, with_split_features
 from evotree.operators.structure.splice import make_individual
 from evotree.tables.columns import NumericColumn
@@ -41,44 +34,22 @@ def with_objective(dataset: Dataset, config: SearchConfig, encoder: Any = None) 
 
     An objective that it has already stays. `encoder` is the estimator that has read the rows.
     """
-    if dataset.outputs is not None:
-        _check_outputs(dataset, config)
+    if dataset.outputs is not None and evolution_of(config).regularization.teacher is not None:
+        raise ValueError(f"teacher: y has {dataset.n_outputs} outputs; allowed is None.")
     leaves = config.leaves
     if isinstance(leaves, LinearLeaves):
         dataset = with_split_features(dataset, leaves.split_features)
     if dataset.objective is not None:
         return dataset
-    name = config.objective or ("accuracy" if dataset.n_classes else "squared_error")
-    objective = _named_objective(name, dataset)
-    if dataset.n_classes:
-        if leaves not in ("auto", "constant"):
-            raise ValueError(
-                f"leaves={leaves!r}: for classes allowed are 'auto' and 'constant'; lines are for "
-                "targets."
-            )
-    else:
-        most = None if config.max_terms is None else config.max_terms // dataset.n_outputs
-        lines = as_linear_leaves(leaves, dataset, objective=name, max_terms=most)
-        objective = objective if lines is None else lines
-        objective = for_all_outputs(objective, dataset, name)
-    if config.monotonic_cst is not None:
-        constraint = _monotonic_constraint(config.monotonic_cst, dataset, encoder)
-        if constraint is not None:
-            objective = monotonic(objective, constraint, name)
+    if dataset.n_classes and leaves not in ("auto", "constant"):
+        raise ValueError(
+            f"leaves={leaves!r}: for classes allowed are 'auto' and 'constant'; lines are for "
+            "targets."
+        )
+    constraint = _monotonic_constraint(config.monotonic_cst, dataset, encoder)
+    options = {"leaves": leaves, "max_terms": config.max_terms, "constraint": constraint}
+    objective = compose(config.objective, dataset, **options)
     return dataset if objective is None else dataset.evolved_for(objective)
-
-
-def _named_objective(name: Any, dataset: Dataset) -> Objective | None:
-    """Return the objective that a parameter stands for."""
-    if isinstance(name, Quantile):
-        return as_objective("quantile", dataset, level=name.level)
-    if not isinstance(name, Cost):
-        return as_objective(name, dataset)
-    features = None
-    if name.features is not None:
-        columns = dataset.column_names, dataset.column_of.tolist()
-        features = FeatureCosts.of(name.features, *columns)
-    return as_objective("cost", dataset, cost_matrix=name.matrix, features=features)
 
 
 def _monotonic_constraint(
@@ -91,16 +62,6 @@ def _monotonic_constraint(
     features = SimpleNamespace(n_features_in_=len(names), feature_names_in_=names)
     columns = [NumericColumn(name, 0.0) for name in dataset.feature_names]
     return check_monotonic_cst(monotonic_cst, features, columns, dataset.n_classes)
-
-
-def _check_outputs(dataset: Dataset, config: SearchConfig) -> None:
-    """Refuse what is for one output alone."""
-    for name, is_given in (
-        ("monotonic_cst", config.monotonic_cst is not None),
-        ("teacher", evolution_of(config).regularization.teacher is not None),
-    ):
-        if is_given:
-            raise ValueError(f"{name}: y has {dataset.n_outputs} outputs; allowed is None.")
 
 
 def make_constraints(
@@ -160,5 +121,5 @@ def _as_routed(tree: ObliqueTree, dataset: Dataset) -> Individual:
     arrays = *individual.nodes()[:3], order, start, start + n_rows, individual.counts
     routed = type(individual)(arrays)
     if individual.objective is not None:
-        routed.judge_by(individual.objective)
+        routed.evolve_for(individual.objective)
     return routed

@@ -132,7 +132,8 @@ class Grower:
         weights = np.zeros((len(found), dataset.X.shape[1]))
         weights[:, features] = found.weights
         tree = bag.to_raw(ObliqueTree(weights, found.thresholds, found.subtree_size, found.values))
-        return Member(tree if bag.judge is None else bag.judge.finish(tree, bag), n_times)
+        objective = bag.bound_objective
+        return Member(tree if objective is None else objective.finish(tree, bag), n_times)
 
     def _draw_rows(self, dataset: Dataset, rng: np.random.Generator) -> np.ndarray:
         """Return how often each given row is in a bag."""

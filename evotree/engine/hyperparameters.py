@@ -248,7 +248,7 @@ def _priced(individual: Individual, term_penalty: float) -> Individual:
     """Return a clone in which terms of leaves have a penalty."""
     priced = individual.clone()
     if priced.objective is not None:
-        priced.judge_by(priced.objective.priced(term_penalty))
+        priced.evolve_for(priced.objective.priced(term_penalty))
     return priced
 
 

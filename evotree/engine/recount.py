@@ -142,8 +142,8 @@ class Recounted(Result):
         if not self.dataset.n_classes:
             values = self.shards.target_mean + self.dataset.target_scale * values[:, 1:2]
         told = tree.predicting(values).replaced(weighted_n_node_samples=samples)
-        if self.shards.judge is not None:
-            told = self.shards.judge.finish(told, self.dataset)
+        if self.shards.objective is not None:
+            told = self.shards.objective.finish(told, self.dataset)
             counts = counts[_left_over(tree.subtree_size, told.subtree_size)]
         quality = self.shards.quality(CountedTree(told.weights, told.subtree_size, counts))
         return Counted(FrontTree.of(told, quality, origin), counts)
@@ -151,10 +151,10 @@ class Recounted(Result):
     def _prunings(self, one: Counted) -> Iterator[Counted]:
         """Yield the best subtrees of a tree for rising prices of leaves and terms."""
         tree, counts = one
-        if self.shards.judge is None:
+        if self.shards.objective is None:
             risk = node_risk(counts, self.dataset.n_classes)
         else:
-            risk = self.shards.judge.risk(CountedTree(tree.weights, tree.subtree_size, counts))
+            risk = self.shards.objective.risk(CountedTree(tree.weights, tree.subtree_size, counts))
         prices = split_prices(tree, 2.0, 1.0)
         collapse_at = weakest_links(risk, tree.subtree_size, prices)
         for alpha in critical_alphas(collapse_at, tree.subtree_size):

@@ -134,9 +134,9 @@ def move(run: Run, dataset: Dataset, toolbox: base.Toolbox, end: float = math.in
     remake = partial(_remake, dataset, getattr(toolbox, "repair", None))
     in_time = toolbox.map(partial(remake, end), others)
     remade = [remake(math.inf, best), *in_time]
-    judged_anew = getattr(toolbox, "measure", None)
+    measure = getattr(toolbox, "measure", None)
     # Samples of the same number of rows may differ: what tells them apart is where rows go.
-    if judged_anew is None and all(map(_same_partition, different.values(), remade)):
+    if measure is None and all(map(_same_partition, different.values(), remade)):
         return
     by_weights = {key: one for key, one in zip(different, remade, strict=True) if one is not None}
     population, hall, front = (
@@ -150,8 +150,8 @@ def move(run: Run, dataset: Dataset, toolbox: base.Toolbox, end: float = math.in
     n = len(run.population)
     population += [population[0].clone() for _ in range(n - len(population))]
     members = [*population, *hall]
-    if judged_anew is not None:
-        judged_anew([*members, *front])
+    if measure is not None:
+        measure([*members, *front])
     evaluate_invalid(members, toolbox)
     run.population = best_first(members[:n])
     run.hall_of_fame.clear()

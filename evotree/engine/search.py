@@ -65,7 +65,7 @@ from evotree.engine.teachers import with_teacher_in_time
 from evotree.engine.toolbox import make_toolbox, split_init
 from evotree.engine.warmup import compiling_beside
 from evotree.files import PathLike, check_writable
-from evotree.fitness.linear_leaves import routed_rows
+from evotree.fitness.base import routed_rows
 from evotree.fitness.penalties import FITNESS_OF_SCORES, PenalizedAccuracy
 from evotree.individual import Individual, explained_variance, leaf_accuracy
 from evotree.operators.constraints.base import Constraint, keeps_all, repair
@@ -205,10 +205,10 @@ class Result:
         if isinstance(self.config.precision, Integral):
             tree = dataset.refill(tree)
         tree = keep_for_rows(tree, dataset, self.constraints)
-        if dataset.judge is None:
+        if dataset.bound_objective is None:
             return tree
-        tree = dataset.judge.finish(tree, dataset)
-        told = self.config.precision, dataset.sample_weight, dataset.judge.sharing(tree)
+        tree = dataset.bound_objective.finish(tree, dataset)
+        told = self.config.precision, dataset.sample_weight, dataset.bound_objective.sharing(tree)
         return round_models(tree, dataset.raw, *told)
 
     def trees(self, individuals: Sequence[Any]) -> list[ObliqueTree]:
@@ -319,8 +319,8 @@ class Result:
             parts = [rows.y**power for power in range(3)]
         routed = routed_rows(tree, rows.raw)
         routed.counts = np.column_stack([node_weights(leaves, weight * one, size) for one in parts])
-        if rows.judge is not None:
-            return tuple(rows.judge.scores(routed))
+        if rows.bound_objective is not None:
+            return tuple(rows.bound_objective.scores(routed))
         measure = leaf_accuracy if rows.n_classes else explained_variance
         return (float(measure(routed.counts, size)),)
 

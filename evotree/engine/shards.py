@@ -158,7 +158,7 @@ class Shards:
         Mean target of all rows, which `read` takes away from targets.
     class_factors : ndarray of shape (n_classes,), optional
         What the weights of classes are multiplied by.
-    judge : Objective, optional
+    objective : Objective, optional
         What trees are worth, by sums over all rows; None for the accuracy, or the squared error.
     seed : int in [0, 2**63), default=0
         Of the run; the sample was drawn by it.
@@ -176,12 +176,12 @@ class Shards:
         sample: Dataset,
         target_mean: float = 0.0,
         class_factors: np.ndarray | None = None,
-        judge: Objective | None = None,
+        objective: Objective | None = None,
         seed: int = 0,
         checksum: str = "",
         progress: Progress | None = None,
     ) -> None:
-        self.parts, self.read, self.n_rows, self.judge = parts, read, n_rows, judge
+        self.parts, self.read, self.n_rows, self.objective = parts, read, n_rows, objective
         self.sample, self.target_mean, self.class_factors = sample, target_mean, class_factors
         self.seed, self.checksum = seed, checksum
         self.progress = Progress(0) if progress is None else progress
@@ -215,15 +215,15 @@ class Shards:
         ]
 
     def quality(self, tree: CountedTree) -> float:
-        """Return the accuracy of a tree, its R², or what the judge says, by what `count` returned.
+        """Return the accuracy of a tree, its R², or what the objective says, by such counts.
 
         Nodes that no row reaches do not count.
         """
         samples = tree.counts.sum(axis=1) if self.sample.n_classes else tree.counts[:, 0]
         kept, sizes = nodes_reached(samples, tree.subtree_size)
         tree = CountedTree(tree.weights[kept], sizes, tree.counts[kept])
-        if self.judge is not None:
-            return self.judge.quality(tree)
+        if self.objective is not None:
+            return self.objective.quality(tree)
         measure = leaf_accuracy if self.sample.n_classes else explained_variance
         return float(measure(tree.counts, tree.subtree_size))
 

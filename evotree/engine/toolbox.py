@@ -368,10 +368,10 @@ def kind_of_fitness(dataset: Dataset, variation: Variation) -> type[base.Fitness
     """Return the kind of fitness that individuals are given; None for that of one value."""
     if variation.algorithm != "nsga2":
         return None
-    if dataset.judge is None:
+    if dataset.bound_objective is None:
         return FITNESS_OF_SCORES[1]
     leaf = np.zeros((1, dataset.X.shape[1])), np.zeros(1), np.ones(1, dtype=np.int32)
-    n_scores = len(dataset.judge.scores(make_individual(dataset, *leaf)))
+    n_scores = len(dataset.bound_objective.scores(make_individual(dataset, *leaf)))
     if n_scores not in FITNESS_OF_SCORES:
         raise ValueError(
             f"objective returned {n_scores} numbers: allowed are up to {max(FITNESS_OF_SCORES)}."

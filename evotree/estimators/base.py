@@ -21,9 +21,8 @@ from evotree.estimators.lazy import lazy_on_collections
 from evotree.estimators.probabilities import fit_soft_sides
 from evotree.estimators.rows import RowEncoder
 from evotree.files import PathLike
-from evotree.fitness.linear_leaves import as_linear_leaves, term_penalty_of_rows
-from evotree.fitness.objectives import Objective
-from evotree.fitness.several_outputs import for_all_outputs
+from evotree.fitness.linear_leaves import term_penalty_of_rows
+from evotree.fitness.objectives import Objective, compose
 from evotree.objectives import LinearLeaves
 from evotree.operators.constraints.split_features import with_split_features
 from evotree.soft_sides import SoftSides
@@ -140,8 +139,8 @@ class TreeEstimator(ExplainedTree):
 
     def _keep_tree(self, tree: ObliqueTree, dataset: Dataset) -> None:
         """Set the fitted attributes of a tree in the units of its training rows."""
-        raw, judge = dataset.to_raw(tree), dataset.judge
-        self._keep_raw_tree(raw if judge is None else judge.finish(raw, dataset), dataset)
+        raw, objective = dataset.to_raw(tree), dataset.bound_objective
+        self._keep_raw_tree(raw if objective is None else objective.finish(raw, dataset), dataset)
 
     def _keep_raw_tree(self, tree: ObliqueTree, dataset: Dataset) -> None:
         """Set the fitted attributes of a tree in raw units."""
@@ -315,10 +314,9 @@ class TargetReader(RowEncoder):
 
     def _objective(self, dataset: Dataset) -> Objective | None:
         """Return what leaves are fitted for: lines, where they are asked for."""
-        lines = as_linear_leaves(self.leaves, dataset)
-        if lines is not None:
-            lines = lines.priced(term_penalty_of_rows(dataset.total_weight))
-        return for_all_outputs(lines, dataset, "squared_error")
+        objective = compose("squared_error", dataset, leaves=self.leaves)
+        price = term_penalty_of_rows(dataset.total_weight)
+        return None if objective is None else objective.priced(price)
 
 
 class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):

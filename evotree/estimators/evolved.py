@@ -43,7 +43,8 @@ from evotree.estimators.intervals import deviations
 from evotree.estimators.lazy import is_collection
 from evotree.estimators.partitions import Training, read_collections, refuse
 from evotree.estimators.presets import EVOLUTION_PRESETS
-from evotree.fitness.objectives import ExpectedCost, check_costs
+from evotree.fitness.costs import check_costs
+from evotree.fitness.losses import ExpectedCost
 from evotree.operators.splitters.wodt import blas_threads
 from evotree.rng import seed_from
 from evotree.tables.columns import NumericColumn

@@ -30,13 +30,11 @@ from evotree.engine.progress import Progress
 from evotree.engine.shards import Rows, Shards, fold, passing, task
 from evotree.estimators.lazy import is_collection
 from evotree.estimators.rows import categorical_mask, refuse_text
+from evotree.fitness.losses import OwnObjective, PoissonLoss, PoissonSums
 from evotree.fitness.objectives import (
     CLASS_OBJECTIVES,
     TARGET_OBJECTIVES,
     Objective,
-    OwnObjective,
-    PoissonSums,
-    TargetObjective,
 )
 from evotree.objectives import Quantile
 from evotree.rng import row_keys, seed_from
@@ -438,7 +436,7 @@ def read_collections(
     dataset = with_objective(dataset, told, estimator)
     mean = summary.moments[1] / summary.moments[0] if schema.is_regression else 0.0
     read = partial(_encode, schema, columns, classes, (mean, dataset.target_scale))
-    judge = _judge(dataset, summary, mean)
+    objective = _objective_of_sums(dataset, summary, mean)
     shards = Shards(
         parts,
         read,
@@ -446,7 +444,7 @@ def read_collections(
         dataset,
         target_mean=mean,
         class_factors=factors,
-        judge=judge,
+        objective=objective,
         seed=seed,
         checksum=checksum,
         progress=progress,
@@ -454,11 +452,11 @@ def read_collections(
     return Training(dataset, shards, _ranges(columns, summary.columns))
 
 
-def _judge(sample: Dataset, summary: Summary, mean: float) -> Objective | None:
+def _objective_of_sums(sample: Dataset, summary: Summary, mean: float) -> Objective | None:
     """Return the objective of a sample as one of the sums over all rows."""
-    if not isinstance(sample.objective, TargetObjective):
-        judge: Objective | None = sample.objective
-        return judge
+    if not isinstance(sample.objective, PoissonLoss):
+        objective: Objective | None = sample.objective
+        return objective
     scale = sample.target_scale
     _, total, entropy = summary.moments
     return PoissonSums(-mean / scale, (entropy - math.log(scale) * total) / scale)
@@ -476,7 +474,7 @@ def schema_of(estimator: Any, X: Any) -> Schema:
     told = (
         bool(is_regressor(estimator)),
         estimator.warm_start or estimator.checkpoint is not None,
-        objective == "poisson" or isinstance(objective, TargetObjective),
+        objective == "poisson" or isinstance(objective, PoissonLoss),
     )
     return Schema(names, meta.shape[1], categorical, *told)
 

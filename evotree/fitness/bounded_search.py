@@ -40,40 +40,26 @@ _SMALLEST = 1e-300
 
 
 class LineScratch(NamedTuple):
-    """Room for searching lines at one node; few arrays, since each costs time in every call.
-
-    Attributes
-    ----------
-    split : SplitScratch
-        Room for scoring splits.
-    cell : ndarray of shape (n,), int32
-        The cell of each row: bucket, direction, class.
-    mass : ndarray of shape (2, (n_buckets + 1) * 2 * n_classes)
-        Weights of the cells: of the rows that come to the left side in a bucket and of those that
-        leave it; rows that never change sides are in the last bucket. Then the cells' numbers of
-        rows.
-    left : ndarray of shape (n_buckets + 2, n_classes)
-        Class weights of the left side where each bucket begins and where the last one ends; room
-        for one more.
-    bound : ndarray of shape (2, n_buckets)
-        No split within a bucket has a lower score. Then the numbers of rows of the left side where
-        the buckets begin.
-    segment : ndarray of shape (n_buckets,), int32
-        The first bucket of the run of buckets to scan that a bucket belongs to; -1 for none.
-    whole : ndarray of shape (3, n_classes)
-        Class weights of the node; how much the score, times the node's weight, can change for a
-        unit of weight that moves; the ranks of the classes.
-    ones : ndarray of shape (n,)
-        1 for each row; empty where all weights are 1.
-    """
+    """Room for searching lines at one node; few arrays, since each costs time in every call."""
 
     split: SplitScratch
+    # The cell of each row: bucket, direction, class.
     cell: np.ndarray
+    # (2, (n_buckets + 1) * 2 * n_classes): weights of the cells, then their numbers of rows. Rows
+    # come to the left side in a bucket or leave it; those that never do are in the last bucket.
     mass: np.ndarray
+    # (n_buckets + 2, n_classes): class weights of the left side where each bucket begins and where
+    # the last one ends; room for one more.
     left: np.ndarray
+    # (2, n_buckets): no split within a bucket has a lower score; then the numbers of rows of the
+    # left side where the buckets begin.
     bound: np.ndarray
+    # The first bucket of the run of buckets to scan that a bucket belongs to; -1 for none.
     segment: np.ndarray
+    # (3, n_classes): weights of the node; what a unit of weight that moves can change of the score,
+    # times the node's weight; ranks.
     whole: np.ndarray
+    # 1 for each row; empty where all weights are 1.
     ones: np.ndarray
 
 

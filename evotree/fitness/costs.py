@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from evotree._jit import kernel
+from evotree.tables.columns import columns_asked
 
 
 @kernel
@@ -41,18 +42,10 @@ def path_prices(weights, subtree_size, is_part, prices):
 
 @dataclass(frozen=True, eq=False)
 class FeatureCosts:
-    """Prices of the columns that features come from, and of groups of columns.
+    """Prices of the columns that features come from, and of groups of columns."""
 
-    Parameters
-    ----------
-    is_part : ndarray of shape (n_features, n_items), bool
-        Which items, columns and groups of columns, each feature needs.
-    prices : ndarray of shape (n_items,)
-        What each item costs, at least 0.
-    """
-
-    is_part: np.ndarray
-    prices: np.ndarray
+    is_part: np.ndarray  # of shape (n_features, n_items): which columns and groups a feature needs
+    prices: np.ndarray  # of shape (n_items,), at least 0
 
     @classmethod
     def of(
@@ -76,7 +69,7 @@ class FeatureCosts:
                     f"features[{key!r}]={cost!r}: allowed are finite numbers of at least 0."
                 )
             members = key if isinstance(key, tuple) else (key,)
-            item = {_position(one, names) for one in members}
+            item = columns_asked(members, names, "features")
             if not item or item in items:
                 raise ValueError(
                     f"features names {key!r}: allowed are columns, and groups of at least one "
@@ -100,14 +93,21 @@ class FeatureCosts:
         return spent
 
 
-def _position(column: Any, names: Sequence[str]) -> int:
-    """Return the position of a column that is given by name or position."""
-    is_position = isinstance(column, Integral) and not isinstance(column, bool)
-    if is_position and int(column) in range(len(names)):
-        return int(column)
-    if column not in names:
+def check_costs(cost_matrix: Any, classes: np.ndarray) -> tuple[tuple[float, ...], ...]:
+    """Return a matrix of costs; that of None costs 1 for each error."""
+    n = len(classes)
+    shown = cost_matrix.tolist() if isinstance(cost_matrix, np.ndarray) else cost_matrix
+    try:
+        costs = np.asarray(1.0 - np.eye(n) if cost_matrix is None else cost_matrix, np.float64)
+    except (TypeError, ValueError):
+        costs = np.empty(0)
+    if costs.shape != (n, n):
         raise ValueError(
-            f"features names {column!r}: allowed are positions from 0 to {len(names) - 1} and "
-            f"the columns {list(names)}."
+            f"matrix={shown!r}: allowed are {n} rows of {n} numbers, a row for each of "
+            f"the classes {classes.tolist()}."
         )
-    return list(names).index(column)
+    if not np.isfinite(costs).all() or costs.min(initial=0.0) < 0.0:
+        raise ValueError(f"matrix={shown!r}: allowed are finite costs of at least 0.")
+    if n > 1 and not (costs - np.diag(np.diag(costs))).any():
+        raise ValueError(f"matrix={shown!r}: at least one error has to cost something.")
+    return tuple(map(tuple, costs.tolist()))

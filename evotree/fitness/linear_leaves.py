@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from evotree._jit import inner_kernel, kernel
-from evotree.fitness.objectives import Objective
+from evotree.fitness.base import LINES, ORDER, OUTPUTS, TargetLoss, routed_rows
+from evotree.fitness.orders import isotonic_values
 from evotree.leaf_models import LeafModels
 from evotree.objectives import LinearLeaves
 from evotree.tables.columns import columns_asked
@@ -218,17 +218,7 @@ def most_correlated(dataset: Dataset, n: int) -> np.ndarray:
 
 
 class _Known(NamedTuple):
-    """What is remembered of a set of rows.
-
-    Attributes
-    ----------
-    sums : ndarray of shape (m + 2, m + 2)
-        From `sum_products`.
-    bounds : tuple of two floats
-        The least and the greatest target.
-    fits : dict of float to ndarray of shape (4 + m,)
-        The fits by the penalty for a term.
-    """
+    """What is remembered of a set of rows: `sum_products`, bounds of targets, fits by the price."""
 
     sums: np.ndarray
     bounds: tuple[float, float]
@@ -260,34 +250,26 @@ class _Memory:
 
 
 @dataclass(frozen=True, eq=False)
-class LinearLeafObjective(Objective):
+class LinearLeafObjective(TargetLoss):
     """The squared error of linear models in the leaves.
 
-    Parameters
-    ----------
-    shrinkage : float, at least 0, default=10.0
-        How many rows the line of all rows counts as in each leaf.
-    term_penalty : float, at least 0, default=0.0
-        Penalty for a coefficient, as in the fitness: a share of the whole squared error.
-    used : tuple of int, optional
-        The features that models may use; by default those that are most correlated with the
-        target, 48 at most.
-    max_terms : int, at least 0, default=10
-        Greatest number of terms of a leaf.
-    n_sharing : int, at least 1, default=1
-        Number of outputs that have such leaves, and share the memory.
-    rows : Dataset, optional
-        What it is bound to.
+    Under a monotonic constraint the coefficient of a constrained feature has the sign of its
+    constraint, or is 0. All leaves below a split whose sides have an order share their coefficients
+    and bounds, so that the order of their intercepts is that of their predictions, wherever a row
+    is. Leaves that no such split parts have lines of their own.
+
     """
 
+    goes_with = frozenset({LINES, OUTPUTS, ORDER})
     takes_noise = False
 
-    shrinkage: float = 10.0
+    shrinkage: float = 10.0  # how many rows the line of all rows counts as in each leaf
     term_penalty: float = 0.0
-    used: tuple[int, ...] | None = None
-    max_terms: int = 10
-    n_sharing: int = 1
-    rows: Any = None
+    used: tuple[int, ...] | None = None  # features; by default those most correlated with y
+    max_terms: int = 10  # of a leaf
+    n_sharing: int = 1  # number of outputs that have such leaves, and share the memory
+    constraint: Any = None
+    rows: Any = None  # what it is bound to, and what is known of that
     memory: Any = None
     whole: Any = None
     prior: Any = None
@@ -309,14 +291,31 @@ class LinearLeafObjective(Objective):
         whole = bound._sum_rows(np.arange(n, dtype=np.int32))
         mean = whole.sums[0, 1:] / whole.sums[0, 0]
         prior = whole.sums[1:, 1:] / whole.sums[0, 0] - np.outer(mean, mean)
-        unit = float(whole.sums[-1, -1]) or 1.0
-        return replace(bound, whole=whole, prior=prior, unit=unit)
+        return replace(bound, whole=whole, prior=prior, unit=float(whole.sums[-1, -1]) or 1.0)
 
-    def whole_loss(self, dataset: Dataset) -> float:
-        """Return the squared error of the mean."""
-        return self.unit if dataset is self.rows else float(dataset.sample_weight @ dataset.y**2)
+    def priced(self, term_penalty: float) -> Self:
+        """Return the objective where terms of leaves have another penalty."""
+        same = term_penalty == self.term_penalty
+        return self if same else replace(self, term_penalty=term_penalty)
+
+    def forget(self) -> None:
+        """Give the memory of fits free; what is asked for again is fitted again."""
+        self.memory.known.clear()
+        self.memory.last = (None,)
 
     # ---- fits ------------------------------------------------------------------------------------
+
+    @property
+    def _columns(self) -> list[int]:
+        return list(self.used or ())
+
+    @property
+    def _signs(self) -> np.ndarray:
+        """The signs that coefficients have to have; 0 for any."""
+        if self.constraint is None:
+            return np.zeros(len(self._columns), dtype=np.int64)
+        signs: np.ndarray = self.constraint.array[self._columns]
+        return signs
 
     def fits(self, tree: Any, *, splits: bool = False) -> np.ndarray:
         """Return the fits of the leaves of a tree, or of all nodes."""
@@ -326,10 +325,15 @@ class LinearLeafObjective(Objective):
         if len(last) > 1 and all(a is b for a, b in zip(asked, last, strict=False)):
             remembered: np.ndarray = last[-1]
             return remembered
-        found = np.zeros((len(size), N_FIXED + len(self.used or ())))
-        self._fit_nodes(tree, self._known(tree, splits), found)
-        memory.last = (*asked, found)
-        return found
+        fits = np.zeros((len(size), N_FIXED + len(self._columns)))
+        known, above = self._known(tree, splits), self.sharing(tree)
+        for k, of_rows in known.items():
+            if above is None or above[k] == k:
+                fits[k] = self._fit_of(of_rows)
+        if above is not None:
+            self._fit_in_order(tree, above, known, fits)
+        memory.last = (*asked, fits)
+        return fits
 
     def _known(self, tree: Any, splits: bool) -> dict[int, _Known]:
         """Return what is known of the rows of the leaves of a tree, or of all nodes."""
@@ -345,24 +349,26 @@ class LinearLeafObjective(Objective):
                 if size[k] == 1:
                     known = self._sum_rows(tree.order[tree.start[k] : tree.end[k]])
                 else:
-                    known = _both(found[k + 1], found[k + 1 + size[k + 1]])
+                    left, right = found[k + 1], found[k + 1 + size[k + 1]]
+                    low, high = zip(left.bounds, right.bounds, strict=True)
+                    known = _Known(left.sums + right.sums, (min(low), max(high)), {})
                 memory.put(key, known)
             found[k] = known
         return found
 
-    def _fit_nodes(self, tree: Any, known: dict[int, _Known], found: np.ndarray) -> None:
-        """Write the fits of some nodes, which are those of their rows alone."""
-        for k, one in known.items():
-            found[k] = self._fit_of(one)
-
     def _sum_rows(self, rows: np.ndarray) -> _Known:
         """Return the sums of products of some rows."""
-        m, data = len(self.used or ()), self.rows
-        sums = np.empty((m + 2, m + 2))
-        columns = np.array(self.used, dtype=np.int64)
-        told = data.X, data.y, data.sample_weight, columns, rows, self.grid
-        bounds = sum_products(*told, sums)
-        return _Known(sums, bounds, {})
+        data, columns = self.rows, np.array(self.used, dtype=np.int64)
+        sums = np.empty((len(columns) + 2, len(columns) + 2))
+        arrays = data.X, data.y, data.sample_weight, columns, rows, self.grid
+        return _Known(sums, sum_products(*arrays, sums), {})
+
+    def _fit_of(self, known: _Known) -> np.ndarray:
+        """Return the fit of what is known of a leaf, remembered."""
+        fit = known.fits.get(self.term_penalty)
+        if fit is None:
+            fit = known.fits[self.term_penalty] = self._fit(known)
+        return fit
 
     def _fit(self, known: _Known) -> np.ndarray:
         """Return the fit of what is known of a leaf."""
@@ -379,54 +385,74 @@ class LinearLeafObjective(Objective):
         """Return the line of some sums, which so many leaves have, but for its bounds."""
         fit = np.empty(len(sums) - 2 + N_FIXED)
         price = n_leaves * self.term_penalty * self.unit
-        told = self.shrinkage, n_rows, price, self.max_terms
-        fit_model(sums, self.prior, *told, self._signs, fit)
+        fit_model(sums, self.prior, self.shrinkage, n_rows, price, self.max_terms, self._signs, fit)
         return fit
 
-    @property
-    def _signs(self) -> np.ndarray:
-        """The signs that coefficients have to have; 0 for any."""
-        return np.zeros(len(self.used or ()), dtype=np.int64)
+    # ---- fits in order ---------------------------------------------------------------------------
 
-    def _fit_of(self, known: _Known) -> np.ndarray:
-        """Return the fit of what is known of a leaf, remembered."""
-        fit = known.fits.get(self.term_penalty)
-        if fit is None:
-            fit = known.fits[self.term_penalty] = self._fit(known)
-        return fit
+    def sharing(self, tree: Any) -> np.ndarray | None:
+        """Return the topmost split with an order above each node, or the node itself."""
+        if self.constraint is None:
+            return None
+        orders, size = self.constraint.orders(tree), tree.subtree_size
+        above = np.arange(len(orders))
+        for k in np.flatnonzero(orders).tolist():
+            if above[k] == k:
+                above[k : k + size[k]] = k
+        return above
 
-    def priced(self, term_penalty: float) -> Self:
-        """Return the objective where terms of leaves have another penalty."""
-        return (
-            self if term_penalty == self.term_penalty else replace(self, term_penalty=term_penalty)
-        )
+    def _fit_in_order(
+        self, tree: Any, above: np.ndarray, known: dict[int, _Known], fits: np.ndarray
+    ) -> None:
+        """Write the fits below each topmost split with an order, which share their coefficients."""
+        orders, size = self.constraint.orders(tree), tree.subtree_size
+        for root in np.unique(above[above != np.arange(len(size))]).tolist():
+            part = slice(root, root + size[root])
+            below = {k - root: one for k, one in known.items() if part.start < k < part.stop}
+            self._fit_together(orders[part], size[part], below, fits[part])
 
-    def forget(self) -> None:
-        """Give the memory of fits free; what is asked for again is fitted again."""
-        self.memory.known.clear()
-        self.memory.last = (None,)
+    def _fit_together(
+        self, orders: np.ndarray, size: np.ndarray, known: dict[int, _Known], fits: np.ndarray
+    ) -> None:
+        """Write the fits below one topmost split with an order.
+
+        The coefficients are of least squares within the leaves. The intercepts are an isotonic
+        regression of what these leave of the means of the targets.
+        """
+        leaves = np.flatnonzero(size == 1)
+        sums = np.array([known[k].sums for k in leaves.tolist()])
+        weight, means = sums[:, 0, 0], sums[:, 0, :] / sums[:, 0, :1]
+        within = (sums - np.einsum("l,li,lj->lij", weight, means, means)).sum(axis=0)
+        within[0, 0] = weight.sum()
+        lows, highs = zip(*(known[k].bounds for k in leaves.tolist()), strict=True)
+        n_rows = round(float(within[0, 0]), 9)
+        if n_rows < LEAST_ROWS:
+            shared = self._fit_of(self.whole)
+            intercepts = np.full(len(size), shared[INTERCEPT])
+        else:
+            shared = self._fit_sums(within, n_rows - len(leaves) + 1.0, len(leaves))
+            shared[LOWEST], shared[HIGHEST] = min(lows), max(highs)
+            rests, weights = np.zeros(len(size)), np.zeros(len(size))
+            rests[leaves] = means[:, -1] - means[:, 1:-1] @ shared[N_FIXED:]
+            weights[leaves] = weight
+            intercepts = isotonic_values(orders, size, rests, weights)
+        for k, of_rows in known.items():
+            fits[k] = shared
+            fits[k, INTERCEPT] = intercepts[k]
+            fits[k, ERROR] = squared_error(of_rows.sums, fits[k])
+
+    # ---- what the search asks --------------------------------------------------------------------
+
+    def whole_loss(self, dataset: Dataset) -> float:
+        """Return the squared error of the mean."""
+        return self.unit if dataset is self.rows else super().whole_loss(dataset)
 
     def residuals(self, rows: np.ndarray) -> np.ndarray:
         """Return what the model of some rows leaves of their targets."""
         fit = self._fit(self._sum_rows(rows))
-        X = self.rows.X[rows][:, list(self.used or ())]
+        X = self.rows.X[rows][:, self._columns]
         left: np.ndarray = self.rows.y[rows] - fit[INTERCEPT] - X @ fit[N_FIXED:]
         return left
-
-    def models(self, tree: Any, *, splits: bool = False) -> LeafModels:
-        """Return the models of leaves, or of all nodes as leaves, in the units of the data set."""
-        fits = self.fits(tree, splits=splits)
-        coefficients = np.zeros((len(fits), self.rows.X.shape[1]))
-        coefficients[:, list(self.used or ())] = fits[:, N_FIXED:]
-        margin = _WIDENED * (fits[:, HIGHEST] - fits[:, LOWEST])
-        return LeafModels(
-            fits[:, INTERCEPT].copy(),
-            coefficients,
-            fits[:, LOWEST] - margin,
-            fits[:, HIGHEST] + margin,
-        )
-
-    # ---- what the search asks --------------------------------------------------------------------
 
     def n_leaf_terms(self, tree: Any) -> int:
         """Return the number of coefficients of all leaves."""
@@ -441,6 +467,15 @@ class LinearLeafObjective(Objective):
         """Return the squared errors of leaves, or of all nodes as leaves, of shape (n_nodes,)."""
         return self.fits(tree, splits=splits)[:, ERROR]
 
+    def models(self, tree: Any, *, splits: bool = False) -> LeafModels:
+        """Return the models of leaves, or of all nodes as leaves, in the units of the data set."""
+        fits = self.fits(tree, splits=splits)
+        coefficients = np.zeros((len(fits), self.rows.X.shape[1]))
+        coefficients[:, self._columns] = fits[:, N_FIXED:]
+        low, high = fits[:, LOWEST], fits[:, HIGHEST]
+        margin = _WIDENED * (high - low)
+        return LeafModels(fits[:, INTERCEPT].copy(), coefficients, low - margin, high + margin)
+
     def table(self, tree: Any) -> np.ndarray:
         """Return the models of the leaves: intercepts, bounds and coefficients."""
         return self.models(tree).table
@@ -454,53 +489,39 @@ class LinearLeafObjective(Objective):
         means: np.ndarray = tree.counts[:, 1:2] / tree.counts[:, :1]
         return means
 
-    def risk(self, tree: Any) -> np.ndarray:
-        """Return what each node takes from the quality, and for its terms, if it is a leaf."""
-        n_terms = self.n_terms_of_nodes(tree)
-        risk: np.ndarray = self.errors(tree, splits=True) / self.unit + self.term_penalty * n_terms
-        return risk
-
-    def quality(self, tree: Any) -> float:
-        """Return the share of the targets' variance that is explained."""
-        return 1.0 - float(self.errors(tree)[tree.subtree_size == 1].sum()) / self.unit
+    # ---- finished trees --------------------------------------------------------------------------
 
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
         """Return a fitted tree, over raw features, with the models of its leaves."""
-        tree = dataset.refill(tree)
-        judge = self if self.rows is dataset else self.bind(dataset)
-        return tree.with_models(judge.raw_models(routed_rows(tree, dataset.raw), tree))
+        bound = self if self.rows is dataset else self.bind(dataset)
+
+        def fill(tree: ObliqueTree) -> ObliqueTree:
+            tree = dataset.refill(tree)
+            return tree.with_models(bound.raw_models(routed_rows(tree, dataset.raw), tree))
+
+        if self.constraint is None:
+            return fill(tree)
+        finished: ObliqueTree = self.constraint.finish_lines(tree, fill, self.sharing)
+        return finished
 
     def raw_models(self, routed: Any, tree: ObliqueTree) -> LeafModels:
         """Return the models of the leaves of a tree over raw features, whose values are means."""
-        dataset, found = self.rows, self.models(routed)
-        scale = dataset.target_scale
-        coefficients = scale * found.coefficients / dataset.scale
-        at_mean = self._at_mean(coefficients, dataset.mean)
-        models = LeafModels(
-            dataset.target_mean + scale * found.intercepts - at_mean,
+        dataset, models = self.rows, self.models(routed)
+        mean, scale = dataset.target_mean, dataset.target_scale
+        coefficients = scale * models.coefficients / dataset.scale
+        if self.constraint is None:
+            at_mean = coefficients @ dataset.mean
+        else:  # the same where coefficients are equal
+            at_mean = (coefficients * dataset.mean).sum(axis=1)
+        raw = LeafModels(
+            mean + scale * models.intercepts - at_mean,
             coefficients,
-            dataset.target_mean + scale * found.lowest,
-            dataset.target_mean + scale * found.highest,
+            mean + scale * models.lowest,
+            mean + scale * models.highest,
         )
-        for constants in (models.intercepts, models.lowest, models.highest):
+        for constants in (raw.intercepts, raw.lowest, raw.highest):
             constants[~tree.is_leaf] = tree.values[~tree.is_leaf, 0]
-        return models
-
-    def _at_mean(self, coefficients: np.ndarray, mean: np.ndarray) -> np.ndarray:
-        """Return what the terms of each line are at the mean of the features."""
-        found: np.ndarray = coefficients @ mean
-        return found
-
-
-def routed_rows(tree: ObliqueTree, X: np.ndarray) -> SimpleNamespace:
-    """Return the partition of rows by a tree over their features, as an individual has it."""
-    leaves = tree.apply(X)
-    order = np.argsort(leaves, kind="stable").astype(np.int32)
-    start = np.searchsorted(leaves[order], np.arange(len(tree))).astype(np.int32)
-    last = np.arange(len(tree)) + tree.subtree_size
-    end = np.searchsorted(leaves[order], last).astype(np.int32)
-    parts = {"order": order, "start": start, "end": end, "subtree_size": tree.subtree_size}
-    return SimpleNamespace(weights=tree.weights, **parts)
+        return raw
 
 
 def term_penalty_of_rows(n_rows: float) -> float:
@@ -508,33 +529,14 @@ def term_penalty_of_rows(n_rows: float) -> float:
     return _TERM_SHARE * float(np.log(n_rows + 1.0)) / n_rows
 
 
-def as_linear_leaves(
-    leaves: str | LinearLeaves,
-    dataset: Dataset,
-    *,
-    objective: Any = None,
-    max_terms: int | None = None,
-) -> LinearLeafObjective | None:
+def lines_asked(
+    leaves: str | LinearLeaves, dataset: Dataset, max_terms: int | None = None
+) -> LinearLeafObjective:
     """Return the objective of linear leaves, as users ask for them."""
-    used = None
+    used, most = None, LinearLeafObjective.max_terms
     if isinstance(leaves, LinearLeaves) and leaves.features is not None:
         chosen = columns_asked(leaves.features, dataset.column_names, "features")
         used = tuple(np.flatnonzero(np.isin(dataset.column_of, list(chosen))).tolist())
-    can_be = objective in (None, "squared_error")
-    if leaves not in ("auto", "constant") and not can_be:
-        raise ValueError(
-            f"leaves={leaves!r}: objective={objective!r} needs 'constant' or 'auto'; lines are "
-            "fitted by the squared error."
-        )
-    if leaves == "constant" or not can_be:
-        return None
-    most = LinearLeafObjective.max_terms
-    return LinearLeafObjective(
-        used=used, max_terms=most if max_terms is None else min(most, max_terms)
-    )
-
-
-def _both(one: _Known, other: _Known) -> _Known:
-    """Return what is known of two sets of rows together."""
-    low, high = zip(one.bounds, other.bounds, strict=True)
-    return _Known(one.sums + other.sums, (min(low), max(high)), {})
+    if max_terms is not None:
+        most = min(most, max_terms // dataset.n_outputs)
+    return LinearLeafObjective(used=used, max_terms=most)

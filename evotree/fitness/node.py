@@ -26,30 +26,14 @@ _ABSOLUTE_ERROR = int(Criterion.ABSOLUTE_ERROR)
 
 
 class Node(NamedTuple):
-    """The rows of one node, and what a split of them has to be.
+    """The rows of one node, and what a split of them has to be."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (n, d), float64, C-contiguous
-        Rows.
-    y : ndarray of shape (n,)
-        Class codes, int32; targets, float64, for regression.
-    sample_weight : ndarray of shape (n,)
-        Weights, above 0.
-    n_classes : int
-        Number of classes; 0 for regression.
-    criterion : int
-        A code of `evotree.fitness.criteria.Criterion`.
-    min_rows : int, at least 1
-        Each side of a split has at least so many rows.
-    """
-
-    X: np.ndarray
-    y: np.ndarray
-    sample_weight: np.ndarray
-    n_classes: int
-    criterion: int
-    min_rows: int
+    X: np.ndarray  # float64, C-contiguous
+    y: np.ndarray  # class codes, int32; targets, float64, for regression
+    sample_weight: np.ndarray  # above 0
+    n_classes: int  # 0 for regression
+    criterion: int  # a code of `evotree.fitness.criteria.Criterion`
+    min_rows: int  # that each side of a split has at least
 
     @classmethod
     def of(
@@ -68,41 +52,18 @@ class Node(NamedTuple):
 
 
 class SplitScratch(NamedTuple):
-    """Room for scoring splits of one node, and what is the same for all of them.
+    """Room for scoring splits of one node, and what is the same for all of them."""
 
-    Attributes
-    ----------
-    left, right : ndarray of shape (n_classes,), or (3,) for regression
-        Class weights of the sides; sums of w, w y and w y**2 for regression.
-    rank : ndarray of the same shape
-        Numbers of the classes, for the sum of variances.
-    table : ndarray
-        ``k log2 k`` for the whole numbers up to the node's weight; empty where weights are not
-        whole numbers.
-    by_target : ndarray of shape (n,) or (0,), int32
-        Positions of the rows by rising target, for the absolute error, and their inverse.
-    target_rank : ndarray of shape (n,) or (0,), int32
-        The inverse of `by_target`.
-    tree : ndarray of shape (2, 2, n + 1) or (2, 2, 0)
-        Sums of w and of w y by target, for each side, as Fenwick trees.
-    events : ndarray of shape (n,)
-        Where on the line each row changes sides.
-    rows, order : ndarray of shape (n,), int32
-        The rows that change sides at all, and the order in which they do.
-    sort : SortScratch
-        Room for sorting.
-    """
-
-    left: np.ndarray
+    left: np.ndarray  # class weights of the sides; sums of w, w y and w y**2 for regression
     right: np.ndarray
-    rank: np.ndarray
-    table: np.ndarray
-    by_target: np.ndarray
-    target_rank: np.ndarray
-    tree: np.ndarray
-    events: np.ndarray
-    rows: np.ndarray
-    order: np.ndarray
+    rank: np.ndarray  # numbers of the classes, for the sum of variances
+    table: np.ndarray  # k log2 k of whole numbers up to the node's weight; empty for other weights
+    by_target: np.ndarray  # positions of the rows by rising target, for the absolute error
+    target_rank: np.ndarray  # the inverse of `by_target`
+    tree: np.ndarray  # (2, 2, n + 1): sums of w and w y by target for each side, as Fenwick trees
+    events: np.ndarray  # where on the line each row changes sides
+    rows: np.ndarray  # the rows that change sides at all
+    order: np.ndarray  # the order in which they do
     sort: SortScratch
 
 

@@ -18,16 +18,10 @@ class PenalizedAccuracy:
     ``fitness = quality - size_penalty * n_nodes``, by default. Any callable with the same signature
     can take its place.
 
-    Parameters
-    ----------
-    size_penalty : float, at least 0, default=0.005
-        Penalty for one node, the papers' alpha.
-    term_penalty : float, at least 0, default=0.0
-        Penalty for each term after a split's first. Axis-parallel splits pay none.
     """
 
-    size_penalty: float = 0.005
-    term_penalty: float = 0.0
+    size_penalty: float = 0.005  # for one node, the papers' alpha
+    term_penalty: float = 0.0  # for each term after a split's first
 
     def __call__(self, individual: Individual) -> tuple[float]:
         """Return the fitness values of an individual, as DEAP's ``evaluate`` does."""

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from evotree._jit import kernel
-from evotree.fitness.linear_leaves import LinearLeafObjective, routed_rows
-from evotree.fitness.objectives import Objective
+from evotree.fitness.base import LINES, OUTPUTS, TargetLoss, routed_rows
+from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.leaf_models import OutputModels
 from evotree.outputs import leading_component
 
@@ -50,14 +50,10 @@ def output_sums(order, start, end, subtree_size, outputs, sample_weight):
 
 
 @dataclass(frozen=True, eq=False)
-class MeansOfOutputs(Objective):
-    """The squared error of several outputs, whose means the leaves predict.
+class MeansOfOutputs(TargetLoss):
+    """The squared error of several outputs, whose means the leaves predict."""
 
-    Parameters
-    ----------
-    rows : Dataset, optional
-        What it is bound to.
-    """
+    goes_with = frozenset({LINES, OUTPUTS})
 
     rows: Any = None
 
@@ -84,7 +80,7 @@ class MeansOfOutputs(Objective):
         sums: np.ndarray = output_sums(*partition, self.rows.outputs, self.rows.sample_weight)
         return sums
 
-    def errors(self, tree: Any) -> np.ndarray:
+    def errors(self, tree: Any, *, splits: bool = False) -> np.ndarray:
         """Return the squared error of each node as a leaf, a share of the whole, (n_nodes,)."""
         sums = self._sums(tree)
         errors = sums[:, -2] - np.square(sums[:, :-2]).sum(axis=1) / sums[:, -1]
@@ -92,20 +88,12 @@ class MeansOfOutputs(Objective):
 
     def table(self, tree: Any) -> np.ndarray:
         """Return the means of each node, of shape (n_nodes, n_outputs)."""
-        sums = self._sums(tree)
-        return sums[:, :-2] / sums[:, -1:]
+        return self.values(tree)
 
     def values(self, tree: Any) -> np.ndarray:
         """Return the means of each node, of shape (n_nodes, n_outputs)."""
-        return MeansOfOutputs.table(self, tree)
-
-    def risk(self, tree: Any) -> np.ndarray:
-        """Return what each node takes from the quality if it is a leaf, of shape (n_nodes,)."""
-        return self.errors(tree)
-
-    def quality(self, tree: Any) -> float:
-        """Return the mean share of the outputs' variances that is explained."""
-        return 1.0 - float(self.errors(tree)[tree.subtree_size == 1].sum())
+        sums = self._sums(tree)
+        return sums[:, :-2] / sums[:, -1:]
 
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
         """Return a fitted tree, over raw features, with the means of the training rows."""
@@ -117,19 +105,17 @@ class LinesOfOutputs(MeansOfOutputs):
     """The squared error of several outputs, each of which has a line in each leaf.
 
     A term has the same price whichever output it is of.
-
-    Parameters
-    ----------
-    lines : LinearLeafObjective
-        How lines are fitted.
-    each : tuple of LinearLeafObjective
-        Those of each output, bound to its rows.
     """
 
     takes_noise = False
 
-    lines: LinearLeafObjective = LinearLeafObjective()
-    each: tuple[LinearLeafObjective, ...] = ()
+    lines: LinearLeafObjective = LinearLeafObjective()  # how they are fitted
+    each: tuple[LinearLeafObjective, ...] = ()  # those of each output, bound to its rows
+
+    @property
+    def term_penalty(self) -> float:  # type: ignore[override]
+        """What a term of a leaf costs, a share of the whole loss."""
+        return self.lines.term_penalty
 
     def bind(self, dataset: Dataset) -> Self:
         """Return the objective on the rows of a data set."""
@@ -157,14 +143,20 @@ class LinesOfOutputs(MeansOfOutputs):
         left = np.column_stack([one.residuals(rows) for one in self.each])
         return leading_component(left, self.rows.sample_weight[rows])
 
-    def _errors(self, tree: Any, splits: bool) -> np.ndarray:
-        found = np.sum([one.errors(tree, splits=splits) for one in self.each], axis=0)
-        share: np.ndarray = found / self.whole_loss(self.rows)
+    def errors(self, tree: Any, *, splits: bool = False) -> np.ndarray:
+        """Return the squared errors of leaves, or of all nodes as leaves, a share of the whole."""
+        errors = np.sum([one.errors(tree, splits=splits) for one in self.each], axis=0)
+        share: np.ndarray = errors / self.whole_loss(self.rows)
         return share
 
     def n_leaf_terms(self, tree: Any) -> int:
         """Return the number of coefficients of all leaves and outputs."""
         return sum(one.n_leaf_terms(tree) for one in self.each)
+
+    def n_terms_of_nodes(self, tree: Any) -> np.ndarray:
+        """Return the number of coefficients that each node has as a leaf, of shape (n_nodes,)."""
+        n_terms: np.ndarray = np.sum([one.n_terms_of_nodes(tree) for one in self.each], axis=0)
+        return n_terms
 
     def table(self, tree: Any) -> np.ndarray:
         """Return the models of the leaves, one output after the other."""
@@ -174,35 +166,13 @@ class LinesOfOutputs(MeansOfOutputs):
         """Return the models of all nodes, each as if it were a leaf."""
         return np.hstack([one.held_out_table(tree, mass, reference) for one in self.each])
 
-    def risk(self, tree: Any) -> np.ndarray:
-        """Return what each node takes from the quality, and for its terms, if it is a leaf."""
-        n_terms = np.sum([one.n_terms_of_nodes(tree) for one in self.each], axis=0)
-        return self._errors(tree, True) + self.lines.term_penalty * n_terms
-
-    def quality(self, tree: Any) -> float:
-        """Return the mean share of the outputs' variances that is explained."""
-        return 1.0 - float(self._errors(tree, False)[tree.subtree_size == 1].sum())
-
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
         """Return a fitted tree, over raw features, with the models of its leaves."""
         tree = dataset.refill(tree)
-        judge = self if self.rows is dataset else self.bind(dataset)
+        bound = self if self.rows is dataset else self.bind(dataset)
         routed = routed_rows(tree, dataset.raw)
         models = [
             one.raw_models(routed, tree.predicting(tree.values[:, j : j + 1]))
-            for j, one in enumerate(judge.each)
+            for j, one in enumerate(bound.each)
         ]
         return tree.with_models(OutputModels(tuple(models)))
-
-
-def for_all_outputs(objective: Objective | None, dataset: Dataset, name: Any) -> Objective | None:
-    """Return the objective of all outputs of a data set that one of one output stands for."""
-    if dataset.outputs is None or isinstance(objective, MeansOfOutputs):
-        return objective
-    if objective is None:
-        return MeansOfOutputs()
-    if isinstance(objective, LinearLeafObjective):
-        return LinesOfOutputs(lines=objective)
-    raise ValueError(
-        f"objective={name!r}: y has {dataset.n_outputs} outputs; allowed is 'squared_error'."
-    )

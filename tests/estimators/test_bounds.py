@@ -1,14 +1,12 @@
 """Hard bounds and interaction constraints: every tree that a user can get keeps them."""
 
 import math
-import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
@@ -18,14 +16,8 @@ from evotree import (
     EvoTreeRegressor,
     Refinement,
     Variation,
-    evolve,
-    make_toolbox,
 )
-from evotree.dataset import Dataset
-from evotree.engine.sampling import move
-from evotree.operators.constraints.limits import Limits
-from evotree.operators.structure.splice import make_individual
-from tests.quick_models import BRIEF, brief, evolved
+from tests.quick_models import brief, evolved
 
 KINDS = {EvoTreeClassifier: load_wine, EvoTreeRegressor: load_diabetes}
 BOUNDS = ("max_depth", "max_leaf_nodes", "min_samples_leaf", "max_terms", "interaction_cst")
@@ -142,29 +134,6 @@ def test_they_are_kept_all_the_time(init, max_samples):
     assert (np.max(seen, axis=0) <= [2, 3, 9]).all()
 
 
-def test_trees_of_a_sample_are_repaired_for_more_rows():
-    X, y = load_breast_cancer(return_X_y=True)
-    dataset, limits = Dataset.from_arrays(X, y), Limits(min_leaf_share=0.1)
-    part = dataset.take(np.arange(0, len(X), 8))
-    toolboxes = [
-        make_toolbox(rows, size_penalty=0.0, constraints=[limits], random_state=0)
-        for rows in (part, dataset)
-    ]
-    run = evolve(toolboxes[0].population(n=16), toolboxes[0], max_generations=3)
-    broken = [one for one in run.population if not limits.keeps(remade(one, dataset), dataset)]
-    move(run, dataset, toolboxes[1])
-    assert broken
-    for one in (*run.population, *run.hall_of_fame, *run.pareto_front):
-        assert limits.keeps(one, dataset)
-
-
-def remade(individual, dataset):
-    """Return the tree of an individual over other rows."""
-    return make_individual(
-        dataset, individual.weights, individual.thresholds, individual.subtree_size
-    )
-
-
 def test_rows_that_rounding_takes_to_other_leaves_are_counted():
     X, y = load_iris(return_X_y=True)
     for seed in range(3):
@@ -180,12 +149,6 @@ def test_bounds_that_do_not_bind_change_nothing(kind):
     bound = brief(kind, **wide, interaction_cst=[list(range(X.shape[1]))]).fit(X, y)
     assert bound.tree_ == free.tree_ and bound.hall_of_fame_ == free.hall_of_fame_
     assert list(bound.pareto_front_) == list(free.pareto_front_)
-
-
-def test_nothing_is_wrapped_without_bounds():
-    X, y = load_iris(return_X_y=True)
-    toolbox = make_toolbox(Dataset.from_arrays(X, y))
-    assert not hasattr(toolbox, "repair") and "operator" not in toolbox.mate.keywords
 
 
 def test_a_stump_is_as_good_as_the_best_one():
@@ -227,14 +190,6 @@ def test_trees_that_are_handed_in_are_repaired():
     assert_kept(model.set_params(interaction_cst="no_interactions").fit(X, y), X)
 
 
-def test_a_search_with_other_bounds_starts_afresh():
-    X, y = load_iris(return_X_y=True)
-    model = brief(warm_start=True, size_penalty=0.0).fit(X, y)
-    with pytest.warns(RuntimeWarning, match="the parameters max_depth changed"):
-        model.set_params(max_depth=1, max_generations=6).fit(X, y)
-    assert_kept(model, X)
-
-
 @pytest.mark.parametrize(
     ("name", "wrong"),
     [
@@ -259,10 +214,3 @@ def test_bounds_that_are_none_are_named(name, wrong):
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match=name):
         brief(**{name: wrong}).fit(X, y)
-
-
-def test_bounds_are_parameters_like_others():
-    given_bounds = dict(zip(BOUNDS, (2, 3, 0.1, 5, "pairwise"), strict=True))
-    model = evolved(EvoTreeRegressor, **BRIEF).set_params(**given_bounds)
-    for copy in (clone(model), pickle.loads(pickle.dumps(model))):
-        assert {name: copy.get_params()[name] for name in BOUNDS} == given_bounds

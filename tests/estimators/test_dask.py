@@ -22,14 +22,14 @@ from evotree.estimators.intervals import leaf_deviations
 from evotree.estimators.partitions import MAX_SAMPLES, refuse
 from evotree.experiments.problems import make_problem
 from evotree.fitness.costs import FeatureCosts
-from evotree.fitness.objectives import (
+from evotree.fitness.losses import (
     ExpectedCost,
     PoissonSums,
     ProbabilityScore,
+    QuantileLoss,
     RankingScore,
-    TargetObjective,
-    as_objective,
 )
+from evotree.fitness.objectives import as_objective
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.model_file import load_model
 from evotree.operators.structure.splice import make_individual
@@ -362,7 +362,7 @@ def test_objectives_are_those_of_all_rows(objective):
         assert tree.quality == pytest.approx(truth, abs=1e-12)
     rows = Dataset.from_arrays(X[RARE], y, WEIGHT).evolved_for(found.objective_)
     for tree in found.pareto_front_:
-        told = rows.judge.finish(rows.refill(tree), rows)
+        told = rows.bound_objective.finish(rows.refill(tree), rows)
         np.testing.assert_array_equal(tree.labels, told.labels)
         np.testing.assert_allclose(tree.values, told.values, rtol=1e-12)
     qualities = [one.quality for one in found.pareto_front_]
@@ -419,11 +419,11 @@ def test_poisson_sums_are_poisson_of_rows():
     rows = Dataset.from_arrays(np.arange(6.0)[:, None], y, task="regression")
     rows = rows.evolved_for(as_objective("poisson", rows))
     count = y / rows.target_scale
-    sums = PoissonSums(rows.judge.origin, float(xlogy(count, count).sum()))
+    sums = PoissonSums(rows.bound_objective.rule[2], float(xlogy(count, count).sum()))
     for threshold in (-1.0, 0.5, 1.0):  # to the left are zeros alone, or not
         tree = make_individual(rows, weights, np.array([threshold, 0.0, 0.0]), size)
-        assert sums.quality(tree) == pytest.approx(rows.judge.quality(tree), abs=1e-12)
-        risk, truth = sums.risk(tree), rows.judge.risk(tree)
+        assert sums.quality(tree) == pytest.approx(rows.bound_objective.quality(tree), abs=1e-12)
+        risk, truth = sums.risk(tree), rows.bound_objective.risk(tree)
         assert risk[0] - risk[1:].sum() == pytest.approx(truth[0] - truth[1:].sum(), abs=1e-12)
 
 
@@ -443,7 +443,7 @@ def test_values_are_in_order_over_all_rows(kind, y, changed):
     assert max(len(one) for one in found.pareto_front_) > 1
     for tree in [*found.pareto_front_, *found.hall_of_fame_]:
         assert not found.objective_.constraint.violations(tree)
-        told = rows.judge.finish(rows.refill(tree), rows)
+        told = rows.bound_objective.finish(rows.refill(tree), rows)
         np.testing.assert_array_equal(told.subtree_size, tree.subtree_size)
         np.testing.assert_allclose(told.values, tree.values, rtol=1e-9)
         if task == "regression":
@@ -481,9 +481,9 @@ def test_nodes_that_no_row_reaches_are_not_judged():
     weights = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
     below = CountedTree(weights[2:], size[2:], counts[2:])
     costs = ExpectedCost("cost", ((0.0, 1.0), (1.0, 0.0)), FeatureCosts.of([1, 1], "ab", [0, 1]))
-    for judge in (None, RankingScore(), ProbabilityScore("brier"), costs):
-        shards = Shards([], None, 50, Dataset.from_arrays(X, Y), judge=judge)
-        truth = 0.8 if judge is None else judge.quality(below)
+    for objective in (None, RankingScore(), ProbabilityScore("brier"), costs):
+        shards = Shards([], None, 50, Dataset.from_arrays(X, Y), objective=objective)
+        truth = 0.8 if objective is None else objective.quality(below)
         assert shards.quality(CountedTree(weights, size, counts)) == pytest.approx(truth)
 
 
@@ -504,7 +504,7 @@ def fair(counts, leaves):
         ),
         (EvoTreeRegressor(objective="absolute_error"), "'absolute_error'"),
         (EvoTreeRegressor(Quantile(0.5)), "Quantile"),
-        (EvoTreeRegressor(objective=TargetObjective()), "TargetObjective"),
+        (EvoTreeRegressor(objective=QuantileLoss()), "QuantileLoss"),
     ],
     ids=["rows", "nsga2", "medians", "quantiles", "instance"],
 )

@@ -50,30 +50,22 @@ def rare():
 
 
 SCORES = {
-    "balanced_accuracy": lambda model, X, y: metrics.balanced_accuracy_score(y, model.predict(X)),
     "f1": lambda model, X, y: metrics.f1_score(y, model.predict(X)),
-    "f1_macro": lambda model, X, y: metrics.f1_score(y, model.predict(X), average="macro"),
     "mcc": lambda model, X, y: metrics.matthews_corrcoef(y, model.predict(X)),
     "roc_auc": lambda model, X, y: metrics.roc_auc_score(y, model.predict_proba(X)[:, 1]),
 }
 
 
 @pytest.mark.parametrize("name", SCORES)
-def test_the_quality_of_the_front_is_the_score_of_its_trees(rare, name):
+def test_trees_for_a_score_have_it_as_their_quality_and_beat_one_for_accuracy(rare, name):
     X, y = rare
     model = evolved(EvoTreeClassifier, objective=name, probability="leaf", **QUICK).fit(X, y)
-    for at, tree in enumerate(model.pareto_front_):
+    for tree in model.pareto_front_:
         chosen = copy(model)
         chosen.tree_ = tree
-        assert SCORES[name](chosen, X, y) == pytest.approx(tree.quality), at
-
-
-@pytest.mark.parametrize("name", ["balanced_accuracy", "f1", "mcc"])
-def test_a_tree_for_a_score_beats_one_for_accuracy_by_it(rare, name):
-    X, y = rare
-    plain = evolved(EvoTreeClassifier, **QUICK).fit(X, y)
-    better = evolved(EvoTreeClassifier, objective=name, **QUICK).fit(X, y)
-    assert SCORES[name](better, X, y) > SCORES[name](plain, X, y)
+        assert SCORES[name](chosen, X, y) == pytest.approx(tree.quality)
+    plain = evolved(EvoTreeClassifier, probability="leaf", **QUICK).fit(X, y)
+    assert SCORES[name](model, X, y) > SCORES[name](plain, X, y)
 
 
 @pytest.mark.parametrize("name", ["absolute_error", Quantile(0.9), "poisson"], ids=str)
@@ -89,14 +81,6 @@ def test_targets_are_predicted_by_what_loses_least(name):
     model = evolved(EvoTreeRegressor, objective=name, **small).fit(X, y)
     loss = losses[name]
     assert loss(y, model.predict(X)) < loss(y, plain.predict(X))
-    for leaf in np.unique(model.apply(X)):
-        rows = model.apply(X) == leaf
-        value = model.tree_.values[leaf, 0]
-        assert all(
-            loss(y[rows], np.full(rows.sum(), value))
-            <= loss(y[rows], np.full(rows.sum(), other)) + 1e-9
-            for other in (0.99 * value, 1.01 * value, y[rows].mean())
-        )
 
 
 def test_costs_choose_labels_and_are_told(rare):
@@ -216,10 +200,9 @@ def test_a_run_of_the_toolbox_becomes_an_estimator():
         EvoTreeRegressor.from_run(run, dataset)
 
 
-@pytest.mark.parametrize("name", ["mcc", "log_loss"])
-def test_objectives_work_in_islands_samples_and_checkpoints(rare, name, tmp_path):
+def test_objectives_work_in_islands_samples_and_checkpoints(rare, tmp_path):
     X, y = rare
-    given = {**QUICK, "objective": name}
+    given = {**QUICK, "objective": "log_loss"}
     islands = evolved(EvoTreeClassifier, islands=Islands(2, every=2), **given).fit(X, y)
     again = evolved(EvoTreeClassifier, islands=Islands(2, every=2), n_jobs=2, **given).fit(X, y)
     assert islands.tree_ == again.tree_
@@ -232,15 +215,6 @@ def test_objectives_work_in_islands_samples_and_checkpoints(rare, name, tmp_path
         X, y
     )
     assert resumed.tree_ == whole.tree_
-
-
-def test_the_unit_of_weights_does_not_matter(rare):
-    X, y = rare
-    weight = np.where(np.arange(len(y)) % 3 == 0, 2.5, 1.0)
-    for name in ("f1", "roc_auc", "log_loss"):
-        model = evolved(EvoTreeClassifier, objective=name, **QUICK)
-        trees = [clone(model).fit(X, y, unit * weight).tree_ for unit in (1.0, 0.3)]
-        assert trees[0] == trees[1]
 
 
 def test_constraints_and_objectives_go_together():
@@ -322,7 +296,7 @@ def test_monotonic_targets_are_the_best_in_order():
         ({"objective": Cost(features=[1.0])}, "features has shape"),
         ({"objective": Cost(features={"x9": 1.0})}, "features names 'x9'"),
         ({"monotonic_cst": [1]}, "monotonic_cst"),
-        ({"monotonic_cst": [1, 0, 0, 0], "objective": "f1"}, "with monotonic_cst"),
+        ({"monotonic_cst": [1, 0, 0, 0], "objective": "f1"}, "'f1' does not go with monotonic_cst"),
         (
             {"monotonic_cst": [1, 0, 0, 0], "objective": Cost([[3, 1], [0, 7]])},
             "matrix=.*monotonic",

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evotree.fitness.bounded_search import search_line_below
@@ -12,6 +12,7 @@ from evotree.fitness.node import Node
 from tests.reference import criteria as naive
 from tests.strategies import seeds
 
+quickly = settings(max_examples=25)
 each_criterion = pytest.mark.parametrize("name", (*CLASSIFICATION, *REGRESSION))
 
 KINDS = ("one", "whole", "large", "any")
@@ -66,6 +67,7 @@ def assert_as_the_scan(node, name, s, t, known):
 
 
 @each_criterion
+@quickly
 @given(st.data())
 def test_the_search_finds_what_the_scan_finds(name, data):
     node, s, t = data.draw(lines(name))
@@ -77,6 +79,7 @@ def test_the_search_finds_what_the_scan_finds(name, data):
 
 
 @each_criterion
+@quickly
 @given(st.data())
 def test_nothing_as_good_as_what_is_known(name, data):
     node, s, t = data.draw(lines(name, changes=(1.0, 0.0)))
@@ -105,6 +108,7 @@ def test_searches_near_the_best_split(name, n, n_classes, noise):
 
 
 @each_criterion
+@quickly
 @given(st.data(), st.sampled_from((2.0**-500, 2.0**-30, 2.0**30, 2.0**400)))
 def test_lines_have_no_unit(name, data, unit):
     node, s, t = data.draw(lines(name, changes=(1.0, 0.0)))
@@ -130,6 +134,7 @@ def test_a_bucket_ends_between_rows_at_one_place(name, gap):
 
 
 @pytest.mark.parametrize("name", CLASSIFICATION)
+@quickly
 @given(seeds, st.integers(2, 4), st.integers(1, 40), st.booleans())
 def test_a_split_that_no_end_of_a_bucket_shows(name, seed, n_classes, n_needle, is_left):
     """Rows of one class come to the side where it belongs, and others of it leave at once.

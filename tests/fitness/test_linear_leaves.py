@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evotree.dataset import Dataset
@@ -13,7 +13,6 @@ from evotree.fitness.linear_leaves import (
     ERROR,
     INTERCEPT,
     LinearLeafObjective,
-    as_linear_leaves,
     fit_model,
     leaf_keys,
     rounding_grid,
@@ -21,7 +20,6 @@ from evotree.fitness.linear_leaves import (
     sum_products,
 )
 from evotree.leaf_models import LeafModels
-from evotree.objectives import LinearLeaves
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.initialization.growth import grow
 from evotree.operators.pruning.held_out import node_losses
@@ -33,6 +31,7 @@ from tests.reference import linear_leaves as naive
 from tests.strategies import populations, seeds, with_random_zeros
 
 N_FIXED = INTERCEPT + 1
+quickly = settings(max_examples=25)
 
 
 def problem(seed, n=120, d=4, noise=0.3, unit=1.0):
@@ -49,10 +48,10 @@ def grown(dataset, seed=0, **limits):
 
 
 @st.composite
-def judged(draw, **changed):
+def trees_of_lines(draw):
     """Draw rows and trees, small and ragged ones among them, that lines are in the leaves of."""
     term_penalty = draw(st.sampled_from((0.0, 0.001, 0.05)))
-    objective = LinearLeafObjective(term_penalty=term_penalty, **changed)
+    objective = LinearLeafObjective(term_penalty=term_penalty)
     if draw(st.booleans()):
         dataset, found = draw(populations(task="regression"))
         dataset = dataset.evolved_for(objective)
@@ -166,7 +165,8 @@ def test_a_line_without_noise_leaves_no_error():
     np.testing.assert_allclose(fit[INTERCEPT:], [3.0, 1.0, 0.0, -2.0], atol=1e-12)
 
 
-@given(judged())
+@quickly
+@given(trees_of_lines())
 def test_rows_are_predicted_by_the_model_of_their_leaf(drawn):
     dataset, individuals = drawn
     for one in individuals:
@@ -181,7 +181,8 @@ def test_rows_are_predicted_by_the_model_of_their_leaf(drawn):
 # ---- the objective -------------------------------------------------------------------------------
 
 
-@given(judged())
+@quickly
+@given(trees_of_lines())
 def test_the_objective_is_what_the_rows_say(drawn):
     dataset, individuals = drawn
     for one in individuals:
@@ -209,7 +210,8 @@ def test_the_objective_is_what_the_rows_say(drawn):
         assert objective.whole_loss(dataset) == pytest.approx(whole)
 
 
-@given(judged())
+@quickly
+@given(trees_of_lines())
 def test_what_was_asked_before_does_not_matter(drawn):
     """Not what is remembered, not what is forgotten, and not whether a leaf was a split before."""
     dataset, individuals = drawn
@@ -232,15 +234,8 @@ def test_what_was_asked_before_does_not_matter(drawn):
                     np.testing.assert_array_equal(got, want)
 
 
-def test_what_is_remembered_is_bounded():
-    dataset = problem(0).evolved_for(LinearLeafObjective())
-    tree, memory = grown(dataset, max_depth=6), dataset.judge.memory
-    memory.most = 3
-    assert dataset.judge.risk(tree).shape == (len(tree),)
-    assert 0 < len(memory.known) <= 3
-
-
-@given(judged(), st.sampled_from((0.0, 0.001, 0.1)))
+@quickly
+@given(trees_of_lines(), st.sampled_from((0.0, 0.001, 0.1)))
 def test_a_price_changes_the_terms_alone(drawn, term_penalty):
     dataset, individuals = drawn
     for one in individuals:
@@ -251,28 +246,6 @@ def test_a_price_changes_the_terms_alone(drawn, term_penalty):
         np.testing.assert_array_equal(priced.risk(one), fresh.risk(one))
 
 
-def test_dearer_terms_are_fewer():
-    dataset = problem(3, n=300, d=6)
-    tree = grown(dataset, max_depth=2)
-    terms = [
-        LinearLeafObjective(term_penalty=price).bind(dataset).n_leaf_terms(tree)
-        for price in (0.0, 0.01, 0.05, 1.0)
-    ]
-    assert terms == sorted(terms, reverse=True) and terms[0] > terms[-1] == 0
-
-
-@given(seeds, st.sampled_from((1e-3, 7.0, 1e5)))
-def test_the_unit_of_weights_does_not_matter(seed, unit):
-    first, second = (problem(seed, unit=number) for number in (1.0, unit))
-    tables = []
-    for dataset in (
-        first.evolved_for(LinearLeafObjective()),
-        second.evolved_for(LinearLeafObjective()),
-    ):
-        tables.append(dataset.judge.table(grown(dataset, max_depth=3)))
-    np.testing.assert_allclose(*tables, rtol=1e-6, atol=1e-6)
-
-
 def test_few_rows_are_predicted_by_the_line_of_all():
     dataset = problem(1).evolved_for(LinearLeafObjective())
     n = len(dataset.y)
@@ -280,19 +253,20 @@ def test_few_rows_are_predicted_by_the_line_of_all():
     parts = np.array([0, 0, 5], dtype=np.int32), np.array([n, 5, n], dtype=np.int32)
     size = np.array([3, 1, 1], dtype=np.int32)
     tree = SimpleNamespace(order=order, start=parts[0], end=parts[1], subtree_size=size)
-    fits = dataset.judge.fits(tree, splits=True)
+    fits = dataset.bound_objective.fits(tree, splits=True)
     np.testing.assert_array_equal(fits[1, INTERCEPT:], fits[0, INTERCEPT:])
     assert np.abs(fits[2, INTERCEPT:] - fits[0, INTERCEPT:]).max() > 0.0
 
 
-@given(judged())
+@quickly
+@given(trees_of_lines())
 def test_finished_trees_predict_as_the_search_does(drawn):
     dataset, individuals = drawn
     for one in individuals:
         in_raw_units, reached = dataset.to_raw(one.to_tree()), one.apply(dataset.X)
         if (in_raw_units.apply(dataset.raw) != reached).any():
             continue  # rounding sends a row on a hyperplane to its other side
-        tree = dataset.judge.finish(in_raw_units, dataset).validate()
+        tree = dataset.bound_objective.finish(in_raw_units, dataset).validate()
         assert tree.values.shape == (len(tree), 1)
         raw = dataset.target_mean + dataset.target_scale * dataset.y
         searched = predictions_at(leaf_table(one, 0), reached, dataset.X)
@@ -305,8 +279,9 @@ def test_finished_trees_predict_as_the_search_does(drawn):
             assert tree.n_terms == one.n_terms
 
 
-@given(judged())
-def test_held_out_rows_are_judged_by_the_lines_of_all_nodes(drawn):
+@quickly
+@given(trees_of_lines())
+def test_held_out_rows_lose_by_the_lines_of_all_nodes(drawn):
     """Those of splits as if they were leaves; finished trees have lines in their leaves alone."""
     dataset, individuals = drawn
     for one in individuals:
@@ -327,12 +302,12 @@ def test_held_out_rows_are_judged_by_the_lines_of_all_nodes(drawn):
 def test_residuals_are_those_of_the_line_of_the_rows():
     dataset = problem(5).evolved_for(LinearLeafObjective())
     rows = np.arange(30, 90, dtype=np.int32)
-    *_, intercept, coefficients = naive.fit_of_rows(dataset.judge, dataset, rows)
+    *_, intercept, coefficients = naive.fit_of_rows(dataset.bound_objective, dataset, rows)
     expected = dataset.y[rows] - intercept - dataset.X[rows] @ coefficients
-    np.testing.assert_allclose(dataset.judge.residuals(rows), expected, atol=1e-9)
+    np.testing.assert_allclose(dataset.bound_objective.residuals(rows), expected, atol=1e-9)
 
 
-def test_a_data_set_without_rows_can_be_judged():
+def test_a_data_set_without_rows_loses_nothing():
     dataset = problem(0).evolved_for(LinearLeafObjective())
     empty = dataset.take(np.zeros(len(dataset.y), dtype=bool))
     tree = grown(dataset, max_depth=1)
@@ -353,27 +328,3 @@ def test_models_that_are_not_sound_are_refused():
     ):
         with pytest.raises(ValueError, match=message):
             sound._replace(**changed).validate(3, 2)
-
-
-@pytest.mark.parametrize(
-    ("features", "used"),
-    [
-        (None, None),
-        ([], ()),
-        (["age"], (4,)),
-        ("colour", (1, 2, 3)),
-        ([2, "size"], (0, 4)),
-        (np.array([0, 1]), (0, 1, 2, 3)),
-    ],
-)
-def test_features_of_lines_are_columns(features, used):
-    columns = (("size", 1), ("colour", 3), ("age", 1))
-    dataset = Dataset.from_arrays(np.eye(5), np.arange(5), task="regression", columns=columns)
-    assert as_linear_leaves(LinearLeaves(features), dataset).used == used
-
-
-@pytest.mark.parametrize("wrong", [["weight"], [3], [-1], [True], [1.5], "ages"])
-def test_features_of_lines_that_are_no_columns_are_refused(wrong):
-    dataset = Dataset.from_arrays(np.eye(3), np.arange(3), task="regression")
-    with pytest.raises(ValueError, match="features names .*: allowed are positions from 0 to"):
-        as_linear_leaves(LinearLeaves(wrong), dataset)

@@ -45,13 +45,6 @@ def test_split_rows_is_stable(drawn):
 
 
 @given(slices())
-def test_split_rows_sends_nan_right(drawn):
-    _, order, lo, hi = drawn
-    projection = np.full(hi - lo, np.nan)
-    assert split_rows(order, lo, hi, projection, 0.0, np.empty(hi - lo, dtype=np.int32)) == lo
-
-
-@given(slices())
 def test_sort_rows(drawn):
     _, order, lo, hi = drawn
     expected = order.copy()

@@ -59,24 +59,12 @@ def test_signs_denormals_and_extremes(n, seed):
     check(np.random.default_rng(seed).choice(special, n))
 
 
-@given(lengths, seeds)
-def test_many_magnitudes(n, seed):
-    rng = np.random.default_rng(seed)
-    check(rng.choice([-1.0, 1.0], n) * 10.0 ** rng.uniform(-300, 300, n))
-
-
 @given(lengths, seeds, st.sampled_from((1.0, -1.0, 1e-300, 12345.678, 2.0**900)))
 def test_numbers_that_differ_in_their_last_bits(n, seed, base):
     """The leading bits, by which positions are sorted first, are the same for all of them."""
     steps = np.random.default_rng(seed).permutation(n)
     check(base * (1.0 + np.finfo(float).eps * steps))
     check(base * (1.0 + np.finfo(float).eps * (steps // 3)))
-
-
-@given(lengths, seeds, st.integers(1, 6))
-def test_groups_of_nearly_equal_numbers(n, seed, n_groups):
-    rng = np.random.default_rng(seed)
-    check(rng.integers(-n_groups, n_groups, n) + 1e-15 * rng.integers(0, 9, n))
 
 
 @pytest.mark.parametrize("n", LENGTHS)
@@ -97,11 +85,6 @@ def test_many_numbers(step):
     for n in (2_000, 30_000):
         check(1.0 + step * rng.permutation(n))
         check(rng.normal(size=n))
-
-
-def test_a_part_of_a_longer_array():
-    values = np.random.default_rng(0).normal(size=300)
-    check(values[17:217])
 
 
 @given(arrays(np.float64, st.integers(1, 200), elements=st.floats(allow_nan=False)), seeds)

@@ -2,15 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_wine
 
 from evotree import EvoTreeClassifier, ObliqueTree
 from evotree.dataset import Dataset
-from evotree.engine.config import Variation
-from evotree.engine.evolution import evolve
-from evotree.engine.toolbox import feature_bound, make_toolbox
+from evotree.engine.toolbox import feature_bound
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import Node
 from evotree.operators.initialization.dipolar import init_dipolar
@@ -40,6 +38,7 @@ def bounded_tasks(draw, names):
     return dataset, bound, parents, draw(st.sampled_from(operators_for(dataset, names)))
 
 
+@settings(max_examples=40)
 @given(bounded_tasks(OPERATORS), seeds)
 def test_every_operator_keeps_the_bound(drawn, seed):
     dataset, bound, parents, name = drawn
@@ -49,6 +48,7 @@ def test_every_operator_keeps_the_bound(drawn, seed):
         assert widths(child).max() <= bound
 
 
+@settings(max_examples=40)
 @given(bounded_tasks(ONE_BY_ONE), seeds)
 def test_every_seed_keeps_the_bound(drawn, seed):
     dataset, bound, _, name = drawn
@@ -58,6 +58,7 @@ def test_every_seed_keeps_the_bound(drawn, seed):
     assert widths(child).max() <= bound
 
 
+@settings(max_examples=20)
 @given(datasets(), bounds, st.integers(0, 4), seeds)
 def test_trees_of_paths_keep_the_bound(dataset, bound, number, seed):
     stream = make_streams(seed, 0, 1)[0]
@@ -83,7 +84,7 @@ def test_without_a_bound_wide_splits_are_made():
     assert wide >= {"mutate nodes", "mutate terms", "mate", "tao", "sparse", "linear"}
 
 
-@pytest.mark.parametrize("bound", [1, 2, 0.2])
+@pytest.mark.parametrize("bound", [1, 0.2])
 def test_a_whole_search_keeps_the_bound(bound):
     X, y = load_wine(return_X_y=True)
     parameters = {"max_split_terms": bound, "max_generations": 10, "random_state": 0}
@@ -92,25 +93,6 @@ def test_a_whole_search_keeps_the_bound(bound):
     for tree in [model.tree_, *model.pareto_front_, *model.hall_of_fame_]:
         assert widths(tree).max() <= allowed
     assert model.score(X, y) > 0.9
-
-
-def test_all_members_of_an_evolution_keep_the_bound():
-    dataset = Dataset.from_arrays(*load_wine(return_X_y=True))
-    variation = Variation(
-        mutation_probability=0.5, crossover_probability=0.9, term_mutation_probability=0.3
-    )
-    init = {"widths": 0.3, "tao": 0.2, "oc1": 0.2}
-    toolbox = make_toolbox(
-        dataset,
-        size_penalty=0.001,
-        max_split_terms=2,
-        init=init,
-        refinement="sparse",
-        variation=variation,
-        random_state=0,
-    )
-    run = evolve(toolbox.population(n=30), toolbox, max_generations=20)
-    assert max(widths(one).max() for one in run.population) == 2
 
 
 def test_trees_that_are_too_wide_are_refused():

@@ -11,16 +11,6 @@ def squared_error(prediction, outputs, x):
     return sum((t - linear_leaves.predict(p, x)) ** 2 for t, p in zip(outputs, each, strict=True))
 
 
-def output_sums(individual, outputs, sample_weight):
-    """Return the sums of each output, of all squares and of 1 over the rows of each node."""
-    found = []
-    for lo, hi in zip(individual.start, individual.end, strict=True):
-        rows = individual.order[lo:hi]
-        w, t = sample_weight[rows], outputs[rows]
-        found.append([*(w @ t), w @ (t**2).sum(axis=1), w.sum()])
-    return np.array(found)
-
-
 def reduced_problem(tree, dataset, rows, k, table):
     """Return the care rows of a node: their positions, whether they go right, and their costs."""
     chosen, goes_right, cost = [], [], []

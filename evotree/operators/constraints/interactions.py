@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evotree.operators.constraints.narrowing import influences, narrow
+from evotree.tables.columns import columns_asked
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
@@ -26,22 +26,11 @@ class Interactions:
 
     A split that breaks them keeps the terms of those columns that have the most influence together,
     |weight| times the spread of the feature, of all that may share one; these are fitted again.
-
-    Parameters
-    ----------
-    column_of : ndarray of shape (n_features,), int
-        The column that each feature was made of, rising; all features of a column may share a
-        split.
-    groups : ndarray of shape (n_groups, n_columns), bool, or None, default=None
-        The columns of each set that may share a split; each column is in one of them at least. None
-        for any.
-    max_columns : int, at least 1, or None, default=None
-        Most columns that share a split.
     """
 
-    column_of: np.ndarray
-    groups: np.ndarray | None = None
-    max_columns: int | None = None
+    column_of: np.ndarray  # the column that each feature was made of, rising
+    groups: np.ndarray | None = None  # masks of the sets of columns that may share a split
+    max_columns: int | None = None  # that share a split
 
     @cached_property
     def _first(self) -> np.ndarray:
@@ -102,23 +91,16 @@ def as_interactions(interaction_cst: Any, dataset: Dataset) -> Interactions | No
 
 def _masks(interaction_cst: Any, names: Sequence[str]) -> np.ndarray:
     """Return the sets of columns as masks, that of the columns of no set last, if there are any."""
-    place = {name: at for at, name in enumerate(names)}
-    masks = []
     try:
-        for group in interaction_cst:
-            if isinstance(group, str):
-                raise TypeError("a text is not a set")
-            mask = np.zeros(len(names), dtype=bool)
-            for one in group:
-                is_position = isinstance(one, Integral) and not isinstance(one, bool)
-                at = int(one) if is_position else place[one]
-                mask[range(len(names)).index(at)] = True
-            masks.append(mask)
-    except (LookupError, TypeError, ValueError):
+        sets = [None if isinstance(s, str) else tuple(s) for s in interaction_cst]
+    except TypeError:
+        sets = [None]
+    if isinstance(interaction_cst, str) or None in sets:
         raise ValueError(
             f"interaction_cst={interaction_cst!r}: allowed are None, 'pairwise', "
-            "'no_interactions', and sequences of sets of columns, given by positions from 0 to "
-            f"{len(names) - 1} or by names."
-        ) from None
+            "'no_interactions', and sequences of sets of columns, given by positions or by names."
+        )
+    columns = np.arange(len(names))
+    masks = [np.isin(columns, list(columns_asked(s, names, "interaction_cst"))) for s in sets]
     rest = ~np.any(masks, axis=0) if masks else np.ones(len(names), dtype=bool)
     return np.array([*masks, rest] if rest.any() else masks)

@@ -29,22 +29,12 @@ class Limits:
     and terms by pruning, the one on the rows of leaves by taking out the split above a leaf with
     too few, so that its rows go where the other child sends them.
 
-    Parameters
-    ----------
-    max_depth : int, at least 1, or None, default=None
-        Most splits between the root and a leaf.
-    max_leaves : int, at least 2, or None, default=None
-        Most leaves.
-    max_terms : int, at least 0, or None, default=None
-        Most terms of a tree.
-    min_leaf_share : float in [0, 1], default=0.0
-        Least share of the training rows, whatever their weights, in a leaf. A share: trees are also
-        found on some of the rows.
     """
 
-    max_depth: int | None = None
+    max_depth: int | None = None  # splits between the root and a leaf
     max_leaves: int | None = None
     max_terms: int | None = None
+    # Of the training rows, whatever their weights; a share, as trees are also found on some rows.
     min_leaf_share: float = 0.0
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,16 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import _check_monotonic_cst
 
-from evotree.fitness.linear_leaves import LinearLeafObjective
-from evotree.fitness.objectives import ExpectedCost, Objective
+from evotree.fitness.orders import CONFLICT, isotonic_values, node_orders
 from evotree.individual import Individual
-from evotree.operators.constraints.monotonic_lines import MonotonicLines
-from evotree.operators.constraints.orders import (
-    CONFLICT,
-    cheapest_labels,
-    isotonic_values,
-    node_orders,
-)
 from evotree.operators.constraints.proof import Violation, violations
 from evotree.operators.pruning.penalized import prune_tree
 from evotree.operators.splitters.linear_fit import LOSSES, start_at
@@ -77,52 +69,44 @@ class MonotonicConstraint:
     """The prediction may not fall, or not rise, with some features.
 
     For two classes the prediction is the share of the second, and the label. Trees keep the
-    constraint by the orders of their splits (`evotree.operators.constraints.orders`): no split has
+    constraint by the orders of their splits (`evotree.fitness.orders`): no split has
     terms that pull its sides in both directions, and the leaves have the best labels, shares or
     means among those in order. So a tree keeps the constraint for all rows, and for all rows of
     single precision too.
-
-    Parameters
-    ----------
-    signs : tuple of int
-        For each feature 1 if the prediction may not fall with it, -1 if it may not rise, else 0.
-    n_classes : int, default=0
-        2 or, for regression, 0.
     """
 
-    signs: tuple[int, ...]
+    signs: tuple[int, ...]  # of the features: 1 if predictions may not fall, -1 if not rise, or 0
     n_classes: int = 0
+
+    max_width = None
 
     @cached_property
     def array(self) -> np.ndarray:
         """The signs as an array."""
         return np.array(self.signs, dtype=np.int64)
 
-    def orders(self, tree: ObliqueTree) -> np.ndarray:
-        """Return the order that the two sides of each split have to keep (`node_orders`)."""
-        return node_orders(tree.weights, self.array)
+    def orders(self, tree: Any) -> np.ndarray:
+        """Return the orders that the sides of splits have to keep (`node_orders`).
+
+        Where an individual has a conflict, it is that of the means of its sides, as after repair:
+        so trees within an operator are worth what becomes of them.
+        """
+        orders, counts = node_orders(tree.weights, self.array), getattr(tree, "counts", None)
+        conflicts = np.flatnonzero(orders == CONFLICT)
+        if conflicts.size and counts is not None:
+            means, left = _means(tree)[0], conflicts + 1
+            rises = means[left + tree.subtree_size[left]] >= means[left]
+            orders[conflicts] = np.where(rises, 1, -1)
+        return orders
 
     # ---- splits ----------------------------------------------------------------------------------
 
-    max_width = None
+    def _conflicts(self, individual: Individual) -> np.ndarray:
+        return np.flatnonzero(node_orders(individual.weights, self.array) == CONFLICT)
 
     def keeps(self, individual: Individual, dataset: Dataset) -> bool:
         """Return whether no split pulls its sides in both directions."""
-        return not (self.orders(individual) == CONFLICT).any()
-
-    def wanted_orders(self, individual: Individual) -> np.ndarray:
-        """Return the orders after repair: where a split has a conflict, that of its sides' means.
-
-        So trees within an operator are judged by what becomes of them.
-        """
-        orders = self.orders(individual)
-        conflicts = np.flatnonzero(orders == CONFLICT)
-        if conflicts.size:
-            means = _means(individual)[0]
-            left = conflicts + 1
-            rises = means[left + individual.subtree_size[left]] >= means[left]
-            orders[conflicts] = np.where(rises, 1, -1)
-        return orders
+        return self._conflicts(individual).size == 0
 
     def repair(self, individual: Individual, dataset: Dataset) -> None:
         """Take out the terms of splits that pull against the others.
@@ -131,11 +115,11 @@ class MonotonicConstraint:
         means of its two sides. A linear classifier of the reduced problem gives the others new
         weights, and the threshold that costs least.
         """
-        conflicts = np.flatnonzero(self.orders(individual) == CONFLICT)
+        conflicts = self._conflicts(individual)
         if conflicts.size == 0:
             return
         weights, thresholds = individual.weights.copy(), individual.thresholds.copy()
-        orders = self.wanted_orders(individual)
+        orders = self.orders(individual)
         for k in conflicts.tolist():
             dropped = np.sign(weights[k]) * self.array == -orders[k]
             mean = dataset.X[individual.order[individual.start[k] : individual.end[k]]].mean(axis=0)
@@ -196,10 +180,17 @@ class MonotonicConstraint:
     # ---- leaves ----------------------------------------------------------------------------------
 
     def values(self, tree: Any) -> np.ndarray:
-        """Return what the leaves predict: the shares of the second class, or targets."""
-        orders = self.wanted_orders(tree)
-        values: np.ndarray = isotonic_values(orders, tree.subtree_size, *_means(tree))
+        """Return the best values in order: shares of the second class, or targets."""
+        values: np.ndarray = isotonic_values(self.orders(tree), tree.subtree_size, *_means(tree))
         return values
+
+    def _values_of(self, tree: ObliqueTree, values: np.ndarray) -> np.ndarray:
+        """Return the values in order that are nearest to those of a finished tree."""
+        weight = tree.weighted_n_node_samples
+        found: np.ndarray = isotonic_values(
+            self.orders(tree), tree.subtree_size, np.ascontiguousarray(values[:, -1]), weight
+        )
+        return found
 
     def in_order(self, tree: ObliqueTree, shares: np.ndarray) -> np.ndarray:
         """Return class probabilities of leaves with which soft sides keep the constraint.
@@ -207,27 +198,39 @@ class MonotonicConstraint:
         The mean of two functions that rise with a feature, the greater of which has a weight that
         rises, rises too; so orders of the leaves are enough for soft sides as well.
         """
-        told = np.ascontiguousarray(shares[:, 1]), tree.weighted_n_node_samples
-        ordered = isotonic_values(self.orders(tree), tree.subtree_size, *told)
-        found = np.column_stack([1.0 - ordered, ordered])
-        return np.where(tree.is_leaf[:, np.newaxis], found, 0.0)
+        found = self._values_of(tree, shares)
+        return np.where(tree.is_leaf[:, np.newaxis], np.column_stack([1.0 - found, found]), 0.0)
 
     # ---- finished trees --------------------------------------------------------------------------
 
     def finish(self, tree: ObliqueTree) -> ObliqueTree:
         """Return a tree whose values keep the constraint, which is proved."""
-        told = np.ascontiguousarray(tree.values[:, -1]), tree.weighted_n_node_samples
-        found = isotonic_values(self.orders(tree), tree.subtree_size, *told)
+        found = self._values_of(tree, tree.values)
         is_classifier = tree.values.shape[1] == 2
         values = np.column_stack([1.0 - found, found]) if is_classifier else found[:, np.newaxis]
-        is_constant = tree.is_leaf.copy()
-        for k in np.flatnonzero(~tree.is_leaf)[::-1].tolist():
-            left, right = tree.left(k), tree.right(k)
-            is_constant[k] = is_constant[left] & is_constant[right] & (found[left] == found[right])
-        return self.proved(prune_tree(tree.predicting(values), is_constant))
+        marks = _of_equal_leaves(tree, found[:, np.newaxis])
+        return self._proved(prune_tree(tree.predicting(values), marks))
 
-    def proved(self, tree: ObliqueTree) -> ObliqueTree:
-        """Return a tree if it is proved to keep the constraint."""
+    def finish_lines(
+        self,
+        tree: ObliqueTree,
+        fill: Callable[[ObliqueTree], ObliqueTree],
+        sharing: Callable[[ObliqueTree], np.ndarray],
+    ) -> ObliqueTree:
+        """Return a tree whose lines keep the constraint, which is proved.
+
+        Splits whose sides now predict the same are left out, and the others get their lines again.
+        """
+        while True:
+            finished = fill(tree)
+            models: Any = finished.models
+            lines = np.column_stack([sharing(finished), models.intercepts])
+            marks = _of_equal_leaves(finished, lines)
+            if not marks[~finished.is_leaf].any():
+                return self._proved(finished)
+            tree = prune_tree(finished, marks).with_models(None)
+
+    def _proved(self, tree: ObliqueTree) -> ObliqueTree:
         broken = self.violations(tree)
         if broken:
             raise RuntimeError(f"monotonic_cst is not proved to hold: {broken[0]}.")
@@ -245,110 +248,11 @@ def _means(tree: Any) -> tuple[np.ndarray, np.ndarray]:
     return counts[:, 1] / weight, weight
 
 
-@dataclass(frozen=True)
-class MonotonicLabels(ExpectedCost):
-    """Labels of two classes of the least cost among those that keep a monotonic constraint.
-
-    Parameters
-    ----------
-    constraint : MonotonicConstraint
-        The constraint.
-    """
-
-    constraint: Any = None
-
-    def _of_least_cost(
-        self, tree: Any, node_price: float, split_price: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the labels, and the subtrees that do not pay for nodes and terms."""
-        costs, unit = self.cost_matrix(tree.counts[0])
-        risk = tree.counts @ costs
-        if self.features is not None:
-            risk += (self.features.of_paths(tree) * tree.counts.sum(axis=1))[:, np.newaxis]
-        risk /= unit * tree.counts[0].sum()
-        orders = self.constraint.wanted_orders(tree)
-        labels, marks = cheapest_labels(orders, tree.subtree_size, risk, node_price, split_price)
-        return labels, marks
-
-    def labels(self, tree: Any) -> np.ndarray:
-        """Return the labels of the least cost in order, of shape (n_nodes,)."""
-        return self._of_least_cost(tree, 0.0, np.zeros(tree.counts.shape[0]))[0]
-
-    def cuts(self, tree: Any, node_price: float, split_price: np.ndarray) -> np.ndarray:
-        """Return the subtrees that do not pay for what they cost, with labels in order."""
-        return self._of_least_cost(tree, node_price, split_price)[1]
-
-    def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
-        """Return a fitted tree whose shares and labels keep the constraint, which is proved."""
-        finished = self.constraint.finish(tree)
-        totals = tree.values[0] * dataset.total_weight
-        counted = finished.counted()
-        # Of shares in order, the labels of the least cost are in order too.
-        costs = ExpectedCost(self.kind, self.costs).cost_matrix(totals)[0]
-        return finished.labelled((counted.counts @ costs).argmin(axis=1))
-
-
-@dataclass(frozen=True)
-class MonotonicMeans(Objective):
-    """Means of targets of the least squared error among those that keep a monotonic constraint.
-
-    Parameters
-    ----------
-    constraint : MonotonicConstraint
-        The constraint.
-    """
-
-    constraint: Any = None
-
-    @property
-    def needs_rows(self) -> bool:
-        """Sums of w, w y and w y**2 are enough."""
-        return False
-
-    def table(self, tree: Any) -> np.ndarray:
-        """Return what each node predicts, of shape (n_nodes, 1)."""
-        return self.constraint.values(tree)[:, np.newaxis]
-
-    def risk(self, tree: Any) -> np.ndarray:
-        """Return what each node takes from the share of the variance that is explained."""
-        means, weight = _means(tree)
-        least = np.maximum(0.0, tree.counts[:, 2] - tree.counts[:, 1] * means)
-        errors = least + weight * (self.constraint.values(tree) - means) ** 2
-        return errors / (tree.counts[0, 2] or 1.0)
-
-    def quality(self, tree: Any) -> float:
-        """Return the share of the targets' variance that is explained."""
-        return 1.0 - float(self.risk(tree)[tree.subtree_size == 1].sum())
-
-    def whole_loss(self, dataset: Dataset) -> float:
-        """Return the squared error of the mean."""
-        return float(dataset.sample_weight @ dataset.y**2)
-
-    def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
-        """Return a fitted tree whose means keep the constraint, which is proved."""
-        return self.constraint.finish(tree)
-
-
-def monotonic(objective: Objective | None, constraint: MonotonicConstraint, name: Any) -> Objective:
-    """Return an objective whose predictions keep a monotonic constraint."""
-    if objective is None:
-        is_regression = constraint.n_classes == 0
-        return (
-            MonotonicMeans(constraint) if is_regression else MonotonicLabels(constraint=constraint)
-        )
-    if isinstance(objective, LinearLeafObjective):
-        used, most = objective.used, objective.max_terms
-        return MonotonicLines(used=used, max_terms=most, constraint=constraint)
-    if not isinstance(objective, ExpectedCost):
-        raise ValueError(
-            f"objective={name!r}: with monotonic_cst allowed are 'accuracy', 'balanced_accuracy', "
-            "'cost' and 'squared_error'."
-        )
-    if objective.costs is not None:
-        (right_0, wrong_0), (wrong_1, right_1) = objective.costs
-        if right_0 + right_1 > wrong_0 + wrong_1:
-            raise ValueError(
-                f"matrix={objective.costs}: with monotonic_cst allowed are matrices whose "
-                "errors, off the diagonal, cost as much as right labels together, or more."
-            )
-    return MonotonicLabels(objective.kind, objective.costs, objective.features, constraint)
+def _of_equal_leaves(tree: ObliqueTree, predicted: np.ndarray) -> np.ndarray:
+    """Mark the leaves, and the subtrees whose leaves all predict the same."""
+    predicted, marks = predicted.copy(), tree.is_leaf.copy()
+    for k in np.flatnonzero(~tree.is_leaf)[::-1].tolist():
+        left, right = tree.left(k), tree.right(k)
+        marks[k] = marks[left] & marks[right] & (predicted[left] == predicted[right]).all()
+        predicted[k] = predicted[left]
+    return marks

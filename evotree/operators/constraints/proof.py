@@ -27,33 +27,20 @@ _NO_MULTIPLIER = 1e-9  # of the greatest: what the solver leaves of a zero
 
 
 class Violation(NamedTuple):
-    """Two leaves that break a constraint.
+    """Two leaves that break a constraint: a row of one falls, or rises, into the other.
 
-    Attributes
-    ----------
-    leaf : int
-        A leaf that predicts too much, or too little where the prediction may not rise.
-    raised_leaf : int
-        The leaf that a row of `leaf` reaches when the feature is raised.
-    feature : int
-        The feature.
-    row, raised_row : ndarray of shape (n_features,), or None
-        A row that reaches `leaf`, and the same one with the feature raised, which reaches
-        `raised_leaf`. None where no such row was found, but that there is none was not proved.
+    The row is None where none was found, but that there is none was not proved.
     """
 
-    leaf: int
-    raised_leaf: int
+    leaf: int  # it predicts too much, or too little where the prediction may not rise
+    raised_leaf: int  # which a row of `leaf` reaches when the feature is raised
     feature: int
-    row: np.ndarray | None
-    raised_row: np.ndarray | None
+    row: np.ndarray | None  # it reaches `leaf`
+    raised_row: np.ndarray | None  # the same one, raised, which reaches `raised_leaf`
 
 
 class _System(NamedTuple):
-    """Inequalities ``A z <= b``, some of which are strict.
-
-    Of z = (x, step), or (x, step, t) where a number t is to part the predictions of lines.
-    """
+    """Inequalities ``A z <= b`` of z = (x, step), or (x, step, t) to part lines by a number t."""
 
     A: np.ndarray
     b: np.ndarray
@@ -150,10 +137,7 @@ def _suspects(tree: ObliqueTree, signs: np.ndarray) -> Iterator[tuple[int, int, 
 def _in_order(
     tree: ObliqueTree, low: np.ndarray, high: np.ndarray, feature: int, sign: int
 ) -> np.ndarray:
-    """Return for pairs of leaves whether their numbers alone say that they are in order.
-
-    Shape (n_low, n_high); False also where it depends on the rows, as it does if two lines cross.
-    """
+    """Return for pairs of leaves whether they are in order, whatever the rows are."""
     if tree.models is None:
         values = tree.values[:, -1]
         in_order: np.ndarray = np.less_equal.outer(values[low], values[high])
@@ -204,10 +188,7 @@ def _systems(
 
 
 def _joining_rows(tree: ObliqueTree, leaf: int, raised_leaf: int, feature: int) -> _System:
-    """Return what holds of (x, step) where x reaches one leaf, and raised by the step the other.
-
-    Of a split above both leaves one inequality implies the other.
-    """
+    """Return what holds of (x, step) where x reaches one leaf, and raised by the step the other."""
     A, b, is_strict = [np.zeros(tree.n_features + 1)], [0.0], [True]
     A[0][-1] = -1.0  # the step is above 0
 
@@ -221,7 +202,7 @@ def _joining_rows(tree: ObliqueTree, leaf: int, raised_leaf: int, feature: int) 
         is_strict.append(not goes_left)
 
     k = 0
-    while tree.subtree_size[k] > 1:
+    while tree.subtree_size[k] > 1:  # of a split above both, one inequality implies the other
         sides = [at < tree.right(k) for at in (leaf, raised_leaf)]
         if sides[0] != sides[1]:
             break
@@ -302,10 +283,7 @@ def _is_infeasible(system: _System, support: np.ndarray) -> bool:
 
 
 def _only_solution(equations: list[list[Fraction]], n: int) -> list[Fraction] | None:
-    """Return the solution of homogeneous equations of `n` unknowns whose last free one is 1.
-
-    None where they have none but 0, or solutions of more than one direction.
-    """
+    """Return the only direction that solves homogeneous equations of `n` unknowns, or None."""
     pivots: list[tuple[int, list[Fraction]]] = []
     for equation in equations:
         row = list(equation)

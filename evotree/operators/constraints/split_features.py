@@ -23,11 +23,6 @@ class SplitFeatures:
     trees need repairs: those from elsewhere, and those whose operators draw weights at random. A
     split that uses other features loses these, and what is left is fitted again; without any left
     it is taken out.
-
-    Parameters
-    ----------
-    is_allowed : ndarray of shape (n_features,), bool
-        The features that splits may use.
     """
 
     is_allowed: np.ndarray

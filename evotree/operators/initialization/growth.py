@@ -66,7 +66,9 @@ def grow_splits(
             or time.perf_counter() >= end
         ):
             continue
-        residuals = None if dataset.judge is None else dataset.judge.residuals(rows)
+        residuals = (
+            None if dataset.bound_objective is None else dataset.bound_objective.residuals(rows)
+        )
         targets = y[rows] if residuals is None else residuals
         node = Node.of(X[rows], targets, weight[rows], dataset.n_classes, code, min_samples_leaf)
         split = splitter(node, stream)
@@ -116,7 +118,9 @@ def grow_on_sample(
     criterion = criterion or ("entropy" if dataset.n_classes else "squared_error")
     grown = grow(sample, splitter, criterion, stream=stream, **limits)
     if sample is not dataset:
-        vars(sample).pop("judge", None)  # it has the rows: without it they are freed at once
+        vars(sample).pop(
+            "bound_objective", None
+        )  # it has the rows: without it they are freed at once
     individual = make_individual(dataset, grown.weights, grown.thresholds, grown.subtree_size)
     individual.stream = stream
     return individual

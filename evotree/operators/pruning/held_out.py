@@ -140,10 +140,10 @@ def node_losses(tree: ObliqueTree, held_out: Dataset) -> tuple[np.ndarray, np.nd
     """Return what every node would lose on the rows that reach it if it were a leaf."""
     if held_out.n_classes == 0:
         table = predictions_of_nodes(tree, held_out)
-    elif held_out.judge is not None:
+    elif held_out.bound_objective is not None:
         counted, leaves = tree.counted(), tree.apply(held_out.X)
         mass = class_masses(leaves, held_out, tree.subtree_size)
-        table = held_out.judge.held_out_table(counted, mass, counted)
+        table = held_out.bound_objective.held_out_table(counted, mass, counted)
     else:
         table = np.ones(tree.values.shape)
         table[np.arange(len(tree)), tree.values.argmax(axis=1)] = 0.0

@@ -151,10 +151,9 @@ def leaf_table(individual: Individual, n_classes: int) -> np.ndarray:
 
 def loss_of_targets(dataset: Dataset) -> tuple[int, float, float]:
     """Return the loss of the targets, its level and origin, as `target_loss` takes them."""
-    judge = dataset.judge
-    if judge is None or dataset.n_classes:
-        return SQUARED, 0.5, 0.0
-    return judge.loss_code, judge.level, judge.origin
+    objective = dataset.bound_objective
+    rule: tuple[int, float, float] = (SQUARED, 0.5, 0.0) if objective is None else objective.rule
+    return rule
 
 
 def class_masses(leaves: np.ndarray, dataset: Dataset, subtree_size: np.ndarray) -> np.ndarray:
@@ -225,8 +224,8 @@ def loss_unit(dataset: Dataset) -> float:
     """
     if dataset.n_classes:
         return dataset.total_weight
-    if dataset.judge is not None:
-        return float(dataset.judge.whole_loss(dataset))
+    if dataset.bound_objective is not None:
+        return float(dataset.bound_objective.whole_loss(dataset))
     return float(dataset.sample_weight @ dataset.y**2)
 
 

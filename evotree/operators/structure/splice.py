@@ -239,5 +239,5 @@ def make_individual(
             dataset.n_statistics,
         )
     )
-    individual.objective = dataset.judge
+    individual.objective = dataset.bound_objective
     return individual

@@ -38,7 +38,7 @@ def low_and_high(order, left, right):
 
 
 @kernel
-def cheapest_labels(orders, subtree_size, risk, node_price, split_price):
+def labels_in_order(orders, subtree_size, risk, node_price, split_price):
     """Label leaves 0 and 1, and prune, so that the orders hold at the least cost.
 
     Bottom-up, three costs are known of each subtree: that of all labels 0, of all labels 1, and of
@@ -62,22 +62,22 @@ def cheapest_labels(orders, subtree_size, risk, node_price, split_price):
         cost[k, 2] = min(kept[k], cost[k, 0], cost[k, 1])
     labels = np.empty(n, dtype=np.int64)
     marks = np.zeros(n, dtype=np.bool_)
-    told = np.full(n, 2)  # the label that a node has to have; 2 for any
+    needed = np.full(n, 2)  # the label that a node has to have; 2 for any
     for k in range(n):
-        labels[k] = told[k] if told[k] < 2 else np.int64(risk[k, 1] < risk[k, 0])
+        labels[k] = needed[k] if needed[k] < 2 else np.int64(risk[k, 1] < risk[k, 0])
         if subtree_size[k] == 1:
             continue
         left = k + 1
         right = left + subtree_size[left]
-        if told[k] < 2 or kept[k] >= min(cost[k, 0], cost[k, 1]):
+        if needed[k] < 2 or kept[k] >= min(cost[k, 0], cost[k, 1]):
             marks[k] = True
-            told[left] = told[right] = labels[k]
+            needed[left] = needed[right] = labels[k]
         elif orders[k] != 0:
             low, high = low_and_high(orders[k], left, right)
             if lower_is_0[k]:
-                told[low] = 0
+                needed[low] = 0
             else:
-                told[high] = 1
+                needed[high] = 1
     return labels, marks
 
 

@@ -1,0 +1,505 @@
+"""Losses of rows at constant leaves: each is an objective by itself.
+
+A new loss is one class here, with its names and what it goes with, and one entry of
+`evotree.fitness.objectives.LOSSES`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from numbers import Real
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from evotree.fitness.base import LINES, ORDER, OUTPUTS, ClassLoss, Leafed, TargetLoss, routed_rows
+from evotree.fitness.costs import FeatureCosts, check_costs
+from evotree.fitness.leaves import F1, MCC, cheapest_labels, rank_losses, rank_risk, score_labels
+from evotree.fitness.orders import labels_in_order
+from evotree.fitness.targets import (
+    LEAST_MEAN,
+    PINBALL,
+    POISSON,
+    leaf_quantiles,
+    node_target_losses,
+)
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.tree import ObliqueTree
+
+
+@dataclass(frozen=True)
+class ExpectedCost(ClassLoss):
+    """Labels whose errors cost the least: accuracy, balanced accuracy, and given costs.
+
+    All errors count alike; those on a class count by one over its weight; or ``costs[a][b]`` is
+    what it costs to predict class b where class a is true. Costs are counted in those of the mean
+    error, so that all kinds have penalties of one size: the quality is 1 where nothing costs, and 0
+    where every row is an error. With a constraint the labels are the cheapest of those in order.
+    """
+
+    names = ("accuracy", "balanced_accuracy", "cost")
+    goes_with = frozenset({ORDER})
+
+    kind: str = "accuracy"
+    costs: tuple[tuple[float, ...], ...] | None = None
+    features: FeatureCosts | None = None
+    constraint: Any = None
+
+    @classmethod
+    def named(cls, name: str, dataset: Dataset, **options: Any) -> Self:
+        """Return the objective of a name; costs are checked."""
+        if name != "cost":
+            return cls(name)
+        costs = check_costs(options.get("cost_matrix"), dataset.classes)
+        return cls(name, costs, options.get("features"))
+
+    def constrained(self, constraint: Any) -> Self:
+        """Return the objective whose labels are in order, which needs errors that cost enough."""
+        if self.costs is not None:
+            (right_0, wrong_0), (wrong_1, right_1) = self.costs
+            if right_0 + right_1 > wrong_0 + wrong_1:
+                raise ValueError(
+                    f"matrix={self.costs}: with monotonic_cst allowed are matrices whose "
+                    "errors, off the diagonal, cost as much as right labels together, or more."
+                )
+        return super().constrained(constraint)
+
+    def cost_matrix(self, totals: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the costs of a unit of weight by class and label, and what 1 of quality costs."""
+        if self.costs is not None:
+            costs = np.array(self.costs)
+            of_errors = (costs.sum(axis=1) - costs.diagonal()) / max(len(totals) - 1, 1)
+            unit = float(totals @ of_errors / totals.sum())
+            return costs, unit or 1.0
+        costs = 1.0 - np.eye(len(totals))
+        if self.kind == "balanced_accuracy":
+            present = totals > 0.0
+            share = np.where(present, totals, 1.0) * present.sum() / totals.sum()
+            costs = np.where(present, 1.0 / share, 0.0)[:, np.newaxis] * costs
+        return costs, 1.0
+
+    def labels(self, tree: Leafed) -> np.ndarray:
+        """Return the class that costs the least at each node, of shape (n_nodes,)."""
+        if self.constraint is not None:
+            return self._in_order(tree, 0.0, np.zeros(len(tree.counts)))[0]
+        labels: np.ndarray = cheapest_labels(tree.counts, self.cost_matrix(tree.counts[0])[0])
+        return labels
+
+    def cuts(self, tree: Leafed, node_price: float, split_price: np.ndarray) -> np.ndarray | None:
+        """Return the subtrees that do not pay for what they cost, with labels in order."""
+        return None if self.constraint is None else self._in_order(tree, node_price, split_price)[1]
+
+    def _in_order(
+        self, tree: Leafed, node_price: float, split_price: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the cheapest labels in order, and the subtrees that do not pay with these."""
+        costs, unit = self.cost_matrix(tree.counts[0])
+        risk = tree.counts @ costs
+        if self.features is not None:
+            risk += (self.features.of_paths(tree) * tree.counts.sum(axis=1))[:, np.newaxis]
+        risk /= unit * tree.counts[0].sum()
+        orders = self.constraint.orders(tree)
+        labels, marks = labels_in_order(orders, tree.subtree_size, risk, node_price, split_price)
+        return labels, marks
+
+    def class_weights(self, totals: np.ndarray) -> np.ndarray | None:
+        """Return the mean cost of an error on each class, in units of their mean."""
+        if self.kind == "accuracy":
+            return None
+        mean = self.cost_matrix(totals)[0].sum(axis=1)
+        return np.maximum(mean / mean.mean(), 1e-3) if mean.any() else None
+
+    def table(self, tree: Leafed) -> np.ndarray:
+        """Return the loss table, of shape (n_nodes, n_classes)."""
+        costs, unit = self.cost_matrix(tree.counts[0])
+        table = costs.T[self.labels(tree)] / unit
+        if self.features is not None:
+            table += self.features.of_paths(tree)[:, np.newaxis] / unit
+        return table
+
+    def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
+        """Return a fitted tree with the cheapest labels, whose order is proved."""
+        if self.constraint is None:
+            return super().finish(tree, dataset)
+        costs = self.cost_matrix(tree.values[0] * dataset.total_weight)[0]
+        finished: ObliqueTree = self.constraint.finish(tree)
+        # Of shares in order, the labels of the least cost are in order too.
+        return finished.labelled((finished.counted().counts @ costs).argmin(axis=1))
+
+
+@dataclass(frozen=True)
+class ConfusionScore(ClassLoss):
+    """F1 of one class, its mean over classes (-1), or Matthews' correlation; by the best labels."""
+
+    names = ("f1", "f1_macro", "mcc")
+    is_sum = False
+
+    measure: int = F1
+    positive: int = -1
+
+    @classmethod
+    def named(cls, name: str, dataset: Dataset, **options: Any) -> Self:
+        """Return the objective of a name; F1 is that of the second of two classes."""
+        n = dataset.n_classes
+        if name == "f1" and n > 2:
+            raise ValueError(
+                f"objective='f1': y has {n} classes; 'f1_macro' is the mean over them."
+            )
+        return cls(MCC if name == "mcc" else F1, min(1, n - 1) if name == "f1" else -1)
+
+    def _score(self, tree: Leafed) -> tuple[np.ndarray, np.ndarray, float]:
+        labels, costs, score = score_labels(
+            tree.counts, tree.subtree_size, self.measure, self.positive
+        )
+        return labels, costs, score
+
+    def labels(self, tree: Leafed) -> np.ndarray:
+        """Return the labels with the highest score, of shape (n_nodes,)."""
+        return self._score(tree)[0]
+
+    def table(self, tree: Leafed) -> np.ndarray:
+        """Return the loss table of the linear approximation, of shape (n_nodes, n_classes)."""
+        labels, costs, _ = self._score(tree)
+        return costs.T[labels]
+
+    def held_out_table(self, tree: Leafed, mass: np.ndarray, reference: Leafed) -> np.ndarray:
+        """Return the table of a tree, where errors cost what they cost in another one."""
+        return self._score(reference)[1].T[self.labels(tree)]
+
+    def quality(self, tree: Leafed) -> float:
+        """Return the score."""
+        return float(self._score(tree)[2])
+
+
+@dataclass(frozen=True)
+class RankingScore(ClassLoss):
+    """The area under the ROC curve, the shares of the leaves being the ranking.
+
+    Of several classes it is the mean area of one against the others.
+    """
+
+    names = ("roc_auc",)
+    is_sum = False
+
+    def table(self, tree: Leafed) -> np.ndarray:
+        """Return the loss table, of shape (n_nodes, n_classes)."""
+        return self.held_out_table(tree, tree.counts, tree)
+
+    def held_out_table(self, tree: Leafed, mass: np.ndarray, reference: Leafed) -> np.ndarray:
+        """Return the loss table of rows held out, ranked among themselves."""
+        table: np.ndarray = rank_losses(tree.counts, mass, tree.subtree_size)[0]
+        return table
+
+    def risk(self, tree: Leafed) -> np.ndarray:
+        """Return what each node takes from the quality if it is a leaf, of shape (n_nodes,)."""
+        risk: np.ndarray = rank_risk(tree.counts, tree.subtree_size, super().risk(tree))
+        return risk
+
+    def quality(self, tree: Leafed) -> float:
+        """Return the area."""
+        return float(rank_losses(tree.counts, tree.counts, tree.subtree_size)[1])
+
+
+@dataclass(frozen=True)
+class ProbabilityScore(ClassLoss):
+    """A proper score of the leaves' class shares: the logarithmic loss, or Brier's.
+
+    The quality is the share of the root's loss that the tree saves, scikit-learn's D². The shares
+    are those of the leaf's rows and of one row more, which has the shares of all rows.
+    """
+
+    names = ("log_loss", "brier")
+
+    kind: str = "log_loss"
+
+    @classmethod
+    def named(cls, name: str, dataset: Dataset, **options: Any) -> Self:
+        """Return the objective of a name."""
+        return cls(name)
+
+    def table(self, tree: Leafed) -> np.ndarray:
+        """Return the loss table, of shape (n_nodes, n_classes)."""
+        totals = tree.counts[0]
+        prior = totals / totals.sum()
+        weight = tree.counts.sum(axis=1, keepdims=True)
+        shares = (tree.counts + prior) / (weight + 1.0)
+        if self.kind == "log_loss":
+            losses = -np.log(np.maximum(shares, 1e-300))
+            whole = -float(prior @ np.log(np.maximum(prior, 1e-300)))
+        else:
+            losses = 1.0 - 2.0 * shares + (shares**2).sum(axis=1, keepdims=True)
+            whole = 1.0 - float(prior @ prior)
+        return losses / (whole or 1.0)
+
+
+class Leaves(NamedTuple):
+    """What an objective of the user's own may ask for besides the counts of the leaves.
+
+    Attributes
+    ----------
+    leaf : ndarray of shape (n_rows,), int
+        The leaf of each row, as a position in the counts.
+    y : ndarray of shape (n_rows,)
+        Class codes, positions in `classes`; or targets, in their own units.
+    sample_weight : ndarray of shape (n_rows,)
+        Weights of the rows.
+    classes : ndarray of shape (n_classes,)
+        Class labels.
+    extras : dict of str to ndarray of shape (n_rows,)
+        Columns that are not features, such as ``"sensitive"``.
+    """
+
+    leaf: np.ndarray
+    y: np.ndarray
+    sample_weight: np.ndarray
+    classes: np.ndarray
+    extras: Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class OwnObjective(ClassLoss):
+    """A callable of the user's own.
+
+    It takes ``(counts)``, the class weights of the leaves, or ``(counts, leaves)``, with `Leaves`,
+    and returns a finite number, the greater the better, or a tuple of several for NSGA-II.
+    Refinement, pruning and the choice of hyperparameters need losses of rows: of the accuracy.
+    """
+
+    is_sum = False
+
+    function: Callable[..., Any]
+    rows: Any = None
+
+    def __post_init__(self) -> None:
+        """Refuse scores of labels, such as scikit-learn's."""
+        needed = self._parameters
+        if len(needed) > 2 or {"y_true", "y_pred", "y"} & set(needed):
+            raise ValueError(
+                f"objective={self._name} takes ({', '.join(needed)}): allowed are functions of the "
+                "class weights of the leaves, (counts) or (counts, leaves), not of labels; and "
+                "names, such as 'f1_macro'."
+            )
+
+    @cached_property
+    def _parameters(self) -> list[str]:
+        """The names of the parameters by position that have no default."""
+        places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        parameters = inspect.signature(self.function).parameters.values()
+        return [p.name for p in parameters if p.kind in places and p.default is p.empty]
+
+    @property
+    def _name(self) -> str:
+        return str(getattr(self.function, "__name__", repr(self.function)))
+
+    @property
+    def needs_rows(self) -> bool:  # type: ignore[override]
+        """Whether the callable takes `Leaves`."""
+        return len(self._parameters) > 1
+
+    def bind(self, dataset: Dataset) -> Self:
+        """Return the objective on the rows of a data set."""
+        return replace(self, rows=dataset)
+
+    def scores(self, tree: Leafed) -> tuple[float, ...]:
+        """Return what the callable returns, as a tuple."""
+        is_leaf = tree.subtree_size == 1
+        arguments: list[Any] = [tree.counts[is_leaf]]
+        if self.needs_rows:
+            arguments.append(self._leaves(tree, is_leaf))
+        returned = self.function(*arguments)
+        scores = returned if isinstance(returned, tuple) else (returned,)
+        if not scores or not all(isinstance(s, Real) and math.isfinite(s) for s in scores):
+            raise ValueError(
+                f"objective={self._name} returned {returned!r}: allowed are a finite number, and "
+                "tuples of these."
+            )
+        return tuple(map(float, scores))
+
+    def _leaves(self, tree: Any, is_leaf: np.ndarray) -> Leaves:
+        rows = self.rows
+        leaf = np.empty(rows.y.shape[0], dtype=np.int64)
+        for place, k in enumerate(np.flatnonzero(is_leaf)):
+            leaf[tree.order[tree.start[k] : tree.end[k]]] = place
+        y = rows.y if rows.n_classes else rows.target_mean + rows.target_scale * rows.y
+        return Leaves(leaf, y, rows.sample_weight, rows.classes, rows.extras)
+
+    def table(self, tree: Leafed) -> np.ndarray:
+        """Return the loss table of the accuracy, of shape (n_nodes, n_classes)."""
+        return ExpectedCost().table(tree)
+
+    def quality(self, tree: Leafed) -> float:
+        """Return the first number that the callable returns."""
+        return self.scores(tree)[0]
+
+
+@dataclass(frozen=True)
+class SquaredLoss(TargetLoss):
+    """The squared error of means, or of the best values that keep a monotonic constraint."""
+
+    names = ("squared_error",)
+    goes_with = frozenset({LINES, OUTPUTS, ORDER})
+    needs_rows = False
+
+    constraint: Any = None
+
+    def table(self, tree: Leafed) -> np.ndarray:
+        """Return what each node predicts, of shape (n_nodes, 1)."""
+        if self.constraint is None:
+            return tree.counts[:, 1:2] / tree.counts[:, :1]
+        values: np.ndarray = self.constraint.values(tree)
+        return values[:, np.newaxis]
+
+    def errors(self, tree: Leafed, *, splits: bool = False) -> np.ndarray:
+        """Return the error of each node as a leaf, a share of the whole."""
+        weight, total, squares = tree.counts.T
+        means = total / weight
+        errors = np.maximum(0.0, squares - total * means)
+        errors = errors + weight * (self.table(tree)[:, 0] - means) ** 2
+        return errors / (squares[0] or 1.0)
+
+    def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
+        """Return a fitted tree whose values keep the constraint, which is proved."""
+        if self.constraint is None:
+            return tree
+        finished: ObliqueTree = self.constraint.finish(tree)
+        return finished
+
+
+class _LossOfRows(TargetLoss):
+    """A loss that is known row by row; `rows` is the data set that it is bound to."""
+
+    code: ClassVar[int]
+    level: float = 0.5
+    rows: Any = None
+
+    def bind(self, dataset: Dataset) -> Self:
+        """Return the objective on the rows of a data set."""
+        bound: Self = replace(self, rows=dataset)  # type: ignore[type-var]
+        return bound
+
+    @property
+    def rule(self) -> tuple[int, float, float]:
+        """The code of the loss, its level, and where the raw targets have their 0."""
+        return self.code, self.level, -self.rows.target_mean / self.rows.target_scale
+
+    def predictions(self, tree: Any, dataset: Dataset) -> np.ndarray:
+        """Return what is best for the rows of each node, of shape (n_nodes,)."""
+        raise NotImplementedError
+
+    def _losses(self, tree: Any, dataset: Dataset) -> np.ndarray:
+        """Return the loss of the rows of each node if it is a leaf, of shape (n_nodes,)."""
+        rows = tree.order, tree.start, tree.end, dataset.y, dataset.sample_weight
+        losses: np.ndarray = node_target_losses(*rows, self.predictions(tree, dataset), *self.rule)
+        return losses
+
+    def whole_loss(self, dataset: Dataset) -> float:
+        """Return the loss of the rows where all have one prediction, the best."""
+        rows, ends = (np.arange(n, dtype=np.int32) for n in (len(dataset.y), 1))
+        root = SimpleNamespace(order=rows, start=ends, end=ends + np.int32(len(rows)))
+        root.counts = np.array([[1.0, 0.0]])  # the mean of the targets of a data set is 0
+        return float(self._losses(root, dataset)[0])
+
+    def table(self, tree: Any) -> np.ndarray:
+        """Return what each node predicts, of shape (n_nodes, 1)."""
+        return self.predictions(tree, self.rows)[:, np.newaxis]
+
+    def errors(self, tree: Any, *, splits: bool = False) -> np.ndarray:
+        """Return the loss of each node as a leaf, a share of the whole."""
+        losses = self._losses(tree, self.rows)
+        return losses / (losses[0] or 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class QuantileLoss(_LossOfRows):
+    """The pinball loss of quantiles; that of the median is half of the absolute error."""
+
+    names = ("absolute_error", "quantile")
+    code = PINBALL
+
+    level: float = 0.5
+    rows: Any = None
+
+    @classmethod
+    def named(cls, name: str, dataset: Dataset, **options: Any) -> Self:
+        """Return the objective of a name."""
+        return cls(options.get("level", 0.5) if name == "quantile" else 0.5)
+
+    def predictions(self, tree: Any, dataset: Dataset) -> np.ndarray:
+        """Return the quantile of the targets of each node, of shape (n_nodes,)."""
+        parts = tree.order, tree.start, tree.end
+        found: np.ndarray = leaf_quantiles(*parts, dataset.y, dataset.sample_weight, self.level)
+        return found
+
+    def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
+        """Return a fitted tree that predicts quantiles."""
+        found = self.predictions(routed_rows(tree, dataset.raw), dataset)[:, np.newaxis]
+        return tree.predicting(dataset.target_mean + dataset.target_scale * found)
+
+
+@dataclass(frozen=True, eq=False)
+class PoissonLoss(_LossOfRows):
+    """Poisson's deviance, halved; leaves predict means."""
+
+    names = ("poisson",)
+    code = POISSON
+    needs_rows = False  # `PoissonSums` needs none
+
+    rows: Any = None
+
+    @classmethod
+    def named(cls, name: str, dataset: Dataset, **options: Any) -> Self:
+        """Return the objective for targets that may be counts."""
+        raw = dataset.target_mean + dataset.target_scale * dataset.y
+        if raw.min() < -1e-9 * max(1.0, abs(raw).max()) or not raw.any():
+            raise ValueError(
+                f"objective='poisson': y has targets from {raw.min():g} to {raw.max():g}; allowed "
+                "are numbers of at least 0, one above 0."
+            )
+        return cls()
+
+    def predictions(self, tree: Any, dataset: Dataset) -> np.ndarray:
+        """Return the mean of the targets of each node, of shape (n_nodes,)."""
+        means: np.ndarray = tree.counts[:, 1] / tree.counts[:, 0]
+        return means
+
+
+@dataclass(frozen=True)
+class PoissonSums(TargetLoss):
+    """Poisson's deviance by the sums of leaves, where the rows are elsewhere.
+
+    For rows with counts c and the mean m half of the deviance is
+    ``sum w c log c - sum w c log m``. The first sum over all rows, `entropy`, is the same for all
+    trees: the errors are without it. The raw targets have their 0 at `zero`, in the units of the
+    trees' counts.
+    """
+
+    needs_rows = False
+
+    zero: float
+    entropy: float
+
+    def errors(self, tree: Leafed, *, splits: bool = False) -> np.ndarray:
+        """Return the losses of the nodes but for the entropy, a share of the whole."""
+        losses, whole = self._losses(tree)
+        return losses / whole
+
+    def _losses(self, tree: Leafed) -> tuple[np.ndarray, float]:
+        weight = tree.counts[:, 0]
+        total = np.maximum(0.0, tree.counts[:, 1] - self.zero * weight)
+        mean = np.maximum(LEAST_MEAN, total / weight)
+        losses = weight * mean - total - total * np.log(mean)
+        whole = float(losses[0]) + self.entropy
+        rounding = 1e-13 * (abs(float(losses[0])) + abs(self.entropy))
+        return losses, whole if whole > rounding else math.inf
+
+    def quality(self, tree: Leafed) -> float:
+        """Return the share of the root's loss that is saved; 1 where all targets are equal."""
+        losses, whole = self._losses(tree)
+        return 1.0 - (float(losses[tree.subtree_size == 1].sum()) + self.entropy) / whole
