@@ -30,7 +30,7 @@ from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams
 from evotree.tables.columns import CategoricalColumn, NumericColumn
 from evotree.tree import ObliqueTree
-from tests.quick_models import BRIEF
+from tests.quick_models import BRIEF, evolved
 from tests.reference import monotonic as naive
 from tests.reference.pruning import random_sizes
 from tests.strategies import VARIATION, apply_operator, assert_sound, operators_for, seeds
@@ -520,7 +520,7 @@ def test_all_trees_of_a_search_keep_the_constraint(algorithm, precision):
     y = X["up"] - X["down"] + np.abs(X["bent"]) + 2.0 * (X["up"] > 0.2) + X["free"]
     changed = {"precision": precision, "variation": Variation(algorithm=algorithm)}
     signs = {"up": 1, "down": -1, "bent": 1}
-    model = EvoTreeRegressor(**BRIEF, **changed, leaves="linear", monotonic_cst=signs)
+    model = evolved(EvoTreeRegressor, **BRIEF, **changed, leaves="linear", monotonic_cst=signs)
     fitted = clone(model).fit(X, y)
     assert fitted.tree_.models is not None and fitted.score(X, y) > 0.7
     for tree in [fitted.tree_, *fitted.pareto_front_, *fitted.hall_of_fame_]:
