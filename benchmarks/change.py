@@ -11,6 +11,7 @@ import numpy as np
 from benchmarks.inputs import balanced_tree, make_rows
 from benchmarks.measure import Cell, Table, by_turns, stopwatch
 from evotree import Dataset
+from evotree.individual import Nodes
 from evotree.operators.structure.splice import partition_tree
 from evotree.operators.variation.mutation import mutate_nodes
 from evotree.rng import uniform
@@ -50,25 +51,13 @@ def target_of(n_nodes: int, place: str) -> float | None:
 
 
 def mutation_of(
-    dataset: Dataset, nodes: tuple[np.ndarray, ...], k: int, streams: Iterator[np.ndarray]
+    dataset: Dataset, nodes: Nodes, k: int, streams: Iterator[np.ndarray]
 ) -> Callable[[], object]:
     """Return a function without arguments that mutates node `k`, each time by another stream."""
 
     def mutate() -> object:
-        return mutate_nodes(
-            dataset.X,
-            dataset.y,
-            dataset.sample_weight,
-            dataset.multiplicity,
-            dataset.spread,
-            *nodes,
-            k,
-            next(streams).copy(),
-            0.0,
-            0.5,
-            5,
-            0,
-        )
+        rows, columns = dataset.rows, (dataset.multiplicity, dataset.spread)
+        return mutate_nodes(rows, *columns, nodes, k, next(streams).copy(), 0.0, (0.5, 5, 0))
 
     return mutate
 
@@ -76,10 +65,9 @@ def mutation_of(
 def measure(dataset: Dataset, depth: int, n_rounds: int) -> list[dict[str, Cell]]:
     """Return the rows of the table for one tree."""
     tree = balanced_tree(dataset.X, depth, np.random.default_rng(depth))
-    rows = (dataset.X, dataset.y, dataset.sample_weight)
-    scratch = partial(partition_tree, *rows, *tree, dataset.n_classes)
-    nodes = scratch()
-    start, end = nodes[4], nodes[5]
+    scratch = partial(partition_tree, dataset.rows, *tree, dataset.n_classes)
+    nodes = Nodes(*scratch())
+    start, end = nodes.start, nodes.end
     places = nodes_of_interest(depth)
     streams = streams_of_test_changes(N_STREAMS)
     # One round takes every stream once, so that rounds are alike.
