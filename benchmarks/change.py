@@ -11,7 +11,6 @@ import numpy as np
 from benchmarks.inputs import balanced_tree, make_rows
 from benchmarks.measure import Cell, Table, by_turns, stopwatch
 from evotree import Dataset
-from evotree.individual import Nodes
 from evotree.operators.structure.splice import partition_tree
 from evotree.operators.variation.mutation import mutate_nodes
 from evotree.rng import uniform
@@ -51,7 +50,7 @@ def target_of(n_nodes: int, place: str) -> float | None:
 
 
 def mutation_of(
-    dataset: Dataset, nodes: Nodes, k: int, streams: Iterator[np.ndarray]
+    dataset: Dataset, nodes: tuple[np.ndarray, ...], k: int, streams: Iterator[np.ndarray]
 ) -> Callable[[], object]:
     """Return a function without arguments that mutates node `k`, each time by another stream."""
 
@@ -66,8 +65,8 @@ def measure(dataset: Dataset, depth: int, n_rounds: int) -> list[dict[str, Cell]
     """Return the rows of the table for one tree."""
     tree = balanced_tree(dataset.X, depth, np.random.default_rng(depth))
     scratch = partial(partition_tree, dataset.rows, *tree, dataset.n_classes)
-    nodes = Nodes(*scratch())
-    start, end = nodes.start, nodes.end
+    nodes = scratch()
+    start, end = nodes[4], nodes[5]
     places = nodes_of_interest(depth)
     streams = streams_of_test_changes(N_STREAMS)
     # One round takes every stream once, so that rounds are alike.

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,14 +24,6 @@ _ENCODERS = (
     "evotree.tables.columns"
 )
 _LARGEST = 1e100  # magnitude whose square, and the sum of some squares, is finite
-
-
-class Rows(NamedTuple):
-    """The rows of a data set inside compiled code; `y` has classes or targets."""
-
-    X: np.ndarray
-    y: np.ndarray
-    sample_weight: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,9 +304,9 @@ class Dataset:
         return weights if self.is_split_on is None else np.where(self.is_split_on, weights, 0.0)
 
     @property
-    def rows(self) -> Rows:
-        """The rows, as kernels take them."""
-        return Rows(self.X, self.y, self.sample_weight)
+    def rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows, classes or targets, and weights, as kernels take them."""
+        return self.X, self.y, self.sample_weight
 
     @property
     def n_classes(self) -> int:

@@ -37,18 +37,6 @@ def leaf_accuracy(counts, subtree_size):
     return right / total
 
 
-class Nodes(NamedTuple):
-    """The arrays of a tree and its partition, one row a node; of `order`, one entry a sample."""
-
-    weights: np.ndarray
-    thresholds: np.ndarray
-    subtree_size: np.ndarray
-    order: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
-    counts: np.ndarray
-
-
 class FitnessMax(base.Fitness):
     """One objective, to be maximized."""
 
@@ -198,10 +186,10 @@ class Individual(ObliqueTree):
         self.objective = other.objective
         self._take(other.nodes())
 
-    def nodes(self) -> Nodes:
-        """Return the arrays of the tree and its partition, as `replace` takes them."""
+    def nodes(self) -> tuple[np.ndarray, ...]:
+        """Return the arrays of the tree and its partition, as `replace` and kernels take them."""
         tree = self.weights, self.thresholds, self.subtree_size
-        return Nodes(*tree, self.order, self.start, self.end, self.counts)
+        return *tree, self.order, self.start, self.end, self.counts
 
     @property
     def values(self) -> np.ndarray:  # type: ignore[override]

@@ -26,7 +26,6 @@ LIMITS = (
     {"min_samples_leaf": 7},
     {"min_samples_split": 20},
     {"min_impurity_decrease": 0.004},
-    {"min_weight_fraction_leaf": 0.07},
     {"max_depth": 6, "min_samples_leaf": 3, "min_samples_split": 9},
 )
 
@@ -207,6 +206,15 @@ def test_chains_as_deep_as_there_are_rows():
 
     individual = grow(dataset, first_row, stream=stream_of(0))
     assert individual.n_leaves == n and individual.depth == n - 1
+
+
+@pytest.mark.parametrize("fraction", (0.02, 0.2))
+def test_sides_have_the_least_share_of_the_weight(fraction):
+    rng, X, slope, weight = problem(0)
+    dataset = Dataset.from_arrays(X, slope ^ (rng.random(len(slope)) < 0.2), weight)
+    tree = grow(dataset, Axis(), min_weight_fraction_leaf=fraction, stream=stream_of(0))
+    assert len(tree) > 1
+    assert tree.counts[tree.is_leaf].sum(axis=1).min() >= fraction * dataset.total_weight
 
 
 def test_the_rows_of_a_sample_are_freed_at_once():

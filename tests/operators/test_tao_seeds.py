@@ -85,7 +85,7 @@ def test_seeds_are_better_than_trees_cut_at_once(digits):
     dataset, held_out = digits
 
     def best(make):
-        made = [make(stream) for stream in make_streams(0, 0, 3)]
+        made = [make(stream) for stream in make_streams(0, 0, 6)]
         one = max(made, key=lambda one: fitness(one, 0.001))
         return one, 1.0 - row_losses(one, held_out).mean()
 

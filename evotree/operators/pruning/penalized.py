@@ -26,7 +26,7 @@ from evotree.fitness.criteria import (
     weighted_impurity,
 )
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.operators.structure.nodes import copy_nodes, make_nodes
+from evotree.operators.structure.nodes import Nodes, Rows, copy_nodes, make_nodes
 from evotree.operators.structure.splice import emit_collapsed, finish
 from evotree.tree import ObliqueTree
 
@@ -242,8 +242,9 @@ def prune_tree(tree: ObliqueTree, marks: np.ndarray) -> ObliqueTree:
 
 
 @kernel
-def collapse(rows, source, marks):
+def collapse(rows, nodes, marks):
     """Return a copy of a tree whose marked subtrees are leaves."""
+    rows, source = Rows(*rows), Nodes(*nodes)
     n, size = source.subtree_size.shape[0], source.subtree_size
     out = make_nodes(n, rows.X.shape[1], source.counts.shape[1], source.order.copy())
     m = copied = 0

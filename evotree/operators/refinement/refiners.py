@@ -24,6 +24,7 @@ from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.linear_fit import LOSSES
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter
 from evotree.operators.splitters.sparse import Sparse
+from evotree.operators.structure.nodes import Nodes, Rows
 from evotree.operators.structure.reduced import (
     leaf_table,
     loss_unit,
@@ -157,12 +158,13 @@ class Resplit:
 @kernel
 def centred_thresholds(rows, nodes):
     """Return the thresholds in the middle of the margins, where these are between classes."""
-    centred, order = nodes.thresholds.copy(), nodes.order
+    rows, tree = Rows(*rows), Nodes(*nodes)
+    centred, order = tree.thresholds.copy(), tree.order
     projection = np.empty(order.shape[0])
     for k in range(centred.shape[0]):
-        if nodes.subtree_size[k] > 1:
-            lo, hi = nodes.start[k], nodes.end[k]
-            project_rows(nodes.weights, k, rows.X, order, lo, hi, projection)
+        if tree.subtree_size[k] > 1:
+            lo, hi = tree.start[k], tree.end[k]
+            project_rows(tree.weights, k, rows.X, order, lo, hi, projection)
             centred[k] = centre_margin(projection, order, lo, hi, rows.y, centred[k])
     return centred
 

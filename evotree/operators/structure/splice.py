@@ -19,8 +19,8 @@ from evotree.fitness.partition import (
     sort_rows,
     split_rows,
 )
-from evotree.individual import Individual, Nodes, RegressionIndividual
-from evotree.operators.structure.nodes import copy_test, make_nodes, make_scratch, push
+from evotree.individual import Individual, RegressionIndividual
+from evotree.operators.structure.nodes import Nodes, Rows, copy_test, make_nodes, make_scratch, push
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
@@ -209,6 +209,7 @@ def finish(out, m):
 @kernel
 def partition_tree(rows, weights, thresholds, subtree_size, n_statistics):
     """Partition all rows by a tree from scratch."""
+    rows = Rows(*rows)
     n, d = rows.X.shape
     none, counts = np.empty(0, dtype=np.int32), np.empty((0, n_statistics))
     source = Nodes(weights, thresholds, subtree_size, none, none, none, counts)

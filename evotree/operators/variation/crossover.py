@@ -9,7 +9,14 @@ import numpy as np
 from evotree._jit import kernel, part_kernel
 from evotree.fitness.partition import sort_rows
 from evotree.operators.splitters.dipole import n_used
-from evotree.operators.structure.nodes import copy_nodes, copy_test, make_nodes, make_scratch
+from evotree.operators.structure.nodes import (
+    Nodes,
+    Rows,
+    copy_nodes,
+    copy_test,
+    make_nodes,
+    make_scratch,
+)
 from evotree.operators.structure.splice import emit, emit_below, finish
 from evotree.rng import below, uniform
 
@@ -44,8 +51,10 @@ def emit_crossed(rows, target, a, source, b, cut, max_width, out, m, scratch):
 
 
 @kernel
-def graft(rows, target, source, a, b, cut, max_width):
-    """Return a copy of `target` whose node `a` has taken over what stands at `b` of `source`."""
+def graft(rows, nodes, tree, a, b, cut, max_width):
+    """Return a copy of an individual whose node `a` has become what node `b` of a tree is."""
+    rows, target = Rows(*rows), Nodes(*nodes)
+    source = Nodes(*tree, target.order, target.start, target.end, target.counts)
     n_nodes, size = target.subtree_size.shape[0], target.subtree_size
     after = a + size[a]
     lo, hi = np.int64(target.start[a]), np.int64(target.end[a])
@@ -81,6 +90,6 @@ def cx_trees(
     )
     nodes_a, nodes_b = first.nodes(), second.nodes()
     max_width = dataset.X.shape[1] if max_features is None else max_features
-    first.replace(graft(dataset.rows, nodes_a, nodes_b, a, b, cut, max_width))
-    second.replace(graft(dataset.rows, nodes_b, nodes_a, b, a, cut, max_width))
+    first.replace(graft(dataset.rows, nodes_a, nodes_b[:3], a, b, cut, max_width))
+    second.replace(graft(dataset.rows, nodes_b, nodes_a[:3], b, a, cut, max_width))
     return first, second

@@ -10,6 +10,8 @@ from evotree._jit import kernel, part_kernel
 from evotree.fitness.partition import is_uniform, sort_rows
 from evotree.operators.splitters.dipole import dipolar_change, dipole_test, gaussian_change
 from evotree.operators.structure.nodes import (
+    Nodes,
+    Rows,
     copy_nodes,
     copy_test,
     make_nodes,
@@ -107,8 +109,9 @@ def emit_mutated(
 
 
 @kernel
-def mutate_nodes(rows, times, spread, source, first, stream, probability, rules):
+def mutate_nodes(rows, times, spread, nodes, first, stream, probability, rules):
     """Mutate node `first` and each later node with a probability."""
+    rows, source = Rows(*rows), Nodes(*nodes)
     n_nodes = source.subtree_size.shape[0]
     next_change = np.empty(n_nodes, dtype=np.int64)
     capacity = n_nodes
@@ -153,7 +156,7 @@ def mut_nodes(
     # of changed tests are centred, and parts that no row reaches are dropped.
     first = failures(individual.stream, probability)
     if first < len(individual):
-        rows, stream = dataset.rows._replace(X=dataset.split_X), individual.stream
+        rows, stream = (dataset.split_X, *dataset.rows[1:]), individual.stream
         columns = dataset.multiplicity, dataset.spread
         rules = dipolar_probability, min_rows, max_width
         individual.replace(
