@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 
+from evotree import ObliqueTreeClassifier
 from evotree._jit import read_only
 from evotree.dataset import Dataset
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
@@ -84,6 +86,14 @@ def same(split, other):
 def test_all_registered_splitters_are_here():
     assert set(SPLITTERS) <= set(SEARCHES | OTHERS)
     assert repr(SPLITTERS["oc1"]()) == "OC1()" and repr(CO2("random")) == "CO2(start='random')"
+
+
+def test_searches_reach_the_parameters_of_a_splitter():
+    model = ObliqueTreeClassifier(OC1()).set_params(splitter__n_restarts=3, max_depth=2)
+    assert model.splitter == OC1(n_restarts=3) and clone(model).splitter == model.splitter
+    assert model.get_params()["splitter__n_restarts"] == 3
+    with pytest.raises(ValueError, match="'n_starts'"):
+        model.set_params(splitter__n_starts=3)
 
 
 @of(SEARCHES | OTHERS)
