@@ -55,20 +55,8 @@ def mutation_of(
     """Return a function without arguments that mutates node `k`, each time by another stream."""
 
     def mutate() -> object:
-        return mutate_nodes(
-            dataset.X,
-            dataset.y,
-            dataset.sample_weight,
-            dataset.multiplicity,
-            dataset.spread,
-            *nodes,
-            k,
-            next(streams).copy(),
-            0.0,
-            0.5,
-            5,
-            0,
-        )
+        rows, columns = dataset.rows, (dataset.multiplicity, dataset.spread)
+        return mutate_nodes(rows, *columns, nodes, k, next(streams).copy(), 0.0, (0.5, 5, 0))
 
     return mutate
 
@@ -76,8 +64,7 @@ def mutation_of(
 def measure(dataset: Dataset, depth: int, n_rounds: int) -> list[dict[str, Cell]]:
     """Return the rows of the table for one tree."""
     tree = balanced_tree(dataset.X, depth, np.random.default_rng(depth))
-    rows = (dataset.X, dataset.y, dataset.sample_weight)
-    scratch = partial(partition_tree, *rows, *tree, dataset.n_classes)
+    scratch = partial(partition_tree, dataset.rows, *tree, dataset.n_classes)
     nodes = scratch()
     start, end = nodes[4], nodes[5]
     places = nodes_of_interest(depth)

@@ -55,11 +55,9 @@ def _warn_uncached(reason: str) -> None:
 
 
 def _compile(function: Callable[..., Any], writes: bool = True, **options: Any) -> Any:
-    """Compile `function` so that calls from other kernels share one specialization.
-
-    Of its own accord numba compiles a function again for each mixture of constants and variables,
-    of narrow and wide integers, and of read-only and writable arrays that it is called with.
-    """
+    """Compile `function` so that calls from other kernels share one specialization."""
+    # Of its own accord numba compiles a function again for each mixture of constants and variables,
+    # of narrow and wide integers, and of read-only and writable arrays that it is called with.
 
     def compiled_type(argument: types.Type) -> types.Type:
         return _plain(argument) if writes else _read_only_type(_plain(argument))
@@ -83,35 +81,25 @@ def _compile(function: Callable[..., Any], writes: bool = True, **options: Any) 
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile `function` in numba's nopython mode, cached on disk, without the GIL.
-
-    Floating-point semantics stay strict (no ``fastmath``), so that NaN behaves.
-    """
+    """Compile `function`, cached on disk, without the GIL, in strict floating-point arithmetic."""
     return _compile(function)
 
 
 def inner_kernel(function: Callable[..., Any]) -> Any:
-    """Compile a part of kernels, as `kernel` does, that only compiled functions call.
-
-    Without a way in from Python, a function of several arrays compiles in two thirds of the time.
-    """
+    """Compile what only compiled functions call, as `kernel` does, in two thirds of the time."""
     return _compile(function, no_cpython_wrapper=True)
 
 
 def part_kernel(function: Callable[..., Any]) -> Any:
-    """Make a function a part of the one kernel that calls it, compiled together with that.
-
-    Of long parts with many arguments numba's handling of the call takes more time than their own.
-    """
+    """Make a function a part of the one kernel that calls it, compiled together with that."""
+    # Of long parts with many arguments numba's handling of the call takes more time than their own.
     return njit(**_OPTIONS | {"inline": "always"})(function)
 
 
 def dot_kernel(function: Callable[..., Any]) -> Any:
-    """Compile a scalar product: as `kernel`, but its additions may be done in another order.
-
-    Without that licence the compiler must add one product after the other; with it the loop uses
-    vector instructions and takes a third of the time. NaN and infinity still behave.
-    """
+    """Compile a scalar product: as `kernel`, but its additions may be done in another order."""
+    # With that licence the loop uses vector instructions and takes a third of the time. NaN and
+    # infinity still behave.
     return _compile(function, writes=False, fastmath=_ANY_ORDER)
 
 
@@ -175,11 +163,7 @@ def told_of_compiling(listener: Callable[[bool], object]) -> Iterator[None]:
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
-    """Return a view that cannot be written; rows are handed to kernels as such.
-
-    A kernel that Python called now with a writable array, now with a read-only one, would be
-    compiled twice.
-    """
+    """Return a view that cannot be written: kernels are compiled for such rows alone."""
     view = array.view()
     view.flags.writeable = False
     return view

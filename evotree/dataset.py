@@ -304,6 +304,11 @@ class Dataset:
         return weights if self.is_split_on is None else np.where(self.is_split_on, weights, 0.0)
 
     @property
+    def rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows, classes or targets, and weights, as kernels take them."""
+        return self.X, self.y, self.sample_weight
+
+    @property
     def n_classes(self) -> int:
         """Number of classes; 0 for regression."""
         return self.classes.shape[0]
@@ -338,7 +343,7 @@ class Dataset:
         """Return the same rows with one of the outputs alone, without an objective."""
         if self.outputs is None:
             return self.evolved_for(None)
-        one = replace(
+        dataset = replace(
             self,
             y=np.ascontiguousarray(self.outputs[:, j]),
             target_mean=float(self.target_mean[j]),
@@ -347,8 +352,8 @@ class Dataset:
             outputs=None,
             output_names=None,
         )
-        one.freeze()
-        return one
+        dataset.freeze()
+        return dataset
 
     @property
     def total_weight(self) -> float:
@@ -379,22 +384,13 @@ class Dataset:
         codes = leaves.astype(np.int64) * k + (self.y if self.n_classes else 0)
         counts = np.bincount(codes, self.multiplicity, n_nodes * k).reshape(n_nodes, k)
         before = np.vstack([np.zeros(k), counts.cumsum(axis=0)]).astype(np.int64)
-        found: np.ndarray = before[np.arange(n_nodes) + subtree_size] - before[:-1]
-        return found
+        counts = before[np.arange(n_nodes) + subtree_size] - before[:-1]
+        return counts
 
     def subsample(self, given: np.ndarray) -> Dataset:
-        """Return a data set of some of the rows as they were given.
+        """Return some of the rows as they were given, by their positions in `kept_as`.
 
-        Parameters
-        ----------
-        given : ndarray of int
-            Numbers from 0 to ``n_samples - 1``, positions in `kept_as`, in any order. A row may be
-            taken more than once.
-
-        Returns
-        -------
-        Dataset
-            Of equal rows each has the same share of their weight.
+        A row may be taken more than once. Of equal rows each has the same share of their weight.
         """
         times = np.bincount(self.kept_as[given], minlength=len(self.y))
         rows = np.flatnonzero(times)
@@ -416,21 +412,10 @@ class Dataset:
         sample_weight: np.ndarray | None = None,
         multiplicity: np.ndarray | None = None,
     ) -> Dataset:
-        """Return a data set of some of the rows, in the same units and with the same classes.
+        """Return some of the rows, in the same units and with the same classes.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n_taken,), int or bool
-            Which of the rows that are kept; positions that ascend, or a mask.
-        sample_weight : ndarray of shape (n_taken,), optional
-            Other weights for them, above 0.
-        multiplicity : ndarray of shape (n_taken,), int64, optional
-            How many given rows each of them stands for now.
-
-        Returns
-        -------
-        Dataset
-            At least one row, or its arrays are empty.
+        They are given by positions that ascend, or by a mask; they may get other weights, above 0,
+        and other numbers of given rows that they stand for.
         """
         weight = self.sample_weight[rows] if sample_weight is None else np.array(sample_weight)
         positions = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
@@ -472,25 +457,7 @@ class Dataset:
         return self if priced is objective else self.evolved_for(priced)
 
     def like(self, X: np.ndarray, y: np.ndarray) -> Dataset:
-        """Return a data set of other raw rows, in the same units and with the same classes.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Raw rows, finite.
-        y : ndarray of shape (n_samples,), or (n_samples, n_outputs)
-            Their labels or targets.
-
-        Returns
-        -------
-        Dataset
-            Each row with a weight of 1, without extra columns.
-
-        Raises
-        ------
-        ValueError
-            If a label is none of the classes.
-        """
+        """Return other raw rows, of weight 1, in the same units and with the same classes."""
         codes: np.ndarray
         outputs = None
         if self.n_classes:
@@ -552,9 +519,9 @@ class Dataset:
         if self.n_classes == 0:
             values = self.target_mean + self.target_scale * values
         samples = node_weights(leaves, self.sample_weight, tree.subtree_size)
-        told = values, self.raw_spread, samples, None, None, self.output_names
         rows = self.count_rows(leaves, tree.subtree_size) if self.is_weighted else None
-        return ObliqueTree(weights, thresholds, tree.subtree_size, *told, rows)
+        parts = values, self.raw_spread, samples, None, None, self.output_names, rows
+        return ObliqueTree(weights, thresholds, tree.subtree_size, *parts)
 
     @property
     def raw_spread(self) -> np.ndarray:
@@ -608,7 +575,7 @@ class Dataset:
             shares = self.target_mean + self.target_scale * self.targets
             shares = shares.reshape(len(self.y), self.n_outputs)
         sums = np.column_stack(
-            [node_weights(leaves, self.sample_weight * one, tree.subtree_size) for one in shares.T]
+            [node_weights(leaves, self.sample_weight * s, tree.subtree_size) for s in shares.T]
         )
         kept, sizes = nodes_reached(samples, tree.subtree_size)
         return ObliqueTree(
@@ -643,11 +610,9 @@ def keep_sides(
 
 
 def empty_rows(n_rows: int, n_features: int) -> np.ndarray:
-    """Return unwritten rows, the first of which begins with a line of the cache.
-
-    So do the others, where the length of a row is that of some lines. A row that began anywhere
-    would take one line more, and where they come from memory, these are what takes the time.
-    """
+    """Return unwritten rows, the first of which begins with a line of the cache."""
+    # So do the others, where the length of a row is that of some lines. A row that began anywhere
+    # would take one line more, and where they come from memory, these are what takes the time.
     room = np.empty(8 * n_rows * n_features + _LINE, dtype=np.uint8)
     first = -room.ctypes.data % _LINE
     numbers = room[first : first + 8 * n_rows * n_features].view(np.float64)
@@ -728,13 +693,11 @@ def check_weight(
 
 
 def _in_own_unit(weight: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return weights whose sum is a number of rows, and the unit that they are in.
-
-    Multiples of the least weight are numbers of rows. The sum of others is Kish's number of rows;
-    their ratios are rounded to 40 bits, so that weights that were multiplied by a number are the
-    same to the last bit; the factor to 20 bits, so that sums of whole numbers, times this factor,
-    are exact: classes of equal weight stay equal.
-    """
+    """Return weights whose sum is a number of rows, and the unit that they are in."""
+    # Multiples of the least weight are numbers of rows. The sum of others is Kish's number of rows;
+    # their ratios are rounded to 40 bits, so that weights that were multiplied by a number are the
+    # same to the last bit; the factor to 20 bits, so that sums of whole numbers, times this factor,
+    # are exact: classes of equal weight stay equal.
     least, largest = weight[weight > 0.0].min(), weight.max()
     unit = least if largest < 2.0**40 * least else largest
     share = _rounded(weight / unit, 40)
@@ -800,11 +763,9 @@ def _canonical_rows(
 
 
 def _sorted_order(keys: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return what sorts rows by their first key, equal ones by the next, and so on; stable.
-
-    And where in this order a row differs from the one before it. `numpy.lexsort` sorts all rows by
-    all keys; here a key sorts only the rows that are equal in those before it, mostly few.
-    """
+    """Return what sorts rows by keys, and where in this order a row differs from the one before."""
+    # `numpy.lexsort` sorts all rows by all keys; here a key sorts only the rows that are equal in
+    # those before it, mostly few.
     order = np.argsort(keys[0], kind="stable")
     is_new = np.ones(order.size, dtype=bool)
     is_new[1:] = keys[0][order[1:]] != keys[0][order[:-1]]

@@ -28,6 +28,14 @@ def make_folds(dataset: Dataset, n_folds: int, stream: np.ndarray) -> np.ndarray
     return folds
 
 
+def hold_out(dataset: Dataset, fraction: float, stream: np.ndarray) -> tuple[Dataset, Dataset]:
+    """Return the rows of a data set in two parts, dealt out at random."""
+    n = dataset.n_samples
+    n_held_out = min(n - 1, round(fraction * n))
+    order = as_generator(stream).permutation(n)
+    return dataset.subsample(order[n_held_out:]), dataset.subsample(order[:n_held_out])
+
+
 def split_folds(dataset: Dataset, folds: np.ndarray, fold: int) -> tuple[Dataset, Dataset]:
     """Return the rows of all folds but one, and the rows of that one."""
     inside = folds == fold

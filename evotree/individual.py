@@ -38,12 +38,10 @@ def leaf_accuracy(counts, subtree_size):
 
 
 class FitnessMax(base.Fitness):
-    """One objective, to be maximized.
+    """One objective, to be maximized."""
 
-    A class of this package, not one put into ``deap.creator`` at run time: it pickles, and two
-    experiments in one process cannot collide.
-    """
-
+    # A class of this package, not one put into ``deap.creator`` at run time: it pickles, and two
+    # experiments in one process cannot collide.
     weights = (1.0,)
     __hash__ = base.Fitness.__hash__
 
@@ -69,21 +67,11 @@ def set_fitness(individual: Any, values: Any) -> None:
 
 
 class Outcome(NamedTuple):
-    """What one refinement did.
+    """What one refinement did."""
 
-    Attributes
-    ----------
-    operator : str
-        Name of the refiner.
-    gain : float
-        Rise of the fitness; 0 where the individual stayed as it was.
-    seconds : float
-        What it took, compilation of kernels apart.
-    """
-
-    operator: str
-    gain: float
-    seconds: float
+    operator: str  # name of the refiner
+    gain: float  # rise of the fitness; 0 where the individual stayed as it was
+    seconds: float  # compilation of kernels apart
 
 
 class Individual(ObliqueTree):
@@ -140,15 +128,8 @@ class Individual(ObliqueTree):
         self._take(nodes)
 
     def _take(self, nodes: Iterable[np.ndarray]) -> None:
-        (
-            self.weights,
-            self.thresholds,
-            self.subtree_size,
-            self.order,
-            self.start,
-            self.end,
-            self.counts,
-        ) = nodes
+        self.weights, self.thresholds, self.subtree_size, *partition = nodes
+        self.order, self.start, self.end, self.counts = partition
         self._quality: float | None = None
         self._n_terms: int | None = None
         self.unrefined: Individual | None = None
@@ -206,16 +187,9 @@ class Individual(ObliqueTree):
         self._take(other.nodes())
 
     def nodes(self) -> tuple[np.ndarray, ...]:
-        """Return the arrays of the tree and its partition, as `replace` takes them."""
-        return (
-            self.weights,
-            self.thresholds,
-            self.subtree_size,
-            self.order,
-            self.start,
-            self.end,
-            self.counts,
-        )
+        """Return the arrays of the tree and its partition, as `replace` and kernels take them."""
+        tree = self.weights, self.thresholds, self.subtree_size
+        return *tree, self.order, self.start, self.end, self.counts
 
     @property
     def values(self) -> np.ndarray:  # type: ignore[override]
@@ -224,10 +198,7 @@ class Individual(ObliqueTree):
 
     @property
     def quality(self) -> float:
-        """Re-classification quality: the share of the training weight that is classified right.
-
-        Or what the objective says.
-        """
+        """Share of the training weight that is classified right, or what the objective says."""
         if self._quality is None and self.objective is not None:
             self._quality = self.objective.quality(self)
         if self._quality is None:
@@ -281,31 +252,18 @@ class Individual(ObliqueTree):
 
     def to_tree(self) -> ObliqueTree:
         """Return the tree alone."""
-        return ObliqueTree(
-            self.weights,
-            self.thresholds,
-            self.subtree_size,
-            self.values,
-            weighted_n_node_samples=self.weighted_n_node_samples,
-        )
+        tree = self.weights, self.thresholds, self.subtree_size, self.values
+        return ObliqueTree(*tree, weighted_n_node_samples=self.weighted_n_node_samples)
 
     def clone(self) -> Individual:
         """Return an individual that shares the arrays and has a fitness of its own."""
         copy = type(self).__new__(type(self))
-        copy.weights = self.weights
-        copy.thresholds = self.thresholds
-        copy.subtree_size = self.subtree_size
-        copy.order = self.order
-        copy.start = self.start
-        copy.end = self.end
-        copy.counts = self.counts
-        copy.stream = self.stream
-        copy.origin = self.origin
-        copy.outcome = None
-        copy.objective = self.objective
-        copy.unrefined = self.unrefined
-        copy._quality = self._quality
-        copy._n_terms = self._n_terms
+        copy.weights, copy.thresholds = self.weights, self.thresholds
+        copy.subtree_size, copy.counts = self.subtree_size, self.counts
+        copy.order, copy.start, copy.end = self.order, self.start, self.end
+        copy.stream, copy.origin, copy.outcome = self.stream, self.origin, None
+        copy.objective, copy.unrefined = self.objective, self.unrefined
+        copy._quality, copy._n_terms = self._quality, self._n_terms
         kind: Any = type(self.fitness)
         copy.fitness = kind.__new__(kind)  # its __init__ checks what is known
         copy.fitness.wvalues = self.fitness.wvalues
@@ -315,42 +273,25 @@ class Individual(ObliqueTree):
         return self.clone()
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return (
-            *self.nodes(),
-            self.fitness,
-            self.stream,
-            self.origin,
-            self.outcome,
-            self.objective,
-            self.unrefined,
-        )
+        state = self.fitness, self.stream, self.origin, self.outcome
+        return *self.nodes(), *state, self.objective, self.unrefined
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        *nodes, fitness, stream, origin, outcome, objective, unrefined = state
-        self.__init__(nodes)  # type: ignore[misc]
-        self.fitness = fitness
-        self.stream = stream
-        self.origin = origin
-        self.outcome = outcome
-        self.objective = objective
-        self.unrefined = unrefined
+        self.__init__(state[:7])  # type: ignore[misc]
+        self.fitness, self.stream, self.origin, self.outcome = state[7:11]
+        self.objective, self.unrefined = state[11:]
 
 
 class RegressionIndividual(Individual):
-    """One member of a population that predicts targets.
+    """One member of a population that predicts targets."""
 
-    Its ``counts (n_nodes, 3)`` are the sums of w, w y and w y**2 of the nodes' rows, in the units
-    of the data set, in which the targets have mean 0.
-    """
-
+    # Its ``counts (n_nodes, 3)`` are the sums of w, w y and w y**2 of the nodes' rows, in the units
+    # of the data set, in which the targets have mean 0.
     __slots__ = ()
 
     @property
     def values(self) -> np.ndarray:  # type: ignore[override]
-        """Mean targets of the nodes, of shape (n_nodes, 1), in the units of the data set.
-
-        Or what the objective says that they predict.
-        """
+        """Mean targets of the nodes, (n_nodes, 1), or what the objective says they predict."""
         if self.objective is not None:
             values: np.ndarray = self.objective.values(self)
             return values
@@ -369,10 +310,7 @@ class RegressionIndividual(Individual):
 
     @property
     def quality(self) -> float:
-        """Share of the targets' variance that is explained: 1 less the relative squared error.
-
-        Or what the objective says.
-        """
+        """Share of the targets' variance that is explained, or what the objective says."""
         if self._quality is None and self.objective is not None:
             self._quality = self.objective.quality(self)
         if self._quality is None:

@@ -37,7 +37,7 @@ from evotree.engine.interrupt import interrupt_as_flag
 from evotree.engine.parallel import n_at_once, run_tasks
 from evotree.individual import Individual
 from evotree.operators.refinement.policy import Spent
-from evotree.operators.variation.selection import part_duplicates
+from evotree.operators.variation.selection import separate_duplicates
 from evotree.rng import make_streams
 
 TOPOLOGIES = ("ring", "complete")
@@ -167,7 +167,7 @@ _UNPICKLED = (
 
 def emigrants(population: Sequence[Individual], n: int) -> list[Individual]:
     """Return clones of the fittest different members, the first of equals, at most `n`."""
-    different, _ = part_duplicates(population)
+    different, _ = separate_duplicates(population)
     different.sort(key=_fitness, reverse=True)
     return [one.clone() for one in different[:n]]
 

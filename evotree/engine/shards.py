@@ -23,6 +23,7 @@ from evotree.dataset import Dataset
 from evotree.engine.progress import Progress
 from evotree.engine.sampling import stage_end
 from evotree.individual import explained_variance, leaf_accuracy
+from evotree.operators.structure.sides import Splits
 from evotree.tree import CountedTree, ObliqueTree, nodes_reached
 
 if TYPE_CHECKING:
@@ -50,14 +51,6 @@ class Rows(NamedTuple):
     X: np.ndarray
     y: np.ndarray
     sample_weight: np.ndarray
-
-
-class Splits(NamedTuple):
-    """What of a tree goes out: its hyperplanes in raw units, and where they stand."""
-
-    weights: np.ndarray
-    thresholds: np.ndarray
-    subtree_size: np.ndarray
 
 
 # ---- what runs on the workers --------------------------------------------------------------------

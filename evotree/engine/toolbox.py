@@ -50,10 +50,10 @@ from evotree.operators.variation.crossover import cx_trees
 from evotree.operators.variation.mutation import mut_nodes
 from evotree.operators.variation.nsga import replace_nsga2, sel_crowded
 from evotree.operators.variation.selection import (
-    part_duplicates,
     replace_best,
     replace_duplicates,
     sel_proportional,
+    separate_duplicates,
 )
 from evotree.operators.variation.terms import mut_either, mut_terms
 from evotree.rng import make_streams, seed_from
@@ -87,7 +87,7 @@ def best_of_paths(
     Half of them are the fittest; the others are, as far as there are any, trees that no other one
     dominates in quality and complexity.
     """
-    trees = part_duplicates(trees)[0]
+    trees = separate_duplicates(trees)[0]
     trees.sort(key=worth, reverse=True)
 
     def is_dominated(tree: Individual) -> bool:

@@ -26,7 +26,7 @@ from evotree._jit import is_cached
 from evotree.dataset import Dataset
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.initialization.growth import grow
-from evotree.operators.initialization.tao_seeds import cut_gently
+from evotree.operators.initialization.tao_seeds import prune_weakest_links
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.tao import tao_sweep
 from evotree.operators.splitters.base import Split
@@ -77,7 +77,7 @@ def compile_variation(task: str) -> Iterator[None]:
     tree = grow(dataset, Dipole(scored=False), criterion, stream=stream)
     tree.stream = stream
     yield
-    cut_gently(tree.clone(), dataset, 0.01)
+    prune_weakest_links(tree.clone(), dataset, 0.01)
     yield
     prune(tree.clone(), dataset, 1.0)
     yield

@@ -14,6 +14,7 @@ from sklearn.utils import check_X_y, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from evotree.configuration import group_with, split_params
 from evotree.dataset import Dataset, as_numbers, check_weight, class_codes
 from evotree.estimators.explained import ExplainedTree
 from evotree.estimators.intervals import conformal_width, leaf_deviations
@@ -43,6 +44,30 @@ class TreeEstimator(ExplainedTree):
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether there is a tree."""
         return hasattr(self, "tree_")
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also those of groups and of splitters.
+
+        Parameters
+        ----------
+        **params : object
+            New values by name, such as ``splitter__n_restarts=5``.
+
+        Returns
+        -------
+        estimator
+            The same.
+
+        Raises
+        ------
+        ValueError
+            If there is no such parameter.
+        """
+        own, of_groups = split_params(params)
+        super().set_params(**own)
+        for name, values in of_groups.items():
+            setattr(self, name, group_with(self, name, values))
+        return self
 
     @lazy_on_collections(lambda _: np.empty(0, dtype=np.int32))
     def apply(self, X: Any) -> np.ndarray:

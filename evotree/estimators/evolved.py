@@ -19,8 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 from evotree.configuration import (
     check_parameters,
     documented,
-    group_with,
-    split_params,
     with_nested,
 )
 from evotree.dataset import Dataset
@@ -520,30 +518,6 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         if self.evolution is None:
             groups["evolution"] = Evolution()
         return with_nested(groups) | values
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters, also those of groups.
-
-        Parameters
-        ----------
-        **params : object
-            New values by name, such as ``evolution__population_size=100``.
-
-        Returns
-        -------
-        estimator
-            The same.
-
-        Raises
-        ------
-        ValueError
-            If there is no such parameter.
-        """
-        own, of_groups = split_params(params)
-        super().set_params(**own)
-        for name, values in of_groups.items():
-            setattr(self, name, group_with(self, name, values))
-        return self
 
     def __sklearn_clone__(self) -> Self:
         """Return a copy that is not fitted; it shares the callbacks."""

@@ -148,7 +148,7 @@ def test_care_rows_are_those_that_matter(case):
     for k in np.flatnonzero(tree.subtree_size > 1):
         rows = tree.order[tree.start[k] : tree.end[k]]
         arrays = tree.weights, tree.thresholds, tree.subtree_size
-        told = dataset.X, dataset.targets, dataset.sample_weight, rows, k, *arrays, table
+        told = dataset.X, dataset.targets, dataset.sample_weight, rows, k, arrays, table
         care, goes_right, cost = care_rows(*told, *loss_of_targets(dataset))
         chosen, wanted, costs = naive.reduced_problem(tree, dataset, rows, k, table)
         np.testing.assert_array_equal(care, dataset.X[chosen])

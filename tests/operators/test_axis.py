@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.tree import DecisionTreeClassifier
 
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
 from evotree.fitness.node import Node, score_hyperplane
@@ -54,14 +53,13 @@ def test_the_best_of_all_midpoints(name, data):
 
 @given(nodes("gain_ratio"))
 def test_the_rule_of_c45(node):
-    ratio, feature, threshold = gain_ratio_search(node)
+    ratio, feature, _ = gain_ratio_search(node)
     split = Axis()(node, STREAM)
     if feature < 0:
         assert split is None
         return
     assert split.score == pytest.approx(-ratio, abs=1e-9)
     assert split.score == score_hyperplane(node, split.weights, split.threshold)
-    assert score_hyperplane(node, split.weights, threshold) <= split.score + 1e-9 or True
 
 
 def test_c45_leaves_out_a_test_of_high_ratio_and_low_gain():
@@ -84,18 +82,6 @@ def test_c45_without_any_gain_takes_the_first_split():
     )
     split = Axis()(node, STREAM)
     assert split.weights[1] == 1.0 and split.score == pytest.approx(0.0)
-
-
-@given(seeds, st.sampled_from(("gini", "entropy")))
-def test_the_stump_of_scikit_learn(seed, name):
-    rng = np.random.default_rng(seed)
-    X, w = rng.normal(size=(60, 3)).astype(np.float32).astype(float), rng.random(60) + 0.1
-    y = (X[:, 1] + rng.normal(size=60) > 0).astype(np.int32)
-    stump = DecisionTreeClassifier(criterion=name, max_depth=1).fit(X, y, w).tree_
-    node = Node.of(X, y, w, 2, int(Criterion[name.upper()]), 1)
-    split = Axis()(node, STREAM)
-    share = stump.weighted_n_node_samples[1:] / w.sum()
-    assert split.score == pytest.approx(share @ stump.impurity[1:], abs=1e-9)
 
 
 def test_equal_splits_go_to_the_first_feature():

@@ -13,7 +13,7 @@ from evotree.operators.constraints.interactions import Interactions, as_interact
 from evotree.operators.constraints.limits import Limits, take_out
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.initialization.resampling import blur
-from evotree.operators.pruning.penalized import affordable, kept_nodes, node_risk
+from evotree.operators.pruning.penalized import kept_nodes, node_risk, optimal_pruning
 from evotree.rng import make_streams
 from tests.strategies import any_populations, assert_sound, populations, seeds
 
@@ -57,7 +57,7 @@ def test_no_affordable_pruning_is_better(drawn, budget, seed):
     for tree in individuals:
         size, risk = tree.subtree_size, node_risk(tree.counts, dataset.n_classes)
         cost = np.random.default_rng(seed).integers(0, 3, len(tree))
-        marks = affordable(risk, size, cost, budget)
+        marks = optimal_pruning(risk, size, cost, budget)
         kept, kept_size = kept_nodes(size, marks)
         assert cost[kept[kept_size > 1]].sum() <= budget
         total = risk[kept[kept_size == 1]].sum()

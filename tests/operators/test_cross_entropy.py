@@ -7,11 +7,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from evotree.dataset import Dataset
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
 from evotree.fitness.line_search import choose_threshold
-from evotree.fitness.node import Node, score_hyperplane, score_undivided
-from evotree.operators.initialization.growth import grow
+from evotree.fitness.node import score_hyperplane, score_undivided
 from evotree.operators.splitters import cross_entropy, cross_entropy_node
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Split
@@ -20,7 +18,7 @@ from evotree.operators.splitters.cross_entropy import (
     denormalize,
     draw_rows,
     normalize,
-    refine,
+    with_better_threshold,
 )
 from evotree.operators.splitters.cross_entropy_node import (
     NORMALIZATIONS,
@@ -32,6 +30,7 @@ from evotree.operators.splitters.cross_entropy_node import (
 )
 from evotree.rng import make_streams
 from tests.reference import cross_entropy as naive
+from tests.reference import smooth
 from tests.strategies import seeds
 
 QUICK = {"n_samples": 25, "max_iter": 8}
@@ -43,15 +42,8 @@ def stream_of(seed):
 
 def make_node(X, y, criterion="gini", weight=None, min_rows=1):
     y = np.asarray(y)
-    is_regression = criterion in REGRESSION
-    return Node.of(
-        np.ascontiguousarray(X, dtype=np.float64),
-        y.astype(np.float64 if is_regression else np.int32),
-        np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64),
-        0 if is_regression else int(y.max()) + 1,
-        int(Criterion[criterion.upper()]),
-        min_rows,
-    )
+    y = y.astype(float if criterion in REGRESSION else int)
+    return smooth.make_node(X, y, weight, None, Criterion[criterion.upper()], min_rows)
 
 
 @st.composite
@@ -157,47 +149,6 @@ def test_few_rows_are_searched_over_the_features_with_the_best_tests():
     assert not split.weights[np.setdiff1d(np.arange(10), frame.features)].any()
 
 
-@given(nodes(), seeds, st.sampled_from(NORMALIZATIONS), st.booleans(), st.sampled_from((None, 4)))
-def test_splits_are_valid_on_hostile_data(node, seed, normalization, refine_threshold, max_rows):
-    before = [array.copy() for array in node[:3]]
-    splitter = CrossEntropy(
-        normalization=normalization, refine_threshold=refine_threshold, max_rows=max_rows, **QUICK
-    )
-    split = splitter(node, stream_of(seed))
-    again = splitter(node, stream_of(seed))
-    for array, copy in zip(node[:3], before, strict=True):
-        np.testing.assert_array_equal(array, copy)
-    if split is None:
-        assert Axis()(node, stream_of(0)) is None
-        return
-    assert np.isfinite(split.weights).all()
-    assert math.isfinite(split.threshold)
-    assert math.isfinite(split.score)
-    # The axis search, which takes over where there is one feature, sums in another order.
-    score = score_hyperplane(node, split.weights, split.threshold)
-    assert split.score == pytest.approx(score, rel=1e-12, abs=1e-12)
-    assert split.weights.tobytes() == again.weights.tobytes()
-    assert split[1:] == again[1:]
-
-
-@pytest.mark.parametrize("criterion", ["gini", "twoing", "entropy"])
-def test_separable_classes_are_parted(criterion):
-    """Nearly always: the search samples, and some rows may lie within its last step."""
-    n_parted = 0
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        X = rng.uniform(-1.0, 1.0, (200, 2))
-        distance = X @ rng.standard_normal(2) - 0.1
-        X, distance = X[np.abs(distance) > 0.03], distance[np.abs(distance) > 0.03]
-        node = make_node(X, distance > 0, criterion)
-        split = CrossEntropy()(node, stream_of(seed))
-        goes_left = X @ split.weights <= split.threshold
-        n_parted += len(np.unique(node.y[goes_left])) == len(np.unique(node.y[~goes_left])) == 1
-        n_wrong = min((goes_left == node.y).sum(), (goes_left != node.y).sum())
-        assert n_wrong < 0.05 * len(X)
-    assert n_parted >= 8
-
-
 @pytest.mark.parametrize("criterion", CLASSIFICATION + REGRESSION)
 def test_oblique_classes_are_parted_better_than_by_the_best_axis_split(criterion):
     rng = np.random.default_rng(1)
@@ -207,15 +158,6 @@ def test_oblique_classes_are_parted_better_than_by_the_best_axis_split(criterion
     node = make_node(X, y, criterion)
     split = CrossEntropy()(node, stream_of(0))
     assert split.score < Axis()(node, stream_of(0)).score < score_undivided(node)
-
-
-@given(nodes(max_features=1), seeds)
-def test_one_feature_is_split_exactly(node, seed):
-    split, expected = CrossEntropy(**QUICK)(node, stream_of(seed)), Axis()(node, stream_of(0))
-    assert (split is None) == (expected is None)
-    if split is not None:
-        np.testing.assert_array_equal(split.weights, expected.weights)
-        assert split[1:] == expected[1:]
 
 
 @given(nodes(), seeds)
@@ -237,7 +179,7 @@ def test_a_threshold_is_kept_where_the_search_for_another_finds_worse():
     node = make_node(X, [0, 0, 1, 1])
     split = Split(np.ones(1), 1.0, score_hyperplane(node, np.ones(1), 1.0))
     assert split.score == 0.0
-    assert refine(node, split) is split
+    assert with_better_threshold(node, split) is split
 
 
 def test_a_large_node_is_searched_on_some_rows_and_scored_on_all():
@@ -281,22 +223,6 @@ def test_the_search_stops_when_the_level_has_not_fallen(patience, monkeypatch):
     assert CrossEntropy(patience=patience)(node, stream_of(0)) is not None
     # With K = 1 the second 4 ends it; with K = 4 the fourth repetition of 3 does.
     assert len(calls) == (3 if patience == 1 else 8)
-
-
-def test_incumbents_and_elites_follow_the_scores(monkeypatch):
-    target = np.array([0.6, 0.0, -0.8])
-
-    def nearness(Z, rows, directions):
-        return 3.0 - directions @ target
-
-    monkeypatch.setattr(cross_entropy, "score_directions", nearness)
-    rng = np.random.default_rng(0)
-    node = make_node(rng.standard_normal((40, 2)), np.arange(40) % 2)
-    Z, rows, _ = normalize(node, "standard")
-    incumbents = CrossEntropy(patience=10)._search(Z, rows, stream_of(0))
-    nearness_of = [a @ target for a in incumbents]
-    assert nearness_of == sorted(nearness_of)
-    assert nearness_of[-1] > 1.0 - 1e-6
 
 
 @given(nodes(max_features=4), seeds, st.sampled_from((2, 9, None)))
@@ -343,14 +269,6 @@ def test_a_trace_draws_as_a_call_does_and_closes_in():
         assert after.kappa == kappa
 
 
-def test_number_of_candidates():
-    assert CrossEntropy()._n_samples(100, 3) == 100
-    assert CrossEntropy()._n_samples(1000, 18) == math.ceil(36 * math.log2(1000))
-    assert CrossEntropy()._n_samples(60000, 784) == 500
-    assert CrossEntropy(max_samples=None)._n_samples(60000, 784) == 24889
-    assert CrossEntropy(n_samples=7)._n_samples(60000, 784) == 7
-
-
 def test_normalization_ignores_what_has_no_scale():
     node = make_node([[0.0, 5.0, 1.0], [0.0, 5.0, 2.0], [1e9, 5.0, 3.0]], [0, 1, 1])
     _, _, frame = normalize(node, "robust")
@@ -362,40 +280,3 @@ def test_normalization_ignores_what_has_no_scale():
         np.repeat(node.X, [9, 9, 1], axis=0), np.ones(19), NORMALIZATIONS.index("robust"), *d
     )
     assert d[1, 0] == pytest.approx(1e9 * math.sqrt(18) / 19)
-
-
-@pytest.mark.parametrize("task", ["classification", "regression"])
-def test_it_grows_trees(task):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((300, 4))
-    y = X @ [1.0, 2.0, 0.0, -1.0]
-    dataset = Dataset.from_arrays(X, y if task == "regression" else y > 0.5, task=task)
-    criterion = "squared_error" if task == "regression" else "gini"
-    sizes = []
-    for splitter in (CrossEntropy(), Axis()):
-        tree = grow(
-            dataset, splitter, criterion, max_depth=6, min_samples_leaf=5, stream=stream_of(0)
-        )
-        sizes.append(tree.subtree_size[0])
-    if task == "classification":
-        assert sizes[0] < sizes[1] / 2
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("smoothing", 1.0),
-        ("smoothing", -0.1),
-        ("elite_share", 0.0),
-        ("elite_share", 1.5),
-        ("patience", 0),
-        ("max_iter", 0),
-        ("n_samples", 0),
-        ("max_samples", 2.5),
-        ("max_rows", 1),
-        ("normalization", "quantile"),
-    ],
-)
-def test_parameters_are_checked(name, value):
-    with pytest.raises(ValueError, match=f"{name}={value!r}: allowed are "):
-        CrossEntropy(**{name: value})

@@ -16,11 +16,8 @@ from evotree.operators.initialization.growth import grow, grow_on_sample
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Split, axis_normal
 from evotree.operators.splitters.dipole import Dipole
-from evotree.operators.structure.sides import subtree_sizes
-from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams, uniform
-from tests.reference import pruning as naive
-from tests.strategies import datasets, seeds
+from tests.strategies import assert_sound, datasets, seeds
 
 LIMITS = (
     {},
@@ -50,7 +47,7 @@ def problem(seed, n=150, d=3):
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 @pytest.mark.parametrize("criterion", ("gini", "entropy"))
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_axis_grows_the_classifier_of_scikit_learn(limits, criterion, seed):
     rng, X, slope, weight = problem(seed)
     y = slope + (rng.random(len(slope)) < 0.15) * rng.integers(0, 3, len(slope))
@@ -67,7 +64,7 @@ def test_axis_grows_the_classifier_of_scikit_learn(limits, criterion, seed):
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 @pytest.mark.parametrize("criterion", REGRESSION)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(1))
 def test_axis_grows_the_regressor_of_scikit_learn(limits, criterion, seed):
     rng, X, slope, weight = problem(seed, n=60)
     y = slope + rng.normal(size=len(slope))
@@ -92,24 +89,7 @@ def test_axis_grows_the_regressor_of_scikit_learn(limits, criterion, seed):
 def test_partitions_are_those_made_from_scratch(dataset, seed, criterion):
     for splitter in (Axis(), Dipole()):
         individual = grow(dataset, splitter, criterion, stream=stream_of(seed))
-        individual.validate()
-        again = make_individual(
-            dataset, individual.weights, individual.thresholds, individual.subtree_size
-        )
-        for found, expected in zip(individual.nodes(), again.nodes(), strict=True):
-            assert found.tobytes() == expected.tobytes()
-
-
-@given(datasets(), st.sampled_from(CLASSIFICATION))
-def test_axis_parts_all_rows_that_differ(dataset, criterion):
-    """Grown without limits, a leaf is pure, or its rows cannot be told apart."""
-    individual = grow(dataset, Axis(), criterion, stream=stream_of(0))
-    for k in np.flatnonzero(individual.is_leaf):
-        rows = individual.order[individual.start[k] : individual.end[k]]
-        is_pure = len(set(dataset.y[rows])) == 1
-        assert is_pure or (dataset.X[rows] == dataset.X[rows[0]]).all()
-    for k in np.flatnonzero(~individual.is_leaf):
-        assert (individual.counts[k] > 0).sum() > 1
+        assert_sound(individual, dataset)
 
 
 @given(datasets(), st.integers(0, 3), st.integers(2, 9), st.integers(1, 5))
@@ -135,18 +115,13 @@ def is_one_leaf(individual, dataset):
     return len(individual) == 1
 
 
-def test_no_split_makes_a_leaf():
-    dataset = small_dataset()
-    assert is_one_leaf(grow(dataset, lambda node, stream: None, stream=stream_of(0)), dataset)
-
-
-@pytest.mark.parametrize("threshold", (-9.0, 9.0, -1.3))
-def test_a_split_that_leaves_too_few_rows_makes_a_leaf(threshold):
+@pytest.mark.parametrize("threshold", (-9.0, 9.0, -1.3, None))
+def test_no_split_or_one_that_leaves_too_few_rows_makes_a_leaf(threshold):
     """The splitter does not keep to ``min_rows``; the rows stand as before, in order."""
     dataset = small_dataset()
 
     def stubborn(node, stream):
-        return Split(np.ones(1), threshold, 0.0)
+        return None if threshold is None else Split(np.ones(1), threshold, 0.0)
 
     assert is_one_leaf(grow(dataset, stubborn, min_samples_leaf=3, stream=stream_of(0)), dataset)
 
@@ -221,19 +196,6 @@ def test_least_decrease_is_weighed_by_the_share_that_reaches_a_node():
         assert individual.n_leaves == n_leaves
 
 
-@given(seeds, st.integers(0, 30))
-def test_sizes_of_subtrees(seed, n_internal):
-    size = naive.random_sizes(np.random.default_rng(seed), n_internal)
-    np.testing.assert_array_equal(subtree_sizes([s > 1 for s in size]), size)
-
-
-def test_the_same_stream_grows_the_same_tree():
-    rng = np.random.default_rng(0)
-    dataset = Dataset.from_arrays(rng.random((60, 3)), rng.integers(0, 2, 60))
-    first, second, other = (grow(dataset, Dipole(), stream=stream_of(s)) for s in (1, 1, 2))
-    assert first == second and first != other
-
-
 def test_chains_as_deep_as_there_are_rows():
     """No recursion: a tree that cuts off one row at a time."""
     n = 1200
@@ -246,17 +208,13 @@ def test_chains_as_deep_as_there_are_rows():
     assert individual.n_leaves == n and individual.depth == n - 1
 
 
-def test_sides_have_the_least_share_of_the_weight():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
-    weight = rng.uniform(0.1, 3.0, 200)
-    dataset = Dataset.from_arrays(X, y, weight)
-    for fraction in (0.02, 0.2):
-        tree = grow(
-            dataset, Axis(), min_weight_fraction_leaf=fraction, stream=make_streams(0, 0, 1)[0]
-        )
-        assert len(tree) > 1
-        assert tree.counts[tree.is_leaf].sum(axis=1).min() >= fraction * dataset.total_weight
+@pytest.mark.parametrize("fraction", (0.02, 0.2))
+def test_sides_have_the_least_share_of_the_weight(fraction):
+    rng, X, slope, weight = problem(0)
+    dataset = Dataset.from_arrays(X, slope ^ (rng.random(len(slope)) < 0.2), weight)
+    tree = grow(dataset, Axis(), min_weight_fraction_leaf=fraction, stream=stream_of(0))
+    assert len(tree) > 1
+    assert tree.counts[tree.is_leaf].sum(axis=1).min() >= fraction * dataset.total_weight
 
 
 def test_the_rows_of_a_sample_are_freed_at_once():

@@ -1,7 +1,6 @@
 """The solver of linear classifiers: minima, starts, hostile rows."""
 
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 
 import numpy as np
@@ -164,7 +163,7 @@ def test_the_constant_is_free(model):
     assert far[0][-1] == pytest.approx(near[0][-1] - near[0][:-1] @ offset, abs=1e-2)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(smooth.hostile_nodes(), st.sampled_from(MODELS), st.sampled_from((1e-6, 1.0, 1e6)))
 def test_hostile_rows_are_fitted(node, model, C):
     signs = np.where(node.y > 0, 1.0, -1.0)
@@ -175,18 +174,6 @@ def test_hostile_rows_are_fitted(node, model, C):
         tiny = start_at(node.X, 1e-200 * theta[:-1], 0.0)
     assert np.isfinite(theta).all() and np.isfinite(value)
     assert np.isfinite(again).all() and np.isfinite(tiny).all()
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_two_rows_and_a_group_of_little_weight(model):
-    X, signs = np.array([[0.0, 1.0], [2.0, 1.0]]), np.array([-1.0, 1.0])
-    theta, _, _ = fit(X, signs, np.full(2, 10.0), *model)
-    assert abs(theta[1]) < 1e-9
-    assert -theta[2] / theta[0] == pytest.approx(1.0, abs=1e-6)
-    theta, value, _ = fit(X, signs, np.array([1e-9, 1.0]), *model)
-    assert np.isfinite(theta).all()
-    assert (X @ theta[:-1] + theta[-1] > 0.0).all()
-    assert value < 1e-6
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -216,12 +203,3 @@ def test_starts_are_scaled_where_need_be():
         scaled = start_at(X, factor * w, factor * 0.3)
         np.testing.assert_allclose(scaled, np.append(w, -0.3) * 2.0 / size)
     np.testing.assert_array_equal(start_at(X, 0.0 * w, 0.0), np.zeros(5))
-
-
-def test_threads_do_not_disturb_each_other():
-    X, signs, costs = wine()
-    cases = [(X[:, k : k + 4].copy(), signs, costs, *model) for k in range(8) for model in MODELS]
-    alone = [fit(*case)[0] for case in cases]
-    with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda case: fit(*case)[0], cases))
-    np.testing.assert_array_equal(alone, together)

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
-from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
+from evotree import ObliqueTreeClassifier
 from evotree.dataset import Dataset
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import Node
@@ -65,7 +64,7 @@ def test_separable_classes_are_separated():
     X, y = load_iris(return_X_y=True)
     node = node_of(X[:100], y[:100], 3)
     machine = fit_machine(node, 0.01, stream())
-    np.testing.assert_array_equal(machine.winners(node.X), node.y)
+    np.testing.assert_array_equal(machine.values(node.X).argmax(axis=1), node.y)
     assert (machine.weights != 0.0).any(axis=0).sum() == 1  # a petal is enough
     assert machine.intercepts[2] == -np.inf
 
@@ -76,7 +75,7 @@ def test_binary_splits_are_the_machine(seed, n_classes):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(80, 3))
     machine = Machine(rng.normal(size=(n_classes, 3)), 0.3 * rng.normal(size=n_classes))
-    winners = machine.winners(X)
+    winners = machine.values(X).argmax(axis=1)
     classes, codes = np.unique(winners, return_inverse=True)
     if len(classes) < 2:
         return
@@ -104,16 +103,3 @@ def test_lmdt_is_accurate(load):
     pruned = ObliqueTreeClassifier.from_preset("LMDT", random_state=0).fit(X, y)
     assert pruned.score(X, y) > 0.93
     assert pruned.get_n_leaves() <= 2 * len(np.unique(y)) + 4
-
-
-def test_what_is_refused():
-    X, y = load_diabetes(return_X_y=True)
-    with pytest.raises(ValueError, match="LinearMachine"):
-        ObliqueTreeRegressor(LinearMachine()).fit(X, y)
-    with pytest.raises(ValueError, match="tolerance"):
-        LinearMachine(tolerance=-0.1)
-
-
-@parametrize_with_checks([ObliqueTreeClassifier.from_preset("LMDT", random_state=0)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from evotree.dataset import Dataset
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.operators.initialization.growth import grow
 from evotree.operators.pruning.held_out import (
     cost_complexity_path,
     critical_alphas,
@@ -25,10 +23,8 @@ from evotree.operators.pruning.penalized import (
     prune_marked,
     prune_tree,
     split_prices,
-    unprofitable,
     weakest_links,
 )
-from evotree.operators.splitters.axis import Axis
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams
 from evotree.tree import ObliqueTree
@@ -79,7 +75,6 @@ def without_repeats(alphas, impurities):
 @pytest.mark.parametrize(
     "load, model",
     (
-        (load_iris, DecisionTreeClassifier(random_state=0)),
         (load_wine, DecisionTreeClassifier(criterion="entropy", max_features=1, random_state=0)),
         (load_breast_cancer, DecisionTreeClassifier(splitter="random", random_state=3)),
         (load_diabetes, DecisionTreeRegressor(random_state=0)),
@@ -102,43 +97,20 @@ def test_path_is_that_of_scikit_learn(load, model, is_weighted):
         assert len(kept_nodes(size, collapse_at <= alpha)[0]) == pruned.tree_.node_count
 
 
-@given(risky_trees(max_internal=12))
-def test_path_cuts_the_weakest_link_again_and_again(drawn):
+@given(risky_trees(max_internal=30), st.sampled_from((None, 1.0, 2.0)), seeds)
+def test_path_cuts_the_weakest_link_again_and_again(drawn, power, seed):
+    """Many links below a node are cut before it, the more so where gains grow with the subtree."""
     risk, size = drawn
+    if power is not None:
+        rng = np.random.default_rng(seed)
+        for k in reversed(range(len(size))):
+            if size[k] > 1:
+                below = sum(risk[list(naive.children_of(size, k))])
+                risk[k] = below + rng.random() * float(size[k]) ** power
     alphas, risks = cost_complexity_path(risk, size)
     their_alphas, their_risks = naive.weakest_link_path(risk, size)
     np.testing.assert_allclose(alphas, their_alphas, atol=1e-9)
     np.testing.assert_allclose(risks, their_risks, atol=1e-9)
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("power", (0.0, 1.0, 2.0))
-def test_path_of_larger_trees(seed, power):
-    """Many links below a node are cut before it, the more so where gains grow with the subtree."""
-    rng = np.random.default_rng(seed)
-    size = np.array(naive.random_sizes(rng, 60), dtype=np.int32)
-    risk = rng.random(len(size))
-    for k in reversed(range(len(size))):
-        if size[k] > 1:
-            risk[k] = sum(risk[list(naive.children_of(size, k))]) + rng.random() * size[k] ** power
-    their_alphas, their_risks = naive.weakest_link_path(risk, size)
-    alphas, risks = cost_complexity_path(risk, size)
-    np.testing.assert_allclose(alphas, their_alphas)
-    np.testing.assert_allclose(risks, their_risks)
-
-
-@given(risky_trees(), st.floats(0, 8))
-def test_every_tree_of_the_sequence_is_the_smallest_cheapest(drawn, any_alpha):
-    risk, size = drawn
-    collapse_at = weakest_links(risk, size)
-    assert (collapse_at[size == 1] == np.inf).all()
-    alphas = critical_alphas(collapse_at, size)
-    between = (alphas[:-1] + alphas[1:]) / 2
-    for alpha in (*alphas, *between, any_alpha, alphas[-1] + 1):
-        best = naive.smallest_cheapest(risk, size, alpha)
-        # At a critical alpha rounding may decide: a hair above it, ties are cut.
-        assert naive.leaves_after(size, collapse_at <= alpha + 1e-12) == best
-    assert collapse_at[0] == np.inf or (weakest_links(risk, size) <= alphas[-1])[0]
 
 
 def widths_of(size, seed):
@@ -146,26 +118,18 @@ def widths_of(size, seed):
     return np.where(size > 1, np.random.default_rng(seed).integers(1, 9, len(size)), 0.0)
 
 
-@given(risky_trees(), seeds, st.floats(0, 8))
-def test_every_tree_of_a_sequence_by_prices_is_the_smallest_cheapest(drawn, seed, any_alpha):
+@given(risky_trees(), seeds, st.booleans(), st.floats(0, 8))
+def test_every_tree_of_the_sequence_is_the_smallest_cheapest(drawn, seed, is_priced, any_alpha):
     risk, size = drawn
-    price = widths_of(size, seed)
+    price = widths_of(size, seed) if is_priced else None
     collapse_at = weakest_links(risk, size, price)
     assert (collapse_at[size == 1] == np.inf).all()
     alphas = critical_alphas(collapse_at, size)
     between = (alphas[:-1] + alphas[1:]) / 2
     for alpha in (*alphas, *between, any_alpha, alphas[-1] + 1):
         best = naive.smallest_cheapest(risk, size, alpha, price)
+        # At a critical alpha rounding may decide: a hair above it, ties are cut.
         assert naive.leaves_after(size, collapse_at <= alpha + 1e-12) == best
-
-
-@given(risky_trees(max_internal=12), st.sampled_from((1.0, 2.0)))
-def test_equal_prices_change_the_unit_alone(drawn, price):
-    risk, size = drawn
-    plain = weakest_links(risk, size)
-    np.testing.assert_array_equal(
-        weakest_links(risk, size, np.full(len(size), price)), plain / price
-    )
 
 
 def test_links_of_no_price_are_cut_where_they_gain_nothing():
@@ -174,21 +138,12 @@ def test_links_of_no_price_are_cut_where_they_gain_nothing():
     assert weakest_links(np.array([4.0, 2.0, 0.5, 1.0, 1.0]), size, price)[1] == np.inf
 
 
-@given(risky_trees(), st.sampled_from((0.0, 0.25, 0.5, 1.0, 3.0)))
-def test_one_price_gives_the_tree_of_the_sequence(drawn, node_price):
-    """A price of each node is half of one of each leaf: there are two nodes less one a leaf."""
-    risk, size = drawn
-    marks = cheapest(risk, size, node_price, np.zeros(len(size)))
-    assert not marks[size == 1].any()
-    expected = naive.smallest_cheapest(risk, size, 2 * node_price)
-    assert naive.leaves_after(size, marks) == expected
-
-
-@given(risky_trees(), seeds, st.sampled_from((0.0, 0.25, 1.0)), st.sampled_from((0.25, 1.0)))
-def test_splits_pay_for_their_terms(drawn, seed, node_price, term_price):
+@given(risky_trees(), seeds, st.sampled_from((0.0, 0.25, 1.0)), st.sampled_from((0.0, 0.25, 1.0)))
+def test_one_price_gives_the_cheapest_tree(drawn, seed, node_price, term_price):
     risk, size = drawn
     further = term_price * np.maximum(widths_of(size, seed) - 1.0, 0.0)
     marks = cheapest(risk, size, node_price, further)
+    assert not marks[size == 1].any()
     # Two nodes and the terms are the price of a split, of which alpha = 1 charges one unit.
     expected = naive.smallest_cheapest(risk, size, 1.0, 2 * node_price + further)
     assert naive.leaves_after(size, marks) == expected
@@ -276,9 +231,7 @@ def test_a_single_leaf_has_one_pruning():
     (
         ("gini", lambda p: 1 - (p**2).sum()),
         ("entropy", lambda p: -(p[p > 0] * np.log2(p[p > 0])).sum()),
-        ("gain_ratio", lambda p: -(p[p > 0] * np.log2(p[p > 0])).sum()),
         ("error", lambda p: 1 - p.max()),
-        ("sum_minority", lambda p: 1 - p.max()),
         ("twoing", lambda p: 1 - p.max()),
         (None, lambda p: 1 - p.max()),
     ),
@@ -287,16 +240,6 @@ def test_risk_of_classes(criterion, impurity):
     counts = np.array([[6.0, 3.0, 1.5], [6.0, 0.5, 0.0], [0.0, 2.5, 1.5]])
     expected = [row.sum() / 10.5 * impurity(row / row.sum()) for row in counts]
     np.testing.assert_allclose(node_risk(counts, 3, criterion), expected, atol=1e-15)
-
-
-def test_risk_by_variances_numbers_the_classes_at_the_root():
-    counts = np.array([[6.0, 3.0, 1.0], [1.0, 3.0, 0.0], [5.0, 0.0, 1.0]])
-    number = np.array([1.0, 2.0, 3.0])
-    expected = []
-    for row in counts:
-        mean = row @ number / row.sum()
-        expected.append(row @ (number - mean) ** 2 / 10.0)
-    np.testing.assert_allclose(node_risk(counts, 3, "sum_of_variances"), expected)
 
 
 def test_risk_of_targets():
@@ -334,48 +277,9 @@ def test_marked_subtrees_become_leaves(drawn, seed):
     assert prune_marked(child, dataset, marks) == (child,)
     assert child == pruned
     assert child.fitness.valid == (not marks.any())
-    again = make_individual(dataset, child.weights, child.thresholds, child.subtree_size)
-    for found, expected in zip(child.nodes(), again.nodes(), strict=True):
-        np.testing.assert_array_equal(found, expected)
-
-
-@given(seeds, st.integers(1, 4), st.sampled_from((0.0, 0.3, 1.0)))
-def test_profit_is_reckoned_bottom_up(seed, n_classes, node_price):
-    """The twin compares the same sums, so that ties are cut in both or in neither."""
-    rng = np.random.default_rng(seed)
-    size = naive.random_sizes(rng, 20)
-    counts = np.zeros((len(size), n_classes))
-    worth, expected = np.empty(len(size)), np.zeros(len(size), dtype=bool)
-    further = rng.choice([0.0, 0.3], len(size))
-    for k in reversed(range(len(size))):
-        if size[k] == 1:
-            counts[k] = rng.integers(0, 4, n_classes) * rng.choice([0.1, 1.0])
-            worth[k] = counts[k].max() - node_price
-            continue
-        left, right = naive.children_of(size, k)
-        counts[k] = counts[left] + counts[right]
-        worth[k] = counts[k].max() - node_price
-        kept = worth[left] + worth[right] - node_price - further[k]
-        expected[k] = kept <= worth[k]
-        worth[k] = max(kept, worth[k])
-    found = unprofitable(counts, np.array(size, dtype=np.int32), node_price, further)
-    np.testing.assert_array_equal(found, expected)
-
-
-@given(seeds, st.sampled_from((0.0, 0.01, 0.1)))
-def test_regression_trees_are_pruned_by_explained_variance(seed, penalty):
-    rng = np.random.default_rng(seed)
-    X, y = rng.normal(size=(25, 2)), rng.normal(size=25)
-    dataset = Dataset.from_arrays(X, y, task="regression").take(np.arange(20))
-    individual = grow(dataset, Axis(), "squared_error", max_depth=3, stream=stream_of(seed))
-    size = individual.subtree_size
-    risk = node_risk(individual.counts, 0) / individual.counts[0, 2] * individual.counts[0, 0]
-    best = max(
-        1 - risk[leaves].sum() - penalty * (2 * len(leaves) - 1)
-        for leaves in map(np.array, naive.prunings(size))
-    )
-    (pruned,) = prune(individual, dataset, penalty)
-    assert pruned.quality - penalty * len(pruned) == pytest.approx(best, abs=1e-9)
+    again = make_individual(dataset, *child.nodes()[:3])
+    for array, expected in zip(child.nodes(), again.nodes(), strict=True):
+        np.testing.assert_array_equal(array, expected)
 
 
 @given(any_populations, seeds, st.sampled_from((0.0, 0.02)), st.sampled_from((0.001, 0.01, 0.05)))

@@ -146,12 +146,7 @@ def test_operators_are_drawn_by_their_shares(iris, offspring):
 
     shares = dict(zip(map(counting, "abcd"), (7, 2, 1, 0), strict=True))
     refiners = make_refiners(Refinement(shares), 0.01)
-    assert {name: share for name, (share, _) in refiners.items()} == {
-        "a": 0.7,
-        "b": 0.2,
-        "c": 0.1,
-        "d": 0.0,
-    }
+    assert [share for share, _ in refiners.values()] == [0.7, 0.2, 0.1, 0.0]
     n = 3000
     individual = offspring[0]
     toolbox = SimpleNamespace(evaluate=lambda one: (0.0,))
@@ -161,12 +156,6 @@ def test_operators_are_drawn_by_their_shares(iris, offspring):
         assert calls[individual.outcome.operator] > 0
     for name, share in zip("abcd", (0.7, 0.2, 0.1, 0.0), strict=True):
         assert calls[name] == pytest.approx(n * share, abs=5.0 * (n * share * (1 - share)) ** 0.5)
-
-
-def test_shares_of_names():
-    assert Refinement("tao").shares() == {"tao": 1.0}
-    assert Refinement(("tao", "oc1")).shares() == {"tao": 0.5, "oc1": 0.5}
-    assert Refinement({"tao": 3.0, "oc1": 1}).shares() == {"tao": 0.75, "oc1": 0.25}
 
 
 @pytest.mark.parametrize(
@@ -197,21 +186,19 @@ def test_a_parameter_describes_operators_or_all():
     assert as_refinement(None) is None
     assert as_refinement("oc1") == Refinement("oc1")
     assert as_refinement({"oc1": 2.0}).shares() == {"oc1": 1.0}
+    assert Refinement(("tao", "oc1")).shares() == {"tao": 0.5, "oc1": 0.5}
+    assert Refinement({"tao": 3.0, "oc1": 1}).shares() == {"tao": 0.75, "oc1": 0.25}
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
         ("target", "worst"),
-        ("probability", 1.5),
         ("probability", np.nan),
         ("every", 0),
         ("max_seconds", 0.0),
-        ("max_seconds", np.nan),
         ("max_evaluations", -1),
-        ("C", 0.0),
         ("C", (2.0, 1.0)),
-        ("C", (1.0, np.inf)),
         ("C", (1.0, 2.0, 3.0)),
         ("penalty", "l0"),
     ],
@@ -219,11 +206,6 @@ def test_a_parameter_describes_operators_or_all():
 def test_bad_parameters_are_named(name, value):
     with pytest.raises(ValueError, match=f"'{name}' parameter of Refinement must be .* Got "):
         Refinement(**{name: value})
-
-
-def test_unknown_operators_are_named(iris):
-    with pytest.raises(ValueError, match="refinement names 'polish'"):
-        make_toolbox(iris, refinement=("tao", "polish"))
 
 
 # ---- who, and when -------------------------------------------------------------------------------
@@ -239,7 +221,7 @@ def choose(offspring, generation=1, spent=NOTHING_SPENT, **parameters):
 
 def test_random_ones_come_with_the_probability(offspring):
     times = np.zeros(len(offspring))
-    for generation in range(1, 400):
+    for generation in range(1, 200):
         for individual, stream in zip(
             offspring, make_streams(7, generation, len(offspring)), strict=True
         ):
@@ -249,8 +231,8 @@ def test_random_ones_come_with_the_probability(offspring):
         times += np.isin(ids(offspring), chosen)
     inner = np.array([len(individual) > 1 for individual in offspring])
     assert (times[~inner] == 0).all() and not inner.all()
-    assert times[inner].mean() / 399 == pytest.approx(0.3, abs=0.02)
-    assert times[inner].min() > 60
+    assert times[inner].mean() / 199 == pytest.approx(0.3, abs=0.03)
+    assert times[inner].min() > 25
 
 
 def test_the_best_are_the_fittest(offspring):
@@ -279,23 +261,6 @@ def test_the_promising_have_structures_of_their_own(offspring):
     assert ids(few) == ids(chosen[:3])
 
 
-@pytest.mark.parametrize("target", ["random", "best", "promising"])
-def test_none_and_all(offspring, target):
-    assert choose(offspring, target=target, probability=0.0) == []
-    if target != "promising":
-        everyone = choose(offspring, target=target, probability=1.0)
-        assert len(everyone) == sum(len(one) > 1 for one in offspring)
-
-
-def test_every_so_many_generations(offspring):
-    when = [
-        generation
-        for generation in range(1, 10)
-        if choose(offspring, generation, every=3, probability=1.0)
-    ]
-    assert when == [3, 6, 9]
-
-
 # ---- budgets -------------------------------------------------------------------------------------
 
 
@@ -309,6 +274,10 @@ def test_budgets_limit_the_choice(offspring, target):
     assert choose(offspring, spent=Spent(2, 3.0), max_seconds=3.0, **parameters) == []
     in_time = choose(offspring, spent=Spent(2, 2.9), max_seconds=3.0, **parameters)
     assert ids(in_time) == ids(full)
+    assert choose(offspring, target=target, probability=0.0) == []
+    assert target == "promising" or len(full) == sum(len(one) > 1 for one in offspring)
+    every = [k for k in range(1, 10) if choose(offspring, k, every=3, **parameters)]
+    assert every == [3, 6, 9]
 
 
 def test_what_is_spent_adds_up(offspring):
@@ -324,22 +293,14 @@ def test_a_run_keeps_its_budget_of_evaluations(iris):
     tried = to_frame(limited.logbook)["refinement_tao_tried"]
     assert tried.sum() == 20 == limited.spent.evaluations
     assert tried.iloc[-1] == 0 and (tried > 0).sum() > 2
+    in_time = run(iris, Refinement("tao", probability=0.5, max_seconds=1e-9), max_generations=9)
+    assert (to_frame(in_time.logbook)["refinement_tao_tried"] > 0).sum() == 1
     free = run(iris, Refinement("tao", probability=0.3))
     n_before = int(np.flatnonzero(tried.cumsum() == 20)[0])  # until then the runs are the same
     columns = ["nevals", "fitness_best", "fitness_mean", "size_mean"]
     first, second = (to_frame(one.logbook)[columns][:n_before] for one in (limited, free))
     assert first.equals(second)
     assert free.spent.evaluations > 40
-
-
-def test_a_run_keeps_its_budget_of_seconds(iris):
-    limited = run(iris, Refinement("tao", probability=0.5, max_seconds=1e-9))
-    tried = to_frame(limited.logbook)["refinement_tao_tried"]
-    assert (tried > 0).sum() == 1
-    assert limited.spent.seconds >= 1e-9
-    unlimited = run(iris, Refinement("tao", probability=0.5, max_seconds=1e9))
-    tried = to_frame(unlimited.logbook)["refinement_tao_tried"]
-    assert (tried > 0).sum() > 20
 
 
 @pytest.mark.parametrize("algorithm", ["penalized", "nsga2"])
@@ -397,25 +358,13 @@ def test_the_chapter_adds_up(iris, algorithm, lamarckian):
     assert "refinement" not in run(iris, None, max_generations=2).logbook.chapters
 
 
-def test_refinement_helps_the_run(iris):
-    plain, refined = (run(iris, name, max_generations=15) for name in (None, "tao"))
-    assert refined.best.fitness >= plain.best.fitness
-    assert refined.best.quality > 0.97
-
-
 @pytest.mark.parametrize("algorithm", ["penalized", "nsga2"])
 def test_the_same_run_for_any_number_of_threads(iris, algorithm):
     refinement = Refinement(("tao", "oc1", "centre"), probability=0.3)
-    options = {"variation": Variation(algorithm=algorithm), "max_generations": 12}
+    options = {"variation": Variation(algorithm=algorithm), "max_generations": 8}
     serial = run(iris, refinement, **options)
     with ThreadPoolExecutor(3) as executor:
-        threaded = run(
-            iris,
-            refinement,
-            variation=Variation(algorithm=algorithm),
-            max_generations=12,
-            threads=executor,
-        )
+        threaded = run(iris, refinement, threads=executor, **options)
     assert all(a == b for a, b in zip(serial.population, threaded.population, strict=True))
     assert serial.spent.evaluations == threaded.spent.evaluations > 10
 

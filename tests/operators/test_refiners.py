@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from sklearn.datasets import load_diabetes, load_wine
+from sklearn.datasets import load_wine
 
 from evotree.dataset import Dataset
 from evotree.operators.initialization.dipolar import init_dipolar
@@ -25,7 +25,7 @@ from evotree.operators.splitters.oc1 import OC1
 from evotree.operators.splitters.registry import SPLITTERS
 from evotree.operators.structure.reduced import leaf_table, reduced_problem
 from evotree.rng import make_streams
-from tests.strategies import any_populations, assert_sound, seeds
+from tests.strategies import any_populations, seeds
 
 NAMES = sorted({"tao", "centre", "prune", "linear", *SPLITTERS})
 bounds = st.sampled_from(((0.1, 10.0), (1e-3, 1e-3), (5.0, 500.0)))
@@ -46,26 +46,6 @@ def dipolar_trees(load, task="classification", n=4):
     return dataset, [init_dipolar(dataset, 0.0, stream) for stream in make_streams(3, 0, n)]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_trees_stay_sound_parents_untouched_and_draws_repeat(name):
-    @settings(max_examples=12)
-    @given(any_populations, seeds)
-    def check(drawn, seed):
-        dataset, individuals = drawn
-        for individual in individuals[:2]:
-            individual.fitness.values = (1.0,)
-            before = [array.copy() for array in individual.nodes()]
-            first, second = (refined(name, individual, dataset, seed) for _ in range(2))
-            assert_sound(first, dataset)
-            assert first == second and first.stream == second.stream
-            assert len(first) <= len(individual)
-            assert individual.fitness.values == (1.0,)
-            for ours, copy in zip(individual.nodes(), before, strict=True):
-                np.testing.assert_array_equal(ours, copy)
-
-    check()
-
-
 @given(any_populations, seeds, bounds)
 def test_a_sweep_never_lowers_the_quality(drawn, seed, C):
     dataset, individuals = drawn
@@ -76,15 +56,6 @@ def test_a_sweep_never_lowers_the_quality(drawn, seed, C):
             individual = after
 
 
-@pytest.mark.parametrize(
-    ("load", "task"), [(load_wine, "classification"), (load_diabetes, "regression")]
-)
-def test_sweeps_make_random_trees_better(load, task):
-    dataset, trees = dipolar_trees(load, task)
-    for tree in trees:
-        assert refined("tao", tree, dataset).quality > tree.quality
-
-
 @given(any_populations)
 def test_centred_margins_move_no_row(drawn):
     dataset, individuals = drawn
@@ -93,29 +64,12 @@ def test_centred_margins_move_no_row(drawn):
         for at in (0, 2, 3, 4, 5, 6):  # all but the thresholds
             np.testing.assert_array_equal(centred.nodes()[at], individual.nodes()[at])
         assert centred.quality == individual.quality
-        for k in np.flatnonzero(individual.subtree_size > 1):
-            check_threshold(dataset, individual, k, centred.thresholds[k])
-
-
-def check_threshold(dataset, individual, k, threshold):
-    """Compare a centred threshold with the middle of the gap between the rows of the two sides."""
-    second = k + 1 + individual.subtree_size[k + 1]
-    sides = [
-        individual.order[individual.start[child] : individual.end[child]]
-        for child in (k + 1, second)
-    ]
-    left, right = (dataset.X[rows] @ individual.weights[k] for rows in sides)
-    near = 1e-9 * (1.0 + np.abs(left).max() + np.abs(right).max())
-    nearest_left = dataset.y[sides[0][left >= left.max() - near]]
-    nearest_right = dataset.y[sides[1][right <= right.min() + near]]
-    middle = (left.max() + right.min()) / 2.0
-    kept = threshold == individual.thresholds[k]
-    assert kept or threshold == pytest.approx(middle, abs=near)
-    differ = nearest_left[:, None] != nearest_right[None, :]
-    if differ.all():
-        assert threshold == pytest.approx(middle, abs=near)
-    if not differ.any():
-        assert kept
+        for k in np.flatnonzero(centred.thresholds != individual.thresholds):
+            children = k + 1, k + 1 + individual.subtree_size[k + 1]
+            s = dataset.X[individual.order] @ individual.weights[k]
+            left, right = (s[individual.start[child] : individual.end[child]] for child in children)
+            middle, scale = (left.max() + right.min()) / 2.0, 1.0 + np.abs(s).max()
+            assert centred.thresholds[k] == pytest.approx(middle, abs=1e-9 * scale)
 
 
 def test_margins_that_are_centred_stay_and_keep_the_fitness():
@@ -171,20 +125,11 @@ def test_a_resplit_meets_every_node_that_matters():
     assert len(open_ones) > 3 and seen == set(open_ones)
 
 
-@given(st.floats(-8.0, 4.0), st.floats(0.0, 4.0), seeds)
-def test_a_drawn_cost_lies_between_its_bounds(exponent, width, seed):
-    low = 10.0**exponent
-    high = low * 10.0**width
-    linear = draw_linear((low, high), "l1", make_streams(seed, 0, 1)[0])
-    assert isinstance(linear, Linear) and linear.loss in LOSSES and linear.penalty == "l1"
-    assert low * (1.0 - 1e-12) <= linear.C <= high * (1.0 + 1e-12)
-    cost = draw_linear((low, low), "l2", make_streams(seed, 0, 1)[0]).C
-    assert cost == low
-
-
 def test_drawn_costs_are_log_uniform_and_losses_alike():
     stream = make_streams(5, 0, 1)[0]
-    drawn = [draw_linear((0.01, 100.0), "l2", stream) for _ in range(2000)]
+    drawn = [draw_linear((0.01, 100.0), "l1", stream) for _ in range(2000)]
+    assert all(isinstance(one, Linear) and one.penalty == "l1" for one in drawn)
+    assert draw_linear((0.3, 0.3), "l2", stream).C == 0.3
     losses, times = np.unique([one.loss for one in drawn], return_counts=True)
     assert set(losses) == set(LOSSES) and stats.chisquare(times).pvalue > 0.001
     costs = [one.C for one in drawn]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris, load_wine
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from evotree import EvoTreeClassifier, ObliqueTreeClassifier, evolve, make_toolbox, to_frame
 from evotree.dataset import Dataset
@@ -27,12 +27,11 @@ from evotree.operators.initialization.seeding import (
 from evotree.operators.initialization.tao_seeds import init_tao
 from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.registry import SPLITTERS
-from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation.crossover import cx_trees
 from evotree.rng import make_streams
 from evotree.tree import ObliqueTree
 from tests.quick_models import brief, evolved
-from tests.strategies import datasets, seeds
+from tests.strategies import assert_sound, datasets, seeds
 
 
 @pytest.fixture(scope="module")
@@ -90,22 +89,11 @@ def test_bootstrap_draws_rows_by_weight(dataset, seed, max_rows):
     assert {(*x, y) for x, y in zip(sample.X.tolist(), sample.y.tolist(), strict=True)} <= known
 
 
-def test_bootstrap_favours_heavy_rows():
-    dataset = Dataset.from_arrays(np.arange(4.0)[:, None], [0, 1, 0, 1], [1.0, 1.0, 1.0, 997.0])
-    drawn = bootstrap(dataset, np.random.default_rng(0), 4)
-    assert drawn.raw[drawn.sample_weight.argmax(), 0] == 3.0
-
-
 @pytest.mark.parametrize("splitter", sorted(SPLITTERS))
 def test_seeds_are_trees_of_chosen_size_that_differ(wine, splitter):
     seeded = [init_greedy(wine, 0.005, splitter, stream) for stream in make_streams(3, 0, 6)]
     for individual in seeded:
-        individual.to_tree().validate()
-        scratch = make_individual(
-            wine, individual.weights, individual.thresholds, individual.subtree_size
-        )
-        for ours, theirs in zip(individual.nodes(), scratch.nodes(), strict=True):
-            np.testing.assert_array_equal(ours, theirs)
+        assert_sound(individual, wine)
         assert individual.quality > 0.4
     assert len({individual.weights.tobytes() for individual in seeded}) >= 5
     again = init_greedy(wine, 0.005, splitter, make_streams(3, 0, 1)[0])
@@ -215,14 +203,6 @@ def test_our_own_trees_come_back_as_they_were(wine):
             )
 
 
-def test_raw_tree_of_a_regressor():
-    X = np.random.default_rng(0).normal(size=(50, 3))
-    model = DecisionTreeRegressor(max_depth=4).fit(X, X[:, 1])
-    weights, thresholds, size = raw_tree(model)
-    assert size[0] == model.tree_.node_count and (weights.sum(axis=1) == (size > 1)).all()
-    np.testing.assert_allclose(thresholds[size > 1], model.tree_.threshold[size > 1], rtol=1e-6)
-
-
 def test_a_tree_handed_in_is_where_the_run_begins(wine):
     X, y = wine.raw, wine.y
     start = ObliqueTreeClassifier("axis").fit(X, y)
@@ -277,17 +257,12 @@ def test_many_classes_are_parted_in_few_ways(monkeypatch):
         ([DecisionTreeClassifier()], "init holds DecisionTreeClassifier"),
         ([RandomForestClassifier()], "init holds RandomForest"),
         ([ObliqueTreeClassifier("axis").fit(np.eye(3), [0, 1, 1])], "over 3 features"),
+        ([DecisionTreeClassifier().fit(np.eye(13), np.arange(13))] * 3, "3 trees: at most 2"),
     ],
 )
 def test_bad_trees_are_named(wine, trees, message):
     with pytest.raises(ValueError, match=message):
-        evolved(EvoTreeClassifier, init=trees).fit(wine.raw, wine.y)
-
-
-def test_more_trees_than_places_are_refused(wine):
-    tree = ObliqueTreeClassifier("axis", max_depth=1).fit(wine.raw, wine.y).tree_
-    with pytest.raises(ValueError, match="3 trees: at most 2"):
-        evolved(EvoTreeClassifier, population_size=2, init=[tree] * 3).fit(wine.raw, wine.y)
+        evolved(EvoTreeClassifier, init=trees, population_size=2).fit(wine.raw, wine.y)
 
 
 def test_history_says_who_descends_from_whom(wine):
@@ -316,16 +291,3 @@ def test_crossover_hands_down_the_roots_origin(seed):
         keeps_root = child.thresholds[0] == own.thresholds[0] and len(child) > 1
         if keeps_root and own.thresholds[0] not in other.thresholds:
             assert child.origin == ("a" if child is a else "b")
-
-
-def test_seeded_runs_do_not_depend_on_threads(wine):
-    one, two = (
-        EvoTreeClassifier.from_preset(
-            "gea_odt", evolution__init="axis", max_generations=5, random_state=0, n_jobs=n
-        ).fit(
-            np.repeat(wine.raw, 60, axis=0) + np.arange(60 * len(wine.y))[:, None] * 1e-6,
-            np.repeat(wine.y, 60),
-        )
-        for n in (1, 2)
-    )
-    assert one.tree_ == two.tree_

@@ -123,20 +123,6 @@ def test_a_generation_of_different_trees():
         assert all(distinct(run.population)) is not keep_duplicates
 
 
-def test_the_best_of_parents_and_offspring_live_on():
-    dataset = Dataset.from_arrays(*load_iris(return_X_y=True))
-    toolbox = make_toolbox(dataset, variation=Variation(survival="best"), random_state=0)
-    run = evolve(toolbox.population(n=20), toolbox, max_generations=0)
-    for _ in range(5):
-        parents = [one.clone() for one in run.population]
-        run = evolve(run, toolbox, max_generations=run.generation + 1)
-        assert all(distinct(run.population))
-        # No parent that is not among the survivors is fitter than those in half of the places.
-        kept = sorted((one.fitness for one in run.population), reverse=True)
-        lost = [one for one in parents if one not in run.population]
-        assert all(one.fitness <= kept[9] for one in lost)
-
-
 @given(any_populations, st.sampled_from((0.0, 0.001, 0.1)), st.sampled_from((0.0, 0.01)))
 def test_trees_of_less_complexity_live_on_beside_the_fittest(drawn, size_penalty, term_penalty):
     _, individuals = drawn
@@ -157,17 +143,3 @@ def test_trees_of_less_complexity_live_on_beside_the_fittest(drawn, size_penalty
             dear = PenalizedAccuracy(factor * size_penalty, factor * term_penalty)
             best = max(dear(one) for one in individuals[: 2 * half])
             assert max(dear(one) for one in survivors)[0] == pytest.approx(best[0])
-
-
-@given(any_populations)
-def test_survivors_are_the_fittest_different_ones(drawn):
-    dataset, individuals = drawn
-    for one in individuals:
-        one.fitness.values = (one.quality,)
-    offspring = [one.clone() for one in individuals[:2]]
-    survivors = replace_best(individuals[:2], offspring)
-    assert len(survivors) == 2
-    best = max(one.fitness for one in individuals[:2])
-    assert survivors[0].fitness == best
-    if individuals[0] != individuals[1]:
-        assert all(distinct(survivors))

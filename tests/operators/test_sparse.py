@@ -121,7 +121,7 @@ def test_a_feature_that_is_missing_is_swapped_in():
     assert cost_of(best, X, goes_right, np.ones(300)) < cost_of(same, X, goes_right, np.ones(300))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_costs_so_small_that_no_fit_changes_anything_leave_the_best_split_on_one_feature(seed):
     rng = np.random.default_rng(seed)
     X, start = rng.standard_normal((80, 8)), np.eye(8)[seed % 8]
@@ -170,9 +170,3 @@ def test_equal_thresholds_are_settled_in_the_widest_gap():
     split = Sparse("same").refit(make_node(X, goes_right, np.ones(6)), np.ones(1), 0.0)
     threshold = split.threshold / split.weights[0]
     assert threshold == pytest.approx(4.0)
-
-
-@pytest.mark.parametrize("name", ["widths", "loss"])
-def test_bad_parameters_are_named(name):
-    with pytest.raises(ValueError, match=f"{name}='other': allowed are"):
-        Sparse(**{name: "other"})

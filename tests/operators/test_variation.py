@@ -1,5 +1,7 @@
 """What holds for every operator, whatever came before it."""
 
+import operator
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -32,9 +34,23 @@ def test_any_sequence_keeps_trees_sound(drawn, seed):
 
 
 @given(tasks(), seeds)
-def test_partition_agrees_with_naive_routing(drawn, seed):
+def test_a_child_is_routed_repeatable_and_its_parents_untouched(drawn, seed):
     dataset, individuals, (name,) = drawn
-    (child, *_) = apply_operator(name, *individuals[:2], dataset, make_streams(seed, 1, 1)[0])
+    parents = individuals[:2]
+    for individual in parents:
+        individual.fitness.values = (1.0,)
+    before = [[array.copy() for array in parent.nodes()] for parent in parents]
+    children, again = (
+        apply_operator(name, *parents, dataset, make_streams(seed, 1, 1)[0]) for _ in range(2)
+    )
+    assert all(map(operator.eq, children, again))
+    for parent, arrays in zip(parents, before, strict=True):
+        assert parent.fitness.values == (1.0,)
+        assert all(map(np.array_equal, parent.nodes(), arrays))
+    for child, parent in zip(children, parents, strict=False):
+        same = all(a is b for a, b in zip(child.nodes(), parent.nodes(), strict=True))
+        assert child.fitness.valid == same
+    child = children[0]
     for k in np.flatnonzero(child.subtree_size == 1):
         for row in naive.rows_of(k, child):
             distance = child.weights @ dataset.X[row] - child.thresholds
@@ -69,41 +85,6 @@ def test_rows_in_many_blocks_go_where_they_should(wide, name, seed):
             leaves[list(naive.rows_of(k, child))] = k
             assert (np.diff(child.order[child.start[k] : child.end[k]]) > 0).all()
         np.testing.assert_array_equal(leaves, [naive.leaf_of(x, tree) for x in dataset.X])
-
-
-@given(tasks(), seeds)
-def test_parents_stay_untouched(drawn, seed):
-    dataset, individuals, (name,) = drawn
-    for individual in individuals[:2]:
-        individual.fitness.values = (1.0,)
-    before = [[array.copy() for array in ind.nodes()] for ind in individuals[:2]]
-    apply_operator(name, *individuals[:2], dataset, make_streams(seed, 1, 1)[0])
-    for individual, arrays in zip(individuals[:2], before, strict=True):
-        assert individual.fitness.values == (1.0,)
-        for ours, theirs in zip(individual.nodes(), arrays, strict=True):
-            np.testing.assert_array_equal(ours, theirs)
-
-
-@given(tasks(), seeds)
-def test_same_stream_same_child(drawn, seed):
-    dataset, individuals, (name,) = drawn
-    twins = [
-        apply_operator(name, *individuals[:2], dataset, make_streams(seed, 1, 1)[0])
-        for _ in range(2)
-    ]
-    for first, second in zip(*twins, strict=True):
-        assert first == second
-
-
-@given(tasks(), seeds)
-def test_fitness_is_deleted_exactly_where_arrays_change(drawn, seed):
-    dataset, individuals, (name,) = drawn
-    for individual in individuals:
-        individual.fitness.values = (1.0,)
-    children = apply_operator(name, *individuals[:2], dataset, make_streams(seed, 1, 1)[0])
-    for child, parent in zip(children, individuals, strict=False):
-        same = all(a is b for a, b in zip(child.nodes(), parent.nodes(), strict=True))
-        assert child.fitness.valid == same
 
 
 @given(tasks(names=ONE_BY_ONE), seeds)

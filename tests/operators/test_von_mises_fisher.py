@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import optimize, special, stats
+from scipy import special, stats
 
 from evotree.operators.splitters.von_mises_fisher import (
     bessel_ratio,
@@ -24,10 +24,11 @@ def draw(n, mu, kappa, seed=0):
     return sample(np.random.default_rng([seed, 1]), mu, float(kappa), n)
 
 
-@pytest.mark.parametrize("kappa", [0.0, 0.5, 30.0, 1e4, 1e11])
-@pytest.mark.parametrize("p", [2, 3, 6, 60])
+@pytest.mark.parametrize("kappa", [0.0, 0.5, 30.0, 600.0, 1e4, 1e11])
+@pytest.mark.parametrize("p", [2, 3, 6, 785, "first axis"])
 def test_samples_are_unit_vectors_around_the_mean_direction(p, kappa):
-    mu = direction(p)
+    mu = direction(p) if p != "first axis" else np.array([-1.0, 0.0, 0.0])
+    p = len(mu)
     drawn = draw(2000, mu, kappa)
     np.testing.assert_allclose(np.linalg.norm(drawn, axis=1), 1.0, atol=1e-12)
     cosine = drawn @ mu
@@ -55,28 +56,6 @@ def test_without_concentration_directions_are_uniform():
     drawn = draw(5000, np.zeros(4), 0.0)
     np.testing.assert_allclose(drawn.T @ drawn / 5000, np.eye(4) / 4, atol=0.02)
     np.testing.assert_allclose(drawn.mean(axis=0), 0.0, atol=0.03)
-
-
-@pytest.mark.parametrize("first", [-1.0, 1.0])
-def test_the_mean_direction_may_lie_on_the_first_axis(first):
-    mu = np.array([first, 0.0, 0.0])
-    drawn = draw(500, mu, 200.0)
-    np.testing.assert_allclose(np.linalg.norm(drawn, axis=1), 1.0, atol=1e-12)
-    assert (drawn @ mu).mean() == pytest.approx(naive.bessel_ratio(200.0, 3), abs=1e-3)
-
-
-@pytest.mark.parametrize("kappa", [5.0, 600.0])
-def test_samples_in_many_dimensions(kappa):
-    mu = direction(785)
-    cosine = draw(1500, mu, kappa) @ mu
-    error = cosine.std() / math.sqrt(1500)
-    assert abs(cosine.mean() - naive.bessel_ratio(kappa, 785)) < 4.0 * error
-
-
-def test_equal_streams_give_equal_samples():
-    mu = direction(7)
-    assert np.array_equal(draw(50, mu, 3.0, seed=4), draw(50, mu, 3.0, seed=4))
-    assert not np.array_equal(draw(50, mu, 3.0, seed=4), draw(50, mu, 3.0, seed=5))
 
 
 @pytest.mark.parametrize("p", [2, 3, 19, 785])
@@ -112,17 +91,6 @@ def test_fit_is_that_of_scipy(p, kappa):
     their_mu, theirs = stats.vonmises_fisher.fit(drawn)
     np.testing.assert_allclose(mu, their_mu, atol=1e-12)
     assert estimate == pytest.approx(theirs, rel=1e-6)
-
-
-def test_fit_maximizes_the_likelihood():
-    drawn = draw(100, direction(5), 6.0)
-    mu, kappa = fit(drawn)
-
-    def loss(k):
-        return -stats.vonmises_fisher(mu, k).logpdf(drawn).sum()
-
-    best = optimize.minimize_scalar(loss, bounds=(1.0, 30.0), method="bounded").x
-    assert kappa == pytest.approx(best, rel=1e-3)
 
 
 def test_fit_of_directions_that_cancel_out_and_of_one():

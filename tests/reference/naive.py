@@ -57,21 +57,6 @@ def centred_threshold(projection, classes, threshold):
     return (projection[i] + projection[j]) / 2
 
 
-def best_pruning_value(counts, subtree_size, charge, k=0):
-    """Return the highest correct weight less charges over all prunings, by exhaustion."""
-    as_leaf = counts[k].max() - charge
-    if subtree_size[k] == 1:
-        return as_leaf
-    left = k + 1
-    right = left + subtree_size[left]
-    kept = (
-        best_pruning_value(counts, subtree_size, charge, left)
-        + best_pruning_value(counts, subtree_size, charge, right)
-        - charge
-    )
-    return max(as_leaf, kept)
-
-
 def linear_scaling(fitness, pressure):
     """Solve ``a f + b`` from its two conditions: mean 1, and best = pressure or worst = 0."""
     fitness = np.asarray(fitness, dtype=float)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evotree.operators.constraints.narrowing import influences, narrow
-from evotree.operators.pruning.penalized import affordable, prune_marked, risk_of_leaves
+from evotree.operators.pruning.penalized import optimal_pruning, prune_marked, risk_of_leaves
 from evotree.operators.structure.splice import make_individual
 from evotree.tree import node_depths, sizes_of_kept
 
@@ -73,7 +73,7 @@ class Limits:
         self, individual: Individual, dataset: Dataset, split_cost: np.ndarray, budget: int
     ) -> None:
         risk, _ = risk_of_leaves(individual, dataset.n_classes)
-        marks = affordable(risk, individual.subtree_size, split_cost, budget)
+        marks = optimal_pruning(risk, individual.subtree_size, split_cost, budget)
         prune_marked(individual, dataset, marks)
 
     def _narrow_splits(self, individual: Individual, dataset: Dataset) -> None:

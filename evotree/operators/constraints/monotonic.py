@@ -14,8 +14,8 @@ from evotree.fitness.orders import CONFLICT, isotonic_values, node_orders
 from evotree.individual import Individual
 from evotree.operators.constraints.proof import Violation, violations
 from evotree.operators.pruning.penalized import prune_tree
-from evotree.operators.splitters.linear_fit import LOSSES, start_at
-from evotree.operators.splitters.sparse import sparse_split
+from evotree.operators.splitters.linear_fit import start_at
+from evotree.operators.splitters.sparse import fit_on
 from evotree.operators.structure.reduced import leaf_table, reduced_problem
 from evotree.operators.structure.splice import make_individual
 from evotree.tables.columns import CategoricalColumn, Column
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from evotree.fitness.node import Node
 
 _ROWS = 4096  # by which a split is fitted again
-_LOSS = LOSSES.index("logistic")
-_C, _MAX_ITER, _TOLERANCE = 1.0, 10, 1e-2
+_C = 1.0  # of the classifier that it is fitted by
 
 
 def check_monotonic_cst(
@@ -151,24 +150,7 @@ class MonotonicConstraint:
         theta = start_at(node.X, weights, threshold)
         support = np.flatnonzero(weights)
         while support.size:
-            width = support.size
-            cost = sparse_split(
-                node.X,
-                node.y,
-                node.sample_weight,
-                theta,
-                _LOSS,
-                _C,
-                _MAX_ITER,
-                _TOLERANCE,
-                support,
-                width,
-                width,
-                0.0,
-                False,
-                False,
-            )
-            if not (np.isfinite(theta).all() and cost < np.inf):
+            if not fit_on(node, theta, support, _C):
                 return None
             turned = theta[:-1] * pulls < 0.0
             if not turned.any():

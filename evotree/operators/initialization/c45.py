@@ -59,10 +59,7 @@ def with_indicators(splitter: C45, indicators: list[int]) -> C45:
 def values_at_or_below(
     splits: Splits, X: np.ndarray, indicators: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the greatest known values of all rows that do not exceed thresholds.
-
-    So all thresholds are values that occur (Quinlan 1993, section 2.4).
-    """
+    """Return the greatest known values that do not exceed thresholds (Quinlan 1993, 2.4)."""
     thresholds = splits.thresholds.copy()
     for k in np.flatnonzero(splits.subtree_size > 1).tolist():
         feature = int(np.flatnonzero(splits.weights[k])[0])
@@ -77,35 +74,31 @@ def values_at_or_below(
 def sent_with_most(
     splits: Splits, counts: np.ndarray, X: np.ndarray, indicators: np.ndarray
 ) -> Splits:
-    """Return splits that send rows whose value is missing to the side of more weight.
-
-    Where the number that fills in goes the other way, the split gets a second term.
-    """
+    """Return splits that send rows whose value is missing to the side of more weight."""
+    # Where the number that fills in goes the other way, the split gets a second term.
     weights, size = splits.weights.copy(), splits.subtree_size
     heaviness = counts.sum(axis=1)
     for k in np.flatnonzero(size > 1).tolist():
         feature = int(np.flatnonzero(weights[k])[0])
-        told_by = int(indicators[feature])
-        if told_by < 0:
+        indicator = int(indicators[feature])
+        if indicator < 0:
             continue
         left, right = k + 1, k + 1 + int(size[k + 1])
-        filled = X[X[:, told_by] > 0.0, feature][0]
+        filled = X[X[:, indicator] > 0.0, feature][0]
         goes_right = filled > splits.thresholds[k]
         if goes_right != (heaviness[right] > heaviness[left]):
             # Beyond the threshold, by the deviation of the feature.
             margin = -X[:, feature].std() if goes_right else X[:, feature].std()
-            weights[k, told_by] = splits.thresholds[k] - filled + margin
+            weights[k, indicator] = splits.thresholds[k] - filled + margin
     return splits._replace(weights=weights)
 
 
 def mean_of_branches(tree: ObliqueTree, X: np.ndarray, is_missing: np.ndarray) -> np.ndarray:
-    """Return the class shares of rows that go both ways where a value is missing.
-
-    Such a row goes to each branch with the share that the branch has in the training weight of its
-    node; its class shares are the mean of those of the leaves that it reaches, weighted by how much
-    of it reaches them (Quinlan 1993, section 3.3).
-    """
-    found = np.empty((len(X), tree.values.shape[1]))
+    """Return the class shares of rows that go both ways where a value is missing."""
+    # Such a row goes to each branch with the share that the branch has in the training weight of
+    # its node; its class shares are the mean of those of the leaves that it reaches, weighted by
+    # how much of it reaches them (Quinlan 1993, section 3.3).
+    means = np.empty((len(X), tree.values.shape[1]))
     is_leaf = tree.is_leaf
     splits = np.flatnonzero(~is_leaf)
     features = (tree.weights[splits] != 0.0).argmax(axis=1)  # an indicator follows its feature
@@ -116,5 +109,5 @@ def mean_of_branches(tree: ObliqueTree, X: np.ndarray, is_missing: np.ndarray) -
         block = slice(first, first + _BLOCK)
         above = X[block, features] > tree.thresholds[splits]
         right = np.where(is_missing[block, features], shares, above)
-        found[block] = soft_reach(tree, right.T)[is_leaf].T @ tree.values[is_leaf]
-    return found
+        means[block] = soft_reach(tree, right.T)[is_leaf].T @ tree.values[is_leaf]
+    return means

@@ -29,11 +29,7 @@ def init_dipolar(
     term_penalty: float = 0.0,
     max_width: int = 0,
 ) -> Individual:
-    """Make one individual of the first population.
-
-    A dipolar tree is grown on a random subsample, for speed and diversity; then its subtrees that
-    do not pay for themselves on all rows become leaves.
-    """
+    """Grow a dipolar tree on a random subsample, for speed and diversity, and prune it."""
     sample = as_generator(stream).permutation(dataset.n_samples)[:max_rows]
     individual = grow_on_sample(
         dataset.subsample(sample),
@@ -48,13 +44,10 @@ def init_dipolar(
 
 @dataclass(frozen=True)
 class RandomHalves:
-    """A random direction with the threshold that halves the rows.
+    """A normally distributed direction with the threshold that halves the rows, or nearly so."""
 
-    The direction is normally distributed, the threshold the median of the projections, or the gap
-    nearest to it where rows tie. Grown to a depth, that is the complete tree with random parameters
-    from which tree alternating optimization may start (Carreira-Perpiñán and Tavallali 2018).
-    """
-
+    # Grown to a depth, that is the complete tree with random parameters from which tree alternating
+    # optimization may start (Carreira-Perpiñán and Tavallali 2018).
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
         weights = as_generator(stream).standard_normal((node.X.shape[1],))

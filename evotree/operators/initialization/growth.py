@@ -39,11 +39,7 @@ def grow_splits(
     indicators: np.ndarray | None = None,
     stream: np.ndarray,
 ) -> Splits:
-    """Grow a tree on all rows of a data set.
-
-    A node becomes a leaf when its rows are of one class or one target, are too few or too deep,
-    when the splitter finds no split of them, or when the split sends them all one way.
-    """
+    """Grow a tree on all rows of a data set."""
     if min_samples_leaf > 1:
         dataset = dataset.unmerged()  # splitters count the rows of both sides
     code = int(Criterion[criterion.upper()])  # members of an enumeration cost numba 90 us a call
@@ -81,7 +77,7 @@ def grow_splits(
         sides = share_rows(X, rows, weight, split.weights, split.threshold, indicators)
         if min(len(side) for side, _ in sides) < min_samples_leaf:
             continue
-        lightest = min(of_rows[side].sum() for side, of_rows in sides)
+        lightest = min(side_weight[side].sum() for side, side_weight in sides)
         if lightest < min_weight_fraction_leaf * total_weight:
             continue
         weights[-1], thresholds[-1], is_split[-1] = split.weights, split.threshold, True
@@ -92,18 +88,15 @@ def grow_splits(
 
 
 def weights_to_grow_by(dataset: Dataset) -> np.ndarray:
-    """Return the weights of the rows, by what errors on their classes cost.
-
-    Breiman et al. (1984, section 4.4): altered priors stand for the costs that criteria have no
-    room for.
-    """
+    """Return the weights of the rows, by what errors on their classes cost."""
+    # Breiman et al. (1984, section 4.4): altered priors stand for costs that criteria do not know.
     if dataset.n_classes == 0 or dataset.objective is None:
         return dataset.sample_weight
     totals = np.bincount(dataset.y, dataset.sample_weight, minlength=dataset.n_classes)
     weights = dataset.objective.class_weights(totals)
-    grown: np.ndarray = dataset.sample_weight * (1.0 if weights is None else weights[dataset.y])
-    grown.flags.writeable = False
-    return grown
+    altered: np.ndarray = dataset.sample_weight * (1.0 if weights is None else weights[dataset.y])
+    altered.flags.writeable = False
+    return altered
 
 
 def grow_on_sample(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evotree.folds import hold_out
 from evotree.operators.pruning.held_out import (
     prune_cross_validated,
     prune_held_out,
@@ -17,7 +18,6 @@ from evotree.operators.pruning.penalized import prune_marked, prune_tree, risk_o
 from evotree.operators.pruning.pessimistic import prune_pessimistic
 from evotree.operators.structure.sides import Splits
 from evotree.operators.structure.splice import make_individual
-from evotree.rng import as_generator
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
@@ -74,14 +74,6 @@ def induce(
         links = weakest_links(of_leaves, individual.subtree_size)
         return prune_marked(individual, dataset, links <= ccp_alpha)[0]
     return individual
-
-
-def hold_out(dataset: Dataset, fraction: float, stream: np.ndarray) -> tuple[Dataset, Dataset]:
-    """Part the rows of a data set at random."""
-    n = dataset.n_samples
-    n_held_out = min(n - 1, round(fraction * n))
-    order = as_generator(stream).permutation(n)
-    return dataset.subsample(order[n_held_out:]), dataset.subsample(order[:n_held_out])
 
 
 def leaf_medians(individual: Individual, dataset: Dataset) -> np.ndarray:

@@ -38,11 +38,9 @@ def draw_noise(
 
 
 def interpolate(dataset: Dataset, n_rows: int, noise: float, stream: np.ndarray) -> np.ndarray:
-    """Draw rows between neighbouring training rows, with noise.
-
-    A row is drawn in proportion to the weights, moved a uniform part of the way to one of its
-    nearest neighbours (Chawla et al. 2002, SMOTE), whatever the classes, and blurred.
-    """
+    """Draw rows between neighbouring training rows, whatever their classes, with noise."""
+    # A row is drawn in proportion to the weights, moved a uniform part of the way to one of its
+    # nearest neighbours (Chawla et al. 2002, SMOTE), and blurred.
     rng = as_generator(stream)
     X = dataset.X
     k = min(_NEIGHBOURS, X.shape[0] - 1)
@@ -67,24 +65,24 @@ def fit_weighted(model: Any, dataset: Dataset) -> None:
     model.fit(dataset.X.repeat(n_times, axis=0), dataset.y.repeat(n_times))
 
 
-def _check_predictions(found: Any, teacher: Any, dataset: Dataset, n_rows: int) -> np.ndarray:
+def _check_predictions(predicted: Any, teacher: Any, dataset: Dataset, n_rows: int) -> np.ndarray:
     """Return a teacher's predictions as labels, by which kernels count rows unchecked."""
-    given, allowed = np.asarray(found), f"class codes from 0 to {dataset.n_classes - 1}"
-    if dataset.n_classes == 0:
-        allowed = "finite numbers"
-    if given.shape != (n_rows,):
+    predicted, n_classes = np.asarray(predicted), dataset.n_classes
+    allowed = f"class codes from 0 to {n_classes - 1}" if n_classes else "finite numbers"
+    if predicted.shape != (n_rows,):
         raise ValueError(
-            f"teacher={teacher!r} predicts an array of shape {given.shape}: allowed is ({n_rows},)."
+            f"teacher={teacher!r} predicts an array of shape {predicted.shape}: allowed is "
+            f"({n_rows},)."
         )
     try:
-        labels = given.astype(np.float64)
+        labels = predicted.astype(np.float64)
     except (TypeError, ValueError):
-        wrong = given
+        wrong = predicted
     else:
         is_wrong = ~np.isfinite(labels)
-        if dataset.n_classes:
-            is_wrong |= (labels < 0.0) | (labels >= dataset.n_classes) | (labels != labels.round())
-        wrong = given[is_wrong]
+        if n_classes:
+            is_wrong |= (labels < 0.0) | (labels >= n_classes) | (labels != labels.round())
+        wrong = predicted[is_wrong]
     if wrong.size:
         raise ValueError(
             f"teacher={teacher!r} predicts {wrong.tolist()[0]!r}: allowed are {allowed}."
@@ -96,28 +94,25 @@ def _margins(model: Any, teacher: Any, X: np.ndarray) -> np.ndarray:
     """Return by how much a teacher's first class is likelier than its second, at least a little."""
     if not hasattr(model, "predict_proba"):
         return np.ones(X.shape[0])
-    found = np.asarray(model.predict_proba(X), dtype=np.float64)
-    if found.ndim != 2 or found.shape[0] != X.shape[0] or found.shape[1] == 0:
+    shares = np.asarray(model.predict_proba(X), dtype=np.float64)
+    if shares.ndim != 2 or shares.shape[0] != X.shape[0] or shares.shape[1] == 0:
         raise ValueError(
-            f"teacher={teacher!r} predicts probabilities of shape {found.shape}: allowed is "
+            f"teacher={teacher!r} predicts probabilities of shape {shares.shape}: allowed is "
             f"({X.shape[0]}, n_classes)."
         )
-    if not ((found >= 0.0) & (found <= 1.0 + _ROUNDING)).all():
+    if not ((shares >= 0.0) & (shares <= 1.0 + _ROUNDING)).all():
         raise ValueError(f"teacher={teacher!r} predicts probabilities outside [0, 1].")
-    if found.shape[1] == 1:
+    if shares.shape[1] == 1:
         return np.ones(X.shape[0])
-    first_two = np.sort(found, axis=1)[:, -2:]
+    first_two = np.sort(shares, axis=1)[:, -2:]
     return np.maximum(first_two[:, 1] - first_two[:, 0], _LEAST_MARGIN)
 
 
 def teach(dataset: Dataset, teacher: Any, n_rows: int, noise: float, stream: np.ndarray) -> Dataset:
-    """Return a data set whose labels are those of a teacher, on the training rows and between them.
-
-    Where the teacher has probabilities, a row counts by the margin between its two likeliest
-    classes. Of two classes, the accuracy there then differs from the accuracy that the teacher
-    expects by a constant factor and a constant, so that a row on which it is undecided decides
-    nothing.
-    """
+    """Return a data set whose labels are a teacher's, on the training rows and between them."""
+    # Where the teacher has probabilities, a row counts by the margin between its two likeliest
+    # classes. Of two classes, the accuracy there then differs from the accuracy that the teacher
+    # expects by a constant factor and a constant: a row on which it is undecided decides nothing.
     if dataset.extras:
         raise ValueError(
             f"the data set has the extra columns {sorted(dataset.extras)}: a teacher needs rows "
@@ -144,29 +139,27 @@ def teach(dataset: Dataset, teacher: Any, n_rows: int, noise: float, stream: np.
 
 
 def blur(dataset: Dataset, noise: float, n_copies: int, stream: np.ndarray) -> Dataset:
-    """Return a data set with noisy copies of its rows, or with noise in place of copies.
-
-    The quality of a tree there is that on the training rows, smoothed: a row near a hyperplane is
-    on its side in some of its copies alone. For models that are smooth themselves training with
-    noise is the ridge penalty (Bishop 1995, "Training with noise is equivalent to Tikhonov
-    regularization", Neural Computation 7).
-    """
+    """Return a data set with noisy copies of its rows, or with noise in place of copies."""
+    # The quality of a tree there is that on the training rows, smoothed: a row near a hyperplane is
+    # on its side in some of its copies alone. For models that are smooth themselves training with
+    # noise is the ridge penalty (Bishop 1995, "Training with noise is equivalent to Tikhonov
+    # regularization", Neural Computation 7).
     rng = as_generator(stream)
-    given = dataset.unmerged()  # a few copies of what many rows are would be told apart by chance
-    noise_of_copies = draw_noise(dataset, noise, (max(1, n_copies), len(given.y)), rng)
-    copies = (given.X + noise_of_copies).reshape(-1, given.X.shape[1])
+    rows = dataset.unmerged()  # a few copies of what many rows are would be told apart by chance
+    noise_of_copies = draw_noise(dataset, noise, (max(1, n_copies), len(rows.y)), rng)
+    copies = (rows.X + noise_of_copies).reshape(-1, rows.X.shape[1])
     if n_copies == 0:
-        return with_rows(given, copies, given.y, given.sample_weight, given.extras, given.outputs)
+        return with_rows(rows, copies, rows.y, rows.sample_weight, rows.extras, rows.outputs)
 
-    def with_copies(rows: np.ndarray, of_given: np.ndarray) -> np.ndarray:
-        return np.concatenate([rows, *[of_given] * n_copies])
+    def with_copies(merged: np.ndarray, unmerged: np.ndarray) -> np.ndarray:
+        return np.concatenate([merged, *[unmerged] * n_copies])
 
-    weight = with_copies(dataset.sample_weight, given.sample_weight) / (n_copies + 1)
-    extras = {name: with_copies(dataset.extras[name], given.extras[name]) for name in given.extras}
+    weight = with_copies(dataset.sample_weight, rows.sample_weight) / (n_copies + 1)
+    extras = {name: with_copies(dataset.extras[name], rows.extras[name]) for name in rows.extras}
     outputs = None
-    if dataset.outputs is not None and given.outputs is not None:
-        outputs = with_copies(dataset.outputs, given.outputs)
-    X, y = np.concatenate([dataset.X, copies]), with_copies(dataset.y, given.y)
+    if dataset.outputs is not None and rows.outputs is not None:
+        outputs = with_copies(dataset.outputs, rows.outputs)
+    X, y = np.concatenate([dataset.X, copies]), with_copies(dataset.y, rows.y)
     return with_rows(dataset, X, y, weight, extras, outputs)
 
 
@@ -178,10 +171,7 @@ def with_rows(
     extras: dict[str, np.ndarray] | None = None,
     outputs: np.ndarray | None = None,
 ) -> Dataset:
-    """Return a data set of other rows in the same units and with the same classes.
-
-    The first of them are the training rows, or these with noise.
-    """
+    """Return a data set of other rows, the first of them the training rows or these with noise."""
     rows = empty_rows(*X.shape)
     rows[:] = X
     n_added = X.shape[0] - dataset.X.shape[0]

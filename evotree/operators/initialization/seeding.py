@@ -127,12 +127,8 @@ def init_greedy(
     seconds: float | None = None,
     term_penalty: float = 0.0,
 ) -> Individual:
-    """Make one individual by growing a tree greedily.
-
-    The tree is grown on a bootstrap sample of the rows, to a depth that is uniform in
-    1, ..., `max_depth`, so that seeds differ; then its subtrees that do not pay for themselves on
-    all rows become leaves.
-    """
+    """Make one individual by growing a tree greedily, and prune it."""
+    # On a bootstrap sample, to a depth that is uniform in 1, ..., `max_depth`: so seeds differ.
     rng = as_generator(stream)
     individual = grow_on_sample(
         bootstrap(dataset, rng, max_rows),
@@ -188,13 +184,10 @@ def init_from_tree(
     term_penalty: float = 0.0,
     max_features: int | None = None,
 ) -> Individual:
-    """Make one individual of a tree that was found elsewhere.
-
-    The training rows reach the leaves that they reach in the tree given, also where that is one of
-    scikit-learn's, which compares rows rounded to single precision. The leaves predict what the
-    training rows that reach them say, whatever they predicted before, linear models included;
-    subtrees that do not pay for themselves become leaves.
-    """
+    """Make one individual of a tree that was found elsewhere, and prune it."""
+    # The training rows reach the leaves that they reach in the tree given, also where that is one
+    # of scikit-learn's, which compares rows rounded to single precision. The leaves predict what
+    # the training rows that reach them say, whatever they predicted before.
     weights, thresholds, subtree_size = raw_tree(tree)
     n_features = dataset.X.shape[1]
     if weights.shape[1] != n_features:
@@ -261,12 +254,10 @@ def _prefix_arrays(tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _double_threshold(threshold: np.ndarray) -> np.ndarray:
-    """Return thresholds that part numbers as the given ones part them rounded to single precision.
-
-    A number x is rounded to a single-precision number that is at most t just where it is below the
-    middle of the largest of these up to t and the next one, or is that middle and rounded down: it
-    is rounded to the one whose last bit is 0 (IEEE 754, round to nearest, ties to even).
-    """
+    """Return thresholds that part numbers as given ones part them rounded to single precision."""
+    # A number x is rounded to a single-precision number that is at most t just where it is below
+    # the middle of the largest of these up to t and the next one, or is that middle and rounded
+    # down: to the one whose last bit is 0 (IEEE 754, round to nearest, ties to even).
     with np.errstate(over="ignore", invalid="ignore"):
         below = threshold.astype(np.float32)
         below = np.where(below > threshold, np.nextafter(below, np.float32(-np.inf)), below)

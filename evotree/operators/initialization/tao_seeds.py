@@ -43,10 +43,10 @@ _WORTHLESS = 0.1  # of the penalty for a node
 _NEXT_TO_NOTHING = 1e-6  # of the penalty for a term, for a split where nodes cost nothing
 
 
-def cut_gently(
+def prune_weakest_links(
     individual: Individual, dataset: Dataset, size_penalty: float, term_penalty: float = 0.0
 ) -> bool:
-    """Cut weakest links that do not pay for their nodes and terms, but not many at once."""
+    """Prune weakest links that do not pay for their nodes and terms, but not many at once."""
     risk, unit = risk_of_leaves(individual, dataset.n_classes)
     first = 2.0 * size_penalty or _NEXT_TO_NOTHING * term_penalty
     prices = split_prices(individual, 1.0, term_penalty / (first or 1.0))
@@ -76,11 +76,9 @@ def init_tao(
     seconds: float | None = None,
     term_penalty: float = 0.0,
 ) -> Individual:
-    """Make one individual by tree alternating optimization and pruning in turn.
-
-    So that seeds differ, the kind of the grown tree and its rows, and the loss and the C of the
-    classifiers are drawn.
-    """
+    """Make one individual by tree alternating optimization and pruning in turn."""
+    # So that seeds differ, the kind of the grown tree and its rows, and the loss and the C of the
+    # classifiers are drawn.
     end = math.inf if seconds is None else time.perf_counter() + seconds
     rng = as_generator(stream)
     # The pairs of many classes are more than any limit of time has room for.
@@ -100,5 +98,5 @@ def init_tao(
                 return prune(individual, dataset, *penalties)[0]
             limits = {"monotone": sweep > 0, "max_rows": NODE_ROWS, "end": end}
             tao_sweep(individual, dataset, classifier, **limits)
-        if not cut_gently(individual, dataset, *penalties):
+        if not prune_weakest_links(individual, dataset, *penalties):
             return individual

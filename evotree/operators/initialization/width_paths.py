@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evotree.operators.initialization.growth import grow, grow_on_sample
-from evotree.operators.initialization.tao_seeds import TAO_DEPTH, cut_gently, init_tao
+from evotree.operators.initialization.tao_seeds import TAO_DEPTH, init_tao, prune_weakest_links
 from evotree.operators.refinement.refiners import SPARSE_ROWS, draw_sparse
 from evotree.operators.refinement.tao import tao_sweep
 from evotree.operators.splitters.axis import Axis
@@ -40,10 +40,7 @@ def widest(individual: Individual) -> int:
 
 
 def keep_strongest_terms(individual: Individual, dataset: Dataset) -> None:
-    """Leave one term to each split: that of the largest |weight| times the feature's spread.
-
-    A sweep leaves a node as it is where both of its sides predict the same for all of its rows.
-    """
+    """Leave one term to each split: that of the largest |weight| times the feature's spread."""
     influence = np.abs(individual.weights) * dataset.spread
     others = np.arange(dataset.X.shape[1]) != influence.argmax(axis=1)[:, None]
     weights = np.where(others, 0.0, individual.weights)
@@ -74,19 +71,20 @@ def width_path(
     fewer = draw_sparse(C, stream, widths="fewer", term_cost=term_cost)
     same = draw_sparse(C, stream, widths="same", term_cost=term_cost)
     bound = dataset.X.shape[1] if max_features is None else max_features
-    found = [individual.clone()] if widest(individual) <= bound else []
-    while widest(individual) > 1 and (time.perf_counter() < end or not found):
+    trees = [individual.clone()] if widest(individual) <= bound else []
+    while widest(individual) > 1 and (time.perf_counter() < end or not trees):
         n_terms = individual.n_terms
         tao_sweep(individual, dataset, fewer, monotone=False, **limits)
         tao_sweep(individual, dataset, same, **limits)
-        while time.perf_counter() < end and cut_gently(individual, dataset, size_penalty):
+        while time.perf_counter() < end and prune_weakest_links(individual, dataset, size_penalty):
             tao_sweep(individual, dataset, same, **limits)
         is_too_wide = widest(individual) > bound and time.perf_counter() >= end
+        # A sweep leaves a node as it is where both sides predict the same for all of its rows.
         if individual.n_terms >= n_terms or is_too_wide:
             keep_strongest_terms(individual, dataset)
         if widest(individual) <= bound:
-            found.append(individual.clone())
-    return found
+            trees.append(individual.clone())
+    return trees
 
 
 def path_trees(
@@ -103,15 +101,10 @@ def path_trees(
     max_depth: int | None = None,
     penalty: str = "l2",
 ) -> list[Individual]:
-    """Return the trees of one of several paths.
-
-    Where features cost, the path is followed over all of them, and again over those up to a price:
-    a tree on dear features hardly gets rid of them in small steps.
-
-    The second path is that of the axis-parallel trees that are grown on all rows, the third that of
-    the trees of logistic regressions, where splits may have all features. The others begin with
-    dense splits, at half or at twice the penalties, so that trees of all sizes come.
-    """
+    """Return the trees of one of several paths."""
+    # The second path is that of the axis-parallel trees that are grown on all rows, the third that
+    # of the trees of logistic regressions, where splits may have all features. The others begin
+    # with dense splits, at half or at twice the penalties, so that trees of all sizes come.
     end = math.inf if seconds is None else time.perf_counter() + seconds
     limits: dict[str, Any] = {"min_rows": min_rows, "max_depth": max_depth}
 
@@ -127,6 +120,8 @@ def path_trees(
         return width_path(rows, factor * size_penalty, stream, **limits, **path)
 
     trees = follow(dataset)
+    # Where features cost, the path is followed over all of them, and again over those up to a
+    # price: a tree on dear features hardly gets rid of them in small steps.
     is_cheap = cheap_features(dataset, stream)
     if not is_cheap.all() and time.perf_counter() < end:
         cheap = replace(dataset, X=np.where(is_cheap, dataset.X, 0.0))
@@ -154,10 +149,7 @@ def axis_trees(
     seconds: float | None = None,
     max_depth: int | None = None,
 ) -> list[Individual]:
-    """Return axis-parallel trees grown on all rows, one for each of the usual criteria.
-
-    They are as deep as the rows allow: the fitness prunes them.
-    """
+    """Return axis-parallel trees grown on all rows, one for each of the usual criteria."""
     criteria = ("gini", "entropy") if dataset.n_classes else ("squared_error",)
     limits: dict[str, Any] = {"min_samples_leaf": min_rows, "max_depth": max_depth}
     limits["seconds"] = None if seconds is None else seconds / len(criteria)
@@ -172,18 +164,18 @@ def linear_trees(
     seconds: float | None = None,
     max_depth: int | None = None,
 ) -> list[Individual]:
-    """Return trees grown by logistic regressions of one class against the others.
-
-    For two classes the first split is the logistic regression itself. Where rows are few, such a
-    tree is often better on other rows than any that fits the training rows more closely. Of many
-    rows 4,096 are read, evenly spaced.
-    """
+    """Return trees grown by logistic regressions of one class against the others."""
+    # For two classes the first split is the logistic regression itself. Where rows are few, such a
+    # tree is often better on other rows than any that fits the training rows more closely.
     criterion = "gini" if dataset.n_classes else "squared_error"
     n_rows = dataset.n_samples
     n_read = min(n_rows, SPARSE_ROWS)
     sample = dataset.subsample(np.arange(n_read) * n_rows // n_read)
-    least = max(min_rows, n_read // (8 * max(2, dataset.n_classes)))
+    min_samples_split = max(min_rows, n_read // (8 * max(2, dataset.n_classes)))
     splitters = [Linear(loss="logistic", C=cost, groups="one_vs_rest") for cost in dict.fromkeys(C)]
-    limits: dict[str, Any] = {"min_samples_split": least, "max_depth": max_depth}
+    limits: dict[str, Any] = {"min_samples_split": min_samples_split, "max_depth": max_depth}
     limits["seconds"] = None if seconds is None else seconds / len(splitters)
-    return [grow_on_sample(sample, dataset, one, stream, criterion, **limits) for one in splitters]
+    return [
+        grow_on_sample(sample, dataset, splitter, stream, criterion, **limits)
+        for splitter in splitters
+    ]

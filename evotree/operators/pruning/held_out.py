@@ -28,66 +28,46 @@ _ROUNDING = 1e-12
 
 
 @kernel
-def add_sequence(values, first, subtree_size, sums):
-    """Add up values over the leaves of each tree of a nested sequence; see `sequence_sums`."""
-    n_trees, n_values = sums.shape
-    until = np.empty(subtree_size.shape[0], dtype=np.int64)
-    until[0] = n_trees
-    # A node is a leaf of the trees from its own collapse to that of a node above it: what it adds
-    # to the first of them it takes away after the last.
+def first_above(cut, subtree_size, end):
+    """Return where in a sequence the first of the nodes above each node is cut."""
+    above = np.full(subtree_size.shape[0], end)
     for k in range(subtree_size.shape[0]):
         if subtree_size[k] > 1:
-            until[k + 1] = min(first[k], until[k])
-            until[k + 1 + subtree_size[k + 1]] = until[k + 1]
-        if first[k] < until[k]:
-            for v in range(n_values):
-                sums[first[k], v] += values[k, v]
-                if until[k] < n_trees:
-                    sums[until[k], v] -= values[k, v]
-    for i in range(1, n_trees):
-        for v in range(n_values):
-            sums[i, v] += sums[i - 1, v]
+            above[k + 1] = min(cut[k], above[k])
+            above[k + 1 + subtree_size[k + 1]] = above[k + 1]
+    return above
 
 
 def sequence_sums(
     values: np.ndarray, collapse_at: np.ndarray, subtree_size: np.ndarray, alphas: np.ndarray
 ) -> np.ndarray:
     """Add up values over the leaves of each tree of a nested sequence, in one pass."""
-    first = np.searchsorted(alphas, collapse_at)
-    first[subtree_size == 1] = 0
-    sums = np.zeros((alphas.shape[0], values.shape[1]))
-    add_sequence(values, first, subtree_size, sums)
-    return sums
-
-
-@kernel
-def is_exposed(collapse_at, subtree_size):
-    """Mark the internal nodes that become leaves in the sequence before a node above them does."""
-    above = np.full(subtree_size.shape[0], np.inf)
-    exposed = np.zeros(subtree_size.shape[0], dtype=np.bool_)
-    for k in range(subtree_size.shape[0]):
-        if subtree_size[k] > 1:
-            exposed[k] = collapse_at[k] < above[k]
-            above[k + 1] = min(collapse_at[k], above[k])
-            above[k + 1 + subtree_size[k + 1]] = above[k + 1]
-    return exposed
+    first = np.searchsorted(alphas, collapse_at).astype(np.float64)
+    first[subtree_size == 1] = 0.0
+    after = first_above(first, subtree_size, float(len(alphas)))
+    # A node is a leaf of the trees from its own collapse to that of a node above it: what it adds
+    # to the first of them it takes away after the last.
+    is_leaf = first < after
+    places = np.column_stack([first, after])[is_leaf].astype(np.int64)
+    changes = np.stack([values, -values], axis=1)[is_leaf]
+    sums = np.zeros((len(alphas) + 1, values.shape[1]))
+    np.add.at(sums, places, changes)
+    return sums.cumsum(axis=0)[:-1]
 
 
 def critical_alphas(collapse_at: np.ndarray, subtree_size: np.ndarray) -> np.ndarray:
     """Return the alphas at which the cheapest pruning changes, one for each of the trees."""
-    links = collapse_at[is_exposed(collapse_at, subtree_size)]
-    alphas = np.unique(np.append(0.0, links[links > 0.0]))
+    is_exposed = collapse_at < first_above(collapse_at, subtree_size, np.inf)
+    alphas = np.unique(np.append(0.0, collapse_at[is_exposed & (collapse_at > 0.0)]))
     return alphas[np.append(np.diff(alphas) > _ROUNDING * alphas[-1], True)]
 
 
 def cost_complexity_path(
     risk: np.ndarray, subtree_size: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sequence of minimal cost-complexity pruning.
-
-    It is scikit-learn's ``cost_complexity_pruning_path`` but for links of one alpha, which are cut
-    together here, as Breiman et al. have it, and there one after the other.
-    """
+    """Return the alphas and the risks of the sequence of minimal cost-complexity pruning."""
+    # It is scikit-learn's but for links of one alpha, which are cut together here, as Breiman et
+    # al. have it, and there one after the other.
     collapse_at = weakest_links(risk, subtree_size)
     alphas = critical_alphas(collapse_at, subtree_size)
     return alphas, sequence_sums(risk[:, None], collapse_at, subtree_size, alphas)[:, 0]
@@ -112,9 +92,9 @@ def add_losses(
     for i in range(X.shape[0]):
         k = 0
         while True:
-            lost = loss_at(table, k, X, y, i, loss, level, origin)
-            losses[k] += sample_weight[i] * lost
-            square_losses[k] += sample_weight[i] * lost * lost
+            row_loss = loss_at(table, k, X, y, i, loss, level, origin)
+            losses[k] += sample_weight[i] * row_loss
+            square_losses[k] += sample_weight[i] * row_loss * row_loss
             if subtree_size[k] == 1:
                 break
             if project(weights[k], X, i) <= thresholds[k]:
@@ -132,8 +112,7 @@ def predictions_of_nodes(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
     if held_out.outputs is None:
         return table
     # Raw outputs have units of their own.
-    unit = np.repeat(held_out.target_scale, table.shape[1] // held_out.n_outputs)
-    return table / unit
+    return table / np.repeat(held_out.target_scale, table.shape[1] // held_out.n_outputs)
 
 
 def node_losses(tree: ObliqueTree, held_out: Dataset) -> tuple[np.ndarray, np.ndarray]:
@@ -166,13 +145,10 @@ def node_losses(tree: ObliqueTree, held_out: Dataset) -> tuple[np.ndarray, np.nd
 def choose_tree(
     losses: np.ndarray, square_losses: np.ndarray, weight: float, standard_errors: float
 ) -> int:
-    """Choose one of a sequence of ever smaller trees by the k-SE rule.
-
-    Breiman et al. (1984, section 3.4.3): the smallest tree whose mean loss is at most k standard
-    errors above the lowest. The standard error of the mean loss is ``sqrt(e (1 - e) / n)`` for a
-    share e of misclassified rows, the root of the losses' variance over n in both tasks; a row of
-    weight 2 counts as two.
-    """
+    """Choose one of a sequence of ever smaller trees by the k-SE rule."""
+    # Breiman et al. (1984, section 3.4.3): the smallest tree whose mean loss is at most k standard
+    # errors above the lowest. For a share e of misclassified rows the standard error of the mean is
+    # sqrt(e (1 - e) / n); a row of weight 2 counts as two.
     mean = losses / weight
     best = np.flatnonzero(mean <= mean.min() + _ROUNDING * mean.max())[-1]
     variance = max(0.0, square_losses[best] / weight - mean[best] ** 2)
@@ -204,12 +180,10 @@ def prune_cross_validated(
     criterion: str | None = None,
     stream: np.ndarray,
 ) -> np.ndarray:
-    """Choose a tree of the cost-complexity sequence by cross-validation.
-
-    Breiman et al. (1984, section 3.4.2): a tree is grown on the rows outside each fold, and pruned
-    for the geometric means of the main tree's successive alphas; the losses of all folds together
-    choose the alpha.
-    """
+    """Choose a tree of the cost-complexity sequence by cross-validation."""
+    # Breiman et al. (1984, section 3.4.2): a tree is grown on the rows outside each fold, and
+    # pruned for the geometric means of the main tree's successive alphas; the losses of all folds
+    # together choose the alpha.
     if n_folds < 2:
         raise ValueError(f"n_folds={n_folds}: allowed are integers of at least 2.")
     n_classes = dataset.n_classes
@@ -234,10 +208,7 @@ def prune_cross_validated(
 
 
 def prune_reduced_error(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
-    """Mark the subtrees whose loss on rows held out is not below that of a leaf in their place.
-
-    Bottom-up (Quinlan 1987), so that the rest is the smallest of the prunings with the
-    lowest loss; a subtree that no row reaches becomes a leaf.
-    """
+    """Mark the subtrees whose loss on rows held out is not below that of a leaf in their place."""
+    # Bottom-up (Quinlan 1987): what is left is the smallest of the prunings with the lowest loss.
     losses, _ = node_losses(tree, held_out)
     return cheapest(losses, tree.subtree_size, 0.0, np.zeros(len(losses)))

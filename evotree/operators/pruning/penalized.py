@@ -50,12 +50,10 @@ def split_prices(tree: ObliqueTree, first: float, further: float) -> np.ndarray:
 
 @kernel
 def cheapest(risk, subtree_size, node_price, split_price):
-    """Mark the subtrees that do not pay for their nodes and terms.
-
-    Bottom-up, a subtree is marked when the risk of its leaves and the prices of its nodes are not
-    below those of a leaf in its place; so what remains is the cheapest of all prunings, and the
-    smallest of equals.
-    """
+    """Mark the subtrees that do not pay for their nodes and terms."""
+    # Bottom-up, a subtree is marked when the risk of its leaves and the prices of its nodes are not
+    # below those of a leaf in its place; so what remains is the cheapest of all prunings, and the
+    # smallest of equals.
     n = subtree_size.shape[0]
     cost = np.empty(n)
     marks = np.zeros(n, dtype=np.bool_)
@@ -67,20 +65,6 @@ def cheapest(risk, subtree_size, node_price, split_price):
             marks[k] = kept >= cost[k]
             cost[k] = min(kept, cost[k])
     return marks
-
-
-@kernel
-def unprofitable(counts, subtree_size, node_price, split_price):
-    """Mark the subtrees whose leaves do not classify enough more weight for what they cost."""
-    # The weight of all leaves together is that of the root: minus the weight that is classified
-    # correctly serves as well as the one that is not, and for whole numbers both are exact.
-    risk = np.empty(subtree_size.shape[0])
-    for k in range(subtree_size.shape[0]):
-        best = counts[k, 0]
-        for c in range(1, counts.shape[1]):
-            best = max(best, counts[k, c])
-        risk[k] = -best
-    return cheapest(risk, subtree_size, node_price, split_price)
 
 
 @kernel
@@ -137,14 +121,11 @@ def merge_heaps(a, b, alpha, child):
 
 @kernel
 def links_of_prices(risk, subtree_size, split_price):
-    """Return the alpha from which on each node is a leaf; see `weakest_links`.
-
-    Instead of cutting the weakest link of the whole tree again
-    and again, the nodes are visited bottom-up: the cost of the branch below a node is piecewise
-    linear in alpha, with a bend where a link below is cut, and meets the cost of the node as a leaf
-    once. Bends beyond that point are dropped, each once; heaps that merge hold the others. That
-    takes O(n log n) for any shape of tree.
-    """
+    """Return the alpha from which on each node is a leaf; see `weakest_links`."""
+    # Instead of cutting the weakest link of the whole tree again and again, the nodes are visited
+    # bottom-up: the cost of the branch below a node is piecewise linear in alpha, with a bend where
+    # a link below is cut, and meets the cost of the node as a leaf once. Bends beyond that point
+    # are dropped, each once; heaps that merge hold the others: O(n log n) for any shape of tree.
     n = subtree_size.shape[0]
     alpha = np.full(n, np.inf)
     child = np.full((n, 2), -1, dtype=np.int64)
@@ -177,60 +158,55 @@ def links_of_prices(risk, subtree_size, split_price):
 def weakest_links(
     risk: np.ndarray, subtree_size: np.ndarray, split_price: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the alpha from which on each node is a leaf in minimal cost-complexity pruning.
-
-    The cheapest pruning for alpha, the price of one leaf, collapses the nodes whose number is at
-    most alpha; these prunings are Breiman's nested sequence T(alpha), the smallest of equals
-    (Breiman et al. 1984, section 3.3). Where splits have prices of their own, a split costs as many
-    times alpha.
-    """
+    """Return the alpha from which on each node is a leaf in minimal cost-complexity pruning."""
+    # The cheapest pruning for alpha, the price of one leaf, collapses the nodes whose number is at
+    # most alpha; these prunings are Breiman's nested sequence T(alpha), the smallest of equals
+    # (Breiman et al. 1984, section 3.3). Splits may have prices of their own, in units of alpha.
     prices = np.ones(len(risk)) if split_price is None else split_price
     alphas: np.ndarray = links_of_prices(risk, subtree_size, prices)
     return alphas
 
 
-def affordable(
+def optimal_pruning(
     risk: np.ndarray, subtree_size: np.ndarray, split_cost: np.ndarray, budget: int
 ) -> np.ndarray:
-    """Mark the subtrees that become leaves in the best pruning whose splits cost no more than that.
-
-    `weakest_links` knows the best prunings for all prices, but of some sizes none is the best for
-    any price. Here each node knows the least risk below it for each part of the budget.
-    """
-    least: list[np.ndarray] = [risk[k : k + 1] for k in range(len(risk))]
+    """Mark the subtrees that become leaves in the pruning of least risk within a budget."""
+    # Bohanec and Bratko (1994), "Trading accuracy for simplicity in decision trees":
+    # `weakest_links` knows the best prunings for all prices, but of some sizes none is the best for
+    # any price. Here each node knows the least risk below it for each part of the budget.
+    lowest: list[np.ndarray] = [risk[k : k + 1] for k in range(len(risk))]
     for k in range(len(risk) - 1, -1, -1):
         left, cost = k + 1, int(split_cost[k])
         if subtree_size[k] == 1 or cost > budget:
             continue
-        both = _least_sums(least[left], least[left + subtree_size[left]], budget - cost)
-        kept = np.append(np.full(cost, np.inf), both)
-        least[k] = np.minimum(kept, risk[k])
+        sums = _lowest_sums(lowest[left], lowest[left + subtree_size[left]], budget - cost)
+        lowest[k] = np.minimum(np.append(np.full(cost, np.inf), sums), risk[k])
     marks = np.zeros(len(risk), dtype=bool)
     pending = [(0, budget)]
     while pending:
-        k, left_over = pending.pop()
-        best = least[k][min(left_over, len(least[k]) - 1)]
+        k, budget = pending.pop()
+        best = lowest[k][min(budget, len(lowest[k]) - 1)]
         marks[k] = subtree_size[k] > 1 and best >= risk[k]
         if marks[k] or subtree_size[k] == 1:
             continue
-        left, spendable = k + 1, left_over - int(split_cost[k])
+        left, budget = k + 1, budget - int(split_cost[k])
         right = left + int(subtree_size[left])
-        on_left = np.arange(min(spendable, len(least[left]) - 1) + 1)
-        on_right = np.minimum(spendable - on_left, len(least[right]) - 1)
-        at = int((least[left][on_left] + least[right][on_right]).argmin())
-        pending += [(left, at), (right, spendable - at)]
+        on_left = np.arange(min(budget, len(lowest[left]) - 1) + 1)
+        on_right = np.minimum(budget - on_left, len(lowest[right]) - 1)
+        share = int((lowest[left][on_left] + lowest[right][on_right]).argmin())
+        pending += [(left, share), (right, budget - share)]
     return marks
 
 
-def _least_sums(one: np.ndarray, other: np.ndarray, budget: int) -> np.ndarray:
+def _lowest_sums(first: np.ndarray, second: np.ndarray, budget: int) -> np.ndarray:
     """Return the least sums of two falling arrays at positions of each sum, up to a budget."""
-    if len(one) > len(other):
-        one, other = other, one
-    found = np.full(min(budget, len(one) + len(other) - 2) + 1, np.inf)
-    for at in range(min(len(one), len(found))):
-        part = other[: len(found) - at]
-        np.minimum(found[at : at + len(part)], one[at] + part, out=found[at : at + len(part)])
-    return np.minimum.accumulate(found)
+    if len(first) > len(second):
+        first, second = second, first
+    sums = np.full(min(budget, len(first) + len(second) - 2) + 1, np.inf)
+    for i in range(min(len(first), len(sums))):
+        part = second[: len(sums) - i]
+        np.minimum(sums[i : i + len(part)], first[i] + part, out=sums[i : i + len(part)])
+    return np.minimum.accumulate(sums)
 
 
 @kernel
@@ -258,47 +234,39 @@ def prune_tree(tree: ObliqueTree, marks: np.ndarray) -> ObliqueTree:
     weights, thresholds = tree.weights[kept], tree.thresholds[kept]
     weights[size == 1] = 0.0
     thresholds[size == 1] = 0.0
-    known = tree.weighted_n_node_samples, tree.given_labels, tree.row_counts
-    samples, labels, rows = (None if one is None else one[kept] for one in known)
+    optional = tree.weighted_n_node_samples, tree.given_labels, tree.row_counts
+    samples, labels, rows = (None if array is None else array[kept] for array in optional)
     models = None if tree.models is None else tree.models.take(kept)
     arrays = tree.values[kept], tree.spread, samples, labels, models, tree.output_names, rows
     return ObliqueTree(weights, thresholds, size, *arrays)
 
 
 @kernel
-def collapse(
-    X, y, sample_weight, weights, thresholds, subtree_size, order, start, end, counts, marks
-):
+def collapse(rows, nodes, marks):
     """Return a copy of a tree whose marked subtrees are leaves."""
-    n = subtree_size.shape[0]
-    rows = Rows(X, y, sample_weight)
-    source = Nodes(weights, thresholds, subtree_size, order, start, end, counts)
-    out = make_nodes(n, X.shape[1], counts.shape[1], order.copy())
+    rows, source = Rows(*rows), Nodes(*nodes)
+    n, size = source.subtree_size.shape[0], source.subtree_size
+    out = make_nodes(n, rows.X.shape[1], source.counts.shape[1], source.order.copy())
     m = copied = 0
     for k in range(n):
         if k >= copied and marks[k]:
             m = copy_nodes(source, copied, k, out, m)
-            m = emit_collapsed(rows, out, m, start[k], end[k])
-            copied = k + subtree_size[k]
+            m = emit_collapsed(rows, out, m, source.start[k], source.end[k])
+            copied = k + size[k]
     return finish(out, copy_nodes(source, copied, n, out, m))
 
 
 def prune_marked(individual: Individual, dataset: Dataset, marks: np.ndarray) -> tuple[Individual]:
     """Collapse the marked subtrees of an individual."""
     if marks.any():
-        individual.replace(
-            collapse(dataset.X, dataset.y, dataset.sample_weight, *individual.nodes(), marks)
-        )
+        individual.replace(collapse(dataset.rows, individual.nodes(), marks))
     return (individual,)
 
 
 def prune(
     individual: Individual, dataset: Dataset, size_penalty: float, term_penalty: float = 0.0
 ) -> tuple[Individual]:
-    """Choose the sizes of the subtrees by the fitness: what does not pay for itself is cut.
-
-    What is left is the fittest of all prunings, by `evotree.fitness.penalties.PenalizedAccuracy`.
-    """
+    """Make a tree the fittest of its prunings, by `evotree.fitness.penalties.PenalizedAccuracy`."""
     counts, subtree_size = individual.counts, individual.subtree_size
     if individual.objective is not None:
         prices = split_prices(individual, 0.0, term_penalty)
@@ -314,8 +282,7 @@ def prune(
         return (individual,)
     whole = dataset.total_weight if dataset.n_classes > 0 else counts[0, 2]
     price, prices = size_penalty * whole, split_prices(individual, 0.0, term_penalty * whole)
-    if dataset.n_classes > 0:
-        marks = unprofitable(counts, subtree_size, price, prices)
-    else:
-        marks = cheapest(impurities(_SQUARED_ERROR, counts), subtree_size, price, prices)
-    return prune_marked(individual, dataset, marks)
+    # The weight of all leaves together is that of the root: minus the weight that is classified
+    # correctly serves as well as the one that is not, and for whole numbers both are exact.
+    risk = -counts.max(axis=1) if dataset.n_classes else impurities(_SQUARED_ERROR, counts)
+    return prune_marked(individual, dataset, cheapest(risk, subtree_size, price, prices))

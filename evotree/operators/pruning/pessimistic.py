@@ -36,12 +36,10 @@ def normal_deviation(confidence: float) -> float:
 
 
 def added_errors(n: float, wrong: float, confidence: float) -> float:
-    """Return how many errors more than those of the training rows are to be expected of a leaf.
-
-    Without any error the upper bound of the binomial distribution is exact, from one on it is that
-    of the normal distribution with a correction for continuity, and in between, where weights are
-    fractions, the two are interpolated.
-    """
+    """Return how many errors more than those of the training rows are to be expected of a leaf."""
+    # Without any error the upper bound of the binomial distribution is exact, from one on it is
+    # that of the normal distribution with a correction for continuity, and in between, where
+    # weights are fractions, the two are interpolated.
     if wrong < 1e-6:
         return n * (1.0 - confidence ** (1.0 / n))
     if wrong < 0.9999:
@@ -69,10 +67,7 @@ def prune_pessimistic(
 
 
 class _Branches:
-    """A tree whose nodes know their rows, and each of which can take the place of its parent.
-
-    Nodes are those of the tree given; those that are no longer below the root do not matter.
-    """
+    """A tree whose nodes know their rows, and each of which can take the place of its parent."""
 
     def __init__(self, splits: Splits, dataset: Dataset, indicators: np.ndarray | None) -> None:
         size = splits.subtree_size
@@ -88,12 +83,11 @@ class _Branches:
 
     def below(self, k: int) -> list[int]:
         """Return the nodes of a subtree in prefix order."""
-        found, pending = [], [k]
+        nodes, pending = [], [k]
         while pending:
-            k = pending.pop()
-            found.append(k)
-            pending += reversed(self.children[k] or ())
-        return found
+            nodes.append(pending.pop())
+            pending += reversed(self.children[nodes[-1]] or ())
+        return nodes
 
     def routed(
         self, k: int, rows: np.ndarray, weight: np.ndarray
@@ -159,8 +153,8 @@ class _Branches:
         """Return the tree below the root, and the class weights of its nodes."""
         nodes = self.below(0)
         is_split = [self.children[k] is not None for k in nodes]
-        at = [self.split_at[k] for k in nodes]
-        weights, thresholds = self.splits.weights[at], self.splits.thresholds[at]
+        origins = [self.split_at[k] for k in nodes]
+        weights, thresholds = self.splits.weights[origins], self.splits.thresholds[origins]
         leaves = ~np.array(is_split)
         weights[leaves], thresholds[leaves] = 0.0, 0.0
         return Splits(weights, thresholds, subtree_sizes(is_split)), self.counts[nodes]

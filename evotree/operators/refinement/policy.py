@@ -36,22 +36,14 @@ _ABOVE_0 = Interval(Real, 0.0, None, closed="neither")
 
 
 class Spent(NamedTuple):
-    """What the refinements of a run have taken so far.
-
-    Attributes
-    ----------
-    evaluations : int
-        How many there were.
-    seconds : float
-        How long they took together, compilation of kernels apart.
-    """
+    """What the refinements of a run have taken so far."""
 
     evaluations: int = 0
-    seconds: float = 0.0
+    seconds: float = 0.0  # compilation of kernels apart
 
     def plus(self, refined: Sequence[Individual]) -> Spent:
         """Return what it is once some more individuals are refined; users' own need not say."""
-        outcomes = [getattr(one, "outcome", None) for one in refined]
+        outcomes = [getattr(individual, "outcome", None) for individual in refined]
         seconds = math.fsum(outcome.seconds for outcome in outcomes if outcome is not None)
         return Spent(self.evaluations + len(refined), self.seconds + seconds)
 
@@ -117,13 +109,7 @@ class Refinement(Configuration):
         return max(0, self.max_evaluations - spent.evaluations)
 
     def shares(self) -> dict[str | Refiner, float]:
-        """Return the share of each operator in the refinements; they add up to 1.
-
-        Raises
-        ------
-        ValueError
-            If shares are negative, or all 0.
-        """
+        """Return the share of each operator in the refinements; they add up to 1."""
         operators = (self.operators,) if isinstance(self.operators, str) else self.operators
         if not isinstance(operators, Mapping):
             operators = dict.fromkeys(operators, 1.0)
@@ -154,18 +140,15 @@ def make_refiners(
     """Return share and refiner of each operator, by name."""
     refiners: dict[str, tuple[float, Refiner]] = {}
     for operator, share in refinement.shares().items():
-        known = operator
+        kind = operator
         if not isinstance(operator, str):
-            known = getattr(operator, "__name__", type(operator).__name__)
-        name, n_alike = str(known), 1
+            kind = getattr(operator, "__name__", type(operator).__name__)
+        name, n_alike = str(kind), 1
         while name in refiners:
             n_alike += 1
-            name = f"{known}{n_alike}"
-        linear = refinement.bounds(), refinement.penalty
-        refiners[name] = (
-            share,
-            make_refiner(operator, size_penalty, *linear, term_penalty, max_features),
-        )
+            name = f"{kind}{n_alike}"
+        parameters = refinement.bounds(), refinement.penalty, term_penalty, max_features
+        refiners[name] = share, make_refiner(operator, size_penalty, *parameters)
     return refiners
 
 
@@ -213,11 +196,10 @@ def choose_for_refinement(
         return []
     candidates = [individual for individual in individuals if len(individual) > 1]
     if refinement.target == "random":
-        drawn = [one for one in candidates if uniform(one.stream) < refinement.probability]
-        return drawn[:left]
-    candidates.sort(key=lambda one: one.fitness.wvalues, reverse=True)
-    if refinement.target == "promising":
-        best_of = {one.subtree_size.tobytes(): one for one in reversed(candidates)}
-        candidates = [one for one in candidates if best_of[one.subtree_size.tobytes()] is one]
+        return [tree for tree in candidates if uniform(tree.stream) < refinement.probability][:left]
+    candidates.sort(key=lambda tree: tree.fitness.wvalues, reverse=True)
+    if refinement.target == "promising":  # the first of each structure
+        best_of = {tree.subtree_size.tobytes(): tree for tree in reversed(candidates)}
+        candidates = [tree for tree in candidates if best_of[tree.subtree_size.tobytes()] is tree]
     n_chosen = max(1, round(refinement.probability * len(individuals)))
     return candidates[: n_chosen if left is None else min(n_chosen, left)]

@@ -24,6 +24,7 @@ from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.linear_fit import LOSSES
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter
 from evotree.operators.splitters.sparse import Sparse
+from evotree.operators.structure.nodes import Nodes, Rows
 from evotree.operators.structure.reduced import (
     leaf_table,
     loss_unit,
@@ -55,19 +56,9 @@ Refiner = Callable[["Individual", "Dataset"], tuple["Individual"]]
 
 @dataclass(frozen=True)
 class TaoSweep:
-    """One sweep of tree alternating optimization over all nodes (see `tao_sweep`).
+    """One sweep of tree alternating optimization over all nodes (see `tao_sweep`)."""
 
-    Every sweep draws its loss, and its C log-uniformly: the fitness shows what the data need.
-
-    Parameters
-    ----------
-    C : tuple of two floats above 0
-        Bounds of the cost of a row's loss in the linear classifiers that solve the reduced
-        problems.
-    penalty : {"l2", "l1"}, default="l2"
-        Its penalty.
-    """
-
+    # Every sweep draws its loss, and its C log-uniformly: the fitness shows what the data need.
     C: tuple[float, float]
     penalty: str = "l2"
 
@@ -79,23 +70,11 @@ class TaoSweep:
 
 @dataclass(frozen=True)
 class SparseSweep:
-    """One sweep of tree alternating optimization that chooses the features of each split.
+    """One sweep of tree alternating optimization that chooses the features of each split."""
 
-    It takes 256 splits at most, drawn among those of a larger tree. A quarter of the sweeps choose
-    among splits of all widths at each node, the others fit the splits again on the features that
-    they have; the best split on one feature competes in both. Loss and C are drawn as by
-    `TaoSweep`.
-
-    Parameters
-    ----------
-    C : tuple of two floats above 0
-        Bounds of the cost of a row's loss.
-    term_penalty : float, at least 0, default=0.0
-        Penalty for each term after a split's first, as in the fitness.
-    max_features : int, at least 1, or None, default=None
-        Greatest number of terms of a split.
-    """
-
+    # It takes 256 splits at most, drawn among those of a larger tree. A quarter of the sweeps
+    # choose among splits of all widths at each node, the others fit the splits again on the
+    # features that they have; the best split on one feature competes in both.
     C: tuple[float, float]
     term_penalty: float = 0.0
     max_features: int | None = None
@@ -110,30 +89,13 @@ class SparseSweep:
             max_features=self.max_features,
             term_cost=self.term_penalty * loss_unit(dataset),
         )
-        return tao_sweep(
-            individual,
-            dataset,
-            splitter,
-            term_penalty=self.term_penalty,
-            max_rows=SPARSE_ROWS,
-            max_nodes=_SWEPT,
-        )
+        limits: dict[str, Any] = {"max_rows": SPARSE_ROWS, "max_nodes": _SWEPT}
+        return tao_sweep(individual, dataset, splitter, term_penalty=self.term_penalty, **limits)
 
 
 @dataclass(frozen=True)
 class LinearResplit:
-    """A linear classifier at one node, its loss and C drawn as by `TaoSweep`.
-
-    Parameters
-    ----------
-    C : tuple of two floats above 0
-        Bounds of the cost of a row's loss.
-    penalty : {"l2", "l1"}, default="l2"
-        Penalty of the weights.
-    max_features : int, at least 1, or None, default=None
-        Greatest number of terms; where there is a bound, the features are chosen as by
-        `SparseSweep`.
-    """
+    """A linear classifier at one node, drawn as by `TaoSweep`, or by `SparseSweep` with a bound."""
 
     C: tuple[float, float]
     penalty: str = "l2"
@@ -149,30 +111,26 @@ class LinearResplit:
         return Resplit(splitter)(individual, dataset)
 
 
-def draw_linear(C: tuple[float, float], penalty: str, stream: Any) -> Linear:
-    """Return a linear classifier: its loss is drawn, its C log-uniformly between two bounds."""
+def _draw_model(C: tuple[float, float], stream: Any) -> dict[str, Any]:
+    """Draw the C of a classifier log-uniformly between two bounds, and its loss."""
     low, high = C
-    C_drawn = low * (high / low) ** uniform(stream)
-    loss = LOSSES[below(stream, len(LOSSES))]
-    return Linear(loss, penalty, C=C_drawn, max_iter=_NEWTON_STEPS, tol=_TOLERANCE)
+    return {"C": low * (high / low) ** uniform(stream), "loss": LOSSES[below(stream, len(LOSSES))]}
+
+
+def draw_linear(C: tuple[float, float], penalty: str, stream: Any) -> Linear:
+    """Return a linear classifier of a loss and a C that are drawn."""
+    model = _draw_model(C, stream)
+    return Linear(penalty=penalty, max_iter=_NEWTON_STEPS, tol=_TOLERANCE, **model)
 
 
 def draw_sparse(C: tuple[float, float], stream: Any, **parameters: Any) -> Sparse:
-    """Return a sparse splitter: its loss is drawn, its C log-uniformly between two bounds."""
-    low, high = C
-    C_drawn = low * (high / low) ** uniform(stream)
-    return Sparse(loss=LOSSES[below(stream, len(LOSSES))], C=C_drawn, **parameters)
+    """Return a sparse splitter of a loss and a C that are drawn."""
+    return Sparse(**_draw_model(C, stream), **parameters)
 
 
 @dataclass(frozen=True)
 class Resplit:
-    """Another test at one internal node, drawn uniformly.
-
-    Parameters
-    ----------
-    splitter : Splitter
-        Solves the reduced problem of the node.
-    """
+    """Another test at one internal node, drawn uniformly: a splitter's of its reduced problem."""
 
     splitter: Splitter
 
@@ -181,60 +139,48 @@ class Resplit:
         internal = np.flatnonzero(~individual.is_leaf)
         if internal.size == 0:
             return (individual,)
-        k = int(internal[below(individual.stream, internal.size)])
-        table = leaf_table(individual, dataset.n_classes)
-        weights, thresholds, size = individual.nodes()[:3]
         stream: Any = individual.stream
-        node = reduced_problem(
-            individual, dataset, k, weights, thresholds, table, stream, NODE_ROWS
-        )
+        k = int(internal[below(stream, internal.size)])
+        table = leaf_table(individual, dataset.n_classes)
+        arrays = individual.weights, individual.thresholds, table
+        node = reduced_problem(individual, dataset, k, *arrays, stream, NODE_ROWS)
         if node is None:
             return (individual,)
-        present = weights[k], float(thresholds[k])
-        found = solve(node, present, self.splitter, stream)
-        if found is not None:
-            weights, thresholds = weights.copy(), thresholds.copy()
-            weights[k], thresholds[k] = found
+        present = individual.weights[k], float(individual.thresholds[k])
+        test = solve(node, present, self.splitter, stream)
+        if test is not None:
+            weights, thresholds = individual.weights.copy(), individual.thresholds.copy()
+            weights[k], thresholds[k] = test
             replace_tests(individual, dataset, weights, thresholds)
         return (individual,)
 
 
 @kernel
-def centred_thresholds(X, y, weights, thresholds, subtree_size, order, start, end):
+def centred_thresholds(rows, nodes):
     """Return the thresholds in the middle of the margins, where these are between classes."""
-    centred = thresholds.copy()
+    rows, tree = Rows(*rows), Nodes(*nodes)
+    centred, order = tree.thresholds.copy(), tree.order
     projection = np.empty(order.shape[0])
-    for k in range(subtree_size.shape[0]):
-        if subtree_size[k] > 1:
-            lo, hi = start[k], end[k]
-            project_rows(weights, k, X, order, lo, hi, projection)
-            centred[k] = centre_margin(projection, order, lo, hi, y, thresholds[k])
+    for k in range(centred.shape[0]):
+        if tree.subtree_size[k] > 1:
+            lo, hi = tree.start[k], tree.end[k]
+            project_rows(tree.weights, k, rows.X, order, lo, hi, projection)
+            centred[k] = centre_margin(projection, order, lo, hi, rows.y, centred[k])
     return centred
 
 
 def centre_margins(individual: Individual, dataset: Dataset) -> tuple[Individual]:
-    """Move every threshold to the middle between the nearest rows, if these are a mixed dipole.
-
-    No training row changes sides (Krętowski and Grześ 2005, the section on margins).
-    """
-    weights, thresholds, size, *partition, _ = individual.nodes()
-    centred = centred_thresholds(dataset.X, dataset.y, weights, thresholds, size, *partition)
-    if (centred != thresholds).any():
+    """Move every threshold to the middle between the nearest rows, if these are a mixed dipole."""
+    # No training row changes sides (Krętowski and Grześ 2005, the section on margins).
+    centred = centred_thresholds(dataset.rows, individual.nodes())
+    if (centred != individual.thresholds).any():
         individual.move_thresholds(centred)
     return (individual,)
 
 
 @dataclass(frozen=True)
 class Prune:
-    """Collapse the subtrees that do not pay for themselves (see `prune`).
-
-    Parameters
-    ----------
-    size_penalty : float, at least 0
-        Penalty for one node.
-    term_penalty : float, at least 0, default=0.0
-        Penalty for each term after a split's first.
-    """
+    """Collapse the subtrees that do not pay for themselves (see `prune`)."""
 
     size_penalty: float
     term_penalty: float = 0.0

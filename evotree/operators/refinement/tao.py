@@ -56,8 +56,8 @@ def solve(
     if split is None:
         return None
     inverse = -split.weights, float(np.nextafter(-split.threshold, -np.inf))
-    found = (split.weights, float(split.threshold)), inverse, all_left, all_right
-    return min(found, key=lambda test: price(node, test, term_cost))
+    tests = (split.weights, float(split.threshold)), inverse, all_left, all_right
+    return min(tests, key=lambda test: price(node, test, term_cost))
 
 
 def worth(individual: Individual, term_penalty: float) -> float:
@@ -94,12 +94,11 @@ def tao_sweep(
         if node is None:
             return None
         present = weights[k].copy(), float(thresholds[k])
-        found = solve(node, present, splitter, streams[k], term_cost)
-        if found is None:
-            return None
-        if monotone and price(node, found, term_cost) > price(node, present, term_cost):
-            return None
-        return found
+        test = solve(node, present, splitter, streams[k], term_cost)
+        if test is not None and monotone:
+            is_dearer = price(node, test, term_cost) > price(node, present, term_cost)
+            return None if is_dearer else test
+        return test
 
     depths = np.where(size == 1, -1, node_depths(size))
     if max_nodes is not None and len(size) // 2 > max_nodes:
@@ -109,9 +108,9 @@ def tao_sweep(
     changed = False
     for depth in range(depths.max(), -1, -1):
         nodes = np.flatnonzero(depths == depth)
-        for k, found in zip(nodes, map(fit, nodes), strict=True):
-            if found is not None:
-                weights[k], thresholds[k] = found
+        for k, test in zip(nodes, map(fit, nodes), strict=True):
+            if test is not None:
+                weights[k], thresholds[k] = test
                 changed = True
     if changed:
         swept = individual.clone()
@@ -146,10 +145,7 @@ def tao_sweeps(
 def tao(
     individual: Individual, dataset: Dataset, splitter: Splitter, **parameters: Any
 ) -> tuple[Individual]:
-    """Optimize all tests of an individual in turn until its training loss falls no further.
-
-    At the end subtrees whose leaves all predict one class become leaves.
-    """
+    """Optimize all tests of an individual until its training loss falls no further; prune it."""
     for _ in tao_sweeps(individual, dataset, splitter, **parameters):
         pass
     return prune(individual, dataset, 0.0)

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from numbers import Integral, Real
+from typing import Annotated
 
 import numpy as np
+from sklearn.utils._param_validation import Interval
 
 from evotree._jit import inner_kernel, kernel
+from evotree.configuration import Configuration
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import (
     Node,
@@ -39,15 +42,6 @@ from evotree.rng import below, uniform
 _ABSOLUTE_ERROR = int(Criterion.ABSOLUTE_ERROR)
 
 
-class Plan(NamedTuple):
-    """The parameters of `Annealing` for the kernels."""
-
-    temperature: float
-    cooling: float
-    max_moves: int
-    patience: int
-
-
 @inner_kernel
 def change_sides(node, s, t, scratch):
     """Move the rows whose sides differ between distances `s` and `t`; return by how many more."""
@@ -71,7 +65,7 @@ def change_sides(node, s, t, scratch):
 
 
 @kernel
-def search_annealing(node, plan, stream, weights):
+def search_annealing(node, temperature, cooling, max_moves, patience, stream, weights):
     """Anneal a hyperplane of a node."""
     n, d = node.X.shape
     node = present_classes(node)
@@ -87,13 +81,13 @@ def search_annealing(node, plan, stream, weights):
     s, t = Z[d + 1], Z[d + 2]
     n_left = fill_sides(node, s, scratch)
     current = score_sides(node, scratch) if min(n_left, n - n_left) >= node.min_rows else np.inf
-    best, temperature, idle = np.inf, plan.temperature * unit, 0
-    for k in range(plan.max_moves + 1):
+    best, temperature, idle = np.inf, temperature * unit, 0
+    for k in range(max_moves + 1):
         if current < best - SAME * unit:
             best, idle = current, 0
             for m in range(d):
                 weights[m] = a[m] / scale[m]
-        if k == plan.max_moves or idle == plan.patience or best <= floor + SAME * unit:
+        if k == max_moves or idle == patience or best <= floor + SAME * unit:
             break
         m, delta = usable[below(stream, usable.shape[0])], uniform(stream) - 0.5
         for i in range(n):
@@ -111,12 +105,12 @@ def search_annealing(node, plan, stream, weights):
             a[m] += delta
         else:
             change_sides(node, t, s, scratch)
-        temperature *= plan.cooling
+        temperature *= cooling
         idle += 1
 
 
-@dataclass(frozen=True)
-class Annealing:
+@dataclass(frozen=True, repr=False)
+class Annealing(Configuration):
     """The best of the hyperplanes that simulated annealing visits, as in SADT (Heath et al. 1993).
 
     The search begins at the hyperplane of equal coefficients through the centre of the node, its
@@ -138,30 +132,16 @@ class Annealing:
         Moves after which the search ends if none of them led to a new best hyperplane.
     """
 
-    temperature: float = 0.01
-    cooling: float = 0.9995
-    max_moves: int = 30_000
-    patience: int = 3000
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        if not 0.0 <= self.temperature < math.inf:
-            raise ValueError(
-                f"temperature={self.temperature!r}: allowed are numbers of at least 0."
-            )
-        if not 0.0 < self.cooling <= 1.0:
-            raise ValueError(f"cooling={self.cooling!r}: allowed are numbers in (0, 1].")
-        for name, least in (("max_moves", 0), ("patience", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or value < least:
-                raise ValueError(f"{name}={value!r}: allowed are integers of at least {least}.")
+    temperature: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 0.01
+    cooling: Annotated[float, Interval(Real, 0.0, 1.0, closed="right")] = 0.9995
+    max_moves: Annotated[int, Interval(Integral, 0, None, closed="left")] = 30_000
+    patience: Annotated[int, Interval(Integral, 1, None, closed="left")] = 3000
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
         weights = np.zeros(node.X.shape[1])
-        plan = Plan(
-            float(self.temperature), float(self.cooling), int(self.max_moves), int(self.patience)
-        )
-        search_annealing(node, plan, stream, weights)
+        temperature, cooling = float(self.temperature), float(self.cooling)
+        moves = int(self.max_moves), int(self.patience)
+        search_annealing(node, temperature, cooling, *moves, stream, weights)
         oblique = centred_split(node, weights)
         return oblique if oblique is not None else Axis()(node, stream)

@@ -33,12 +33,10 @@ def search_features(node, scores, cuts):
 
 
 def search_gain_ratio(node: Node, scores: np.ndarray, cuts: np.ndarray) -> None:
-    """Find the tests among which C4.5 chooses (Quinlan 1993, chapter 2).
-
-    The threshold of a feature is that of its highest information gain, not of its highest gain
-    ratio, which would favour splits that part few rows. For the same reason features whose gain is
-    below the average, that of all gains above 0, are out.
-    """
+    """Find the tests among which C4.5 chooses (Quinlan 1993, chapter 2)."""
+    # The threshold of a feature is that of its highest information gain, not of its highest gain
+    # ratio, which would favour splits that part few rows. For the same reason features whose gain
+    # is below the average, that of all gains above 0, are out.
     by_gain = node._replace(criterion=int(Criterion.ENTROPY))
     search_features(by_gain, scores, cuts)
     gains = score_undivided(by_gain) - scores

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
+from typing import Annotated
 
 import numpy as np
+from sklearn.utils._param_validation import Interval
 
 from evotree._jit import inner_kernel, kernel
+from evotree.configuration import Configuration
 from evotree.fitness.criteria import weight_of, xlog2x
 from evotree.fitness.line_search import apart
 from evotree.fitness.node import Node
@@ -51,11 +55,11 @@ def search_gains(node, indicators, min_cases, gains, informations, cuts):
         total += weight[i]
     for j in range(X.shape[1]):
         gains[j] = informations[j] = cuts[j] = 0.0
-        m, told_by = 0, indicators[j]
+        m, indicator = 0, indicators[j]
         for c in range(node.n_classes):
             left[c] = right[c] = 0.0
         for i in range(n):
-            if told_by < 0 or X[i, told_by] <= 0.0:
+            if indicator < 0 or X[i, indicator] <= 0.0:
                 rows[m], values[m] = i, X[i, j]
                 right[y[i]] += weight[i]
                 m += 1
@@ -87,32 +91,23 @@ def search_gains(node, indicators, min_cases, gains, informations, cuts):
             gains[j] = max(0.0, best - math.log2(n_tried) / total)
 
 
-@dataclass(frozen=True)
-class C45:
-    """The test of C4.5, release 8 (Quinlan 1993; 1996).
+@dataclass(frozen=True, repr=False)
+class C45(Configuration):
+    """The test of C4.5, release 8 (Quinlan 1993; 1996); the criterion of the node does not matter.
 
     The threshold of a feature is that of its highest information gain; of this gain the price of
     choosing among m thresholds of n rows is taken, ``log2(m) / n``. Of the tests whose gain is at
     least the average of those above 0, the one with the highest ratio of gain to the information
     of the split wins, the first of equals. Rows whose value is missing take no part; the gain is
-    that of the others, times their share. The criterion of the node does not matter.
-
-    Parameters
-    ----------
-    min_cases : float, above 0, default=2
-        Each side has at least this weight of rows whose value is known, and at least a tenth of
-        the weight that a class has on average, up to 25.
-    indicators : tuple of int, default=()
-        Position of the feature that is above 0 where a feature is missing, -1 where it never is,
-        for each feature. Indicators themselves are not tested. Empty where nothing is missing.
+    that of the others, times their share.
     """
 
-    min_cases: float = 2.0
+    # Each side has at least this weight of rows whose value is known, and at least a tenth of the
+    # weight that a class has on average, up to 25.
+    min_cases: Annotated[float, Interval(Real, 0.0, None, closed="neither")] = 2.0
+    # Position of the feature that is above 0 where a feature is missing, -1 where it never is, for
+    # each feature. Indicators themselves are not tested. Empty where nothing is missing.
     indicators: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not self.min_cases > 0.0:
-            raise ValueError(f"min_cases={self.min_cases!r}: allowed are numbers above 0.")
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split; draws nothing (see `evotree.operators.splitters.base.Splitter`)."""

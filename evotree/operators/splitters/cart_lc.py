@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from numbers import Integral, Real
+from typing import Annotated
 
 import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from evotree._jit import inner_kernel, kernel
+from evotree.configuration import Configuration
 from evotree.fitness.bounded_search import bounded_line_search, few_rows, make_line_scratch
 from evotree.fitness.node import Node, score_distances, undivided_score
 from evotree.operators.splitters.axis import Axis
@@ -32,14 +35,6 @@ STARTS = ("axis", "random")
 """Names of the hyperplanes to start from: those of CART-LC and of CART-LCr."""
 
 _OFFSETS = (-0.25, 0.0, 0.25)  # gamma in the paper
-
-
-class Plan(NamedTuple):
-    """The parameters of `CartLC` for the kernels."""
-
-    max_cycles: int
-    tol: float
-    elimination: float
 
 
 @inner_kernel
@@ -86,9 +81,9 @@ def improve(node, Z, usable, b, r, m, current, same, line):
         if m < last or offset == 0.0:
             aim(Z, r, m, offset)
             known = min(score, current + same)
-            found, delta = bounded_line_search(node, Z[last + 1], Z[last + 2], known, line)
-            if found < score - same:
-                score, best_delta, best_offset = found, delta, offset
+            lower, delta = bounded_line_search(node, Z[last + 1], Z[last + 2], known, line)
+            if lower < score - same:
+                score, best_delta, best_offset = lower, delta, offset
     if score > current + same:
         return current
     aim(Z, r, m, best_offset)
@@ -98,10 +93,7 @@ def improve(node, Z, usable, b, r, m, current, same, line):
 
 @inner_kernel
 def eliminate(node, Z, usable, b, limit, line):
-    """Set coefficients to 0, the least missed one each time, while the score is below `limit`.
-
-    The threshold follows; it is not sought again where the last trial fails.
-    """
+    """Set coefficients to 0, the least missed one each time, while the score is below `limit`."""
     last = b.shape[0] - 1
     n_left = 0
     for u in range(usable.shape[0] - 1):
@@ -113,9 +105,9 @@ def eliminate(node, Z, usable, b, limit, line):
             if b[m] != 0.0:
                 for i in range(Z.shape[1]):
                     Z[last + 2, i] = Z[last + 1, i] - b[m] * Z[m, i]
-                found, cut = bounded_line_search(node, Z[last + 2], Z[last], score, line)
-                if found < score:
-                    score, best_m, best_cut = found, m, cut
+                lower, cut = bounded_line_search(node, Z[last + 2], Z[last], score, line)
+                if lower < score:
+                    score, best_m, best_cut = lower, m, cut
         if best_m < 0:
             return
         for i in range(Z.shape[1]):
@@ -126,7 +118,7 @@ def eliminate(node, Z, usable, b, limit, line):
 
 
 @kernel
-def search_cart_lc(node, plan, weights, threshold, stream):
+def search_cart_lc(node, max_cycles, tol, elimination, weights, threshold, stream):
     """Search for the linear combination of a node."""
     d = node.X.shape[1]
     node = present_classes(node)
@@ -138,35 +130,35 @@ def search_cart_lc(node, plan, weights, threshold, stream):
     unit = 1.0 if floor < 0.0 else undivided
     same = SAME * unit
     b[d] = -threshold
-    is_given = False
+    starts_at_random = True
     for m in range(d):
         b[m] = weights[m] * scale[m]
         b[d] += weights[m] * mean[m]
-        is_given |= weights[m] != 0.0
+        starts_at_random &= weights[m] == 0.0
     for u in range(usable.shape[0] - 1):
-        if not is_given:
+        if starts_at_random:
             b[usable[u]] = 2.0 * uniform(stream) - 1.0
     combine(Z, b, usable, d + 1)
     current = score_distances(node, Z[d + 1], line.split)
-    if not is_given:
+    if starts_at_random:
         current = improve(node, Z, usable, b, r, d, current, same, line)
-    for _ in range(plan.max_cycles):
+    for _ in range(max_cycles):
         before = current
         combine(Z, b, usable, d + 1)  # again, so that rounding does not add up
         for u in range(usable.shape[0]):
             if current > floor + same:
                 current = improve(node, Z, usable, b, r, usable[u], current, same, line)
-        if not before - current > plan.tol * unit:
+        if not before - current > tol * unit:
             break
-    limit = undivided - (1.0 - plan.elimination) * (undivided - current)
-    if plan.elimination > 0.0 and current < np.inf:
+    limit = undivided - (1.0 - elimination) * (undivided - current)
+    if elimination > 0.0 and current < np.inf:
         eliminate(node, Z, usable, b, limit, line)
     for m in range(d):
         weights[m] = b[m] / scale[m]
 
 
-@dataclass(frozen=True)
-class CartLC:
+@dataclass(frozen=True, repr=False)
+class CartLC(Configuration):
     """The linear combination of CART, or the best axis-parallel split where that is better.
 
     Features are standardized within the node. One after the other gets the coefficient, exactly
@@ -190,21 +182,10 @@ class CartLC:
         cost less than this share of the gain, that is of what the split lowers the criterion by.
     """
 
-    start: str = "axis"
-    max_cycles: int = 100
-    tol: float = 0.001
-    elimination: float = 0.1
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        if self.start not in STARTS:
-            raise ValueError(f"start={self.start!r}: allowed are {', '.join(map(repr, STARTS))}.")
-        if not isinstance(self.max_cycles, (int, np.integer)) or self.max_cycles < 0:
-            raise ValueError(f"max_cycles={self.max_cycles!r}: allowed are integers of at least 0.")
-        if not 0.0 <= self.tol < math.inf:
-            raise ValueError(f"tol={self.tol!r}: allowed are numbers of at least 0.")
-        if not 0.0 <= self.elimination < 1.0:
-            raise ValueError(f"elimination={self.elimination!r}: allowed are numbers in [0, 1).")
+    start: Annotated[str, StrOptions(set(STARTS))] = "axis"
+    max_cycles: Annotated[int, Interval(Integral, 0, None, closed="left")] = 100
+    tol: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 0.001
+    elimination: Annotated[float, Interval(Real, 0.0, 1.0, closed="left")] = 0.1
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
@@ -212,8 +193,8 @@ class CartLC:
         weights, threshold = np.zeros(node.X.shape[1]), 0.0
         if self.start == "axis" and axis is not None:
             weights, threshold = axis.weights.copy(), axis.threshold
-        plan = Plan(int(self.max_cycles), float(self.tol), float(self.elimination))
-        search_cart_lc(node, plan, weights, threshold, stream)
+        limits = int(self.max_cycles), float(self.tol), float(self.elimination)
+        search_cart_lc(node, *limits, weights, threshold, stream)
         oblique = centred_split(node, weights)
         if oblique is None or (
             self.start == "axis" and axis is not None and axis.score <= oblique.score

@@ -15,20 +15,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import product
+from numbers import Integral, Real
+from typing import Annotated
 
 import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from evotree._jit import inner_kernel, kernel
-from evotree.fitness.node import (
-    Node,
-    distances,
-    make_split_scratch,
-    score_distances,
-    score_hyperplane,
-)
+from evotree.configuration import Configuration
+from evotree.fitness.node import Node, score_hyperplane
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Split
 from evotree.operators.splitters.standardize import (
+    Problem,
     inner,
     make_problem,
     needs_classes,
@@ -129,10 +129,10 @@ def lower_bound(problem, theta, leaves, nu, rate, momentum, batch_size, epochs, 
     n_batches = (n + size - 1) // size
     n_steps = max(epochs * n_batches, _LEAST_STEPS)
     for step in range(n_steps):
-        at = step % n_batches
-        if at == 0:
+        first = step % n_batches * size
+        if first == 0:
             shuffle(stream, order)
-        batch = order[at * size : min((at + 1) * size, n)]
+        batch = order[first : min(first + size, n)]
         bound_gradient(
             problem.rows, problem.codes, problem.shares, batch, theta, leaves, grad, leaf_grad
         )
@@ -146,58 +146,16 @@ def lower_bound(problem, theta, leaves, nu, rate, momentum, batch_size, epochs, 
                 theta[j] *= factor
 
 
-@inner_kernel
-def start_leaves(problem, theta, leaves):
-    """Write the logarithms of the classes' shares on the sides of a hyperplane, none of them 0."""
-    rows, codes, shares = problem.rows, problem.codes, problem.shares
-    row = 1.0 / rows.shape[0]
-    for g in range(2):
-        for k in range(leaves.shape[1]):
-            leaves[g, k] = row
-    for i in range(rows.shape[0]):
-        leaves[1 if project(theta, rows, i) > 0.0 else 0, codes[i]] += shares[i]
-    for g in range(2):
-        total = 0.0
-        for k in range(leaves.shape[1]):
-            total += leaves[g, k]
-        for k in range(leaves.shape[1]):
-            leaves[g, k] = math.log(leaves[g, k] / total)
+def start_leaves(problem: Problem, theta: np.ndarray) -> np.ndarray:
+    """Return the logarithms of the classes' shares on the sides of a hyperplane, none of them 0."""
+    is_right = (problem.rows @ theta > 0.0).astype(np.int64)
+    leaves = np.full((2, len(problem.totals)), 1.0 / len(problem.rows))
+    np.add.at(leaves, (is_right, problem.codes), problem.shares)
+    return np.log(leaves / leaves.sum(axis=1, keepdims=True))
 
 
-@kernel
-def search_bounds(node, problem, start, nus, rates, momentum, batch_size, epochs, stream, weights):
-    """Write the normal vector of the best split over all bounds and rates; return its score."""
-    n, p = problem.rows.shape
-    scratch = make_split_scratch(node)
-    s, w, theta = np.empty(n), np.empty(p - 1), np.empty(p)
-    first, leaves = np.empty((2, problem.totals.shape[0])), np.empty((2, problem.totals.shape[0]))
-    start_leaves(problem, start, first)
-    length = math.sqrt(inner(start, start))
-    best, best_cut = np.inf, 0.0
-    for a in range(nus.shape[0]):
-        for b in range(rates.shape[0]):
-            for j in range(p):
-                theta[j] = start[j] * math.sqrt(nus[a]) / length
-            for g in range(2):
-                for k in range(leaves.shape[1]):
-                    leaves[g, k] = first[g, k]
-            lower_bound(
-                problem, theta, leaves, nus[a], rates[b], momentum, batch_size, epochs, stream
-            )
-            cut, norm = to_node_units(theta, problem.mean, problem.scale, w)
-            if norm == 0.0:
-                continue
-            distances(node, w, cut, s)
-            score = score_distances(node, s, scratch)
-            if score < best:
-                best, best_cut = score, cut
-                for j in range(p - 1):
-                    weights[j] = w[j]
-    return best, best_cut
-
-
-@dataclass(frozen=True)
-class CO2:
+@dataclass(frozen=True, repr=False)
+class CO2(Configuration):
     """The best of the splits by the continuous upper bound, over bounds of length and rates.
 
     The paper chooses the bound and the rate by validation. Here they are those whose split has the
@@ -222,69 +180,48 @@ class CO2:
         Passes over the rows for each bound and rate; 100 steps where these are more.
     """
 
-    start: str = "axis"
+    start: Annotated[str, StrOptions(set(STARTS))] = "axis"
     nus: tuple[float, ...] = NUS
     rates: tuple[float, ...] = RATES
-    momentum: float = 0.9
-    batch_size: int = 100
-    epochs: int = 10
+    momentum: Annotated[float, Interval(Real, 0.0, 1.0, closed="left")] = 0.9
+    batch_size: Annotated[int, Interval(Integral, 1, None, closed="left")] = 100
+    epochs: Annotated[int, Interval(Integral, 1, None, closed="left")] = 10
 
     def __post_init__(self) -> None:
-        if self.start not in STARTS:
-            raise ValueError(f"start={self.start!r}: allowed are {', '.join(map(repr, STARTS))}.")
+        super().__post_init__()
         for name in ("nus", "rates"):
             values = getattr(self, name)
             if not values or not all(0.0 < value < np.inf for value in values):
                 raise ValueError(
                     f"{name}={values!r}: allowed are tuples of finite numbers above 0, not empty."
                 )
-        if not 0.0 <= self.momentum < 1.0:
-            raise ValueError(f"momentum={self.momentum!r}: allowed are numbers in [0, 1).")
-        for name in ("batch_size", "epochs"):
-            if getattr(self, name) < 1:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r}: allowed are integers of at least 1."
-                )
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
-        """Find the split (see `evotree.operators.splitters.base.Splitter`).
-
-        Raises
-        ------
-        ValueError
-            If the node's rows have targets.
-        """
+        """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
         needs_classes(node, "co2")
         d = node.X.shape[1]
         axis = Axis()(node, stream)
         if d == 1 or (axis is None and self.start == "axis"):
             return axis
-        problem = make_problem(node.X, node.y, node.sample_weight, node.n_classes, True)
-        start = np.zeros(d + 1)
+        problem = make_problem(node, rescale=True)
+        best, start = None, np.zeros(d + 1)
         if axis is not None and self.start == "axis":
             feature = int(axis.weights.argmax())
             if problem.scale[feature] == 0.0:  # differences too small to be scaled
                 return axis
-            start[feature] = 1.0
+            best, start[feature] = axis, 1.0
             start[d] = (problem.mean[feature] - axis.threshold) / problem.scale[feature]
         else:
             for j in range(d + 1):
                 start[j] = normal(stream)
-        weights = np.zeros(d)
-        _, threshold = search_bounds(
-            node,
-            problem,
-            start,
-            np.array(self.nus, dtype=np.float64),
-            np.array(self.rates, dtype=np.float64),
-            float(self.momentum),
-            self.batch_size,
-            self.epochs,
-            stream,
-            weights,
-        )
-        if weights.any():
-            score = score_hyperplane(node, weights, threshold)
-            if score < (axis.score if axis is not None and self.start == "axis" else np.inf):
-                return Split(weights, threshold, score)
-        return axis
+        first = start_leaves(problem, start)
+        for nu, rate in product(map(float, self.nus), map(float, self.rates)):
+            theta, leaves = start * math.sqrt(nu) / math.sqrt(inner(start, start)), first.copy()
+            descent = float(self.momentum), self.batch_size, self.epochs
+            lower_bound(problem, theta, leaves, nu, rate, *descent, stream)
+            weights = np.empty(d)
+            threshold, length = to_node_units(theta, problem.mean, problem.scale, weights)
+            score = score_hyperplane(node, weights, threshold) if length > 0.0 else np.inf
+            if score < (np.inf if best is None else best.score):
+                best = Split(weights, threshold, float(score))
+        return axis if best is None else best

@@ -17,16 +17,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from numbers import Integral, Real
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from evotree._jit import kernel
+from evotree.configuration import Configuration
 from evotree.fitness.criteria import Criterion
-from evotree.fitness.line_search import choose_threshold
 from evotree.fitness.node import Node, score_hyperplane
 from evotree.operators.splitters.axis import Axis, search_features
-from evotree.operators.splitters.base import Split
+from evotree.operators.splitters.base import Split, best_split_along
 from evotree.operators.splitters.cross_entropy_node import (
     NORMALIZATIONS,
     Frame,
@@ -57,31 +59,17 @@ def draw_rows(stream, n, n_drawn):
 
 
 class SamplingStep(NamedTuple):
-    """One iteration of the search: what was drawn, from which distribution, and what was kept.
+    """One iteration of the search: what was drawn, from which distribution, and what was kept."""
 
-    Attributes
-    ----------
-    mu : ndarray of shape (p,)
-        Mean direction that was drawn around, of length 1; all 0 while there is none.
-    kappa : float, at least 0
-        Concentration; 0 is the uniform distribution.
-    directions : ndarray of shape (n_samples, p)
-        Candidates, of length 1: weights of the normalized features, and the intercept.
-    scores : ndarray of shape (n_samples,)
-        Scores, the lower the better; infinity where a candidate does not part the rows.
-    is_elite : ndarray of shape (n_samples,), bool
-        The best candidates, to which the next distribution is fitted.
-    """
-
-    mu: np.ndarray
-    kappa: float
-    directions: np.ndarray
-    scores: np.ndarray
-    is_elite: np.ndarray
+    mu: np.ndarray  # (p,): mean direction that was drawn around; all 0 while there is none
+    kappa: float  # concentration; 0 is the uniform distribution
+    directions: np.ndarray  # (n_samples, p), of length 1: normalized weights, and the intercept
+    scores: np.ndarray  # (n_samples,); infinity where a candidate does not part the rows
+    is_elite: np.ndarray  # (n_samples,) bool: those to which the next distribution is fitted
 
 
-@dataclass(frozen=True)
-class CrossEntropy:
+@dataclass(frozen=True, repr=False)
+class CrossEntropy(Configuration):
     """The best of the hyperplanes drawn while a distribution closes in on the good ones.
 
     The features are normalized within the node; constant ones have weight 0. Where there are no
@@ -123,36 +111,15 @@ class CrossEntropy:
     based on the von Mises-Fisher distribution. Computational Statistics 37.
     """
 
-    smoothing: float = 0.2
-    elite_share: float = 0.1
-    patience: int = 3
-    n_samples: int | None = None
-    max_samples: int | None = 500
-    normalization: str = "robust"
-    max_rows: int | None = 2000
-    max_iter: int = 1000
-    refine_threshold: bool = True
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.smoothing < 1.0:
-            raise ValueError(f"smoothing={self.smoothing!r}: allowed are numbers in [0, 1).")
-        if not 0.0 < self.elite_share <= 1.0:
-            raise ValueError(f"elite_share={self.elite_share!r}: allowed are numbers in (0, 1].")
-        for name, least in (("patience", 1), ("max_iter", 1)):
-            value = getattr(self, name)
-            if not (isinstance(value, int) and value >= least):
-                raise ValueError(f"{name}={value!r}: allowed are integers of at least {least}.")
-        for name, least in (("n_samples", 1), ("max_samples", 1), ("max_rows", 2)):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, int) and value >= least):
-                raise ValueError(
-                    f"{name}={value!r}: allowed are None and integers of at least {least}."
-                )
-        if self.normalization not in NORMALIZATIONS:
-            raise ValueError(
-                f"normalization={self.normalization!r}: allowed are "
-                f"{', '.join(map(repr, NORMALIZATIONS))}."
-            )
+    smoothing: Annotated[float, Interval(Real, 0.0, 1.0, closed="left")] = 0.2
+    elite_share: Annotated[float, Interval(Real, 0.0, 1.0, closed="right")] = 0.1
+    patience: Annotated[int, Interval(Integral, 1, None, closed="left")] = 3
+    n_samples: Annotated[int | None, Interval(Integral, 1, None, closed="left"), None] = None
+    max_samples: Annotated[int | None, Interval(Integral, 1, None, closed="left"), None] = 500
+    normalization: Annotated[str, StrOptions(set(NORMALIZATIONS))] = "robust"
+    max_rows: Annotated[int | None, Interval(Integral, 2, None, closed="left"), None] = 2000
+    max_iter: Annotated[int, Interval(Integral, 1, None, closed="left")] = 1000
+    refine_threshold: Annotated[bool, "boolean"] = True
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
@@ -167,7 +134,7 @@ class CrossEntropy:
             if best is None or score < best.score:
                 best = Split(weights, threshold, score)
         if best is not None and (self.refine_threshold or best.score == np.inf):
-            best = refine(node, best)
+            best = with_better_threshold(node, best)
         if best is None or best.score == np.inf:
             return Axis()(node, stream)
         return best
@@ -175,18 +142,7 @@ class CrossEntropy:
     def trace(self, node: Node, stream: np.ndarray) -> list[SamplingStep]:
         """Return the iterations of the search that a call with the same stream would do.
 
-        Parameters
-        ----------
-        node : Node
-            As for a call.
-        stream : ndarray of shape (1,), uint64
-            Random state, advanced.
-
-        Returns
-        -------
-        list of SamplingStep
-            The last one is the iteration after which the search stopped; empty where a single
-            feature is left, which is split exactly.
+        There are none where a single feature is left, which is split exactly.
         """
         Z, rows, _ = normalize(self._draw_part(node, stream), self.normalization)
         if Z.shape[0] < 3:
@@ -290,10 +246,7 @@ def normalize(node: Node, normalization: str) -> tuple[np.ndarray, SortedRows, F
     return Z, rows, Frame(features[kept], frame.location[kept], frame.scale[kept])
 
 
-def refine(node: Node, split: Split) -> Split:
+def with_better_threshold(node: Node, split: Split) -> Split:
     """Return a split with the best threshold for its weights, or the split if it is no worse."""
-    _, threshold = choose_threshold(node, split.weights)
-    score = float(score_hyperplane(node, split.weights, threshold))
-    if score > split.score or score == np.inf:
-        return split
-    return Split(split.weights, float(threshold), score)
+    best = best_split_along(node, split.weights)
+    return split if best is None or best.score > split.score else best

@@ -35,43 +35,19 @@ _FEW_PRODUCTS = 1 << 25
 
 
 class SortedRows(NamedTuple):
-    """The rows of a node by rising class or target, as `score_projections` needs them.
+    """The rows of a node by rising class or target, as `score_projections` needs them."""
 
-    Attributes
-    ----------
-    start : ndarray of shape (n_classes + 1,), int64
-        Where the rows of each class begin; not read for regression.
-    y : ndarray of shape (n,), float64
-        Targets; of shape (0,) for classification.
-    moments : ndarray of shape (1, n) or (3, n)
-        Weights w of the rows; for regression w, w y and w y**2.
-    total : ndarray of shape (n_classes,) or (3,)
-        Class weights, or the sums of the moments.
-    rank : ndarray of the same shape
-        From `evotree.fitness.criteria.class_ranks`.
-    criterion, min_rows : int
-        As the node's.
-    """
-
-    start: np.ndarray
-    y: np.ndarray
-    moments: np.ndarray
-    total: np.ndarray
-    rank: np.ndarray
+    start: np.ndarray  # (n_classes + 1,): where the rows of each class begin
+    y: np.ndarray  # (n,): targets; (0,) for classes
+    moments: np.ndarray  # (1, n): weights w of the rows; for targets (3, n): w, w y and w y**2
+    total: np.ndarray  # class weights, or the sums of the moments
+    rank: np.ndarray  # from `evotree.fitness.criteria.class_ranks`
     criterion: int
     min_rows: int
 
 
 class Frame(NamedTuple):
-    """How the features searched were normalized: ``(x[features] - location) / scale``.
-
-    Attributes
-    ----------
-    features : ndarray of shape (n_searched,), int64
-        Their positions.
-    location, scale : ndarray of shape (n_searched,)
-        Finite; the scales are above 0.
-    """
+    """How the features searched were normalized: ``(x[features] - location) / scale``."""
 
     features: np.ndarray
     location: np.ndarray
@@ -80,10 +56,8 @@ class Frame(NamedTuple):
 
 @kernel
 def column_frame(X, sample_weight, kind, location, scale):
-    """Write the locations and the scales of columns; a constant column has scale 0.
-
-    Quantiles are the lowest values with at least their share of the weight at or below them.
-    """
+    """Write the locations and the scales of columns; a constant column has scale 0."""
+    # Quantiles are the lowest values with at least their share of the weight at or below them.
     n = X.shape[0]
     column = np.empty(n)
     order = np.empty(n, dtype=np.int32)
@@ -134,10 +108,8 @@ def normalized_columns(X, rows, features, location, scale):
 
 @kernel
 def independent_columns(Z, ranking):
-    """Return the columns that are independent of the ones and of those before them in a ranking.
-
-    Gaussian elimination with exchange of rows, one column after the other.
-    """
+    """Return the columns that are independent of the ones and of those before them in a ranking."""
+    # Gaussian elimination with exchange of rows, one column after the other.
     n = Z.shape[1]
     row = np.arange(n)
     factor = np.empty((n, n))  # factor[k, i]: how often row i holds the k-th pivot row
@@ -299,11 +271,9 @@ def score_few(Z, rows, directions, projections, scores):
 
 
 def score_directions(Z: np.ndarray, rows: SortedRows, directions: np.ndarray) -> np.ndarray:
-    """Return the scores of directions: the rows with ``direction @ Z <= 0`` go left.
-
-    Many products are made by the BLAS in single precision, in twice the speed: a row may then go
-    to the other side whose projection is within a millionth of its terms.
-    """
+    """Return the scores of directions: the rows with ``direction @ Z <= 0`` go left."""
+    # Many products are made by the BLAS in single precision, in twice the speed: a row may then go
+    # to the other side whose projection is within a millionth of its terms.
     (p, n), n_candidates = Z.shape, directions.shape[0]
     scores = np.empty(n_candidates)
     if n * p * n_candidates <= _FEW_PRODUCTS:

@@ -27,12 +27,9 @@ _FEATURE_TRIALS = 4
 
 @kernel
 def is_mixed(y, order, lo, hi, i, j, stream):
-    """Return whether two rows form a mixed dipole.
-
-    Classes: whether they differ. Targets: whether they differ by more than those of two rows drawn
-    from ``order[lo:hi]``, so that a dipole is the more often mixed the longer it is among the
-    node's.
-    """
+    """Return whether two rows form a mixed dipole: whether they differ in class."""
+    # Targets: whether they differ by more than those of two rows drawn from the node, so that a
+    # dipole is the more often mixed the longer it is among the node's.
     if isinstance(y[i], float):
         k = order[lo + below(stream, hi - lo)]
         m = order[lo + below(stream, hi - lo)]
@@ -99,11 +96,8 @@ def keep_few(w, max_width, stream):
 
 @kernel
 def dipole_test(X, y, order, lo, hi, stream, w, max_width):
-    """Place a hyperplane at right angles to a random mixed dipole, between its two rows.
-
-    ``w = (x_i - x_j) / |x_i - x_j|`` and ``threshold = delta w @ x_i + (1 - delta) w @ x_j`` with
-    delta uniform in (0, 1); in the space of all features, or of few.
-    """
+    """Place a hyperplane at right angles to a random mixed dipole, between its two rows."""
+    # w = (x_i - x_j) / |x_i - x_j|, in the space of all features, or of few.
     i, j = mixed_dipole(y, order, lo, hi, stream)
     for m in range(X.shape[1]):
         w[m] = X[i, m] - X[j, m]
@@ -122,14 +116,11 @@ def dipole_test(X, y, order, lo, hi, stream, w, max_width):
 
 @kernel
 def flipping_shift(s_i, s_j, x_i, x_j, depth):
-    """Return the shift of one weight that moves exactly one row of a dipole to the other side.
-
-    The sides are the signs of ``s_i + delta x_i`` and ``s_j + delta x_j``; their product changes
-    its sign at the roots ``-s_i / x_i`` and ``-s_j / x_j``. Where 0 lies outside the roots the
-    shift lies between them, at the share `depth` of the way; where 0 lies between them it lies
-    beyond the nearer one, by the share `depth` of its distance. So the product flips, and the rest
-    of the tree is disturbed little.
-    """
+    """Return the shift of one weight that moves exactly one row of a dipole to the other side."""
+    # The sides are the signs of s_i + delta x_i and s_j + delta x_j; their product changes its sign
+    # at the roots -s_i / x_i and -s_j / x_j. Where 0 lies outside the roots the shift lies between
+    # them, at the share `depth` of the way; where 0 lies between them it lies beyond the nearer
+    # one, by the share `depth` of its distance: the rest of the tree is disturbed little.
     if x_i == 0.0 and x_j == 0.0:
         return 0.0
     if x_i == 0.0:
@@ -146,13 +137,9 @@ def flipping_shift(s_i, s_j, x_i, x_j, depth):
 
 @kernel
 def dipolar_change(X, y, order, lo, hi, stream, w, threshold, is_sparse):
-    """Move one weight so that a random dipole is treated better: the dipolar operator.
-
-    The dipole is drawn by rejection: pairs of rows are drawn uniformly until one is an undivided
-    mixed or a divided pure dipole, which is then uniform over the union of the two sets; after a
-    bounded number of trials the operator gives up. The feature is uniform; where no shift of its
-    weight helps, another is drawn.
-    """
+    """Move one weight so that a random dipole is treated better: the dipolar operator."""
+    # The dipole is drawn by rejection, so it is uniform over the undivided mixed and the divided
+    # pure ones; after a bounded number of trials the operator gives up.
     n = hi - lo
     n_features = n_used(w) if is_sparse else w.shape[0]
     if n_features == 0:
@@ -178,12 +165,10 @@ def dipolar_change(X, y, order, lo, hi, stream, w, threshold, is_sparse):
 
 @kernel
 def gaussian_change(stream, w, threshold, spread, is_sparse):
-    """Add Gaussian noise to one weight or to the threshold: standard mutation.
-
-    The noise of the threshold has the size of the projections' spread, and that of a weight moves
-    the projections by as much, divided by the square root of the number of features; each times a
-    factor that is log-uniform between 0.01 and 1: coarse moves and fine ones.
-    """
+    """Add Gaussian noise to one weight or to the threshold: standard mutation."""
+    # The noise of the threshold has the size of the projections' spread, and that of a weight moves
+    # the projections by as much, divided by the square root of the number of features; each times a
+    # factor that is log-uniform between 0.01 and 1: coarse moves and fine ones.
     variance = 0.0
     for m in range(w.shape[0]):
         variance += (w[m] * spread[m]) ** 2

@@ -12,13 +12,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, combinations
+from numbers import Integral, Real
+from typing import Annotated
 
 import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
 
-from evotree.fitness.line_search import choose_threshold
+from evotree.configuration import Configuration
 from evotree.fitness.node import Node, score_hyperplane
-from evotree.operators.splitters.axis import best_axis_split
-from evotree.operators.splitters.base import Split, axis_normal
+from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.base import Split, best_split_along
 from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES, fit_linear, start_at
 from evotree.rng import as_generator
 
@@ -38,10 +41,8 @@ def one_vs_rest(present: np.ndarray, n_classes: int) -> Iterator[np.ndarray]:
 
 
 def one_vs_one(present: np.ndarray, n_classes: int) -> Iterator[np.ndarray]:
-    """Yield the sides of each class present against each other one.
-
-    One by one: all of them at once would take memory that grows with the cube of the classes.
-    """
+    """Yield the sides of each class present against each other one."""
+    # One by one: all of them at once would take memory that grows with the cube of the classes.
     for first, second in combinations(present, 2):
         sides = np.zeros(n_classes, dtype=np.int8)
         sides[first], sides[second] = 1, -1
@@ -62,8 +63,8 @@ def random_groups(
     return sides
 
 
-@dataclass(frozen=True)
-class Linear:
+@dataclass(frozen=True, repr=False)
+class Linear(Configuration):
     """The best of the splits by linear classifiers of groups of classes.
 
     The defaults were chosen by five-fold cross-validation. Where classes are many, "one_vs_one" is
@@ -97,71 +98,34 @@ class Linear:
         A fit ends when a step promises to lower its objective by less than this share.
     """
 
-    loss: str = "svm"
-    penalty: str = "l2"
-    C: float = 1.0
-    groups: str = "one_vs_one"
-    n_groups: int = 10
-    threshold: str = "classifier"
-    fallback: bool = False
-    max_iter: int = 100
-    tol: float = 1e-4
-
-    def __post_init__(self) -> None:
-        for name, allowed in (
-            ("loss", LOSSES),
-            ("penalty", PENALTIES),
-            ("groups", GROUPS),
-            ("threshold", THRESHOLDS),
-        ):
-            if getattr(self, name) not in allowed:
-                listed = ", ".join(map(repr, allowed))
-                raise ValueError(f"{name}={getattr(self, name)!r}: allowed are {listed}.")
-        for name in ("C", "tol"):
-            if not 0.0 < getattr(self, name) < np.inf:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r}: allowed are finite numbers above 0."
-                )
-        for name in ("n_groups", "max_iter"):
-            if getattr(self, name) < 1:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r}: allowed are integers of at least 1."
-                )
+    loss: Annotated[str, StrOptions(set(LOSSES))] = "svm"
+    penalty: Annotated[str, StrOptions(set(PENALTIES))] = "l2"
+    C: Annotated[float, Interval(Real, 0.0, None, closed="neither")] = 1.0
+    groups: Annotated[str, StrOptions(set(GROUPS))] = "one_vs_one"
+    n_groups: Annotated[int, Interval(Integral, 1, None, closed="left")] = 10
+    threshold: Annotated[str, StrOptions(set(THRESHOLDS))] = "classifier"
+    fallback: Annotated[bool, "boolean"] = False
+    max_iter: Annotated[int, Interval(Integral, 1, None, closed="left")] = 100
+    tol: Annotated[float, Interval(Real, 0.0, None, closed="neither")] = 1e-4
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split (see `Splitter`)."""
-        d = node.X.shape[1]
-        if d > 1:  # a test of the one feature is as good as any classifier
+        if node.X.shape[1] > 1:  # a test of the one feature is as good as any classifier
             best = self._search(node, stream)
             if best is not None or not self.fallback:
                 return best
-        score, feature, threshold = best_axis_split(node)
-        return Split(axis_normal(d, feature), threshold, score) if feature >= 0 else None
+        return Axis()(node, stream)
 
     def refit(self, node: Node, weights: np.ndarray, threshold: float) -> Split | None:
         """Fit a classifier that sends class 1 of two classes right, starting from a hyperplane.
 
-        Parameters
-        ----------
-        node : Node
-            Rows of the classes 0 and 1.
-        weights : ndarray of shape (d,)
-            Normal vector of the start.
-        threshold : float
-            Its threshold.
-
-        Returns
-        -------
-        Split or None
-            In the units of the classifier: ``weights @ x - threshold`` is its decision function.
-            Not scored: its score is NaN. None where it is not finite.
+        The split is not scored, and ``weights @ x - threshold`` is the decision function.
         """
         theta = start_at(node.X, weights, threshold)
         self._fit(node.X, 2.0 * node.y - 1.0, node.sample_weight, theta)
         if not np.isfinite(theta).all():
             return None
-        weights, threshold = theta[:-1].copy(), -float(theta[-1])
-        return Split(weights, threshold, np.nan)
+        return Split(theta[:-1].copy(), -float(theta[-1]), np.nan)
 
     def _fit(
         self, X: np.ndarray, signs: np.ndarray, sample_weight: np.ndarray, theta: np.ndarray
@@ -186,11 +150,11 @@ class Linear:
             if not 0.0 < length < np.inf:
                 continue
             weights, threshold = theta[:-1] / length, -float(theta[-1] / length)
+            split = Split(weights, threshold, score_hyperplane(node, weights, threshold))
             if self.threshold == "best":
-                _, threshold = choose_threshold(node, weights)
-            score = score_hyperplane(node, weights, threshold)
-            if score < (np.inf if best is None else best.score):
-                best = Split(weights, threshold, score)
+                split = best_split_along(node, weights) or split
+            if split.score < (np.inf if best is None else best.score):
+                best = split
         return best
 
     def _pairs(self, node: Node, stream: np.ndarray) -> tuple[np.ndarray, Iterable[np.ndarray]]:

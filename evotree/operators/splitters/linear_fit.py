@@ -149,11 +149,8 @@ def curvature_matrix(X, curvatures):
 
 @inner_kernel
 def exact_step(X, curvatures, grad, direction):
-    """Write the minimizer of the quadratic model with the squared norm, by Cholesky's method.
-
-    Returns False where the matrix is singular to working precision, as that of features far from
-    0 may be; `direction` is then undefined.
-    """
+    """Write the minimizer of the quadratic model with the squared norm, by Cholesky's method."""
+    # False where the matrix is singular to working precision, as that of features far from 0.
     matrix = curvature_matrix(X, curvatures)
     p = grad.shape[0]
     for j in range(p):
@@ -184,12 +181,10 @@ def exact_step(X, curvatures, grad, direction):
 
 @inner_kernel
 def conjugate_gradients(X, curvatures, grad, direction):
-    """Write an approximate minimizer of the quadratic model with the squared norm.
-
-    The features are centred, each time by the weights that they have in the model, and the diagonal
-    is the preconditioner (Hsia, Chiang and Lin 2018): so neither their origin nor their units make
-    a difference to the number of steps.
-    """
+    """Write an approximate minimizer of the quadratic model with the squared norm."""
+    # The features are centred, each time by the weights that they have in the model, and the
+    # diagonal is the preconditioner (Hsia, Chiang and Lin 2018): so neither their origin nor their
+    # units make a difference to the number of steps.
     p = grad.shape[0]
     d = p - 1
     mean, scale = np.empty(d), np.empty(p)
@@ -253,12 +248,10 @@ def soft_step(slope, curvature, here, charge):
 
 @inner_kernel
 def coordinate_descent(columns, theta, curvatures, grad, direction, changes):
-    """Write an approximate minimizer of the quadratic model with the sum of magnitudes.
-
-    The constant is the best one at any time, as if the features were centred by the weights that
-    they have in the model. After a sweep over all coordinates only those that are not 0 are swept.
-    `changes` becomes the change of the margins.
-    """
+    """Write an approximate minimizer of the quadratic model with the sum of magnitudes."""
+    # The constant is the best one at any time, as if the features were centred by the weights that
+    # they have in the model. After a sweep over all coordinates only those are swept that are not
+    # 0. `changes` becomes the change of the margins.
     m, d = columns.shape[1], columns.shape[0] - 1
     mean, second = np.empty(d), np.empty(d)
     total = _RIDGE

@@ -17,11 +17,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
+from numbers import Real
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from sklearn.utils._param_validation import Interval
 
 from evotree._jit import inner_kernel, kernel
+from evotree.configuration import Configuration
 from evotree.fitness.node import Node, score_hyperplane
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Split
@@ -45,20 +48,17 @@ def move(function, row, step):
 
 @kernel
 def train_machine(rows, y, sample_weight, order, functions, hot, cold, factor, step, most_passes):
-    """Train a linear machine by thermal corrections (Brodley and Utgoff 1995).
-
-    A row of class i that the machine takes for class j, at the distance
-    ``k = (w_j - w_i) . x / (2 x . x)`` from being right, moves both by ``c = beta**2 / (beta + k)``
-    of itself. Rows with k of beta or more, which are far off, move nothing. Beta falls when the
-    magnitude of the machine falls after it rose.
-    """
+    """Train a linear machine by thermal corrections (Brodley and Utgoff 1995)."""
+    # A row of class i that the machine takes for class j, at the distance
+    # k = (w_j - w_i) . x / (2 x . x) from being right, moves both by c = beta**2 / (beta + k) of
+    # itself. Rows with k of beta or more, which are far off, move nothing. Beta falls when the
+    # magnitude of the machine falls after it rose.
     n_classes, p = functions.shape
     beta, rose = hot, False
     values = np.empty(n_classes)
     for _ in range(most_passes):
         n_corrected = 0
-        for at in range(order.shape[0]):
-            i = order[at]
+        for i in order:
             right, rival, length = y[i], -1, 0.0
             for f in range(p):
                 length += rows[i, f] * rows[i, f]
@@ -85,100 +85,67 @@ def train_machine(rows, y, sample_weight, order, functions, hot, cold, factor, s
 
 
 class Machine(NamedTuple):
-    """A linear machine over the features of a node.
+    """A linear machine over the features of a node: one function for each class."""
 
-    Attributes
-    ----------
-    weights : ndarray of shape (n_classes, d)
-        Normal vectors of the functions.
-    intercepts : ndarray of shape (n_classes,)
-        Values at 0; minus infinity for a class that no row of the node has.
-    """
+    weights: np.ndarray  # (n_classes, d): normal vectors
+    intercepts: np.ndarray  # (n_classes,): minus infinity for a class that no row of the node has
 
-    weights: np.ndarray
-    intercepts: np.ndarray
-
-    def winners(self, X: np.ndarray) -> np.ndarray:
-        """Return the class whose function is the highest for each row."""
-        winners: np.ndarray = (X @ self.weights.T + self.intercepts).argmax(axis=1)
-        return winners
+    def values(self, X: np.ndarray) -> np.ndarray:
+        """Return the value of each function for each row."""
+        values: np.ndarray = X @ self.weights.T + self.intercepts
+        return values
 
 
-@dataclass(frozen=True)
-class LinearMachine:
+@dataclass(frozen=True, repr=False)
+class LinearMachine(Configuration):
     """A linear machine, thermally trained, of few features (Brodley and Utgoff 1995).
 
     At a node whose rows have two classes the split is the machine. At one of more classes it is the
     comparison of two of its functions that tells most of the winners apart, and the nodes below go
     on with the same machine until all their rows have one winner; then another machine is trained.
     Where a machine has one winner for all rows, the best split on one feature takes its place.
-
-    Parameters
-    ----------
-    tolerance : float in [0, 1], default=0.01
-        Features are eliminated, that of the least dispersion of weights first, until the machine
-        has lost more than this share of the rows against the most accurate one. The most accurate
-        machine is taken, of equals the one with the fewest features.
     """
 
-    tolerance: float = 0.01
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.tolerance <= 1.0:
-            raise ValueError(f"tolerance={self.tolerance!r}: allowed are numbers from 0 to 1.")
+    # Features are eliminated, that of the least dispersion of weights first, until the machine has
+    # lost more than this share of the rows against the most accurate one. The most accurate machine
+    # is taken, of equals the one with the fewest features.
+    tolerance: Annotated[float, Interval(Real, 0.0, 1.0, closed="both")] = 0.01
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Train a machine and find its first comparison (see `Splitter`)."""
         if node.n_classes == 0:
             raise ValueError("splitter=LinearMachine(...): it is for classes, not for targets.")
         machine = fit_machine(node, self.tolerance, stream)
-        if np.unique(machine.winners(node.X)).size == 1:
+        if np.unique(machine.values(node.X).argmax(axis=1)).size == 1:
             return Axis()(node, stream)
         return Comparisons(machine, self)(node, stream)
 
 
 @dataclass(frozen=True)
 class Comparisons:
-    """The binary splits that are a linear machine.
-
-    Parameters
-    ----------
-    machine : Machine
-        The machine.
-    then : LinearMachine
-        What goes on where all rows have one winner.
-    """
+    """The binary splits that are a linear machine; for rows of one winner, the trainer's."""
 
     machine: Machine
-    then: LinearMachine
+    trainer: LinearMachine
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
-        """Compare two functions (see `evotree.operators.splitters.base.Splitter`)."""
-        winners = self.machine.winners(node.X)
-        present = np.unique(winners)
-        if present.size == 1:
-            return self.then(node, stream)
+        """Compare the two functions that tell most about which class wins (see `Splitter`)."""
+        values = self.machine.values(node.X)
+        winners, codes = np.unique(values.argmax(axis=1), return_inverse=True)
+        if winners.size == 1:
+            return self.trainer(node, stream)
         weights, intercepts = self.machine
-        first, second = best_comparison(node, self.machine, winners, present)
+        best, chosen = np.inf, (0, 0)
+        for first, second in combinations(winners.tolist(), 2):
+            left = values[:, first] <= values[:, second]
+            entropy = sum(_entropy(codes[side], node.sample_weight[side]) for side in (left, ~left))
+            if entropy < best - 1e-9:
+                best, chosen = entropy, (first, second)
+        first, second = chosen
         normal = weights[first] - weights[second]
         threshold = float(intercepts[second] - intercepts[first])
-        below = self if present.size > 2 else self.then
+        below = self if winners.size > 2 else self.trainer
         return Split(normal, threshold, score_hyperplane(node, normal, threshold), below)
-
-
-def best_comparison(
-    node: Node, machine: Machine, winners: np.ndarray, present: np.ndarray
-) -> tuple[int, int]:
-    """Return the two classes whose comparison tells most about which class wins."""
-    values = node.X @ machine.weights.T + machine.intercepts
-    codes = np.searchsorted(present, winners)
-    best, chosen = np.inf, (int(present[0]), int(present[1]))
-    for first, second in combinations(present.tolist(), 2):
-        left = values[:, first] <= values[:, second]
-        entropy = sum(_entropy(codes[side], node.sample_weight[side]) for side in (left, ~left))
-        if entropy < best - 1e-9:
-            best, chosen = entropy, (first, second)
-    return chosen
 
 
 def _entropy(codes: np.ndarray, weight: np.ndarray) -> float:

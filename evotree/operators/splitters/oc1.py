@@ -9,25 +9,20 @@ from random hyperplanes.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from numbers import Integral, Real
+from typing import Annotated
 
 import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from evotree._jit import inner_kernel, kernel
+from evotree.configuration import Configuration
 from evotree.fitness.bounded_search import bounded_line_search, few_rows, make_line_scratch
 from evotree.fitness.criteria import Criterion
-from evotree.fitness.line_search import choose_threshold
-from evotree.fitness.node import (
-    Node,
-    score_distances,
-    score_hyperplane,
-    score_undivided,
-    undivided_score,
-)
+from evotree.fitness.node import Node, score_distances, score_undivided, undivided_score
 from evotree.operators.splitters.axis import Axis
-from evotree.operators.splitters.base import Split
+from evotree.operators.splitters.base import Split, best_split_along
 from evotree.rng import below, uniform
 
 ORDERS = ("sequential", "best", "random")
@@ -42,23 +37,11 @@ SAME = 1e-12  # scores that differ by less, in units of the node's, are equal bu
 _LARGE = 1e6
 
 
-class Plan(NamedTuple):
-    """The parameters of `OC1` for the kernels; `order` is a position in `ORDERS`."""
-
-    n_restarts: int
-    n_jumps: int
-    order: int
-    n_random: int
-    stagnation_step: float
-
-
 @inner_kernel
 def present_classes(node):
-    """Return the node with the classes that occur numbered again, or with centred targets.
-
-    What a search does for each class it then does only for those; squares of centred targets are
-    added up without loss.
-    """
+    """Return the node with the classes that occur numbered again, or with centred targets."""
+    # What a search does for each class it then does only for those; squares of centred targets are
+    # added up without loss.
     n = node.y.shape[0]
     y = np.empty_like(node.y)
     if node.n_classes == 0:
@@ -84,13 +67,10 @@ def present_classes(node):
 
 @inner_kernel
 def columns_of(X):
-    """Return the columns of ``(X, 1)`` as rows, and the positions of those that can be perturbed.
-
-    Constant columns cannot: what they would add belongs to the intercept, the last one. The rows
-    have room for two more after them.
-    """
+    """Return the columns of ``(X, 1)`` as rows, and which of them can be perturbed."""
+    # Constant columns cannot: what they would add belongs to the intercept, the last one.
     n, d = X.shape
-    Z = np.ones((d + 3, n))
+    Z = np.ones((d + 3, n))  # two rows for distances
     usable = np.empty(d + 1, dtype=np.int64)
     n_usable = 0
     for m in range(d):
@@ -132,11 +112,8 @@ def combine(Z, r, usable, out):
 
 @inner_kernel
 def move(Z, a, usable, m, alpha, r):
-    """Move a hyperplane by alpha along line m, and its distances with it.
-
-    Line m changes coefficient m, the last one all of them by multiples of `r`.
-    """
-    d = a.shape[0] - 1
+    """Move a hyperplane by alpha along line m, and its distances with it."""
+    d = a.shape[0] - 1  # line m changes coefficient m, the last one all by multiples of r
     if m <= d:
         a[m] += alpha
     else:
@@ -155,24 +132,23 @@ def move(Z, a, usable, m, alpha, r):
 
 
 @inner_kernel
-def descend(node, Z, usable, a, r, current, floor, same, plan, stream, line):
-    """Go downhill from a hyperplane to a local minimum that no jump leaves; return its score.
-
-    Perturbations (section 3.1), each coefficient's along the line of its values, until none is
-    accepted; then jumps along random lines (section 3.2), until one lowers the score and the
-    perturbations begin again.
-    """
-    d, n_usable, order = a.shape[0] - 1, usable.shape[0], plan.order
+def descend(node, Z, usable, a, r, current, floor, same, moves, stagnation_step, stream, line):
+    """Go downhill from a hyperplane to a local minimum that no jump leaves; return its score."""
+    # Perturbations (section 3.1), each coefficient's along the line of its values, until none is
+    # accepted; then jumps along random lines (section 3.2), until one lowers the score and the
+    # perturbations begin again.
+    n_jumps, order, n_random = moves
+    d, n_usable = a.shape[0] - 1, usable.shape[0]
     patience = 1 if order == _BEST else n_usable
     s = Z[d + 1]
     idle = turn = n_lateral = n_jumped = 0
     while current > floor:
-        is_jump = turn >= plan.n_random if order == _RANDOM else idle >= patience
+        is_jump = turn >= n_random if order == _RANDOM else idle >= patience
         first, n_lines = turn % n_usable, 1
         if current == np.inf:
             first = n_usable - 1
         elif is_jump:
-            if n_jumped == plan.n_jumps:
+            if n_jumped == n_jumps:
                 break
             n_jumped += 1
             for u in range(n_usable):
@@ -186,9 +162,9 @@ def descend(node, Z, usable, a, r, current, floor, same, plan, stream, line):
         for u in range(first, first + n_lines):
             tried = d + 2 if is_jump else usable[u]
             known = min(score, current if is_jump else current + same)
-            found, shift = bounded_line_search(node, s, Z[tried], known, line)
-            if found < score:
-                score, alpha, m = found, shift, tried
+            lower, shift = bounded_line_search(node, s, Z[tried], known, line)
+            if lower < score:
+                score, alpha, m = lower, shift, tried
         turn += 1
         idle += 1
         if score < current - same:
@@ -198,7 +174,7 @@ def descend(node, Z, usable, a, r, current, floor, same, plan, stream, line):
             if current == np.inf:
                 break
             continue
-        elif uniform(stream) < 1.0 - plan.stagnation_step * n_lateral:
+        elif uniform(stream) < 1.0 - stagnation_step * n_lateral:
             n_lateral += 1
         else:
             continue
@@ -209,7 +185,7 @@ def descend(node, Z, usable, a, r, current, floor, same, plan, stream, line):
 
 
 @kernel
-def search_oc1(node, plan, start, goal, stream, best):
+def search_oc1(node, n_restarts, moves, stagnation_step, start, goal, stream, best):
     """Search for an oblique split of a node that is better than one known."""
     d = node.X.shape[1]
     node = present_classes(node)
@@ -220,19 +196,22 @@ def search_oc1(node, plan, start, goal, stream, best):
     if usable.shape[0] < 3:
         return
     a, r = np.zeros(d + 1), np.empty(d + 1)
-    for k in range(plan.n_restarts):
-        is_given = False
+    for k in range(n_restarts):
+        starts_at_random = True
         for m in range(d + 1):
             a[m] = start[m] if k == 0 else 0.0
-            is_given |= a[m] != 0.0
+            starts_at_random &= a[m] == 0.0
         for u in range(usable.shape[0] - 1):
-            if not is_given:
+            if starts_at_random:
                 a[usable[u]] = 2.0 * uniform(stream) - 1.0
         combine(Z, a, usable, d + 1)
         current = np.inf
-        if is_given:
+        if not starts_at_random:
             current = score_distances(node, Z[d + 1], line.split)
-        current = descend(node, Z, usable, a, r, current, floor + same, same, plan, stream, line)
+        low = floor + same
+        current = descend(
+            node, Z, usable, a, r, current, low, same, moves, stagnation_step, stream, line
+        )
         if current < goal - same:
             combine(Z, a, usable, d + 1)
             current = score_distances(node, Z[d + 1], line.split)
@@ -247,17 +226,11 @@ def search_oc1(node, plan, start, goal, stream, best):
 def centred_split(node: Node, normal: np.ndarray) -> Split | None:
     """Return the best split at right angles to a direction; None where there is none."""
     largest = np.abs(normal).max()
-    if not 0.0 < largest < np.inf:
-        return None
-    weights = normal / largest
-    score, threshold = choose_threshold(node, weights)
-    if score == np.inf:
-        return None
-    return Split(weights, threshold, score_hyperplane(node, weights, threshold))
+    return best_split_along(node, normal / largest) if 0.0 < largest < np.inf else None
 
 
-@dataclass(frozen=True)
-class OC1:
+@dataclass(frozen=True, repr=False)
+class OC1(Configuration):
     """The oblique split of OC1, or the best axis-parallel one.
 
     Downhill searches begin at the best axis-parallel split and at random hyperplanes; the best
@@ -290,31 +263,14 @@ class OC1:
         underdetermined (section 2.2).
     """
 
-    n_restarts: int = 20
-    n_jumps: int = 5
-    order: str = "sequential"
-    n_random: int = 50
-    stagnation_step: float = 0.1
-    random_start: bool = False
-    bias: float = 1.0
-    min_rows_per_feature: float = 2.0
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        for name, least in (("n_restarts", 0), ("n_jumps", 0), ("n_random", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or value < least:
-                raise ValueError(f"{name}={value!r}: allowed are integers of at least {least}.")
-        if self.order not in ORDERS:
-            raise ValueError(f"order={self.order!r}: allowed are {', '.join(map(repr, ORDERS))}.")
-        if not 0.0 < self.stagnation_step <= 1.0:
-            raise ValueError(
-                f"stagnation_step={self.stagnation_step!r}: allowed are numbers in (0, 1]."
-            )
-        for name, lowest in (("bias", 1.0), ("min_rows_per_feature", 0.0)):
-            value = getattr(self, name)
-            if not lowest <= value < math.inf:
-                raise ValueError(f"{name}={value!r}: allowed are numbers of at least {lowest}.")
+    n_restarts: Annotated[int, Interval(Integral, 0, None, closed="left")] = 20
+    n_jumps: Annotated[int, Interval(Integral, 0, None, closed="left")] = 5
+    order: Annotated[str, StrOptions(set(ORDERS))] = "sequential"
+    n_random: Annotated[int, Interval(Integral, 1, None, closed="left")] = 50
+    stagnation_step: Annotated[float, Interval(Real, 0.0, 1.0, closed="right")] = 0.1
+    random_start: Annotated[bool, "boolean"] = False
+    bias: Annotated[float, Interval(Real, 1.0, None, closed="left")] = 1.0
+    min_rows_per_feature: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 2.0
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
@@ -328,16 +284,8 @@ class OC1:
             goal = undivided - self.bias * (undivided - axis.score)
             if not self.random_start:
                 start[:d], start[d] = axis.weights, -axis.threshold
-        search_oc1(node, self._plan(), start, goal, stream, best)
+        moves = int(self.n_jumps), ORDERS.index(self.order), int(self.n_random)
+        step = float(self.stagnation_step)
+        search_oc1(node, int(self.n_restarts), moves, step, start, goal, stream, best)
         oblique = centred_split(node, best[:d])
         return oblique if oblique is not None and oblique.score < goal else axis
-
-    def _plan(self) -> Plan:
-        """Return the parameters for the kernels."""
-        return Plan(
-            int(self.n_restarts),
-            int(self.n_jumps),
-            ORDERS.index(self.order),
-            int(self.n_random),
-            float(self.stagnation_step),
-        )

@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from numbers import Integral
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from evotree._jit import inner_kernel, kernel, read_only
+from evotree.configuration import Configuration
 from evotree.fitness.line_search import apart, between
 from evotree.fitness.node import Node
 from evotree.fitness.sorting import SortScratch, make_sort_scratch, sort_order
@@ -44,48 +47,20 @@ _LOOKED_AT = 48  # features of many, among which a split is searched
 
 
 class Problem(NamedTuple):
-    """Two groups of rows that a split is to part, and how its classifiers are fitted.
+    """Two groups of rows that a split is to part, and how its classifiers are fitted."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (n, d)
-        Rows.
-    goes_right : ndarray of shape (n,), int32
-        1 for rows that belong to the right, 0 for the others.
-    cost : ndarray of shape (n,)
-        What each row costs on the wrong side.
-    signs, costs : ndarray of shape (n,)
-        The same for `fit_linear`: 1 or -1, and C times the cost.
-    loss : int
-        Position in `LOSSES`.
-    max_iter : int
-        Most Newton steps of a fit.
-    tol : float
-        As of `fit_linear`.
-    term_cost : float, at least 0
-        Penalty for each term after a split's first, in the unit of the costs.
-    spread : ndarray of shape (d,)
-        Standard deviations of the features.
-    s : ndarray of shape (n,)
-        Room for projections.
-    order : ndarray of shape (n,), int32
-        Room for sorting, as `sort`.
-    sort : SortScratch
-        Room for sorting.
-    """
-
-    X: np.ndarray
-    goes_right: np.ndarray
-    cost: np.ndarray
-    signs: np.ndarray
-    costs: np.ndarray
-    loss: int
-    max_iter: int
+    X: np.ndarray  # (n, d)
+    goes_right: np.ndarray  # (n,) int32: 1 for rows that belong to the right, 0 for the others
+    cost: np.ndarray  # (n,): of each row on the wrong side
+    signs: np.ndarray  # (n,): 1 or -1, for `fit_linear`
+    costs: np.ndarray  # (n,): C times the cost, for `fit_linear`
+    loss: int  # position in `LOSSES`
+    max_iter: int  # most Newton steps of a fit
     tol: float
-    term_cost: float
-    spread: np.ndarray
-    s: np.ndarray
-    order: np.ndarray
+    term_cost: float  # penalty for each term after a split's first, in the unit of the costs
+    spread: np.ndarray  # (d,): standard deviations of the features
+    s: np.ndarray  # (n,): room for projections
+    order: np.ndarray  # (n,) int32: room for sorting, as `sort`
     sort: SortScratch
 
 
@@ -100,7 +75,7 @@ def cheapest_threshold(problem, wish):
     for i in range(n):
         total += cost[i]
         wrong += 0.0 if goes_right[i] == 1 else cost[i]
-    least, rank, threshold, sign = np.inf, np.inf, 0.0, 1.0
+    lowest, rank, threshold, sign = np.inf, np.inf, 0.0, 1.0
     for t in range(n - 1):
         i = order[t]
         wrong += cost[i] if goes_right[i] == 1 else -cost[i]
@@ -108,25 +83,23 @@ def cheapest_threshold(problem, wish):
         if not apart(low, high):
             continue
         here = min(wrong, total - wrong)
-        if here > least + _TIE * total:
+        if here > lowest + _TIE * total:
             continue
         middle = between(low, high)
         merit = low - high if math.isnan(wish) else abs(middle - wish)
-        if here < least - _TIE * total or merit < rank:
-            least, rank, threshold, sign = here, merit, middle, 1.0
+        if here < lowest - _TIE * total or merit < rank:
+            lowest, rank, threshold, sign = here, merit, middle, 1.0
             if total - wrong < wrong:
                 threshold, sign = -between(-high, -low), -1.0
-    return least, threshold, sign
+    return lowest, threshold, sign
 
 
 @inner_kernel
 def least_costs(problem):
-    """Return what splits on each feature cost at least; infinity for features of one value.
-
-    The rows of a feature lie in bins of equal widths. What a threshold between two bins costs is
-    known. Wherever it lies in a bin, the rows of the bins before are on the one side, those of the
-    bins after on the other; there is no such threshold where all rows in the bin have one value.
-    """
+    """Return what splits on each feature cost at least; infinity for features of one value."""
+    # The rows of a feature lie in bins of equal widths. What a threshold between two bins costs is
+    # known. Wherever it lies in a bin, the rows of the bins before are on the one side, those of
+    # the bins after on the other; there is none where all rows in the bin have one value.
     X, goes_right, cost = problem.X, problem.goes_right, problem.cost
     n, d = X.shape
     low, high = X[0].copy(), X[0].copy()
@@ -152,9 +125,9 @@ def least_costs(problem):
                     value[j, k] = X[i, j]
                 elif value[j, k] != X[i, j]:
                     is_mixed[j, k] = True
-    least = np.empty(d)
+    lowest = np.empty(d)
     for j in range(d):
-        least[j] = np.inf if scale[j] > 0.0 or high[j] == low[j] else 0.0
+        lowest[j] = np.inf if scale[j] > 0.0 or high[j] == low[j] else 0.0
         if scale[j] == 0.0:
             continue
         before, after = np.zeros(2), total.copy()
@@ -162,41 +135,41 @@ def least_costs(problem):
             after[0] -= in_bin[j, k, 0]
             after[1] -= in_bin[j, k, 1]
             if is_mixed[j, k]:
-                least[j] = min(least[j], before[1] + after[0], before[0] + after[1])
+                lowest[j] = min(lowest[j], before[1] + after[0], before[0] + after[1])
             before[0] += in_bin[j, k, 0]
             before[1] += in_bin[j, k, 1]
             if k < _BINS - 1:
-                least[j] = min(least[j], before[1] + after[0], before[0] + after[1])
-        least[j] -= _TIE * (total[0] + total[1])
-    return least
+                lowest[j] = min(lowest[j], before[1] + after[0], before[0] + after[1])
+        lowest[j] -= _TIE * (total[0] + total[1])
+    return lowest
 
 
 @inner_kernel
-def try_axis(problem, best, found):
-    """Put the cheapest split on one feature into `found` if it costs no more than `best`."""
+def try_axis(problem, best, split):
+    """Put the cheapest split on one feature into `split` if it costs no more than `best`."""
     n, d = problem.X.shape
-    least, chosen = least_costs(problem), -1
+    lowest, chosen = least_costs(problem), -1
     for _ in range(d):
         j = 0  # the most promising of those not yet looked at, the first of equals
         for k in range(1, d):
-            if least[k] < least[j]:
+            if lowest[k] < lowest[j]:
                 j = k
-        if least[j] == np.inf or least[j] > best:
+        if lowest[j] == np.inf or lowest[j] > best:
             break
-        least[j] = np.inf
+        lowest[j] = np.inf
         for i in range(n):
             problem.s[i] = problem.X[i, j]
         here, threshold, sign = cheapest_threshold(problem, np.nan)
         if here < best or (here == best < np.inf and (chosen < 0 or j < chosen)):
             best, chosen = here, j
-            found[:] = 0.0
-            found[j], found[d] = sign, -sign * threshold
+            split[:] = 0.0
+            split[j], split[d] = sign, -sign * threshold
     return best
 
 
 @inner_kernel
-def try_support(problem, support, theta, best, found):
-    """Fit a classifier on some features; keep its split in `found` if it is below `best`."""
+def try_support(problem, support, theta, best, split):
+    """Fit a classifier on some features; keep its split in `split` if it is below `best`."""
     n, d = problem.X.shape
     width = support.shape[0]
     part, own = np.empty((n, width)), np.empty(width + 1)
@@ -224,8 +197,8 @@ def try_support(problem, support, theta, best, found):
     if here < best:
         best = here
         for j in range(d):
-            found[j] = sign * theta[j]
-        found[d] = -sign * threshold
+            split[j] = sign * theta[j]
+        split[d] = -sign * threshold
     return best
 
 
@@ -297,11 +270,9 @@ def with_feature(support, feature):
 
 @inner_kernel
 def most_promising(problem, theta, support):
-    """Return the feature off the support along which the loss falls fastest; -1 if there is none.
-
-    A feature of the support may have the weight 0: where costs are tiny, a fit changes nothing.
-    Slopes are those of features of standard deviation 1 and mean 0. `s` holds the projections.
-    """
+    """Return the feature off the support along which the loss falls fastest; -1 for none."""
+    # A feature of the support may have the weight 0: where costs are tiny, a fit changes nothing.
+    # Slopes are those of features of standard deviation 1 and mean 0. `s` holds the projections.
     n, d = problem.X.shape
     margins, slopes, curvatures = np.empty(n), np.empty(n), np.empty(n)
     for i in range(n):
@@ -327,25 +298,25 @@ def most_promising(problem, theta, support):
 
 
 @inner_kernel
-def swap_terms(problem, most, best, found):
+def swap_terms(problem, max_width, best, split):
     """Add the most promising feature to a split, or put it in the place of the weakest one."""
     d = problem.X.shape[1]
     for _ in range(_ROUNDS):
-        support = used_features(found[:d])
+        support = used_features(split[:d])
         if support.shape[0] > _SWAPPED:
             break
-        theta = found.copy()
-        before = best = try_support(problem, support, theta, best, found)
+        theta = split.copy()
+        before = best = try_support(problem, support, theta, best, split)
         new = most_promising(problem, theta, support)
         if new < 0:
             break
         start, wider = theta.copy(), with_feature(support, new)
-        if wider.shape[0] <= most:
-            best = try_support(problem, wider, theta, best, found)
+        if wider.shape[0] <= max_width:
+            best = try_support(problem, wider, theta, best, split)
         kept = strongest(support, start, problem.spread, support.shape[0] - 1)
         swapped = with_feature(kept, new)
         put(start, theta)
-        best = try_support(problem, swapped, theta, best, found)
+        best = try_support(problem, swapped, theta, best, split)
         if best >= before:
             break
     return best
@@ -368,8 +339,8 @@ def sparse_split(
     max_iter,
     tol,
     support,
-    least,
-    most,
+    min_width,
+    max_width,
     term_cost,
     axis,
     swaps,
@@ -395,21 +366,28 @@ def sparse_split(
         np.empty(n, dtype=np.int32),
         make_sort_scratch(n),
     )
-    found, best = np.zeros(d + 1), np.inf
+    split, best = np.zeros(d + 1), np.inf
     while True:
         width = support.shape[0]
-        bound = best if width <= most else -np.inf  # nothing costs less
-        cost_now = try_support(problem, support, theta, bound, found)
-        best = cost_now if width <= most else best
-        if width <= least:
+        bound = best if width <= max_width else -np.inf  # nothing costs less
+        cost_now = try_support(problem, support, theta, bound, split)
+        best = cost_now if width <= max_width else best
+        if width <= min_width:
             break
-        support = strongest(support, theta, problem.spread, max(least, next_width(width)))
+        support = strongest(support, theta, problem.spread, max(min_width, next_width(width)))
     if axis:
-        best = try_axis(problem, best, found)
+        best = try_axis(problem, best, split)
     if swaps and best < np.inf:
-        best = swap_terms(problem, most, best, found)
-    put(found, theta)
+        best = swap_terms(problem, max_width, best, split)
+    put(split, theta)
     return best
+
+
+def fit_on(node: Node, theta: np.ndarray, support: np.ndarray, C: float) -> bool:
+    """Fit the logistic split on some features at its cheapest threshold; say whether it is one."""
+    width, model = support.size, (LOSSES.index("logistic"), C, 10, 1e-2)
+    cost = sparse_split(*node[:3], theta, *model, support, width, width, 0.0, False, False)
+    return bool(np.isfinite(theta).all() and cost < np.inf)
 
 
 @kernel
@@ -431,57 +409,33 @@ def separations(X, goes_right, cost):
 
 
 def screened(node: Node, weights: np.ndarray, n_kept: int) -> np.ndarray:
-    """Return the features among which a split is searched where there are many.
-
-    The present terms come first, by their influence, then the features that tell the two groups
-    apart best by themselves (Fan and Lv 2008, "Sure independence screening for ultrahigh
-    dimensional feature space", JRSS B, section 2).
-    """
+    """Return the features among which a split is searched where there are many."""
+    # The present terms come first, by their influence, then the features that tell the two groups
+    # apart best by themselves (Fan and Lv 2008, "Sure independence screening for ultrahigh
+    # dimensional feature space", JRSS B, section 2).
     spread, slope = separations(node.X, node.y, node.sample_weight)
     order = np.lexsort((-slope, -np.abs(weights) * spread))
     return np.sort(order[:n_kept])
 
 
-@dataclass(frozen=True)
-class Sparse:
+@dataclass(frozen=True, repr=False)
+class Sparse(Configuration):
     """A linear classifier of few features, or the best split on one feature, whichever costs less.
 
     Of more than 48 features it looks at 48, the present ones and those that part the rows best by
     themselves (`screened`); where a split keeps its terms, at all of these.
-
-    Parameters
-    ----------
-    widths : {"same", "fewer", "any"}, default="any"
-        Which classifiers are tried: one on the features of the present split; one without the
-        weakest of them, three tenths or, of few, one; or those of all widths, from all features
-        down to one, and what swaps of single terms make of the best.
-    max_features : int, at least 1, or None, default=None
-        Greatest width of a split.
-    term_cost : float, at least 0, default=0.0
-        Penalty for each term after a split's first, in the unit of the rows' costs.
-    loss : {"svm", "logistic"}, default="logistic"
-        Loss of the classifiers.
-    C : float above 0, default=1.0
-        Cost of the loss of a row of cost 1.
-    max_iter : int, at least 1, default=20
-        Most Newton steps of a fit.
-    tol : float above 0, default=1e-3
-        A fit ends when a step promises to lower its objective by less than this share.
     """
 
-    widths: str = "any"
-    max_features: int | None = None
-    term_cost: float = 0.0
-    loss: str = "logistic"
-    C: float = 1.0
-    max_iter: int = 20
-    tol: float = 1e-3
-
-    def __post_init__(self) -> None:
-        for name, allowed in (("widths", WIDTHS), ("loss", LOSSES)):
-            if getattr(self, name) not in allowed:
-                listed = ", ".join(map(repr, allowed))
-                raise ValueError(f"{name}={getattr(self, name)!r}: allowed are {listed}.")
+    # The classifiers that are tried: one on the features of the present split; one without the
+    # weakest of them, three tenths or, of few, one; or those of all widths, from all features down
+    # to one, and what swaps of single terms make of the best.
+    widths: Annotated[str, StrOptions(set(WIDTHS))] = "any"
+    max_features: Annotated[int | None, Interval(Integral, 1, None, closed="left"), None] = None
+    term_cost: float = 0.0  # penalty for each term after a split's first, in the rows' costs
+    loss: Annotated[str, StrOptions(set(LOSSES))] = "logistic"
+    C: float = 1.0  # cost of the loss of a row of cost 1
+    max_iter: int = 20  # most Newton steps of a fit
+    tol: float = 1e-3  # a fit ends when a step promises to lower its objective by a lesser share
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split of a node of two classes (see `Splitter`); draws nothing."""
@@ -500,27 +454,25 @@ class Sparse:
             split = self.refit(node._replace(X=X), weights[among], threshold)
             if split is None:
                 return None
-            found = np.zeros(d)
-            found[among] = split.weights
-            return split._replace(weights=found)
+            weights = np.zeros(d)
+            weights[among] = split.weights
+            return split._replace(weights=weights)
         if self.widths == "any" or support.size == 0:
             support = np.arange(d)
-        most = d if self.max_features is None else min(self.max_features, d)
-        least = {"same": support.size, "fewer": max(1, next_width(support.size)), "any": 1}
-        stop = min(least[self.widths], most)
+        max_width = d if self.max_features is None else min(self.max_features, d)
+        width = {"same": support.size, "fewer": max(1, next_width(support.size)), "any": 1}
+        min_width = min(width[self.widths], max_width)
         theta = start_at(node.X, weights, threshold)
         score = sparse_split(
-            node.X,
-            node.y,
-            node.sample_weight,
+            *node[:3],
             theta,
             LOSSES.index(self.loss),
             self.C,
             self.max_iter,
             self.tol,
             support,
-            stop,
-            stop if self.widths == "fewer" else most,
+            min_width,
+            min_width if self.widths == "fewer" else max_width,
             self.term_cost,
             True,
             self.widths == "any",

@@ -64,13 +64,11 @@ def _scaled(vectors: np.ndarray, lengths: np.ndarray | float) -> np.ndarray:
 def _draw_one_less_cosine(
     generator: np.random.Generator, p: int, kappa: float, n: int
 ) -> np.ndarray:
-    """Return ``1 - omega`` of the cosines omega of n samples with the mean direction.
-
-    Wood's steps 1 and 2, written in ``1 - omega = 2 b z / D``, ``D = 1 - (1 - b) z``, which does
-    not cancel where kappa is large: the test of acceptance
-    ``kappa omega + (p-1) ln(1 - x_0 omega) - c >= ln u`` becomes
-    ``2 kappa b (1 - 2 z) / ((1 + b) D) + (p-1) ln((1 + b) / (2 D)) >= ln u``.
-    """
+    """Return ``1 - omega`` of the cosines omega of n samples with the mean direction."""
+    # Wood's steps 1 and 2, written in ``1 - omega = 2 b z / D``, ``D = 1 - (1 - b) z``, which does
+    # not cancel where kappa is large: the test of acceptance
+    # ``kappa omega + (p-1) ln(1 - x_0 omega) - c >= ln u`` becomes
+    # ``2 kappa b (1 - 2 z) / ((1 + b) D) + (p-1) ln((1 + b) / (2 D)) >= ln u``.
     b = (p - 1) / (2.0 * kappa + math.hypot(2.0 * kappa, p - 1.0))
     below = np.empty(n)
     missing = np.arange(n)
@@ -94,11 +92,9 @@ def bessel_ratio(kappa: float, p: int) -> float:
 
 
 def concentration(length: float, p: int) -> float:
-    """Return the maximum likelihood estimate of kappa: the root of ``A(kappa) = length``.
-
-    Where the Bessel ratio cannot be had, which is where kappa is small beside p, and where kappa
-    is very large, it is Banerjee's approximation, exact to many digits there.
-    """
+    """Return the maximum likelihood estimate of kappa: the root of ``A(kappa) = length``."""
+    # Where the Bessel ratio cannot be had, which is where kappa is small beside p, and where kappa
+    # is very large, it is Banerjee's approximation, exact to many digits there.
     length = min(length, MAX_LENGTH)
     banerjee = length * (p - length * length) / (1.0 - length * length)
     if not 0.0 < banerjee < _NEWTON_LIMIT:

@@ -21,16 +21,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
+from numbers import Integral, Real
+from typing import Annotated
 
 import numpy as np
 from scipy.optimize import minimize
+from sklearn.utils._param_validation import Interval, StrOptions
 from threadpoolctl import ThreadpoolController
 
 from evotree._jit import inner_kernel, kernel
-from evotree.fitness.line_search import choose_threshold
+from evotree.configuration import Configuration
 from evotree.fitness.node import Node, score_hyperplane
 from evotree.operators.splitters.axis import Axis
-from evotree.operators.splitters.base import Split
+from evotree.operators.splitters.base import Split, best_split_along
 from evotree.operators.splitters.standardize import (
     Problem,
     inner,
@@ -99,32 +102,24 @@ def minimize_entropy(problem: Problem, theta: np.ndarray, max_iter: int, tol: fl
     p, n_present = theta.shape[0], problem.totals.shape[0]
     grad, sums, sides = np.empty(p), np.empty((n_present, p)), np.empty((2, n_present))
 
-    def value_and_gradient(at: np.ndarray) -> tuple[float, np.ndarray]:
-        return weighted_entropy(problem, at, grad, sums, sides), grad
+    def value_and_gradient(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        return weighted_entropy(problem, theta, grad, sums, sides), grad
 
     # The solver's matrices are tiny: threads would spend ten times as long waiting for each other.
     with blas_threads().limit(limits=1, user_api="blas"):
-        found = minimize(
+        return minimize(
             value_and_gradient,
             theta,
             method="L-BFGS-B",
             jac=True,
             options={"maxiter": max_iter, "ftol": tol, "gtol": tol},
-        )
-    return found.x
+        ).x
 
 
 @cache
 def blas_threads() -> ThreadpoolController:
     """Return the control of the linear algebra's threads; looking the libraries up takes time."""
     return ThreadpoolController()
-
-
-@inner_kernel
-def start_at_random(stream, theta):
-    """Write a start with coordinates uniform in [-1, 1)."""
-    for j in range(theta.shape[0]):
-        theta[j] = 2.0 * uniform(stream) - 1.0
 
 
 @inner_kernel
@@ -142,10 +137,7 @@ def draw_groups(stream, n_present):
 
 @kernel
 def start_from_groups(problem, stream, theta):
-    """Write the hyperplane midway between the means of two random groups of classes.
-
-    Scaled so that ``theta @ (x, 1)`` has the root mean square `_SPREAD` over the rows.
-    """
+    """Write the hyperplane midway between the means of two random groups of classes."""
     rows, codes, shares = problem.rows, problem.codes, problem.shares
     n, p = rows.shape
     group = draw_groups(stream, problem.totals.shape[0])
@@ -175,19 +167,8 @@ def start_from_groups(problem, stream, theta):
             theta[j] *= _SPREAD / math.sqrt(variance)
 
 
-@kernel
-def start_search(problem, from_groups, stream):
-    """Return a start, between two groups of classes or anywhere."""
-    theta = np.empty(problem.rows.shape[1])
-    if from_groups:
-        start_from_groups(problem, stream, theta)
-    else:
-        start_at_random(stream, theta)
-    return theta
-
-
-@dataclass(frozen=True)
-class WODT:
+@dataclass(frozen=True, repr=False)
+class WODT(Configuration):
     """The split with the lowest weighted entropy of soft sides, by L-BFGS from a random start.
 
     The split is the sign of ``theta @ (x, 1)``. Where it sends all rows one way the search tries
@@ -215,31 +196,14 @@ class WODT:
         or when no component of the gradient is larger.
     """
 
-    n_starts: int = 1
-    start: str = "groups"
-    rescale: bool = True
-    max_iter: int = 100
-    tol: float = 1e-6
-
-    def __post_init__(self) -> None:
-        if self.start not in STARTS:
-            raise ValueError(f"start={self.start!r}: allowed are {', '.join(map(repr, STARTS))}.")
-        for name in ("n_starts", "max_iter"):
-            if getattr(self, name) < 1:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r}: allowed are integers of at least 1."
-                )
-        if not 0.0 < self.tol < np.inf:
-            raise ValueError(f"tol={self.tol!r}: allowed are finite numbers above 0.")
+    n_starts: Annotated[int, Interval(Integral, 1, None, closed="left")] = 1
+    start: Annotated[str, StrOptions(set(STARTS))] = "groups"
+    rescale: Annotated[bool, "boolean"] = True
+    max_iter: Annotated[int, Interval(Integral, 1, None, closed="left")] = 100
+    tol: Annotated[float, Interval(Real, 0.0, None, closed="neither")] = 1e-6
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
-        """Find the split (see `Splitter`).
-
-        Raises
-        ------
-        ValueError
-            If the node's rows have targets.
-        """
+        """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
         needs_classes(node, "wodt")
         # A test of the one feature is as good as any hyperplane.
         split = self._search(node, stream) if node.X.shape[1] > 1 else None
@@ -247,24 +211,21 @@ class WODT:
 
     def _search(self, node: Node, stream: np.ndarray) -> Split | None:
         """Return the best split of all starts; None where all fail."""
-        problem = make_problem(node.X, node.y, node.sample_weight, node.n_classes, self.rescale)
+        problem = make_problem(node, self.rescale)
         best = None
-        weights = np.zeros(node.X.shape[1])
         for trial in range(self.n_starts + _RETRIES):
-            from_groups = self.start == "groups" and (trial == 0 or problem.totals.size > 2)
-            weights = np.empty(node.X.shape[1])
-            theta = start_search(problem, from_groups, stream)
+            theta = np.empty(node.X.shape[1] + 1)
+            if self.start == "groups" and (trial == 0 or problem.totals.size > 2):
+                start_from_groups(problem, stream, theta)
+            else:
+                theta[:] = [2.0 * uniform(stream) - 1.0 for _ in theta]
             theta = minimize_entropy(problem, theta, self.max_iter, self.tol)
+            weights = np.empty(node.X.shape[1])
             threshold, length = to_node_units(theta, problem.mean, problem.scale, weights)
             if length > 0.0:
-                score = score_hyperplane(node, weights, threshold)
+                score = float(score_hyperplane(node, weights, threshold))
                 if score < (np.inf if best is None else best.score):
                     best = Split(weights, threshold, score)
             if best is not None and trial + 1 >= self.n_starts:
                 return best
-        if length > 0.0:
-            _, threshold = choose_threshold(node, weights)
-            score = score_hyperplane(node, weights, threshold)
-            if score < np.inf:
-                return Split(weights, threshold, score)
-        return None
+        return best_split_along(node, weights) if length > 0.0 else None

@@ -92,8 +92,8 @@ def with_tree(
     return in_place_of(individual, make_individual(dataset, *arrays))
 
 
-def in_place_of(individual: Individual, made: Individual) -> Individual:
-    """Give an individual the stream, the origin and the kind of fitness of another; return it."""
+def in_place_of(individual: Individual, other: Individual) -> Individual:
+    """Give another individual the stream, the origin and the kind of fitness of one; return it."""
     kind: Any = type(individual.fitness)
-    made.stream, made.origin, made.fitness = individual.stream, individual.origin, kind()
-    return made
+    other.stream, other.origin, other.fitness = individual.stream, individual.origin, kind()
+    return other

@@ -31,8 +31,9 @@ _ERROR = int(Criterion.ERROR)
 
 
 @inner_kernel
-def leaf_from(X, i, k, weights, thresholds, subtree_size):
+def leaf_from(X, i, k, tree):
     """Return the leaf of the subtree at node `k` that row `i` reaches."""
+    weights, thresholds, subtree_size = tree
     while subtree_size[k] > 1:
         if project(weights[k], X, i) <= thresholds[k]:
             k += 1
@@ -42,14 +43,14 @@ def leaf_from(X, i, k, weights, thresholds, subtree_size):
 
 
 @inner_kernel
-def prediction_at(table, k, X, i):
+def prediction_at(table, k, first, width, X, i):
     """Return what row `i` is predicted at leaf `k`: a number, or by a bounded linear model."""
-    if table.shape[1] == 1:
-        return table[k, 0]
-    predicted = table[k, 0]
+    predicted = table[k, first]
+    if width == 1:
+        return predicted
     for j in range(X.shape[1]):
-        predicted += table[k, 3 + j] * X[i, j]
-    return min(max(predicted, table[k, 1]), table[k, 2])
+        predicted += table[k, first + 3 + j] * X[i, j]
+    return min(max(predicted, table[k, first + 1]), table[k, first + 2])
 
 
 @inner_kernel
@@ -58,13 +59,7 @@ def squared_error_at(table, k, X, outputs, i):
     width = table.shape[1] // outputs.shape[1]
     total = 0.0
     for o in range(outputs.shape[1]):
-        first = o * width
-        predicted = table[k, first]
-        if width > 1:
-            for j in range(X.shape[1]):
-                predicted += table[k, first + 3 + j] * X[i, j]
-            predicted = min(max(predicted, table[k, first + 1]), table[k, first + 2])
-        total += (outputs[i, o] - predicted) ** 2
+        total += (outputs[i, o] - prediction_at(table, k, o * width, width, X, i)) ** 2
     return total
 
 
@@ -72,12 +67,13 @@ def squared_error_at(table, k, X, outputs, i):
 def loss_at(table, k, X, y, i, loss, level, origin):
     """Return what a unit of weight of row `i` loses at leaf `k`; `y` is classes or targets."""
     if y.ndim == 2:
-        lost = squared_error_at(table, k, X, y, i)
+        row_loss = squared_error_at(table, k, X, y, i)
     elif isinstance(y[i], float):
-        lost = target_loss(y[i], prediction_at(table, k, X, i), loss, level, origin)
+        predicted = prediction_at(table, k, 0, table.shape[1], X, i)
+        row_loss = target_loss(y[i], predicted, loss, level, origin)
     else:
-        lost = table[k, y[i]]
-    return lost
+        row_loss = table[k, y[i]]
+    return row_loss
 
 
 @kernel
@@ -94,14 +90,12 @@ def predictions_at(table, leaves, X):
     """Return what each row is predicted at its leaf, of shape (n_rows,)."""
     predicted = np.empty(leaves.shape[0])
     for i in range(leaves.shape[0]):
-        predicted[i] = prediction_at(table, leaves[i], X, i)
+        predicted[i] = prediction_at(table, leaves[i], 0, table.shape[1], X, i)
     return predicted
 
 
 @kernel
-def care_rows(
-    X, y, sample_weight, rows, k, weights, thresholds, subtree_size, table, loss, level, origin
-):
+def care_rows(X, y, sample_weight, rows, k, tree, table, loss, level, origin):
     """Return the reduced problem of an internal node."""
     n, d = rows.shape[0], X.shape[1]
     chosen = np.empty(n, dtype=np.int32)
@@ -109,11 +103,11 @@ def care_rows(
     cost = np.empty(n)
     m = 0
     left = k + 1
-    right = left + subtree_size[left]
+    right = left + tree[2][left]
     for t in range(n):
         i = rows[t]
-        on_left = leaf_from(X, i, left, weights, thresholds, subtree_size)
-        on_right = leaf_from(X, i, right, weights, thresholds, subtree_size)
+        on_left = leaf_from(X, i, left, tree)
+        on_right = leaf_from(X, i, right, tree)
         excess = loss_at(table, on_left, X, y, i, loss, level, origin)
         excess -= loss_at(table, on_right, X, y, i, loss, level, origin)
         if excess != 0.0:
@@ -196,51 +190,31 @@ def reduced_problem(
     max_rows: int | None = None,
 ) -> Node | None:
     """Return the reduced problem of an internal node: its care rows, of the classes 0 and 1."""
-    rows, each = individual.order[individual.start[k] : individual.end[k]], 1.0
+    rows, step = individual.order[individual.start[k] : individual.end[k]], 1.0
     if max_rows is not None and rows.size > max_rows:
-        each = rows.size / max_rows
-        rows = rows[((np.arange(max_rows) + uniform(stream)) * each).astype(np.int64)]
-    care, goes_right, cost = care_rows(
-        dataset.X,
-        dataset.targets,
-        dataset.sample_weight,
-        rows,
-        k,
-        weights,
-        thresholds,
-        individual.subtree_size,
-        table,
-        *loss_of_targets(dataset),
-    )
+        step = rows.size / max_rows  # rows for which each of the drawn ones stands
+        rows = rows[((np.arange(max_rows) + uniform(stream)) * step).astype(np.int64)]
+    known = dataset.X, dataset.targets, dataset.sample_weight
+    tree = weights, thresholds, individual.subtree_size
+    losses = table, *loss_of_targets(dataset)
+    care, goes_right, cost = care_rows(*known, rows, k, tree, *losses)
     if dataset.is_split_on is not None:
         care[:, ~dataset.is_split_on] = 0.0
-    return Node.of(care, goes_right, each * cost, 2, _ERROR, 1) if cost.size else None
+    return Node.of(care, goes_right, step * cost, 2, _ERROR, 1) if cost.size else None
 
 
 def loss_unit(dataset: Dataset) -> float:
-    """Return the loss of which a quality is a share: the whole weight, or that of the root.
-
-    The targets of a data set have mean 0.
-    """
+    """Return the loss of which a quality is a share: the whole weight, or that of the root."""
     if dataset.n_classes:
         return dataset.total_weight
     if dataset.bound_objective is not None:
         return float(dataset.bound_objective.whole_loss(dataset))
-    return float(dataset.sample_weight @ dataset.y**2)
+    return float(dataset.sample_weight @ dataset.y**2)  # targets have mean 0
 
 
 def replace_tests(
     individual: Individual, dataset: Dataset, weights: np.ndarray, thresholds: np.ndarray
 ) -> None:
     """Give an individual other tests, and drop the parts that no row reaches."""
-    individual.replace(
-        partition_tree(
-            dataset.X,
-            dataset.y,
-            dataset.sample_weight,
-            dataset.allowed(weights),
-            thresholds,
-            individual.subtree_size,
-            dataset.n_statistics,
-        )
-    )
+    tree = dataset.allowed(weights), thresholds, individual.subtree_size
+    individual.replace(partition_tree(dataset.rows, *tree, dataset.n_statistics))

@@ -110,29 +110,16 @@ def round_models(
     sample_weight: np.ndarray | None = None,
     sharing: np.ndarray | None = None,
 ) -> ObliqueTree:
-    """Return a tree whose linear models of leaves are written in numbers of few digits.
-
-    With ``"auto"`` no prediction of a row of `X` changes by more than 0.1 % of the standard
-    deviation of the predictions, which for models of least squares is at most that of the targets.
-    The coefficients have half of that: from the weakest on, each gets the fewest digits for which
-    all until then move no row further than their share; a term that needs none is dropped. To the
-    rows of a leaf, which may be few and alike, one is added for each feature, a standard deviation
-    from their mean. The intercept is chosen again, so that the mean prediction of the rows is kept,
-    and then rounded to a decimal place. The bounds are rounded to the same place, outwards.
-
-    With a number of digits each coefficient has as many. The intercept and the bounds are rounded
-    to the highest decimal place in which that moves no prediction further than the coefficients may
-    do, or to that of so many digits of the standard deviation of the predictions, if it is higher.
-
-    A leaf that no row reaches stays as it is, and so does a tree whose predictions are all alike.
-    Rounded trees may be rounded further.
-    """
+    """Return a tree whose linear models of leaves are written in numbers of few digits."""
+    # With "auto" no prediction of a row of `X` changes by more than 0.1 % of the standard deviation
+    # of the predictions, of which the coefficients have half. A leaf that no row reaches stays as
+    # it is, and so does a tree whose predictions are all alike.
     if precision is None or tree.models is None:
         return tree
     if isinstance(tree.models, OutputModels):
-        told = X, precision, sample_weight
-        each = [round_models(tree.of_output(j), *told) for j in range(tree.values.shape[1])]
-        return tree.with_models(OutputModels(tuple(one.models for one in each)))
+        trees = [tree.of_output(j) for j in range(tree.values.shape[1])]
+        trees = [round_models(of_output, X, precision, sample_weight) for of_output in trees]
+        return tree.with_models(OutputModels(tuple(rounded.models for rounded in trees)))
     weight = np.ones(len(X)) if sample_weight is None else sample_weight
     leaves = tree.apply(X)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -143,29 +130,14 @@ def round_models(
         models = LeafModels(*(array.copy() for array in tree.models))
         spread = X.std(axis=0) if tree.spread is None else tree.spread
         sharing = np.arange(len(tree)) if sharing is None else sharing
-        for one in np.unique(sharing[leaves]).tolist():
-            rows, equals = sharing[leaves] == one, np.flatnonzero(tree.is_leaf & (sharing == one))
+        for line in np.unique(sharing[leaves]).tolist():
+            rows, equals = sharing[leaves] == line, np.flatnonzero(tree.is_leaf & (sharing == line))
             _round_line(models, equals, X[rows], weight[rows], spread, unit, precision)
     return tree.with_models(models)
 
 
 class Rounder:
-    """Rounds the splits of trees over the same rows; parts that several share are rounded once.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-        The training rows, finite.
-    precision : int from 1 to 17 or "auto", default="auto"
-        As of `round_tree`.
-    sample_weight : ndarray of shape (n_samples,), optional
-        Weights of the rows in means; 1 for every row by default.
-
-    Raises
-    ------
-    ValueError
-        If `precision` is not as described, or the rows are not finite.
-    """
+    """Rounds the splits of trees over the same rows; parts that several share are rounded once."""
 
     def __init__(
         self, X: Any, precision: int | str = AUTO, sample_weight: np.ndarray | None = None
@@ -223,10 +195,10 @@ class Rounder:
             key.update(part.data)
             key.update(part.size.to_bytes(8, "little"))
         key.update(np.float64(split.threshold).tobytes())
-        found = key.digest()
-        if found not in self._known:
-            self._known[found] = _shortest(split, self.X, left, right)
-        return self._known[found]
+        digest = key.digest()
+        if digest not in self._known:
+            self._known[digest] = _shortest(split, self.X, left, right)
+        return self._known[digest]
 
 
 def check_precision(precision: Any) -> None:
@@ -304,11 +276,11 @@ def _shortened(
     for enough in range(digits, MOST_DIGITS + 1):
         weights = _rounded(split, enough)
         threshold = split.threshold + float((weights - split.weights) @ mean)
-        found = split._replace(weights=weights, threshold=_decimal(threshold, enough))
-        whole = np.zeros(X.shape[1])
-        whole[split.features] = weights
-        if 0 < np.count_nonzero(_goes_left(X, rows, whole, found.threshold)) < rows.size:
-            return found
+        threshold = _decimal(threshold, enough)
+        dense = np.zeros(X.shape[1])
+        dense[split.features] = weights
+        if 0 < np.count_nonzero(_goes_left(X, rows, dense, threshold)) < rows.size:
+            return split._replace(weights=weights, threshold=threshold)
     return None
 
 
@@ -330,11 +302,9 @@ def _goes_left(
 
 
 def _shortest(split: _Split, X: np.ndarray, left: np.ndarray, right: np.ndarray) -> _Split | None:
-    """Return a split of few digits that leaves the rows on their sides; None if there is none.
-
-    Few rows decide: those nearest to the hyperplane. Others join them where a rounded hyperplane
-    comes too near to these.
-    """
+    """Return a split of few digits that leaves the rows on their sides; None if there is none."""
+    # Few rows decide: those nearest to the hyperplane. Others join them where a rounded hyperplane
+    # comes too near to these.
     if left.size == 0 or right.size == 0:
         return None
     sides = [project(X, rows, split.features, split.weights) for rows in (left, right)]
@@ -377,11 +347,9 @@ def project(X, rows, features, weights):
 def _room(
     split: _Split, weights: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> tuple[float, float]:
-    """Return the lowest threshold that parts projections, and the lowest that is too high.
-
-    They are as far from the projections as roundings may take these, in whatever order the products
-    are added up. A single term with a weight of 1 or -1 is not rounded.
-    """
+    """Return the lowest threshold that parts projections, and the lowest that is too high."""
+    # They are as far from the projections as roundings may take these, in whatever order the
+    # products are added up. A single term with a weight of 1 or -1 is not rounded.
     n_terms = np.count_nonzero(weights)
     rounding = (n_terms + 1) * _EPSILON if n_terms > 1 else 0.0
     slack = rounding * float(np.abs(weights) @ split.largest)
@@ -398,10 +366,8 @@ def _nearest(distances: np.ndarray) -> np.ndarray:
 def _fewest_digits(
     split: _Split, needed: float, left: np.ndarray, right: np.ndarray
 ) -> np.ndarray | None:
-    """Return weights of few digits that leave room between rows, None without any.
-
-    Roundings that change the influence of a term too much are NaN, which leave no room.
-    """
+    """Return weights of few digits that leave room between rows, None without any."""
+    # Roundings that change the influence of a term too much are NaN, which leave no room.
 
     def has_room(weights: np.ndarray) -> bool:
         low, high = _room(split, weights, left @ weights, right @ weights)
@@ -461,6 +427,10 @@ def _round_line(
     precision: int | str,
 ) -> None:
     """Write the numbers of leaves of one line in few digits, given their rows and a unit."""
+    # To the rows, which may be few and alike, one is added for each feature, a standard deviation
+    # from their mean. The intercept is chosen again, so that the mean prediction of the rows is
+    # kept, and is rounded to the place that moves predictions no further than the coefficients may;
+    # the bounds to the same place, outwards.
     used = np.flatnonzero(models.coefficients[leaves[0]])
     mean = np.average(X[:, used], axis=0, weights=weight)
     before = models.coefficients[leaves[0], used]
@@ -471,7 +441,7 @@ def _round_line(
         allowed = 0.5 * _MODEL_CHANGE * unit
         after = _fewest_coefficient_digits(before, steps, allowed)
     else:
-        after = np.array([_decimal(one, int(precision)) for one in before.tolist()])
+        after = np.array([_decimal(number, int(precision)) for number in before.tolist()])
         moved = float(np.abs(steps @ (after - before)).max())
         last = Decimal(unit).adjusted() - int(precision) + 1
         allowed = max(moved, 0.5 * 10.0**last)

@@ -14,21 +14,11 @@ Side: TypeAlias = tuple[np.ndarray, np.ndarray]
 
 
 class Splits(NamedTuple):
-    """A tree without a partition, in prefix order.
+    """The hyperplanes of a tree, in prefix order, and where they stand; 0 at leaves."""
 
-    Attributes
-    ----------
-    weights : ndarray of shape (n_nodes, n_features)
-        Normal vectors; 0 at leaves.
-    thresholds : ndarray of shape (n_nodes,)
-        Thresholds; 0 at leaves.
-    subtree_size : ndarray of shape (n_nodes,), int32
-        1 at leaves.
-    """
-
-    weights: np.ndarray
-    thresholds: np.ndarray
-    subtree_size: np.ndarray
+    weights: np.ndarray  # (n_nodes, n_features)
+    thresholds: np.ndarray  # (n_nodes,)
+    subtree_size: np.ndarray  # (n_nodes,) int32
 
 
 def subtree_sizes(is_split: list[bool]) -> np.ndarray:
@@ -58,15 +48,13 @@ def share_rows(
     threshold: float,
     indicators: np.ndarray | None = None,
 ) -> tuple[Side, Side]:
-    """Part the rows of a node by a split; those that miss the value it asks for go both ways.
-
-    Such a row is on each side with a part of its weight: the share of that side in the weight of
-    the rows whose value is known (Quinlan 1993, chapter 3); one half where none is.
-    """
+    """Part the rows of a node by a split; those that miss the value it asks for go both ways."""
+    # Such a row is on each side with a part of its weight: the share of that side in the weight of
+    # the rows whose value is known (Quinlan 1993, chapter 3); one half where none is.
     known, missing = rows.copy(), rows[:0]
-    told_by = -1 if indicators is None else int(indicators[np.flatnonzero(normal)[0]])
-    if told_by >= 0:
-        is_missing = X[rows, told_by] > 0.0
+    indicator = -1 if indicators is None else int(indicators[np.flatnonzero(normal)[0]])
+    if indicator >= 0:
+        is_missing = X[rows, indicator] > 0.0
         known, missing = rows[~is_missing], rows[is_missing]
     mid = part_rows(X, known, 0, len(known), normal, threshold)
     left, right = known[:mid], known[mid:]

@@ -94,18 +94,18 @@ def join_blocks(order, lo, hi, n_rows, scratch):
     n_blocks, n_nodes = n_rows.shape
     for t in range(hi - lo):
         scratch[t] = order[lo + t]
-    at = np.empty(n_nodes, dtype=np.int64)
+    position = np.empty(n_nodes, dtype=np.int64)
     first = lo
     for j in range(n_nodes):
-        at[j] = first
+        position[j] = first
         for b in range(n_blocks):
             first += n_rows[b, j]
     t = 0
     for b in range(n_blocks):
         for j in range(n_nodes):
             for _ in range(n_rows[b, j]):
-                order[at[j]] = scratch[t]
-                at[j] += 1
+                order[position[j]] = scratch[t]
+                position[j] += 1
                 t += 1
     for b in range(1, n_blocks):
         for j in range(n_nodes):
@@ -140,6 +140,8 @@ def emit_reached(rows, source, root, n_rows, out, m, lo):
 @inner_kernel
 def emit_below(rows, source, k, out, m, lo, hi, scratch, centre):
     """Do what `emit` does, with the test at position `m` of `out` in the place of that at `k`."""
+    # Rows are many and the cache is small: they are routed in blocks, each from the root of the
+    # subtree down to its leaves.
     block = max(_LEAST_BLOCK, _BLOCK_NUMBERS // rows.X.shape[1])
     n_blocks = max(1, (hi - lo) // block)
     n_rows = np.zeros((n_blocks, source.subtree_size[k]), dtype=np.int32)
@@ -166,11 +168,7 @@ def emit_below(rows, source, k, out, m, lo, hi, scratch, centre):
 
 @inner_kernel
 def emit(rows, source, k, out, m, lo, hi, scratch):
-    """Route the rows ``order[lo:hi]`` down the subtree of `source` at `k`, written from `m` on.
-
-    Rows are many and the cache is small: they are routed in blocks, each from the root of the
-    subtree down to its leaves.
-    """
+    """Route the rows ``order[lo:hi]`` down the subtree of `source` at `k`, written from `m` on."""
     if source.subtree_size[k] == 1:
         return emit_leaf(rows, out, m, lo, hi)
     copy_test(source, k, out, m)
@@ -186,11 +184,9 @@ def emit_collapsed(rows, out, m, lo, hi):
 
 @inner_kernel
 def finish(out, m):
-    """Give the `m` nodes written their subtree sizes and class weights; return the arrays cut to m.
-
-    The class weights of an internal node are the sum of its children's, so that they too are a
-    function of the tree alone.
-    """
+    """Give the `m` nodes written their sizes and class weights; return the arrays cut to m."""
+    # The class weights of an internal node are the sum of its children's, so that they too are a
+    # function of the tree alone.
     size = out.subtree_size
     for k in range(m - 1, -1, -1):
         if size[k] != 1:
@@ -211,15 +207,13 @@ def finish(out, m):
 
 
 @kernel
-def partition_tree(X, y, sample_weight, weights, thresholds, subtree_size, n_statistics):
+def partition_tree(rows, weights, thresholds, subtree_size, n_statistics):
     """Partition all rows by a tree from scratch."""
-    n = X.shape[0]
-    rows = Rows(X, y, sample_weight)
-    nothing = np.empty(0, dtype=np.int32)
-    source = Nodes(
-        weights, thresholds, subtree_size, nothing, nothing, nothing, np.empty((0, n_statistics))
-    )
-    out = make_nodes(subtree_size.shape[0], X.shape[1], n_statistics, np.arange(n).astype(np.int32))
+    rows = Rows(*rows)
+    n, d = rows.X.shape
+    none, counts = np.empty(0, dtype=np.int32), np.empty((0, n_statistics))
+    source = Nodes(weights, thresholds, subtree_size, none, none, none, counts)
+    out = make_nodes(subtree_size.shape[0], d, n_statistics, np.arange(n).astype(np.int32))
     return finish(out, emit(rows, source, 0, out, 0, 0, n, make_scratch(n)))
 
 
@@ -228,16 +222,7 @@ def make_individual(
 ) -> Individual:
     """Make an individual of a tree over standardized features; compute its partition."""
     kind = Individual if dataset.n_classes else RegressionIndividual
-    individual = kind(
-        partition_tree(
-            dataset.X,
-            dataset.y,
-            dataset.sample_weight,
-            weights,
-            thresholds,
-            subtree_size,
-            dataset.n_statistics,
-        )
-    )
+    tree = weights, thresholds, subtree_size
+    individual = kind(partition_tree(dataset.rows, *tree, dataset.n_statistics))
     individual.objective = dataset.bound_objective
     return individual

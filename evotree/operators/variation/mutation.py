@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 def emit_dipole_split(rows, times, out, m, lo, hi, scratch, stream, min_rows, max_width):
     """Write a leaf, or a dipole test with two leaves where it makes sense; return the next one."""
     after = emit_leaf(rows, out, m, lo, hi)
-    n_given = 0
+    n_rows = 0
     for i in range(lo, hi):
-        n_given += max(times[out.order[i]], 1)
-    if n_given < min_rows or is_uniform(rows.y, out.order, lo, hi):
+        n_rows += max(times[out.order[i]], 1)
+    if n_rows < min_rows or is_uniform(rows.y, out.order, lo, hi):
         return after
     out.thresholds[m] = dipole_test(
         rows.X, rows.y, out.order, lo, hi, stream, out.weights[m], max_width
@@ -59,23 +59,10 @@ def change_test(rows, spread, out, m, lo, hi, stream, dipolar_probability, is_sp
 
 @part_kernel
 def emit_mutated(
-    rows,
-    times,
-    spread,
-    source,
-    k,
-    next_change,
-    out,
-    m,
-    lo,
-    hi,
-    scratch,
-    stream,
-    dipolar_probability,
-    min_rows,
-    max_width,
+    rows, times, spread, source, k, next_change, out, m, lo, hi, scratch, stream, rules
 ):
     """Route rows down the subtree of `source` at `k` as `emit` does, mutating the marked nodes."""
+    dipolar_probability, min_rows, max_width = rules
     pending = np.empty((source.subtree_size[k], 3), dtype=np.int64)
     n_pending = push(pending, 0, k, lo, hi)
     while n_pending > 0:
@@ -122,67 +109,34 @@ def emit_mutated(
 
 
 @kernel
-def mutate_nodes(
-    X,
-    y,
-    sample_weight,
-    times,
-    spread,
-    weights,
-    thresholds,
-    subtree_size,
-    order,
-    start,
-    end,
-    counts,
-    first,
-    stream,
-    probability,
-    dipolar_probability,
-    min_rows,
-    max_width,
-):
+def mutate_nodes(rows, times, spread, nodes, first, stream, probability, rules):
     """Mutate node `first` and each later node with a probability."""
-    n_nodes = subtree_size.shape[0]
-    rows = Rows(X, y, sample_weight)
-    source = Nodes(weights, thresholds, subtree_size, order, start, end, counts)
+    rows, source = Rows(*rows), Nodes(*nodes)
+    n_nodes = source.subtree_size.shape[0]
     next_change = np.empty(n_nodes, dtype=np.int64)
     capacity = n_nodes
-    k, at = first, 0
-    while at < n_nodes:
-        for j in range(at, min(k + 1, n_nodes)):
+    k, following = first, 0
+    while following < n_nodes:
+        for j in range(following, min(k + 1, n_nodes)):
             next_change[j] = k
-        at = k + 1
+        following = k + 1
         if k < n_nodes:
             capacity += 2
             k += 1 + failures(stream, probability)
-    out = make_nodes(capacity, X.shape[1], counts.shape[1], order.copy())
-    scratch = make_scratch(X.shape[0])
+    out = make_nodes(capacity, rows.X.shape[1], source.counts.shape[1], source.order.copy())
+    scratch = make_scratch(rows.X.shape[0])
     m = copied = 0
     for k in range(first, n_nodes):
         if k < copied or next_change[k] != k:
             continue
         m = copy_nodes(source, copied, k, out, m)
-        if subtree_size[k] > 1:
-            sort_rows(out.order, start[k], end[k])
+        lo, hi = source.start[k], source.end[k]
+        if source.subtree_size[k] > 1:
+            sort_rows(out.order, lo, hi)
         m = emit_mutated(
-            rows,
-            times,
-            spread,
-            source,
-            k,
-            next_change,
-            out,
-            m,
-            start[k],
-            end[k],
-            scratch,
-            stream,
-            dipolar_probability,
-            min_rows,
-            max_width,
+            rows, times, spread, source, k, next_change, out, m, lo, hi, scratch, stream, rules
         )
-        copied = k + subtree_size[k]
+        copied = k + source.subtree_size[k]
     m = copy_nodes(source, copied, n_nodes, out, m)
     return finish(out, m)
 
@@ -195,29 +149,17 @@ def mut_nodes(
     min_rows: int = 5,
     max_width: int = 0,
 ) -> tuple[Individual]:
-    """Mutate each node of an individual with a probability (MutateNode).
-
-    An internal node changes, with equal probability, its test (by the dipolar operator or by
-    standard mutation) or its role (it becomes a leaf or is replaced by the subtree of one of its
-    children). A leaf becomes a dipole test with two leaves, unless it is pure or small. Margins of
-    changed tests are centred, and parts that no row reaches are dropped.
-    """
+    """Mutate each node of an individual with a probability (MutateNode)."""
+    # An internal node changes, with equal probability, its test (by the dipolar operator or by
+    # standard mutation) or its role (it becomes a leaf or is replaced by the subtree of one of its
+    # children). A leaf becomes a dipole test with two leaves, unless it is pure or small. Margins
+    # of changed tests are centred, and parts that no row reaches are dropped.
     first = failures(individual.stream, probability)
     if first < len(individual):
+        rows, stream = (dataset.split_X, *dataset.rows[1:]), individual.stream
+        columns = dataset.multiplicity, dataset.spread
+        rules = dipolar_probability, min_rows, max_width
         individual.replace(
-            mutate_nodes(
-                dataset.split_X,
-                dataset.y,
-                dataset.sample_weight,
-                dataset.multiplicity,
-                dataset.spread,
-                *individual.nodes(),
-                first,
-                individual.stream,
-                probability,
-                dipolar_probability,
-                min_rows,
-                max_width,
-            )
+            mutate_nodes(rows, *columns, individual.nodes(), first, stream, probability, rules)
         )
     return (individual,)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from deap import tools
 
-from evotree.operators.variation.selection import part_duplicates
+from evotree.operators.variation.selection import separate_duplicates
 from evotree.rng import below
 
 if TYPE_CHECKING:
@@ -25,19 +25,10 @@ if TYPE_CHECKING:
 
 
 class Standing(NamedTuple):
-    """Where each of n individuals stands in non-dominated sorting.
+    """Where each of n individuals stands in non-dominated sorting."""
 
-    Attributes
-    ----------
-    front : ndarray of shape (n,), int64
-        Number of its front, 0 being the non-dominated ones; one more for each individual before it
-        that has the same objectives.
-    crowding : ndarray of shape (n,)
-        Crowding distance within the front, infinite at its ends.
-    """
-
-    front: np.ndarray
-    crowding: np.ndarray
+    front: np.ndarray  # (n,) int64: 0 for the non-dominated; one more for each equal one before
+    crowding: np.ndarray  # (n,): crowding distance within the front, infinite at its ends
 
 
 def standing_of(individuals: Sequence[Individual]) -> Standing:
@@ -64,10 +55,7 @@ def standing_of(individuals: Sequence[Individual]) -> Standing:
 
 
 def sel_nsga2(individuals: Sequence[Individual], k: int) -> list[Individual]:
-    """Select the best individuals: by fronts, in the last one by room.
-
-    Where no two have the same objectives, they are those that DEAP's ``selNSGA2`` selects.
-    """
+    """Select the best individuals: by fronts, in the last one by room."""
     standing = standing_of(individuals)
     order = np.lexsort((-standing.crowding, standing.front))
     return [individuals[i] for i in order[:k]]
@@ -87,12 +75,10 @@ def sel_crowded(individuals: Sequence[Individual], k: int) -> list[Individual]:
 def replace_nsga2(
     parents: Sequence[Individual], offspring: Sequence[Individual]
 ) -> list[Individual]:
-    """Select the next generation from parents and offspring together.
-
-    Of equal trees one competes; others return only where there are too few different ones. An
-    offspring is preferred to a parent with the same objectives, so that a population drifts.
-    """
-    rivals, copies = part_duplicates([*offspring, *parents])
+    """Select the next generation from parents and offspring together."""
+    # Of equal trees one competes; others return only where there are too few different ones. An
+    # offspring is preferred to a parent with the same objectives, so that a population drifts.
+    rivals, copies = separate_duplicates([*offspring, *parents])
     survivors = sel_nsga2(rivals, len(parents))
     missing = len(parents) - len(survivors)
     return survivors + [copy.clone() for copy in copies[:missing]]

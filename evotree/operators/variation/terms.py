@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evotree.operators.pruning.penalized import prune
-from evotree.operators.splitters.linear_fit import LOSSES, start_at
-from evotree.operators.splitters.sparse import sparse_split
+from evotree.operators.splitters.linear_fit import start_at
+from evotree.operators.splitters.sparse import fit_on
 from evotree.operators.structure.reduced import (
     leaf_table,
     reduced_problem,
@@ -26,8 +26,6 @@ CHANGES = ("drop", "add", "swap", "halve")
 """What happens to the features of a split."""
 
 _ROWS = 4096  # by which the weights on new features are fitted
-_LOSS = LOSSES.index("logistic")
-_MAX_ITER, _TOLERANCE = 10, 1e-2
 
 
 def strengths(node: Node) -> np.ndarray:
@@ -44,11 +42,9 @@ def strengths(node: Node) -> np.ndarray:
 def changed_support(
     support: np.ndarray, node: Node, weights: np.ndarray, bound: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return the features of a split after one leaves, one comes, both, or the weaker half leaves.
-
-    A feature that comes is drawn evenly half of the times, and in proportion to its strength else.
-    The half that stays has the most influence.
-    """
+    """Return the features of a split after one leaves, one comes, both, or half of them leave."""
+    # A feature that comes is drawn evenly half of the times, or in proportion to its strength; of
+    # halves the one of more influence stays.
     d, width = weights.shape[0], support.size
     change = CHANGES[rng.integers(len(CHANGES))]
     if change == "halve" and width > 2:
@@ -77,13 +73,9 @@ def mut_terms(
     max_features: int | None = None,
     C: tuple[float, float] = (0.1, 10.0),
 ) -> tuple[Individual]:
-    """Change which features one split uses, and fit it again.
-
-    A split is drawn, and a feature leaves it, comes to it, or takes the place of another, or the
-    weaker half leaves (`changed_support`). The weights on the features that it then has are those
-    of a linear classifier of the reduced problem, the threshold is the one that costs least there.
-    Then subtrees that do not pay for themselves become leaves.
-    """
+    """Change which features one split uses, fit it again, and prune the tree."""
+    # The weights on the features that the split then has are those of a linear classifier of the
+    # reduced problem, the threshold is the one that costs least there.
     internal = np.flatnonzero(individual.subtree_size > 1)
     if internal.size == 0:
         return (individual,)
@@ -103,24 +95,7 @@ def mut_terms(
     support = changed_support(support, node, weights[k], bound, rng)
     theta = start_at(node.X, weights[k], float(thresholds[k]))
     C_drawn = C[0] * (C[1] / C[0]) ** rng.uniform()
-    width = support.size
-    cost = sparse_split(
-        node.X,
-        node.y,
-        node.sample_weight,
-        theta,
-        _LOSS,
-        C_drawn,
-        _MAX_ITER,
-        _TOLERANCE,
-        support,
-        width,
-        width,
-        0.0,
-        False,
-        False,
-    )
-    if not (np.isfinite(theta).all() and cost < np.inf):
+    if not fit_on(node, theta, support, C_drawn):
         return (individual,)
     weights[k], thresholds[k] = theta[:-1], -theta[-1]
     replace_tests(individual, dataset, weights, thresholds)

@@ -1,0 +1,202 @@
+"""CO2 and WODT: their bounds, entropies and gradients against naive twins, and their descents."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import approx_fprime, minimize
+from sklearn.datasets import load_iris
+
+from evotree.fitness.node import score_undivided
+from evotree.operators.splitters import wodt
+from evotree.operators.splitters.axis import best_axis_split
+from evotree.operators.splitters.co2 import bound_gradient, lower_bound
+from evotree.operators.splitters.standardize import make_problem
+from evotree.operators.splitters.wodt import WODT
+from evotree.rng import below, make_streams
+from tests.reference import smooth
+from tests.strategies import seeds
+
+
+def stream(seed=0):
+    return make_streams(seed, 0, 1)[0]
+
+
+@st.composite
+def stumps(draw):
+    """Draw a problem, a hyperplane and leaves."""
+    rng = np.random.default_rng(draw(seeds))
+    n, d, n_classes = draw(st.integers(2, 30)), draw(st.integers(1, 5)), draw(st.integers(2, 5))
+    X, y = rng.standard_normal((n, d)), rng.integers(0, n_classes, n)
+    node = smooth.make_node(X, y, rng.uniform(0.1, 3.0, n), n_classes)
+    problem = make_problem(node, rescale=True)
+    theta = rng.standard_normal(d + 1) * draw(st.sampled_from((0.1, 1.0, 10.0)))
+    leaves = rng.standard_normal((2, problem.totals.size)) * draw(st.sampled_from((0.1, 5.0)))
+    return problem, theta, leaves
+
+
+def test_rows_are_standardized_by_their_weights():
+    X = np.array([[1.0, 5.0], [3.0, 5.0], [3.0, 5.0], [7.0, 5.0]])
+    weight = np.array([1.0, 2.0, 3.0, 4.0])
+    problem = make_problem(smooth.make_node(X, [2, 0, 2, 2], weight, 4), rescale=True)
+    mean = np.average(X[:, 0], weights=weight)
+    assert problem.mean.tolist() == [pytest.approx(mean), 5.0] and problem.scale[1] == 0.0
+    assert problem.scale[0] == pytest.approx(
+        np.sqrt(np.average((X[:, 0] - mean) ** 2, weights=weight))
+    )
+    np.testing.assert_allclose(problem.shares @ problem.rows, [0.0, 0.0, 1.0], atol=1e-12)
+    assert problem.codes.tolist() == [1, 0, 1, 1]
+    np.testing.assert_allclose(problem.totals, [0.2, 0.8])
+
+
+# ---- CO2 -----------------------------------------------------------------------------------------
+
+
+def bound_of(problem, theta, leaves, batch=None):
+    batch = np.arange(len(problem.rows)) if batch is None else batch
+    grad, leaf_grad = np.empty_like(theta), np.empty_like(leaves)
+    rows = problem.rows, problem.codes, problem.shares
+    value = bound_gradient(*rows, batch.astype(np.int32), theta, leaves, grad, leaf_grad)
+    return value, grad, leaf_grad
+
+
+@given(stumps(), st.data())
+def test_bound_and_gradient_agree_with_their_naive_twins(case, data):
+    problem, theta, leaves = case
+    batch = np.array(data.draw(st.lists(st.integers(0, len(problem.rows) - 1), min_size=1)))
+    value, grad, leaf_grad = bound_of(problem, theta, leaves, batch)
+    arrays = (problem.rows[batch], problem.codes[batch], problem.shares[batch])
+    assert value == pytest.approx(smooth.upper_bound(theta, leaves, *arrays))
+    assert value >= smooth.stump_loss(theta, leaves, *arrays) - 1e-9
+    expected, expected_leaves = smooth.bound_gradient(theta, leaves, *arrays)
+    np.testing.assert_allclose(grad, expected, atol=1e-9)
+    np.testing.assert_allclose(leaf_grad, expected_leaves, atol=1e-9)
+    far = 1e9 * theta  # the bound is tight for long vectors
+    tight = smooth.stump_loss(far, leaves, *arrays)
+    assert bound_of(problem, far, leaves, batch)[0] == pytest.approx(tight, abs=1e-5)
+
+
+@given(stumps())
+def test_the_gradient_of_the_bound_agrees_with_finite_differences(case):
+    problem, theta, leaves = case
+    _, grad, leaf_grad = bound_of(problem, theta, leaves)
+    p = theta.size
+
+    def value(v):
+        return bound_of(problem, v[:p], v[p:].reshape(leaves.shape))[0]
+
+    here = np.concatenate([theta, leaves.ravel()])
+    forward, backward = approx_fprime(here, value, 1e-7), approx_fprime(here, value, -1e-7)
+    smoothly = np.abs(forward - backward) < 1e-5  # else there is a kink between the two
+    analytic = np.concatenate([grad, leaf_grad.ravel()])
+    np.testing.assert_allclose(forward[smoothly], analytic[smoothly], atol=1e-5)
+
+
+@settings(max_examples=15)
+@given(stumps(), seeds, st.integers(1, 40), st.sampled_from((0.5, 4.0)))
+def test_descent_agrees_with_its_naive_twin(case, seed, batch_size, nu):
+    problem, theta, leaves = case
+    n = len(problem.rows)
+    size = min(batch_size, n)
+    n_batches = -(-n // size)
+    random, order, batches = stream(seed), np.arange(n), []
+    for step in range(max(2 * n_batches, 100)):
+        k = step % n_batches
+        if k == 0:
+            for i in range(n - 1, 0, -1):
+                j = below(random, i + 1)
+                order[i], order[j] = order[j], order[i]
+        batches.append(order[k * size : (k + 1) * size].copy())
+    arrays = (problem.rows, problem.codes, problem.shares)
+    # A row of two equal bounds would follow rounding: few steps stay comparable.
+    expected, expected_leaves = smooth.descend_bound(theta, leaves, *arrays, batches, nu, 0.01, 0.9)
+    lower_bound(problem, theta, leaves, nu, 0.01, 0.9, batch_size, 2, stream(seed))
+    np.testing.assert_allclose(theta, expected, atol=1e-6)
+    np.testing.assert_allclose(leaves, expected_leaves, atol=1e-6)
+    assert theta @ theta <= nu * (1.0 + 1e-12)
+
+
+def test_descent_lowers_the_bound():
+    problem = make_problem(smooth.make_node(*load_iris(return_X_y=True)), rescale=True)
+    theta, leaves = 3.0 * np.random.default_rng(0).standard_normal(5), np.zeros((2, 3))
+    before, _, _ = bound_of(problem, theta, leaves)
+    lower_bound(problem, theta, leaves, 43.0, 0.01, 0.9, 10, 20, stream())
+    assert bound_of(problem, theta, leaves)[0] < 0.7 * before
+
+
+# ---- WODT ----------------------------------------------------------------------------------------
+
+
+def entropy_and_gradient(theta, problem):
+    p, n_present = theta.size, problem.totals.size
+    grad = np.empty(p)
+    sums, sides = np.empty((n_present, p)), np.empty((2, n_present))
+    return wodt.weighted_entropy(problem, theta, grad, sums, sides), grad
+
+
+@given(stumps())
+def test_entropy_and_gradient_are_those_of_the_definition(case):
+    problem, theta, _ = case
+    arrays = problem.rows, problem.codes, problem.shares
+    value, grad = entropy_and_gradient(theta, problem)
+    assert value == pytest.approx(smooth.weighted_entropy(theta, *arrays), abs=1e-12)
+    numeric = approx_fprime(theta, lambda t: smooth.weighted_entropy(t, *arrays), 1e-6)
+    np.testing.assert_allclose(grad, numeric, atol=2e-5)
+
+
+def test_value_and_gradient_stay_finite_where_sides_are_empty():
+    node = smooth.make_node(*smooth.separable(0))
+    problem = make_problem(node, rescale=True)
+    for length in (1e3, 1e6, 1e200):
+        for theta in (np.array([1.0, 0, 0, 0, 0]), np.array([0, 0, 0, 0, 1.0])):
+            value, grad = entropy_and_gradient(length * theta, problem)
+            assert np.isfinite(value) and np.isfinite(grad).all()
+    assert value == pytest.approx(score_undivided(node))  # all rows are on one side
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_search_ends_at_a_local_minimum(seed):
+    """A second search from the result finds nothing lower."""
+    rng = np.random.default_rng(seed)
+    node = smooth.make_node(rng.standard_normal((80, 4)), rng.integers(0, 3, 80))
+    problem = make_problem(node, rescale=True)
+    theta = wodt.minimize_entropy(problem, rng.uniform(-1.0, 1.0, 5), 1000, 1e-10)
+    value, grad = entropy_and_gradient(theta, problem)
+    assert np.abs(grad).max() < 1e-2
+    further = minimize(entropy_and_gradient, theta, (problem,), "L-BFGS-B", jac=True)
+    assert further.fun >= value - 1e-4
+
+
+@given(stumps(), st.integers(0, 20))
+def test_search_never_ends_above_its_start(case, max_iter):
+    problem, theta, _ = case
+    before, _ = entropy_and_gradient(theta, problem)
+    end = wodt.minimize_entropy(problem, theta, max_iter, 1e-6)
+    assert entropy_and_gradient(end, problem)[0] <= before + 1e-12
+
+
+@given(stumps(), seeds)
+def test_starts_from_groups_lie_between_the_classes(case, seed):
+    problem, _, _ = case
+    assume(problem.totals.size == 2)
+    theta = np.empty(problem.rows.shape[1])
+    wodt.start_from_groups(problem, stream(seed), theta)
+    z = problem.rows @ theta
+    of_class = [problem.codes == k for k in (0, 1)]
+    means = [np.average(z[rows], weights=problem.shares[rows]) for rows in of_class]
+    assert means[0] == pytest.approx(-means[1], abs=1e-9)
+    assert np.sqrt(np.average(z**2, weights=problem.shares)) == pytest.approx(3.0)
+
+
+def test_failed_searches_end_in_another_threshold_or_a_test_of_one_feature(monkeypatch):
+    node = smooth.make_node(*smooth.separable(3))
+    one_sided = np.array([1.0, 0.0, 0.0, 0.0, -1e9])
+    monkeypatch.setattr(wodt, "minimize_entropy", lambda *rest: one_sided)
+    split = WODT()(node, stream())
+    np.testing.assert_array_equal(split.weights, [1.0, 0.0, 0.0, 0.0])
+    assert abs(split.threshold) < 10.0
+    monkeypatch.setattr(wodt, "minimize_entropy", lambda problem, theta, *rest: 0.0 * theta)
+    assert WODT()(node, stream()).score == best_axis_split(node)[0]
+    wide = np.random.default_rng(0).standard_normal((10, 50))
+    monkeypatch.undo()
+    assert WODT()(smooth.make_node(wide, np.arange(10) % 2), stream()).score == 0.0

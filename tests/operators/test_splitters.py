@@ -1,0 +1,287 @@
+"""What holds for every splitter: sound splits, repeatable, of any rows, weights and units."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine
+
+from evotree import ObliqueTreeClassifier
+from evotree._jit import read_only
+from evotree.dataset import Dataset
+from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
+from evotree.operators.initialization.dipolar import RandomHalves
+from evotree.operators.initialization.growth import grow
+from evotree.operators.splitters.annealing import Annealing
+from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.bounded import Bounded
+from evotree.operators.splitters.c45 import C45
+from evotree.operators.splitters.cart_lc import CartLC
+from evotree.operators.splitters.co2 import CO2
+from evotree.operators.splitters.cross_entropy import CrossEntropy
+from evotree.operators.splitters.dipole import Dipole
+from evotree.operators.splitters.linear import GROUPS, Linear
+from evotree.operators.splitters.linear_machine import LinearMachine
+from evotree.operators.splitters.oc1 import OC1
+from evotree.operators.splitters.registry import SPLITTERS
+from evotree.operators.splitters.sparse import Sparse
+from evotree.operators.splitters.wodt import WODT
+from evotree.rng import make_streams
+from tests.reference import smooth
+from tests.strategies import seeds
+
+# Those that fall back on the best test of one feature; quick ones, and ones that go other ways.
+SEARCHES = {
+    "annealing": Annealing(max_moves=300, patience=100),
+    "axis": Axis(),
+    "cart_lc": CartLC(),
+    "cart_lc whole": CartLC(elimination=0.0, tol=0.0, max_cycles=7),
+    "cart_lc random": CartLC(start="random"),
+    "co2": CO2(nus=(4.0, 43.0), rates=(0.03,), epochs=3),
+    "co2 random": CO2("random", nus=(10.0,), rates=(0.03,), epochs=1),
+    "cross_entropy": CrossEntropy(n_samples=25, max_iter=8),
+    "cross_entropy of few rows": CrossEntropy(
+        n_samples=25, max_iter=8, max_rows=4, normalization="standard", refine_threshold=False
+    ),
+    "linear": Linear(fallback=True),
+    "linear all": Linear("logistic", "l1", groups="all", threshold="best", fallback=True),
+    "oc1": OC1(n_restarts=4),
+    "oc1 best": OC1(n_restarts=2, order="best"),
+    "oc1 random": OC1(n_restarts=3, order="random", n_random=9, min_rows_per_feature=0.0),
+    "oc1 anywhere": OC1(n_restarts=3, random_start=True, min_rows_per_feature=0.0),
+    "wodt": WODT(),
+    "wodt random": WODT(n_starts=3, start="random", rescale=False, max_iter=5),
+}
+OTHERS = {
+    "bounded": Bounded(OC1(n_restarts=2, min_rows_per_feature=0.0), 2),
+    "c45": C45(),
+    "dipole": Dipole(max_width=2),
+    "linear strict": Linear(C=1e6),
+    "linear_machine": LinearMachine(),
+    "random halves": RandomHalves(),
+}
+FOR_CLASSES = ("c45", "co2", "linear_machine", "wodt")
+NEVER_WORSE = ("cart_lc", "co2", "oc1", "oc1 anywhere")
+
+
+def stream(seed=0):
+    return make_streams(seed, 0, 1)[0]
+
+
+def of(names):
+    """Parametrize a test over splitters."""
+    every = SEARCHES | OTHERS
+    return pytest.mark.parametrize("splitter", [every[name] for name in names], ids=names)
+
+
+def is_for_classes(splitter):
+    return isinstance(splitter, C45 | CO2 | LinearMachine | WODT)
+
+
+def same(split, other):
+    return (split.weights == other.weights).all() and split[1:3] == other[1:3]
+
+
+def test_all_registered_splitters_are_here():
+    assert set(SPLITTERS) <= set(SEARCHES | OTHERS)
+    assert repr(SPLITTERS["oc1"]()) == "OC1()" and repr(CO2("random")) == "CO2(start='random')"
+
+
+def test_searches_reach_the_parameters_of_a_splitter():
+    model = ObliqueTreeClassifier(OC1()).set_params(splitter__n_restarts=3, max_depth=2)
+    assert model.splitter == OC1(n_restarts=3) and clone(model).splitter == model.splitter
+    assert model.get_params()["splitter__n_restarts"] == 3
+    with pytest.raises(ValueError, match="'n_starts'"):
+        model.set_params(splitter__n_starts=3)
+
+
+@of(SEARCHES | OTHERS)
+@settings(max_examples=20)
+@given(st.data(), seeds)
+def test_a_split_is_what_it_says_and_comes_again(splitter, data, seed):
+    tasks = ("classification",) if is_for_classes(splitter) else ("classification", "regression")
+    node = data.draw(smooth.hostile_nodes(data.draw(st.sampled_from(tasks))))
+    if isinstance(splitter, LinearMachine):  # the grower refuses sides of too few rows
+        node = node._replace(min_rows=1)
+    before = [array.copy() for array in node[:3]]
+    split, axis = splitter(node, stream(seed)), Axis()(node, stream(seed))
+    for array, copy in zip(node[:3], before, strict=True):
+        np.testing.assert_array_equal(array, copy)
+    if split is None:
+        assert axis is None or splitter in OTHERS.values()
+        return
+    smooth.check_split(node, split)
+    if isinstance(splitter, Bounded):
+        assert np.count_nonzero(split.weights) <= splitter.max_features
+    assert same(split, splitter(node, stream(seed)))
+
+
+@of(NEVER_WORSE)
+@settings(max_examples=20)
+@given(st.data(), seeds)
+def test_no_worse_than_the_best_test_of_one_feature(splitter, data, seed):
+    tasks = ("classification",) if is_for_classes(splitter) else ("classification", "regression")
+    node = data.draw(smooth.hostile_nodes(data.draw(st.sampled_from(tasks))))
+    axis, split = Axis()(node, stream(seed)), splitter(node, stream(seed))
+    if axis is not None:
+        assert split.score <= axis.score + 1e-9 * abs(axis.score)
+
+
+def problem(name, n=60, d=3, seed=0, n_classes=3):
+    """Return a node with an oblique boundary and some noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    s = X @ rng.normal(size=d) + 0.3 * rng.normal(size=n)
+    if name not in REGRESSION:
+        s = np.digitize(s, np.quantile(s, np.arange(1, n_classes) / n_classes))
+    return smooth.make_node(X, s, criterion=Criterion[name.upper()])
+
+
+@of(SEARCHES)
+@pytest.mark.parametrize("name", (*CLASSIFICATION, *REGRESSION))
+def test_one_feature_gives_its_best_test(splitter, name):
+    if is_for_classes(splitter) and name in REGRESSION:
+        return
+    for seed in range(3):
+        node = problem(name, d=1, seed=seed)
+        axis, split = Axis()(node, stream()), splitter(node, stream(seed))
+        if name == "gain_ratio":  # the best ratio of all, not that of the highest gain
+            assert split.score <= axis.score + 1e-9
+        else:
+            assert split.score == pytest.approx(axis.score, abs=1e-9)
+
+
+@of(("annealing", "cart_lc", "cross_entropy", "oc1", "oc1 best", "wodt", "linear_machine"))
+def test_constant_features_get_no_weight_and_absent_classes_change_nothing(splitter):
+    node = problem("gini", 80, 4)
+    X = node.X.copy()
+    X[:, 1] = 0.7
+    node = node._replace(X=read_only(X))
+    split = splitter(node, stream(1))
+    assert split.weights[1] == 0.0 and np.count_nonzero(split.weights) > 1
+    more = splitter(node._replace(y=read_only(2 * node.y + 1), n_classes=9), stream(1))
+    np.testing.assert_allclose(more.weights, split.weights, atol=1e-12)
+    assert more.threshold == pytest.approx(split.threshold, abs=1e-12)
+
+
+SHARP = (
+    *(CO2(start) for start in ("axis", "random")),
+    *(
+        WODT(start=start, rescale=rescale)
+        for start in ("groups", "random")
+        for rescale in (True, False)
+    ),
+    *(Linear(loss, penalty, C=1e3) for loss in ("svm", "logistic") for penalty in ("l1", "l2")),
+    *(OC1(order=order) for order in ("sequential", "best")),
+    OC1(random_start=True),
+    LinearMachine(),
+)
+
+
+@pytest.mark.parametrize("splitter", SHARP, ids=str)
+def test_separable_classes_are_parted(splitter):
+    for seed in range(4):
+        node = smooth.make_node(*smooth.separable(seed))
+        assert splitter(node, stream(seed)).score == 0.0
+
+
+@pytest.mark.parametrize("name", ("gini", "twoing", "gain_ratio", "sum_minority"))
+@pytest.mark.parametrize("splitter", (OC1(), Annealing(), CrossEntropy()), ids=str)
+def test_classes_parted_in_the_plane_are_parted_by_any_criterion(name, splitter):
+    rng = np.random.default_rng(1)
+    n_parted = 0
+    for seed in range(5):
+        X = rng.normal(size=(80, 2))
+        s = X @ rng.normal(size=2)
+        X, y = X[abs(s) > 0.2], (s[abs(s) > 0.2] > 0).astype(int)
+        node = smooth.make_node(X, y, criterion=Criterion[name.upper()])
+        split = splitter(node, stream(seed))
+        n_parted += len(set(zip(X @ split.weights <= split.threshold, y, strict=True))) == 2
+    assert n_parted >= (4 if isinstance(splitter, CrossEntropy) else 5)  # which samples
+
+
+@of(("cart_lc", "co2", "linear_machine", "wodt"))
+def test_units_of_features_do_not_matter(splitter):
+    X, y = load_iris(return_X_y=True)
+    X, unit = X[:, :2], 2.0 ** np.array([-20, 30])
+    first, second = (splitter(smooth.make_node(rows, y), stream()) for rows in (X, X * unit))
+    sides = X @ first.weights <= first.threshold
+    np.testing.assert_array_equal((X * unit) @ second.weights <= second.threshold, sides)
+
+
+@pytest.mark.parametrize("splitter", (WODT(), *(Linear(groups=groups) for groups in GROUPS)))
+def test_a_weight_of_two_is_a_row_given_twice_and_order_does_not_matter(splitter):
+    X, y = load_iris(return_X_y=True)
+    weight = np.where(np.arange(150) % 3 == 0, 2.0, 1.0)
+    repeated = np.repeat(np.arange(150), weight.astype(int))
+    shuffled = np.random.default_rng(0).permutation(len(repeated))
+    nodes = (
+        smooth.make_node(X, y, weight),
+        smooth.make_node(X[repeated], y[repeated]),
+        smooth.make_node(X[repeated[shuffled]], y[repeated[shuffled]]),
+    )
+    first, *others = (splitter(node, stream()).weights for node in nodes)
+    for weights in others:
+        np.testing.assert_allclose(first, weights, atol=1e-3)
+
+
+def test_more_effort_finds_no_worse_split():
+    X, y = load_wine(return_X_y=True)
+    node = smooth.make_node(X[:, :3], y)
+    efforts = (
+        [WODT(n_starts=k) for k in (1, 2, 5, 10)],
+        [CO2("random", nus=nus, rates=(0.01, 0.03)) for nus in ((4.0,), (4.0, 43.0))],
+        [OC1(n_restarts=k) for k in (0, 1, 2, 5, 12)],
+    )
+    for splitters in efforts:
+        scores = [splitter(node, stream(4)).score for splitter in splitters]
+        assert scores == sorted(scores, reverse=True)
+
+
+@of(SEARCHES)
+def test_trees_of_wine_are_accurate(splitter):
+    """The published accuracy of WODT on wine is 0.967, that of STree 0.978."""
+    X, y = load_wine(return_X_y=True)
+    train = np.random.default_rng(0).permutation(len(y))[:120]
+    test = np.setdiff1d(np.arange(len(y)), train)
+    dataset = Dataset.from_arrays(X[train], y[train], scaling="minmax")
+    tree = grow(dataset, splitter, "entropy", stream=stream())
+    assert tree.quality > 0.95 and tree.n_leaves <= 25
+    predicted = dataset.to_raw(tree.to_tree()).predict_value(X[test]).argmax(axis=1)
+    assert np.mean(predicted == y[test]) > 0.8
+
+
+@of(FOR_CLASSES)
+def test_targets_are_refused(splitter):
+    node = smooth.make_node(np.eye(3), np.arange(3.0), criterion=Criterion.SQUARED_ERROR)
+    with pytest.raises(ValueError, match="classification.*squared_error|classes, not for targets"):
+        splitter(node, stream())
+
+
+@pytest.mark.parametrize(
+    ("kind", "bad"),
+    [
+        (Annealing, {"temperature": -1.0, "cooling": 0.0, "max_moves": -1, "patience": 0}),
+        (C45, {"min_cases": 0.0}),
+        (CartLC, {"start": "here", "max_cycles": -1, "tol": -0.1, "elimination": 1.0}),
+        (CO2, {"start": "zero", "momentum": 1.0, "batch_size": 0, "epochs": 0}),
+        (CrossEntropy, {"smoothing": 1.0, "elite_share": 0.0, "patience": 0, "max_iter": 0}),
+        (CrossEntropy, {"n_samples": 0, "max_samples": 2.5, "max_rows": 1, "normalization": "q"}),
+        (Linear, {"loss": "tree", "penalty": "l0", "groups": "both", "threshold": "own"}),
+        (Linear, {"C": 0.0, "tol": np.inf, "n_groups": 0, "max_iter": 0}),
+        (LinearMachine, {"tolerance": -0.1}),
+        (OC1, {"n_restarts": -1, "n_jumps": 1.5, "n_random": 0, "order": "worst"}),
+        (OC1, {"stagnation_step": 0.0, "bias": 0.9, "min_rows_per_feature": np.nan}),
+        (Sparse, {"widths": "other", "loss": "other", "max_features": 0}),
+        (WODT, {"n_starts": 0, "start": "zero", "max_iter": 0, "tol": np.nan}),
+    ],
+)
+def test_parameters_are_checked(kind, bad):
+    for name, value in bad.items():
+        message = f"'{name}' parameter of {kind.__name__} must be .*Got"
+        with pytest.raises(ValueError, match=message):
+            kind(**{name: value})
+    for name, value in {"nus": (), "rates": (1.0, np.inf)}.items():
+        with pytest.raises(ValueError, match=f"{name}=.*allowed are tuples"):
+            CO2(**{name: value})
