@@ -12,8 +12,9 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_X_y, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
+from evotree._sklearn import check_sample_weight
 from evotree.dataset import Dataset, as_numbers, check_weight, class_codes
 from evotree.estimators.explained import ExplainedTree
 from evotree.estimators.intervals import conformal_width, leaf_deviations
@@ -473,7 +474,7 @@ def is_of_several_outputs(y: Any) -> bool:
 def weight_of_rows(sample_weight: Any, table: Any) -> np.ndarray:
     """Return the weights of the rows of a table, within the bounds of data sets."""
     checks = {"dtype": np.float64, "ensure_non_negative": True}
-    return check_weight(_check_sample_weight(sample_weight, table, **checks), len(table))
+    return check_weight(check_sample_weight(sample_weight, table, **checks), len(table))
 
 
 def class_weight_of_rows(class_weight: Any, y: np.ndarray, weight: np.ndarray) -> np.ndarray:

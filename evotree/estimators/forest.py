@@ -16,12 +16,14 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import column_or_1d
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
+from evotree._sklearn import HasMethods, Interval, StrOptions, check_sample_weight
 from evotree.configuration import N_JOBS, check_parameters, documented
 from evotree.dataset import Dataset
+from evotree.engine.bounds import with_objective
+from evotree.engine.config import evolution_of
 from evotree.engine.forests import Grower, Member, grow_forest, positions_of, rows_of_choice
 from evotree.engine.parallel import run_tasks
 from evotree.engine.search import search
@@ -179,7 +181,7 @@ class ObliqueForest(RowEncoder):
         self.estimators_ = [self._member(one.tree, dataset) for one in members]
         if self.oob_score:
             rows = np.asarray(self.encode(X), dtype=np.float64)
-            weight = _check_sample_weight(sample_weight, rows)
+            weight = check_sample_weight(sample_weight, rows)
             y = column_or_1d(y)
             at = positions_of(dataset.like(rows, y), weight, dataset)
             known = self._predict_out_of_bag(members, at, rows)
@@ -585,9 +587,9 @@ def _distilled(kind: Any, forest: ObliqueForest, X: Any, parameters: Mapping[str
     student = kind().set_params(**parameters, evolution__regularization__teacher=teacher)
     check_parameters(student)
     forest._lend_encoder(student)
-    told = rows, targets, None, forest.feature_names_, student.scaling, task
+    told = rows, targets, None, forest.feature_names_, evolution_of(student).scaling, task
     dataset = Dataset.from_arrays(*told, columns=forest._columns_of_features())
     if dataset.n_classes:
         student.classes_ = dataset.classes
-    student._keep(search(dataset.evolved_for(student._constrained(dataset)), student))
+    student._keep(search(with_objective(dataset, student, student), student))
     return student

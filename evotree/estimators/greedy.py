@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 from sklearn.utils import Bunch
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from evotree._sklearn import Interval, StrOptions
 from evotree.configuration import check_parameters
 from evotree.dataset import SCALINGS, Dataset
 from evotree.estimators.base import (

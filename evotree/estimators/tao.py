@@ -10,9 +10,9 @@ from typing import Annotated, Any, Self
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.tree import BaseDecisionTree
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from evotree._sklearn import Interval, StrOptions
 from evotree.configuration import N_JOBS, check_parameters
 from evotree.dataset import SCALINGS, Dataset
 from evotree.engine.parallel import thread_map
