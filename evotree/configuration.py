@@ -13,7 +13,7 @@ from functools import cache
 from numbers import Integral
 from typing import Any, ClassVar, Self, TypeVar, get_args
 
-from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+from evotree._sklearn import Interval, validate_parameter_constraints
 
 _Kind = TypeVar("_Kind", bound=type)
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Annotated, Any
 
-from sklearn.utils._param_validation import Interval
-
+from evotree._sklearn import Interval
 from evotree.configuration import Configuration
 
 LEAVES = ("auto", "linear", "constant")

@@ -10,8 +10,8 @@ from numbers import Integral, Real
 from typing import Annotated, Any
 
 import numpy as np
-from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 
+from evotree._sklearn import HasMethods, Interval, RealNotInt, StrOptions
 from evotree.configuration import N_JOBS, Configuration, Constrained, RisingPair
 from evotree.dataset import SCALINGS
 from evotree.engine.evolution import Callback

@@ -12,9 +12,10 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_X_y, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from evotree.configuration import group_with, split_params
+from evotree._sklearn import check_sample_weight
+from evotree.configuration import check_parameters, group_with, split_params
 from evotree.dataset import Dataset, as_numbers, check_weight, class_codes
 from evotree.estimators.explained import ExplainedTree
 from evotree.estimators.intervals import conformal_width, leaf_deviations
@@ -36,7 +37,81 @@ PROBABILITIES = ("soft", "leaf")
 """What `predict_proba` of a classifier may be of: soft sides, or the shares of leaves."""
 
 
-class TreeEstimator(ExplainedTree):
+SHARED = {
+    "READS": """columns_, feature_names_ : tuple
+        How the columns of `X` become features, and the names of these.
+    n_features_in_ : int
+        Number of columns seen during `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns, where `X` had names.""",
+    "CLASSES": """class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, as scikit-learn means them; ``"balanced"`` counts rows by weight.
+    probability : {"leaf", "soft"}, default="leaf"
+        What `predict_proba` is of: the class shares of the leaf, as the published algorithms have
+        it, or also the distances to the hyperplanes, as for `EvoTreeClassifier`.""",
+    "SHARES": """classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    probabilities_ : SoftSides or None
+        Slopes, intercepts and class shares, with ``probability="soft"``.""",
+    "MEANS": """n_outputs_ : int
+        Number of targets of a row.
+    residual_std_ : ndarray of shape (n_nodes,), or (n_nodes, n_outputs)
+        Standard deviations of the residuals of the leaves' training rows
+        (`evotree.estimators.intervals`); 0 at splits.""",
+}
+"""What the docstrings of several estimators say, by the word for it (`documented`)."""
+SHARED["ONE_TREE"] = f"""{SHARED["READS"]}
+    feature_importances_ : ndarray of shape (`n_features_in_`,)
+        Shares that the columns have in lowering the impurity.
+    training_rows_ : TrainingRows
+        Means and ranges of the training rows, which `explain` and `counterfactuals` take."""
+
+
+class Reported(RowEncoder):
+    """An estimator that there is a page about."""
+
+    def report(self, X: Any = None, y: Any = None, path: PathLike | None = None) -> Report:
+        """Return a page about the model, one file of HTML that needs no network.
+
+        It draws the tree and those of the Pareto front, or the trees of a forest and how they vote,
+        follows single rows through them, and shows figures, importances and the records of the
+        search. A notebook shows the page.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), optional
+            Rows to follow and to measure on, best such as `fit` has not seen. The page holds a
+            sample of them, at most 1,000; figures are of all.
+        y : array-like of shape (n_samples,), optional
+            Their labels or targets.
+        path : path-like, optional
+            File to write the page to.
+
+        Returns
+        -------
+        Report
+            The page, as ``html``; ``save(path)`` writes it.
+
+        Raises
+        ------
+        ValueError
+            If rows and targets do not fit the model, or there are targets without rows.
+        """
+        from evotree.report import report
+
+        check_is_fitted(self)
+        subject = self._subject(getattr(y, "name", None))
+        page = report(subject, None if X is None else self._cells(X), y)
+        if path is not None:
+            page.save(path)
+        return page
+
+    def _subject(self, target: str | None) -> Any:
+        """Return what the page is about."""
+        raise NotImplementedError
+
+
+class TreeEstimator(Reported, ExplainedTree):
     """An estimator whose model is one oblique tree, ``tree_``, over encoded rows in raw units."""
 
     tree_: ObliqueTree
@@ -102,44 +177,14 @@ class TreeEstimator(ExplainedTree):
         rows = self.encode(X)
         return self.tree_.decision_path(rows)
 
-    def report(self, X: Any = None, y: Any = None, path: PathLike | None = None) -> Report:
-        """Return a page about the model, one file of HTML that needs no network.
+    def _subject(self, target: str | None) -> Any:
+        """Return what the page is about."""
+        from evotree.report import Subject
 
-        It draws the tree and those of the Pareto front, follows single rows through them, and shows
-        figures, importances and the records of the search. A notebook shows the page.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), optional
-            Rows to follow and to measure on, best such as `fit` has not seen. The page holds a
-            sample of them, at most 1,000; figures are of all.
-        y : array-like of shape (n_samples,), optional
-            Their labels or targets.
-        path : path-like, optional
-            File to write the page to.
-
-        Returns
-        -------
-        Report
-            The page, as ``html``; ``save(path)`` writes it.
-
-        Raises
-        ------
-        ValueError
-            If rows and targets do not fit the model, or there are targets without rows.
-        """
-        from evotree.report import Subject, report
-
-        check_is_fitted(self)
         names = self.tree_.output_names
         if names is not None:
             raise ValueError(f"report: the tree has {len(names)} outputs; a page shows one.")
-        target = getattr(y, "name", None)
-        cells = None if X is None else self._cells(X)
-        page = report(Subject.of_estimator(self, target), cells, y)
-        if path is not None:
-            page.save(path)
-        return page
+        return Subject.of_estimator(self, target)
 
     def _repr_html_inner(self) -> str:
         """Return what a notebook shows that knows no bundles: scikit-learn's diagram, the tree."""
@@ -182,6 +227,47 @@ class TreeEstimator(ExplainedTree):
         return self.tree_.n_leaves
 
 
+class LocalTree(TreeEstimator):
+    """An estimator whose tree is found node by node."""
+
+    scaling: str
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Grow a tree, and prune it, or make an initial one, and optimize it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows, which may have missing values, encoded as by `EvoTreeClassifier`. OC1
+            imputes means: ``make_pipeline(SimpleImputer(), ObliqueTreeClassifier())``.
+        y : array-like of shape (n_samples,), or (n_samples, n_outputs) for regression
+            Class labels, or targets. Several outputs share one tree; they are standardized, each
+            by its own mean and standard deviation, and count alike.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows; a row of weight 2 counts as two rows.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data are not as described; the message names what is wrong.
+        """
+        check_parameters(self)
+        with self._unchanged_on_failure():
+            dataset = self._make_dataset(X, y, sample_weight, self.scaling)
+            dataset = dataset.evolved_for(self._objective(dataset))
+            self._fit(dataset)
+        return self
+
+    def _fit(self, dataset: Dataset) -> None:
+        """Find a tree, and keep it."""
+        raise NotImplementedError
+
+
 class ClassReader(RowEncoder):
     """An estimator that reads rows with classes."""
 
@@ -220,6 +306,22 @@ class ClassReader(RowEncoder):
         )
         self.classes_ = dataset.classes
         return dataset
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Minus infinity where a probability is 0, as where a leaf has none of a class.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
 
 class TreeClassifier(ClassifierMixin, ClassReader, TreeEstimator):
@@ -280,22 +382,6 @@ class TreeClassifier(ClassifierMixin, ClassReader, TreeEstimator):
         if self.probabilities_ is None:
             return self.tree_.predict_value(rows)
         return self.probabilities_.predict(self.tree_, rows)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithms of the probabilities of the classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Minus infinity where a probability is 0, as where a leaf has none of a class.
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
 
 
 class TargetReader(RowEncoder):
@@ -496,7 +582,7 @@ def is_of_several_outputs(y: Any) -> bool:
 def weight_of_rows(sample_weight: Any, table: Any) -> np.ndarray:
     """Return the weights of the rows of a table, within the bounds of data sets."""
     checks = {"dtype": np.float64, "ensure_non_negative": True}
-    return check_weight(_check_sample_weight(sample_weight, table, **checks), len(table))
+    return check_weight(check_sample_weight(sample_weight, table, **checks), len(table))
 
 
 def class_weight_of_rows(class_weight: Any, y: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -13,9 +13,9 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_X_y
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from evotree._sklearn import StrOptions
 from evotree.configuration import (
     check_parameters,
     documented,

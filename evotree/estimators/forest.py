@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -16,28 +16,26 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import column_or_1d
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
+from evotree._sklearn import HasMethods, Interval, StrOptions, check_sample_weight
 from evotree.configuration import N_JOBS, check_parameters, documented
 from evotree.dataset import Dataset
+from evotree.engine.bounds import with_objective
+from evotree.engine.config import evolution_of
 from evotree.engine.forests import Grower, Member, grow_forest, positions_of, rows_of_choice
 from evotree.engine.parallel import run_tasks
 from evotree.engine.search import search
 from evotree.engine.toolbox import feature_bound
-from evotree.estimators.base import ClassReader, TargetReader, TreeEstimator
+from evotree.estimators.base import SHARED, ClassReader, Reported, TargetReader, TreeEstimator
 from evotree.estimators.evolved import EvoTreeClassifier, EvoTreeRegressor
 from evotree.estimators.rows import RowEncoder
 from evotree.estimators.tao import TAOClassifier, TAORegressor
-from evotree.files import PathLike
 from evotree.fitness.objectives import Objective
 from evotree.objectives import LEAVES, LinearLeaves
 from evotree.rng import seed_from
 from evotree.tree import ObliqueTree, mean_of_trees
-
-if TYPE_CHECKING:
-    from evotree.report import Report
 
 _OF_ROWS = ("columns_", "feature_names_", "n_features_in_", "feature_names_in_", "classes_")
 _MEANS_SHARE = 0.5  # of the trees, where some have lines
@@ -79,12 +77,7 @@ _ATTRIBUTES = """Attributes
         The trees as fitted estimators, which explain and export themselves as all others do.
     trees_ : list of ObliqueTree
         The trees alone, over features in their own units.
-    columns_, feature_names_ : tuple
-        How the columns of `X` become features, and the names of these.
-    n_features_in_ : int
-        Number of columns seen during `fit`.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, where `X` had names.
+    <READS>
     feature_importances_ : ndarray of shape (`n_features_in_`,)
         Mean of those of the trees.
     oob_score_ : float
@@ -93,7 +86,7 @@ _ATTRIBUTES = """Attributes
 
 
 @dataclass(eq=False, repr=False)
-class ObliqueForest(RowEncoder):
+class ObliqueForest(Reported):
     """An estimator whose model is several small trees, the mean of which predicts."""
 
     _means_share: ClassVar[float] = 0.0
@@ -179,7 +172,7 @@ class ObliqueForest(RowEncoder):
         self.estimators_ = [self._member(one.tree, dataset) for one in members]
         if self.oob_score:
             rows = np.asarray(self.encode(X), dtype=np.float64)
-            weight = _check_sample_weight(sample_weight, rows)
+            weight = check_sample_weight(sample_weight, rows)
             y = column_or_1d(y)
             at = positions_of(dataset.like(rows, y), weight, dataset)
             known = self._predict_out_of_bag(members, at, rows)
@@ -261,40 +254,11 @@ class ObliqueForest(RowEncoder):
         total = found.sum()
         return found / total if total > 0.0 else found
 
-    def report(self, X: Any = None, y: Any = None, path: PathLike | None = None) -> Report:
-        """Return a page about the forest, one file of HTML that needs no network.
+    def _subject(self, target: str | None) -> Any:
+        """Return what the page is about."""
+        from evotree.report import Subject
 
-        It shows how the trees vote and how far they agree, the importances, and each tree as the
-        page about a single one does.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), optional
-            Rows to follow and to measure on, best such as `fit` has not seen. The page holds a
-            sample of them, at most 1,000; figures are of all.
-        y : array-like of shape (n_samples,), optional
-            Their labels or targets.
-        path : path-like, optional
-            File to write the page to.
-
-        Returns
-        -------
-        Report
-            The page, as ``html``; ``save(path)`` writes it.
-
-        Raises
-        ------
-        ValueError
-            If rows and targets do not fit the model, or there are targets without rows.
-        """
-        from evotree.report import Subject, report
-
-        check_is_fitted(self)
-        subject = Subject.of_forest(self, getattr(y, "name", None))
-        page = report(subject, None if X is None else self._cells(X), y)
-        if path is not None:
-            page.save(path)
-        return page
+        return Subject.of_forest(self, target)
 
     def _vote(self, X: Any) -> np.ndarray:
         """Return the mean of what the trees predict for rows, of shape (n_samples, n_outputs)."""
@@ -325,7 +289,7 @@ class ObliqueForest(RowEncoder):
         raise NotImplementedError
 
 
-@documented(PARAMETERS=_PARAMETERS, ATTRIBUTES=_ATTRIBUTES)
+@documented(PARAMETERS=_PARAMETERS, ATTRIBUTES=_ATTRIBUTES, **SHARED)
 @dataclass(kw_only=True, eq=False, repr=False)
 class ObliqueForestClassifier(ClassifierMixin, ClassReader, ObliqueForest):
     """A classifier that is the vote of small sparse oblique trees.
@@ -405,22 +369,6 @@ class ObliqueForestClassifier(ClassifierMixin, ClassReader, ObliqueForest):
         """
         return self._vote(X)
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithms of the probabilities of the classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Minus infinity where a probability is 0.
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
     def _keep_out_of_bag(self, found: np.ndarray) -> None:
         self.oob_decision_function_ = found
 
@@ -449,7 +397,7 @@ class ObliqueForestClassifier(ClassifierMixin, ClassReader, ObliqueForest):
         return _distilled(EvoTreeClassifier, self, X, parameters)
 
 
-@documented(PARAMETERS=_PARAMETERS, ATTRIBUTES=_ATTRIBUTES)
+@documented(PARAMETERS=_PARAMETERS, ATTRIBUTES=_ATTRIBUTES, **SHARED)
 @dataclass(kw_only=True, eq=False, repr=False)
 class ObliqueForestRegressor(RegressorMixin, TargetReader, ObliqueForest):
     """A regressor that is the mean of small sparse oblique trees, with lines or means in leaves.
@@ -585,9 +533,9 @@ def _distilled(kind: Any, forest: ObliqueForest, X: Any, parameters: Mapping[str
     student = kind().set_params(**parameters, evolution__regularization__teacher=teacher)
     check_parameters(student)
     forest._lend_encoder(student)
-    told = rows, targets, None, forest.feature_names_, student.scaling, task
+    told = rows, targets, None, forest.feature_names_, evolution_of(student).scaling, task
     dataset = Dataset.from_arrays(*told, columns=forest._columns_of_features())
     if dataset.n_classes:
         student.classes_ = dataset.classes
-    student._keep(search(dataset.evolved_for(student._constrained(dataset)), student))
+    student._keep(search(with_objective(dataset, student, student), student))
     return student

@@ -12,14 +12,15 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 from sklearn.utils import Bunch
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from evotree.configuration import check_parameters
+from evotree._sklearn import Interval, StrOptions
+from evotree.configuration import check_parameters, documented
 from evotree.dataset import SCALINGS, Dataset
 from evotree.estimators.base import (
     PROBABILITIES,
+    SHARED,
+    LocalTree,
     TreeClassifier,
-    TreeEstimator,
     TreeRegressor,
     preset,
 )
@@ -44,9 +45,39 @@ from evotree.operators.splitters.registry import SPLITTERS, as_splitter
 from evotree.rng import make_streams, seed_from
 from evotree.tables.columns import NumericColumn, column_of_feature, indicator_of_feature
 
+_TEXTS = {
+    **SHARED,
+    "LIMITS": """max_depth : int, at least 0, or None, default=None
+        Nodes at this depth are leaves; None means any depth.
+    min_samples_split : int, at least 2, default=2
+        Nodes with fewer distinct rows are leaves.
+    min_samples_leaf : int, at least 1, default=1
+        A split leaves at least so many distinct rows on each side.
+    min_weight_fraction_leaf : float in [0, 0.5], default=0.0
+        A split leaves at least this share of the whole weight on each side.
+    min_impurity_decrease : float, at least 0, default=0.0
+        A split lowers the criterion by at least so much, times the share of the weight that
+        reaches its node.
+    ccp_alpha : float, at least 0, default=0.0
+        Minimal cost-complexity pruning: the smallest subtree that minimizes the impurity plus
+        `ccp_alpha` for each leaf is kept, as in scikit-learn. Not with `pruning`.""",
+    "VALIDATION": """validation_fraction : float in (0, 1), default=0.1
+        Share of the rows that is held out.
+    n_folds : int, at least 2, default=10
+        Number of folds of the cross-validation.
+    standard_errors : float, at least 0, default=0.0
+        The k of the k-SE rule: the smallest tree within so many of the least error is chosen.
+    scaling : {"standard", "common", "minmax"}, default="standard"
+        Units in which splitters see the features; a fitted tree is over raw features.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of all random draws.
+    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
+        Which columns are categories, as for `EvoTreeClassifier`.""",
+}
+
 
 @dataclass(eq=False, repr=False)
-class GreedyTree(TreeEstimator):
+class GreedyTree(LocalTree):
     """An estimator whose tree is grown top-down by a splitter, and pruned."""
 
     splitter: Annotated[str | Splitter, StrOptions(set(SPLITTERS)), callable] = "oc1"
@@ -88,37 +119,9 @@ class GreedyTree(TreeEstimator):
         """
         return cls(**{**preset(GREEDY_PRESETS, name), **parameters})
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Grow a tree, and prune it.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows, which may have missing values, encoded as by `EvoTreeClassifier`. OC1
-            imputes means: ``make_pipeline(SimpleImputer(), ObliqueTreeClassifier())``.
-        y : array-like of shape (n_samples,), or (n_samples, n_outputs) for regression
-            Class labels, or targets. Several outputs share one tree; they are standardized, each
-            by its own mean and standard deviation, and count alike.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows; a row of weight 2 counts as two rows.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            If a parameter or the data are not as described; the message names what is wrong.
-        """
-        check_parameters(self)
-        with self._unchanged_on_failure():
-            dataset = self._make_dataset(X, y, sample_weight, self.scaling)
-            dataset = dataset.evolved_for(self._objective(dataset))
-            stream = make_streams(seed_from(self.random_state), 0, 1)[0]
-            self._induce(dataset, stream)
-        return self
+    def _fit(self, dataset: Dataset) -> None:
+        """Grow a tree, and prune it."""
+        self._induce(dataset, make_streams(seed_from(self.random_state), 0, 1)[0])
 
     def _induce(self, dataset: Dataset, stream: np.ndarray, **rules: Any) -> None:
         """Grow a tree, prune it and keep it."""
@@ -192,6 +195,7 @@ def _unit(dataset: Dataset) -> float:
     return 1.0 if dataset.outputs is not None else float(dataset.target_scale)
 
 
+@documented(**_TEXTS)
 @dataclass(kw_only=True, eq=False, repr=False)
 class ObliqueTreeClassifier(TreeClassifier, GreedyTree):
     """A classifier that is one oblique tree, grown greedily by a splitter, and pruned.
@@ -205,20 +209,7 @@ class ObliqueTreeClassifier(TreeClassifier, GreedyTree):
     criterion : str, default="gini"
         What a split is scored by: ``"entropy"``, ``"gini"``, ``"twoing"``, ``"error"``,
         ``"max_minority"``, ``"sum_minority"``, ``"sum_of_variances"`` or ``"gain_ratio"``.
-    max_depth : int, at least 0, or None, default=None
-        Nodes at this depth are leaves; None means any depth.
-    min_samples_split : int, at least 2, default=2
-        Nodes with fewer distinct rows are leaves.
-    min_samples_leaf : int, at least 1, default=1
-        A split leaves at least so many distinct rows on each side.
-    min_weight_fraction_leaf : float in [0, 0.5], default=0.0
-        A split leaves at least this share of the whole weight on each side.
-    min_impurity_decrease : float, at least 0, default=0.0
-        A split lowers the criterion by at least so much, times the share of the weight that
-        reaches its node.
-    ccp_alpha : float, at least 0, default=0.0
-        Minimal cost-complexity pruning: the smallest subtree that minimizes the impurity plus
-        `ccp_alpha` for each leaf is kept, as in scikit-learn. Not with `pruning`.
+    <LIMITS>
     pruning : {"cost_complexity", "cross_validation", "pessimistic", "reduced_error"} or None, \
 default=None
         ``"cost_complexity"`` chooses from the nested sequence of Breiman et al. by a held-out
@@ -228,45 +219,18 @@ default=None
         predict by all rows.
     confidence : float in (0, 1], default=0.25
         Of ``"pessimistic"``: the less, the more is pruned.
-    validation_fraction : float in (0, 1), default=0.1
-        Share of the rows that is held out.
-    n_folds : int, at least 2, default=10
-        Number of folds of the cross-validation.
-    standard_errors : float, at least 0, default=0.0
-        The k of the k-SE rule: the smallest tree within so many of the least error is chosen.
-    scaling : {"standard", "common", "minmax"}, default="standard"
-        Units in which splitters see the features; a fitted tree is over raw features.
-    random_state : int, RandomState, Generator or None, default=None
-        Source of all random draws.
-    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
-        Which columns are categories, as for `EvoTreeClassifier`.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, as scikit-learn means them; ``"balanced"`` counts rows by weight.
-    probability : {"leaf", "soft"}, default="leaf"
-        What `predict_proba` is of: the class shares of the leaf, as the published algorithms have
-        it, or also the distances to the hyperplanes, as for `EvoTreeClassifier`.
+    <VALIDATION>
+    <CLASSES>
 
     Attributes
     ----------
     tree_ : ObliqueTree
         The tree, over features in their own units; its values are class shares.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    probabilities_ : SoftSides or None
-        Slopes, intercepts and class shares, with ``probability="soft"``.
+    <SHARES>
     shares_rows_ : bool
         Whether `predict` and `predict_proba` send a row down both branches where a value is
         missing, as C4.5 does. All that reads `tree_` sends it to the branch of more training rows.
-    columns_, feature_names_ : tuple
-        How the columns of `X` become features, and the names of these.
-    n_features_in_ : int
-        Number of columns seen during `fit`.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, where `X` had names.
-    feature_importances_ : ndarray of shape (`n_features_in_`,)
-        Shares that the columns have in lowering the impurity.
-    training_rows_ : TrainingRows
-        Means and ranges of the training rows, which `explain` and `counterfactuals` take.
+    <ONE_TREE>
 
     References
     ----------
@@ -365,6 +329,7 @@ default=None
         return at, mean_of_branches(self.tree_, rows, is_missing[at])
 
 
+@documented(**_TEXTS)
 @dataclass(kw_only=True, eq=False, repr=False)
 class ObliqueTreeRegressor(TreeRegressor, GreedyTree):
     """A regressor that is one oblique tree, grown greedily by a splitter, and pruned.
@@ -378,36 +343,12 @@ class ObliqueTreeRegressor(TreeRegressor, GreedyTree):
     criterion : str, default="squared_error"
         What a split is scored by: ``"squared_error"``, whose leaves predict means, or
         ``"absolute_error"``, whose leaves predict medians.
-    max_depth : int, at least 0, or None, default=None
-        Nodes at this depth are leaves; None means any depth.
-    min_samples_split : int, at least 2, default=2
-        Nodes with fewer distinct rows are leaves.
-    min_samples_leaf : int, at least 1, default=1
-        A split leaves at least so many distinct rows on each side.
-    min_weight_fraction_leaf : float in [0, 0.5], default=0.0
-        A split leaves at least this share of the whole weight on each side.
-    min_impurity_decrease : float, at least 0, default=0.0
-        A split lowers the criterion by at least so much, times the share of the weight that
-        reaches its node.
-    ccp_alpha : float, at least 0, default=0.0
-        Minimal cost-complexity pruning: the smallest subtree that minimizes the impurity plus
-        `ccp_alpha` for each leaf is kept, as in scikit-learn. Not with `pruning`.
+    <LIMITS>
     pruning : {"cost_complexity", "cross_validation", "reduced_error"} or None, default=None
         ``"cost_complexity"`` chooses from the nested sequence of Breiman et al. by a held-out
         part of the rows, ``"cross_validation"`` by cross-validation; ``"reduced_error"`` cuts
         what does not help on a held-out part. The leaves of the pruned tree predict by all rows.
-    validation_fraction : float in (0, 1), default=0.1
-        Share of the rows that is held out.
-    n_folds : int, at least 2, default=10
-        Number of folds of the cross-validation.
-    standard_errors : float, at least 0, default=0.0
-        The k of the k-SE rule: the smallest tree within so many of the least error is chosen.
-    scaling : {"standard", "common", "minmax"}, default="standard"
-        Units in which splitters see the features; a fitted tree is over raw features.
-    random_state : int, RandomState, Generator or None, default=None
-        Source of all random draws.
-    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
-        Which columns are categories, as for `EvoTreeClassifier`.
+    <VALIDATION>
     leaves : {"constant", "linear"} or LinearLeaves, default="constant"
         What leaves hold: the mean of their targets, or a bounded linear model of few terms, as for
         `EvoTreeRegressor`. Splits then part the residuals of the line of their node, and subtrees
@@ -418,21 +359,8 @@ class ObliqueTreeRegressor(TreeRegressor, GreedyTree):
     ----------
     tree_ : ObliqueTree
         The tree, over features in their own units; its values are means, or medians.
-    n_outputs_ : int
-        Number of targets of a row.
-    residual_std_ : ndarray of shape (n_nodes,), or (n_nodes, n_outputs)
-        Standard deviations of the residuals of the leaves' training rows
-        (`evotree.estimators.intervals`); 0 at splits.
-    columns_, feature_names_ : tuple
-        How the columns of `X` become features, and the names of these.
-    n_features_in_ : int
-        Number of columns seen during `fit`.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, where `X` had names.
-    feature_importances_ : ndarray of shape (`n_features_in_`,)
-        Shares that the columns have in lowering the impurity.
-    training_rows_ : TrainingRows
-        Means and ranges of the training rows, which `explain` and `counterfactuals` take.
+    <MEANS>
+    <ONE_TREE>
 
     Examples
     --------

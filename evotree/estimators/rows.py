@@ -19,10 +19,10 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import _check_y, check_is_fitted, validate_data
+from sklearn.utils import check_array, check_X_y
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from evotree._sklearn import StrOptions
 from evotree.configuration import Constrained
 from evotree.tables.columns import (
     CategoricalColumn,
@@ -153,8 +153,7 @@ class RowEncoder(BaseEstimator, Constrained):
         if _is_frame(X) or not (given is None or isinstance(given, str)):
             table = _as_table(X)
             validate_data(self, X, y, skip_check_array=True)
-            y = _check_y(y, estimator=self, **checks)
-            check_consistent_length(X, y)
+            _, y = check_X_y(np.zeros((len(table), 1)), y, estimator=self, **checks)
         else:
             numbers, y = _as_numbers(self, X, y=y, dtype=np.float64, **checks)
             table = pd.DataFrame(numbers, copy=False)

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.tree import BaseDecisionTree
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from evotree.configuration import N_JOBS, check_parameters
+from evotree._sklearn import Interval, StrOptions
+from evotree.configuration import N_JOBS, documented
 from evotree.dataset import SCALINGS, Dataset
 from evotree.engine.parallel import thread_map
 from evotree.estimators.base import (
     PROBABILITIES,
+    SHARED,
+    LocalTree,
     TreeClassifier,
     TreeEstimator,
     TreeRegressor,
@@ -42,8 +44,36 @@ RANDOM = "random"
 _NEGLIGIBLE = 1e-8  # share of the weight, or of the squared error, that no node is worth
 
 
+_TEXTS = {
+    **SHARED,
+    "ELSEWHERE": """\
+``"random"``, complete with random directions that halve the rows; or one found elsewhere,
+        an `ObliqueTree` or fitted estimator of this package or of scikit-learn that has one tree;
+        in searches wrapped by `sklearn.frozen.FrozenEstimator`, since copies are not fitted.""",
+    "NODE": """node : {"oblique", "axis"} or Splitter, default="oblique"
+        What finds the test of a node: a linear classifier, the best test of one feature, or a
+        splitter.
+    loss : {"logistic", "svm"}, default="logistic"
+        Loss of the linear classifiers: of logistic regression, or squared hinge.
+    penalty : {"l1", "l2"}, default="l1"
+        Penalty of their weights; ``"l1"`` makes many of them 0.""",
+    "SWEEPS": """max_iter : int, at least 1, default=14
+        Most sweeps.
+    min_samples_split : int, at least 2, default=5
+        Nodes of a grown tree with fewer distinct rows are leaves.
+    scaling : {"standard", "common", "minmax"}, default="standard"
+        Units in which the weights are penalized; a fitted tree is over raw features.
+    n_jobs : int or None, default=None
+        Number of threads that fit the nodes of one level; -1 means all cores.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of all random draws. The same number gives the same tree for any `n_jobs`.
+    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
+        Which columns are categories, as for `EvoTreeClassifier`.""",
+}
+
+
 @dataclass(eq=False, repr=False)
-class AlternatingTree(TreeEstimator):
+class AlternatingTree(LocalTree):
     """An estimator whose initial tree is improved by tree alternating optimization."""
 
     init: Annotated[
@@ -68,37 +98,11 @@ class AlternatingTree(TreeEstimator):
     n_jobs: Annotated[int | None, *N_JOBS, None] = None
     random_state: Annotated[Any, "random_state", np.random.Generator] = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Make an initial tree, and optimize it.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows, which may have missing values, encoded as by `EvoTreeClassifier`.
-        y : array-like of shape (n_samples,), or (n_samples, n_outputs) for regression
-            Class labels, or targets. Several outputs share one tree; they are standardized, each
-            by its own mean and standard deviation, and count alike.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows; a row of weight 2 counts as two rows.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            If a parameter or the data are not as described; the message names what is wrong.
-        """
-        check_parameters(self)
-        with self._unchanged_on_failure():
-            dataset = self._make_dataset(X, y, sample_weight, self.scaling)
-            dataset = dataset.evolved_for(self._objective(dataset))
-            individual = self._first(dataset)
-            self.n_iter_ = self._optimize(individual, dataset)
-            self._keep_tree(individual.to_tree(), dataset)
-        return self
+    def _fit(self, dataset: Dataset) -> None:
+        """Make an initial tree, and optimize it."""
+        individual = self._first(dataset)
+        self.n_iter_ = self._optimize(individual, dataset)
+        self._keep_tree(individual.to_tree(), dataset)
 
     def _first(self, dataset: Dataset) -> Individual:
         """Return the initial tree, without subtrees that predict one class."""
@@ -165,6 +169,7 @@ class AlternatingTree(TreeEstimator):
         return as_splitter(self.node)
 
 
+@documented(**_TEXTS)
 @dataclass(kw_only=True, eq=False, repr=False)
 class TAOClassifier(TreeClassifier, AlternatingTree):
     """A classifier that is one oblique tree, optimized by tree alternating optimization.
@@ -177,41 +182,18 @@ class TAOClassifier(TreeClassifier, AlternatingTree):
     ----------
     init : str, Splitter, ObliqueTree or fitted estimator, default="axis"
         The initial tree: grown by a splitter, by its name or itself, with the entropy;
-        ``"random"``, complete with random directions that halve the rows; or one found elsewhere,
-        an `ObliqueTree` or fitted estimator of this package or of scikit-learn that has one tree;
-        in searches wrapped by `sklearn.frozen.FrozenEstimator`, since copies are not fitted.
+        <ELSEWHERE>
     depth : int, at least 0, default=8
         Depth to which an initial tree is grown.
-    node : {"oblique", "axis"} or Splitter, default="oblique"
-        What finds the test of a node: a linear classifier, the best test of one feature, or a
-        splitter.
-    loss : {"logistic", "svm"}, default="logistic"
-        Loss of the linear classifiers: of logistic regression, or squared hinge.
-    penalty : {"l1", "l2"}, default="l1"
-        Penalty of their weights; ``"l1"`` makes many of them 0.
+    <NODE>
     C : float above 0, default=10.0
         Cost of the loss of a row of weight 1, beside the penalty. Smaller values give sparser
         weights, and trees of fewer nodes. AdaBoost hands over weights that sum to 1: there it
         takes as many times `C` as there are rows.
     tol : float, at least 0, default=0.005
         A sweep that lowers the training error by no more than this share of it is the last.
-    max_iter : int, at least 1, default=14
-        Most sweeps.
-    min_samples_split : int, at least 2, default=5
-        Nodes of a grown tree with fewer distinct rows are leaves.
-    scaling : {"standard", "common", "minmax"}, default="standard"
-        Units in which the weights are penalized; a fitted tree is over raw features.
-    n_jobs : int or None, default=None
-        Number of threads that fit the nodes of one level; -1 means all cores.
-    random_state : int, RandomState, Generator or None, default=None
-        Source of all random draws. The same number gives the same tree for any `n_jobs`.
-    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
-        Which columns are categories, as for `EvoTreeClassifier`.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, as scikit-learn means them; ``"balanced"`` counts rows by weight.
-    probability : {"leaf", "soft"}, default="leaf"
-        What `predict_proba` is of: the class shares of the leaf, as the published algorithms have
-        it, or also the distances to the hyperplanes, as for `EvoTreeClassifier`.
+    <SWEEPS>
+    <CLASSES>
 
     Attributes
     ----------
@@ -219,20 +201,8 @@ class TAOClassifier(TreeClassifier, AlternatingTree):
         The tree, over features in their own units; its values are class shares.
     n_iter_ : int
         Sweeps done.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    probabilities_ : SoftSides or None
-        Slopes, intercepts and class shares, with ``probability="soft"``.
-    columns_, feature_names_ : tuple
-        How the columns of `X` become features, and the names of these.
-    n_features_in_ : int
-        Number of columns seen during `fit`.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, where `X` had names.
-    feature_importances_ : ndarray of shape (`n_features_in_`,)
-        Shares that the columns have in lowering the impurity.
-    training_rows_ : TrainingRows
-        Means and ranges of the training rows, which `explain` and `counterfactuals` take.
+    <SHARES>
+    <ONE_TREE>
 
     References
     ----------
@@ -255,6 +225,7 @@ class TAOClassifier(TreeClassifier, AlternatingTree):
     probability: Annotated[str, StrOptions(set(PROBABILITIES))] = "leaf"
 
 
+@documented(**_TEXTS)
 @dataclass(kw_only=True, eq=False, repr=False)
 class TAORegressor(TreeRegressor, AlternatingTree):
     """A regressor that is one oblique tree, optimized by tree alternating optimization.
@@ -266,35 +237,16 @@ class TAORegressor(TreeRegressor, AlternatingTree):
     ----------
     init : str, Splitter, ObliqueTree or fitted estimator, default="axis"
         The initial tree: grown by a splitter, by its name or itself, with the squared error;
-        ``"random"``, complete with random directions that halve the rows; or one found elsewhere,
-        an `ObliqueTree` or fitted estimator of this package or of scikit-learn that has one tree;
-        in searches wrapped by `sklearn.frozen.FrozenEstimator`, since copies are not fitted.
+        <ELSEWHERE>
     depth : int, at least 0, default=4
         Depth to which an initial tree is grown.
-    node : {"oblique", "axis"} or Splitter, default="oblique"
-        What finds the test of a node: a linear classifier, the best test of one feature, or a
-        splitter.
-    loss : {"logistic", "svm"}, default="logistic"
-        Loss of the linear classifiers: of logistic regression, or squared hinge.
-    penalty : {"l1", "l2"}, default="l1"
-        Penalty of their weights; ``"l1"`` makes many of them 0.
+    <NODE>
     C : float above 0, default=1.0
         Cost of the loss of a row of weight 1 whose two squared errors differ by the variance of the
         targets, beside the penalty. Smaller values give sparser weights, and trees of fewer nodes.
     tol : float, at least 0, default=0.005
         A sweep that lowers the squared error by no more than this share of it is the last.
-    max_iter : int, at least 1, default=14
-        Most sweeps.
-    min_samples_split : int, at least 2, default=5
-        Nodes of a grown tree with fewer distinct rows are leaves.
-    scaling : {"standard", "common", "minmax"}, default="standard"
-        Units in which the weights are penalized; a fitted tree is over raw features.
-    n_jobs : int or None, default=None
-        Number of threads that fit the nodes of one level; -1 means all cores.
-    random_state : int, RandomState, Generator or None, default=None
-        Source of all random draws. The same number gives the same tree for any `n_jobs`.
-    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
-        Which columns are categories, as for `EvoTreeClassifier`.
+    <SWEEPS>
     leaves : {"constant", "linear"} or LinearLeaves, default="constant"
         What leaves hold: the mean of their targets, as published, or a bounded linear model of few
         terms, as for `EvoTreeRegressor`. Splits are optimized for it. The penalty for a term is
@@ -304,23 +256,10 @@ class TAORegressor(TreeRegressor, AlternatingTree):
     ----------
     tree_ : ObliqueTree
         The tree, over features in their own units; its values are means.
-    n_outputs_ : int
-        Number of targets of a row.
-    residual_std_ : ndarray of shape (n_nodes,), or (n_nodes, n_outputs)
-        Standard deviations of the residuals of the leaves' training rows
-        (`evotree.estimators.intervals`); 0 at splits.
+    <MEANS>
     n_iter_ : int
         Sweeps done.
-    columns_, feature_names_ : tuple
-        How the columns of `X` become features, and the names of these.
-    n_features_in_ : int
-        Number of columns seen during `fit`.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, where `X` had names.
-    feature_importances_ : ndarray of shape (`n_features_in_`,)
-        Shares that the columns have in lowering the impurity.
-    training_rows_ : TrainingRows
-        Means and ranges of the training rows, which `explain` and `counterfactuals` take.
+    <ONE_TREE>
 
     References
     ----------

@@ -24,7 +24,6 @@ import pandas as pd
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.datasets import load_iris
 from sklearn.metrics import get_scorer
-from sklearn.model_selection._search import BaseSearchCV
 from tqdm import tqdm
 
 from evotree.experiments.experiment import Experiment, describe
@@ -59,8 +58,7 @@ def warm_up(method: BaseEstimator) -> None:
     key = checksum(describe(seed_method(method, 0)))
     if key in _warm:
         return
-    if isinstance(method, BaseSearchCV):
-        # What it searches needs no other code than itself.
+    if hasattr(method, "refit"):  # what a search tries needs no other code than itself
         method = method.estimator
     for X, y in (make_problem("chessboard4", 100, 0), load_iris(return_X_y=True)):
         small = seed_method(method, 0)

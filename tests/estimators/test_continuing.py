@@ -175,7 +175,7 @@ def test_islands_do_not_depend_on_what_they_run_on():
     assert_same_fit(serial, quick(islands=islands, n_jobs=2).fit(X, Y))
     with ThreadPoolExecutor(3) as executor:
         given = quick(islands=islands, islands__executor=executor)
-        assert clone(given).islands.executor is executor
+        assert clone(given).evolution.islands.executor is executor
         assert_same_fit(serial, given.fit(X, Y))
 
 

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -47,6 +48,13 @@ def rows_for(forest, n=150):
     return make_friedman1(n, 6, noise=0.5, random_state=1)
 
 
+@cache
+def fit_of(forest):
+    """Return a fitted forest, which no test changes, and its rows."""
+    X, y = rows_for(forest)
+    return clone(forest).fit(X, y), X
+
+
 def told_by(forest, X):
     """Return what a forest says of rows, probabilities or numbers, of two dimensions."""
     if is_classifier(forest):
@@ -78,11 +86,10 @@ def test_scikit_learn_checks(estimator, check):
 
 @every
 def test_the_vote_is_the_mean_of_the_trees(forest):
-    X, y = rows_for(forest)
-    fitted = clone(forest).fit(X[:100], y[:100])
+    fitted, X = fit_of(forest)
     assert len(fitted) == len(fitted.trees_) == forest.n_estimators
     expected = []
-    for row in X[100:]:
+    for row in X:
         said = []
         for tree in fitted.trees_:
             k = reached(tree, row)
@@ -92,16 +99,15 @@ def test_the_vote_is_the_mean_of_the_trees(forest):
                 value = np.clip([value], tree.models.lowest[k], tree.models.highest[k])
             said.append(value)
         expected.append(np.mean(said, axis=0))
-    np.testing.assert_allclose(told_by(fitted, X[100:]), expected, atol=1e-9)
+    np.testing.assert_allclose(told_by(fitted, X), expected, atol=1e-9)
     if is_classifier(forest):
         likeliest = fitted.classes_[np.argmax(expected, axis=1)]
-        assert (fitted.predict(X[100:]) == likeliest).all()
+        assert (fitted.predict(X) == likeliest).all()
 
 
 @every
 def test_each_tree_is_an_estimator_of_its_own(forest):
-    X, y = rows_for(forest)
-    fitted = clone(forest).fit(X, y)
+    fitted, X = fit_of(forest)
     said = np.mean([told_by(one, X) for one in fitted], axis=0)
     np.testing.assert_allclose(told_by(fitted, X), said, atol=1e-12)
     importances = np.mean([one.feature_importances_ for one in fitted], axis=0)
@@ -348,12 +354,10 @@ def test_a_table_with_gaps_and_categories_in_one_file(tmp_path):
 
 
 def test_a_forest_of_lines_in_one_file(tmp_path):
-    X, y = rows_for(FORESTS[1])
-    frame = pd.DataFrame(X, columns=list("abcdef"))
-    forest = ObliqueForestRegressor(3, random_state=0).fit(frame, y)
+    forest, X = fit_of(FORESTS[1])
     save_model(tmp_path / "forest.json", ForestModel.of(forest, "y"))
-    found = load_model(tmp_path / "forest.json").predict(frame)
-    np.testing.assert_array_equal(found, forest.predict(frame))
+    found = load_model(tmp_path / "forest.json").predict(pd.DataFrame(X).add_prefix("x"))
+    np.testing.assert_array_equal(found, forest.predict(X))
 
 
 def test_damaged_files_are_refused(tmp_path):
@@ -375,8 +379,7 @@ def test_damaged_files_are_refused(tmp_path):
 
 @every
 def test_exported_python_votes_as_the_forest_does(forest):
-    X, y = rows_for(forest)
-    fitted = clone(forest).fit(X, y)
+    fitted, X = fit_of(forest)
     names = {}
     exec(export_python(fitted, "say"), names)
     found = [names["say"](row) for row in X.tolist()]
@@ -391,8 +394,7 @@ def test_exported_python_votes_as_the_forest_does(forest):
 @pytest.mark.skipif(GCC is None, reason="there is no gcc")
 @every
 def test_exported_c_votes_as_the_forest_does(forest, tmp_path):
-    X, y = rows_for(forest)
-    fitted = clone(forest).fit(X, y)
+    fitted, X = fit_of(forest)
     code = export_c(fitted, "say")
     if is_classifier(forest):
         code += "#include <stddef.h>\n" + export_c(fitted, "shares", probability=True)
@@ -466,8 +468,7 @@ def test_a_forest_of_a_file_is_exported(tmp_path, capsys):
 
 @every
 def test_rows_with_null_have_no_vote(forest):
-    X, y = rows_for(forest)
-    fitted = clone(forest).fit(X, y)
+    fitted, X = fit_of(forest)
     names = [f"c{j}" for j in range(X.shape[1])]
     used = np.any([one.feature_importances_ > 0.0 for one in fitted], axis=0)
     frame = pd.DataFrame(X[: len(names) + 1], columns=names)
@@ -509,10 +510,8 @@ def test_what_is_not_exported_is_refused_by_name():
             export(forest)
     with pytest.raises(ValueError, match="name='class'"):
         export_python(forest, "class")
-    X, y = rows_for(FORESTS[1])
-    lines = ObliqueForestRegressor(2, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="probability=True: allowed for a forest of classes"):
-        export_c(lines, probability=True)
+        export_c(fit_of(FORESTS[1])[0], probability=True)
     pytest.importorskip("skl2onnx")
     with pytest.raises(
         ValueError, match="model=ObliqueForestClassifier.*: allowed is a fitted one of"
@@ -542,8 +541,7 @@ def test_a_forest_is_distilled_into_one_tree():
 
 
 def test_a_forest_of_lines_is_distilled_into_one_tree():
-    X, y = rows_for(FORESTS[1])
-    forest = ObliqueForestRegressor(5, random_state=0).fit(X, y)
+    forest, X = fit_of(FORESTS[1])
     tree = forest.distill(X, **BRIEF)
     assert isinstance(tree, EvoTreeRegressor)
     assert np.corrcoef(tree.predict(X), forest.predict(X))[0, 1] > 0.8

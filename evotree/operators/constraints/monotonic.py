@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import _check_monotonic_cst
 
+from evotree._sklearn import check_monotonic_signs
 from evotree.fitness.orders import CONFLICT, isotonic_values, node_orders
 from evotree.individual import Individual
 from evotree.operators.constraints.proof import Violation, violations
@@ -41,7 +41,7 @@ def check_monotonic_cst(
             f"{len(columns)} columns, and a dict of numbers by the names of columns."
         )
     asked = dict(monotonic_cst) if isinstance(monotonic_cst, Mapping) else monotonic_cst
-    signs = _check_monotonic_cst(estimator, asked)
+    signs = check_monotonic_signs(estimator, asked)
     for column, sign in zip(columns, signs, strict=True):
         if sign and isinstance(column, CategoricalColumn):
             raise ValueError(

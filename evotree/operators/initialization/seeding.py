@@ -8,7 +8,6 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.tree._tree import Tree
 
 from evotree.operators.initialization.growth import grow_on_sample
 from evotree.operators.initialization.resampling import bootstrap
@@ -219,7 +218,7 @@ def adopt(
 def raw_tree(tree: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the arrays of a tree that users hand in, in prefix order and checked."""
     found = getattr(tree, "tree_", tree)
-    if isinstance(found, Tree):
+    if hasattr(found, "children_left"):
         return _prefix_arrays(found)
     if not isinstance(found, ObliqueTree):
         raise ValueError(
@@ -232,7 +231,7 @@ def raw_tree(tree: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         raise ValueError(f"init holds a tree that is not sound: {error}") from None
 
 
-def _prefix_arrays(tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _prefix_arrays(tree: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the arrays of one of scikit-learn's trees, whose nodes stand in any order."""
     left, right = tree.children_left.tolist(), tree.children_right.tolist()
     order, pending = [], [0]

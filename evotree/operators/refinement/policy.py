@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-
 from evotree._jit import compile_seconds
+from evotree._sklearn import HasMethods, Interval, StrOptions
 from evotree.configuration import Configuration, RisingPair
 from evotree.individual import Outcome, set_fitness
 from evotree.operators.pruning.penalized import prune

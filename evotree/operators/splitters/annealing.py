@@ -12,9 +12,9 @@ from numbers import Integral, Real
 from typing import Annotated
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from evotree._jit import inner_kernel, kernel
+from evotree._sklearn import Interval
 from evotree.configuration import Configuration
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import (

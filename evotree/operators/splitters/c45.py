@@ -8,9 +8,9 @@ from numbers import Real
 from typing import Annotated
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from evotree._jit import inner_kernel, kernel
+from evotree._sklearn import Interval
 from evotree.configuration import Configuration
 from evotree.fitness.criteria import weight_of, xlog2x
 from evotree.fitness.line_search import apart

@@ -12,9 +12,9 @@ from numbers import Integral, Real
 from typing import Annotated
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from evotree._jit import inner_kernel, kernel
+from evotree._sklearn import Interval, StrOptions
 from evotree.configuration import Configuration
 from evotree.fitness.bounded_search import bounded_line_search, few_rows, make_line_scratch
 from evotree.fitness.node import Node, score_distances, undivided_score

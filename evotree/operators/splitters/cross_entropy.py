@@ -21,9 +21,9 @@ from numbers import Integral, Real
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from evotree._jit import kernel
+from evotree._sklearn import Interval, StrOptions
 from evotree.configuration import Configuration
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import Node, score_hyperplane

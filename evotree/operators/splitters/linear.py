@@ -16,8 +16,8 @@ from numbers import Integral, Real
 from typing import Annotated
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from evotree._sklearn import Interval, StrOptions
 from evotree.configuration import Configuration
 from evotree.fitness.node import Node, score_hyperplane
 from evotree.operators.splitters.axis import Axis

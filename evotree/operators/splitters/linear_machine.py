@@ -21,9 +21,9 @@ from numbers import Real
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from evotree._jit import inner_kernel, kernel
+from evotree._sklearn import Interval
 from evotree.configuration import Configuration
 from evotree.fitness.node import Node, score_hyperplane
 from evotree.operators.splitters.axis import Axis

@@ -17,9 +17,9 @@ from numbers import Integral
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from evotree._jit import inner_kernel, kernel, read_only
+from evotree._sklearn import Interval, StrOptions
 from evotree.configuration import Configuration
 from evotree.fitness.line_search import apart, between
 from evotree.fitness.node import Node

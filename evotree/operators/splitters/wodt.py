@@ -26,10 +26,10 @@ from typing import Annotated
 
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.utils._param_validation import Interval, StrOptions
 from threadpoolctl import ThreadpoolController
 
 from evotree._jit import inner_kernel, kernel
+from evotree._sklearn import Interval, StrOptions
 from evotree.configuration import Configuration
 from evotree.fitness.node import Node, score_hyperplane
 from evotree.operators.splitters.axis import Axis
