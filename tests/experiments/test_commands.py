@@ -175,10 +175,6 @@ def left_out(runs):
     return "\n".join(what_is_left_out(runs, PLANNED))
 
 
-def test_nothing_may_be_left_out(runs):
-    assert left_out(runs) == "## What is left out\nNothing: all 24 fits are done."
-
-
 def test_fits_that_ended_otherwise_are_counted_by_their_errors(runs):
     of_b = runs.method.eq("B_b")
     bad, slow = of_b & runs.dataset.eq("wine"), of_b & runs.dataset.eq("iris") & runs.fold.eq(0)

@@ -9,9 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from sklearn.datasets import make_moons
-from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
-from sklearn.svm import SVC
 
 from evotree.experiments.comparison import (
     adjust_by_holm,
@@ -76,24 +73,6 @@ def test_a_paired_test_is_its_formula(first, seed, ratio, scale):
     assert result.n_pairs == len(first) and given == pytest.approx(expected, rel=1e-6)
     assert result.difference / result.standard_error == pytest.approx(result.statistic)
     assert turned.p_value == result.p_value and turned.statistic == -result.statistic
-
-
-def test_it_is_that_of_the_example_of_scikit_learn():
-    """The example "Statistical comparison of models using grid search" prints these figures."""
-    X, y = make_moons(noise=0.352, random_state=1, n_samples=100)
-    folds = RepeatedStratifiedKFold(n_splits=10, n_repeats=10, random_state=0)
-    rbf, linear = (
-        cross_val_score(SVC(kernel=kernel, random_state=0), X, y, scoring="roc_auc", cv=folds)
-        for kernel in ("rbf", "linear")
-    )
-    runs = runs_of({"rbf": rbf, "linear": linear}, 10).sample(frac=1.0, random_state=0)
-    plain, corrected = (
-        paired_t_tests(runs, "accuracy", "rbf", test=test).iloc[0]
-        for test in ("paired", "corrected")
-    )
-    # Theirs are one-sided.
-    assert round(plain.p_value / 2.0, 3) == 0.005 and round(corrected.p_value / 2.0, 3) == 0.227
-    assert plain.verdict == "win" and corrected.verdict == "tie"
 
 
 def test_equal_differences_and_single_pairs():

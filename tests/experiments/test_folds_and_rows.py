@@ -7,7 +7,7 @@ import pytest
 from evotree.experiments.comparison import markdown_table
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.protocols import OFFICIAL, take_fold, take_rows
-from evotree.experiments.store import read_rows
+from experiments.rows import read_rows
 
 
 def test_rows_with_weights_by_their_old_name_are_read(tmp_path):

@@ -12,10 +12,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 from evotree.experiments.execution import run_experiment
 from evotree.experiments.protocols import OFFICIAL, Task
-from evotree.experiments.store import Store, fill, read_curve_rows, read_rows, write_rows
+from evotree.experiments.store import Store
 from experiments import STUDIES, agreement, load_study
 from experiments import study as base
 from experiments.__main__ import main
+from experiments.rows import fill, read_curve_rows, read_rows, write_rows
 from experiments.study import Study, StudyProtocol, Text, define, run_study, write_report
 from tests.quick_models import brief
 
@@ -113,12 +114,6 @@ def test_fits_that_failed_are_done_again(tmp_path, quick):
     assert (again["finished"] >= runs["finished"]).all()
     runs, report = run_study(quick(), tmp_path, tmp_path / "other", max_seconds=0)
     assert runs.empty and report is None
-
-
-def test_files_of_other_columns_are_refused(tmp_path, quick):
-    quick().rows_file(tmp_path).write_text("dataset,method,fold,seed,auc\ntoy,CART,0,0,0.5\n")
-    with pytest.raises(ValueError, match="quick_runs.csv has the columns auc: not measured"):
-        run_study(quick(), tmp_path, tmp_path)
 
 
 def test_a_text_names_lists_and_their_lengths():
@@ -244,16 +239,6 @@ def test_rows_and_seeds_of_a_fit_are_those_of_the_rows_in_git(tmp_path):
 
 
 # ---- plans ---------------------------------------------------------------------------------------
-
-
-def test_tasks_are_selected_by_name():
-    made = load_study("wodt").experiment
-    some = base.select_tasks(made, ["iris", "dna"], ["APDT"])
-    assert {(task.dataset, task.method) for task in some} == {("iris", "APDT"), ("dna", "APDT")}
-    assert [task.fold for task in some[:5]] == [0, 1, 2, 3, 4] and some[-1].fold == OFFICIAL
-    assert base.select_tasks(made, None, None) == made.tasks()
-    with pytest.raises(ValueError, match="datasets names moon: those of the study wodt are iris"):
-        base.select_tasks(made, ["moon"], None)
 
 
 # ---- pictures that need the data -----------------------------------------------------------------
