@@ -18,6 +18,7 @@ from experiments import study as base
 from experiments.__main__ import main
 from experiments.rows import fill, read_curve_rows, read_rows, write_rows
 from experiments.study import Study, StudyProtocol, Text, define, run_study, write_report
+from tests.experiments.test_store import COLUMNS, DEFINITION, row
 from tests.quick_models import brief
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
@@ -114,6 +115,30 @@ def test_fits_that_failed_are_done_again(tmp_path, quick):
     assert (again["finished"] >= runs["finished"]).all()
     runs, report = run_study(quick(), tmp_path, tmp_path / "other", max_seconds=0)
     assert runs.empty and report is None
+
+
+def test_rows_with_weights_by_their_old_name_are_read(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text(
+        "dataset,method,fold,seed,leaves,nonzero_weights\n"
+        "iris,CART,0,0,3,2\niris,TAO,0,0,4,9\niris,OC1,0,0,2,\n"
+    )
+    rows = read_rows(path)
+    assert "nonzero_weights" not in rows and rows["terms"][:2].tolist() == [2, 9]
+    assert rows["complexity"][:2].tolist() == [5, 13]
+    assert np.isnan(rows["terms"][2]) and np.isnan(rows["complexity"][2])
+
+
+def test_what_is_done_is_written_as_csv_in_order(tmp_path):
+    store = Store(tmp_path, COLUMNS, DEFINITION)
+    for fold, status in ((2, "done"), (0, "done"), (1, "failed")):
+        store.add(row(fold, accuracy=fold / 7, status=status, error="x"))
+    write_rows(store, tmp_path / "runs.csv")
+    rows = read_rows(tmp_path / "runs.csv")
+    assert rows["fold"].tolist() == [0, 2] and rows["accuracy"].tolist() == [0.0, 2 / 7]
+    assert list(rows) == [*rows.columns[:4], "accuracy"]
+    with pytest.raises(ValueError, match="no column auc"):
+        read_rows(tmp_path / "runs.csv", ["auc"])
 
 
 def test_a_text_names_lists_and_their_lengths():
