@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -41,29 +42,29 @@ def train(
     """
     kind: Any = EvoTreeRegressor if is_regression else EvoTreeClassifier
     estimator = evolved(kind, X, y, parameters)
-    training: dict[str, Any] = {}
-    model = Model.of(estimator, target, training)
+    model = Model.of(estimator, target)
     if is_regression:
         centre = float(estimator.tree_.values[0, 0])
-        n_rows, above, *_ = sums = add(_squares, model, X, y, centre)
+        sums = add(_squares, model, X, y, centre)
         (r2, rmse), _ = _number_figures(sums)
-        training |= {"rows": int(n_rows), "r2": r2, "rmse": rmse, **course(estimator)}
+        training = {"rows": int(sums[0]), "r2": r2, "rmse": rmse, **course(estimator)}
         if test is not None:
-            sums = add(_squares, model, *test, centre + above / n_rows)
+            mean = centre + sums[1] / sums[0]
+            sums = add(_squares, model, *test, mean)
             (r2, rmse), of_mean = _number_figures(sums)
             training |= {"test_rows": int(sums[0]), "test_r2": r2, "test_rmse": rmse}
             training["others"] = {"the mean": of_mean}
             if isinstance(X, pd.DataFrame):
                 training["others"]["ridge regression"] = _ridge_figures(model, X, y, *test)
-        return model, estimator
+        return replace(model, training=training), estimator
     counts = add(confusion_counts, model, X, y)
     of_class, n_rows = counts.sum(axis=1), int(counts.sum())
-    training |= {"rows": n_rows, "accuracy": float(np.trace(counts) / n_rows)}
+    training = {"rows": n_rows, "accuracy": float(np.trace(counts) / n_rows)}
     training |= {"base_rate": float(of_class.max() / n_rows), **course(estimator)}
     if test is not None:
         counts = add(confusion_counts, model, *test)
-        training.update(class_figures(counts, int(of_class.argmax())))
-    return model, estimator
+        training |= class_figures(counts, int(of_class.argmax()))
+    return replace(model, training=training), estimator
 
 
 def _squares(model: Model, X: pd.DataFrame, y: Any, mean: float) -> np.ndarray:
