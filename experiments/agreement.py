@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from evotree.experiments.store import read_rows
 from experiments import STUDIES, load_study
+from experiments.rows import read_rows
 from experiments.study import TEXTS, Text, tables_of, write_text
 from experiments.tables import NOT_RUN as NOT_RUN_YET
 from experiments.tables import table

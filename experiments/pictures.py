@@ -1,6 +1,6 @@
-"""Pictures of the papers' figures: against the size penalty, the depth, and the complexity."""
+"""Pictures of the papers' figures: sampling, size penalty, depth and complexity."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -8,12 +8,43 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.colors import Normalize
 from matplotlib.ticker import MaxNLocator
 
 from evotree.experiments.pictures import use_log_scale
+from evotree.operators.splitters.cross_entropy import SamplingStep
 from evotree.plotting.style import INK, PALETTE, axes_or_new, legend_below, point_style
 
 MAX_TICKS = 10
+CONCENTRATIONS = (0.0, 2.0, 20.0)  # of the steps drawn: no preference, one, and nearly closed
+
+
+def plot_sampling(trace: Sequence[SamplingStep]) -> Axes:
+    """Draw the directions of some steps of a search by cross-entropy, seen from the last mean."""
+    kappas = np.array([step.kappa for step in trace])
+    firsts = [np.argmax(kappas >= min(kappa, kappas.max())) for kappa in CONCENTRATIONS]
+    steps = np.unique(firsts).tolist()
+    figure = plt.figure(figsize=(3.4 * len(steps), 3.9), layout="constrained")
+    scores = np.concatenate([trace[k].scores for k in steps])
+    norm = Normalize(*np.quantile(scores[np.isfinite(scores)], [0.0, 1.0]))
+    x, y, z = trace[-1].mu
+    for column, k in enumerate(steps, 1):
+        step, parts = trace[k], np.isfinite(trace[k].scores)
+        ax: Any = figure.add_subplot(1, len(steps), column, projection="3d")
+        look: dict[str, Any] = {"c": step.scores[parts], "norm": norm, "s": 16}
+        points = ax.scatter(*step.directions[parts].T, label="candidate", **look)
+        ax.scatter(*step.directions[~parts].T, marker="x", color="#BBBBBB", label="parts no rows")
+        ax.scatter(*step.directions[step.is_elite].T, s=34, fc="none", ec=INK, label="elite")
+        if step.kappa > 0.0:
+            ax.plot(*step.mu[:, np.newaxis], "*", color=PALETTE[3], ms=12, label="mean direction")
+        drawn = f"κ = {step.kappa:.1f}" if step.kappa > 0.0 else "uniform"
+        ax.set(title=f"iteration {k}, {drawn}", xlabel="x0", ylabel="x1", zlabel="intercept")
+        ax.set(xlim=(-1, 1), ylim=(-1, 1), zlim=(-1, 1), xticks=[0], yticks=[0], zticks=[0])
+        ax.set_box_aspect((1, 1, 1))
+        ax.view_init(*np.degrees([np.arcsin(z), np.arctan2(y, x)]))
+    figure.colorbar(points, ax=figure.axes, label="score (the lower the better)", shrink=0.6)
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return ax
 
 
 def plot_size_penalty(runs: pd.DataFrame, optimal_size: int) -> Axes:

@@ -18,25 +18,21 @@ import pandas as pd
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.execution import run_experiment
 from evotree.experiments.experiment import Experiment
-from evotree.experiments.probabilities import LEAST, N_BINS
 from evotree.experiments.problems import PROBLEMS, make_problem
 from evotree.experiments.protocols import OFFICIAL, Parts, Protocol, Task, load_cached
 from evotree.experiments.runner import DONE, STATUSES
-from evotree.experiments.store import KEY, Store, fill, read_curve_rows, read_rows, write_rows
+from evotree.experiments.store import KEY, Store
 from experiments import load_study, suites
 from experiments.methods import chosen, classifiers, regressors, trees
+from experiments.probabilities import LEAST, N_BINS
+from experiments.rows import fill, read_curve_rows, read_rows, write_rows
 from experiments.tables import MISSING, TIE
 
 TEXTS = Path(__file__).parent / "texts"
 """The texts of the reports, a file a study; `Text` fills them."""
-SHARED: dict[str, Any] = {"chosen": chosen, "classifiers": classifiers, "regressors": regressors}
-SHARED |= {
-    "trees": trees,
-    "suites": suites,
-    "TIE": TIE,
-    "MISSING": MISSING,
-    "LEAST": LEAST,
-    "N_BINS": N_BINS,
+SHARED: dict[str, Any] = {
+    **{"chosen": chosen, "classifiers": classifiers, "regressors": regressors, "trees": trees},
+    **{"suites": suites, "TIE": TIE, "MISSING": MISSING, "LEAST": LEAST, "N_BINS": N_BINS},
 }
 """What all texts may name."""
 PAGES = {"other_aims": ("probabilities", "objectives", "costs", "constraints")}

@@ -14,16 +14,8 @@ dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
-BRIEF = [
-    "--max-generations",
-    4,
-    "--population-size",
-    12,
-    "--size-penalty",
-    0.005,
-    "--max-samples",
-    300,
-]
+BRIEF = ["--max-generations", 4, "--population-size", 12]
+BRIEF += ["--size-penalty", 0.005, "--max-samples", 300]
 
 
 @pytest.fixture(autouse=True)

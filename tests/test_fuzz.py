@@ -19,13 +19,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evotree.cli.table import (
+    MANY_TARGETS,
     as_classes,
     as_numbers,
     check_features,
     constant_columns,
+    distinct_numbers,
     features_and_target,
     hold_out,
-    is_many_numbers,
 )
 from evotree.experiments.datasets import load
 from evotree.experiments.experiment import read_experiment
@@ -141,8 +142,8 @@ def train_on(frame: pd.DataFrame) -> None:
     try:
         target = "kind" if "kind" in frame else frame.columns[-1]
         X, y = features_and_target(frame, target)
-        is_classes = not is_many_numbers(y)
-        y = as_classes(y, target) if is_classes else as_numbers(y, target)
+        is_classes = distinct_numbers(y) <= MANY_TARGETS
+        y = (as_classes if is_classes else as_numbers)(y.to_numpy(), target)
         check_features(X)
         X, y, (X_test, _) = hold_out(X, y, 0.25, 0, is_classes)
         X = X.drop(columns=constant_columns(X))

@@ -58,7 +58,6 @@ def test_bars_lead_from_the_mean_row_to_the_row(explained):
                 lead = part.contribution.iloc[at]
                 np.testing.assert_allclose([x, width], [begin.iloc[at], lead], atol=1e-9)
                 assert to_hex(color) == TERM_COLORS[lead > 0.0].lower()
-        plt.close(ax.figure)
 
 
 def test_lines_are_labelled_and_headed(explained):
@@ -79,7 +78,13 @@ def test_lines_are_labelled_and_headed(explained):
         assert f" {step.side.iloc[0]}, " in text
     headings = [text.xy[1] for text in ax.texts]
     assert sorted([*headings, *places]) == list(range(len(headings) + len(places)))
-    plt.close(ax.figure)
+    # Terms that are not shown share a bar.
+    few = plot_explanation(explanation, 5, max_terms=1)
+    step = terms[terms.step == 0]
+    first, rest = bars_of(few)[:2]
+    np.testing.assert_allclose(first[1], step.contribution.iloc[0])
+    np.testing.assert_allclose(rest[0] + rest[1], step.total.iloc[0])
+    assert few.get_yticklabels()[1].get_text() == f"(+{len(step) - 1} more)"
 
 
 def test_the_leaf_says_what_is_predicted():
@@ -95,18 +100,6 @@ def test_the_leaf_says_what_is_predicted():
     assert [text.get_text() for text in ax.texts] == [
         f"[0]  predicts {constant.predict([[0.0, 1.0]])[0]}"
     ]
-    plt.close("all")
-
-
-def test_terms_that_are_not_shown_share_a_bar(explained, ax):
-    model, X = explained
-    explanation = model.explain(X)
-    plot_explanation(explanation, 5, max_terms=1, ax=ax)
-    step = explanation.terms[(explanation.terms.row == 5) & (explanation.terms.step == 0)]
-    first, rest = bars_of(ax)[:2]
-    np.testing.assert_allclose(first[1], step.contribution.iloc[0])
-    np.testing.assert_allclose(rest[0] + rest[1], step.total.iloc[0])
-    assert ax.get_yticklabels()[1].get_text() == f"(+{len(step) - 1} more)"
 
 
 @pytest.mark.parametrize("kind", ["impurity", "influence"])

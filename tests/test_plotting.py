@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pytest
 from deap import tools
 from matplotlib.axes import Axes
@@ -91,12 +90,6 @@ def lower_panel(ax: Axes) -> Axes:
     return panel
 
 
-def without_quartiles(logbook: tools.Logbook) -> pd.DataFrame:
-    """Return the records of a run as islands have them."""
-    frame = to_frame(logbook)
-    return frame.drop(columns=[name for name in frame if name.endswith(("_q1", "_median", "_q3"))])
-
-
 def corners_of(ax: Axes) -> list[set[tuple[float, float]]]:
     """Return the corners of each band of some axes."""
     return [{tuple(corner) for corner in band.get_paths()[0].vertices} for band in ax.collections]
@@ -134,23 +127,15 @@ each_drawer = pytest.mark.parametrize(
 
 
 @each_drawer
-def test_draws_on_the_given_axes(draw: Callable[..., Axes], ax: Axes) -> None:
+def test_draws_on_given_axes_or_new_ones(draw: Callable[..., Axes], ax: Axes) -> None:
     assert draw(ax=ax) is ax
-    assert not plt.get_fignums()
-    ax.figure.canvas.draw()
-
-
-@each_drawer
-def test_makes_axes_if_none_are_given(draw: Callable[..., Axes]) -> None:
-    made = draw()
-    assert plt.get_fignums() == [made.figure.number]
-    made.figure.canvas.draw()
-
-
-@each_drawer
-def test_axes_of_another_kind_are_refused(draw: Callable[..., Axes]) -> None:
     with pytest.raises(TypeError, match="ax is a ndarray"):
         draw(ax=np.array([0]))
+    assert not plt.get_fignums()
+    made = draw()
+    assert plt.get_fignums() == [made.figure.number]
+    for drawn in (made, ax):
+        drawn.figure.canvas.draw()
 
 
 @pytest.mark.parametrize("x", ["gen", "seconds", "evaluations"])
@@ -170,11 +155,20 @@ def test_lines_and_bands_are_the_records(x: str, ax: Axes) -> None:
                 assert corners.issuperset(zip(positions, table[f"{chapter}_{edge}"], strict=True))
 
 
-def test_runs_without_quartiles_have_means(ax: Axes) -> None:
-    table = without_quartiles(make_run(1))
-    plot_learning_curve(table, curves="quality", ax=ax)
-    np.testing.assert_array_equal(line_data(ax)["quality, mean"][1], table["quality_mean"])
-    assert not ax.collections
+@pytest.mark.parametrize("curve", ["size", "terms", "complexity"])
+def test_counts_stand_below_others_and_means_for_missing_medians(curve: str, ax: Axes) -> None:
+    """Runs on islands have no quartiles."""
+    table = to_frame(make_run(1))
+    table = table.drop(columns=[c for c in table if c.endswith(("_q1", "_median", "_q3"))])
+    plot_learning_curve(table, curves=("quality", curve), ax=ax)
+    below = lower_panel(ax)
+    assert below.get_ylabel() == curve and ax.get_ylabel() == "quality" and not ax.collections
+    for panel, chapter in ((ax, "quality"), (below, curve)):
+        for field in ("best", "mean"):
+            drawn = line_data(panel)[f"{chapter}, {field}"][1]
+            np.testing.assert_array_equal(drawn, table[f"{chapter}_{field}"])
+    alone = plot_learning_curve(table, curves=[curve])
+    assert alone.get_ylabel() == curve and len(alone.figure.axes) == 1
 
 
 @pytest.mark.parametrize("n_runs", [1, 2])
@@ -190,18 +184,6 @@ def test_counts_have_a_panel_below_with_the_same_positions(n_runs: int, ax: Axes
     assert (ax.get_xlabel(), below.get_xlabel()) == ("", "generation")
     below.set_xlim(2.0, 3.0)
     assert ax.get_xlim() == (2.0, 3.0)
-
-
-@pytest.mark.parametrize("curve", ["size", "terms", "complexity"])
-def test_all_that_counts_stands_below_others(curve: str, ax: Axes) -> None:
-    table = to_frame(make_run(1))
-    plot_learning_curve(table, curves=("quality", curve), ax=ax)
-    below = lower_panel(ax)
-    assert below.get_ylabel() == curve and ax.get_ylabel() == "quality"
-    drawn = line_data(below)[f"{curve}, best"][1]
-    np.testing.assert_array_equal(drawn, table[f"{curve}_best"])
-    alone = plot_learning_curve(table, curves=[curve])
-    assert alone.get_ylabel() == curve and len(alone.figure.axes) == 1
 
 
 def test_all_carriers_of_a_history_are_drawn_alike() -> None:
@@ -245,16 +227,11 @@ def test_labels_stand_at_their_lines_and_none_covers_another(
         assert ends == sorted(ends)
 
 
-def test_counts_alone_need_no_second_panel(ax: Axes) -> None:
-    assert plot_learning_curve(RUN, curves="size", ax=ax).figure.axes == [ax]
-
-
 def test_legend_is_below_the_lines() -> None:
     ax = plot_learning_curves({"a": [make_run(6)]})
     ax.figure.canvas.draw()
     legend = ax.get_legend().get_window_extent()
-    assert legend.y1 <= ax.xaxis.label.get_window_extent().y0
-    assert legend.y0 >= 0.0
+    assert legend.y0 >= 0.0 and legend.y1 <= ax.xaxis.label.get_window_extent().y0
 
 
 def test_band_is_numpys_quantiles_of_the_runs_carried_forward(ax: Axes) -> None:
@@ -285,7 +262,7 @@ def test_runs_are_aligned_by_their_last_record(x: str, ax: Axes) -> None:
         assert value == np.median(last)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_a_segment_lies_in_the_region_of_its_node(seed: int, ax: Axes) -> None:
     """Points beside a segment reach its node, and different children of it."""
     tree = make_tree(seed, 9)
@@ -333,7 +310,12 @@ def test_segments_through_corners_and_along_edges() -> None:
 
 def test_regions_have_the_colours_of_the_predicted_classes(ax: Axes) -> None:
     tree = make_tree(1, 6)
-    plot_decision_regions(tree, X, Y, ax=ax, resolution=50, hyperplanes=False)
+    fitted = SimpleNamespace(tree_=tree, classes_=np.array(["a", "b", "c"]))
+    labels = fitted.classes_[Y]
+    plot_decision_regions(fitted, X, labels, ax=ax, resolution=50, hyperplanes=False)
+    for code, points in enumerate(ax.collections):
+        np.testing.assert_array_equal(points.get_offsets(), X[np.equal(Y, code)])
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "c"]
     (image,) = ax.images
     cells, (x0, x1, y0, y1) = image.get_array(), image.get_extent()
     x, y = np.linspace(x0, x1, 101)[1::2], np.linspace(y0, y1, 101)[1::2]
@@ -346,18 +328,10 @@ def test_regions_have_the_colours_of_the_predicted_classes(ax: Axes) -> None:
         assert np.ptp(shade) == pytest.approx(0.0, abs=1e-9)
 
 
-def test_points_are_grouped_by_label(ax: Axes) -> None:
-    fitted = SimpleNamespace(tree_=TREE, classes_=np.array(["a", "b", "c"]))
-    plot_decision_regions(fitted, X, fitted.classes_[Y], ax=ax, hyperplanes=False)
-    for code, points in enumerate(ax.collections):
-        np.testing.assert_array_equal(points.get_offsets(), X[np.equal(Y, code)])
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "c"]
-
-
 LONG_NAMES = [f"the largest {name} of all measured cells" for name in "abcdefgh"]
 
 
-@pytest.mark.parametrize("n_leaves", [1, 2, 5, 16])
+@pytest.mark.parametrize("n_leaves", [1, 5, 12])
 @pytest.mark.parametrize("given", [False, True])
 def test_boxes_are_apart_and_hold_their_texts(n_leaves: int, given: bool, ax: Axes) -> None:
     tree = make_tree(n_leaves, n_leaves, n_features=8)
@@ -386,7 +360,8 @@ def test_boxes_are_apart_and_hold_their_texts(n_leaves: int, given: bool, ax: Ax
 
 
 def test_parents_stand_above_the_middle_of_their_children(ax: Axes) -> None:
-    tree = make_tree(3, 11)
+    tree = make_tree(5, 20)
+    tree.weights[::4, 1] = 0.0  # so that boxes of one row differ in their number of lines
     plot_tree(tree, ax=ax)
     extents = [patch.get_path().get_extents() for patch in boxes_of(ax)]
     x = np.array([extent.x0 + extent.x1 for extent in extents]) / 2
@@ -398,18 +373,10 @@ def test_parents_stand_above_the_middle_of_their_children(ax: Axes) -> None:
     depths = node_depths(tree.subtree_size)
     for depth in range(tree.depth + 1):
         assert np.ptp(top[depths == depth]) == pytest.approx(0.0, abs=1e-9)
-
-
-def test_edges_cross_no_box(ax: Axes) -> None:
-    tree = make_tree(5, 20)
-    tree.weights[::4, 1] = 0.0  # so that boxes of one row differ in their number of lines
-    plot_tree(tree, ax=ax)
-    boxes = [patch.get_path().get_extents() for patch in boxes_of(ax)]
     assert len(ax.get_lines()) == tree.n_nodes - 1
-    assert len({round(line.get_ydata()[0], 6) for line in ax.get_lines()}) == tree.depth
-    for line in ax.get_lines():
+    for line in ax.get_lines():  # no edge crosses a box
         for point in np.linspace(*line.get_xydata(), 52)[1:-1]:
-            assert not any(box.contains(*point) for box in boxes)
+            assert not any(extent.contains(*point) for extent in extents)
 
 
 def test_texts_of_nodes() -> None:
@@ -478,12 +445,6 @@ def test_images_show_influence_not_weight(ax: Axes) -> None:
         assert text.startswith("red − blue ≤ " if strongest > 0.0 else "blue − red ≥ ")
 
 
-def test_pictures_of_huge_trees_are_refused() -> None:
-    with pytest.raises(ValueError, match="1001 leaves"):
-        plot_tree(make_chain(2001))
-    assert not plt.get_fignums()
-
-
 @pytest.mark.parametrize("n_classes", [2, 8, 9, 30])
 def test_classes_have_the_same_distinct_colours_everywhere(n_classes: int) -> None:
     colors = class_colors(n_classes)
@@ -522,6 +483,7 @@ curve, curves, regions = plot_learning_curve, plot_learning_curves, plot_decisio
         (ValueError, "feature_names has", lambda: plot_tree(TREE, feature_names=["a"])),
         (ValueError, "class_names='abc'", lambda: plot_tree(TREE, class_names="abc")),
         (ValueError, "max_terms=0", lambda: plot_tree(TREE, max_terms=0)),
+        (ValueError, "1001 leaves", lambda: plot_tree(make_chain(2001))),
     ],
 )
 def test_errors_name_the_parameter_and_leave_no_figure(

@@ -51,29 +51,27 @@ def example(*lines: str) -> dict[str, Any]:
     }
 
 
+def add_command(
+    commands: Any,
+    name: str,
+    run: Callable[[argparse.Namespace], None],
+    about: str,
+    *lines: str,
+) -> argparse.ArgumentParser:
+    """Add a command that runs a function, with lines to copy."""
+    command: argparse.ArgumentParser = commands.add_parser(name, help=about, **example(*lines))
+    command.set_defaults(run=run)
+    return command
+
+
 class Option(NamedTuple):
-    """An option of the evolution.
+    """An option of the evolution."""
 
-    Attributes
-    ----------
-    parameter : str
-        What it sets of `EvoTreeClassifier` (``set_params``), whose default is that of the option.
-        What follows its last two underscores is the option's name.
-    metavar : str
-        What stands for its value.
-    convert : callable
-        Makes the value of its text.
-    text : str
-        What it does.
-    name : str, default=""
-        Its name, where that is not the parameter's.
-    """
-
-    parameter: str
+    parameter: str  # of `EvoTreeClassifier.set_params`; after its last two underscores the name
     metavar: str
     convert: Callable[[str], Any]
     text: str
-    name: str = ""
+    name: str = ""  # where it is not the parameter's
 
 
 def _resumed(path: str) -> Any:

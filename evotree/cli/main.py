@@ -12,12 +12,19 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from evotree import __version__
-from evotree.cli.arguments import add_evolution, evolution_parameters, example, share
+from evotree.cli.arguments import (
+    add_command,
+    add_evolution,
+    evolution_parameters,
+    example,
+    share,
+)
 from evotree.cli.experiment_commands import add_commands
 from evotree.files import check_writable
 
@@ -93,150 +100,95 @@ def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
 
     _add_fits(commands, table, defaults)
     _add_uses(commands, table)
-    _add_views(commands, table)
     add_commands(commands)
     return parser
 
 
 def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
     """Add the commands that compile and evolve."""
-    warmup = commands.add_parser(
-        "warmup", help="compile everything now, so that no fit has to", **example("evotree warmup")
-    )
-    warmup.set_defaults(run=_warm_up)
+    about = "compile everything now, so that no fit has to"
+    add_command(commands, "warmup", _warm_up, about, "evotree warmup")
 
-    demo = commands.add_parser(
-        "demo",
-        help="watch random trees evolve to the best one",
-        **example("evotree demo --problem chessboard2 --out demo-output"),
-    )
-    demo.set_defaults(run=_demo)
+    about = "watch random trees evolve to the best one"
+    line = "evotree demo --problem chessboard2 --out demo-output"
+    demo = add_command(commands, "demo", _demo, about, line)
     demo.add_argument("--problem", metavar="NAME", default="chessboard2", help="(%(default)s)")
     demo.add_argument("--out", metavar="DIR", default="demo-output", help="(%(default)s)")
 
-    fit = commands.add_parser(
-        "fit",
-        help="evolve a tree for a table and write a model file",
-        **example(
-            'python -c "from sklearn.datasets import load_iris as iris; '
-            "iris(as_frame=True).frame.to_csv('iris.csv', index=False)\"",
-            "evotree fit iris.csv --target target --out iris.json --report iris.html",
-        ),
+    fit = add_command(
+        *(commands, "fit", _fit, "evolve a tree for a table and write a model file"),
+        'python -c "from sklearn.datasets import load_iris as iris; '
+        "iris(as_frame=True).frame.to_csv('iris.csv', index=False)\"",
+        "evotree fit iris.csv --target target --out iris.json --report iris.html",
     )
-    fit.set_defaults(run=_fit)
-    fit.add_argument("data", metavar="DATA", help=table)
-    fit.add_argument("--target", metavar="COLUMN", required=True, help="the column to predict")
-    fit.add_argument("--out", metavar="MODEL.json", required=True, help="the model file to write")
-    fit.add_argument(
-        "--task",
-        choices=("auto", "classification", "regression"),
-        default="auto",
-        help="predict classes or numbers; by default numbers where the target has many (auto)",
-    )
-    fit.add_argument(
-        "--leaves",
-        choices=("auto", "linear", "constant"),
-        help="what leaves of regression hold: lines where they can be (auto), lines, or means",
-    )
-    fit.add_argument(
-        "--test-size",
-        metavar="SHARE",
-        type=share,
-        default=0.0,
-        help="share of the rows to hold out and test on, such as 0.2 (none)",
-    )
-    fit.add_argument(
-        "--drop", metavar="COLUMN", nargs="+", action="extend", default=[], help="leave columns out"
-    )
-    fit.add_argument(
-        "--class-weight",
-        metavar="WEIGHT",
-        nargs="+",
-        help="weights of rows: 'balanced', for classes of equal weight, or CLASS=NUMBER each (1)",
-    )
-    fit.add_argument(
-        "--cost-matrix",
-        metavar="FILE",
-        help="a table of what errors cost: the class, then a column for each predicted class",
-    )
-    fit.add_argument(
-        "--dask",
-        metavar="ADDRESS",
-        nargs="?",
-        const="",
-        help="read DATA, files of Parquet, on the workers of a scheduler of Dask; on this machine "
-        "without ADDRESS",
-    )
-    fit.add_argument("--plots", metavar="DIR", help="draw learning curve and tree into a folder")
-    fit.add_argument(
-        "--report",
-        metavar="FILE.html",
-        help="write a page about the tree, the others of its front and the run",
-    )
+    option = fit.add_argument
+    option("data", metavar="DATA", help=table)
+    option("--target", metavar="COLUMN", required=True, help="the column to predict")
+    option("--out", metavar="MODEL.json", required=True, help="the model file to write")
+    about = "predict classes or numbers; by default numbers where the target has many (auto)"
+    option("--task", choices=("auto", "classification", "regression"), default="auto", help=about)
+    about = "what leaves of regression hold: lines where they can be (auto), lines, or means"
+    option("--leaves", choices=("auto", "linear", "constant"), help=about)
+    about = "share of the rows to hold out and test on, such as 0.2 (none)"
+    option("--test-size", metavar="SHARE", type=share, default=0.0, help=about)
+    several: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
+    option("--drop", metavar="COLUMN", help="leave columns out", **several)
+    about = "weights of rows: 'balanced', for classes of equal weight, or CLASS=NUMBER each (1)"
+    option("--class-weight", metavar="WEIGHT", nargs="+", help=about)
+    about = "a table of what errors cost: the class, then a column for each predicted class"
+    option("--cost-matrix", metavar="FILE", help=about)
+    about = "read DATA, files of Parquet, on the workers of a scheduler of Dask; on this machine"
+    option("--dask", metavar="ADDRESS", nargs="?", const="", help=f"{about} without ADDRESS")
+    option("--plots", metavar="DIR", help="draw learning curve and tree into a folder")
+    about = "write a page about the tree, the others of its front and the run"
+    option("--report", metavar="FILE.html", help=about)
     for command in (demo, fit):
         add_evolution(command, defaults)
 
 
 def _add_uses(commands: Any, table: str) -> None:
     """Add the commands that take a model file."""
-    predict = commands.add_parser(
+
+    def add(name: str, run: Callable[[argparse.Namespace], None], about: str, rest: str) -> Any:
+        command = add_command(commands, name, run, about, f"evotree {name} iris.json {rest}")
+        command.add_argument("model", metavar="MODEL.json", help="a model file")
+        return command.add_argument
+
+    option = add(
         "predict",
-        help="predict the target of a table's rows",
-        **example("evotree predict iris.json iris.csv --out predictions.csv"),
+        _predict,
+        "predict the target of a table's rows",
+        "iris.csv --out predictions.csv",
     )
-    predict.set_defaults(run=_predict)
-    predict.add_argument("model", metavar="MODEL.json", help="a model file")
-    predict.add_argument("data", metavar="DATA", help=f"{table}, with the model's columns")
-    predict.add_argument("--out", metavar="FILE.csv", help="(standard output)")
-    predict.add_argument(
-        "--proba", action="store_true", help="write the shares of all classes, a column each"
-    )
+    option("data", metavar="DATA", help=f"{table}, with the model's columns")
+    option("--out", metavar="FILE.csv", help="(standard output)")
+    about = "write the shares of all classes, a column each"
+    option("--proba", action="store_true", help=about)
 
-    explain = commands.add_parser(
+    option = add(
         "explain",
-        help="say why a table's rows are predicted so",
-        **example("evotree explain iris.json iris.csv --out terms.csv --plot first-row.png"),
+        _explain,
+        "say why a table's rows are predicted so",
+        "iris.csv --out terms.csv --plot first-row.png",
     )
-    explain.set_defaults(run=_explain)
-    explain.add_argument("model", metavar="MODEL.json", help="a model file")
-    explain.add_argument("data", metavar="DATA", help=f"{table}, with the model's columns")
-    explain.add_argument("--out", metavar="FILE.csv", help="(standard output)")
-    explain.add_argument("--plot", metavar="FILE.png", help="draw the first row as well")
+    option("data", metavar="DATA", help=f"{table}, with the model's columns")
+    option("--out", metavar="FILE.csv", help="(standard output)")
+    option("--plot", metavar="FILE.png", help="draw the first row as well")
 
+    option = add("show", _show, "print a model's tree as rules", "--plot tree.png")
+    option("--plot", metavar="FILE.png", help="draw the tree as well")
 
-def _add_views(commands: Any, table: str) -> None:
-    """Add the commands that show a model in other forms."""
-    show = commands.add_parser(
-        "show",
-        help="print a model's tree as rules",
-        **example("evotree show iris.json --plot tree.png"),
-    )
-    show.set_defaults(run=_show)
-    show.add_argument("model", metavar="MODEL.json", help="a model file")
-    show.add_argument("--plot", metavar="FILE.png", help="draw the tree as well")
-
-    export = commands.add_parser(
-        "export",
-        help="write a model's tree as rules, drawing or code",
-        **example("evotree export iris.json --to sql --out iris.sql"),
-    )
-    export.set_defaults(run=_export)
-    export.add_argument("model", metavar="MODEL.json", help="a model file")
+    about = "write a model's tree as rules, drawing or code"
+    option = add("export", _export, about, "--to sql --out iris.sql")
     about = "rules, dot, python or c (over encoded features), or sql (over the table's columns)"
-    export.add_argument("--to", metavar="FORM", required=True, help=about)
-    export.add_argument("--out", metavar="FILE", help="(standard output)")
+    option("--to", metavar="FORM", required=True, help=about)
+    option("--out", metavar="FILE", help="(standard output)")
 
-    page = commands.add_parser(
-        "report",
-        help="write a page about a model, to look at and to ask",
-        **example("evotree report iris.json --data iris.csv --out iris.html"),
-    )
-    page.set_defaults(run=_report)
-    page.add_argument("model", metavar="MODEL.json", help="a model file")
-    page.add_argument(
-        "--data", metavar="DATA", help=f"rows to follow and to measure on: {table} (none)"
-    )
-    page.add_argument("--out", metavar="FILE.html", required=True, help="the page to write")
+    about = "write a page about a model, to look at and to ask"
+    option = add("report", _report, about, "--data iris.csv --out iris.html")
+    about = f"rows to follow and to measure on: {table} (none)"
+    option("--data", metavar="DATA", help=about)
+    option("--out", metavar="FILE.html", required=True, help="the page to write")
 
 
 # ---- commands ------------------------------------------------------------------------------------
@@ -253,7 +205,7 @@ def _demo(args: argparse.Namespace) -> None:
     print(f"{problem.name}: {problem.description}; the best tree has {problem.optimal_nodes} nodes")
     rows, test = draw_rows(args.problem, args.random_state)
     parameters = {**HYPERPARAMETERS, **evolution_parameters(args)}
-    model, classifier = train(*rows, "class", parameters, test)
+    model, classifier = train(*rows, "class", parameters, False, test)
     print(f"{course(classifier)}\n\n{model.rules()}\n{model.summary()}")
     _draw(model, classifier, *rows, folder)
     if problem.n_features == 2:
@@ -263,58 +215,80 @@ def _demo(args: argparse.Namespace) -> None:
 
 
 def _fit(args: argparse.Namespace) -> None:
-    from evotree.cli import table
-    from evotree.cli.training import (
-        class_weights,
-        cost_matrix,
-        cost_objective,
-        train,
-        train_regressor,
-    )
-    from evotree.tables.readers import read_table
+    from evotree.cli import table, training
 
     begin = time.perf_counter()
-    check_writable(args.out)
-    if args.report:
-        check_writable(args.report)
+    for path in filter(None, (args.out, args.report)):
+        check_writable(path)
     folder = _make_folder(args.plots) if args.plots else None
+    parts: Any = None  # what is asked of rows in partitions
     if args.dask is not None:
-        _fit_collections(args, folder)
-        return
-    frame = read_table(args.data)
-    X, y = table.features_and_target(frame, args.target, args.drop)
-    if len(y) < len(frame):
-        _say(f"left out, without {args.target!r}: {len(frame) - len(y)} of {len(frame)} rows")
-    is_regression = _is_regression(args, y)
-    y = (table.as_numbers if is_regression else table.as_classes)(y, args.target)
-    table.check_features(X)
-    test = None
-    if args.test_size:
-        seed = args.random_state
-        X, y, test = table.hold_out(X, y, args.test_size, seed, is_classes=not is_regression)
-    constant = table.constant_columns(X)
-    if constant:
-        _say(f"left out, the same in all rows: {', '.join(map(str, constant))}")
-    X = X.drop(columns=constant)
-    parameters = evolution_parameters(args)
-    if not is_regression:
-        parameters["class_weight"] = class_weights(args.class_weight, y)
-        if args.cost_matrix is not None:
-            costs = cost_matrix(read_table(args.cost_matrix), y)
-            parameters["objective"] = cost_objective(parameters, costs)
-    elif args.leaves is not None:
-        parameters["leaves"] = args.leaves
-    if "time_limit" in parameters:
-        # What reading has taken is gone; the least time still gives a tree.
-        spent = time.perf_counter() - begin
-        parameters["time_limit"] = max(parameters["time_limit"] - spent, 1e-3)
-    fit = train_regressor if is_regression else train
-    model, estimator = fit(X, y, args.target, parameters, test)
+        from evotree.cli import collections as parts
+    with nullcontext() if parts is None else parts.connect(args.dask) as client:
+        X, y, is_regression = _read_rows(args, client)
+        test = None
+        if args.test_size:
+            if parts is None:
+                is_classes = not is_regression
+                X, y, test = table.hold_out(X, y, args.test_size, args.random_state, is_classes)
+            else:
+                X, y, test = parts.hold_out(X, y, args.test_size, args.random_state)
+        if parts is None and (constant := table.constant_columns(X)):
+            _say(f"left out, the same in all rows: {', '.join(map(str, constant))}")
+            X = X.drop(columns=constant)
+        parameters = {**evolution_parameters(args), **_parameters_of_task(args, y)}
+        if "time_limit" in parameters:
+            # What reading has taken is gone; the least time still gives a tree.
+            spent = time.perf_counter() - begin
+            parameters["time_limit"] = max(parameters["time_limit"] - spent, 1e-3)
+        how = {} if parts is None else {"add": parts.add}
+        model, estimator = training.train(X, y, args.target, parameters, is_regression, test, **how)
+        drawn, reported = (X, y), test or (X, y)
+        if parts is not None and (folder or args.report):
+            drawn = reported = parts.draw_rows(*reported, args.random_state)
     _show_fit(args, model, estimator)
     if folder:
-        _draw(model, estimator, X, y, folder)
+        _draw(model, estimator, *drawn, folder)
     if args.report:
-        _report_fit(args, estimator, *((X, y) if test is None else test))
+        import pandas as pd
+
+        X, y = reported
+        estimator.report(X, pd.Series(y, name=args.target), args.report)
+        print(f"wrote {args.report}")
+
+
+def _read_rows(args: argparse.Namespace, client: Any) -> tuple[Any, Any, bool]:
+    """Return features and targets, of a table or of partitions, and whether these are numbers."""
+    from evotree.cli import table
+    from evotree.tables.readers import read_table
+
+    if client is None:
+        frame = read_table(args.data)
+        X, y = table.features_and_target(frame, args.target, args.drop)
+        if len(y) < len(frame):
+            _say(f"left out, without {args.target!r}: {len(frame) - len(y)} of {len(frame)} rows")
+    else:
+        from evotree.cli.collections import read_parquet
+
+        X, y = table.features_and_target(read_parquet(args.data), args.target, args.drop)
+        _say(f"{X.npartitions} partitions on {len(client.scheduler_info()['workers'])} workers")
+    is_regression = args.task == table.REGRESSION
+    if args.task == table.AUTO and (n := table.distinct_numbers(y)) > table.MANY_TARGETS:
+        is_regression = True
+        _say(
+            f"regression: {args.target!r} has {n} different numbers; "
+            "--task classification takes them for classes"
+        )
+    for option in ("class_weight", "cost_matrix"):
+        if is_regression and getattr(args, option) is not None:
+            name = option.replace("_", "-")
+            raise UsageError(f"--{name} is for classes, which --task classification predicts")
+    if not is_regression and args.leaves is not None:
+        raise UsageError("--leaves is for numbers, which --task regression predicts")
+    if client is None:
+        y = (table.as_numbers if is_regression else table.as_classes)(y.to_numpy(), args.target)
+        table.check_features(X)
+    return X, y, is_regression
 
 
 def _show_fit(
@@ -334,86 +308,21 @@ def _show_fit(
     print(f"wrote {args.out}")
 
 
-def _report_fit(
-    args: argparse.Namespace,
-    estimator: EvoTreeClassifier | EvoTreeRegressor,
-    X: pd.DataFrame,
-    y: np.ndarray,
-) -> None:
-    """Write the page about a fit, with some rows."""
-    import pandas as pd
-
-    estimator.report(X, pd.Series(y, name=args.target), args.report)
-    print(f"wrote {args.report}")
-
-
-def _fit_collections(args: argparse.Namespace, folder: Path | None) -> None:
-    """Fit a tree to files of Parquet, on workers of Dask."""
-    from evotree.cli import collections
-    from evotree.cli.table import AUTO, REGRESSION
-
-    shown = None
-    with collections.connect(args.dask) as client:
-        X, y = collections.read_parquet(args.data, args.target, args.drop)
-        _say(f"{X.npartitions} partitions on {len(client.scheduler_info()['workers'])} workers")
-        told_by_target = args.task == AUTO
-        many = told_by_target and collections.has_many_numbers(y)
-        is_regression = many or args.task == REGRESSION
-        _check_options_of_task(args, is_regression)
-        test = None
-        if args.test_size:
-            X, y, test = collections.hold_out(X, y, args.test_size, args.random_state)
-        parameters = {**evolution_parameters(args), **_parameters_of_task(args, y)}
-        train = collections.train_collections
-        model, estimator = train(X, y, args.target, parameters, is_regression, test)
-        if folder or args.report:
-            shown = collections.draw_rows(*(test or (X, y)), args.random_state)
-    _show_fit(args, model, estimator)
-    if folder and shown:
-        _draw(model, estimator, *shown, folder)
-    if args.report and shown:
-        _report_fit(args, estimator, *shown)
-
-
 def _parameters_of_task(args: argparse.Namespace, y: Any) -> dict[str, Any]:
-    """Return the parameters that classes or numbers of a collection have."""
+    """Return the parameters that classes or numbers have."""
     from evotree.cli.training import class_weights, cost_matrix, cost_objective
     from evotree.tables.readers import read_table
 
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     if args.leaves is not None:
-        found["leaves"] = args.leaves
+        parameters["leaves"] = args.leaves
     if args.class_weight is not None or args.cost_matrix is not None:
-        classes = y.unique().compute().to_numpy()
-        found["class_weight"] = class_weights(args.class_weight, classes)
+        classes = y.unique().compute().to_numpy() if hasattr(y, "compute") else y
+        parameters["class_weight"] = class_weights(args.class_weight, classes)
         if args.cost_matrix is not None:
             costs = cost_matrix(read_table(args.cost_matrix), classes)
-            found["objective"] = cost_objective(vars(args), costs)
-    return found
-
-
-def _is_regression(args: argparse.Namespace, y: np.ndarray) -> bool:
-    """Tell whether numbers are to be predicted; say so where the targets decide it."""
-    from evotree.cli.table import AUTO, REGRESSION, is_many_numbers
-
-    is_regression = is_many_numbers(y) if args.task == AUTO else args.task == REGRESSION
-    _check_options_of_task(args, is_regression)
-    if is_regression and args.task == AUTO:
-        _say(
-            f"regression: {args.target!r} has {len(set(y.tolist()))} different numbers; "
-            "--task classification takes them for classes"
-        )
-    return is_regression
-
-
-def _check_options_of_task(args: argparse.Namespace, is_regression: bool) -> None:
-    """Refuse options of classes where numbers are predicted, and of numbers where classes are."""
-    for option in ("class_weight", "cost_matrix"):
-        if is_regression and getattr(args, option) is not None:
-            name = option.replace("_", "-")
-            raise UsageError(f"--{name} is for classes, which --task classification predicts")
-    if not is_regression and args.leaves is not None:
-        raise UsageError("--leaves is for numbers, which --task regression predicts")
+            parameters["objective"] = cost_objective(vars(args), costs)
+    return parameters
 
 
 def _predict(args: argparse.Namespace) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,20 +16,6 @@ from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
 from sklearn.model_selection import train_test_split
 
 from evotree.tables.columns import numbers_of, quoted
-
-__all__ = [
-    "AUTO",
-    "CLASSIFICATION",
-    "REGRESSION",
-    "TASKS",
-    "as_classes",
-    "as_numbers",
-    "check_features",
-    "constant_columns",
-    "features_and_target",
-    "hold_out",
-    "is_many_numbers",
-]
 
 AUTO, CLASSIFICATION, REGRESSION = "auto", "classification", "regression"
 TASKS = (AUTO, CLASSIFICATION, REGRESSION)
@@ -43,28 +30,28 @@ MANY_CATEGORIES = 50
 _SHOWN = 1000
 
 
-def features_and_target(
-    frame: pd.DataFrame, target: str, drop: Sequence[str] = ()
-) -> tuple[pd.DataFrame, np.ndarray]:
-    """Split a table; rows without a target are left out."""
+def features_and_target(frame: Any, target: str, drop: Sequence[str] = ()) -> tuple[Any, Any]:
+    """Split a table, or a collection of Dask; rows without a target are left out."""
     for option, name in (("target", target), *(("drop", name) for name in drop)):
-        if name not in frame:
+        if name not in frame.columns:
             names = ", ".join(map(str, frame.columns))
             names = names if len(names) <= _SHOWN else f"{names[:_SHOWN]}..."
             raise ValueError(
                 f"--{option} {name!r}: there is no such column; the columns are {names}"
             )
-    frame = frame[frame[target].notna()]
-    X, y = frame.drop(columns=[target, *drop]), frame[target].to_numpy()
-    if X.shape[1] == 0:
+    frame = frame.dropna(subset=[target])
+    X, y = frame.drop(columns=[target, *drop]), frame[target]
+    if len(X.columns) == 0:
         raise ValueError(f"{target!r} is the only column: there is nothing to predict it from")
     return X, y
 
 
-def is_many_numbers(y: np.ndarray) -> bool:
-    """Tell whether targets are numbers, of more values than classes have."""
-    is_number = is_numeric_dtype(y) and not is_bool_dtype(y)
-    return is_number and pd.unique(y).size > MANY_TARGETS
+def distinct_numbers(y: Any) -> int:
+    """Return how many values targets have where these are numbers, else 0."""
+    if not is_numeric_dtype(y.dtype) or is_bool_dtype(y.dtype):
+        return 0
+    n_values = y.nunique()
+    return int(n_values.compute() if hasattr(n_values, "compute") else n_values)
 
 
 def as_numbers(y: np.ndarray, target: str) -> np.ndarray:

@@ -1,8 +1,10 @@
-"""From a table to a model: what ``evotree fit`` and ``evotree demo`` do between files."""
+"""From rows to a model: what ``evotree fit`` and ``evotree demo`` do between files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,69 +20,80 @@ from evotree.model_file import Model
 from evotree.objectives import Cost
 from evotree.tables.columns import encode, numbers_of, text_of
 
-__all__ = [
-    "class_figures",
-    "class_weights",
-    "confusion_counts",
-    "cost_matrix",
-    "cost_objective",
-    "course",
-    "errors",
-    "evolved",
-    "train",
-    "train_regressor",
-]
-
 _Kind = TypeVar("_Kind", EvoTreeClassifier, EvoTreeRegressor)
-Rows = tuple[pd.DataFrame, np.ndarray]
+
+
+def _ask(ask: Callable[..., np.ndarray], model: Model, *rows: Any) -> np.ndarray:
+    return ask(model, *rows)
 
 
 def train(
-    X: pd.DataFrame,
-    y: np.ndarray,
+    X: Any,
+    y: Any,
     target: str,
     parameters: Mapping[str, Any],
-    test: Rows | None,
-) -> tuple[Model, EvoTreeClassifier]:
-    """Evolve a tree for classes, and make a model of it that knows what became of it."""
-    classifier = evolved(EvoTreeClassifier, X, y, parameters)
-    training: dict[str, Any] = {
-        "rows": len(y),
-        "accuracy": float(np.mean(classifier.predict(X) == y)),
-        "base_rate": float((y == _most_frequent(y)).mean()),
-        **course(classifier),
-    }
-    model = Model.of(classifier, target, training)
+    is_regression: bool,
+    test: tuple[Any, Any] | None,
+    add: Callable[..., np.ndarray] = _ask,
+) -> tuple[Model, EvoTreeClassifier | EvoTreeRegressor]:
+    """Evolve a tree, and make a model of it that knows what became of it.
+
+    `add` asks something of a model and rows; of rows in partitions it adds up the answers.
+    """
+    kind: Any = EvoTreeRegressor if is_regression else EvoTreeClassifier
+    estimator = evolved(kind, X, y, parameters)
+    model = Model.of(estimator, target)
+    if is_regression:
+        centre = float(estimator.tree_.values[0, 0])
+        sums = add(_squares, model, X, y, centre)
+        (r2, rmse), _ = _number_figures(sums)
+        training = {"rows": int(sums[0]), "r2": r2, "rmse": rmse, **course(estimator)}
+        if test is not None:
+            mean = centre + sums[1] / sums[0]
+            sums = add(_squares, model, *test, mean)
+            (r2, rmse), of_mean = _number_figures(sums)
+            training |= {"test_rows": int(sums[0]), "test_r2": r2, "test_rmse": rmse}
+            training["others"] = {"the mean": of_mean}
+            if isinstance(X, pd.DataFrame):
+                training["others"]["ridge regression"] = _ridge_figures(model, X, y, *test)
+        return replace(model, training=training), estimator
+    counts = add(confusion_counts, model, X, y)
+    of_class, n_rows = counts.sum(axis=1), int(counts.sum())
+    training = {"rows": n_rows, "accuracy": float(np.trace(counts) / n_rows)}
+    training |= {"base_rate": float(of_class.max() / n_rows), **course(estimator)}
     if test is not None:
-        (most_frequent,) = pd.Index(classifier.classes_).get_indexer([_most_frequent(y)])
-        training.update(class_figures(confusion_counts(model, *test), most_frequent))
-    return model, classifier
+        counts = add(confusion_counts, model, *test)
+        training |= class_figures(counts, int(of_class.argmax()))
+    return replace(model, training=training), estimator
 
 
-def train_regressor(
-    X: pd.DataFrame,
-    y: np.ndarray,
-    target: str,
-    parameters: Mapping[str, Any],
-    test: Rows | None,
-) -> tuple[Model, EvoTreeRegressor]:
-    """Evolve a tree for numbers, and make a model of it that knows what became of it."""
-    regressor = evolved(EvoTreeRegressor, X, y, parameters)
-    r2, rmse = errors(y, np.asarray(regressor.predict(X)))
-    training = {"rows": len(y), "r2": r2, "rmse": rmse, **course(regressor)}
-    model = Model.of(regressor, target, training)
-    if test is not None:
-        X_test, y_test = test
-        r2, rmse = errors(y_test, model.predict(X_test))
-        ridge = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3.0, 3.0, 13)))
-        ridge.fit(encode(model.columns, X), y)
-        others = {
-            "the mean": np.full(len(y_test), y.mean()),
-            "ridge regression": ridge.predict(encode(model.columns, X_test)),
-        }
-        training |= {"test_rows": len(y_test), "test_r2": r2, "test_rmse": rmse}
-        training["others"] = {name: list(errors(y_test, p)) for name, p in others.items()}
-    return model, regressor
+def _squares(model: Model, X: pd.DataFrame, y: Any, mean: float) -> np.ndarray:
+    """Return the number of rows, sum and squares of the targets above a mean, squared errors."""
+    targets = np.asarray(y, dtype=np.float64)
+    if not len(targets):
+        return np.zeros(4)
+    above, errors = targets - mean, targets - model.predict(X)
+    return np.array([len(targets), above.sum(), above @ above, errors @ errors])
+
+
+def _number_figures(sums: np.ndarray) -> tuple[list[float], list[float]]:
+    """Return R² and RMSE of a model, and of the mean that its `_squares` are about."""
+    n_rows, above, squares, errors = sums.tolist()
+    variation = squares - above**2 / n_rows
+    model, mean = (
+        [1.0 - lost / variation if variation > 0.0 else 0.0, math.sqrt(lost / n_rows)]
+        for lost in (errors, squares)
+    )
+    return model, mean
+
+
+def _ridge_figures(
+    model: Model, X: pd.DataFrame, y: np.ndarray, X_test: pd.DataFrame, y_test: np.ndarray
+) -> list[float]:
+    """Return R² and RMSE of a ridge regression over the encoded rows."""
+    ridge = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3.0, 3.0, 13)))
+    ridge.fit(encode(model.columns, X), y)
+    return list(errors(y_test, ridge.predict(encode(model.columns, X_test))))
 
 
 def errors(y: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:
@@ -156,11 +169,6 @@ def cost_objective(parameters: Mapping[str, Any], costs: np.ndarray) -> Cost:
     return Cost(costs)
 
 
-def _most_frequent(y: np.ndarray) -> Any:
-    classes, counts = np.unique(y, return_counts=True)
-    return classes[counts.argmax()]
-
-
 def _chosen(estimator: EvoTreeClassifier | EvoTreeRegressor) -> dict[str, Any]:
     """Return the hyperparameters of a fit, given or chosen, by name."""
     regularization = estimator.regularization_.get_params()
@@ -176,9 +184,9 @@ def _chosen(estimator: EvoTreeClassifier | EvoTreeRegressor) -> dict[str, Any]:
     }
 
 
-def confusion_counts(model: Model, X: pd.DataFrame, y: np.ndarray) -> np.ndarray:
+def confusion_counts(model: Model, X: pd.DataFrame, y: Any) -> np.ndarray:
     """Count some rows by their classes and those predicted."""
-    classes = pd.Index(model.classes)
+    classes, y = pd.Index(model.classes), np.asarray(y)
     counts = np.zeros((len(classes) + 1, len(classes)), dtype=np.int64)
     if len(y):
         # Of a class that is not known the position is -1.

@@ -3,8 +3,7 @@
 A line is an object of JSON: what the experiment is, or a row with its learning curve. Lines are
 only added, each by one write: several processes may do so, and a killed one leaves at most one line
 that is not whole, which does not count. Of the rows of a fit the last one counts. A file may come
-from others: it holds numbers and text, nothing that is run. For a version control, what is done is
-also written as CSV, sorted.
+from others: it holds numbers and text, nothing that is run.
 """
 
 from __future__ import annotations
@@ -20,8 +19,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
-
-from evotree.experiments.runner import DONE
 
 log = logging.getLogger(__name__)
 
@@ -185,62 +182,3 @@ def merged(known: Mapping[str, Any], definition: Mapping[str, Any]) -> Definitio
         elif isinstance(before, Mapping) and isinstance(now, Mapping):
             both[name] = {**before, **now}
     return both
-
-
-def read_rows(path: Path, columns: Sequence[str] = KEY) -> pd.DataFrame:
-    """Read a CSV file of rows that has some columns."""
-    try:
-        # Types are inferred from whole columns; the first column is never taken for row names.
-        rows = pd.read_csv(path, index_col=False, low_memory=False, dtype={"settings": str})
-    except ValueError as error:
-        raise ValueError(f"{path} cannot be read as a table of runs: {str(error)[:200]}") from error
-    if missing := [name for name in columns if name not in rows]:
-        raise ValueError(f"{path} has no column {', '.join(missing)}. Move it away to begin again.")
-    return check_runs(rows, path)
-
-
-def read_curve_rows(path: Path) -> dict[Key, pd.DataFrame]:
-    """Return the learning curves of a CSV file by the values of `KEY`; none if it is missing."""
-    if not path.exists():
-        return {}
-    groups = read_rows(path).groupby(list(KEY), sort=False)
-    return {key: curve.drop(columns=list(KEY)).reset_index(drop=True) for key, curve in groups}
-
-
-def fill(store: Store, experiment: Any, rows_file: Path, curves_file: Path | None = None) -> None:
-    """Put the rows of CSV files into the store of an experiment that has none of their fits.
-
-    Rows that say with which settings they were made count only where these are the settings that
-    their method has now; rows that do not say so count.
-    """
-    if not rows_file.exists():
-        return
-    rows = read_rows(rows_file)
-    if strange := sorted(set(rows) - set(store.columns)):
-        raise ValueError(f"{rows_file} has the columns {', '.join(strange)[:200]}: not measured.")
-    if "settings" in rows:
-        methods = experiment.definition()["methods"]
-        now = rows["method"].map({name: checksum(text) for name, text in methods.items()})
-        is_stale = rows["settings"].notna() & now.notna() & (rows["settings"] != now)
-        if is_stale.any():
-            names = ", ".join(rows["method"][is_stale].unique())
-            log.warning("%d rows of other settings do not count: %s", is_stale.sum(), names)
-        rows = rows[~is_stale]
-    known, curves = store.done(), read_curve_rows(curves_file) if curves_file else {}
-    for row in rows.astype(object).where(rows.notna(), None).to_dict("records"):
-        key = tuple(row[name] for name in KEY)
-        if key not in known:
-            store.add({**row, "status": DONE}, curves.get(key))
-
-
-def write_rows(store: Store, rows_file: Path, curves_file: Path | None = None) -> None:
-    """Write the fits that are done as CSV, and their learning curves where there are any."""
-    runs = store.runs()
-    runs = runs[runs["status"] == DONE].drop(columns=["status", "error", "versions"])
-    # Whole numbers are written as such.
-    runs.dropna(axis=1, how="all").convert_dtypes().to_csv(rows_file, index=False)
-    curves = read_curves(store.path.parent)
-    if curves_file is not None and curves:
-        keyed = [(dict(zip(KEY, key, strict=True)), curve) for key, curve in curves.items()]
-        long = [curve.assign(**key)[[*KEY, *curve]] for key, curve in keyed]
-        pd.concat(long).convert_dtypes().to_csv(curves_file, index=False)

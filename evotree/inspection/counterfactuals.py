@@ -57,15 +57,7 @@ class Counterfactual:
 
 
 class Goal(NamedTuple):
-    """What a counterfactual is to be predicted as.
-
-    Attributes
-    ----------
-    leaves : ndarray of int
-        The leaves that can predict it.
-    low, high : float
-        Range of the prediction, for leaves with linear models.
-    """
+    """The leaves that can predict what is asked for, and its range where leaves have models."""
 
     leaves: np.ndarray
     low: float = -np.inf
@@ -73,30 +65,16 @@ class Goal(NamedTuple):
 
 
 class HalfSpace(NamedTuple):
-    """The points z with ``normal @ z <= limit``.
-
-    Attributes
-    ----------
-    normal : ndarray of shape (n_features,)
-        The normal vector.
-    limit : float
-        What projections do not exceed.
-    norm : float
-        The spread of the projection, 0 for a normal vector of zeros.
-    is_closed : bool
-        Whether points on the hyperplane are meant whatever sums round to.
-    width : float
-        How far the opposite half-space leaves room, if there is one.
-    """
+    """The points z with ``normal @ z <= limit``."""
 
     normal: np.ndarray
     limit: float
-    norm: float
-    is_closed: bool
-    width: float = np.inf
+    norm: float  # the spread of the projection, 0 for a normal vector of zeros
+    is_closed: bool  # whether points on the hyperplane are meant whatever sums round to
+    width: float = np.inf  # how far the opposite half-space leaves room, if there is one
 
 
-class Found(NamedTuple):
+class LeafPoint(NamedTuple):
     """The nearest point of one leaf."""
 
     distance: float
@@ -105,21 +83,7 @@ class Found(NamedTuple):
 
 
 class Space:
-    """The points that a row may become.
-
-    Parameters
-    ----------
-    tree : ObliqueTree
-        The tree.
-    training : TrainingRows
-        The summary of its training rows.
-    columns : sequence of NumericColumn or CategoricalColumn
-        How columns become features.
-    x : ndarray of shape (n_features,)
-        The row.
-    limits : Limits
-        What may change, how far, and at what cost; missing cells are fixed.
-    """
+    """The points that a row may become within the limits; missing cells are fixed."""
 
     def __init__(
         self,
@@ -171,7 +135,7 @@ class Space:
             # Of three levels and more each makes a feature: a row has one of them.
             self.groups.append((known, bool(self.x[known].sum() == 1.0)))
 
-    def steps(self, leaf: int, goal: Goal, attempt: int) -> tuple[np.ndarray, Steps] | None:
+    def steps(self, leaf: int, goal: Goal, margin: float) -> tuple[np.ndarray, Steps] | None:
         """Return the features that matter to a leaf, and the steps in them that lead there.
 
         None if the leaf predicts what is asked for nowhere.
@@ -183,12 +147,12 @@ class Space:
                     return None
                 continue
             slack = (limit - normal @ self.x) / norm
-            whole = is_closed and bool(self.is_whole[normal != 0.0].all())
-            margin = 0.0 if whole else min(MARGINS[attempt], 0.25 * width / norm)
-            if attempt == 0 and slack >= 0.0:
-                margin = min(margin, slack)  # what holds now may hold as narrowly
+            is_exact = is_closed and bool(self.is_whole[normal != 0.0].all())
+            behind = 0.0 if is_exact else min(margin, 0.25 * width / norm)
+            if margin == MARGINS[0] and slack >= 0.0:
+                behind = min(behind, slack)  # what holds now may hold as narrowly
             rows.append(normal * self.unit / norm)
-            limits.append(slack - margin)
+            limits.append(slack - behind)
         A = np.array(rows).reshape(len(rows), len(self.x))
         must = (self.lower > self.x) | (self.upper < self.x)
         matters = np.unique(self.column_of[(A != 0.0).any(axis=0) | must])
@@ -241,44 +205,38 @@ class Space:
         return point
 
 
-def nearest_points(space: Space, goal: Goal, norm: str, n_points: int = 1) -> list[Found]:
+def nearest_points(space: Space, goal: Goal, norm: str, n_points: int = 1) -> list[LeafPoint]:
     """Return the nearest points of the leaves that predict what is asked for, the nearest first."""
-    waiting = []
+    candidates = []
     for leaf in goal.leaves.tolist():
-        made = space.steps(leaf, goal, 0)
-        least = np.inf if made is None else least_length(made[1], norm)
+        program = space.steps(leaf, goal, MARGINS[0])
+        least = np.inf if program is None else least_length(program[1], norm)
         if np.isfinite(least):
-            waiting.append((least, leaf, made))
-    found: list[Found] = []
-    for least, leaf, made in sorted(waiting, key=lambda one: one[:2]):
-        if len(found) == n_points and least >= found[-1].distance:
+            candidates.append((least, leaf))
+    points: list[LeafPoint] = []
+    for least, leaf in sorted(candidates):
+        farthest = points[-1].distance if len(points) == n_points else np.inf
+        if least >= farthest:
             break
-        below = found[-1].distance if len(found) == n_points else np.inf
-        one = _nearest_of_leaf(space, leaf, goal, norm, below, made)
-        if one is not None:
-            found = sorted([*found, one], key=lambda point: point.distance)[:n_points]
-    return found
+        nearest = _nearest_of_leaf(space, leaf, goal, norm, farthest)
+        if nearest is not None:
+            points = sorted([*points, nearest], key=lambda point: point.distance)[:n_points]
+    return points
 
 
 def _nearest_of_leaf(
-    space: Space,
-    leaf: int,
-    goal: Goal,
-    norm: str,
-    below: float,
-    first: tuple[np.ndarray, Steps] | None,
-) -> Found | None:
+    space: Space, leaf: int, goal: Goal, norm: str, below: float
+) -> LeafPoint | None:
     """Return the nearest point of a leaf that the tree itself takes there, or None.
 
-    None also where few columns are asked for and no fewer than `below` will do. The steps of the
-    first attempt are given.
+    None also where few columns are asked for and no fewer than `below` will do.
     """
-    away = None
-    for attempt in range(len(MARGINS)):
-        made = space.steps(leaf, goal, attempt) if attempt else first
-        if made is None:
+    distance = None
+    for margin in MARGINS:
+        program = space.steps(leaf, goal, margin)
+        if program is None:
             return None
-        features, steps = made
+        features, steps = program
         if norm == "count" and not np.isfinite([steps.lower, steps.upper]).all():
             names = {space.columns[c].name for c in np.unique(space.column_of[features])}
             raise ValueError(
@@ -288,16 +246,16 @@ def _nearest_of_leaf(
         step = fewest(steps, below) if norm == "count" else SHORTEST[norm](steps)
         if step is None:
             break
-        moved = np.abs(step * space.unit[features]) >= _NOTHING * space.spread[features]
-        step = np.where(moved, step, 0.0)
+        is_moved = np.abs(step * space.unit[features]) >= _NOTHING * space.spread[features]
+        step = np.where(is_moved, step, 0.0)
         point = space.land(features, step)
-        away = length_of(step, steps, norm)
+        distance = length_of(step, steps, norm)
         if _keeps(space.tree, point, leaf, goal):
-            return Found(away, leaf, point)
-    if away is not None:
+            return LeafPoint(distance, leaf, point)
+    if distance is not None:
         warnings.warn(
             f"leaf {leaf} is left out, since rounding takes its nearest point to another leaf: "
-            f"other points may be farther than it is, {away:.4g}.",
+            f"other points may be farther than it is, {distance:.4g}.",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -318,8 +276,8 @@ def explain_failure(
     """Return which single constraints forbid all points that are asked for."""
     names = [column.name for column in columns]
     enough = [
-        told
-        for told, relaxed in limits.relaxed(names)
+        name
+        for name, relaxed in limits.relaxed(names)
         if nearest_points(space_of(relaxed), goal, "l1")
     ]
     if enough:
@@ -336,14 +294,15 @@ def cell(column: Column, features: np.ndarray) -> Any:
 
 
 def goal_of_class(tree: ObliqueTree, x: np.ndarray, classes: np.ndarray, target: Any) -> Goal:
-    """Return the leaves that predict a class."""
-    is_leaf, labels = tree.is_leaf, tree.labels
+    """Return the leaves that predict a class, None for any but that of a row."""
+    labels = tree.labels
     if target is None:
-        leaves = np.flatnonzero(is_leaf & (labels != labels[tree.apply(x[np.newaxis])[0]]))
+        is_wanted = labels != labels[tree.apply(x[np.newaxis])[0]]
     elif target in classes.tolist():
-        leaves = np.flatnonzero(is_leaf & (classes[labels] == target))
+        is_wanted = classes[labels] == target
     else:
         raise ValueError(f"target={target!r}: allowed are {classes.tolist()} and None.")
+    leaves = np.flatnonzero(tree.is_leaf & is_wanted)
     if not leaves.size:
         raise ValueError(f"target={target!r}: no leaf of the tree predicts it.")
     return Goal(leaves)

@@ -54,9 +54,9 @@ def importances(
     if tree.output_names is None:
         found = _amounts(tree, kind)
     else:
-        units = np.ones(len(tree.output_names)) if scale is None else scale
-        if kind == "influence":  # has no unit
-            units = np.ones(len(units))
+        units = np.ones(len(tree.output_names))
+        if scale is not None and kind == "impurity":
+            units = scale
         each = [_amounts(tree.of_output(j), kind) / unit**2 for j, unit in enumerate(units)]
         found = np.sum(each, axis=0)
     total = found.sum()

@@ -12,33 +12,17 @@ import numpy as np
 
 from evotree.tables.columns import CategoricalColumn, Column
 
-__all__ = ["Limits"]
-
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Limits of changes, by columns.
+    """Limits of changes, each an array with an entry for each column."""
 
-    Attributes
-    ----------
-    costs : ndarray of shape (n_columns,), float64
-        Factors of the distances, above 0.
-    lower, upper : ndarray of shape (n_columns,), float64
-        Bounds of numbers, perhaps infinite.
-    whole : ndarray of shape (n_columns,), bool
-        Which columns hold whole numbers.
-    fixed : ndarray of shape (n_columns,), bool
-        Which columns stay as they are.
-    plausible : bool
-        Whether numbers stay within the range of the training rows.
-    """
-
-    costs: np.ndarray
-    lower: np.ndarray
+    costs: np.ndarray  # factors of the distances, above 0
+    lower: np.ndarray  # of numbers, perhaps infinite
     upper: np.ndarray
-    whole: np.ndarray
-    fixed: np.ndarray
-    plausible: bool
+    whole: np.ndarray  # which columns hold whole numbers
+    fixed: np.ndarray  # which columns stay as they are
+    plausible: bool  # whether numbers stay within the range of the training rows
 
     @classmethod
     def of(
@@ -52,14 +36,8 @@ class Limits:
     ) -> Limits:
         """Return the limits that users give."""
         n = len(columns)
-        limits = cls(
-            np.ones(n),
-            np.full(n, -np.inf),
-            np.full(n, np.inf),
-            np.zeros(n, dtype=bool),
-            np.zeros(n, dtype=bool),
-            bool(plausible),
-        )
+        lower, upper = np.full(n, -np.inf), np.full(n, np.inf)
+        factors, whole, stays = np.ones(n), np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
         if costs is not None and not isinstance(costs, Mapping):
             if np.shape(costs) != (n,):
                 raise ValueError(
@@ -72,44 +50,42 @@ class Limits:
         for key, cost in (costs or {}).items():
             if not isinstance(cost, Real) or not 0.0 < float(cost) < math.inf:
                 raise ValueError(f"costs[{key!r}]={cost!r}: allowed are finite numbers above 0.")
-            limits.costs[_position("costs", key, columns)] = cost
+            factors[_position("costs", key, columns)] = cost
         for key, pair in (bounds or {}).items():
-            at = _position("bounds", key, columns, of_numbers=True)
-            limits.lower[at], limits.upper[at] = _interval(key, pair)
+            c = _position("bounds", key, columns, of_numbers=True)
+            lower[c], upper[c] = _interval(key, pair)
         for key in _listed("integers", integers):
-            limits.whole[_position("integers", key, columns, of_numbers=True)] = True
+            whole[_position("integers", key, columns, of_numbers=True)] = True
         for key in _listed("fixed", fixed):
-            limits.fixed[_position("fixed", key, columns)] = True
-        return limits
+            stays[_position("fixed", key, columns)] = True
+        return cls(factors, lower, upper, whole, stays, bool(plausible))
 
     def relaxed(self, names: Sequence[str]) -> Iterator[tuple[str, Limits]]:
         """Yield the limits without one of them each, and how that one is called."""
         if self.plausible:
             yield "plausible=True", replace(self, plausible=False)
-        is_bounded = np.isfinite(self.lower) | np.isfinite(self.upper)
-        for at in np.flatnonzero(is_bounded).tolist():
-            lower, upper = self.lower.copy(), self.upper.copy()
-            lower[at], upper[at] = -np.inf, np.inf
-            yield f"bounds of {names[at]!r}", replace(self, lower=lower, upper=upper)
-        for at in np.flatnonzero(self.whole).tolist():
-            yield f"integers {names[at]!r}", replace(self, whole=_without(self.whole, at))
-        for at in np.flatnonzero(self.fixed).tolist():
-            yield f"fixed {names[at]!r}", replace(self, fixed=_without(self.fixed, at))
+        for parameter, free in (
+            ("bounds of", {"lower": -np.inf, "upper": np.inf}),
+            ("integers", {"whole": False}),
+            ("fixed", {"fixed": False}),
+        ):
+            for c, name in enumerate(names):
+                if any(getattr(self, field)[c] != value for field, value in free.items()):
+                    is_free = np.arange(len(names)) == c
+                    fields: dict[str, Any] = {
+                        field: np.where(is_free, value, getattr(self, field))
+                        for field, value in free.items()
+                    }
+                    yield f"{parameter} {name!r}", replace(self, **fields)
 
 
-def _without(mask: np.ndarray, at: int) -> np.ndarray:
-    changed = mask.copy()
-    changed[at] = False
-    return changed
-
-
-def _listed(parameter: str, given: Any) -> Iterable[Any]:
-    """Return columns that are given as one name or several."""
-    if given is None or isinstance(given, str | Integral):
-        return () if given is None else (given,)
-    if not isinstance(given, Iterable):
-        raise ValueError(f"{parameter}={given!r}: allowed are names and positions of columns.")
-    return given
+def _listed(parameter: str, names: Any) -> Iterable[Any]:
+    """Return columns that users give as one name or several."""
+    if names is None or isinstance(names, str | Integral):
+        return () if names is None else (names,)
+    if not isinstance(names, Iterable):
+        raise ValueError(f"{parameter}={names!r}: allowed are names and positions of columns.")
+    return names
 
 
 def _interval(key: Any, pair: Any) -> tuple[float, float]:
@@ -125,18 +101,18 @@ def _interval(key: Any, pair: Any) -> tuple[float, float]:
 
 
 def _position(parameter: str, key: Any, columns: Sequence[Column], of_numbers: bool = False) -> int:
-    """Return the position of a column that is given by its name or position."""
+    """Return the position of a column that users give by its name or position."""
     names = [column.name for column in columns]
     is_position = isinstance(key, Integral) and not isinstance(key, bool)
     if is_position and int(key) in range(len(names)):
-        at = int(key)
+        c = int(key)
     elif isinstance(key, str) and key in names:
-        at = names.index(key)
+        c = names.index(key)
     else:
         raise ValueError(
             f"{parameter} names {key!r}: allowed are positions from 0 to {len(names) - 1} and the "
             f"columns {names}."
         )
-    if of_numbers and isinstance(columns[at], CategoricalColumn):
+    if of_numbers and isinstance(columns[c], CategoricalColumn):
         raise ValueError(f"{parameter} names {key!r}: allowed are columns of numbers.")
-    return at
+    return c

@@ -1,22 +1,19 @@
-"""The smallest step into a polytope: by linear, mixed-integer and least-distance programs."""
+"""The smallest step into a polytope: one mixed-integer program, refined for sums of squares."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import combinations, product
-from typing import Any
+from itertools import product
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp, nnls
 
 _WHOLE = 1e-6  # what is nearer to a whole number is one
-_SOLVED = (0, 2)  # what milp calls an optimum, and the proof that there is none
 _SLACK = 1e-9  # of sums
-_MOST_SETS, _MOST_PROGRAMS = 5_000, 100  # more take longer than one mixed-integer program
-_MOST_ROUNDS, _MOST_NODES = 200, 10_000  # of programs, and of the tree of one
-_EXACT = {"mip_rel_gap": 0.0, "node_limit": _MOST_NODES}
+_MAX_ROUNDS = 200  # of programs
+_LIMITS = {"mip_rel_gap": 0.0, "node_limit": 10_000, "time_limit": 60.0}  # of one program
+_SOLVED = (0, 2)  # what milp calls an optimum, and the proof that there is none
 _TOO_LONG = (
     "the nearest point takes too many programs to be found: fix columns (fixed), narrow bounds, "
     "leave out integers, or take another norm."
@@ -26,34 +23,16 @@ _LEAST_RESIDUAL = 1e-9  # below it, no step of fewer than a billion units is lon
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Steps y with ``A @ y <= b`` and ``lower <= y <= upper``, some of whose parts are whole.
+    """Steps y with ``A @ y <= b`` and ``lower <= y <= upper``, some of whose parts are whole."""
 
-    Attributes
-    ----------
-    A : ndarray of shape (n_constraints, n_parts)
-        Rows of a length near 1.
-    b : ndarray of shape (n_constraints,)
-        Their bounds.
-    lower, upper : ndarray of shape (n_parts,)
-        Bounds of the parts, perhaps infinite.
-    prices : ndarray of shape (n_parts,)
-        What a part of length 1 costs, above 0.
-    is_whole : ndarray of shape (n_parts,), bool
-        Which parts are whole numbers.
-    column : ndarray of shape (n_parts,), int
-        The group that each part belongs to: 0, 1, ...
-    column_prices : ndarray of shape (n_groups,)
-        What it costs that some part of a group is not 0, above 0.
-    """
-
-    A: np.ndarray
+    A: np.ndarray  # of shape (n_constraints, n_parts), rows of a length near 1
     b: np.ndarray
-    lower: np.ndarray
+    lower: np.ndarray  # of shape (n_parts,), perhaps infinite
     upper: np.ndarray
-    prices: np.ndarray
+    prices: np.ndarray  # what a part of length 1 costs, above 0
     is_whole: np.ndarray
-    column: np.ndarray
-    column_prices: np.ndarray
+    column: np.ndarray  # the group that each part belongs to: 0, 1, ...
+    column_prices: np.ndarray  # what it costs that some part of a group is not 0, above 0
 
     @property
     def can_be(self) -> bool:
@@ -64,14 +43,16 @@ class Steps:
             (self.lower <= self.upper).all() and (products.sum(axis=1) <= self.b + _SLACK).all()
         )
 
+    def pinned(self, is_pinned: np.ndarray, values: np.ndarray | float) -> Steps:
+        """Return the steps some parts of which have given values."""
+        ends = (np.where(is_pinned, values, end) for end in (self.lower, self.upper))
+        return replace(self, **dict(zip(("lower", "upper"), ends, strict=True)))
+
 
 def shortest_l1(steps: Steps) -> np.ndarray | None:
-    """Return the step with the smallest sum of prices times lengths, by a program."""
-    # A step is the difference of two parts that are not negative.
-    rows = np.hstack([steps.A, -steps.A])
-    whole = np.tile(steps.is_whole, 2)
-    found = _solve(np.tile(steps.prices, 2), whole, *_two_sided(steps), rows, steps.b)
-    return None if found is None else _difference(found, steps)
+    """Return the step with the smallest sum of prices times lengths."""
+    solution = _Program(steps).solve(np.tile(steps.prices, 2))
+    return None if solution is None else _difference(solution, steps)
 
 
 def shortest_l2(steps: Steps) -> np.ndarray | None:
@@ -84,149 +65,61 @@ def shortest_l2(steps: Steps) -> np.ndarray | None:
     """
     if not steps.is_whole.any():
         return _least_distance(steps)
-    n, is_whole, (low, high) = len(steps.prices), steps.is_whole, _two_sided(steps)
-    is_curved, squared = ~is_whole | (np.maximum(high[:n], high[n:]) > 1.0), steps.prices**2
+    n, is_whole, squared = len(steps.prices), steps.is_whole, steps.prices**2
+    is_curved = ~is_whole | (np.maximum(np.abs(steps.lower), np.abs(steps.upper)) > 1.0)
     of_curved = np.eye(n)[is_curved]
-    none = np.zeros(len(of_curved))
+    program = _Program(steps, np.full(len(of_curved), np.inf))
     cost = np.concatenate([np.tile(np.where(is_curved, 0.0, squared), 2), squared[is_curved]])
-    whole = np.append(np.tile(is_whole, 2), none)
-    low, high = np.append(low, none), np.append(high, none + np.inf)
-    rows = np.hstack([steps.A, -steps.A, np.zeros((len(steps.A), len(none)))])
-    limits, best, least, seen = steps.b, None, np.inf, set()
-    for _ in range(_MOST_ROUNDS):
-        found = _solve(cost, whole, low, high, rows, limits)
-        if found is None or cost @ found >= least - _SLACK:
+    best, least, seen = None, np.inf, set()
+    for _ in range(_MAX_ROUNDS):
+        solution = program.solve(cost)
+        if solution is None or cost @ solution >= least - _SLACK:
             return best
-        chosen = _difference(found, steps)
-        lower, upper = (np.where(is_whole, chosen, end) for end in (steps.lower, steps.upper))
-        step = _least_distance(replace(steps, lower=lower, upper=upper))
-        step = chosen if step is None else step  # which is allowed but for rounding
+        choice = _difference(solution, steps)
+        step = _least_distance(steps.pinned(is_whole, choice))
+        step = choice if step is None else step  # which is allowed but for rounding
         if (length := float(squared @ np.square(step))) < least:
             best, least = step, length
-        if (key := chosen[is_whole].tobytes()) in seen:
+        if (key := choice[is_whole].tobytes()) in seen:
             return best
         seen.add(key)
-        for point, side in product((step, chosen), (-1.0, 1.0)):
+        for point, side in product((step, choice), (-1.0, 1.0)):
             # A line that meets the squares of a whole part at its next whole number, too.
             other = point + side * is_whole
             lines = of_curved * (point + other)
-            rows = np.vstack([rows, np.hstack([lines, -lines, -np.eye(len(none))])])
-            limits = np.append(limits, of_curved @ (point * other))
+            program.add(
+                np.hstack([lines, -lines, -np.eye(len(lines))]), of_curved @ (point * other)
+            )
     raise ValueError(_TOO_LONG)
 
 
 def fewest(steps: Steps, below: float = np.inf) -> np.ndarray | None:
     """Return the step that changes the cheapest columns; of several, the one with the smallest sum.
 
-    Where columns cost the same, sets of few of them are gone through: most cannot keep some
-    constraint, or the sum of two, and the others leave small programs. What needs many columns, or
-    has columns of several prices, is a mixed-integer program.
+    None also if no columns of a sum below a number are enough.
     """
-    prices = steps.column_prices
-    if prices.size == 0 or (prices != prices[0]).any():
-        return _fewest_by_program(steps, below)
-    told = _with_sums(steps)
-    for n_changed in range(len(prices) + 1):
-        if n_changed * prices[0] >= below:
-            return None
-        sets = _sets_of_columns(told, n_changed)
-        if sets is None:
-            return _fewest_by_program(steps, below)
-        found = _shortest_of_sets(steps, told, sets)
-        if found is not None:
-            return found
-    return None
-
-
-def _sets_of_columns(steps: Steps, size: int) -> np.ndarray | None:
-    """Return sets of so many columns, those that may be enough, or None if there are too many.
-
-    Each has all columns that must change, and gains enough for each constraint by itself.
-    """
-    n_columns = len(steps.column_prices)
-    must = np.unique(steps.column[(steps.lower > 0.0) | (steps.upper < 0.0)])
-    others = np.setdiff1d(np.arange(n_columns), must)
-    n_others = size - len(must)
-    if n_others < 0:
-        return np.empty((0, size), dtype=np.int64)
-    if math.comb(len(others), n_others) > _MOST_SETS:
-        return None
-    chosen = np.array(list(combinations(others.tolist(), n_others)), dtype=np.int64)
-    sets = np.hstack([np.tile(must, (len(chosen), 1)), chosen])
-    gains = _gains_of_columns(steps, np.ones(len(steps.b), dtype=bool))
-    enough = gains[:, sets].sum(axis=2) >= -steps.b[:, np.newaxis] - _SLACK
-    sets = sets[enough.all(axis=0)]
-    return sets if len(sets) <= _MOST_PROGRAMS else None
-
-
-def _shortest_of_sets(steps: Steps, told: Steps, sets: np.ndarray) -> np.ndarray | None:
-    """Return the step with the smallest sum that changes the columns of one of some sets.
-
-    What more is told of the steps bounds their lengths.
-    """
-    best, least = None, np.inf
-    kept = [np.isin(steps.column, one) for one in sets]
-    bounds = [least_length(_only(told, parts), "l1") for parts in kept]
-    for at in np.argsort(bounds, kind="stable").tolist():
-        if bounds[at] >= least:
-            break
-        step = _shortest_of_parts(steps, kept[at])
-        if step is not None and (length := length_of(step, steps, "l1")) < least:
-            best, least = step, length
-    return best
-
-
-def _with_sums(steps: Steps) -> Steps:
-    """Return the steps with the sums of any two constraints beside them.
-
-    These follow, but tell more of what a few columns can do.
-    """
-    i, j = np.triu_indices(len(steps.b), 1)
-    A = np.vstack([steps.A, steps.A[i] + steps.A[j]])
-    return replace(steps, A=A, b=np.append(steps.b, steps.b[i] + steps.b[j]))
-
-
-def _shortest_of_parts(steps: Steps, parts: np.ndarray) -> np.ndarray | None:
-    """Return the step with the smallest sum that changes some parts alone."""
-    found = shortest_l1(_only(steps, parts))
-    if found is None:
-        return None
-    step = np.zeros(len(steps.prices))
-    step[parts] = found
-    return step
-
-
-def _only(steps: Steps, parts: np.ndarray) -> Steps:
-    """Return the steps in some parts, where the others are 0."""
-    names = ("lower", "upper", "prices", "is_whole", "column")
-    some = {name: getattr(steps, name)[parts] for name in names}
-    return replace(steps, A=steps.A[:, parts], **some)
-
-
-def _fewest_by_program(steps: Steps, below: float) -> np.ndarray | None:
-    """Return what `fewest` does, by a mixed-integer program."""
-    n, n_columns = len(steps.prices), len(steps.column_prices)
-    low, high = _two_sided(steps)
-    is_of = (steps.column[:, np.newaxis] == np.arange(n_columns)).astype(np.float64)
+    n_columns, prices = len(steps.column_prices), np.tile(steps.prices, 2)
+    is_of = np.tile(steps.column, 2)[:, np.newaxis] == np.arange(n_columns)
+    program = _Program(steps, np.ones(n_columns), are_whole=True)
     # A part is 0 where its column is not changed.
-    linked = np.hstack([np.eye(2 * n), -high[:, np.newaxis] * np.vstack([is_of, is_of])])
-    A = np.hstack([steps.A, -steps.A, np.zeros((len(steps.A), n_columns))])
-    chosen = np.append(np.zeros(2 * n), steps.column_prices)
-    price = np.append(np.tile(steps.prices, 2), np.zeros(n_columns))
-    rows, limits = np.vstack([A, linked]), np.append(steps.b, np.zeros(2 * n))
-    low, high = np.append(low, np.zeros(n_columns)), np.append(high, np.ones(n_columns))
-    whole = np.append(np.tile(steps.is_whole, 2), np.ones(n_columns))
-    found = _solve(chosen, whole, low, high, rows, limits)
-    if found is not None:
-        least = float(chosen @ np.round(found))
-        if least >= below:
+    program.add(
+        np.hstack([np.eye(len(prices)), -program.high[: len(prices), np.newaxis] * is_of]), 0
+    )
+    cost = np.append(0.0 * prices, steps.column_prices)
+    slack = 1e-4 * float(steps.column_prices.min(initial=np.inf))
+    for _ in range(_MAX_ROUNDS):
+        cheapest = program.solve(cost, cost, below)
+        if cheapest is None or (least := float(cost @ np.round(cheapest))) >= below:
             return None
-        rows, limits = np.vstack([rows, chosen]), np.append(limits, least + _WHOLE)
-        found = _solve(price, whole, low, high, rows, limits)
-    if found is None:
-        return None
-    # Parts of columns that are not changed are 0 to within a tolerance: now to the last digit.
-    return _shortest_of_parts(steps, np.round(found[2 * n :]).astype(bool)[steps.column])
+        nearest = program.solve(np.append(prices, np.zeros(n_columns)), cost, least + slack)
+        solution = cheapest if nearest is None else nearest
+        is_changed = np.round(solution[len(prices) :]).astype(bool)
+        # Parts of other columns are 0 to within a tolerance: now to the last digit.
+        step = shortest_l1(steps.pinned(~is_changed[steps.column], 0.0))
+        if step is not None:
+            return step
+        program.add(-np.append(0.0 * prices, ~is_changed)[np.newaxis], -1.0)
+    raise ValueError(_TOO_LONG)
 
 
 SHORTEST: dict[str, Callable[[Steps], np.ndarray | None]] = {
@@ -251,124 +144,84 @@ def least_length(steps: Steps, norm: str) -> float:
     broken = steps.b < 0.0
     if not broken.any():
         return 0.0
-    if norm == "count" and np.isfinite([steps.lower, steps.upper]).all():
-        return _fewest_by_single(steps, broken)
+    A, needed = steps.A[broken], -steps.b[broken]
     if norm == "count":
-        return float(steps.column_prices.min())
-    gains = np.abs(steps.A[broken]) / steps.prices
+        return max(_cheapest_columns(steps, row, gain) for row, gain in zip(A, needed, strict=True))
+    gains = np.abs(A) / steps.prices
     most = gains.max(axis=1) if norm == "l1" else np.linalg.norm(gains, axis=1)
-    return float((-steps.b[broken] / most).max())
+    return float((needed / most).max())
 
 
-def _fewest_by_single(steps: Steps, broken: np.ndarray) -> float:
-    """Return what the columns cost that must change to keep any one of some constraints."""
-    gains = _gains_of_columns(steps, broken)
-    prices, least = steps.column_prices, float(steps.column_prices.min())
-    for gain, needed in zip(gains, -steps.b[broken] - _SLACK, strict=True):
-        order = np.argsort(-gain / prices, kind="stable")
-        sums = np.cumsum(gain[order])
-        n_whole = min(int(np.searchsorted(sums, needed)), len(order) - 1)
-        if (prices == prices[0]).all():
-            least = max(least, float(prices[0]) * (n_whole + 1))
-        else:  # of the last column a share
-            lacking = needed - (sums[n_whole] - gain[order[n_whole]])
-            share = min(max(lacking / max(gain[order[n_whole]], _SLACK), 0.0), 1.0)
-            least = max(
-                least, float(prices[order[:n_whole]].sum() + share * prices[order[n_whole]])
+def _cheapest_columns(steps: Steps, row: np.ndarray, needed: float) -> float:
+    """Return what columns cost at least, the last in part, that lower a sum by what is needed."""
+    prices = steps.column_prices
+    ends = np.stack([steps.lower, steps.upper])
+    ends = np.multiply(ends, row, out=np.zeros_like(ends), where=row != 0.0)
+    gains = np.bincount(steps.column, np.maximum(-ends.min(axis=0), 0.0), len(prices))
+    order = np.argsort(-gains / prices, kind="stable")
+    if not np.isfinite(gains).all():
+        return float(prices.min())
+    sums = np.append(0.0, np.cumsum(gains[order]))
+    costs = np.append(0.0, np.cumsum(prices[order]))
+    least = float(np.interp(needed - _SLACK, sums, costs))
+    is_equal = (prices == prices[0]).all()
+    return float(prices[0] * np.ceil(least / prices[0] - _WHOLE)) if is_equal else least
+
+
+class _Program:
+    """Steps as differences of parts that are not negative, and further variables beside them."""
+
+    def __init__(
+        self, steps: Steps, high: np.ndarray | tuple = (), are_whole: bool = False
+    ) -> None:
+        down = np.maximum(-steps.upper, 0.0), np.maximum(-steps.lower, 0.0)
+        self.low = np.concatenate([np.maximum(steps.lower, 0.0), down[0], np.zeros(len(high))])
+        self.high = np.concatenate([np.maximum(steps.upper, 0.0), down[1], high])
+        self.whole = np.append(np.tile(steps.is_whole, 2), np.full(len(high), are_whole))
+        # HiGHS misses optima where bounds of whole variables are not whole.
+        self.low = np.where(self.whole, np.ceil(self.low - _WHOLE), self.low)
+        self.high = np.where(self.whole, np.floor(self.high + _WHOLE), self.high)
+        self.A = np.hstack([steps.A, -steps.A, np.zeros((len(steps.A), len(high)))])
+        self.b = steps.b
+
+    def add(self, rows: np.ndarray, limits: np.ndarray | float) -> None:
+        """Add rows that do not exceed their limits."""
+        self.A = np.vstack([self.A, rows])
+        self.b = np.append(self.b, np.broadcast_to(limits, len(rows)))
+
+    def solve(
+        self, cost: np.ndarray, row: np.ndarray | None = None, limit: float = np.inf
+    ) -> np.ndarray | None:
+        """Return the cheapest variables that keep all rows and perhaps one more, or None."""
+        if (self.low > self.high).any():
+            return None
+        A, b = self.A, self.b
+        if row is not None and np.isfinite(limit):
+            A, b = np.vstack([A, row]), np.append(b, limit)
+        # Programs whose parts are all pinned make HiGHS fail.
+        is_free = self.low < self.high
+        solution = np.where(is_free, 0.0, self.low)
+        limits = b - A @ solution
+        if not is_free.any():
+            return solution if (limits >= -_SLACK).all() else None
+        bounds = Bounds(self.low[is_free], self.high[is_free])
+        constraints = LinearConstraint(A[:, is_free], -np.inf, limits) if len(b) else ()
+        for presolve in (True, False):  # which fails on some programs with narrow margins
+            result = milp(
+                cost[is_free],
+                integrality=self.whole[is_free],
+                bounds=bounds,
+                constraints=constraints,
+                options=_LIMITS | {"presolve": presolve},
             )
-    return least
-
-
-def _gains_of_columns(steps: Steps, rows: np.ndarray) -> np.ndarray:
-    """Return by how much each column can lower the sums of some constraints, at most."""
-    ends = np.stack([steps.A[rows] * steps.lower, steps.A[rows] * steps.upper])
-    of_parts = np.maximum(-ends.min(axis=0), 0.0)
-    gains = np.zeros((len(of_parts), len(steps.column_prices)))
-    np.add.at(gains.T, steps.column, of_parts.T)
-    return gains
-
-
-def _two_sided(steps: Steps) -> tuple[np.ndarray, np.ndarray]:
-    """Return the bounds of the upward and the downward parts of a step."""
-    low = np.append(np.maximum(steps.lower, 0.0), np.maximum(-steps.upper, 0.0))
-    high = np.append(np.maximum(steps.upper, 0.0), np.maximum(-steps.lower, 0.0))
-    return low, high
-
-
-def _solve(
-    objective: np.ndarray,
-    is_whole: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
-    A: np.ndarray,
-    b: np.ndarray,
-) -> np.ndarray | None:
-    """Minimize a sum, some parts of which are whole, subject to ``A @ x <= b``; None if no x is."""
-    if (low > high).any():
-        return None
-    # Programs whose parts are all pinned make HiGHS fail.
-    is_free = low < high
-    x = np.where(is_free, 0.0, low)
-    limits = b - A @ x
-    if not is_free.any():
-        return x if (limits >= -_SLACK).all() else None
-    whole, price, rows = is_whole[is_free], objective[is_free], A[:, is_free]
-
-    def solved(low: np.ndarray, high: np.ndarray, whole: Any = None) -> Any:
-        bounds = Bounds(low, high)
-        constraints = LinearConstraint(rows, -np.inf, limits) if len(b) else ()
-        return milp(
-            price, integrality=whole, bounds=bounds, constraints=constraints, options=_EXACT
-        )
-
-    found = solved(low[is_free], high[is_free], whole)
-    if (found.mip_node_count or 0) >= _MOST_NODES and found.status not in _SOLVED:
+            if result.status == 1:
+                break
+            if result.status in _SOLVED:
+                if result.x is None:
+                    return None
+                solution[is_free] = result.x
+                return solution
         raise ValueError(_TOO_LONG)
-    best = found.x
-    if found.status not in _SOLVED:  # HiGHS gives up on some programs with narrow margins
-        best = _branch(
-            lambda low, high: solved(low, high).x,
-            lambda x: float(price @ x),
-            whole,
-            low[is_free],
-            high[is_free],
-        )
-    if best is None:
-        return None
-    x[is_free] = best
-    return x
-
-
-def _branch(
-    relaxed: Callable[[np.ndarray, np.ndarray], np.ndarray | None],
-    cost: Callable[[np.ndarray], float],
-    is_whole: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
-) -> np.ndarray | None:
-    """Return the cheapest point within bounds whose parts are whole where they are to be.
-
-    Branch and bound, the nearer side first; `relaxed` finds the cheapest point whatever is whole.
-    """
-    best, least = None, np.inf
-    waiting = [(low, high)]
-    for _ in range(_MOST_NODES):
-        if not waiting:
-            return best
-        low, high = waiting.pop()
-        point = relaxed(low, high)
-        if point is None or cost(point) >= least:
-            continue
-        away = np.where(is_whole, np.abs(point - np.round(point)), 0.0)
-        if away.max(initial=0.0) <= _WHOLE:
-            best, least = point, cost(point)
-            continue
-        j = int(away.argmax())
-        below, above = high.copy(), low.copy()
-        below[j], above[j] = np.floor(point[j]), np.ceil(point[j])
-        sides = [(low, below), (above, high)]
-        waiting += sides if point[j] - below[j] > 0.5 else sides[::-1]
-    raise ValueError(_TOO_LONG)
 
 
 def _difference(parts: np.ndarray, steps: Steps) -> np.ndarray:
@@ -379,38 +232,24 @@ def _difference(parts: np.ndarray, steps: Steps) -> np.ndarray:
 
 
 def _least_distance(steps: Steps) -> np.ndarray | None:
-    """Return the shortest step where none of its parts has to be whole."""
+    """Return the shortest step where no part has to be whole, by non-negative least squares."""
     if (steps.lower > steps.upper).any():
         return None
     # Pinned parts are two opposite constraints each, which least squares cannot tell apart.
     is_free = steps.lower < steps.upper
     step = np.where(is_free, 0.0, steps.lower)
-    limits = steps.b - steps.A @ step
-    A, prices = steps.A[:, is_free], steps.prices[is_free]
-    found = _by_multipliers(A, limits, steps.lower[is_free], steps.upper[is_free], prices)
-    if found is None:
-        return None
-    step[is_free] = found
-    is_near = steps.is_whole & (np.abs(step - np.round(step)) <= _WHOLE)
-    return np.where(is_near, np.round(step), step)
-
-
-def _by_multipliers(
-    A: np.ndarray, b: np.ndarray, lower: np.ndarray, upper: np.ndarray, prices: np.ndarray
-) -> np.ndarray | None:
-    """Solve a least-distance program by non-negative least squares, its multipliers."""
-    units = np.diag(1.0 / prices)
-    rows = np.vstack([-A / prices, units, -units])
-    limits = np.concatenate([-b, lower, -upper])
+    prices, units = steps.prices[is_free], np.diag(1.0 / steps.prices[is_free])
+    rows = np.vstack([-steps.A[:, is_free] / prices, units, -units])
+    limits = np.concatenate([steps.A @ step - steps.b, steps.lower[is_free], -steps.upper[is_free]])
     is_bound = np.isfinite(limits)
     rows, limits = rows[is_bound], limits[is_bound]
-    if (limits <= _SLACK).all():
-        return np.zeros(len(prices))
-    target = np.append(np.zeros(len(prices)), 1.0)
-    system = np.vstack([rows.T, limits])
-    multipliers, residual = nnls(system, target)
-    if residual < _LEAST_RESIDUAL:
-        return None
-    away = system @ multipliers - target
-    step: np.ndarray = -away[:-1] / away[-1] / prices
-    return step
+    if (limits > _SLACK).any():
+        target = np.append(np.zeros(len(prices)), 1.0)
+        system = np.vstack([rows.T, limits])
+        multipliers, residual = nnls(system, target)
+        if residual < _LEAST_RESIDUAL:
+            return None
+        away = system @ multipliers - target
+        step[is_free] = -away[:-1] / away[-1] / prices
+    is_near = steps.is_whole & (np.abs(step - np.round(step)) <= _WHOLE)
+    return np.where(is_near, np.round(step), step)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import comb
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -16,6 +17,8 @@ MAX_EXACT = 12
 """Of so many columns that a tree uses, at most, all subsets are enumerated."""
 
 _BLOCK = 1 << 16  # rows that are predicted together
+
+_Worths = Callable[[np.ndarray], np.ndarray]  # of sets of columns, which are rows of a mask
 
 
 class ShapValues(NamedTuple):
@@ -60,7 +63,8 @@ def shap_values(
         raise ValueError(f"n_permutations={n_permutations!r}: allowed are integers of at least 2.")
     column_of = np.array(column_of_feature(columns))
     players = np.unique(column_of[used])
-    worth = _Worth(predict, background, [np.flatnonzero(column_of == p) for p in players])
+    features = [np.flatnonzero(column_of == player) for player in players]
+    worths = partial(_worths, predict, background, features)
     base = predict(background).mean(axis=0)
     values = np.zeros((len(X), len(columns), len(base)))
     errors = np.zeros_like(values)
@@ -70,63 +74,55 @@ def shap_values(
         orders = [random.permutation(len(players)) for _ in range(n_permutations)]
     for i, x in enumerate(X):
         if orders is None:
-            values[i, players] = _enumerated(worth, x, len(players))
+            values[i, players] = _enumerated(partial(worths, x), len(players))
         else:
-            values[i, players], errors[i, players] = _sampled(worth, x, orders)
+            values[i, players], errors[i, players] = _sampled(partial(worths, x), orders)
     if len(base) == 1:
         return ShapValues(values[..., 0], float(base[0]), errors[..., 0])
     return ShapValues(values, base, errors)
 
 
-class _Worth:
-    """The mean predictions of background rows, some columns of which are set to those of a row."""
-
-    def __init__(
-        self,
-        predict: Callable[[np.ndarray], np.ndarray],
-        background: np.ndarray,
-        features: Sequence[np.ndarray],
-    ) -> None:
-        self.predict, self.background, self.features = predict, background, features
-
-    def __call__(self, x: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        """Return the worth of sets of columns, given as rows of a mask."""
-        n_background, n_features = self.background.shape
-        n_together = max(1, _BLOCK // n_background)
-        found = []
-        for first in range(0, len(masks), n_together):
-            block = masks[first : first + n_together]
-            rows = np.repeat(self.background[np.newaxis], len(block), axis=0)
-            for player, features in enumerate(self.features):
-                rows[np.ix_(block[:, player], np.arange(n_background), features)] = x[features]
-            predicted = self.predict(rows.reshape(-1, n_features))
-            found.append(predicted.reshape(len(block), n_background, -1).mean(axis=1))
-        return np.concatenate(found)
+def _worths(
+    predict: Callable[[np.ndarray], np.ndarray],
+    background: np.ndarray,
+    features: Sequence[np.ndarray],
+    x: np.ndarray,
+    masks: np.ndarray,
+) -> np.ndarray:
+    """Return the mean predictions of background rows, each mask's columns set to those of a row."""
+    n_background, n_features = background.shape
+    n_together = max(1, _BLOCK // n_background)
+    means = []
+    for first in range(0, len(masks), n_together):
+        block = masks[first : first + n_together]
+        rows = np.repeat(background[np.newaxis], len(block), axis=0)
+        for player, of_player in enumerate(features):
+            rows[np.ix_(block[:, player], np.arange(n_background), of_player)] = x[of_player]
+        predicted = predict(rows.reshape(-1, n_features))
+        means.append(predicted.reshape(len(block), n_background, -1).mean(axis=1))
+    return np.concatenate(means)
 
 
-def _enumerated(worth: _Worth, x: np.ndarray, n: int) -> np.ndarray:
+def _enumerated(worths: _Worths, n: int) -> np.ndarray:
     """Return the exact values of `n` columns."""
     codes = np.arange(1 << n)
     masks = (codes[:, np.newaxis] >> np.arange(n)) & 1 == 1
-    worths = worth(x, masks)
-    size = masks.sum(axis=1)
+    means, size = worths(masks), masks.sum(axis=1)
     share = 1.0 / (np.array([comb(n - 1, s) for s in range(n)]) * n)
-    values = np.empty((n, worths.shape[1]))
+    values = np.empty((n, means.shape[1]))
     for player in range(n):
         without = codes[~masks[:, player]]
-        gained = worths[without | (1 << player)] - worths[without]
+        gained = means[without | (1 << player)] - means[without]
         values[player] = share[size[without]] @ gained
     return values
 
 
-def _sampled(
-    worth: _Worth, x: np.ndarray, orders: Sequence[np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
+def _sampled(worths: _Worths, orders: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Return the means over orders of the columns of what each adds, and their standard errors."""
     gained = []
     for order in orders:
         place = np.argsort(order)
         masks = place < np.arange(len(order) + 1)[:, np.newaxis]
-        gained.append(np.diff(worth(x, masks), axis=0)[place])
+        gained.append(np.diff(worths(masks), axis=0)[place])
     samples = np.array(gained)
     return samples.mean(axis=0), samples.std(axis=0, ddof=1) / np.sqrt(len(orders))

@@ -35,13 +35,7 @@ class TrainingRows:
     highest: np.ndarray
 
     def validate(self, tree: ObliqueTree) -> TrainingRows:
-        """Check that the arrays fit a tree, and return the summary.
-
-        Raises
-        ------
-        ValueError
-            Naming the array that is wrong and what is allowed.
-        """
+        """Return the summary if its arrays fit a tree, else say which does not."""
         n_features = (tree.n_features,)
         for name, array, shape in (
             ("means", self.means, tree.weights.shape),
@@ -60,16 +54,7 @@ class TrainingRows:
     def of_other_tree(self, tree: ObliqueTree) -> TrainingRows:
         """Return what is known at the nodes of another tree, without the training rows.
 
-        Parameters
-        ----------
-        tree : ObliqueTree
-            A tree over the same features.
-
-        Returns
-        -------
-        TrainingRows
-            Means are those of all rows, and spreads those of projections of features that are not
-            correlated.
+        Means are those of all rows, spreads those of projections of uncorrelated features.
         """
         means = np.repeat(self.means[:1], len(tree), axis=0)
         return TrainingRows(means, uncorrelated_spreads(tree), self.lowest, self.highest)
@@ -90,28 +75,6 @@ def summarize(tree: ObliqueTree, X: np.ndarray, sample_weight: np.ndarray) -> Tr
         for child in (tree.left(k), tree.right(k)):
             if totals[child] == 0.0:
                 means[child] = means[k]
-    spreads = _projection_spreads(tree, X, sample_weight, leaves, means, totals)
-    return TrainingRows(means, spreads, X.min(axis=0), X.max(axis=0))
-
-
-def uncorrelated_spreads(tree: ObliqueTree) -> np.ndarray:
-    """Return what the spreads of the projections would be if the features were not correlated."""
-    spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
-    with np.errstate(over="ignore"):
-        spreads = np.sqrt(np.square(tree.weights * spread).sum(axis=1))
-    return np.where((spreads > 0.0) & np.isfinite(spreads), spreads, 1.0)
-
-
-def _projection_spreads(
-    tree: ObliqueTree,
-    X: np.ndarray,
-    sample_weight: np.ndarray,
-    leaves: np.ndarray,
-    means: np.ndarray,
-    totals: np.ndarray,
-) -> np.ndarray:
-    """Return the standard deviations of the projections over the rows of each node."""
-    inner = np.flatnonzero(~tree.is_leaf)
     begin, end = inner[:, np.newaxis], (inner + tree.subtree_size[inner])[:, np.newaxis]
     squares = np.zeros(len(tree))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -123,6 +86,15 @@ def _projection_spreads(
             squares[inner] += np.where(is_passed, away, 0.0) @ sample_weight[block]
         spreads = np.sqrt(squares / np.where(totals > 0.0, totals, 1.0))
         # Of one row, or of rows with equal projections, there is no spread to speak of.
-        whole = uncorrelated_spreads(tree)
-        is_known = np.isfinite(spreads) & (spreads > 1e-12 * whole)
-    return np.where(is_known, spreads, whole)
+        uncorrelated = uncorrelated_spreads(tree)
+        is_known = np.isfinite(spreads) & (spreads > 1e-12 * uncorrelated)
+    spreads = np.where(is_known, spreads, uncorrelated)
+    return TrainingRows(means, spreads, X.min(axis=0), X.max(axis=0))
+
+
+def uncorrelated_spreads(tree: ObliqueTree) -> np.ndarray:
+    """Return what the spreads of the projections would be if the features were not correlated."""
+    spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
+    with np.errstate(over="ignore"):
+        spreads = np.sqrt(np.square(tree.weights * spread).sum(axis=1))
+    return np.where((spreads > 0.0) & np.isfinite(spreads), spreads, 1.0)

@@ -5,12 +5,15 @@ that were drawn on, those given or new ones; of a film, matplotlib's animation. 
 saved; what was given is only read.
 """
 
-from evotree.plotting.curves import plot_learning_curve, plot_learning_curves
+from evotree.plotting.curves import (
+    plot_learning_curve,
+    plot_learning_curves,
+    plot_lineage,
+    plot_refinement,
+)
 from evotree.plotting.evolution import plot_evolution
 from evotree.plotting.explanation import plot_explanation, plot_importances
-from evotree.plotting.lineage import plot_lineage
 from evotree.plotting.pareto import plot_pareto
-from evotree.plotting.refinement import plot_refinement
 from evotree.plotting.regions import plot_decision_regions
 from evotree.plotting.sparse_path import plot_tao_path
 from evotree.plotting.style import class_colors

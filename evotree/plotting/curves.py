@@ -1,4 +1,4 @@
-"""Learning curves: the records of one run, or of groups of runs."""
+"""The records of runs: learning curves, origins of populations, and what refinements gained."""
 
 from __future__ import annotations
 
@@ -12,16 +12,26 @@ from matplotlib.axes import Axes
 from matplotlib.gridspec import GridSpec
 from matplotlib.ticker import MaxNLocator
 
-from evotree.engine.history import to_frame
-from evotree.plotting.style import PALETTE, axes_or_new, label_lines, legend_below
+from evotree.engine.history import ORIGIN, REFINEMENT, to_frame
+from evotree.plotting.style import (
+    PALETTE,
+    axes_or_new,
+    check_option,
+    label_lines,
+    legend_below,
+)
 
 Position: TypeAlias = Literal["gen", "seconds", "evaluations"]
+RefinementCost: TypeAlias = Literal["seconds", "tried"]
 
 POSITION_LABELS = {"gen": "generation", "seconds": "seconds", "evaluations": "evaluations"}
 LINE_STYLES = ("-", "--", "-.", ":")
 COUNTS = ("size", "terms", "complexity")
 """Chapters that count something."""
 LOWER_PANEL = "counts"
+REFINEMENT_LABELS = {"seconds": "seconds spent on refinement", "tried": "individuals refined"}
+FIELDS = ("tried", "improved", "gain", "seconds")
+OUTLIER = 20.0  # times the median seconds of a generation
 
 
 def plot_learning_curve(
@@ -183,8 +193,133 @@ def plot_learning_curves(
         ax.fill_between(positions, lower, upper, color=color, alpha=0.2, lw=0)
     band = f"median, {100 * low:g} to {100 * high:g} % band"
     ax.set(xlabel=POSITION_LABELS[x], ylabel=f"{chapter}, {field} ({band})")
-    finish(ax, x, n_columns=min(4, len(groups)))
+    set_grid(ax, x)
+    legend_below(ax, min(4, len(groups)))
     return ax
+
+
+def plot_lineage(history: Any, *, x: Position = "gen", ax: Axes | None = None) -> Axes:
+    """Draw the shares of a population that descend from each kind of first individual.
+
+    A seed that takes the population over is an area that fills the picture.
+
+    Parameters
+    ----------
+    history : Logbook, fitted estimator with ``history_``, Run or table of `to_frame`
+        The run.
+    x : {"gen", "seconds", "evaluations"}, default="gen"
+        What runs along the axis; evaluations are the cumulated ``nevals``.
+    ax : matplotlib Axes, optional
+        Where to draw; new ones by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `history` holds no records, or none of origins.
+    """
+    records = records_of(history, "history")
+    positions = positions_of(records, x)
+    columns = [name for name in map(str, records) if name.startswith(f"{ORIGIN}_")]
+    if not columns:
+        raise ValueError(
+            f"history has no chapter {ORIGIN!r}; it has {', '.join(map(str, records))}."
+        )
+    # What survives lies at the bottom, where areas are easiest to read.
+    columns.sort(key=lambda name: -records[name].iloc[-1])
+    ax = axes_or_new(ax, (7.0, 4.0))
+    ax.stackplot(
+        positions,
+        [records[name] for name in columns],
+        labels=[name.removeprefix(f"{ORIGIN}_") for name in columns],
+        colors=[PALETTE[i % len(PALETTE)] for i in range(len(columns))],
+        alpha=0.75,
+        linewidth=0.0,
+    )
+    ax.set(xlabel=POSITION_LABELS[x], ylabel="share of the population", ylim=(0.0, 1.0))
+    set_grid(ax, x)
+    legend_below(ax, min(5, len(columns)))
+    return ax
+
+
+def plot_refinement(history: Any, *, x: RefinementCost = "seconds", ax: Axes | None = None) -> Axes:
+    """Draw the fitness that each kind of refinement has gained against what it has cost.
+
+    The slope of a curve is its yield: fitness a second. One that becomes flat has nothing left to
+    improve. The legend names the share of the individuals tried that became fitter. Where some
+    generation took an operator 20 times as long as the median one, the axis of the seconds is
+    logarithmic beyond 10 median generations, so that one slow operator does not hide the others.
+
+    Parameters
+    ----------
+    history : Logbook, fitted estimator with ``history_``, Run or table of `to_frame`
+        The run, with a chapter ``"refinement"`` whose fields are, for each operator o, ``o_tried``,
+        ``o_improved``, ``o_gain`` (the sum) and ``o_seconds``.
+    x : {"seconds", "tried"}, default="seconds"
+        What runs along the axis.
+    ax : matplotlib Axes, optional
+        Where to draw; new ones by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `history` holds no records, or none of refinements, or there is no such `x`.
+    """
+    check_option("x", x, REFINEMENT_LABELS)
+    totals = cumulated(records_of(history, "history"))
+    ax = axes_or_new(ax, (6.5, 4.2))
+    n_drawn = len(ax.get_lines()) // 2
+    for i, (name, table) in enumerate(totals.items(), n_drawn):
+        tried, improved, gain, seconds = table.iloc[-1]
+        share = f"{100.0 * improved / tried:.0f} % of {tried:.0f}" if tried else "none tried"
+        label = f"{name}: {share} improved, {seconds:.2g} s"
+        color = PALETTE[i % len(PALETTE)]
+        ax.plot(table[x], table["gain"], color=color, linewidth=1.8, label=label)
+        ax.plot([table[x].iloc[-1]], [gain], "o", color=color, markersize=5.0, clip_on=False)
+    ax.set(xlabel=REFINEMENT_LABELS[x], ylabel="fitness gained, cumulated")
+    steps = np.concatenate([np.diff(table["seconds"]) for table in totals.values()])
+    steps = steps[steps > 0.0]
+    if x == "seconds" and steps.size and steps.max() > OUTLIER * np.median(steps):
+        ax.set_xscale("symlog", linthresh=10.0 * np.median(steps), linscale=2.0)
+        ax.set_xlabel(f"{REFINEMENT_LABELS[x]} (logarithmic scale)")
+        ax.xaxis.set_major_formatter("{x:g}")
+    ax.set_xlim(left=0.0)
+    ax.set_ylim(bottom=0.0)
+    if x == "tried":
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.grid(alpha=0.25, linewidth=0.6)
+    legend_below(ax, n_columns=min(2, len(totals)))
+    return ax
+
+
+def cumulated(records: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return what each kind of refinement has done up to every generation, from nothing."""
+    prefix = f"{REFINEMENT}_"
+    columns = [str(column) for column in records]
+    names = [
+        column.removeprefix(prefix).removesuffix("_tried")
+        for column in columns
+        if column.startswith(prefix) and column.endswith("_tried")
+    ]
+    if not names:
+        raise ValueError(f"history has no chapter {REFINEMENT!r}; it has {', '.join(columns)}.")
+    totals = {}
+    for name in names:
+        fields = {
+            field: np.append(0.0, records[f"{prefix}{name}_{field}"].fillna(0.0).cumsum())
+            for field in FIELDS
+        }
+        totals[name] = pd.DataFrame(fields)
+    return dict(sorted(totals.items(), key=lambda item: -item[1]["gain"].iloc[-1]))
 
 
 def records_of(history: Any, name: str) -> pd.DataFrame:
@@ -212,8 +347,7 @@ def _column(records: pd.DataFrame, column: str, given: str) -> np.ndarray:
 
 def positions_of(records: pd.DataFrame, x: str) -> np.ndarray:
     """Return where on the axis the records of a run stand."""
-    if x not in POSITION_LABELS:
-        raise ValueError(f"x={x!r}: allowed are {', '.join(POSITION_LABELS)}.")
+    check_option("x", x, POSITION_LABELS)
     column = _column(records, "nevals" if x == "evaluations" else x, f"x={x!r}")
     return np.cumsum(column) if x == "evaluations" else column
 
@@ -241,9 +375,3 @@ def set_grid(ax: Axes, x: str) -> None:
     ax.grid(alpha=0.25, linewidth=0.6)
     if x != "seconds":
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-
-
-def finish(ax: Axes, x: str, n_columns: int) -> None:
-    """Give axes of runs their grid, ticks and legend."""
-    set_grid(ax, x)
-    legend_below(ax, n_columns)

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from evotree.plotting.style import PALETTE, axes_or_new, legend_below
+from evotree.plotting.style import PALETTE, axes_or_new, check_option, legend_below
 
 if TYPE_CHECKING:
     from evotree.estimators.sparse_path import TAOPath
@@ -51,8 +51,7 @@ def plot_tao_path(path: TAOPath, *, x: Abscissa = "C", ax: Axes | None = None) -
     table = getattr(path, "table", None)
     if table is None or "train_score" not in table:
         raise TypeError(f"path is a {type(path).__name__}: allowed is what tao_path returns.")
-    if x not in LABELS:
-        raise ValueError(f"x={x!r}: allowed are {', '.join(map(repr, LABELS))}.")
+    check_option("x", x, LABELS)
     table = table[table[x] > 0.0]  # a tree of one leaf has no place on a logarithmic axis
     ax = axes_or_new(ax, (7.0, 4.5))
     right = ax.twinx()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -18,14 +18,8 @@ from evotree.tree import ObliqueTree
 
 # Okabe and Ito's colours, which all common kinds of colour vision tell apart.
 PALETTE = (
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#D55E00",
-    "#CC79A7",
-    "#56B4E9",
-    "#F0E442",
-    "#000000",
+    *("#0072B2", "#E69F00", "#009E73", "#D55E00"),
+    *("#CC79A7", "#56B4E9", "#F0E442", "#000000"),
 )
 INK = "#222222"
 MARKERS = "osD^vPX*"
@@ -63,6 +57,12 @@ def check_axes(ax: Axes | None) -> None:
     """Raise a TypeError if `ax` is neither an Axes nor None."""
     if ax is not None and not isinstance(ax, Axes):
         raise TypeError(f"ax is a {type(ax).__name__}: allowed are a matplotlib Axes and None.")
+
+
+def check_option(parameter: str, value: Any, allowed: Iterable[str]) -> None:
+    """Raise a ValueError if a value is not one of those allowed."""
+    if value not in allowed:
+        raise ValueError(f"{parameter}={value!r}: allowed are {', '.join(map(repr, allowed))}.")
 
 
 def axes_or_new(ax: Axes | None, figsize: tuple[float, float]) -> Axes:

@@ -20,7 +20,7 @@ from evotree.export.named import NamedTree
 from evotree.export.text import export_rules
 from evotree.inspection.importances import importances
 from evotree.inspection.training_rows import TrainingRows, summarize, uncorrelated_spreads
-from evotree.plotting.refinement import cumulated
+from evotree.plotting.curves import cumulated
 from evotree.plotting.style import class_colors
 from evotree.report.measures import measures, vote_measures
 from evotree.report.subject import Subject

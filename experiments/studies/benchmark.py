@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from evotree.experiments.probabilities import auc, clipped_log_loss
 from evotree.experiments.protocols import Task
 from experiments import tables
 from experiments.methods.classifiers import CART, EVOTREE, LOGISTIC, SYSTEMS, TREES, make_systems
+from experiments.probabilities import auc, clipped_log_loss
 from experiments.study import ClassesProtocol, Results, Study, define
 from experiments.suites import BENCHMARK, FAILED, N_FOLDS, NEVER_CHOSEN_ON, THIRTY, TINY
 

@@ -21,7 +21,7 @@ from evotree.fitness.node import Node
 from evotree.operators.splitters.cross_entropy import CrossEntropy
 from evotree.rng import make_streams
 from experiments.agreement import KEY, load_published
-from experiments.sphere import plot_sampling_on_sphere
+from experiments.pictures import plot_sampling
 from experiments.study import Results, Study, StudyProtocol, define
 from experiments.tables import NOT_RUN, groups_of, named, table
 
@@ -89,7 +89,7 @@ def draw_sampling(path: Path) -> None:
     X, y = make_problem("zebra1", random_state=0)
     node = Node.of(X, y.astype(np.int32), np.ones(len(y)), 2, int(Criterion.GINI), 1)
     trace = CrossEntropy().trace(node, make_streams(0, 0, 1)[0])
-    save_picture(plot_sampling_on_sphere(trace), path)
+    save_picture(plot_sampling(trace), path)
 
 
 def report(results: Results) -> dict[str, Any]:

@@ -14,10 +14,10 @@ from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier, ExtraTrees
 
 from evotree.estimators import ObliqueForestClassifier, ObliqueForestRegressor, TAOClassifier
 from evotree.experiments.datasets import LoadedData
-from evotree.experiments.probabilities import auc, clipped_log_loss
 from evotree.experiments.protocols import OFFICIAL, Task
-from evotree.experiments.store import read_rows
 from experiments.methods import chosen
+from experiments.probabilities import auc, clipped_log_loss
+from experiments.rows import read_rows
 from experiments.study import ClassesProtocol, Results, Study, define, score
 from experiments.suites import BENCHMARK, MIDDLE, N_FOLDS, SMALL, TARGETS, THIRTY, TINY
 from experiments.tables import Figures, cells_table, comparison, figures_of, named

@@ -19,8 +19,8 @@ from sklearn.model_selection import TunedThresholdClassifierCV
 
 from evotree.estimators import EvoTreeClassifier
 from evotree.experiments.datasets import LoadedData
-from evotree.experiments.probabilities import clipped_log_loss
 from experiments.methods.chosen import ChosenClassifier, folds_of, pruned_cart
+from experiments.probabilities import clipped_log_loss
 from experiments.study import Results, Study, StudyProtocol, define
 from experiments.tables import table
 

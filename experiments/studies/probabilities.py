@@ -15,15 +15,10 @@ import pandas as pd
 from sklearn.calibration import CalibratedClassifierCV
 
 from evotree.estimators import EvoTreeClassifier
-from evotree.experiments.probabilities import (
-    auc,
-    brier,
-    calibration_error,
-    clipped_log_loss,
-)
 from evotree.experiments.protocols import Task
 from experiments.methods.chosen import TUNING_FOLDS, ChosenClassifier, folds_of, pruned_cart
 from experiments.methods.classifiers import CART, EVOTREE, FOREST, LOGISTIC, make_systems
+from experiments.probabilities import auc, brier, calibration_error, clipped_log_loss
 from experiments.study import Results, Study, StudyProtocol, define
 from experiments.suites import N_FOLDS, SMALL, TINY
 from experiments.tables import cells_table, figures_of, table

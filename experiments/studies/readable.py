@@ -15,13 +15,13 @@ from sklearn.base import clone
 from evotree.estimators import EvoTreeClassifier
 from evotree.experiments.pictures import save_picture
 from evotree.experiments.protocols import Task, stratified_folds
-from evotree.experiments.store import read_rows
 from evotree.export.text import export_text
 from evotree.plotting import plot_tree
 from evotree.tables.columns import encode, feature_names, fit_columns
 from experiments.methods import trees
 from experiments.methods.trees import BUDGETS, fitness_of_best, predict_within, tree_within
 from experiments.pictures import plot_accuracy_at_budgets
+from experiments.rows import read_rows
 from experiments.study import ClassesProtocol, Results, Study, define
 from experiments.suites import MIDDLE, N_FOLDS, SLOW, THIRTY
 from experiments.tables import cells_table, differences_table, fold_means, table

@@ -21,7 +21,6 @@ from evotree.experiments.comparison import mean_and_std
 from evotree.experiments.measures import innermost
 from evotree.experiments.pictures import save_picture
 from evotree.experiments.protocols import OFFICIAL, Parts, Task, load_cached, take_rows
-from evotree.experiments.store import read_rows
 from evotree.operators.initialization.resampling import blur
 from evotree.operators.pruning.held_out import critical_alphas
 from evotree.operators.pruning.penalized import kept_nodes, node_risk, prune_marked, weakest_links
@@ -30,6 +29,7 @@ from evotree.plotting import plot_tao_path, plot_tree
 from evotree.rng import make_streams
 from experiments.agreement import KEY, load_published
 from experiments.methods.chosen import ChosenClassifier
+from experiments.rows import read_rows
 from experiments.study import Results, Study, StudyProtocol, define
 from experiments.tables import beside, table
 

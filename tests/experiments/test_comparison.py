@@ -9,9 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from sklearn.datasets import make_moons
-from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
-from sklearn.svm import SVC
 
 from evotree.experiments.comparison import (
     adjust_by_holm,
@@ -78,24 +75,6 @@ def test_a_paired_test_is_its_formula(first, seed, ratio, scale):
     assert turned.p_value == result.p_value and turned.statistic == -result.statistic
 
 
-def test_it_is_that_of_the_example_of_scikit_learn():
-    """The example "Statistical comparison of models using grid search" prints these figures."""
-    X, y = make_moons(noise=0.352, random_state=1, n_samples=100)
-    folds = RepeatedStratifiedKFold(n_splits=10, n_repeats=10, random_state=0)
-    rbf, linear = (
-        cross_val_score(SVC(kernel=kernel, random_state=0), X, y, scoring="roc_auc", cv=folds)
-        for kernel in ("rbf", "linear")
-    )
-    runs = runs_of({"rbf": rbf, "linear": linear}, 10).sample(frac=1.0, random_state=0)
-    plain, corrected = (
-        paired_t_tests(runs, "accuracy", "rbf", test=test).iloc[0]
-        for test in ("paired", "corrected")
-    )
-    # Theirs are one-sided.
-    assert round(plain.p_value / 2.0, 3) == 0.005 and round(corrected.p_value / 2.0, 3) == 0.227
-    assert plain.verdict == "win" and corrected.verdict == "tie"
-
-
 def test_equal_differences_and_single_pairs():
     first = pd.Series([0.1 + 0.2, 0.5, 0.7])
     last_bits = paired_t_test(first, pd.Series([0.3, 0.5, 0.7]), 0.5)
@@ -108,7 +87,7 @@ def test_equal_differences_and_single_pairs():
     assert single[:2] == (1, 0.25) and all(map(math.isnan, single[2:]))
 
 
-@pytest.mark.parametrize("n", range(8))
+@pytest.mark.parametrize("n", [0, 1, 5])
 def test_holm_is_its_procedure_and_leaves_gaps_out(n):
     p_values = np.random.default_rng(n).random(n) ** 3
     np.testing.assert_allclose(adjust_by_holm(p_values), naive_holm(p_values))

@@ -1,4 +1,4 @@
-"""Folds, official splits, rows by their old names, and tables in Markdown."""
+"""Folds, official splits, and tables in Markdown."""
 
 import numpy as np
 import pandas as pd
@@ -7,19 +7,6 @@ import pytest
 from evotree.experiments.comparison import markdown_table
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.protocols import OFFICIAL, take_fold, take_rows
-from evotree.experiments.store import read_rows
-
-
-def test_rows_with_weights_by_their_old_name_are_read(tmp_path):
-    path = tmp_path / "rows.csv"
-    path.write_text(
-        "dataset,method,fold,seed,leaves,nonzero_weights\n"
-        "iris,CART,0,0,3,2\niris,TAO,0,0,4,9\niris,OC1,0,0,2,\n"
-    )
-    rows = read_rows(path)
-    assert "nonzero_weights" not in rows and rows["terms"][:2].tolist() == [2, 9]
-    assert rows["complexity"][:2].tolist() == [5, 13]
-    assert np.isnan(rows["terms"][2]) and np.isnan(rows["complexity"][2])
 
 
 def test_markdown_table():

@@ -16,24 +16,20 @@ from evotree.experiments.measures import tree_sizes
 def test_sizes_of_trees_and_forests():
     X, y = load_iris(return_X_y=True)
     cart = DecisionTreeClassifier(random_state=0).fit(X, y)
-    found = tree_sizes(cart)
-    assert found["leaves"] == cart.get_n_leaves()
-    assert found["nodes"] == found["leaves"] + found["terms"] == 2 * found["leaves"] - 1
+    leaves = cart.get_n_leaves()
+    sizes = {"leaves": leaves, "nodes": 2 * leaves - 1, "terms": leaves - 1}
+    assert tree_sizes(cart) == sizes | {"complexity": 2 * leaves - 1, "depth": cart.get_depth()}
     forest = RandomForestClassifier(4, random_state=0).fit(X, y)
-    sizes = tree_sizes(forest)
-    assert sizes["leaves"] == sum(tree.get_n_leaves() for tree in forest.estimators_)
-    assert sizes["nodes"] == 2 * sizes["leaves"] - 4 == sizes["leaves"] + sizes["terms"]
-    assert sizes["complexity"] == sizes["nodes"] and found["complexity"] == found["nodes"]
-    oblique = ObliqueTreeClassifier("linear").fit(X, y)
-    found = tree_sizes(oblique)
-    assert found["nodes"] == 2 * found["leaves"] - 1 == len(oblique.tree_)
-    assert found["terms"] == 4 * (found["leaves"] - 1)
-    axis = ObliqueTreeClassifier.from_preset("APDT")
-    found = tree_sizes(axis.fit(X, y))
-    assert found["terms"] == found["leaves"] - 1 and found["complexity"] == found["nodes"]
-    bag = BaggingClassifier(axis, 3, random_state=0).fit(X, y)
-    sizes = [tree_sizes(tree) for tree in bag.estimators_]
-    assert tree_sizes(bag)["leaves"] == sum(one["leaves"] for one in sizes)
+    leaves, sizes = sum(t.get_n_leaves() for t in forest.estimators_), tree_sizes(forest)
+    assert (sizes["leaves"], sizes["nodes"], sizes["terms"]) == (leaves, 2 * leaves - 4, leaves - 4)
+    oblique = ObliqueTreeClassifier("linear", max_depth=2).fit(X, y)
+    sizes = tree_sizes(oblique)
+    assert sizes["nodes"] == 2 * sizes["leaves"] - 1 == len(oblique.tree_)
+    assert sizes["terms"] == 4 * (sizes["leaves"] - 1)
+    bag = BaggingClassifier(ObliqueTreeClassifier("axis", max_depth=2), 3, random_state=0).fit(X, y)
+    members = [tree_sizes(tree) for tree in bag.estimators_]
+    assert all(tree["terms"] == tree["leaves"] - 1 for tree in members)
+    assert tree_sizes(bag)["leaves"] == sum(tree["leaves"] for tree in members)
 
 
 class FakeNode:

@@ -1,4 +1,4 @@
-"""Results on disk: whole rows, one experiment a folder, several writers, CSV, and clear errors."""
+"""Results on disk: whole rows, one experiment a folder, several writers, and clear errors."""
 
 import json
 import os
@@ -21,9 +21,7 @@ from evotree.experiments.store import (
     merged,
     read_curves,
     read_definition,
-    read_rows,
     read_runs,
-    write_rows,
 )
 
 COLUMNS = (*KEY, "status", "accuracy", "error", "versions")
@@ -182,18 +180,3 @@ def test_killed_writers_lose_nothing_that_they_reported(tmp_path):
         assert n_rows < len(runs) and len(runs) in (reported[-1] + 1, reported[-1] + 2)
         np.testing.assert_array_equal(runs["accuracy"], runs["fold"] / 7)
         n_rows = len(runs)
-
-
-# ---- CSV -----------------------------------------------------------------------------------------
-
-
-def test_what_is_done_is_written_as_csv_in_order(tmp_path):
-    store = Store(tmp_path, COLUMNS, DEFINITION)
-    for fold, status in ((2, "done"), (0, "done"), (1, "failed")):
-        store.add(row(fold, accuracy=fold / 7, status=status, error="x"))
-    write_rows(store, tmp_path / "runs.csv")
-    rows = read_rows(tmp_path / "runs.csv")
-    assert rows["fold"].tolist() == [0, 2] and rows["accuracy"].tolist() == [0.0, 2 / 7]
-    assert list(rows) == [*KEY, "accuracy"]
-    with pytest.raises(ValueError, match="no column auc"):
-        read_rows(tmp_path / "runs.csv", [*KEY, "auc"])

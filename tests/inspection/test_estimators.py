@@ -1,5 +1,7 @@
 """Explanations of fitted estimators of all kinds."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -29,9 +31,14 @@ def mixed_rows(seed=0):
 @every
 def test_every_estimator_explains_and_finds_counterfactuals(model):
     X, y = rows_for(model)
-    fitted = clone(model).fit(X, y)
-    explanation = fitted.explain(X[:20])
-    assert explanation.rows.prediction.tolist() == fitted.predict(X[:20]).tolist()
+    fitted = pickle.loads(pickle.dumps(clone(model).fit(X, y)))
+    np.testing.assert_allclose(fitted.training_rows_.means[0], X.mean(axis=0))
+    assert fitted.feature_importances_.shape == (X.shape[1],)
+    assert fitted.feature_importances_.min() >= 0.0
+    np.testing.assert_allclose(fitted.feature_importances_.sum(), 1.0)
+    terms, of_rows = fitted.explain(X)
+    assert terms.notna().all(axis=None) and not of_rows.outside.map(len).any()
+    assert of_rows.prediction.tolist() == fitted.predict(X).tolist()
     found = fitted.shap_values(X[:2], X[::15], n_permutations=2, random_state=0)
     total = found.values.sum(axis=1) + found.base
     np.testing.assert_allclose(total, outputs(fitted, X[:2]), atol=1e-9)

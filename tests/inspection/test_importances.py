@@ -8,7 +8,6 @@ from evotree import EvoTreeClassifier, ObliqueTreeClassifier
 from evotree.inspection.importances import importances
 from evotree.tables.columns import CategoricalColumn, NumericColumn
 from tests.inspection.random_trees import CLASSES, estimator_of, grid, random_tree
-from tests.quick_models import every, rows_for
 
 
 def impurity(y):
@@ -16,7 +15,7 @@ def impurity(y):
     return np.square(y - y.mean(axis=0)).sum() if len(y) else 0.0
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("n_outputs", [1, 3])
 def test_amounts_are_the_decreases_of_impurity_over_the_rows(seed, n_outputs):
     random = np.random.default_rng(seed)
@@ -67,15 +66,6 @@ def test_features_of_a_column_count_together():
     expected = [of_features[:2].sum(), of_features[2:].sum()]
     np.testing.assert_allclose(model.feature_importances_, expected)
     assert min(expected) > 0.0
-
-
-@every
-def test_every_estimator_has_importances(model):
-    X, y = rows_for(model)
-    fitted = model.fit(X, y)
-    assert fitted.feature_importances_.shape == (X.shape[1],)
-    assert fitted.feature_importances_.min() >= 0.0
-    np.testing.assert_allclose(fitted.feature_importances_.sum(), 1.0)
 
 
 def test_bad_input_is_refused():

@@ -1,7 +1,5 @@
 """Explanations of paths against the tree and the rows themselves."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,10 +8,10 @@ from sklearn.datasets import load_iris
 from evotree import ObliqueTreeClassifier
 from evotree.inspection.training_rows import summarize
 from tests.inspection.random_trees import estimator_of, random_tree
-from tests.quick_models import brief, every, rows_for
+from tests.quick_models import brief
 
 
-@pytest.fixture(params=range(6))
+@pytest.fixture(params=range(4))
 def explained(request):
     random = np.random.default_rng(request.param)
     X = random.normal(2.0, 2.0, size=(300, 4))
@@ -73,16 +71,6 @@ def test_values_that_no_training_row_came_near_are_named(explained):
         is_out = (row < X.min(axis=0)) | (row > X.max(axis=0))
         assert names == tuple(np.array(model.feature_names_)[is_out])
     assert outside.map(len).sum() > 0
-
-
-@every
-def test_every_estimator_explains_its_rows_after_a_pickle(model):
-    X, y = rows_for(model)
-    fitted = pickle.loads(pickle.dumps(model.fit(X, y)))
-    terms, of_rows = fitted.explain(X)
-    assert len(of_rows) == len(X) and terms.notna().all(axis=None)
-    assert not of_rows.outside.map(len).any()
-    np.testing.assert_allclose(fitted.training_rows_.means[0], X.mean(axis=0))
 
 
 def test_a_weight_of_two_is_a_row_given_twice():

@@ -40,7 +40,7 @@ def by_definition(predict, row, background):
     return np.array([gained[j] for j in range(row.shape[1])])
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("lines", [False, True])
 def test_values_are_those_of_the_definition(seed, lines):
     random = np.random.default_rng(seed)
@@ -72,7 +72,7 @@ def test_values_are_those_of_the_shap_package(lines):
     )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_samples_are_as_exact_as_they_say(seed, monkeypatch):
     random = np.random.default_rng(seed)
     X = random.normal(2.0, 2.0, size=(60, 6))
@@ -100,18 +100,9 @@ def test_columns_that_are_not_used_get_nothing():
     assert not leaf.shap_values(X, X).values.any()
 
 
-def test_the_package_shap_finds_the_same():
-    shap = pytest.importorskip("shap")
-    random = np.random.default_rng(0)
-    X = random.normal(2.0, 2.0, size=(40, 4))
-    model = estimator_of(random_tree(random, 4, lines=True), X)
-    explainer = shap.explainers.Exact(model.predict, shap.maskers.Independent(X, max_samples=40))
-    np.testing.assert_allclose(model.shap_values(X[:5], X).values, explainer(X[:5]).values)
-
-
-@pytest.mark.parametrize("given", [1, 2.5, "many"])
-def test_bad_numbers_are_refused(given):
+@pytest.mark.parametrize("number", [1, 2.5, "many"])
+def test_bad_numbers_are_refused(number):
     X = np.zeros((3, 2))
     model = estimator_of(random_tree(np.random.default_rng(0), 2), X)
     with pytest.raises(ValueError, match="n_permutations"):
-        model.shap_values(X, X, n_permutations=given)
+        model.shap_values(X, X, n_permutations=number)

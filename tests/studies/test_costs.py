@@ -59,12 +59,6 @@ def test_tests_cost_alone_what_is_published(problem, test, price):
     assert sum(parts) == pytest.approx(price)
 
 
-def test_a_second_test_of_a_group_costs_less():
-    tests = PROBLEMS["pima-100"].tests
-    assert (tests["plas"], tests["insu"], tests["age"]) == (15.51, 20.68, 1.0)
-    assert tests["plas", "insu"] == 2.10 and PROBLEMS["heart-5"].tests == {}
-
-
 @pytest.fixture
 def donors(tmp_path):
     """Write a table of the columns of blood-transfusion."""

@@ -1,18 +1,16 @@
 """Methods that choose settings, and those of other packages."""
 
 import sys
-import types
 from configparser import ConfigParser
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import randint
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import KFold, LeaveOneOut, ParameterSampler, cross_val_score
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import ParameterSampler, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -133,18 +131,6 @@ def test_the_tuned_forest_has_the_best_draw(kind, monkeypatch):
     assert tree_sizes(found)["leaves"] == sum(t.get_n_leaves() for t in expected.estimators_)
 
 
-def test_the_ridge_is_the_best_by_leaving_one_out():
-    X, y = bent_rows(40)
-    rows, kind = StandardScaler().fit_transform(X), "neg_mean_squared_error"
-    scores = [
-        cross_val_score(Ridge(alpha), rows, y, cv=LeaveOneOut(), scoring=kind).mean()
-        for alpha in regressors.ALPHAS
-    ]
-    model = fitted(regressors, "Ridge", X, y)
-    assert model.best_estimator_[-1].alpha_ == regressors.ALPHAS[int(np.argmax(scores))]
-    assert tree_sizes(model) == {"leaves": 1, "nodes": 1, "depth": 0, "terms": 4, "complexity": 5}
-
-
 def test_a_linear_tree_predicts_by_the_leaf_that_a_row_reaches(monkeypatch):
     monkeypatch.delenv(regressors.LINEAR_TREE_PYTHON, raising=False)
     with pytest.raises(ModuleNotFoundError, match="EVOTREE_LINEAR_TREE_PYTHON is not set"):
@@ -171,31 +157,6 @@ def test_a_linear_tree_predicts_by_the_leaf_that_a_row_reaches(monkeypatch):
 # ---- other packages ------------------------------------------------------------------------------
 
 
-def fake_boosting(base):
-    """Return a tree that takes codes alone, on one thread, as XGBoost does."""
-
-    class Fake(base):
-        def __init__(self, max_depth=None, random_state=0, n_jobs=None):
-            super().__init__(max_depth=max_depth, random_state=random_state)
-            self.n_jobs = n_jobs
-
-        def fit(self, X, y):
-            is_coded = y.dtype.kind == "f" or set(y) == set(range(len(set(y))))
-            if not is_coded or self.n_jobs != 1:
-                raise ValueError("codes from 0 on one thread are needed")
-            return super().fit(X, y)
-
-    return Fake
-
-
-@pytest.fixture
-def xgboost(monkeypatch):
-    """Put a package of the name in the place of XGBoost."""
-    kinds = {"XGBClassifier": DecisionTreeClassifier, "XGBRegressor": DecisionTreeRegressor}
-    package = {name: fake_boosting(kind) for name, kind in kinds.items()}
-    monkeypatch.setitem(sys.modules, "xgboost", types.SimpleNamespace(**package))
-
-
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_missing_package_says_what_to_install(package, monkeypatch):
     method, module = PACKAGES[package]
@@ -210,44 +171,6 @@ def test_the_extra_installs_the_versions_that_are_named():
     setup.read(Path(__file__).parents[2] / "setup.cfg")
     lines = setup["options.extras_require"]["peers"].split("\n")[1:]
     assert {tuple(line.split(" ==")) for line in lines} == set(chosen.VERSIONS.items())
-
-
-def test_labels_are_given_back(xgboost):
-    X, y = load_iris(return_X_y=True)
-    names = np.array(["z", "b", "m"])[y]
-    model = chosen.ChosenClassifier(partial(chosen.xgboost, max_depth=2)).fit(X, names)
-    expected = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, names)
-    np.testing.assert_array_equal(model.predict(X), expected.predict(X))
-    assert model.classes_.tolist() == ["b", "m", "z"]
-    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X))
-
-
-@either_kind
-def test_boosting_has_the_best_draw_though_a_fold_lacks_a_class(kind, xgboost, monkeypatch):
-    space = {"max_depth": randint(1, 12)}
-    for name, value in (("BOOSTING_SPACE", space), ("N_DRAWS", 5), ("TUNING_ROWS", 90)):
-        monkeypatch.setattr(chosen, name, value)
-    method, tree, rows = KINDS[kind]
-    X, y = rows(120)
-    folds, judges = KFold(3, shuffle=True, random_state=4), np.arange(120)
-    if kind == "classes":
-        y = y.astype(object)
-        y[0] = "never mind"
-        folds = stratified_folds(y, 3, 4)
-        assert any("never mind" not in y[train] for train, _ in folds)
-    else:
-        judges = chosen.judging_rows(y, 4)
-    depths = [draw["max_depth"] for draw in ParameterSampler(space, 5, random_state=4)]
-    scores = [
-        cross_val_score(tree(max_depth=d, random_state=4), X[judges], y[judges], cv=folds).mean()
-        for d in depths
-    ]
-    assert len(set(scores)) > 1
-    model = method(chosen.tuned_xgboost, 4).fit(X, y)
-    best = model.best_estimator_.best_estimator_
-    assert (best.max_depth, best.random_state) == (depths[int(np.argmax(scores))], 4)
-    assert best.tree_.n_node_samples[0] == 120
-    assert set(np.unique(model.predict(X))) <= set(y) or kind == "targets"
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -1,9 +1,8 @@
-"""Pictures of the papers' figures: the sphere, the size penalty, the depth, budgets."""
+"""Pictures of the papers' figures: sampling, the size penalty, the depth, budgets."""
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,49 +10,12 @@ from evotree.operators.splitters.cross_entropy import SamplingStep
 from evotree.operators.splitters.von_mises_fisher import sample
 from experiments.pictures import (
     plot_accuracy_against_depth,
+    plot_sampling,
     plot_size_penalty,
 )
-from experiments.sphere import SPACING, mass_circle, plot_sampling_on_sphere, project
-from tests.strategies import seeds
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
-
-
-def unit_vectors(n, seed):
-    vectors = np.random.default_rng(seed).standard_normal((n, 3))
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-
-
-@given(seeds)
-@settings(max_examples=20)
-def test_the_projection_puts_hemispheres_in_discs_and_keeps_areas(seed):
-    frame = np.linalg.qr(np.random.default_rng(seed).standard_normal((3, 3)))[0]
-    points = unit_vectors(4000, seed)
-    is_near = points @ frame[2] >= 0.0
-    at = project(points, frame, 5.0) - [5.0, 0.0]
-    at[~is_near] += [0.0, SPACING]
-    # An area of the disc is twice as large a share of its half of the sphere's surface.
-    expected = 2.0 * np.sin(0.5 * np.arccos(np.abs(points @ frame[2]))) ** 2
-    np.testing.assert_allclose(np.linalg.norm(at, axis=1) ** 2, expected, atol=1e-12)
-    # Opposite directions stand at mirrored points of the two discs.
-    opposite = project(-points[is_near], frame, 5.0) - [5.0, -SPACING]
-    np.testing.assert_allclose(opposite, at[is_near] * [1.0, -1.0], atol=1e-12)
-
-
-@pytest.mark.parametrize("kappa", [1e-6, 0.5, 8.0, 3000.0])
-def test_the_circle_holds_its_share_of_the_mass(kappa):
-    mu = unit_vectors(1, 3)[0]
-    circle = mass_circle(mu, kappa, 0.9)
-    np.testing.assert_allclose(np.linalg.norm(circle, axis=1), 1.0)
-    drawn = sample(np.random.default_rng(1), mu, kappa, 20_000)
-    assert (drawn @ mu >= (circle @ mu).max()).mean() == pytest.approx(0.9, abs=0.01)
-
-
-def test_candidates_stand_in_the_column_of_their_step():
+def test_the_steps_at_which_a_search_closes_in_are_drawn():
     generator, target, trace = np.random.default_rng(0), np.array([0.6, 0.0, 0.8]), []
     for kappa in (0.0, 0.5, 3.0, 5.0, 40.0, 900.0):
         mu = target if kappa > 0.0 else np.zeros(3)
@@ -62,19 +24,10 @@ def test_candidates_stand_in_the_column_of_their_step():
         scores[0] = np.inf  # parts no rows
         is_elite = scores <= np.partition(scores, 4)[4]
         trace.append(SamplingStep(mu, kappa, directions, scores, is_elite))
-    ax = plot_sampling_on_sphere(trace)
-    titles = [text.get_text() for text in ax.texts if text.get_text().startswith("iteration")]
-    expected = ["iteration 0, uniform", "iteration 2, κ = 3.0", "iteration 4, κ = 40.0"]
-    assert titles == expected
-    drawn = [one for one in ax.collections if one.get_array() is not None]
-    for column, (k, points) in enumerate(zip((0, 2, 4), drawn, strict=True)):
-        at = points.get_offsets() - [SPACING * column, 0.0]
-        at[at[:, 1] < -0.5 * SPACING] += [0.0, SPACING]
-        assert (np.linalg.norm(at, axis=1) <= 1.0 + 1e-12).all()
-        scores = np.sort(trace[k].scores)[:-1]
-        np.testing.assert_array_equal(np.sort(points.get_array()), scores)
-        assert np.argmin(points.get_array()) == len(scores) - 1  # the best one on top
-    ax.figure.draw_without_rendering()
+    figure = plot_sampling(trace).figure
+    titles = [ax.get_title() for ax in figure.axes if ax.name == "3d"]
+    assert titles == ["iteration 0, uniform", "iteration 2, κ = 3.0", "iteration 4, κ = 40.0"]
+    figure.draw_without_rendering()
 
 
 @settings(max_examples=8, deadline=None)

@@ -6,9 +6,9 @@ import pytest
 from sklearn.datasets import load_digits, load_wine
 from sklearn.model_selection import train_test_split
 
-from evotree.experiments.probabilities import auc, brier
 from evotree.experiments.protocols import OFFICIAL, Task
 from experiments import agreement, load_study
+from experiments.probabilities import auc, brier
 from experiments.studies import forests, j48, oc1, tao, wodt
 from experiments.studies import probabilities as soft
 from experiments.study import ClassesProtocol
@@ -49,14 +49,6 @@ def test_a_half_trains_and_a_quarter_tests(tmp_path):
         expected, _ = train_test_split(np.arange(60), test_size=0.5, random_state=seed, stratify=y)
         np.testing.assert_array_equal(train, expected)
     assert set(drawn[0][0]) != set(drawn[1][0])
-
-
-def test_a_fifth_tests_the_same_whatever_the_seed(tmp_path):
-    write_numbers(tmp_path, "segment")
-    first, second = (numbers_of("dtsemnet", "segment", tmp_path, seed) for seed in (0, 1))
-    for one, other in zip(first, second, strict=True):
-        np.testing.assert_array_equal(one, other)
-    assert len(first[0]) == 48 and sorted({*first[0], *first[1]}) == list(range(60))
 
 
 def test_official_parts_are_taken_as_they_are(tmp_path, official):

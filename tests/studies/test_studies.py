@@ -12,11 +12,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 from evotree.experiments.execution import run_experiment
 from evotree.experiments.protocols import OFFICIAL, Task
-from evotree.experiments.store import Store, fill, read_curve_rows, read_rows, write_rows
+from evotree.experiments.store import Store
 from experiments import STUDIES, agreement, load_study
 from experiments import study as base
 from experiments.__main__ import main
+from experiments.rows import fill, read_curve_rows, read_rows, write_rows
 from experiments.study import Study, StudyProtocol, Text, define, run_study, write_report
+from tests.experiments.test_store import COLUMNS, DEFINITION, row
 from tests.quick_models import brief
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
@@ -115,10 +117,28 @@ def test_fits_that_failed_are_done_again(tmp_path, quick):
     assert runs.empty and report is None
 
 
-def test_files_of_other_columns_are_refused(tmp_path, quick):
-    quick().rows_file(tmp_path).write_text("dataset,method,fold,seed,auc\ntoy,CART,0,0,0.5\n")
-    with pytest.raises(ValueError, match="quick_runs.csv has the columns auc: not measured"):
-        run_study(quick(), tmp_path, tmp_path)
+def test_rows_with_weights_by_their_old_name_are_read(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text(
+        "dataset,method,fold,seed,leaves,nonzero_weights\n"
+        "iris,CART,0,0,3,2\niris,TAO,0,0,4,9\niris,OC1,0,0,2,\n"
+    )
+    rows = read_rows(path)
+    assert "nonzero_weights" not in rows and rows["terms"][:2].tolist() == [2, 9]
+    assert rows["complexity"][:2].tolist() == [5, 13]
+    assert np.isnan(rows["terms"][2]) and np.isnan(rows["complexity"][2])
+
+
+def test_what_is_done_is_written_as_csv_in_order(tmp_path):
+    store = Store(tmp_path, COLUMNS, DEFINITION)
+    for fold, status in ((2, "done"), (0, "done"), (1, "failed")):
+        store.add(row(fold, accuracy=fold / 7, status=status, error="x"))
+    write_rows(store, tmp_path / "runs.csv")
+    rows = read_rows(tmp_path / "runs.csv")
+    assert rows["fold"].tolist() == [0, 2] and rows["accuracy"].tolist() == [0.0, 2 / 7]
+    assert list(rows) == [*rows.columns[:4], "accuracy"]
+    with pytest.raises(ValueError, match="no column auc"):
+        read_rows(tmp_path / "runs.csv", ["auc"])
 
 
 def test_a_text_names_lists_and_their_lengths():
@@ -244,16 +264,6 @@ def test_rows_and_seeds_of_a_fit_are_those_of_the_rows_in_git(tmp_path):
 
 
 # ---- plans ---------------------------------------------------------------------------------------
-
-
-def test_tasks_are_selected_by_name():
-    made = load_study("wodt").experiment
-    some = base.select_tasks(made, ["iris", "dna"], ["APDT"])
-    assert {(task.dataset, task.method) for task in some} == {("iris", "APDT"), ("dna", "APDT")}
-    assert [task.fold for task in some[:5]] == [0, 1, 2, 3, 4] and some[-1].fold == OFFICIAL
-    assert base.select_tasks(made, None, None) == made.tasks()
-    with pytest.raises(ValueError, match="datasets names moon: those of the study wodt are iris"):
-        base.select_tasks(made, ["moon"], None)
 
 
 # ---- pictures that need the data -----------------------------------------------------------------

@@ -83,22 +83,6 @@ def test_the_tree_of_a_budget_is_that_of_an_exhaustive_search(seed, n_classes):
         assert (model.n_right_[at], -model.complexities_[at]) == (n_right, size)
 
 
-def test_a_pruning_is_that_of_scikit_learn():
-    X, y = noisy_rows(3, 200, 4, 3)
-    cart = DecisionTreeClassifier(random_state=0)
-    model = clone(made.CART)
-    (tree,) = model.counted(X, y, y.max() + 1)
-    path = cart.cost_complexity_pruning_path(X, y).ccp_alphas
-    middles = (path[1:] + path[:-1]) / 2.0
-    fresh = np.random.default_rng(1).normal(size=(300, 4))
-    for alpha, pruned in zip(
-        middles, made.prunings([tree], [(0, a) for a in middles]), strict=True
-    ):
-        expected = cart.set_params(ccp_alpha=alpha).fit(X, y)
-        assert pruned.n_nodes == expected.tree_.node_count == pruned.complexity
-        np.testing.assert_array_equal(made.predicted_codes(pruned, fresh), expected.predict(fresh))
-
-
 def test_classes_that_are_missing_in_a_fold():
     X, y = noisy_rows(2, 60)
     y[0] = 2

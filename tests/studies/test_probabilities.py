@@ -9,7 +9,7 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from evotree.experiments.probabilities import (
+from experiments.probabilities import (
     LEAST,
     N_BINS,
     auc,
