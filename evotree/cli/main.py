@@ -343,7 +343,9 @@ def _report_fit(
     """Write the page about a fit, with some rows."""
     import pandas as pd
 
-    estimator.report(X, pd.Series(y, name=args.target), args.report)
+    from evotree.report import report
+
+    report(estimator, X, pd.Series(y, name=args.target)).save(args.report)
     print(f"wrote {args.report}")
 
 
@@ -491,18 +493,26 @@ def _show(args: argparse.Namespace) -> None:
         check_writable(args.plot)
     print(f"{model.rules()}\n{model.summary()}")
     if args.plot:
-        ax = _plotting().plot_tree(load_tree_model(args.model).named)
+        ax = _plotting().plot_tree(load_tree_model(args.model))
         print(f"wrote {_save_figure(ax, Path(args.plot))}")
 
 
 def _export(args: argparse.Namespace) -> None:
-    from evotree.export.table import export_for_table
-    from evotree.model_file import ForestModel, load_model
+    from evotree import export
+    from evotree.model_file import load_model
 
+    forms = {
+        "rules": lambda model: model.rules(export.export_rules),
+        "dot": export.export_graphviz,
+        "python": export.export_python,
+        "c": export.export_c,
+        "sql": export.export_sql,
+    }
     model = load_model(args.model)
-    trees = model.trees if isinstance(model, ForestModel) else (model.tree,)
+    if args.to not in forms:
+        raise UsageError(f"--to {args.to!r}: allowed are {', '.join(forms)}")
     out = check_writable(args.out) if args.out else None
-    text = export_for_table(args.to, trees, model.columns, model.classes)
+    text = forms[args.to](model)
     out.write_text(text, "utf-8") if out else print(text, end="")
 
 

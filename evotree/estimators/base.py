@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -15,21 +15,18 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from evotree.dataset import Dataset, as_numbers, check_weight, class_codes
+from evotree.description.html import notebook_html
 from evotree.estimators.explained import ExplainedTree
 from evotree.estimators.intervals import conformal_width, leaf_deviations
 from evotree.estimators.lazy import lazy_on_collections
 from evotree.estimators.probabilities import fit_soft_sides
 from evotree.estimators.rows import RowEncoder
-from evotree.files import PathLike
 from evotree.fitness.linear_leaves import term_penalty_of_rows
 from evotree.fitness.objectives import Objective, compose
 from evotree.objectives import LinearLeaves
 from evotree.operators.constraints.split_features import with_split_features
 from evotree.soft_sides import SoftSides
 from evotree.tree import ObliqueTree
-
-if TYPE_CHECKING:  # the page stands above the model that it shows
-    from evotree.report import Report
 
 PROBABILITIES = ("soft", "leaf")
 """What `predict_proba` of a classifier may be of: soft sides, or the shares of leaves."""
@@ -77,45 +74,6 @@ class TreeEstimator(ExplainedTree):
         rows = self.encode(X)
         return self.tree_.decision_path(rows)
 
-    def report(self, X: Any = None, y: Any = None, path: PathLike | None = None) -> Report:
-        """Return a page about the model, one file of HTML that needs no network.
-
-        It draws the tree and those of the Pareto front, follows single rows through them, and shows
-        figures, importances and the records of the search. A notebook shows the page.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), optional
-            Rows to follow and to measure on, best such as `fit` has not seen. The page holds a
-            sample of them, at most 1,000; figures are of all.
-        y : array-like of shape (n_samples,), optional
-            Their labels or targets.
-        path : path-like, optional
-            File to write the page to.
-
-        Returns
-        -------
-        Report
-            The page, as ``html``; ``save(path)`` writes it.
-
-        Raises
-        ------
-        ValueError
-            If rows and targets do not fit the model, or there are targets without rows.
-        """
-        from evotree.report import Subject, report
-
-        check_is_fitted(self)
-        names = self.tree_.output_names
-        if names is not None:
-            raise ValueError(f"report: the tree has {len(names)} outputs; a page shows one.")
-        target = getattr(y, "name", None)
-        cells = None if X is None else self._cells(X)
-        page = report(Subject.of_estimator(self, target), cells, y)
-        if path is not None:
-            page.save(path)
-        return page
-
     def _repr_html_inner(self) -> str:
         """Return what a notebook shows that knows no bundles: scikit-learn's diagram, the tree."""
         return self._with_tree(super()._repr_html_inner())
@@ -129,8 +87,6 @@ class TreeEstimator(ExplainedTree):
 
     def _with_tree(self, diagram: str) -> str:
         """Put the tree, if there is one, below a diagram."""
-        from evotree.export.html import notebook_html
-
         return diagram + notebook_html(self) if self.__sklearn_is_fitted__() else diagram
 
     def _objective(self, dataset: Dataset) -> Objective | None:

@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -30,14 +30,10 @@ from evotree.estimators.base import ClassReader, TargetReader, TreeEstimator
 from evotree.estimators.evolved import EvoTreeClassifier, EvoTreeRegressor
 from evotree.estimators.rows import RowEncoder
 from evotree.estimators.tao import TAOClassifier, TAORegressor
-from evotree.files import PathLike
 from evotree.fitness.objectives import Objective
 from evotree.objectives import LEAVES, LinearLeaves
 from evotree.rng import seed_from
 from evotree.tree import ObliqueTree, mean_of_trees
-
-if TYPE_CHECKING:
-    from evotree.report import Report
 
 _OF_ROWS = ("columns_", "feature_names_", "n_features_in_", "feature_names_in_", "classes_")
 _MEANS_SHARE = 0.5  # of the trees, where some have lines
@@ -260,41 +256,6 @@ class ObliqueForest(RowEncoder):
         found = np.mean([one.feature_importances_ for one in self.estimators_], axis=0)
         total = found.sum()
         return found / total if total > 0.0 else found
-
-    def report(self, X: Any = None, y: Any = None, path: PathLike | None = None) -> Report:
-        """Return a page about the forest, one file of HTML that needs no network.
-
-        It shows how the trees vote and how far they agree, the importances, and each tree as the
-        page about a single one does.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), optional
-            Rows to follow and to measure on, best such as `fit` has not seen. The page holds a
-            sample of them, at most 1,000; figures are of all.
-        y : array-like of shape (n_samples,), optional
-            Their labels or targets.
-        path : path-like, optional
-            File to write the page to.
-
-        Returns
-        -------
-        Report
-            The page, as ``html``; ``save(path)`` writes it.
-
-        Raises
-        ------
-        ValueError
-            If rows and targets do not fit the model, or there are targets without rows.
-        """
-        from evotree.report import Subject, report
-
-        check_is_fitted(self)
-        subject = Subject.of_forest(self, getattr(y, "name", None))
-        page = report(subject, None if X is None else self._cells(X), y)
-        if path is not None:
-            page.save(path)
-        return page
 
     def _vote(self, X: Any) -> np.ndarray:
         """Return the mean of what the trees predict for rows, of shape (n_samples, n_outputs)."""

@@ -30,6 +30,7 @@ __all__ = [
     "NumericColumn",
     "column_of_feature",
     "columns_asked",
+    "columns_from",
     "encode",
     "encode_in_order",
     "feature_names",
@@ -193,6 +194,35 @@ def indicator_of_feature(columns: Sequence[Column]) -> list[int]:
         is_told = isinstance(column, NumericColumn) and column.indicator
         found += [len(found) + 1, -1] if is_told else [-1] * len(column.asked)
     return found
+
+
+def columns_from(columns: Any, missing: str | None = None) -> tuple[Column, ...]:
+    """Return columns of plain data, where `missing` stands for the level of missing cells."""
+    if not isinstance(columns, list) or not columns:
+        raise ValueError("columns is not a list of at least one column")
+    made: list[Column] = []
+    for at, column in enumerate(columns):
+        name = column.get("name") if isinstance(column, dict) else None
+        if not isinstance(name, str):
+            raise ValueError(f"columns[{at}] is not an object with a name")
+        fill, indicator, levels, other = map(column.get, ("fill", "indicator", "levels", "other"))
+        if type(fill) in (int, float) and math.isfinite(fill) and isinstance(indicator, bool):
+            made.append(NumericColumn(name, float(fill), indicator))
+        elif (
+            isinstance(levels, list)
+            and all(isinstance(level, str | None) for level in [*levels, other])
+            and len({*levels, other}) == len(levels) + (other is not None or None not in levels)
+        ):
+            shown = [None if level == missing else level for level in levels]
+            made.append(CategoricalColumn(name, tuple(shown), other))
+        else:
+            raise ValueError(
+                f"column {name!r} has neither a finite fill and an indicator, true or false, nor a "
+                "list of levels, distinct texts or null, of which the other one is none"
+            )
+    if len({column.name for column in made}) < len(made):
+        raise ValueError("two columns have the same name")
+    return tuple(made)
 
 
 def fit_columns(

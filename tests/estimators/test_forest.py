@@ -27,7 +27,7 @@ from evotree.dataset import Dataset
 from evotree.engine.forests import draw_features, positions_of, restrict, rows_of_choice
 from evotree.export import export_c, export_python, export_rules, export_sql, export_text, to_onnx
 from evotree.fitness.linear_leaves import LinearLeafObjective
-from evotree.model_file import ForestModel, load_model, load_tree_model, save_model
+from evotree.model_file import Model, load_model, load_tree_model, save_model
 from tests.quick_models import checked
 
 FORESTS = [
@@ -337,7 +337,7 @@ def test_a_table_with_gaps_and_categories_in_one_file(tmp_path):
     frame, y = mixed_table()
     forest = ObliqueForestClassifier(5, random_state=0).fit(frame, y)
     assert forest.score(frame, y) > 0.8
-    save_model(tmp_path / "forest.json", ForestModel.of(forest, "grade"))
+    save_model(tmp_path / "forest.json", Model.of(forest, "grade"))
     model = load_model(tmp_path / "forest.json")
     np.testing.assert_array_equal(model.predict_proba(frame), forest.predict_proba(frame))
     np.testing.assert_array_equal(model.predict(frame), forest.predict(frame))
@@ -351,7 +351,7 @@ def test_a_forest_of_lines_in_one_file(tmp_path):
     X, y = rows_for(FORESTS[1])
     frame = pd.DataFrame(X, columns=list("abcdef"))
     forest = ObliqueForestRegressor(3, random_state=0).fit(frame, y)
-    save_model(tmp_path / "forest.json", ForestModel.of(forest, "y"))
+    save_model(tmp_path / "forest.json", Model.of(forest, "y"))
     found = load_model(tmp_path / "forest.json").predict(frame)
     np.testing.assert_array_equal(found, forest.predict(frame))
 
@@ -360,7 +360,7 @@ def test_damaged_files_are_refused(tmp_path):
     X, y = load_iris(return_X_y=True)
     forest = ObliqueForestClassifier(2, random_state=0).fit(X, y)
     path = tmp_path / "forest.json"
-    save_model(path, ForestModel.of(forest, "kind"))
+    save_model(path, Model.of(forest, "kind"))
     text = path.read_text()
     for was, becomes, why in (
         ('"trees": [', '"trees": {}, "others": [', "trees is not a list"),
@@ -451,7 +451,7 @@ def test_a_forest_of_a_file_is_exported(tmp_path, capsys):
     frame, y = mixed_table()
     forest = ObliqueForestClassifier(3, random_state=0).fit(frame, y)
     path = str(tmp_path / "forest.json")
-    save_model(path, ForestModel.of(forest, "grade"))
+    save_model(path, Model.of(forest, "grade"))
     told = {}
     for form in ("sql", "python", "c", "rules"):
         assert main(["export", path, "--to", form]) == 0
