@@ -420,7 +420,21 @@ class ObliqueTree:
         ValueError
             Naming the array that is wrong, what it holds and what is allowed.
         """
-        _validate(self.weights, self.thresholds, self.subtree_size, self.values)
+        if self.subtree_size.ndim != 1 or not len(self.subtree_size):
+            raise ValueError(
+                f"subtree_size has shape {self.subtree_size.shape}: allowed is (n_nodes,) with "
+                "n_nodes >= 1."
+            )
+        for name, ndim in (("weights", 2), ("thresholds", 1), ("values", 2)):
+            array = getattr(self, name)
+            if array.ndim != ndim or array.shape[0] != self.n_nodes:
+                raise ValueError(
+                    f"{name} has shape {array.shape}: allowed are {ndim} dimensions, the first "
+                    f"being the number of nodes, {self.n_nodes}."
+                )
+            if not np.isfinite(array).all():
+                raise ValueError(f"{name} has values that are not finite.")
+        _check_sizes(self.subtree_size)
         if self.weights[self.is_leaf].any():
             raise ValueError("weights has rows of leaves that are not 0.")
         for name, n in (("spread", self.n_features), ("weighted_n_node_samples", self.n_nodes)):
@@ -491,34 +505,15 @@ def mean_of_trees(trees: Sequence[ObliqueTree], rows: np.ndarray) -> np.ndarray:
     return total / len(trees)
 
 
-def _validate(
-    weights: np.ndarray, thresholds: np.ndarray, subtree_size: np.ndarray, values: np.ndarray
-) -> None:
-    n_nodes = subtree_size.shape[0] if subtree_size.ndim == 1 else 0
-    if n_nodes == 0:
-        raise ValueError(
-            f"subtree_size has shape {subtree_size.shape}: allowed is (n_nodes,) with n_nodes >= 1."
-        )
-    for name, array, ndim in (
-        ("weights", weights, 2),
-        ("thresholds", thresholds, 1),
-        ("values", values, 2),
-    ):
-        if array.ndim != ndim or array.shape[0] != n_nodes:
-            raise ValueError(
-                f"{name} has shape {array.shape}: allowed are {ndim} dimensions, the first being "
-                f"the number of nodes, {n_nodes}."
-            )
-        if not np.isfinite(array).all():
-            raise ValueError(f"{name} has values that are not finite.")
+def _check_sizes(subtree_size: np.ndarray) -> None:
+    """Refuse sizes of subtrees that do not form one tree in prefix order."""
+    n_nodes = len(subtree_size)
     if subtree_size[0] != n_nodes:
         raise ValueError(
             f"subtree_size[0]={subtree_size[0]}: the root's subtree is the tree, {n_nodes} nodes."
         )
-    for k in range(n_nodes):
+    for k in np.flatnonzero(subtree_size != 1).tolist():
         size = int(subtree_size[k])
-        if size == 1:
-            continue
         children_fit = (
             size >= 3
             and k + size <= n_nodes

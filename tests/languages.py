@@ -222,9 +222,7 @@ def run_onnx(model: Any, rows: np.ndarray) -> list[Any]:
 
 
 def page(cases: Sequence[Case]) -> list[Answer]:
-    """Run the script of the page about a model, as a browser does, for all cases at once."""
-    if NODE is None:
-        pytest.skip("there is no node")
+    """Run the script of the page about a model, for all cases at once."""
     pages = []
     for case in cases:
         classes = None if case.classes is None else np.array(case.classes)
@@ -232,28 +230,38 @@ def page(cases: Sequence[Case]) -> list[Answer]:
         model = Model("y", classes, columns, case.trees, sides=case.sides)
         frame = pd.DataFrame(case.rows, columns=[column.name for column in columns])
         pages.append(report_of_model(model, frame).data)
-    script = (files("evotree.report") / "templates" / "model.js").read_text("utf-8")
-    script += """
-    const pages = JSON.parse(require("fs").readFileSync(0, "utf-8"));
-    console.log(JSON.stringify(pages.map((data) => {
-        const model = Model(data);
-        const rows = data.rows.numbers.map((_, i) =>
-            model.encode(data.rows.cells.map((column) => column[i])));
-        if (data.forest) return rows.map((x) => [null, model.vote(x)]);
-        return rows.map((x) => [
-            model.predict(model.own, x), data.classes && model.probabilities(model.own, x),
-        ]);
-    })));"""
-    told = subprocess.run(
-        [NODE, "-e", script], input=json.dumps(pages), capture_output=True, text=True, check=True
+    rows = run_page(
+        pages,
+        """data.forest ? [null, model.vote(x)]
+        : [model.predict(model.own, x), data.classes && model.probabilities(model.own, x)]""",
     )
     found = []
-    for case, rows in zip(cases, json.loads(told.stdout), strict=True):
-        predicted, said = map(list, zip(*rows, strict=True))
+    for case, told in zip(cases, rows, strict=True):
+        predicted, said = map(list, zip(*told, strict=True))
         if len(case.trees) > 1:  # the page draws the vote by its numbers
             shares = np.array(said)
             predicted = shares[:, 0] if case.classes is None else shares.argmax(axis=1)
         found.append(Answer(predicted, said if case.classes is not None else None))
+    return found
+
+
+def run_page(pages: Sequence[dict[str, Any]], expression: str) -> list[list[Any]]:
+    """Return what the script of pages says of their rows ``x``, as a browser would run it."""
+    if NODE is None:
+        pytest.skip("there is no node")
+    script = (files("evotree.report") / "templates" / "model.js").read_text("utf-8")
+    script += f"""
+    const pages = JSON.parse(require("fs").readFileSync(0, "utf-8"));
+    console.log(JSON.stringify(pages.map((data) => {{
+        const model = Model(data);
+        const rows = data.rows.numbers.map((_, i) =>
+            model.encode(data.rows.cells.map((column) => column[i])));
+        return rows.map((x) => {expression});
+    }})));"""
+    told = subprocess.run(
+        [NODE, "-e", script], input=json.dumps(pages), capture_output=True, text=True, check=True
+    )
+    found: list[list[Any]] = json.loads(told.stdout)
     return found
 
 

@@ -265,8 +265,8 @@ def named_tree(
     if is_forest(source) or len(members) > 1:
         raise ValueError(
             f"tree is a {type(source).__name__}: a forest is exported by export_python, "
-            "export_c, export_sql and to_onnx; other forms are of one tree, such as its "
-            "estimators_[0]."
+            "export_c, export_sql and to_onnx; other forms are of one tree, such as "
+            "estimators_[0] of the forest."
         )
     tree = tree_of(source, parameter).validate()
     n_features, n_outputs = tree.n_features, tree.values.shape[1]

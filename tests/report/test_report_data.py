@@ -17,10 +17,13 @@ from sklearn.datasets import load_iris
 from evotree import ObliqueForestClassifier, ObliqueForestRegressor
 from evotree.cli.main import main
 from evotree.cli.report import report_of_model
+from evotree.inspection.paths import explain
+from evotree.inspection.training_rows import summarize
 from evotree.model_file import save_model
 from evotree.report import Subject, report
 from evotree.report.data import MAX_TREES_LENGTH
 from evotree.tables.columns import encode
+from tests.languages import run_page
 from tests.quick_models import brief, every
 from tests.report.models import (
     HOSTILE,
@@ -67,6 +70,33 @@ def test_the_page_holds_the_tree(kind: str) -> None:
         if kind in ("classes", "soft"):
             np.testing.assert_allclose(node["v"], tree.values[k], rtol=1e-5)
             assert node["l"] == tree.labels[k]
+
+
+def test_rows_go_where_the_model_sends_them() -> None:
+    """The cells of the page, its encoder, router, predictions and contributions are evotree's."""
+    frame, models = table(), [make_model(kind) for kind in KINDS]
+    subjects = [make_subject(model) for model in models]
+    pages = [report(subject, frame).data for subject in subjects]
+    leaves = "data.trees.map((tree) => model.apply(tree, x))"
+    steps = "model.explain(model.own, x)"
+    answers = run_page(pages, f"({{ x, leaves: {leaves}, steps: {steps} }})")
+    for model, subject, page, found in zip(models, subjects, pages, answers, strict=True):
+        rows = encode(model.columns, frame)
+        place = [model.feature_names.index(name) for name in page["features"]]
+        assert [one["x"] for one in found] == rows[:, place].tolist()
+        for at, tree in enumerate(subject.trees[0]):
+            assert [one["leaves"][at] for one in found] == tree.apply(rows).tolist()
+        training = summarize(model.tree, rows, np.ones(len(rows)))
+        terms = explain(model.tree, training, rows, model.feature_names).terms
+        told = {
+            (i, step["node"], page["features"][term["feature"]]): term["contribution"]
+            for i, one in enumerate(found)
+            for step in one["steps"]
+            for term in step["terms"]
+        }
+        keys = zip(terms["row"], terms["node"], terms["feature"], strict=True)
+        expected = dict(zip(keys, terms["contribution"], strict=True))
+        assert len(expected) > 300 and told == pytest.approx(expected, rel=1e-4, abs=1e-4)
 
 
 @pytest.mark.parametrize("labels", [("no", "yes"), ("no", "yes", "maybe")])
