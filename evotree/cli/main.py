@@ -581,6 +581,6 @@ def _draw(
         axes["decision-regions.png"] = plotting.plot_decision_regions(
             estimator, X, y, class_names=model.labels
         )
-    axes["tree.png"] = plotting.plot_tree(model.named)
+    axes["tree.png"] = plotting.plot_tree(model)
     for name, ax in axes.items():
         print(f"wrote {_save_figure(ax, folder / name)}")
