@@ -8,6 +8,7 @@ subtree of k is the slice ``[k, k + subtree_size[k])``. A row x goes left at nod
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,18 +23,19 @@ if TYPE_CHECKING:
 _BLOCK = 1024  # rows that are routed together
 _PRINTED_LEAVES, _PRINTED_TERMS = 32, 10  # of a tree that prints itself
 # What a tree is made of, in the order of its state.
-_PARAMETERS = (
+_ATTRIBUTES = (
     "weights",
     "thresholds",
     "subtree_size",
     "values",
     "spread",
     "weighted_n_node_samples",
-    "labels",
+    "given_labels",
     "models",
     "output_names",
     "row_counts",
 )
+_state_of = attrgetter(*_ATTRIBUTES)
 
 
 @dot_kernel
@@ -151,18 +153,7 @@ class ObliqueTree:
         nodes are these numbers.
     """
 
-    __slots__ = (
-        "given_labels",
-        "models",
-        "output_names",
-        "row_counts",
-        "spread",
-        "subtree_size",
-        "thresholds",
-        "values",
-        "weighted_n_node_samples",
-        "weights",
-    )
+    __slots__ = _ATTRIBUTES
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(
@@ -219,7 +210,7 @@ class ObliqueTree:
 
         A tree knows no names: ``evotree.export.export_text(model)`` writes those of the columns.
         """
-        from evotree.export.text import export_text  # views stand above the tree that they show
+        from evotree.description.text import export_text  # needs pandas, which a tree does not
 
         if self.n_leaves > _PRINTED_LEAVES:
             return repr(self)
@@ -227,7 +218,7 @@ class ObliqueTree:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        from evotree.export.html import notebook_html
+        from evotree.description.html import notebook_html
 
         return notebook_html(self)
 
@@ -297,7 +288,7 @@ class ObliqueTree:
 
         A tree whose leaves are constant has no such attribute.
         """
-        from evotree.export.coefficients import coefficient_table
+        from evotree.description.coefficients import coefficient_table
 
         if self.models is None:
             raise AttributeError("the tree has no linear models in its leaves.")
@@ -326,8 +317,9 @@ class ObliqueTree:
 
     def replaced(self, **arrays: Any) -> ObliqueTree:
         """Return the same tree with some arrays replaced, by the names of the parameters."""
-        known = dict(zip(_PARAMETERS, ObliqueTree.__getstate__(self), strict=True))
-        return ObliqueTree(**{**known, **arrays})
+        names = (name.removeprefix("given_") for name in _ATTRIBUTES)
+        known = dict(zip(names, _state_of(self), strict=True))
+        return ObliqueTree(**known | arrays)
 
     def left(self, k: int) -> int:
         """Return the left child of internal node `k`."""
@@ -428,18 +420,28 @@ class ObliqueTree:
         ValueError
             Naming the array that is wrong, what it holds and what is allowed.
         """
-        _validate(self.weights, self.thresholds, self.subtree_size, self.values)
+        if self.subtree_size.ndim != 1 or not len(self.subtree_size):
+            raise ValueError(
+                f"subtree_size has shape {self.subtree_size.shape}: allowed is (n_nodes,) with "
+                "n_nodes >= 1."
+            )
+        for name, ndim in (("weights", 2), ("thresholds", 1), ("values", 2)):
+            array = getattr(self, name)
+            if array.ndim != ndim or array.shape[0] != self.n_nodes:
+                raise ValueError(
+                    f"{name} has shape {array.shape}: allowed are {ndim} dimensions, the first "
+                    f"being the number of nodes, {self.n_nodes}."
+                )
+            if not np.isfinite(array).all():
+                raise ValueError(f"{name} has values that are not finite.")
+        _check_sizes(self.subtree_size)
         if self.weights[self.is_leaf].any():
             raise ValueError("weights has rows of leaves that are not 0.")
-        for name, array, n in (
-            ("spread", self.spread, self.n_features),
-            ("weighted_n_node_samples", self.weighted_n_node_samples, self.n_nodes),
-        ):
-            if array is None:
-                continue
-            if array.shape != (n,):
+        for name, n in (("spread", self.n_features), ("weighted_n_node_samples", self.n_nodes)):
+            array = getattr(self, name)
+            if array is not None and array.shape != (n,):
                 raise ValueError(f"{name} has shape {array.shape}: allowed is ({n},).")
-            if not np.isfinite(array).all() or array.min(initial=0.0) < 0.0:
+            if array is not None and not (np.isfinite(array) & (array >= 0.0)).all():
                 raise ValueError(f"{name} has values that are negative or not finite.")
         labels, n_outputs = self.given_labels, self.values.shape[1]
         shape = (self.n_nodes, n_outputs if self.output_names is None else 1)
@@ -457,8 +459,7 @@ class ObliqueTree:
                 f"output_names has {len(self.output_names)} entries: allowed are {n_outputs}."
             )
         if self.models is not None:
-            several = isinstance(self.models, OutputModels)
-            n_models = len(self.models.each) if several else 1
+            n_models = len(self.models.each) if isinstance(self.models, OutputModels) else 1
             if n_outputs != n_models:
                 raise ValueError(
                     f"values has {n_outputs} columns: allowed is {n_models}, one for each linear "
@@ -470,18 +471,8 @@ class ObliqueTree:
         return self
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return (
-            self.weights,
-            self.thresholds,
-            self.subtree_size,
-            self.values,
-            self.spread,
-            self.weighted_n_node_samples,
-            self.given_labels,
-            self.models,
-            self.output_names,
-            self.row_counts,
-        )
+        state: tuple[Any, ...] = _state_of(self)
+        return state
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         ObliqueTree.__init__(self, *state)
@@ -514,34 +505,15 @@ def mean_of_trees(trees: Sequence[ObliqueTree], rows: np.ndarray) -> np.ndarray:
     return total / len(trees)
 
 
-def _validate(
-    weights: np.ndarray, thresholds: np.ndarray, subtree_size: np.ndarray, values: np.ndarray
-) -> None:
-    n_nodes = subtree_size.shape[0] if subtree_size.ndim == 1 else 0
-    if n_nodes == 0:
-        raise ValueError(
-            f"subtree_size has shape {subtree_size.shape}: allowed is (n_nodes,) with n_nodes >= 1."
-        )
-    for name, array, ndim in (
-        ("weights", weights, 2),
-        ("thresholds", thresholds, 1),
-        ("values", values, 2),
-    ):
-        if array.ndim != ndim or array.shape[0] != n_nodes:
-            raise ValueError(
-                f"{name} has shape {array.shape}: allowed are {ndim} dimensions, the first being "
-                f"the number of nodes, {n_nodes}."
-            )
-        if not np.isfinite(array).all():
-            raise ValueError(f"{name} has values that are not finite.")
+def _check_sizes(subtree_size: np.ndarray) -> None:
+    """Refuse sizes of subtrees that do not form one tree in prefix order."""
+    n_nodes = len(subtree_size)
     if subtree_size[0] != n_nodes:
         raise ValueError(
             f"subtree_size[0]={subtree_size[0]}: the root's subtree is the tree, {n_nodes} nodes."
         )
-    for k in range(n_nodes):
+    for k in np.flatnonzero(subtree_size != 1).tolist():
         size = int(subtree_size[k])
-        if size == 1:
-            continue
         children_fit = (
             size >= 3
             and k + size <= n_nodes

@@ -1,5 +1,6 @@
 """What the tests of exported trees share: drawn trees, readers of printed ones, and damage."""
 
+import operator
 import re
 from typing import Any
 
@@ -82,15 +83,14 @@ def chain(n_nodes: int) -> ObliqueTree:
 
 def assert_same(a: ObliqueTree, b: ObliqueTree) -> None:
     """Compare trees to the last bit, the sign of zeros included."""
+
+    def bits(part: Any) -> Any:
+        if isinstance(part, np.ndarray):
+            return part.dtype, part.shape, part.tobytes()
+        return [bits(one) for one in part] if isinstance(part, tuple) else part
+
     for name in ObliqueTree.__slots__:
-        one, other = getattr(a, name), getattr(b, name)
-        if one is None:
-            assert other is None, name
-            continue
-        pairs = zip(one, other, strict=True) if name == "models" else [(one, other)]
-        for array, twin in pairs:
-            assert array.dtype == twin.dtype and array.shape == twin.shape
-            assert array.tobytes() == twin.tobytes(), name
+        assert bits(getattr(a, name)) == bits(getattr(b, name)), name
 
 
 def stump(weights: list[float], threshold: float = 1.0) -> ObliqueTree:
@@ -103,18 +103,22 @@ def stump(weights: list[float], threshold: float = 1.0) -> ObliqueTree:
     )
 
 
+_RELATIONS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
+
+
+def holds(rule: str, row: np.ndarray) -> bool:
+    """Read a printed inequality, and say whether a row meets it."""
+    sums, relation, bound = re.fullmatch(r"(.*) (<=|>=|<|>) (\S+)", rule).groups()
+    total = 0.0
+    for sign, factor, j in re.findall(r"([+-]?) ?(?:([\d.e+-]+) \* )?x(\d+)", sums):
+        total += (-1.0 if sign == "-" else 1.0) * float(factor or 1.0) * row[int(j)]
+    return _RELATIONS[relation](total, float(bound))
+
+
 def predict_from(text: str, row: np.ndarray, leaf: int) -> str:
     """Follow printed rules by reading them to a leaf, and return its class."""
     text = re.sub(r"\n(?:\|   )*\|    (?=[+-])", " ", text)  # a sum that goes on
     lines = text.splitlines()
-
-    def holds(rule: str) -> bool:
-        sums, relation, threshold = re.fullmatch(r"(.*) (<=|>=) (\S+)", rule).groups()
-        total = 0.0
-        for sign, factor, j in re.findall(r"([+-]?) ?(?:([\d.e+-]+) \* )?x(\d+)", sums):
-            total += (-1.0 if sign == "-" else 1.0) * float(factor or 1.0) * row[int(j)]
-        return total <= float(threshold) if relation == "<=" else total >= float(threshold)
-
     at = 0
     while True:
         depth, rest = lines[at].count("|   "), lines[at].partition("--- ")[2]
@@ -123,7 +127,7 @@ def predict_from(text: str, row: np.ndarray, leaf: int) -> str:
             assert number == f"[{leaf}]"
             return rest.split()[1]
         at += 1
-        if not holds(rest):
+        if not holds(rest, row):
             at = lines.index("|   " * depth + "|--- else", at) + 1
 
 
@@ -132,22 +136,7 @@ def matching(text: str, row: np.ndarray) -> list[str]:
     found = []
     for block in text.rstrip("\n").split("\n\n"):
         *conditions, leaf = re.sub(r"\n     ", " ", block).split("\n")
-        met = True
-        for condition in conditions:
-            if condition == "IF   anything":
-                continue
-            sums, relation, bound = re.fullmatch(r".{5}(.*) (<=|>=|<|>) (\S+)", condition).groups()
-            total = 0.0
-            for sign, factor, j in re.findall(r"([+-]?) ?(?:([\d.e+-]+) \* )?x(\d+)", sums):
-                total += (-1.0 if sign == "-" else 1.0) * float(factor or 1.0) * row[int(j)]
-            outcomes = {
-                "<=": total <= float(bound),
-                ">=": total >= float(bound),
-                "<": total < float(bound),
-                ">": total > float(bound),
-            }
-            met &= outcomes[relation]
-        if met:
+        if all(rule == "IF   anything" or holds(rule[5:], row) for rule in conditions):
             found.append(leaf)
     return found
 

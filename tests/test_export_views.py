@@ -1,51 +1,78 @@
-"""All views of one tree agree: one inequality, one numbering, the same rows and class shares."""
+"""All views of one tree agree: one inequality, one numbering, the same rows, shares and models."""
 
 import re
+import tracemalloc
 from collections.abc import Callable
-from contextlib import redirect_stdout
-from dataclasses import replace
 from html import unescape
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from sklearn.datasets import load_breast_cancer, load_iris
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from matplotlib.patches import Rectangle
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
 from evotree.cli.main import main
-from evotree.export import export_graphviz, export_html, export_rules, export_sql, export_text
-from evotree.export.named import rows_text, share_text
+from evotree.description.named import rows_text, share_text
+from evotree.export import (
+    coefficient_table,
+    export_graphviz,
+    export_html,
+    export_rules,
+    export_sql,
+    export_text,
+)
+from evotree.leaf_models import OutputModels
 from evotree.model_file import Model, save_model
 from evotree.plotting import plot_tree
-from evotree.report import Subject, report
+from evotree.report import report
 from evotree.tables.columns import CategoricalColumn, NumericColumn
 from evotree.tree import ObliqueTree
-from tests.exported import tame, trees
+from tests.exported import (
+    chain,
+    matching,
+    modelled_trees,
+    predict_from,
+    stump,
+    tame,
+    trees,
+    with_models,
+)
 
-# Each reads from a view what it says of each node, a split as "x0 - 0.5 x1 <= 1".
-Reader = Callable[[ObliqueTree], dict[int, str]]
+eighths = st.integers(-64, 64).map(lambda n: n / 8.0)
+
+
+def stump_of_numbers() -> ObliqueTree:
+    tree = stump([0.5, 0.0, -2.0])
+    return tree.predicting(tree.values[:, :1])
+
+
+# ---- what readers see, by reading it -------------------------------------------------------------
+
+Reader = Callable[[Any], dict[int, str]]
+"""Each reads from a view what it says of each node, a split as ``x0 - 0.5 x1 <= 1``."""
 
 
 def nodes_of_text(text: str) -> dict[int, str]:
     """Read the indented rules."""
-    text = re.sub(r"\n(?:\|   )*\|    (?=[-+(])", " ", text)
+    text = re.sub(r"\n(?:\|   )*\|    (?=\S)(?!\|)", " ", text)
     nodes = re.findall(r"--- \[(\d+)\] (.*)", text)
     return {int(k): said.replace(" * ", " ") for k, said in nodes}
 
 
-def from_text(tree: ObliqueTree) -> dict[int, str]:
+def from_text(tree: Any) -> dict[int, str]:
     return nodes_of_text(export_text(tree))
 
 
-def from_graphviz(tree: ObliqueTree) -> dict[int, str]:
-    labels = re.findall(r'    (\d+) \[label="(.*?)", fill', export_graphviz(tree))
+def from_graphviz(tree: Any) -> dict[int, str]:
+    labels = re.findall(r'    (\d+) \[label="(.*?)", fill', export_graphviz(tree, max_terms=None))
     nodes = {}
     for k, label in labels:
         number, *said = label.split("\\n")
@@ -54,13 +81,13 @@ def from_graphviz(tree: ObliqueTree) -> dict[int, str]:
     return nodes
 
 
-def from_html(tree: ObliqueTree) -> dict[int, str]:
+def from_html(tree: Any) -> dict[int, str]:
     found = re.findall(r"\[(\d+)\][^<]*</span> (.*?)</(?:summary|div)>", export_html(tree))
     plain = {int(k): unescape(re.sub("<.*?>", "", said)) for k, said in found}
     return {k: said.replace(" * ", " ") for k, said in plain.items()}
 
 
-def from_picture(tree: ObliqueTree) -> dict[int, str]:
+def from_picture(tree: Any) -> dict[int, str]:
     texts = [text.get_text() for text in plot_tree(tree).texts]
     texts = [text for text in texts if text not in ("yes", "no")]
     signs = str.maketrans({"−": "-", "≤": "<=", "≥": ">=", "\n": " "})
@@ -68,12 +95,19 @@ def from_picture(tree: ObliqueTree) -> dict[int, str]:
     return {int(re.findall(r"\d+", k)[0]): one for k, one in zip(texts[::2], said, strict=True)}
 
 
+def bare(said: str) -> str:
+    """Return what all views say of a leaf of numbers, without the words and signs of some."""
+    for word in ("predict ", "value: ", ",", ";"):
+        said = said.replace(word, "")
+    return re.sub(r" \([\d.]+ rows?\)$", "", said)
+
+
 def opposite(said: str) -> str:
     return said.replace("<=", ">") if "<=" in said else said.replace(">=", "<")
 
 
-@given(trees(tame))
-def test_every_view_shows_the_same_inequality_under_the_same_number(tree: ObliqueTree) -> None:
+@given(trees(tame) | modelled_trees(tame))
+def test_every_view_says_the_same_of_the_same_node(tree: ObliqueTree) -> None:
     said = from_text(tree)
     assert sorted(said) == list(range(tree.n_nodes))
     splits = {k: said[k] for k in np.flatnonzero(~tree.is_leaf)}
@@ -81,6 +115,8 @@ def test_every_view_shows_the_same_inequality_under_the_same_number(tree: Obliqu
         nodes = read(tree)
         assert sorted(nodes) == sorted(said)
         assert {k: nodes[k] for k in splits} == splits
+        for k in np.flatnonzero(tree.is_leaf) if tree.values.shape[1] == 1 else ():
+            assert bare(nodes[k]) == bare(said[k])
     # A rule has the inequalities above its leaf, but for those that a tighter one makes needless.
     blocks = re.sub(r"\n     ", " ", export_rules(tree)).rstrip("\n").split("\n\n")
     assert len(blocks) == tree.n_leaves
@@ -93,37 +129,167 @@ def test_every_view_shows_the_same_inequality_under_the_same_number(tree: Obliqu
         assert bool(above) == (conditions != ["IF   anything"])
 
 
-@pytest.mark.parametrize("n_features", [1, 4, 6])
-def test_a_picture_shows_all_terms_as_the_text_does(n_features: int) -> None:
+@given(trees(tame, n_classes=3), st.data())
+def test_rules_predict_as_the_tree_does(tree: ObliqueTree, data: st.DataObject) -> None:
+    row = np.array(data.draw(st.lists(tame, min_size=tree.n_features, max_size=tree.n_features)))
+    margins = (tree.weights @ row - tree.thresholds)[~tree.is_leaf]
+    assume((np.abs(margins) > 1e-6).all())
+    expected = tree.predict_value(row[np.newaxis])[0].argmax()
+    leaf = int(tree.apply(row[np.newaxis])[0])
+    assert predict_from(export_text(tree, decimals=12), row, leaf) == str(expected)
+
+
+@given(trees(st.sampled_from([-2.0, -1.0, 0.0, 1.0, 2.0]), n_classes=3), st.data())
+def test_each_row_meets_one_rule(tree: ObliqueTree, data: st.DataObject) -> None:
+    """Weights and rows of few digits, so that rows on hyperplanes are judged as well."""
+    row = np.array(data.draw(st.lists(eighths, min_size=tree.n_features, max_size=tree.n_features)))
+    (found,) = matching(export_rules(tree, decimals=12), row)
+    assert found.split()[1] == f"[{tree.apply(row[np.newaxis])[0]}]"
+    assert found.split()[3] == str(tree.predict_value(row[np.newaxis])[0].argmax())
+
+
+def prediction_of(said: str, row: np.ndarray) -> float:
+    """Read what a leaf says, and reckon what it predicts."""
+    if constant := re.match(r"value: (\S+)", said):
+        return float(constant[1])
+    total, terms, low, high = re.match(
+        r"predict (\S+)((?: [+-] .*?)*), within \[(\S+), (\S+)\]", said
+    ).groups()
+    predicted = float(total)
+    for sign, factor, j in re.findall(r"([+-]) (?:(\S+) )?x(\d+)", terms):
+        predicted += float(f"{sign}1") * float(factor or 1.0) * row[int(j)]
+    return min(max(predicted, float(low)), float(high))
+
+
+@given(modelled_trees(tame), st.data())
+def test_printed_models_predict_as_the_tree_does(tree: ObliqueTree, data: st.DataObject) -> None:
+    row = np.array(data.draw(st.lists(tame, min_size=tree.n_features, max_size=tree.n_features)))
+    leaf, wanted = tree.apply(row[np.newaxis])[0], tree.predict_value(row[np.newaxis])[0, 0]
+    text = export_text(tree, decimals=12)
+    assert max(map(len, text.splitlines())) <= 120
+    found = prediction_of(nodes_of_text(text)[leaf], row)
+    np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-8)
+
+
+@given(trees())
+def test_rules_of_any_tree_have_a_line_for_each_branch(tree: ObliqueTree) -> None:
+    lines = export_text(tree).splitlines()
+    n_splits = tree.n_nodes - tree.n_leaves
+    assert sum("--- else" in line for line in lines) == n_splits
+    assert sum("<=" in line or ">=" in line for line in lines) == n_splits
+    assert sum("class: " in line or "value: " in line for line in lines) == tree.n_leaves
+    assert not any("nan" in line or "inf" in line for line in lines)
+
+
+@pytest.mark.parametrize("leaves", ["constant", "linear"])
+@pytest.mark.parametrize("n_features", [1, 6])
+def test_a_picture_says_what_the_text_does_and_has_bars(n_features: int, leaves: str) -> None:
     rng = np.random.default_rng(n_features)
-    model = ObliqueTreeClassifier("linear", max_depth=3)
-    model.fit(rng.normal(size=(90, n_features)), rng.integers(0, 3, 90))
-    tree = model.tree_
+    X = rng.normal(size=(90, n_features))
+    tree = (
+        ObliqueTreeRegressor("linear", max_depth=2, leaves="constant")
+        .fit(X, rng.normal(size=90))
+        .tree_
+    )
+    tree = with_models(tree, rng) if leaves == "linear" else tree
     said, drawn = from_text(tree), from_picture(tree)
     assert tree.n_leaves > 2 and sorted(drawn) == list(range(tree.n_nodes))
-    for k in np.flatnonzero(~tree.is_leaf):
-        assert drawn[k] == said[k]
-        assert len(re.findall(r"x\d", drawn[k])) == n_features
+    for k in range(len(tree)):
+        assert bare(drawn[k]) == bare(said[k])
+    bars = [one.get_width() for one in plot_tree(tree).patches if isinstance(one, Rectangle)]
+    if tree.models is None:
+        assert not bars
+        return
+    influence = tree.models.coefficients * tree.spread
+    wanted: list[float] = []
+    for k in np.flatnonzero(tree.is_leaf):
+        from_bottom = np.argsort(np.abs(influence[k]))
+        wanted += [influence[k, j] for j in from_bottom if influence[k, j] != 0.0]
+    widest = np.abs(wanted).argmax()
+    np.testing.assert_allclose(bars, np.array(wanted) / wanted[widest] * bars[widest])
+    assert np.sign(bars[widest]) == np.sign(wanted[widest])
 
 
-def wdbc() -> tuple[ObliqueTreeClassifier, np.ndarray]:
-    data = load_breast_cancer(as_frame=True)
-    model = ObliqueTreeClassifier("linear", max_depth=2, random_state=0)
-    return model.fit(data.data, data.target_names[data.target]), data.data.to_numpy()
+# ---- terms ---------------------------------------------------------------------------------------
+
+
+def test_terms_are_ordered_by_influence_and_zeros_left_out() -> None:
+    tree = stump([0.5, 0.0, -2.0])
+    names, classes = ["a", "b", "c"], ["no", "yes"]
+    assert export_text(tree, names, classes) == (
+        "|--- [0] c - 0.25 * a >= -0.5\n"
+        "|   |--- [1] class: no (no: 1.00)\n"
+        "|--- else\n"
+        "|   |--- [2] class: yes (yes: >0.99, no: <0.01)\n"
+    )
+    drawing = export_graphviz(tree, ["a", "b", "c"], class_names=["no", "y&s"], max_terms=1)
+    assert 'label="[0]\\nc\\n(+1 more)\\n>= -0.5"' in drawing and drawing.count(" -> ") == 2
+    assert 'label="[2]\\ny&amp;s: >0.99\\nno: <0.01"' in drawing
+    tree.weighted_n_node_samples = np.array([12.5, 1.0, 11.5])
+    drawing = export_graphviz(tree)
+    assert "[0] weight 12.5" in drawing and "[1] 1 row\\n" in drawing
+    tree.spread = np.array([100.0, 9.0, 1.0])
+    assert export_text(tree, names).startswith("|--- [0] a - 4 * c <= 2")
+    assert export_text(tree, names, max_terms=1).startswith("|--- [0] a (+1 more) <= 2")
+    assert export_text(stump([0.0, 0.0]), ["a", "b"]).startswith("|--- [0] 0 <= 1\n")
+    assert 'label="[0]\\n0\\n<= 1"' in export_graphviz(stump([0.0]))
+    labelled = export_text(tree.labelled(np.array([0, 1, 1])))
+    assert "[1] class: 1 (1 row; 1: 0.00, 0: 1.00)" in labelled
+
+
+def test_terms_of_models_are_ordered_by_influence_and_bounded_in_number() -> None:
+    tree = with_models(stump_of_numbers(), np.random.default_rng(0))
+    models, names = tree.models, ["a", "b", "c"]
+    models.coefficients[1], models.coefficients[2] = [0.5, 0.0, -2.0], 0.0
+    models.intercepts[1:], models.lowest[1:], models.highest[1:] = [3, 9], [1, 1], [5, 7]
+    assert "[1] predict 3 - 2 * c + 0.5 * a, within [1, 5]\n" in export_text(tree, names)
+    assert "[2] value: 7\n" in export_text(tree, names)
+    tree.spread = np.array([100.0, 1.0, 1.0])
+    assert "[1] predict 3 + 0.5 * a - 2 * c, within [1, 5]\n" in export_text(tree, names)
+    shown = "predict 3 + 0.5 * a (+1 more), within [1, 5]"
+    assert f"[1] {shown}\n" in export_text(tree, names, max_terms=1)
+    assert f"THEN [1] {shown}\n" in export_rules(tree, names, max_terms=1)
+    assert f"</span> {shown}</div>" in export_html(tree, names, max_terms=1)
+    lines = "[1]\\n3\\n+ 0.5 a\\n(+1 more)\\nwithin [1, 5]"
+    assert f'label="{lines}"' in export_graphviz(tree, names, max_terms=1)
+    with pytest.raises(ValueError, match="class_names"):
+        export_text(tree, class_names=["a"])
+
+
+def test_long_sums_go_on_below_their_first_term() -> None:
+    names = [f"a rather long name of a feature {j}" for j in range(12)]
+    lines = export_text(stump([1.0] * 12), names).splitlines()
+    assert max(map(len, lines)) <= 100
+    rule = lines[: lines.index("|   |--- [1] class: 0 (0: 1.00)")]
+    assert len(rule) > 3
+    assert all(line.startswith("|    + a rather long name of") for line in rule[1:])
+    assert max(map(len, export_rules(stump([1.0] * 12), names).splitlines())) <= 100
+
+
+def test_rules_name_the_tightest_bounds() -> None:
+    # A path that goes right at each test, with a leaf on the left.
+    weights = np.array([[1.0, 0.5], [0.0, 0.0]] * 3 + [[0.0, 0.0]])
+    thresholds = np.array([0.0, 0.0, 1.0, 0.0, 2.0, 0.0, 0.0])
+    sizes = np.array([7, 1, 5, 1, 3, 1, 1], dtype=np.int32)
+    tree = ObliqueTree(weights, thresholds, sizes, np.arange(7.0)[:, np.newaxis] + 0.25)
+    rules = export_rules(tree, ["a", "b"]).split("\n\n")
+    assert rules[0] == "IF   a + 0.5 * b <= 0\nTHEN [1] value: 1.25"
+    assert rules[1] == "IF   a + 0.5 * b > 0\nAND  a + 0.5 * b <= 1\nTHEN [3] value: 3.25"
+    assert rules[3] == "IF   a + 0.5 * b > 2\nTHEN [6] value: 6.25\n"
 
 
 def test_the_strongest_feature_comes_first_in_every_view(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    model, X = wdbc()
-    tree = model.tree_
-    strongest = np.abs(tree.weights * X.std(axis=0)).argmax(axis=1)
+    data = load_breast_cancer(as_frame=True)
+    model = ObliqueTreeClassifier("linear", max_depth=2, random_state=0)
+    model.fit(data.data, data.target_names[data.target])
+    tree, names = model.tree_, model.feature_names_in_
+    strongest = np.abs(tree.weights * data.data.to_numpy().std(axis=0)).argmax(axis=1)
     splits = np.flatnonzero(~tree.is_leaf)
     # The weights alone would put another feature first.
     assert (np.abs(tree.weights).argmax(axis=1) != strongest)[splits].all()
-    names = model.feature_names_in_
-    columns = tuple(NumericColumn(str(name), 0.0) for name in names)
-    save_model(tmp_path / "m.json", Model("kind", model.classes_, columns, tree))
+    save_model(tmp_path / "m.json", model)
     assert main(["show", str(tmp_path / "m.json")]) == 0
     shown = nodes_of_text(capsys.readouterr().out)
     views = [read(model) for read in (from_text, from_graphviz, from_html, from_picture)]
@@ -132,41 +298,94 @@ def test_the_strongest_feature_comes_first_in_every_view(
             assert said[k].startswith(f"{names[strongest[k]]} ")
     for k, said in nodes_of_text(str(tree)).items():
         assert k not in splits or said.startswith(f"x{strongest[k]} ")
-    first = export_rules(model).splitlines()[0]
-    assert first.startswith(f"IF   {names[strongest[0]]} ")
+    assert export_rules(model).startswith(f"IF   {names[strongest[0]]} ")
 
 
-def test_every_view_shows_rows_and_class_shares_of_leaves() -> None:
+# ---- names and arguments -------------------------------------------------------------------------
+
+
+def test_views_take_the_names_of_an_estimator() -> None:
+    class Fitted:
+        tree_ = stump([1.0, 2.0])
+        classes_ = np.array(["a", "b"])
+        feature_names_ = np.array(["u", "v"], dtype=object)
+
+    assert export_text(Fitted()) == export_text(stump([1.0, 2.0]), ["u", "v"], ["a", "b"])
+    assert "w + " in export_text(Fitted(), feature_names=["u", "w"])
+
+
+@pytest.mark.parametrize("tree", [stump([1.0, 2.0, 3.0]), stump_of_numbers()])
+def test_names_cannot_move_the_cursor_or_be_read_as_html(tree: ObliqueTree) -> None:
+    features = ["size\x1b[2J\nmore\u202e", "<b>it's", 'a "b"\n']
+    classes = ["a\r<b>é", "z"] if tree.values.shape[1] > 1 else None
+    for export in (export_text, export_rules):
+        text = export(tree, features, classes)
+        assert all(sign.isprintable() for line in text.split("\n") for sign in line)
+        assert r"size\x1b[2J\nmore\u202e" in text
+    html = export_html(tree, features, classes)
+    assert "<b>it" not in html and "<b>é" not in html
+
+
+signs = st.text(max_size=6) | st.text('\\"n&\n<', max_size=6)
+
+
+@given(st.lists(signs, min_size=4, max_size=4))
+def test_awkward_names_stay_inside_of_quotation_marks(names: list[str]) -> None:
+    drawing = export_graphviz(stump([1.0, 2.0]), names[:2], names[2:])
+    plain = re.sub(r'"(?:[^"\\\n]|\\.)*"', "T", drawing)
+    node = r"    \d \[label=T, fillcolor=T\]|    \d -> \d \[label=T\]"
+    _, _, _, _, _, *nodes, end, last = plain.split("\n")
+    assert (end, last) == ("}", "") and len(nodes) == 5
+    assert all(re.fullmatch(node, line) for line in nodes)
+    leaf = re.search(r'    1 \[label="\[1\]\\n(.*): 1.00", ', drawing)
+    shown = re.sub(r"\\(.)", r"\1", leaf.group(1)).replace("&amp;", "&")
+    assert shown == "".join(c if c.isprintable() else " " for c in names[2])
+
+
+@pytest.mark.parametrize("export", [export_text, export_rules, export_html, export_graphviz])
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"feature_names": ["a"]}, "feature_names"),
+        ({"class_names": ["a"]}, "class_names"),
+        ({"decimals": -1}, "decimals=-1"),
+        ({"decimals": 1.5}, "decimals=1.5"),
+        ({"max_terms": 0}, "max_terms=0"),
+        ({"max_terms": True}, "max_terms=True"),
+        ({"tree": "oak"}, "tree is of the type str"),
+    ],
+)
+def test_bad_arguments_are_named(export: Any, arguments: dict[str, Any], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        export(**{"tree": stump([1.0, 2.0]), **arguments})
+
+
+@pytest.mark.parametrize("view", [export_text, export_graphviz, export_sql, plot_tree])
+def test_views_say_what_is_wrong_with_an_estimator(view: Any) -> None:
     X, y = load_iris(return_X_y=True)
-    model = ObliqueTreeClassifier("axis", max_depth=3).fit(X, y)
-    leaves = model.apply(X)
-    text, rules, dot = export_text(model), export_rules(model), export_graphviz(model)
-    html, drawn = export_html(model), [text.get_text() for text in plot_tree(model).texts]
-    for leaf in np.unique(leaves):
-        counts = np.bincount(y[leaves == leaf], minlength=3)
-        n, shares = counts.sum(), counts / counts.sum()
-        order = [c for c in np.argsort(-shares, kind="stable") if shares[c] > 0.0]
-        rows = f"{n} rows" if n != 1 else "1 row"
-        said = [f"{c}: {shares[c]:.2f}" for c in order]
-        line = f"[{leaf}] class: {order[0]} ({rows}; {', '.join(said)})"
-        assert f"--- {line}\n" in text
-        assert f"THEN {line}\n" in rules
-        lines = "\\n".join(said)
-        assert f'label="[{leaf}] {rows}\\n{lines}"' in dot
-        assert f"[{leaf}] {rows}<" in html
-        assert drawn[drawn.index(f"[{leaf}] {rows}") + 1] == "\n".join(said)
+    model = ObliqueTreeClassifier("axis", max_depth=1)
+    with pytest.raises(NotFittedError, match="this ObliqueTreeClassifier is not fitted"):
+        view(model)
+    with pytest.raises(ValueError, match=r"pass its last step, such as pipeline\[-1\]"):
+        view(make_pipeline(StandardScaler(), model).fit(X, y))
 
 
-def test_html_draws_shares_and_escapes_names() -> None:
-    tree = ObliqueTree(
-        np.zeros((1, 1)), np.zeros(1), np.ones(1, dtype=np.int32), np.array([[0.25, 0.75]])
-    )
-    text = export_html(tree, class_names=["<b>&", "a"])
-    assert "&lt;b&gt;&amp;: 0.25" in text
-    assert re.findall(r"width:([\d.]+)%", text) == ["75.0", "25.0"]
+@pytest.mark.parametrize("export", [export_text, export_rules])
+def test_texts_that_grow_with_the_square_of_the_tree_are_refused(export: Any) -> None:
+    tree = chain(49_999)
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="the exports to code write any tree"):
+        export(tree)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100_000_000
+    assert str(49_998) in export_graphviz(tree)
+    assert f"[{998}] class: " in export(chain(999))
+    with pytest.raises(ValueError, match="depth 150"):
+        export_html(chain(301))
 
 
-# ---- weights, missing cells and categories -------------------------------------------------------
+# ---- rows, shares and cells ----------------------------------------------------------------------
 
 
 def clinic() -> tuple[pd.DataFrame, np.ndarray]:
@@ -181,62 +400,53 @@ def clinic() -> tuple[pd.DataFrame, np.ndarray]:
     return X, np.where(sick, "sick", "negative")
 
 
-def shown_by(path: Path, model: Any) -> str:
-    """Return what the command line prints of a model."""
-    save_model(path, Model("state", model.classes_, model.columns_, model.tree_))
-    with redirect_stdout(StringIO()) as out:
-        assert main(["show", str(path)]) == 0
-    return out.getvalue()
-
-
-@pytest.mark.parametrize("weighted", ["class_weight", "sample_weight"])
+@pytest.mark.parametrize("weighted", ["none", "class_weight", "sample_weight"])
 def test_every_view_counts_rows_once_and_names_weighted_shares(
     weighted: str, tmp_path: Path
 ) -> None:
     X, y = clinic()
-    rare = y == "sick"
-    weight = np.where(rare, 9.0, 1.0)
-    model = ObliqueTreeClassifier("axis", max_depth=3, class_weight={"sick": 9.0})
+    weight = np.where((y == "sick") & (weighted != "none"), 9.0, 1.0)
+    given_weights = {"sick": 9.0} if weighted == "class_weight" else None
+    model = ObliqueTreeClassifier("axis", max_depth=3, class_weight=given_weights)
     if weighted == "sample_weight":
-        model = ObliqueTreeClassifier("axis", max_depth=3)
         weight[::7] = 0.0  # which are no training rows
     model.fit(X, y, weight if weighted == "sample_weight" else None)
-    leaves = model.apply(X)
-    page = model.report(X, y).data
-    text, shown = export_text(model), shown_by(tmp_path / "m.json", model)
+    save_model(tmp_path / "m.json", model)
+    shown = Model.of(model, "state").rules()
+    leaves, text, page = model.apply(X), export_text(model), report(model, X, y).data
     drawn = [said.get_text() for said in plot_tree(model).texts]
     tree = next(one for one in page["trees"] if one["leaves"] == model.tree_.n_leaves)
     n_weighted = 0
     for leaf in np.unique(leaves[weight > 0.0]):
         there = (leaves == leaf) & (weight > 0.0)
         label, n = model.classes_[model.tree_.labels[leaf]], there.sum()
-        share, heavy = (
-            (y[there] == label).mean(),
-            np.average(y[there] == label, weights=weight[there]),
-        )
+        share = (y[there] == label).mean()
+        heavy = np.average(y[there] == label, weights=weight[there])
         said = [f"{label}: {share_text(share)}"]
-        said += [
-            f"{c}: {share_text(1.0 - share)}" for c in model.classes_ if c != label and share < 1
-        ]
-        also = (
-            [f"weighted {label}: {share_text(heavy)}"]
-            if share_text(heavy) != share_text(share)
-            else []
-        )
+        others = [c for c in model.classes_ if c != label and share < 1]
+        said += [f"{c}: {share_text(1.0 - share)}" for c in others]
+        also = [f"weighted {label}: {share_text(heavy)}"]
+        also = also if share_text(heavy) != share_text(share) else []
         n_weighted += len(also)
         line = "; ".join([rows_text(float(n)), ", ".join(said), *also])
         for view in (text, shown, export_rules(model)):
             assert f"[{leaf}] class: {label} ({line})\n" in view
         lines = [*said, *also]
         assert f'"[{leaf}] {rows_text(float(n))}\\n' + "\\n".join(lines) in export_graphviz(model)
-        assert ", ".join(lines) in re.sub("</?b>", "", export_html(model))
+        assert ", ".join(lines) in unescape(re.sub("</?b>", "", export_html(model)))
         assert drawn[drawn.index(f"[{leaf}] {rows_text(float(n))}") + 1] == "\n".join(lines)
         node = tree["nodes"][leaf]
         shares = [np.mean(y[there] == c) for c in model.classes_]
         assert node["n"] == n
-        np.testing.assert_allclose(node["r"], shares, atol=1e-6)
+        np.testing.assert_allclose(node.get("r", node["v"]), shares, atol=1e-6)
         np.testing.assert_allclose(node["v"], model.tree_.values[leaf], atol=1e-6)
-    assert n_weighted > 0
+    assert (n_weighted > 0) == (weighted != "none")
+
+
+def test_html_draws_shares() -> None:
+    shares = np.array([[0.25, 0.75]])
+    tree = ObliqueTree(np.zeros((1, 1)), np.zeros(1), np.ones(1, dtype=np.int32), shares)
+    assert re.findall(r"width:([\d.]+)%", export_html(tree)) == ["75.0", "25.0"]
 
 
 @pytest.mark.parametrize("leaves", ["constant", "linear"])
@@ -252,11 +462,11 @@ def test_views_of_numbers_say_where_rows_are_weighted(leaves: str) -> None:
     assert "weighted" not in export_text(model.fit(X, y, np.full(len(X), 7.0)))
 
 
-def test_views_say_what_stands_for_missing_cells_of_the_columns_used(tmp_path: Path) -> None:
+def test_views_say_what_stands_for_missing_cells_of_the_columns_used() -> None:
     X, y = clinic()
     model = ObliqueTreeClassifier("axis", max_depth=4).fit(X, y)
     line = f"missing: T3 = {model.columns_[0].fill}, colour = missing"
-    for view in (export_text(model), shown_by(tmp_path / "m.json", model)):
+    for view in (export_text(model), Model.of(model, "state").rules()):
         assert f"\n{line}\n" in view
     assert export_rules(model).endswith(f"\n\n{line}\n")
     assert f'label="{line}"' in export_graphviz(model)
@@ -267,7 +477,7 @@ def test_views_say_what_stands_for_missing_cells_of_the_columns_used(tmp_path: P
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_a_split_of_one_category_is_written_in_words(sign: float, tmp_path: Path) -> None:
+def test_a_split_of_one_category_is_written_in_words(sign: float) -> None:
     columns = NumericColumn("size", 1.0, indicator=True), CategoricalColumn("colour", ("red", "is"))
     for j, yes, no in (
         (1, "size is missing", "size is not missing"),
@@ -278,20 +488,22 @@ def test_a_split_of_one_category_is_written_in_words(sign: float, tmp_path: Path
         sizes = np.array([3, 1, 1], dtype=np.int32)
         tree = ObliqueTree(weights, np.array([sign / 2, 0.0, 0.0]), sizes, np.eye(2)[[0, 0, 1]])
         left, right = (no, yes) if sign > 0.0 else (yes, no)
-        named = Model("y", np.array(["a", "b"]), columns, tree).named
-        assert f"--- [0] {left}\n" in export_text(named)
-        rules = export_rules(named)
+        model = Model("y", np.array(["a", "b"]), columns, (tree,))
+        assert f"--- [0] {left}\n" in export_text(model)
+        rules = export_rules(model)
         assert f"IF   {left}\nTHEN [1] " in rules and f"IF   {right}\nTHEN [2] " in rules
-        assert f'0 [label="[0]\\n{left}"' in export_graphviz(named)
-        assert f"</span> {left}</summary>" in export_html(named)
-        assert left in [said.get_text() for said in plot_tree(named).texts]
-        negations = report(Subject(named)).data["negations"]
-        assert f"{columns[j // 2].name} is not" in " ".join(map(str, negations))
+        assert f'0 [label="[0]\\n{left}"' in export_graphviz(model)
+        assert f"</span> {left}</summary>" in export_html(model)
+        assert left in [said.get_text() for said in plot_tree(model).texts]
         # A bound that all rows meet is no answer, nor is a sum with another feature.
-        far = replace(named, tree=tree.replaced(thresholds=np.array([2.0, 0.0, 0.0])))
-        assert re.search(rf"\[0\] {yes} [<>]= [-2]+\n", export_text(far))
+        far = tree.replaced(thresholds=np.array([2.0, 0.0, 0.0]))
+        far_model = Model("y", model.classes, columns, (far,))
+        assert re.search(rf"\[0\] {yes} [<>]= [-2]+\n", export_text(far_model))
         weights[0, 0] = 0.25
-        assert re.search(rf"\[0\] {yes} [-+] 0.25 \* size ", export_text(named))
+        assert re.search(rf"\[0\] {yes} [-+] 0.25 \* size ", export_text(model))
+
+
+# ---- numbers and several outputs -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n_outputs", [1, 2])
@@ -308,11 +520,58 @@ def test_printed_means_are_what_predicts(n_outputs: int) -> None:
     )
 
 
-@pytest.mark.parametrize("view", [export_text, export_graphviz, export_sql, plot_tree])
-def test_views_say_what_is_wrong_with_an_estimator(view: Any) -> None:
-    X, y = load_iris(return_X_y=True)
-    model = ObliqueTreeClassifier("axis", max_depth=1)
-    with pytest.raises(NotFittedError, match="this ObliqueTreeClassifier is not fitted"):
-        view(model)
-    with pytest.raises(ValueError, match=r"pass its last step, such as pipeline\[-1\]"):
-        view(make_pipeline(StandardScaler(), model).fit(X, y))
+def test_views_name_the_outputs() -> None:
+    values = np.array([[0.0, 0.0], [1.2, 3.0], [-1.0, 7.5]])
+    tree = stump([1.0, 0.0]).predicting(values).replaced(output_names=("height", "width"))
+    assert "[1] predict height = 1.2, width = 3" in export_text(tree)
+    assert "predict a = 1.2, b = 3" in export_text(tree, output_names=["a", "b"])
+    assert "THEN [2] predict height = -1, width = 7.5" in export_rules(tree)
+    assert "height = 1.2\\nwidth = 3" in export_graphviz(tree)
+    assert "predict height = 1.2, width = 3" in export_html(tree)
+    assert "height = 1.2\nwidth = 3" in [text.get_text() for text in plot_tree(tree).texts]
+    assert str(tree) == export_text(tree, max_terms=10).rstrip("\n")
+    with pytest.raises(ValueError, match="output_names has 1 entries"):
+        export_text(tree, output_names=["a"])
+    with pytest.raises(ValueError, match="class_names: allowed is None"):
+        export_text(tree, class_names=["a", "b"])
+    rng = np.random.default_rng(0)
+    each = tuple(with_models(tree.of_output(j), rng).models for j in range(2))
+    lines = tree.with_models(OutputModels(each))
+    said = from_text(lines)[1]
+    one, other = (from_text(lines.of_output(j))[1].removeprefix("predict ") for j in range(2))
+    assert said == f"predict height = {one}; width = {other}"
+    assert bare(from_html(lines)[1]) == bare(from_graphviz(lines)[1]) == bare(said)
+    table = coefficient_table(lines)
+    assert table["output"].tolist() == ["height"] * 2 + ["width"] * 2
+    np.testing.assert_array_equal(table["intercept"][2:], each[1].intercepts[1:])
+
+
+def test_the_table_of_coefficients() -> None:
+    tree = with_models(stump_of_numbers(), np.random.default_rng(1))
+    tree.weighted_n_node_samples = np.array([9.0, 4.0, 5.0])
+    table, models = tree.coefficients_, tree.models
+    used = np.flatnonzero(models.coefficients.any(axis=0))
+    fixed = ["leaf", "n_node_samples", "intercept", "lowest", "highest"]
+    assert table.columns.tolist() == [*fixed, *(f"x{j}" for j in used)]
+    assert table["leaf"].tolist() == [1, 2] and table["n_node_samples"].tolist() == [4.0, 5.0]
+    for name, values in (("intercept", models.intercepts), ("lowest", models.lowest)):
+        np.testing.assert_array_equal(table[name], values[1:])
+    np.testing.assert_array_equal(table[[f"x{j}" for j in used]], models.coefficients[1:, used])
+    named = coefficient_table(tree, ["leaf", "b", "c"])  # a feature may have any name
+    assert named.columns.tolist() == [*fixed, *(["leaf", "b", "c"][j] for j in used)]
+    plain = stump_of_numbers()
+    assert not hasattr(plain, "coefficients_")
+    with pytest.raises(ValueError, match="no linear models"):
+        coefficient_table(plain)
+
+
+def test_the_table_of_an_estimator_predicts() -> None:
+    X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    model = ObliqueTreeRegressor("axis", max_depth=2, leaves="linear").fit(X, y)
+    table = coefficient_table(model)
+    of_row = table.set_index("leaf").loc[model.apply(X)]
+    predicted = of_row["intercept"].to_numpy().copy()
+    for name in table.columns[5:]:
+        predicted += of_row[name].to_numpy() * X[name].to_numpy()
+    predicted = np.clip(predicted, of_row["lowest"], of_row["highest"])
+    np.testing.assert_array_equal(predicted, model.predict(X))

@@ -3,6 +3,7 @@
 import json
 import os
 import tracemalloc
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,16 +23,9 @@ from evotree.inspection.training_rows import summarize
 from evotree.model_file import VERSION, Model, load_model, save_model
 from evotree.soft_sides import SoftSides
 from evotree.tables.columns import CategoricalColumn, NumericColumn
-from evotree.tree import ObliqueTree
-from tests.exported import assert_same, mutate, stump
+from tests.exported import assert_same, chain, mutate, stump
 
-
-def replace_values(values: list[float]) -> ObliqueTree:
-    tree = stump([1.0, 2.0, 3.0])
-    return ObliqueTree(tree.weights, tree.thresholds, tree.subtree_size, np.array([values] * 3))
-
-
-# ---- model files ---------------------------------------------------------------------------------
+FRAME = pd.DataFrame({"size": [0.1, 7.0, None, 9.0], "b": ["x", "y", None, "z"]})
 
 
 def make_model(classes: list[Any] | None = None) -> Model:
@@ -39,7 +33,7 @@ def make_model(classes: list[Any] | None = None) -> Model:
         target="species",
         classes=np.array(classes or ["ja", "nö"], dtype=None if classes else object),
         columns=(NumericColumn("size", 0.1 + 0.2, True), CategoricalColumn("b", ("x",))),
-        tree=stump([1.0 / 3.0, 0.0, -2.0]),
+        trees=(stump([1.0 / 3.0, 0.0, -2.0]),),
         training={
             "rows": 10,
             "accuracy": 0.9,
@@ -61,30 +55,67 @@ def make_soft_model() -> Model:
     return replace(make_model(), sides=sides)
 
 
-def test_a_model_file_keeps_soft_probabilities(tmp_path: Path) -> None:
-    model, path = make_soft_model(), tmp_path / "m.json"
-    save_model(path, model)
-    frame = pd.DataFrame({"size": [0.1, 7.0, None], "b": ["x", "y", None]})
-    found = load_model(path).predict_proba(frame)
-    np.testing.assert_array_equal(found, model.predict_proba(frame))
-    assert not np.isin(found, model.tree.values).any()
-    np.testing.assert_array_equal(model.predict(frame), make_model().predict(frame))
-
-
 def make_explained_model() -> Model:
     model, rows = make_model(), np.random.default_rng(0).normal(size=(20, 3))
     return replace(model, training_rows=summarize(model.tree, rows, np.ones(20)))
 
 
-def test_a_model_file_keeps_what_explanations_need(tmp_path: Path) -> None:
-    model, path = make_explained_model(), tmp_path / "m.json"
+def make_model_of_numbers() -> Model:
+    tree = stump([1.0 / 3.0, 0.0, -2.0]).predicting(np.array([[0.25], [-1.0], [1.0 / 3.0]]))
+    training = {"rows": 9, "r2": 0.5, "rmse": 1.25, "others": {"the mean": [-0.1, 2.0]}}
+    return replace(make_model(), classes=None, trees=(tree,), training=training)
+
+
+def make_forest() -> Model:
+    model = make_model()
+    return replace(model, trees=(model.tree, stump([0.0, 1.0, 1.0], 0.5), model.tree), training={})
+
+
+KINDS = [make_model, make_soft_model, make_explained_model, make_model_of_numbers, make_forest]
+
+
+def write_plain(path: Path, model: Model, **changed: Any) -> None:
+    """Write the file of a model with some of its entries changed."""
     save_model(path, model)
-    frame = pd.DataFrame({"size": [0.1, 7.0, None], "b": ["x", "y", None]})
-    for found, table in zip(load_model(path).explain(frame), model.explain(frame), strict=True):
-        pd.testing.assert_frame_equal(found, table)
-    save_model(path, make_model())
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **changed}), "utf-8")
+
+
+# ---- what is kept --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", KINDS)
+def test_a_model_file_gives_back_the_model(make: Callable[[], Model], tmp_path: Path) -> None:
+    model, path = make(), tmp_path / "m.json"
+    save_model(path, model)
+    again = load_model(path)
+    for tree, twin in zip(again.trees, model.trees, strict=True):
+        assert_same(tree, twin)
+    for name in ("target", "columns", "training", "feature_names", "labels"):
+        assert getattr(again, name) == getattr(model, name)
+    assert again.predict(FRAME).tolist() == model.predict(FRAME).tolist()
+    assert len(set(again.predict(FRAME))) == 2
+    np.testing.assert_array_equal(again.predict_proba(FRAME), model.predict_proba(FRAME))
+    assert again.rules() == model.rules() and again.summary() == model.summary()
+    save_model(tmp_path / "n.json", again)
+    assert path.read_bytes() == (tmp_path / "n.json").read_bytes()
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["m.json", "n.json"]
+
+
+def test_models_say_what_they_know(tmp_path: Path) -> None:
+    soft, model = make_soft_model(), make_model()
+    assert not np.isin(soft.predict_proba(FRAME), soft.tree.values).any()
+    np.testing.assert_array_equal(soft.predict(FRAME), model.predict(FRAME))
+    save_model(tmp_path / "m.json", make_explained_model())
+    found = load_model(tmp_path / "m.json").explain(FRAME)
+    for table, wanted in zip(found, make_explained_model().explain(FRAME), strict=True):
+        pd.testing.assert_frame_equal(table, wanted)
     with pytest.raises(ValueError, match="knows nothing of its training rows"):
-        load_model(path).explain(frame)
+        model.explain(FRAME)
+    said = "training   R² 0.5000, RMSE 1.25 on 9 rows\n           the mean: R² -0.1000, RMSE 2"
+    assert said in make_model_of_numbers().summary()
+    assert "accuracy 0.9000 on 10 rows (always the most frequent class: 0.5" in model.summary()
+    assert "forest     3 trees, 9 nodes, 6 leaves, 6 terms" in make_forest().summary()
+    assert make_forest().rules().startswith("tree 1 of 3\n")
 
 
 @pytest.mark.parametrize(
@@ -101,37 +132,20 @@ def test_training_rows_that_do_not_fit_are_refused(
 ) -> None:
     path = tmp_path / "m.json"
     save_model(path, make_explained_model())
-    plain = json.loads(path.read_text("utf-8"))
-    plain["training_rows"][name] = value
-    path.write_text(json.dumps(plain), "utf-8")
+    rows = json.loads(path.read_text("utf-8"))["training_rows"]
+    write_plain(path, make_explained_model(), training_rows={**rows, name: value})
     with pytest.raises(ValueError, match=named):
         load_model(path)
 
 
-def test_a_model_file_keeps_a_model_of_numbers(tmp_path: Path) -> None:
-    split, values = stump([1.0 / 3.0, 0.0, -2.0]), np.array([[0.25], [-1.0], [1.0 / 3.0]])
-    tree = ObliqueTree(split.weights, split.thresholds, split.subtree_size, values)
-    training = {"rows": 9, "r2": 0.5, "rmse": 1.25, "others": {"the mean": [-0.1, 2.0]}}
-    model, path = Model("price", None, make_model().columns, tree, training), tmp_path / "m.json"
-    save_model(path, model)
-    found = load_model(path)
-    frame = pd.DataFrame({"size": [0.1, 7.0, None], "b": ["x", "y", None]})
-    np.testing.assert_array_equal(found.predict(frame), model.predict(frame))
-    assert set(found.predict(frame)) == {-1.0, 1.0 / 3.0} and found.labels is None
-    assert found.summary() == model.summary() and found.rules() == model.rules()
-    assert "training   R² 0.5000, RMSE 1.25 on 9 rows\n           the mean: R² -0.1000, RMSE 2" in (
-        found.summary()
-    )
-
-
 @pytest.mark.parametrize("version", [3, 4])
 def test_files_of_older_versions_are_read(tmp_path: Path, version: int) -> None:
-    path = tmp_path / "m.json"
-    save_model(path, make_model())
-    data = {**json.loads(path.read_text("utf-8")), "version": version}
-    data["columns"][1:] = [{"name": "b", "levels": ["missing"]}]  # that of empty cells
-    path.write_text(json.dumps(data))
-    model = load_model(path)
+    levels = [
+        {"name": "size", "fill": 0.5, "indicator": True},
+        {"name": "b", "levels": ["missing"]},
+    ]
+    write_plain(tmp_path / "m.json", make_model(), version=version, columns=levels)
+    model = load_model(tmp_path / "m.json")
     assert model.sides is None and model.columns[1] == CategoricalColumn("b", (None,))
 
 
@@ -184,7 +198,7 @@ def test_what_is_too_large_to_read_is_not_written(
 @pytest.mark.parametrize(
     ("value", "named"),
     [
-        ([], "soft sides are a list"),
+        ([], "probabilities is a list"),
         ({"slopes": [1.0, 0.0, 0.0]}, "no intercepts, shares"),
         ({"slopes": [1.0], "intercepts": [0.0] * 3, "shares": [[0.5, 0.5]] * 3}, "slopes"),
         ({"slopes": [1.0] * 3, "intercepts": [0.0] * 3, "shares": [[0.5, 0.4]] * 3}, "shares"),
@@ -192,8 +206,7 @@ def test_what_is_too_large_to_read_is_not_written(
 )
 def test_soft_sides_that_do_not_fit_are_refused(tmp_path: Path, value: Any, named: str) -> None:
     path = tmp_path / "m.json"
-    save_model(path, make_model())
-    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "probabilities": value}))
+    write_plain(path, make_model(), probabilities=value)
     with pytest.raises(ValueError, match=rf"m\.json.*{named}"):
         load_model(path)
 
@@ -208,39 +221,11 @@ def test_a_model_file_keeps_the_type_of_the_classes(tmp_path: Path, classes: lis
     assert [type(label) for label in labels.tolist()] == [type(label) for label in classes]
 
 
-def test_a_model_file_gives_back_the_model(tmp_path: Path) -> None:
-    model, path = make_model(), tmp_path / "m.json"
-    save_model(path, model)
-    again = load_model(path)
-    assert_same(again.tree, model.tree)
-    for name in ("target", "columns", "training", "feature_names"):
-        assert getattr(again, name) == getattr(model, name)
-    frame = pd.DataFrame({"b": ["x", "y", "z", None], "size": [0.0, 9.0, 9.0, np.nan]})
-    assert again.predict(frame).tolist() == model.predict(frame).tolist()
-    assert set(again.predict(frame)) == {"ja", "nö"}
-    assert again.rules() == model.rules()
-    save_model(tmp_path / "n.json", again)
-    assert path.read_bytes() == (tmp_path / "n.json").read_bytes()
-    assert [file.name for file in tmp_path.iterdir() if file.suffix == ".tmp"] == []
-
-
-def chain(n_splits: int) -> ObliqueTree:
-    """Return a tree whose left children are leaves, as deep as it has splits."""
-    n_nodes = 2 * n_splits + 1
-    subtree_size = np.ones(n_nodes, dtype=np.int32)
-    subtree_size[:-1:2] = np.arange(n_nodes, 1, -2)
-    weights = np.zeros((n_nodes, 3))
-    weights[:-1:2, 0] = 1.0
-    thresholds = np.zeros(n_nodes)
-    thresholds[:-1:2] = np.arange(n_splits)
-    values = np.tile([[0.75, 0.25], [0.25, 0.75]], (n_splits + 1, 1))[:n_nodes]
-    return ObliqueTree(weights, thresholds, subtree_size, values)
-
-
 def test_a_deep_tree_is_read_and_predicts(tmp_path: Path) -> None:
     """Nothing on the way takes a stack, or memory that grows with the square of the depth."""
     n_splits = 20_000
-    model = replace(make_model(), tree=chain(n_splits))
+    columns = (NumericColumn("size", 0.0),)
+    model = Model("kind", np.array(["a", "b"]), columns, (chain(2 * n_splits + 1),))
     save_model(tmp_path / "m.json", model)
     tracemalloc.start()
     try:
@@ -250,7 +235,7 @@ def test_a_deep_tree_is_read_and_predicts(tmp_path: Path) -> None:
         tracemalloc.stop()
     assert again.tree.depth == n_splits and f"depth {n_splits}" in again.summary()
     assert n_bytes < 100 * (tmp_path / "m.json").stat().st_size
-    frame = pd.DataFrame({"size": [-1.0, n_splits + 1.0], "b": "x"})
+    frame = pd.DataFrame({"size": [-1.0, n_splits + 1.0]})
     assert again.predict(frame).tolist() == model.predict(frame).tolist()
 
 
@@ -287,6 +272,7 @@ def test_devices_and_folders_are_not_replaced(tmp_path: Path) -> None:
         save_model(tmp_path / "no" / "m.json", make_model())
 
 
+CONSTANT = stump([1.0, 2.0, 3.0])
 SIZE = {"name": "size", "fill": 0.0, "indicator": False}
 
 
@@ -319,14 +305,20 @@ SIZE = {"name": "size", "fill": 0.0, "indicator": False}
         ("training", {"accuracy": "all"}, "training"),
         ("training", [], "training"),
         ("tree", [], "the tree is a list"),
-        ("tree", tree_to_dict(replace_values([2.0, -1.0])), "not class shares"),
-        ("tree", tree_to_dict(replace_values([0.5, 0.4])), "not class shares"),
+        (
+            "tree",
+            tree_to_dict(CONSTANT.predicting(np.array([[2.0, -1.0]] * 3))),
+            "not class shares",
+        ),
+        ("tree", tree_to_dict(CONSTANT.predicting(np.array([[0.5, 0.4]] * 3))), "not class shares"),
+        ("trees", {}, "trees is not a list"),
+        ("trees", [], "there is no tree"),
+        ("trees", [tree_to_dict(CONSTANT)] * 2 + [tree_to_dict(stump([1.0]))], "1 features"),
     ],
 )
 def test_a_bad_model_file_is_named(tmp_path: Path, entry: str, value: Any, named: str) -> None:
     path = tmp_path / "m.json"
-    save_model(path, make_model())
-    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), entry: value}))
+    write_plain(path, make_model(), **{entry: value})
     with pytest.raises(ValueError, match=rf"m\.json.*{named}"):
         load_model(path)
 
@@ -349,48 +341,29 @@ def test_hostile_files_are_refused(tmp_path: Path, content: bytes) -> None:
         load_model(path)
 
 
-in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-@in_one_folder
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_changed_model_files_are_refused_or_sound(tmp_path: Path, data: st.DataObject) -> None:
+    """Entries that are changed, files that are cut off, and bytes that are overwritten."""
     path = tmp_path / "m.json"
     save_model(path, make_soft_model())
-    plain = json.loads(path.read_text("utf-8"))
-    for _ in range(data.draw(st.integers(1, 3))):
-        mutate(data.draw, plain)
-    path.write_text(json.dumps(plain), "utf-8")
+    content = bytearray(path.read_bytes().rstrip())
+    at, damage = data.draw(st.integers(0, len(content) - 1)), data.draw(st.integers(0, 2))
+    if damage == 0:
+        plain = json.loads(content)
+        for _ in range(data.draw(st.integers(1, 3))):
+            mutate(data.draw, plain)
+        content = bytearray(json.dumps(plain).encode())
+    elif damage == 1:
+        del content[at:]
+    else:
+        content[at] = data.draw(st.integers(0, 255))
+    path.write_bytes(content)
     try:
         model = load_model(path)
     except ValueError as error:
         assert "m.json" in str(error)
         return
+    assert damage != 1
     model.rules()
     model.predict(pd.DataFrame({column.name: [None] for column in model.columns}))
-
-
-@in_one_folder
-@given(st.data())
-def test_cut_off_model_files_are_refused(tmp_path: Path, data: st.DataObject) -> None:
-    path = tmp_path / "m.json"
-    save_model(path, make_model())
-    content = path.read_bytes().rstrip()
-    path.write_bytes(content[: data.draw(st.integers(0, len(content) - 1))])
-    with pytest.raises(ValueError, match=r"m\.json"):
-        load_model(path)
-
-
-@in_one_folder
-@given(st.data())
-def test_overwritten_bytes_are_refused_or_sound(tmp_path: Path, data: st.DataObject) -> None:
-    path = tmp_path / "m.json"
-    save_model(path, make_model())
-    content = bytearray(path.read_bytes())
-    at = data.draw(st.integers(0, len(content) - 1))
-    content[at] = data.draw(st.integers(0, 255))
-    path.write_bytes(content)
-    try:
-        load_model(path).rules()
-    except ValueError as error:
-        assert "m.json" in str(error)

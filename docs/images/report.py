@@ -21,6 +21,7 @@ from sklearn.model_selection import train_test_split
 
 from evotree import Evolution, EvoTreeClassifier, EvoTreeRegressor, Regularization
 from evotree.experiments.datasets import load
+from evotree.report import report
 
 HERE = Path(__file__).resolve().parent
 WIDTH, MARGIN = 1280, 16
@@ -67,7 +68,7 @@ def write_page(name: str, data_home: str, path: Path) -> None:
     X_train, X_test, y_train, y_test = rows
     kind = EvoTreeRegressor if is_regression else EvoTreeClassifier
     model = kind(**SHARED | PARAMETERS[name]).fit(X_train, y_train)
-    model.report(X_test, y_test, path)
+    report(model, X_test, y_test).save(path)
 
 
 def shoot(driver: Any, name: str, scheme: str, first: str, last: str) -> None:

@@ -252,8 +252,10 @@ def _fit(args: argparse.Namespace) -> None:
     if args.report:
         import pandas as pd
 
+        from evotree.report import report
+
         X, y = reported
-        estimator.report(X, pd.Series(y, name=args.target), args.report)
+        report(estimator, X, pd.Series(y, name=args.target)).save(args.report)
         print(f"wrote {args.report}")
 
 
@@ -400,18 +402,26 @@ def _show(args: argparse.Namespace) -> None:
         check_writable(args.plot)
     print(f"{model.rules()}\n{model.summary()}")
     if args.plot:
-        ax = _plotting().plot_tree(load_tree_model(args.model).named)
+        ax = _plotting().plot_tree(load_tree_model(args.model))
         print(f"wrote {_save_figure(ax, Path(args.plot))}")
 
 
 def _export(args: argparse.Namespace) -> None:
-    from evotree.export.table import export_for_table
-    from evotree.model_file import ForestModel, load_model
+    from evotree import export
+    from evotree.model_file import load_model
 
+    forms = {
+        "rules": lambda model: model.rules(export.export_rules),
+        "dot": export.export_graphviz,
+        "python": export.export_python,
+        "c": export.export_c,
+        "sql": export.export_sql,
+    }
     model = load_model(args.model)
-    trees = model.trees if isinstance(model, ForestModel) else (model.tree,)
+    if args.to not in forms:
+        raise UsageError(f"--to {args.to!r}: allowed are {', '.join(forms)}")
     out = check_writable(args.out) if args.out else None
-    text = export_for_table(args.to, trees, model.columns, model.classes)
+    text = forms[args.to](model)
     out.write_text(text, "utf-8") if out else print(text, end="")
 
 
@@ -480,6 +490,6 @@ def _draw(
         axes["decision-regions.png"] = plotting.plot_decision_regions(
             estimator, X, y, class_names=model.labels
         )
-    axes["tree.png"] = plotting.plot_tree(model.named)
+    axes["tree.png"] = plotting.plot_tree(model)
     for name, ax in axes.items():
         print(f"wrote {_save_figure(ax, folder / name)}")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from evotree.model_file import ForestModel, Model
+from evotree.model_file import Model
 from evotree.report import Report, Subject, report
 from evotree.tables.columns import encode, numbers_of
 
@@ -14,7 +14,7 @@ FACTS = ("tree", "forest", "training", "test", "chosen", "evolution", "seconds")
 """Lines of the summary of a model that its report shows."""
 
 
-def report_of_model(model: Model | ForestModel, frame: pd.DataFrame | None) -> Report:
+def report_of_model(model: Model, frame: pd.DataFrame | None) -> Report:
     """Return the page about a model of a file."""
     subject = _subject(model)
     if frame is None:
@@ -30,12 +30,13 @@ def report_of_model(model: Model | ForestModel, frame: pd.DataFrame | None) -> R
     return report(subject, frame[[column.name for column in model.columns]], y)
 
 
-def _subject(model: Model | ForestModel) -> Subject:
+def _subject(model: Model) -> Subject:
     """Return what a model knows of itself."""
     # Names of the user's may have line breaks in them.
     lines = [line.split(maxsplit=1) for line in model.summary().splitlines()]
     facts = {line[0]: line[1] for line in lines if len(line) == 2 and line[0] in FACTS}
-    if isinstance(model, Model):
-        return Subject(model.named, model.target, training=model.training_rows, facts=facts)
-    members = [Subject(named, model.target) for named in model.named]
-    return replace(members[0], facts=facts, members=members)
+    members = [
+        Subject(named, model.target, training=model.training_rows, facts=facts)
+        for named in model.named
+    ]
+    return replace(members[0], members=members) if len(members) > 1 else members[0]

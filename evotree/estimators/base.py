@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -17,21 +17,18 @@ from sklearn.utils.validation import check_is_fitted
 from evotree._sklearn import check_sample_weight
 from evotree.configuration import check_parameters, group_with, split_params
 from evotree.dataset import Dataset, as_numbers, check_weight, class_codes
+from evotree.description.html import notebook_html
 from evotree.estimators.explained import ExplainedTree
 from evotree.estimators.intervals import conformal_width, leaf_deviations
 from evotree.estimators.lazy import lazy_on_collections
 from evotree.estimators.probabilities import fit_soft_sides
 from evotree.estimators.rows import RowEncoder
-from evotree.files import PathLike
 from evotree.fitness.linear_leaves import term_penalty_of_rows
 from evotree.fitness.objectives import Objective, compose
 from evotree.objectives import LinearLeaves
 from evotree.operators.constraints.split_features import with_split_features
 from evotree.soft_sides import SoftSides
 from evotree.tree import ObliqueTree
-
-if TYPE_CHECKING:  # the page stands above the model that it shows
-    from evotree.report import Report
 
 PROBABILITIES = ("soft", "leaf")
 """What `predict_proba` of a classifier may be of: soft sides, or the shares of leaves."""
@@ -67,51 +64,7 @@ SHARED["ONE_TREE"] = f"""{SHARED["READS"]}
         Means and ranges of the training rows, which `explain` and `counterfactuals` take."""
 
 
-class Reported(RowEncoder):
-    """An estimator that there is a page about."""
-
-    def report(self, X: Any = None, y: Any = None, path: PathLike | None = None) -> Report:
-        """Return a page about the model, one file of HTML that needs no network.
-
-        It draws the tree and those of the Pareto front, or the trees of a forest and how they vote,
-        follows single rows through them, and shows figures, importances and the records of the
-        search. A notebook shows the page.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), optional
-            Rows to follow and to measure on, best such as `fit` has not seen. The page holds a
-            sample of them, at most 1,000; figures are of all.
-        y : array-like of shape (n_samples,), optional
-            Their labels or targets.
-        path : path-like, optional
-            File to write the page to.
-
-        Returns
-        -------
-        Report
-            The page, as ``html``; ``save(path)`` writes it.
-
-        Raises
-        ------
-        ValueError
-            If rows and targets do not fit the model, or there are targets without rows.
-        """
-        from evotree.report import report
-
-        check_is_fitted(self)
-        subject = self._subject(getattr(y, "name", None))
-        page = report(subject, None if X is None else self._cells(X), y)
-        if path is not None:
-            page.save(path)
-        return page
-
-    def _subject(self, target: str | None) -> Any:
-        """Return what the page is about."""
-        raise NotImplementedError
-
-
-class TreeEstimator(Reported, ExplainedTree):
+class TreeEstimator(ExplainedTree):
     """An estimator whose model is one oblique tree, ``tree_``, over encoded rows in raw units."""
 
     tree_: ObliqueTree
@@ -177,15 +130,6 @@ class TreeEstimator(Reported, ExplainedTree):
         rows = self.encode(X)
         return self.tree_.decision_path(rows)
 
-    def _subject(self, target: str | None) -> Any:
-        """Return what the page is about."""
-        from evotree.report import Subject
-
-        names = self.tree_.output_names
-        if names is not None:
-            raise ValueError(f"report: the tree has {len(names)} outputs; a page shows one.")
-        return Subject.of_estimator(self, target)
-
     def _repr_html_inner(self) -> str:
         """Return what a notebook shows that knows no bundles: scikit-learn's diagram, the tree."""
         return self._with_tree(super()._repr_html_inner())
@@ -199,8 +143,6 @@ class TreeEstimator(Reported, ExplainedTree):
 
     def _with_tree(self, diagram: str) -> str:
         """Put the tree, if there is one, below a diagram."""
-        from evotree.export.html import notebook_html
-
         return diagram + notebook_html(self) if self.__sklearn_is_fitted__() else diagram
 
     def _objective(self, dataset: Dataset) -> Objective | None:

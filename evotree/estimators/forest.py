@@ -28,7 +28,7 @@ from evotree.engine.forests import Grower, Member, grow_forest, positions_of, ro
 from evotree.engine.parallel import run_tasks
 from evotree.engine.search import search
 from evotree.engine.toolbox import feature_bound
-from evotree.estimators.base import SHARED, ClassReader, Reported, TargetReader, TreeEstimator
+from evotree.estimators.base import SHARED, ClassReader, TargetReader, TreeEstimator
 from evotree.estimators.evolved import EvoTreeClassifier, EvoTreeRegressor
 from evotree.estimators.rows import RowEncoder
 from evotree.estimators.tao import TAOClassifier, TAORegressor
@@ -86,7 +86,7 @@ _ATTRIBUTES = """Attributes
 
 
 @dataclass(eq=False, repr=False)
-class ObliqueForest(Reported):
+class ObliqueForest(RowEncoder):
     """An estimator whose model is several small trees, the mean of which predicts."""
 
     _means_share: ClassVar[float] = 0.0
@@ -253,12 +253,6 @@ class ObliqueForest(Reported):
         found = np.mean([one.feature_importances_ for one in self.estimators_], axis=0)
         total = found.sum()
         return found / total if total > 0.0 else found
-
-    def _subject(self, target: str | None) -> Any:
-        """Return what the page is about."""
-        from evotree.report import Subject
-
-        return Subject.of_forest(self, target)
 
     def _vote(self, X: Any) -> np.ndarray:
         """Return the mean of what the trees predict for rows, of shape (n_samples, n_outputs)."""

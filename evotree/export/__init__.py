@@ -5,7 +5,10 @@ drawing for Graphviz, HTML, plain data for JSON, source code in Python, C and SQ
 a table of the coefficients of linear leaves.
 """
 
-from evotree.export.coefficients import coefficient_table
+from evotree.description.coefficients import coefficient_table
+from evotree.description.html import export_html
+from evotree.description.text import export_rules, export_text
+from evotree.export.code import export_c, export_python
 from evotree.export.data import (
     soft_sides_from_dict,
     soft_sides_to_dict,
@@ -15,11 +18,8 @@ from evotree.export.data import (
     tree_to_dict,
 )
 from evotree.export.graphviz import export_graphviz
-from evotree.export.html import export_html
 from evotree.export.onnx import register_onnx, to_onnx
-from evotree.export.source import export_c, export_python
 from evotree.export.sql import export_sql
-from evotree.export.text import export_rules, export_text
 
 __all__ = [
     "coefficient_table",

@@ -7,7 +7,7 @@ checked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,9 @@ models in the second one, and all others in the first one."""
 MAX_NODES = 100_000
 MAX_NUMBERS = 50_000_000
 _LARGEST_COUNT = 2.0**53  # of rows
+_MATRICES = ("weights", "values", "row_counts", "coefficients", "shares", "means")
+_OPTIONAL = ("spread", "weighted_n_node_samples")
+_WHOLE = ("labels", "row_counts")  # whole numbers, which are optional too
 
 
 def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
@@ -53,33 +56,19 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
             f"the tree has {n_nodes} nodes of up to {width} numbers: allowed are at most "
             f"{MAX_NODES} nodes, and {MAX_NUMBERS} numbers."
         )
-    known = {
-        "spread": tree.spread,
-        "weighted_n_node_samples": tree.weighted_n_node_samples,
-        "row_counts": tree.row_counts,
-        "labels": tree.given_labels,
-    }
     models: Any = None
     if isinstance(tree.models, OutputModels):
-        models = [_models_to_dict(one) for one in tree.models.each]
+        models = [_lists(one._asdict()) for one in tree.models.each]
     elif tree.models is not None:
-        models = _models_to_dict(tree.models)
+        models = _lists(tree.models._asdict())
     version = 1 if models is None else 2
+    known = ("subtree_size", "thresholds", "weights", "values", *_OPTIONAL, "row_counts")
     return {
         "version": version if tree.output_names is None else TREE_VERSION,
-        "subtree_size": tree.subtree_size.tolist(),
-        "thresholds": tree.thresholds.tolist(),
-        "weights": tree.weights.tolist(),
-        "values": tree.values.tolist(),
-        **{name: array.tolist() for name, array in known.items() if array is not None},
+        **_lists({name: getattr(tree, name) for name in known} | {"labels": tree.given_labels}),
         **({"models": models} if models else {}),
         **({"output_names": list(tree.output_names)} if tree.output_names else {}),
     }
-
-
-def _models_to_dict(models: LeafModels) -> dict[str, Any]:
-    """Return the linear models of one output as plain data."""
-    return {name: array.tolist() for name, array in models._asdict().items()}
 
 
 def tree_from_dict(data: Any) -> ObliqueTree:
@@ -100,8 +89,7 @@ def tree_from_dict(data: Any) -> ObliqueTree:
     ValueError
         Naming the entry that is missing or wrong.
     """
-    if not isinstance(data, Mapping):
-        raise ValueError(f"the tree is {_kind(data)}, not an object with names.")
+    _check_object(data, "the tree", ())
     version = data.get("version")
     if type(version) is not int or version < 1:
         raise ValueError(f"the tree's version is {_kind(version)}, not a whole number above 0.")
@@ -110,71 +98,37 @@ def tree_from_dict(data: Any) -> ObliqueTree:
             f"the tree has version {version}, made by a newer evotree: this one reads up to "
             f"{TREE_VERSION}."
         )
-    missing = [n for n in ("subtree_size", "thresholds", "weights", "values") if n not in data]
-    if missing:
-        raise ValueError(f"the tree has no {', '.join(missing)}.")
+    _check_object(data, "the tree", ("subtree_size", "thresholds", "weights", "values"))
     sizes = data["subtree_size"]
     if not isinstance(sizes, list) or not 1 <= len(sizes) <= MAX_NODES:
         raise ValueError(f"subtree_size is not a list of 1 to {MAX_NODES} numbers.")
     if not all(type(size) is int and 1 <= size <= len(sizes) for size in sizes):
         raise ValueError(f"subtree_size has entries that are not whole numbers in 1..{len(sizes)}.")
-    names = None if data.get("output_names") is None else _names(data["output_names"])
     # Earlier versions called weights the number of rows.
     known = {"weighted_n_node_samples": data.get("n_node_samples"), **data}
-    labels, counts = _whole(known, "labels", _vector), _whole(known, "row_counts", _matrix)
-    return ObliqueTree(
-        weights=_matrix(data["weights"], "weights"),
-        thresholds=_vector(data["thresholds"], "thresholds"),
-        subtree_size=np.array(sizes, dtype=np.int32),
-        values=_matrix(data["values"], "values"),
-        **{
-            name: _vector(known[name], name)
-            for name in ("spread", "weighted_n_node_samples")
-            if known.get(name) is not None
-        },
-        labels=labels,
-        row_counts=counts,
-        models=None if data.get("models") is None else _models(data["models"], names),
-        output_names=names,
-    ).validate()
-
-
-def _whole(data: Mapping[str, Any], name: str, read: Callable[..., Any]) -> np.ndarray | None:
-    """Return an entry of whole numbers of any shape; None where there is none."""
-    if data.get(name) is None:
-        return None
-    numbers: np.ndarray = read(data[name], name)
-    if not (numbers == np.floor(numbers)).all():
-        raise ValueError(f"{name} has an entry that is not a whole number.")
-    return numbers.clip(-1, _LARGEST_COUNT).astype(np.int64)
-
-
-def _names(names: Any) -> tuple[str, ...]:
-    """Return the names of outputs, whose number is not yet checked."""
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+    optional = [name for name in (*_OPTIONAL, *_WHOLE) if known.get(name) is not None]
+    arrays = {name: _array(known[name], name) for name in ("weights", "thresholds", "values")}
+    arrays |= {name: _array(known[name], name) for name in optional}
+    for name in set(_WHOLE).intersection(optional):
+        if not (arrays[name] == np.floor(arrays[name])).all():
+            raise ValueError(f"{name} has an entry that is not a whole number.")
+        arrays[name] = arrays[name].clip(-1, _LARGEST_COUNT).astype(np.int64)
+    names = data.get("output_names")
+    if names is not None and not (
+        isinstance(names, list) and all(isinstance(name, str) for name in names)
+    ):
         raise ValueError("output_names is not a list of strings.")
-    return tuple(names)
-
-
-def _models(data: Any, names: tuple[str, ...] | None) -> LeafModels | OutputModels:
-    """Return linear models of leaves, whose shapes are not yet checked."""
-    if names is not None and isinstance(data, list):
-        return OutputModels(tuple(map(_models_of_output, data)))
-    return _models_of_output(data)
-
-
-def _models_of_output(data: Any) -> LeafModels:
-    """Return the linear models of one output."""
-    if not isinstance(data, Mapping):
-        raise ValueError(f"models is {_kind(data)}, not an object with names.")
-    if missing := [name for name in LeafModels._fields if name not in data]:
-        raise ValueError(f"models has no {', '.join(missing)}.")
-    return LeafModels(
-        _vector(data["intercepts"], "intercepts"),
-        _matrix(data["coefficients"], "coefficients"),
-        _vector(data["lowest"], "lowest"),
-        _vector(data["highest"], "highest"),
-    )
+    models: Any = data.get("models")
+    if names is not None and isinstance(models, list):
+        models = OutputModels(tuple(map(_models, models)))
+    elif models is not None:
+        models = _models(models)
+    return ObliqueTree(
+        subtree_size=np.array(sizes, dtype=np.int32),
+        models=models,
+        output_names=None if names is None else tuple(names),
+        **arrays,
+    ).validate()
 
 
 def soft_sides_to_dict(sides: SoftSides) -> dict[str, Any]:
@@ -190,7 +144,7 @@ def soft_sides_to_dict(sides: SoftSides) -> dict[str, Any]:
     dict
         For `json.dumps`, beside what `tree_to_dict` makes of its tree.
     """
-    return {name: getattr(sides, name).tolist() for name in ("slopes", "intercepts", "shares")}
+    return _lists(vars(sides))
 
 
 def soft_sides_from_dict(data: Any, tree: ObliqueTree) -> SoftSides:
@@ -213,15 +167,8 @@ def soft_sides_from_dict(data: Any, tree: ObliqueTree) -> SoftSides:
     ValueError
         Naming the entry that is missing or wrong.
     """
-    if not isinstance(data, Mapping):
-        raise ValueError(f"the soft sides are {_kind(data)}, not an object with names.")
-    if missing := [name for name in ("slopes", "intercepts", "shares") if name not in data]:
-        raise ValueError(f"the soft sides have no {', '.join(missing)}.")
-    return SoftSides(
-        _vector(data["slopes"], "slopes"),
-        _vector(data["intercepts"], "intercepts"),
-        _matrix(data["shares"], "shares"),
-    ).validate(tree)
+    names = ("slopes", "intercepts", "shares")
+    return SoftSides(**_arrays(data, "probabilities", names)).validate(tree)
 
 
 def training_rows_to_dict(rows: TrainingRows) -> dict[str, Any]:
@@ -237,7 +184,7 @@ def training_rows_to_dict(rows: TrainingRows) -> dict[str, Any]:
     dict
         For `json.dumps`, beside what `tree_to_dict` makes of its tree.
     """
-    return {name: array.tolist() for name, array in vars(rows).items()}
+    return _lists(vars(rows))
 
 
 def training_rows_from_dict(data: Any, tree: ObliqueTree) -> TrainingRows:
@@ -260,13 +207,37 @@ def training_rows_from_dict(data: Any, tree: ObliqueTree) -> TrainingRows:
     ValueError
         Naming the entry that is missing or wrong.
     """
+    names = ("means", "spreads", "lowest", "highest")
+    return TrainingRows(**_arrays(data, "training_rows", names)).validate(tree)
+
+
+def _models(data: Any) -> LeafModels:
+    """Return the linear models of one output, whose shapes are not yet checked."""
+    return LeafModels(**_arrays(data, "models", LeafModels._fields))
+
+
+def _lists(arrays: Mapping[str, np.ndarray | None]) -> dict[str, Any]:
+    """Return arrays as nested lists, those that are there."""
+    return {name: array.tolist() for name, array in arrays.items() if array is not None}
+
+
+def _check_object(data: Any, what: str, names: Sequence[str]) -> None:
+    """Refuse what is no object with entries of these names."""
     if not isinstance(data, Mapping):
-        raise ValueError(f"training_rows is {_kind(data)}, not an object with names.")
-    vectors = ("spreads", "lowest", "highest")
-    if missing := [name for name in ("means", *vectors) if name not in data]:
-        raise ValueError(f"training_rows has no {', '.join(missing)}.")
-    means = _matrix(data["means"], "means")
-    return TrainingRows(means, *(_vector(data[name], name) for name in vectors)).validate(tree)
+        raise ValueError(f"{what} is {_kind(data)}, not an object with names.")
+    if missing := [name for name in names if name not in data]:
+        raise ValueError(f"{what} has no {', '.join(missing)}.")
+
+
+def _arrays(data: Any, what: str, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Return the arrays of an object, whose shapes are not yet checked."""
+    _check_object(data, what, names)
+    return {name: _array(data[name], name) for name in names}
+
+
+def _array(values: Any, name: str) -> np.ndarray:
+    """Return lists of numbers as an array of one dimension, or of two, by its name."""
+    return _matrix(values, name) if name in _MATRICES else _vector(values, name)
 
 
 def _kind(value: Any) -> str:

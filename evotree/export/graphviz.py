@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from evotree.export.named import NamedTree, check_shown, exact, named_tree, number
-from evotree.export.text import missing_lines, sum_pieces
+from evotree.description.named import NamedTree, named_tree
+from evotree.description.text import Wording, missing_lines
 
 
 def export_graphviz(
@@ -73,9 +73,8 @@ def export_graphviz(
     0 -> 1 [label=" yes "]
     0 -> 2 [label=" no "]
     """
-    check_shown(decimals, max_terms)
     named = named_tree(tree, feature_names, class_names, output_names)
-    tree, winners = named.tree, named.winners()
+    words = Wording(named, decimals, max_terms, _escaped, " ")
     missing = "\\n".join(map(_escaped, missing_lines(named)))
     below = f', labelloc=b, fontname="Helvetica", fontsize=10, label="{missing}"' if missing else ""
     lines = [
@@ -86,17 +85,14 @@ def export_graphviz(
         '    edge [fontname="Helvetica", fontsize=10, color="#333333"]',
         "",
     ]
-    for k in range(tree.n_nodes):
+    for k in range(len(named.tree)):
         rows = named.rows(k)
-        if tree.subtree_size[k] == 1:
-            body, color = _leaf(named, k, decimals, max_terms), _color(named, winners[k])
-        else:
-            body, color = _split(named, k, decimals, max_terms), "#f5f5f5"
+        body = words.split_lines(named.split(k)) if named.is_split(k) else words.leaf_lines(k)
         label = "\\n".join([f"[{k}] {rows}" if rows else f"[{k}]", *body])
-        lines.append(f'    {k} [label="{label}", fillcolor="{color}"]')
-        if tree.subtree_size[k] > 1:
-            lines.append(f'    {k} -> {tree.left(k)} [label=" yes "]')
-            lines.append(f'    {k} -> {tree.right(k)} [label=" no "]')
+        lines.append(f'    {k} [label="{label}", fillcolor="{_color(named, k)}"]')
+        if named.is_split(k):
+            lines.append(f'    {k} -> {named.tree.left(k)} [label=" yes "]')
+            lines.append(f'    {k} -> {named.tree.right(k)} [label=" no "]')
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -110,37 +106,10 @@ def _escaped(name: Any) -> str:
     return text.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
 
 
-def _split(named: NamedTree, k: int, decimals: int | None, max_terms: int | None) -> list[str]:
-    """Return the lines of a split, one for each term."""
-    split = named.split(k)
-    if (answer := named.answer(split)) is not None:
-        return [_escaped(answer)]
-    terms, relation, threshold = split
-    lines = sum_pieces(named, [], terms, decimals, max_terms, " ", _escaped) or ["0"]
-    return [*lines, f"{relation} {number(threshold, decimals)}"]
-
-
-def _leaf(named: NamedTree, k: int, decimals: int | None, max_terms: int | None) -> list[str]:
-    """Return the lines of a leaf, one for each class that it has rows of, or for each term."""
-    if named.targets:
-        lines = []
-        for name, one in zip(named.targets, named.each, strict=True):
-            first, *others = _leaf(one, k, decimals, max_terms)
-            lines += [f"{_escaped(name)} = {first}", *others]
-        return lines
-    model = named.model(k)
-    if model is not None:
-        begin, low, high = (number(x, decimals) for x in (model.intercept, *model[2:]))
-        lines = sum_pieces(named, [begin], model.terms, decimals, max_terms, " ", _escaped)
-        return [*lines, f"within [{low}, {high}]"]
-    if named.classes is None:
-        return [exact(named.value(k), decimals)]
-    shares = [*named.shares(k), *named.weighted(k)]
-    return [f"{_escaped(name)}: {share}" for name, share in shares]
-
-
-def _color(named: NamedTree, winner: int) -> str:
-    """Return a pale colour of a class, as hue, saturation and value."""
+def _color(named: NamedTree, k: int) -> str:
+    """Return the colour of a node: that of its class is pale, in hue, saturation and value."""
+    if named.is_split(k):
+        return "#f5f5f5"
     if named.classes is None:
         return "#ffffff"
-    return f"{(0.6 + winner / len(named.classes)) % 1.0:.3f} 0.200 1.000"
+    return f"{(0.6 + named.winners[k] / len(named.classes)) % 1.0:.3f} 0.200 1.000"

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from evotree.export.named import ONE_WAY, is_forest
+from evotree.description.named import ONE_WAY, is_forest
 from evotree.leaf_models import LeafModels, OutputModels
 from evotree.soft_sides import LEAD, SoftSides
 from evotree.tree import ObliqueTree
@@ -139,16 +139,9 @@ def _estimators() -> tuple[type, ...]:
     """Return the estimators of trees; importing them takes a while."""
     from evotree import estimators
 
-    return (
-        estimators.EvoTreeClassifier,
-        estimators.EvoTreeRegressor,
-        estimators.ObliqueTreeClassifier,
-        estimators.ObliqueTreeRegressor,
-        estimators.TAOClassifier,
-        estimators.TAORegressor,
-        estimators.ObliqueForestClassifier,
-        estimators.ObliqueForestRegressor,
-    )
+    kinds = ("EvoTree", "ObliqueTree", "TAO", "ObliqueForest")
+    names = (f"{kind}{task}" for kind in kinds for task in ("Classifier", "Regressor"))
+    return tuple(getattr(estimators, name) for name in names)
 
 
 def _trees_of(model: Any) -> list[ObliqueTree]:
@@ -160,42 +153,33 @@ def _trees_of(model: Any) -> list[ObliqueTree]:
 
 
 def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
-    """Write the nodes of a classifier: its labels, picked by leaf, and its probabilities."""
+    """Write the nodes of a classifier: labels, picked by leaf or by vote, and probabilities."""
     model, graph = operator.raw_operator, _Graph(scope, container)
+    rows, tree = operator.inputs[0].full_name, _trees_of(model)[0]
+    classes = import_module("skl2onnx.common.utils_classifier").get_label_classes(scope, model)
+    labels, sides = _onnx_labels(classes), getattr(model, "probabilities_", None)
     if is_forest(model):
-        _convert_vote(graph, operator, scope)
-        return
-    tree = model.tree_
-    classes = import_module("skl2onnx.common.utils_classifier").get_label_classes(scope, model)
-    winners = tree.labels[tree.is_leaf]
-    paths = _Paths(graph, operator.inputs[0].full_name, tree)
-    leaf = paths.reached()
-    labels = graph.constant("labels", _onnx_labels(classes)[winners])
-    graph.node("Gather", [labels, leaf], operator.outputs[0].full_name, axis=0)
-    if model.probabilities_ is None:
-        shares = graph.constant("shares", tree.values[tree.is_leaf])
-        found = graph.node("Gather", [shares, leaf], axis=0)
+        found = _mean(graph, rows, model.trees_)
+        at = graph.node("ArgMax", [found], axis=1, keepdims=0)
     else:
-        is_label = graph.constant("is_label", np.eye(tree.values.shape[1])[winners])
-        mixed = paths.mix(model.probabilities_)
-        found = _raised(graph, mixed, graph.node("Gather", [is_label, leaf], axis=0))
-    graph.cast(found, _precision(operator), operator.outputs[1].full_name)
-
-
-def _convert_vote(graph: _Graph, operator: Any, scope: Any) -> None:
-    """Write the nodes of a forest of classes: the means of shares, and the label of the largest."""
-    model = operator.raw_operator
-    classes = import_module("skl2onnx.common.utils_classifier").get_label_classes(scope, model)
-    found = _mean(graph, operator.inputs[0].full_name, model.trees_)
-    labels = graph.constant("labels", _onnx_labels(classes))
-    winner = graph.node("ArgMax", [found], axis=1, keepdims=0)
-    graph.node("Gather", [labels, winner], operator.outputs[0].full_name, axis=0)
+        paths = _Paths(graph, rows, tree)
+        at, labels = paths.reached(), labels[tree.labels[tree.is_leaf]]
+        if sides is None:
+            found = _predicted(paths, at)
+        else:
+            is_label = np.eye(tree.values.shape[1])[tree.values.argmax(axis=1)[tree.is_leaf]]
+            chosen = graph.node("Gather", [graph.constant("is_label", is_label), at], axis=0)
+            found = _raised(graph, paths.mix(sides), chosen)
+    graph.node(
+        "Gather", [graph.constant("labels", labels), at], operator.outputs[0].full_name, axis=0
+    )
     graph.cast(found, _precision(operator), operator.outputs[1].full_name)
 
 
 def _mean(graph: _Graph, rows: str, trees: Sequence[ObliqueTree]) -> str:
     """Write the nodes of `mean_of_trees`, which adds in the order of the trees."""
-    total, *others = [_predicted(_Paths(graph, rows, tree)) for tree in trees]
+    all_paths = [_Paths(graph, rows, tree) for tree in trees]
+    total, *others = [_predicted(paths, paths.reached()) for paths in all_paths]
     for one in others:
         total = graph.node("Add", [total, one])
     if not others:
@@ -219,17 +203,16 @@ def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
     graph.cast(_mean(graph, rows, trees), _precision(operator), operator.outputs[0].full_name)
 
 
-def _predicted(paths: _Paths) -> str:
+def _predicted(paths: _Paths, leaf: str) -> str:
     """Write the nodes of `predict_value`: values, or linear models, picked by leaf."""
-    graph, tree, leaf = paths.graph, paths.tree, paths.reached()
+    graph, tree = paths.graph, paths.tree
     if tree.models is None:
         values = graph.constant("values", tree.values[tree.is_leaf])
         return graph.node("Gather", [values, leaf], axis=0)
-    if isinstance(tree.models, OutputModels):
-        each = tree.models.take(tree.is_leaf).each
-        columns = [_modelled(graph, paths.rows, leaf, models) for models in each]
-        return graph.node("Concat", columns, axis=1)
-    return _modelled(graph, paths.rows, leaf, tree.models.take(tree.is_leaf))
+    models = tree.models.take(tree.is_leaf)
+    each = models.each if isinstance(models, OutputModels) else (models,)
+    columns = [_modelled(graph, paths.rows, leaf, one) for one in each]
+    return graph.node("Concat", columns, axis=1)
 
 
 def _modelled(graph: _Graph, rows: str, leaf: str, models: LeafModels) -> str:

@@ -8,23 +8,21 @@ table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from evotree.export.named import (
+from evotree.description.named import (
     LINE_WIDTH,
     ONE_WAY,
     Label,
-    LinearModel,
     NamedTree,
     clauses,
     fold,
     is_forest,
-    named_members,
-    named_tree,
-    plain_label,
+    named_trees,
+    summed,
 )
 from evotree.tables.columns import Column, NumericColumn
 
@@ -105,19 +103,26 @@ def export_sql(
         ELSE 'yes'
     END
     """
-    if is_forest(tree):
-        return sql_vote(named_members(tree, feature_names, class_names), table)
-    return sql_expression(named_tree(tree, feature_names, class_names), table)
+    members = named_trees(tree, feature_names, class_names)
+    if len(members) > 1 or is_forest(tree):
+        return _vote(members, table)
+    (named,) = members
+    if named.targets:
+        pairs = zip(named.each, named.targets, strict=True)
+        columns = [f"{_expression(one, table)} AS {_name(name)}" for one, name in pairs]
+        return ",\n".join(columns) + "\n"
+    note = f"-- {ONE_WAY}\n" if named.shares_rows else ""
+    return f"{note}{_expression(named, table)}\n"
 
 
-def sql_name(name: str, table: str | None = None) -> str:
+def _name(name: str, table: str | None = None) -> str:
     """Return the name of a column, after that of its table if there is one."""
     if table is not None:
-        return f"{sql_name(table)}.{sql_name(name)}"
+        return f"{_name(table)}.{_name(name)}"
     return '"' + _without_nul(name).replace('"', '""') + '"'
 
 
-def sql_text(text: str) -> str:
+def _text(text: str) -> str:
     """Return text as SQL writes it."""
     return "'" + _without_nul(text).replace("'", "''") + "'"
 
@@ -128,27 +133,13 @@ def _without_nul(text: str) -> str:
     return text
 
 
-def sql_number(value: float) -> str:
+def _number(value: float) -> str:
     """Return a number with an exponent: without one it would be a decimal in standard SQL."""
     text = repr(float(value))
     return text if "e" in text else text + "e0"
 
 
-def sql_expression(named: NamedTree, table: str | None = None) -> str:
-    """Return the expression of `export_sql`.
-
-    A branch names only the splits that lead to smaller subtrees: whoever is in a smaller one has
-    been taken by a branch above. So it has at most as many splits as the binary logarithm of the
-    number of leaves.
-    """
-    if named.targets:
-        pairs = zip(named.each, named.targets, strict=True)
-        columns = [f"{_expression(one, table).rstrip()} AS {sql_name(name)}" for one, name in pairs]
-        return ",\n".join(columns) + "\n"
-    return (f"-- {ONE_WAY}\n" if named.shares_rows else "") + _expression(named, table)
-
-
-def sql_vote(trees: Sequence[NamedTree], table: str | None = None) -> str:
+def _vote(trees: Sequence[NamedTree], table: str | None) -> str:
     """Return the expression of `export_sql` for the trees of a forest."""
     operands, needed = _operands(trees, table)
     vote = _vote_of_numbers if trees[0].classes is None else _vote_of_classes
@@ -161,49 +152,44 @@ def sql_vote(trees: Sequence[NamedTree], table: str | None = None) -> str:
 
 def _vote_of_numbers(trees: Sequence[NamedTree], operands: Sequence[str]) -> Iterator[str]:
     """Yield the lines of the mean of what trees predict."""
-    values = [_cases(one, operands, _outputs(one, operands)) for one in trees]
     yield "WITH trees (prediction) AS (VALUES"
-    yield ",\n".join(f"({value})" for value in values)
+    yield ",\n".join(f"({_cases(one, operands)})" for one in trees)
     yield ")"
     yield "SELECT AVG(prediction) FROM trees"
 
 
 def _vote_of_classes(trees: Sequence[NamedTree], operands: Sequence[str]) -> Iterator[str]:
     """Yield the lines of the class of which the leaves that trees reach have the largest share."""
-    labels = [_literal(plain_label(label, c)) for c, label in enumerate(trees[0].classes or ())]
+    labels = [_literal(label) for label in trees[0].labels]
     sums = [f"p{c}" for c in range(len(labels))]
-    nodes = [[str(k) for k in range(len(one.tree))] for one in trees]
     yield f"WITH shares (tree, leaf, {', '.join(sums)}) AS (VALUES"
     yield ",\n".join(
-        f"    ({at}, {k}, {', '.join(map(sql_number, one.tree.values[k]))})"
+        f"    ({at}, {k}, {', '.join(map(_number, one.tree.values[k]))})"
         for at, one in enumerate(trees)
         for k in np.flatnonzero(one.tree.is_leaf).tolist()
     )
     yield "),"
     yield "trees (tree, leaf) AS (VALUES"
-    pairs = enumerate(zip(trees, nodes, strict=True))
-    yield ",\n".join(f"({at}, {_cases(one, operands, numbers)})" for at, (one, numbers) in pairs)
+    yield ",\n".join(f"({at}, {_cases(one, operands, str)})" for at, one in enumerate(trees))
     yield "),"
     yield f"vote ({', '.join(sums)}) AS ("
     yield f"    SELECT {', '.join(f'SUM({p})' for p in sums)}"
     yield "    FROM trees JOIN shares ON shares.tree = trees.tree AND shares.leaf = trees.leaf"
     yield ")"
     branches = [
-        f"WHEN {' AND '.join(f'{p} >= {other}' for other in sums[c + 1 :])} THEN {labels[c]}"
+        f"    WHEN {' AND '.join(f'{p} >= {other}' for other in sums[c + 1 :])} THEN {labels[c]}"
         for c, p in enumerate(sums[:-1])
     ]
-    if not branches:
+    if branches:
+        yield from ("SELECT CASE", *branches, f"    ELSE {labels[-1]}", "END FROM vote")
+    else:
         yield f"SELECT {labels[0]} FROM vote"
-        return
-    yield "\n".join(["SELECT CASE", *(f"    {one}" for one in branches)])
-    yield f"    ELSE {labels[-1]}"
-    yield "END FROM vote"
 
 
 def _expression(named: NamedTree, table: str | None) -> str:
     """Return the expression of one output."""
     operands, needed = _operands([named], table)
-    return _cases(named, operands, _outputs(named, operands), needed) + "\n"
+    return _cases(named, operands, needed=needed)
 
 
 def _operands(trees: Sequence[NamedTree], table: str | None) -> tuple[list[str], list[str]]:
@@ -217,7 +203,7 @@ def _operands(trees: Sequence[NamedTree], table: str | None) -> tuple[list[str],
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"feature_names has {twice!r} twice: columns have names of their own.")
-    operands = [sql_name(name, table) for name in names]
+    operands = [_name(name, table) for name in names]
     if columns is not None:
         pairs = zip(columns, operands, strict=True)
         return [operand for column, name in pairs for operand in _encoded(column, name)], []
@@ -225,47 +211,70 @@ def _operands(trees: Sequence[NamedTree], table: str | None) -> tuple[list[str],
     return operands, [f"{'OR ' if at else ''}{operands[j]} IS NULL" for at, j in enumerate(used)]
 
 
-def _outputs(named: NamedTree, operands: Sequence[str]) -> list[str]:
-    """Return what each node predicts."""
-    outputs = [_literal(output) for output in named.outputs()]
-    for k in np.flatnonzero(named.tree.is_leaf).tolist():
-        if (model := named.model(k)) is not None:
-            outputs[k] = _bounded(model, _sum(named, k, operands))
-    return outputs
-
-
 def _cases(
     named: NamedTree,
     operands: Sequence[str],
-    outputs: Sequence[str],
+    output: Callable[[int], str] | None = None,
     needed: list[str] | None = None,
 ) -> str:
-    """Return the CASE of a tree, NULL under a condition; the output itself of one leaf."""
+    """Return the CASE of a tree, NULL under a condition; the output itself of one leaf.
+
+    A branch names only the splits that lead to smaller subtrees: whoever is in a smaller one has
+    been taken by a branch above. So it has at most as many splits as the binary logarithm of the
+    number of leaves.
+    """
     branches = [_branch([needed], "NULL")] if needed else []
     splits: list[list[str]] = []
     for k, level, left_first in clauses(named.tree):
         del splits[level:]
-        if named.tree.subtree_size[k] > 1:
-            splits.append(_split(named, k, operands, "<=" if left_first else ">"))
-        elif splits:
-            branches.append(_branch(splits, outputs[k]))
+        if named.is_split(k):
+            pieces = summed(named.terms(k), _product(operands)) or ["0.0e0"]
+            relation = "<=" if left_first else ">"
+            pieces[-1] += f" {relation} {_number(named.tree.thresholds[k])}"
+            splits.append(pieces)
+            continue
+        said = _predicted(named, k, operands) if output is None else output(k)
+        if splits:
+            branches.append(_branch(splits, said))
         elif branches:
-            branches.append(f"    ELSE {outputs[k]}\n")
+            branches.append(f"    ELSE {said}\n")
         else:
-            return outputs[k]
+            return said
     return "CASE\n" + "".join(branches) + "END"
+
+
+def _product(operands: Sequence[str]) -> Callable[[float, int], str]:
+    """Return how terms are written; a factor of 1 makes SQLite read a column's texts as numbers."""
+    return lambda weight, j: f"{_number(weight)} * {operands[j]}"
+
+
+def _predicted(named: NamedTree, k: int, operands: Sequence[str]) -> str:
+    """Return what a leaf predicts: a label, a number, or a sum within bounds."""
+    if named.classes is not None:
+        return _literal(named.labels[named.winners[k]])
+    model = named.model(k)
+    begin = _number(model.intercept)
+    if not model.terms:
+        return begin
+    pieces = summed(named.terms(k), _product(operands), [begin])
+    *others, last = pieces
+    branches = [["ELSE", *pieces]]
+    for relation, bound in ((">", _number(model.highest)), ("<", _number(model.lowest))):
+        branches.insert(0, ["WHEN", *others, f"{last} {relation} {bound}", f"THEN {bound}"])
+    lines = [f"\n{16 * ' '}".join(fold(branch, LINE_WIDTH - 16)) for branch in branches]
+    return f"\n{12 * ' '}".join(["CASE", *lines]) + "\n        END"
 
 
 def _encoded(column: Column, name: str) -> list[str]:
     """Return an expression for each feature that is made of a column."""
     indicator = f"CASE WHEN {name} IS NULL THEN 1.0e0 ELSE 0.0e0 END"
     if isinstance(column, NumericColumn):
-        filled = f"COALESCE({name}, {sql_number(column.fill)})"
+        filled = f"COALESCE({name}, {_number(column.fill)})"
         return [filled, indicator] if column.indicator else [filled]
     return [
         indicator
         if level is None
-        else f"CASE WHEN {name} = {sql_text(level)} THEN 1.0e0 ELSE 0.0e0 END"
+        else f"CASE WHEN {name} = {_text(level)} THEN 1.0e0 ELSE 0.0e0 END"
         for level in column.levels
     ]
 
@@ -280,39 +289,9 @@ def _branch(splits: list[list[str]], output: str) -> str:
     return "\n".join([*lines, f"        THEN {output}"]) + "\n"
 
 
-def _split(named: NamedTree, k: int, operands: Sequence[str], relation: str) -> list[str]:
-    """Return a split in pieces, one for each term."""
-    pieces = _sum(named, k, operands) or ["0.0e0"]
-    pieces[-1] += f" {relation} {sql_number(named.tree.thresholds[k])}"
-    return pieces
-
-
-def _bounded(model: LinearModel, pieces: list[str]) -> str:
-    """Return an expression for a sum within the bounds of a model."""
-    *others, last = pieces
-    branches = [["ELSE", *pieces]]
-    for relation, bound in ((">", sql_number(model.highest)), ("<", sql_number(model.lowest))):
-        branches.insert(0, ["WHEN", *others, f"{last} {relation} {bound}", f"THEN {bound}"])
-    lines = [f"\n{16 * ' '}".join(fold(branch, LINE_WIDTH - 16)) for branch in branches]
-    return f"\n{12 * ' '}".join(["CASE", *lines]) + "\n        END"
-
-
-def _sum(named: NamedTree, k: int, operands: Sequence[str]) -> list[str]:
-    """Return the terms of a split, or the intercept and terms of a leaf, with their signs."""
-    is_leaf = named.tree.subtree_size[k] == 1
-    model = named.model(k) if is_leaf else None
-    pieces = [] if model is None else [sql_number(model.intercept)]
-    for weight, j in named.terms(k):
-        # A factor of 1 stays: it makes SQLite read the texts of a column as numbers.
-        product = f"{sql_number(abs(weight))} * {operands[j]}"
-        sign = "-" if weight < 0.0 else "+"
-        pieces.append(f"{sign} {product}" if pieces else f"{sign.strip('+')}{product}")
-    return pieces
-
-
 def _literal(label: Label) -> str:
     if isinstance(label, str):
-        return sql_text(label)
+        return _text(label)
     if isinstance(label, bool):
-        return "TRUE" if label else "FALSE"
-    return sql_number(label) if isinstance(label, float) else str(label)
+        return str(label).upper()
+    return _number(label) if isinstance(label, float) else str(label)

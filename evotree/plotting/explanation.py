@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from evotree.export.named import check_whole, number
+from evotree.description.named import check_whole, number
 from evotree.inspection.paths import Explanation
 from evotree.plotting.style import (
     INK,

@@ -13,7 +13,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 
-from evotree.export import named
+from evotree.description import named
 from evotree.tree import ObliqueTree
 
 # Okabe and Ito's colours, which all common kinds of colour vision tell apart.

@@ -18,8 +18,8 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import FancyBboxPatch, Rectangle
 from matplotlib.textpath import text_to_path
 
-from evotree.export.named import NamedTree, check_shown, check_whole, exact, named_tree, number
-from evotree.export.text import missing_lines
+from evotree.description.named import NamedTree, check_whole, named_tree
+from evotree.description.text import Wording, missing_lines
 from evotree.plotting.style import (
     INK,
     PALETTE,
@@ -110,7 +110,6 @@ def plot_tree(
         If there is no tree, it has more than 1000 leaves, or a parameter does not fit it.
     """
     check_whole("max_terms", max_terms, 1)
-    check_shown(decimals, max_terms)
     check_axes(ax)
     named = named_tree(
         tree_or_classifier, feature_names, class_names, parameter="tree_or_classifier"
@@ -122,24 +121,23 @@ def plot_tree(
         )
     image = _image_size(image_shape, tree.n_features)
     notes = [" ".join(filter(None, (f"[{k}]", named.rows(k)))) for k in range(tree.n_nodes)]
-    texts = [
-        _leaf_text(named, k, max_terms, decimals)
-        if tree.subtree_size[k] == 1
-        else _split_text(named, k, max_terms, decimals, image is not None)
+    words = Wording(named, decimals, max_terms, short_name, " ", is_printed=True)
+    texts = [_text(words, k, image is not None) for k in range(tree.n_nodes)]
+    terms = [
+        named.model(k).terms[:max_terms] if is_value and not named.targets else ()
         for k in range(tree.n_nodes)
     ]
-    models = [None if named.targets else named.model(k) for k in range(tree.n_nodes)]
-    n_bars = [0 if model is None else len(model.terms[:max_terms]) for model in models]
-    if not is_value:
-        n_bars = tree.is_leaf.astype(int).tolist()
+    n_bars = [
+        len(some) if is_value else int(leaf) for some, leaf in zip(terms, tree.is_leaf, strict=True)
+    ]
     boxes = _layout(tree, notes, texts, image, BAR_HEIGHT * np.array(n_bars))
     left, right, _ = _ends(boxes)
     missing = "\n".join(missing_lines(named, width=int((right - left) / (0.55 * NOTE * FONT))))
     below = LINE_HEIGHT * (missing.count("\n") + 2) if missing else 0.0
     ax, font = _prepared(ax, boxes, below, FONT if tree.n_leaves <= 8 else 0.8 * FONT)
     colors = class_colors(tree.values.shape[1])
-    edges = _value_colors(tree) if is_value else [colors[c] for c in named.winners()]
-    modelled = [k for k, model in enumerate(models) if model is not None]
+    edges = _value_colors(tree) if is_value else [colors[c] for c in tree.labels]
+    modelled = [k for k, some in enumerate(terms) if some]
     largest = float(np.max([named.influence(k) for k in modelled], initial=0.0)) or 1.0
     room = min((boxes[k].width for k in modelled), default=0.0) / 2 - PADDING
     for k, box in enumerate(boxes):
@@ -147,8 +145,8 @@ def plot_tree(
             _draw_box(ax, box, notes[k], texts[k], font, edges[k], tint(edges[k]))
             if not is_value:
                 _draw_shares(ax, box, named, k, colors)
-            elif (model := models[k]) is not None:
-                signed = [np.copysign(named.influence(k)[j], c) for c, j in model.terms[:max_terms]]
+            elif terms[k]:
+                signed = [np.copysign(named.influence(k)[j], c) for c, j in terms[k]]
                 _draw_terms(ax, box, room * np.nan_to_num(np.array(signed) / largest))
             continue
         _draw_box(ax, box, notes[k], texts[k], font, INK, "#F5F5F5")
@@ -271,59 +269,15 @@ def _draw_edge(ax: Axes, parent: Box, child: Box, answer: str, font: float) -> N
     )
 
 
-def _split_text(
-    named: NamedTree, k: int, max_terms: int, decimals: int | None, is_image: bool = False
-) -> str:
-    """Write a split, one term a line; of one that is drawn as an image, the sum of its colours."""
-    split = named.split(k)
-    answer = None if is_image else named.answer(split)
-    if answer is not None:
-        return short_name(answer)
-    terms, relation, threshold = split
-    end = f"{'≤' if relation == '<=' else '≥'} {_signed(threshold, decimals)}"
+def _text(words: Wording, k: int, is_image: bool) -> str:
+    """Write a node, one term a line; of one that is drawn as an image, the sum of its colours."""
+    if not words.named.is_split(k):
+        return "\n".join(words.leaf_lines(k, MOST_SHARES))
+    split = words.named.split(k)
     if is_image:
-        return f"red − blue {end}" if relation == "<=" else f"blue − red {end}"
-    return "\n".join([*(_sum(named, [], terms, max_terms, decimals) or ["0"]), end])
-
-
-def _sum(
-    named: NamedTree,
-    before: list[str],
-    terms: Sequence[tuple[float, int]],
-    max_terms: int,
-    decimals: int | None,
-) -> list[str]:
-    """Return the lines of a sum, and its terms below them."""
-    lines = list(before)
-    for weight, j in terms[:max_terms]:
-        sign = "− " if weight < 0.0 else "+ " if lines else ""
-        factor = "" if abs(weight) == 1.0 else f"{_signed(abs(weight), decimals)} "
-        lines.append(f"{sign}{factor}{short_name(named.features[j])}")
-    if len(terms) > max_terms:
-        lines.append(f"(+{len(terms) - max_terms} more)")
-    return lines
-
-
-def _leaf_text(named: NamedTree, k: int, max_terms: int, decimals: int | None) -> str:
-    """Write what a leaf predicts: its largest class shares, its mean, or its linear model."""
-    if named.targets:
-        each = zip(named.targets, named.each, strict=True)
-        told = max_terms, decimals
-        return "\n".join(f"{short_name(name)} = {_leaf_text(one, k, *told)}" for name, one in each)
-    model = named.model(k)
-    if model is not None:
-        begin, low, high = (_signed(x, decimals) for x in (model.intercept, *model[2:]))
-        lines = _sum(named, [begin], model.terms, max_terms, decimals)
-        return "\n".join([*lines, f"within [{low}, {high}]"])
-    if named.classes is None:
-        return exact(named.value(k), decimals).replace("-", "−")
-    shares = [*named.shares(k, MOST_SHARES), *named.weighted(k)]
-    return "\n".join(f"{short_name(name)}: {share}" for name, share in shares)
-
-
-def _signed(value: float, decimals: int | None) -> str:
-    """Write a number with the sign that belongs beside letters."""
-    return number(value, decimals).replace("-", "−")
+        colors = "red − blue" if split.relation == "<=" else "blue − red"
+        return f"{colors} {words.bound(split)}"
+    return "\n".join(words.split_lines(split))
 
 
 def _layout(

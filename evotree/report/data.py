@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 
 from evotree import __version__
+from evotree.description.named import NamedTree
+from evotree.description.text import export_rules, numbered
 from evotree.engine.history import ORIGIN
-from evotree.export.named import NamedTree
-from evotree.export.text import export_rules
+from evotree.export.data import soft_sides_to_dict
 from evotree.inspection.importances import importances
 from evotree.inspection.training_rows import TrainingRows, summarize, uncorrelated_spreads
 from evotree.plotting.curves import cumulated
@@ -225,42 +226,36 @@ def _node(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[s
     Where rows have weights, values are weighted shares of classes, and there are those of rows too.
     """
     tree, digits = named.tree, 6 if own else 3
-    is_number, samples = named.classes is None, tree.n_node_samples
+    samples, values = tree.n_node_samples, _rounded(tree.values[k], digits)
+    model = named.model(k) if named.classes is None else None
+    if model is not None:
+        values = [float(tree.values[k, 0]) if model.terms else model.intercept]
     node: dict[str, Any] = {
         "n": None if samples is None else _rounded(samples[k]),
-        "v": [named.value(k)] if is_number else _rounded(tree.values[k], digits),
-        "l": int(tree.labels[k]),
+        "v": values,
+        "l": named.winners[k],
     }
-    if named.is_weighted and not is_number:
+    if named.is_weighted and model is None:
         node["r"] = _rounded(named.row_shares[k], digits)
-    is_leaf = tree.subtree_size[k] == 1
-    if is_leaf and named.model(k) is None:
+    if not named.is_split(k) and not (model is not None and model.terms):
         return node
-    factors, influence = named.factors[k], named.influence(k)
-    features = np.flatnonzero(factors)
-    features = features[np.argsort(-influence[features], kind="stable")]
-    node |= {"f": features.tolist(), "w": factors[features].tolist()}
+    terms = named.by_influence(k)
+    node |= {"f": [j for _, j in terms], "w": [weight for weight, _ in terms]}
     if own:
         # The means at the nodes of other trees are those of all rows.
-        node["c"] = _rounded(training.means[k, features])
-    if is_leaf:
-        assert tree.models is not None
-        parts = {"b": tree.models.intercepts, "lo": tree.models.lowest, "hi": tree.models.highest}
-        return node | {name: float(array[k]) for name, array in parts.items()}
-    return node | {"t": float(tree.thresholds[k]), "s": _rounded(training.spreads[k])}
+        node["c"] = _rounded(training.means[k, node["f"]])
+    if named.is_split(k):
+        return node | {"t": float(tree.thresholds[k]), "s": _rounded(training.spreads[k])}
+    assert model is not None
+    return node | {"b": model.intercept, "lo": model.lowest, "hi": model.highest}
 
 
 def _sides(named: NamedTree) -> dict[str, Any] | None:
     """Return what probabilities of the model's own tree are made of."""
     if named.sides is None:
         return None
-    sides = named.sides
-    found = {
-        "slopes": sides.slopes.tolist(),
-        "intercepts": sides.intercepts.tolist(),
-        "shares": sides.shares.tolist(),
-    }
-    return found | {"labels": named.tree.values.argmax(axis=1).tolist()}
+    labels = named.tree.values.argmax(axis=1).tolist()
+    return {**soft_sides_to_dict(named.sides), "labels": labels}
 
 
 def _thinned(lengths: Sequence[int], own: int) -> list[int]:
@@ -387,9 +382,8 @@ def _history(records: pd.DataFrame) -> dict[str, Any]:
 
 def _rules(members: Sequence[Subject]) -> str:
     """Return the rules of the model's own tree, or of all of a forest, cut where they are long."""
-    texts = [export_rules(_with_short_names(one.named)) for one in members]
-    heads = [f"tree {at} of {len(texts)}\n" if len(texts) > 1 else "" for at in range(len(texts))]
-    rules = "\n\n".join(head + text for head, text in zip(heads, texts, strict=True))
+    # The page counts trees from 0, as `estimators_` does.
+    rules = numbered([export_rules(_with_short_names(one.named)) for one in members], first=0)
     if len(rules) <= MAX_RULES:
         return rules
     return f"{rules[:MAX_RULES]}\n... (the first {MAX_RULES:,} characters of {len(rules):,})"

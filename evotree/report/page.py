@@ -9,6 +9,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
 from evotree.files import PathLike, write_whole
 from evotree.report.data import collect, short
 from evotree.report.subject import Subject
@@ -69,6 +71,40 @@ class Report:
         )
 
 
-def report(subject: Subject, cells: Any = None, y: Any = None) -> Report:
-    """Make the report of a model."""
-    return Report(collect(subject, cells, y))
+def report(model: Any, X: Any = None, y: Any = None) -> Report:
+    """Return a page about a model, one file of HTML that needs no network.
+
+    It draws the tree and those of the Pareto front, follows single rows through them, and shows
+    figures, importances and the records of the search. Of a forest it shows how the trees vote and
+    how far they agree, and each tree. A notebook shows the page.
+
+    Parameters
+    ----------
+    model : fitted estimator of a tree or forest, or Subject
+        The model; a `Subject` is what is known of one.
+    X : array-like of shape (n_samples, n_features), optional
+        Rows to follow and to measure on, best such as `fit` has not seen. The page holds a sample
+        of them, at most 1,000; figures are of all. Those of a `Subject` are a DataFrame of just its
+        columns, in their order.
+    y : array-like of shape (n_samples,), optional
+        Their labels or targets.
+
+    Returns
+    -------
+    Report
+        The page, as ``html``; ``save(path)`` writes it.
+
+    Raises
+    ------
+    ValueError
+        If rows and targets do not fit the model, there are targets without rows, or the tree has
+        several outputs.
+    """
+    if isinstance(model, Subject):
+        return Report(collect(model, X, y))
+    check_is_fitted(model)
+    subject = Subject.of(model, getattr(y, "name", None))
+    if subject.named.targets:
+        n_outputs = len(subject.named.targets)
+        raise ValueError(f"report: the tree has {n_outputs} outputs; a page shows one.")
+    return Report(collect(subject, None if X is None else model._cells(X), y))

@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import pandas as pd
 
+from evotree.description.named import NamedTree, is_forest, named_tree
 from evotree.engine.history import to_frame
-from evotree.export.named import NamedTree, named_tree
 from evotree.inspection.training_rows import TrainingRows
 from evotree.tree import ObliqueTree
 
@@ -45,27 +45,19 @@ class Subject:
     members: Sequence[Subject] = ()
 
     @classmethod
-    def of_forest(cls, forest: Any, target: str | None = None) -> Self:
-        """Return what a fitted forest knows of itself."""
-        facts = {"estimator": type(forest).__name__}
-        if hasattr(forest, "oob_score_"):
-            name = "accuracy" if hasattr(forest, "classes_") else "R²"
-            facts["out of bag"] = f"{name} {forest.oob_score_:.4f}"
-        members = [cls.of_estimator(one, target) for one in forest.estimators_]
-        return replace(members[0], facts=facts, members=members)
-
-    @classmethod
-    def of_estimator(cls, estimator: Any, target: str | None = None) -> Self:
+    def of(cls, model: Any, target: str | None = None) -> Self:
         """Return what a fitted estimator of this package knows of itself."""
-        logbook = getattr(estimator, "history_", None)
-        history = None if logbook is None or not len(logbook) else to_frame(logbook)
+        if is_forest(model):
+            members = [cls.of(member, target) for member in model.estimators_]
+            return replace(members[0], facts=_facts(model), members=members)
+        logbook = getattr(model, "history_", None)
         return cls(
-            named_tree(estimator, None, None),
+            named_tree(model),
             target or "the target",
-            list(getattr(estimator, "pareto_front_", ())),
-            history,
-            estimator.training_rows_,
-            _facts(estimator),
+            list(getattr(model, "pareto_front_", ())),
+            to_frame(logbook) if logbook else None,
+            model.training_rows_,
+            _facts(model),
         )
 
     @property
@@ -80,6 +72,9 @@ class Subject:
 def _facts(estimator: Any) -> dict[str, str]:
     """Return what a fit has chosen and how it ended, as text."""
     found = {"estimator": type(estimator).__name__}
+    if hasattr(estimator, "oob_score_"):
+        name = "accuracy" if hasattr(estimator, "classes_") else "R²"
+        found["out of bag"] = f"{name} {estimator.oob_score_:.4f}"
     for name in ("size_penalty", "term_penalty"):
         if hasattr(estimator, f"{name}_"):
             found[name.replace("_", " ")] = f"{getattr(estimator, f'{name}_'):.4g}"

@@ -30,6 +30,7 @@ __all__ = [
     "NumericColumn",
     "column_of_feature",
     "columns_asked",
+    "columns_from",
     "encode",
     "encode_in_order",
     "feature_names",
@@ -195,6 +196,35 @@ def indicator_of_feature(columns: Sequence[Column]) -> list[int]:
     return found
 
 
+def columns_from(columns: Any, missing: str | None = None) -> tuple[Column, ...]:
+    """Return columns of plain data, where `missing` stands for the level of missing cells."""
+    if not isinstance(columns, list) or not columns:
+        raise ValueError("columns is not a list of at least one column")
+    made: list[Column] = []
+    for at, column in enumerate(columns):
+        name = column.get("name") if isinstance(column, dict) else None
+        if not isinstance(name, str):
+            raise ValueError(f"columns[{at}] is not an object with a name")
+        fill, indicator, levels, other = map(column.get, ("fill", "indicator", "levels", "other"))
+        if type(fill) in (int, float) and math.isfinite(fill) and isinstance(indicator, bool):
+            made.append(NumericColumn(name, float(fill), indicator))
+        elif (
+            isinstance(levels, list)
+            and all(isinstance(level, str | None) for level in [*levels, other])
+            and len({*levels, other}) == len(levels) + (other is not None or None not in levels)
+        ):
+            shown = [None if level == missing else level for level in levels]
+            made.append(CategoricalColumn(name, tuple(shown), other))
+        else:
+            raise ValueError(
+                f"column {name!r} has neither a finite fill and an indicator, true or false, nor a "
+                "list of levels, distinct texts or null, of which the other one is none"
+            )
+    if len({column.name for column in made}) < len(made):
+        raise ValueError("two columns have the same name")
+    return tuple(made)
+
+
 def fit_columns(
     frame: pd.DataFrame,
     categorical: Sequence[bool] | np.ndarray | None = None,
@@ -244,20 +274,34 @@ def fit_columns(
         frame, sample_weight = frame[there], sample_weight[there]
     if categorical is None:
         categorical = [not is_numeric_dtype(dtype) for dtype in frame.dtypes]
-    is_number = ~np.asarray(categorical, dtype=bool)
-    numeric = frame if is_number.all() else frame.loc[:, is_number]  # a part is a copy
-    numbers = iter(_numbers(numeric).T)
-    columns: list[Column] = []
-    for j, name in enumerate(map(str, frame.columns)):
-        if is_number[j]:
-            columns.append(_numeric(name, next(numbers), sample_weight))
-        else:
-            columns.append(_categorical(name, _level_weights(frame.iloc[:, j], sample_weight)))
-    return _checked(columns)
+    is_category = np.asarray(categorical, dtype=bool)
+    numbers = _numbers(frame.loc[:, ~is_category] if is_category.any() else frame)  # a part copies
+    summaries = _summaries(frame, is_category, numbers, sample_weight)
+    return _fitted(frame, is_category, numbers, sample_weight, summaries)
 
 
-def _checked(columns: Sequence[Column]) -> tuple[Column, ...]:
+def _fitted(
+    frame: pd.DataFrame,
+    categorical: np.ndarray,
+    numbers: np.ndarray,
+    weight: np.ndarray | None,
+    summaries: Sequence[ColumnSummary],
+) -> tuple[Column, ...]:
     """Return columns that make at least one feature, and no two of the same name."""
+    columns: list[Column] = []
+    numeric = iter(numbers.T)
+    named = zip(map(str, frame.columns), categorical, summaries, strict=True)
+    for name, is_category, summary in named:
+        if is_category:
+            columns.append(_categorical(name, summary.levels))
+            continue
+        cells = next(numeric)
+        is_known = ~np.isnan(cells)
+        fill = 0.0
+        if is_known.any():
+            fill = _median(cells[is_known], None if weight is None else weight[is_known])
+        has_both = summary.n_missing > 0 and summary.lowest <= summary.highest
+        columns.append(NumericColumn(name, fill, has_both))
     names = feature_names(columns)
     if not names:
         raise ValueError("no column of the table makes a feature: each has one level.")
@@ -265,16 +309,6 @@ def _checked(columns: Sequence[Column]) -> tuple[Column, ...]:
     if count > 1:
         raise ValueError(f"the columns make {count} features of the name {name!r}: rename some.")
     return tuple(columns)
-
-
-def _numeric(name: str, numbers: np.ndarray, weight: np.ndarray | None) -> NumericColumn:
-    """Return a column of numbers, whose missing cells are told apart if there are others."""
-    is_known = ~np.isnan(numbers)
-    known = numbers[is_known]
-    if not known.size:
-        return NumericColumn(name, 0.0)
-    fill = _median(known, None if weight is None else weight[is_known])
-    return NumericColumn(name, fill, known.size < numbers.size)
 
 
 def _median(values: np.ndarray, weight: np.ndarray | None) -> float:
@@ -322,22 +356,12 @@ def _levels(cells: pd.Series) -> tuple[np.ndarray, list[Level]]:
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """What a part of a table says of one of its columns; parts add up.
+    """What a part of a table says of one of its columns; parts add up."""
 
-    Attributes
-    ----------
-    n_missing : int
-        Number of missing cells of a column of numbers.
-    lowest, highest : float
-        The range of its numbers; infinity and minus infinity without any.
-    levels : dict of str or None to float
-        The weight of the rows of each level of a column of categories, None for missing cells.
-    """
-
-    n_missing: int = 0
+    n_missing: int = 0  # cells of a column of numbers
     lowest: float = math.inf
     highest: float = -math.inf
-    levels: Mapping[Level, float] = field(default_factory=dict)
+    levels: Mapping[Level, float] = field(default_factory=dict)  # weights of rows by category
 
     def plus(self, other: ColumnSummary) -> ColumnSummary:
         """Return the summary of two parts together."""
@@ -356,13 +380,19 @@ def summarize_columns(
     """Return what a part of a table says of its columns."""
     there = sample_weight > 0.0
     frame, weight = frame[there], sample_weight[there]
-    numbers = iter(_numbers(frame.loc[:, ~categorical]).T)
-    found = []
+    return _summaries(frame, categorical, _numbers(frame.loc[:, ~categorical]), weight)
+
+
+def _summaries(
+    frame: pd.DataFrame, categorical: np.ndarray, numbers: np.ndarray, weight: np.ndarray | None
+) -> tuple[ColumnSummary, ...]:
+    """Return what rows with weights say of their columns."""
+    numeric, found = iter(numbers.T), []
     for j, is_category in enumerate(categorical):
         if is_category:
             found.append(ColumnSummary(levels=_level_weights(frame.iloc[:, j], weight)))
             continue
-        cells = next(numbers)
+        cells = next(numeric)
         known = cells[~np.isnan(cells)]
         ends = (float(known.min()), float(known.max())) if known.size else (math.inf, -math.inf)
         found.append(ColumnSummary(cells.size - known.size, *ends))
@@ -387,18 +417,8 @@ def fit_summaries(
     Levels, and which columns have missing cells, are those of all rows; what stands for a missing
     number is the median of the sample.
     """
-    numbers = iter(_numbers(sample.loc[:, ~categorical]).T)
-    columns: list[Column] = []
-    for name, is_category, summary in zip(
-        map(str, sample.columns), categorical, summaries, strict=True
-    ):
-        if is_category:
-            columns.append(_categorical(name, summary.levels))
-            continue
-        fill = _numeric(name, next(numbers), sample_weight).fill
-        has_both = summary.n_missing > 0 and summary.lowest <= summary.highest
-        columns.append(NumericColumn(name, fill, has_both))
-    return _checked(columns)
+    numbers = _numbers(sample.loc[:, ~categorical])
+    return _fitted(sample, categorical, numbers, sample_weight, summaries)
 
 
 def encode(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarray:

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from evotree.estimators import EvoTreeClassifier
 from evotree.experiments.pictures import save_picture
 from evotree.experiments.protocols import Task, stratified_folds
-from evotree.export.text import export_text
+from evotree.export import export_text
 from evotree.plotting import plot_tree
 from evotree.tables.columns import encode, feature_names, fit_columns
 from experiments.methods import trees

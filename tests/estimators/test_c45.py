@@ -11,6 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
+from evotree.description.named import ONE_WAY
 from evotree.export import (
     export_c,
     export_python,
@@ -19,7 +20,6 @@ from evotree.export import (
     export_text,
     to_onnx,
 )
-from evotree.export.named import ONE_WAY
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import Node
 from evotree.operators.initialization import c45

@@ -18,6 +18,7 @@ from evotree import (
     Regularization,
     TAORegressor,
 )
+from evotree.report import report
 from tests.quick_models import BRIEF, REGRESSORS, draws_rows, evolved, name_of
 
 QUICK = BRIEF | {"max_generations": 5, "leaves": "constant"}
@@ -241,7 +242,7 @@ def test_outputs_are_explained_one_by_one():
         with pytest.raises(ValueError, match="output=.*allowed are 'height', 'width'"):
             fitted.explain(X[:1], output=wrong)
     with pytest.raises(ValueError, match="report: the tree has 2 outputs"):
-        fitted.report()
+        report(fitted)
 
 
 def test_importances_do_not_depend_on_units():

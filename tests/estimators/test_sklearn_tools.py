@@ -48,7 +48,7 @@ from evotree import (
     TAOClassifier,
     TAORegressor,
 )
-from evotree.export.html import notebook_html
+from evotree.description.html import notebook_html
 from tests.quick_models import (
     BRIEF,
     CLASSIFIERS,

@@ -19,8 +19,8 @@ from evotree import (
     round_tree,
 )
 from evotree.dataset import Dataset
+from evotree.description.named import named_tree
 from evotree.export import export_rules, export_text
-from evotree.export.named import named_tree
 from evotree.leaf_models import LeafModels
 from evotree.operators.structure.rounding import Rounder, round_models
 from evotree.tree import ObliqueTree

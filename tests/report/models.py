@@ -1,14 +1,14 @@
 """Models without a fit: random trees over a table of numbers, categories and missing cells."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from evotree.engine.pareto import FrontTree
-from evotree.export.named import NamedTree
 from evotree.leaf_models import LeafModels
-from evotree.model_file import ForestModel, Model
+from evotree.model_file import Model
 from evotree.report import Subject
 from evotree.soft_sides import SoftSides
 from evotree.tables.columns import encode, fit_columns
@@ -101,19 +101,20 @@ def make_model(
     if kind in ("classes", "soft"):
         tree = random_tree(rows, len(labels), 9)
         sides = soft_sides(tree) if kind == "soft" else None
-        return Model("answer", np.array(labels, dtype=object), columns, tree, {}, sides)
+        return Model("answer", np.array(labels, dtype=object), columns, (tree,), {}, sides)
     tree = random_tree(rows, 1, 9)
-    return Model("answer", None, columns, with_lines(tree) if kind == "lines" else tree)
+    tree = with_lines(tree) if kind == "lines" else tree
+    return Model("answer", None, columns, (tree,))
 
 
-def make_forest(kind: str) -> ForestModel:
+def make_forest(kind: str) -> Model:
     """Return a forest of four trees: ``"classes"``, ``"numbers"`` or ``"lines"``."""
     one, frame = make_model(kind), table()
     rows, n_outputs = encode(one.columns, frame), one.tree.values.shape[1]
     trees = [random_tree(rows, n_outputs, n, seed=n) for n in (1, 4, 9)]
     if kind == "lines":
         trees = [with_lines(tree) for tree in trees]
-    return ForestModel(one.target, one.classes, one.columns, (one.tree, *trees))
+    return replace(one, trees=(one.tree, *trees))
 
 
 def make_subject(model: Model, frame: pd.DataFrame | None = None) -> Subject:
@@ -123,13 +124,7 @@ def make_subject(model: Model, frame: pd.DataFrame | None = None) -> Subject:
     others = [random_tree(rows, n_outputs, n, seed=n) for n in (0, 1, 3, 20)]
     front = [FrontTree.of(tree, 0.5 + 0.1 * at, "widths") for at, tree in enumerate(others)]
     front.insert(3, FrontTree.of(model.tree, 0.85, "widths"))
-    classes = None if model.classes is None else tuple(model.classes.tolist())
-    spread = model.tree.spread
-    assert spread is not None
-    named = NamedTree(
-        model.tree, model.feature_names, classes, spread, model.columns, sides=model.sides
-    )
-    return Subject(named, model.target, front)
+    return Subject(model.named[0], model.target, front)
 
 
 def truth_of(model: Model, frame: pd.DataFrame) -> np.ndarray:

@@ -17,10 +17,13 @@ from sklearn.datasets import load_iris
 from evotree import ObliqueForestClassifier, ObliqueForestRegressor
 from evotree.cli.main import main
 from evotree.cli.report import report_of_model
-from evotree.model_file import ForestModel, save_model
+from evotree.inspection.paths import explain
+from evotree.inspection.training_rows import summarize
+from evotree.model_file import save_model
 from evotree.report import Subject, report
 from evotree.report.data import MAX_TREES_LENGTH
 from evotree.tables.columns import encode
+from tests.languages import run_page
 from tests.quick_models import brief, every
 from tests.report.models import (
     HOSTILE,
@@ -67,6 +70,33 @@ def test_the_page_holds_the_tree(kind: str) -> None:
         if kind in ("classes", "soft"):
             np.testing.assert_allclose(node["v"], tree.values[k], rtol=1e-5)
             assert node["l"] == tree.labels[k]
+
+
+def test_rows_go_where_the_model_sends_them() -> None:
+    """The cells of the page, its encoder, router, predictions and contributions are evotree's."""
+    frame, models = table(), [make_model(kind) for kind in KINDS]
+    subjects = [make_subject(model) for model in models]
+    pages = [report(subject, frame).data for subject in subjects]
+    leaves = "data.trees.map((tree) => model.apply(tree, x))"
+    steps = "model.explain(model.own, x)"
+    answers = run_page(pages, f"({{ x, leaves: {leaves}, steps: {steps} }})")
+    for model, subject, page, found in zip(models, subjects, pages, answers, strict=True):
+        rows = encode(model.columns, frame)
+        place = [model.feature_names.index(name) for name in page["features"]]
+        assert [one["x"] for one in found] == rows[:, place].tolist()
+        for at, tree in enumerate(subject.trees[0]):
+            assert [one["leaves"][at] for one in found] == tree.apply(rows).tolist()
+        training = summarize(model.tree, rows, np.ones(len(rows)))
+        terms = explain(model.tree, training, rows, model.feature_names).terms
+        told = {
+            (i, step["node"], page["features"][term["feature"]]): term["contribution"]
+            for i, one in enumerate(found)
+            for step in one["steps"]
+            for term in step["terms"]
+        }
+        keys = zip(terms["row"], terms["node"], terms["feature"], strict=True)
+        expected = dict(zip(keys, terms["contribution"], strict=True))
+        assert len(expected) > 300 and told == pytest.approx(expected, rel=1e-4, abs=1e-4)
 
 
 @pytest.mark.parametrize("labels", [("no", "yes"), ("no", "yes", "maybe")])
@@ -171,7 +201,8 @@ def test_targets_that_do_not_fit() -> None:
 def test_the_report_of_an_estimator(tmp_path: Path) -> None:
     X, y = load_iris(return_X_y=True, as_frame=True)
     model = brief().fit(X, y)
-    page = model.report(X, y, tmp_path / "page.html")
+    page = report(model, X, y)
+    page.save(tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == page.html
     data = page.data
     assert len(data["trees"]) == len(model.pareto_front_)
@@ -186,14 +217,14 @@ def test_the_report_of_an_estimator(tmp_path: Path) -> None:
     assert accuracy == pytest.approx(model.score(X, y))
     frame = page._repr_html_()
     assert unescape(re.search(r'srcdoc="(.*?)" sandbox', frame, re.DOTALL)[1]) == page.html
-    assert Subject.of_estimator(model).trees[0][data["own"]] == model.tree_
+    assert Subject.of(model).trees[0][data["own"]] == model.tree_
 
 
 @every
 def test_every_estimator_has_a_report(model: Any) -> None:
     X, y = load_iris(return_X_y=True)
     estimator = clone(model).fit(X, y)
-    data = estimator.report(X, y).data
+    data = report(estimator, X, y).data
     own = data["trees"][data["own"]]
     assert own["size"] == estimator.tree_.subtree_size.tolist()
     assert own["measures"]["figures"][0][1] == pytest.approx(estimator.score(X, y))
@@ -226,7 +257,8 @@ def test_the_command_line_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFi
 def test_the_page_of_a_forest_of_classes(tmp_path: Path) -> None:
     X, y = load_iris(return_X_y=True, as_frame=True)
     forest = ObliqueForestClassifier(7, oob_score=True, random_state=0).fit(X[::2], y[::2])
-    page = forest.report(X[1::2], y[1::2], tmp_path / "forest.html")
+    page = report(forest, X[1::2], y[1::2])
+    page.save(tmp_path / "forest.html")
     data = embedded((tmp_path / "forest.html").read_text("utf-8"))
     assert data == json.loads(json.dumps(page.data))
     found, vote = data["forest"], data["forest"]["vote"]
@@ -257,7 +289,7 @@ def test_the_page_of_a_forest_of_numbers() -> None:
     X, y = load_iris(return_X_y=True, as_frame=True)
     X, y = X.iloc[:, :3], X.iloc[:, 3]
     forest = ObliqueForestRegressor(3, random_state=0).fit(X, y)
-    vote = forest.report(X, y).data["forest"]["vote"]
+    vote = report(forest, X, y).data["forest"]["vote"]
     predicted = forest.predict(X)
     figures = {name: values for name, *values in vote["figures"]}
     assert figures["R²"][0] == pytest.approx(metrics.r2_score(y, predicted))
@@ -266,13 +298,13 @@ def test_the_page_of_a_forest_of_numbers() -> None:
     )
     apart = [metrics.root_mean_squared_error(predicted, tree.predict(X)) for tree in forest]
     np.testing.assert_allclose(vote["agreement"], apart)
-    assert forest.report().data["forest"]["vote"] is None
-    assert "figures" not in forest.report(X).data["forest"]["vote"]
+    assert report(forest).data["forest"]["vote"] is None
+    assert "figures" not in report(forest, X).data["forest"]["vote"]
 
 
 @pytest.mark.parametrize("kind", ["classes", "numbers", "lines"])
 def test_a_forest_of_a_file_has_a_page(kind: str, tmp_path: Path) -> None:
-    model: ForestModel = make_forest(kind)
+    model = make_forest(kind)
     save_model(tmp_path / "forest.json", model)
     frame = table().assign(answer=model.predict(table()))
     frame.to_csv(tmp_path / "rows.csv", index=False)

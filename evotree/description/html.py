@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from evotree.export.named import NamedTree, check_shown, exact, named_tree
-from evotree.export.text import missing_lines, model_pieces, output_pieces, split_pieces
-from evotree.tree import node_depths
+from evotree.description.named import named_tree, walk
+from evotree.description.text import Wording, missing_lines
 
 #: Browsers nest elements no deeper than some hundred.
 MAX_DEPTH = 100
@@ -65,11 +64,10 @@ def export_html(
         If the number of names does not fit the tree, `decimals` or `max_terms` is out of its range,
         or the tree is deeper than 100 splits.
     """
-    check_shown(decimals, max_terms)
     named = named_tree(tree, feature_names, class_names)
     if named.tree.depth > MAX_DEPTH:
         raise ValueError(f"the tree has depth {named.tree.depth}: HTML nests up to {MAX_DEPTH}.")
-    body = "".join(_elements(named, decimals, max_terms))
+    body = "".join(_elements(Wording(named, decimals, max_terms)))
     if missing := " ".join(missing_lines(named)):
         body += f'<div style="{_NOTE}">{escape(missing)}</div>'
     return f'<div style="{_WHOLE}">{body}</div>\n'
@@ -83,42 +81,31 @@ def notebook_html(tree: Any) -> str:
     return export_html(tree, max_terms=SHOWN_TERMS)
 
 
-def _elements(named: NamedTree, decimals: int | None, max_terms: int | None) -> Iterator[str]:
+def _elements(words: Wording) -> Iterator[str]:
     """Yield the elements of all nodes, each branch inside of its split."""
-    tree = named.tree
-    n_open = OPEN_DEPTH if tree.n_leaves > OPEN_LEAVES else MAX_DEPTH
-    is_open = node_depths(tree.subtree_size) < n_open
-    waiting: list[int | str] = [0]
-    while waiting:
-        k = waiting.pop()
-        if isinstance(k, str):
-            yield k
-        elif tree.subtree_size[k] == 1:
-            yield f"<div>{_note(named, k)}{_leaf(named, k, decimals, max_terms)}</div>"
+    named = words.named
+    n_open = OPEN_DEPTH if named.tree.n_leaves > OPEN_LEAVES else MAX_DEPTH
+    inside = 0
+    for k, depth, is_right in walk(named.tree):
+        yield "</div></details>" * (inside - depth)
+        yield "<div>else</div>" if is_right else ""
+        rows = named.rows(k)
+        note = f'<span style="{_NOTE}">[{k}]{f" {rows}" if rows else ""}</span> '
+        inside = depth + named.is_split(k)
+        if named.is_split(k):
+            split = escape(" ".join(words.split(named.split(k))))
+            yield f"<details{' open' if depth < n_open else ''}><summary>{note}{split}</summary>"
+            yield f'<div style="{_BRANCH}">'
         else:
-            split = escape(" ".join(split_pieces(named, named.split(k), decimals, max_terms)))
-            state = " open" if is_open[k] else ""
-            yield f"<details{state}><summary>{_note(named, k)}{split}</summary>"
-            inner = f'<div style="{_BRANCH}">'
-            waiting += ["</div></details>", tree.right(k), "<div>else</div>"]
-            waiting += [tree.left(k), inner]
+            yield f"<div>{note}{_leaf(words, k)}</div>"
+    yield "</div></details>" * inside
 
 
-def _note(named: NamedTree, k: int) -> str:
-    """Return the number and the rows of a node, in grey."""
-    rows = named.rows(k)
-    return f'<span style="{_NOTE}">[{k}]{f" {rows}" if rows else ""}</span> '
-
-
-def _leaf(named: NamedTree, k: int, decimals: int | None, max_terms: int | None) -> str:
+def _leaf(words: Wording, k: int) -> str:
     """Return what a leaf predicts, after a bar of its class shares."""
-    if named.targets:
-        return escape(" ".join(output_pieces(named, k, decimals, max_terms)))
-    model = named.model(k)
-    if model is not None:
-        return escape(" ".join(model_pieces(named, model, decimals, max_terms)))
+    named = words.named
     if named.classes is None:
-        return f"value: {exact(named.value(k), decimals)}"
+        return escape(" ".join(words.predicted(k)))
     values = named.row_shares[k]
     hues = (0.6 + np.arange(len(values)) / len(values)) % 1.0
     bars = "".join(
@@ -127,7 +114,5 @@ def _leaf(named: NamedTree, k: int, decimals: int | None, max_terms: int | None)
         for c in named.class_order(k)
         if values[c] > 0.0
     )
-    shares = [*named.shares(k), *named.weighted(k)]
-    first, *others = (f"{escape(name)}: {share}" for name, share in shares)
-    bar = f'<span style="{_BAR}">{bars}</span>'
-    return ", ".join([f"{bar}<b>{first}</b>", *others])
+    first, *others = map(escape, words.leaf_lines(k))
+    return ", ".join([f'<span style="{_BAR}">{bars}</span><b>{first}</b>', *others])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evotree.export.named import NamedTree, named_tree
+from evotree.description.named import NamedTree, named_tree
 
 
 def coefficient_table(tree: Any, feature_names: Sequence[str] | None = None) -> pd.DataFrame:
@@ -34,7 +34,7 @@ def coefficient_table(tree: Any, feature_names: Sequence[str] | None = None) -> 
     ValueError
         If the leaves have no linear models, or the number of names does not fit the tree.
     """
-    named = named_tree(tree, feature_names, None)
+    named = named_tree(tree, feature_names)
     if not named.targets:
         return _of_output(named)
     tables = [_of_output(one) for one in named.each]

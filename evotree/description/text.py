@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from evotree.export.named import (
+from evotree.description.named import (
     LEAST_WIDTH,
     LINE_WIDTH,
     ONE_WAY,
-    OPPOSITES,
     LinearModel,
     NamedTree,
     Split,
-    check_shown,
+    check_whole,
     exact,
     fold,
     named_tree,
     number,
     printable,
+    summed,
+    walk,
 )
-from evotree.tree import ObliqueTree, node_depths
 
 #: Limits of the texts, which of a chain of nodes grow with the square of its length.
 MAX_CHARACTERS = 10_000_000
@@ -102,37 +103,23 @@ def export_text(
     |--- else
     |   |--- [2] class: yes (yes: 0.75, no: 0.25)
     """
-    check_shown(decimals, max_terms)
     named = named_tree(tree, feature_names, class_names, output_names)
-    return _bounded(_indented(named, decimals, max_terms))
+    return _bounded(_indented(Wording(named, decimals, max_terms)))
 
 
-def _indented(named: NamedTree, decimals: int | None, max_terms: int | None) -> Iterator[str]:
+def _indented(words: Wording) -> Iterator[str]:
     """Yield the lines of `export_text`."""
-    tree = named.tree
+    named = words.named
     if named.shares_rows:
         yield f"# {ONE_WAY}"
-    # Waiting places, the next one last: a node and its depth, or the "else" before a node.
-    waiting: list[tuple[int, int, bool]] = [(0, 0, False)]
-    while waiting:
-        k, depth, is_else = waiting.pop()
+    for k, depth, is_right in walk(named.tree):
+        if is_right:
+            yield f"{'|   ' * (depth - 1)}|--- else"
         indent = "|   " * depth
-        if is_else:
-            yield f"{indent}|--- else"
-            continue
-        is_leaf = tree.subtree_size[k] == 1
-        if is_leaf:
-            pieces = _leaf(named, k, decimals, max_terms)
-        else:
-            pieces = split_pieces(named, named.split(k), decimals, max_terms)
-        pieces[0] = f"[{k}] {pieces[0]}"
-        folded = fold(pieces, max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 5)
+        first, *others = words.split(named.split(k)) if named.is_split(k) else words.leaf(k)
+        folded = fold([f"[{k}] {first}", *others], max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 5)
         yield f"{indent}|--- {folded[0]}"
         yield from (f"{indent}|    {line}" for line in folded[1:])
-        if not is_leaf:
-            waiting.append((tree.right(k), depth + 1, False))
-            waiting.append((k, depth, True))
-            waiting.append((tree.left(k), depth + 1, False))
     yield from missing_lines(named)
 
 
@@ -212,152 +199,181 @@ def export_rules(
     IF   width - 0.25 * length < -0.75
     THEN [2] class: yes (yes: 0.75, no: 0.25)
     """
-    check_shown(decimals, max_terms)
     named = named_tree(tree, feature_names, class_names)
-    _check_paths(named.tree)
-    return _bounded(_blocks(named, decimals, max_terms))
-
-
-def _check_paths(tree: ObliqueTree) -> None:
-    """Refuse a tree whose leaves have too many splits above them to be listed one by one."""
-    n_conditions = int(node_depths(tree.subtree_size)[tree.is_leaf].sum(dtype=np.int64))
+    is_leaf = named.tree.is_leaf
+    n_conditions = sum(depth for k, depth, _ in walk(named.tree) if is_leaf[k])
     if n_conditions > MAX_CONDITIONS:
         raise ValueError(
             f"the paths to the tree's leaves have {n_conditions} conditions: rules list up to "
             f"{MAX_CONDITIONS}. export_graphviz and the exports to code write any tree."
         )
+    return _bounded(_blocks(Wording(named, decimals, max_terms)))
 
 
-def _blocks(named: NamedTree, decimals: int | None, max_terms: int | None) -> Iterator[str]:
+def _blocks(words: Wording) -> Iterator[str]:
     """Yield the rules of `export_rules`, with a blank line between them."""
-    tree = named.tree
+    named = words.named
     if named.shares_rows:
         yield from (f"# {ONE_WAY}", "")
     path: list[Split] = []
-    # Waiting nodes, the next one last, each with its depth and the condition that leads to it.
-    waiting: list[tuple[int, int, Split | None]] = [(0, 0, None)]
-    while waiting:
-        k, depth, condition = waiting.pop()
-        if condition is not None:
-            path[depth - 1 :] = [condition]
-        if tree.subtree_size[k] == 1:
-            yield from _block(named, path, k, decimals, max_terms)
-            if waiting:
-                yield ""
-        else:
-            split = named.split(k)
-            opposite = split._replace(relation=OPPOSITES[split.relation])
-            waiting.append((tree.right(k), depth + 1, opposite))
-            waiting.append((tree.left(k), depth + 1, split))
+    is_first = True
+    for k, depth, is_right in walk(named.tree):
+        if is_right:
+            path[depth - 1 :] = [path[depth - 1].opposite]
+        if named.is_split(k):
+            path[depth:] = [named.split(k)]
+            continue
+        yield from [] if is_first else [""]
+        yield from _block(words, path[:depth], k)
+        is_first = False
     if missing := missing_lines(named):
         yield from ("", *missing)
 
 
-def _block(
-    named: NamedTree, path: list[Split], leaf: int, decimals: int | None, max_terms: int | None
-) -> list[str]:
+def _block(words: Wording, path: list[Split], leaf: int) -> list[str]:
     """Return the rule of a leaf in lines, of each sum the tightest bound from each side."""
-    tightest: dict[tuple[Any, bool], tuple[str, float]] = {}
-    for terms, relation, threshold in path:
-        is_upper = relation.startswith("<")
-        known = tightest.get((terms, is_upper))
+    tightest: dict[tuple[Any, bool], Split] = {}
+    for split in path:
+        is_upper = split.relation.startswith("<")
+        known = tightest.get((split.terms, is_upper))
         # Of x < 1 and x <= 1, the first is the tighter one; of x > 1 and x >= 1 likewise.
-        bound = (threshold if is_upper else -threshold, relation.endswith("="))
-        if known is None or bound < (known[1] if is_upper else -known[1], known[0].endswith("=")):
-            tightest[terms, is_upper] = (relation, threshold)
+        sign = 1.0 if is_upper else -1.0
+        if known is None or (sign * split.threshold, split.relation.endswith("=")) < (
+            sign * known.threshold,
+            known.relation.endswith("="),
+        ):
+            tightest[split.terms, is_upper] = split
+    first, *others = words.leaf(leaf)
+    parts = [words.split(split) for split in tightest.values()] or [["anything"]]
+    heads = ["IF  ", *["AND "] * (len(parts) - 1), "THEN"]
     lines: list[str] = []
-    for (terms, _), (relation, threshold) in tightest.items():
-        pieces = split_pieces(named, Split(terms, relation, threshold), decimals, max_terms)
+    for head, pieces in zip(heads, [*parts, [f"[{leaf}] {first}", *others]], strict=True):
         folded = fold(pieces, LINE_WIDTH - 5)
-        lines += [f"{'AND ' if lines else 'IF  '} {folded[0]}"]
-        lines += [f"     {line}" for line in folded[1:]]
-    pieces = _leaf(named, leaf, decimals, max_terms)
-    first, *others = fold([f"[{leaf}] {pieces[0]}", *pieces[1:]], LINE_WIDTH - 5)
-    return [*(lines or ["IF   anything"]), f"THEN {first}", *(f"     {line}" for line in others)]
+        lines += [f"{head} {folded[0]}", *(f"     {line}" for line in folded[1:])]
+    return lines
 
 
-def split_pieces(
-    named: NamedTree, split: Split, decimals: int | None, max_terms: int | None = None
-) -> list[str]:
-    """Return an inequality in pieces, one for each term, as names on a terminal."""
-    if (answer := named.answer(split)) is not None:
-        return [printable(answer)]
-    pieces = sum_pieces(named, [], split.terms, decimals, max_terms) or ["0"]
-    pieces[-1] += f" {split.relation} {number(split.threshold, decimals)}"
-    return pieces
+@dataclass(frozen=True)
+class Wording:
+    """What the nodes of a tree say, in pieces or lines, with so many digits and terms.
 
+    Names are written so that they do no harm where they are shown: on a terminal by default. Signs
+    may be those of print, which belong beside letters.
+    """
 
-def model_pieces(
-    named: NamedTree,
-    model: LinearModel,
-    decimals: int | None,
-    max_terms: int | None = None,
-    begin: str = "predict ",
-) -> list[str]:
-    """Return the linear model of a leaf in pieces, one for each term, as names on a terminal."""
-    first = f"{begin}{number(model.intercept, decimals)}"
-    pieces = sum_pieces(named, [first], model.terms, decimals, max_terms)
-    bounds = number(model.lowest, decimals), number(model.highest, decimals)
-    pieces[-1] += ","
-    return [*pieces, f"within [{', '.join(bounds)}]"]
+    named: NamedTree
+    decimals: int | None = None
+    max_terms: int | None = None
+    written: Callable[[Any], str] = printable
+    times: str = " * "
+    is_printed: bool = False
 
+    def __post_init__(self) -> None:
+        if self.decimals is not None:
+            check_whole("decimals", self.decimals, 0)
+        if self.max_terms is not None:
+            check_whole("max_terms", self.max_terms, 1)
 
-def output_pieces(
-    named: NamedTree, k: int, decimals: int | None, max_terms: int | None = None
-) -> list[str]:
-    """Return what leaf `k` predicts of several outputs in pieces, as names on a terminal."""
-    models = [one.model(k) for one in named.each]
-    comma = ";" if any(models) else ","  # there are commas in models
-    pieces: list[str] = []
-    for name, one, model in zip(named.targets, named.each, models, strict=True):
-        begin = f"{printable(name)} = "
-        if pieces:
-            pieces[-1] += comma
-        if model is None:
-            pieces.append(f"{begin}{exact(one.value(k), decimals)}")
-        else:
-            pieces += model_pieces(one, model, decimals, max_terms, begin)
-    pieces[0] = f"predict {pieces[0]}"
-    return pieces
+    def _signs(self, text: str) -> str:
+        """Return what has no names in it with its signs."""
+        if not self.is_printed:
+            return text
+        return text.replace("-", "−").replace("<=", "≤").replace(">=", "≥")
 
+    def _number(self, value: float) -> str:
+        return self._signs(number(value, self.decimals))
 
-def sum_pieces(
-    named: NamedTree,
-    before: list[str],
-    terms: Sequence[tuple[float, int]],
-    decimals: int | None,
-    max_terms: int | None,
-    times: str = " * ",
-    written: Callable[[str], str] = printable,
-) -> list[str]:
-    """Return the pieces of a sum, one for each term after those before it."""
-    pieces = list(before)
-    for weight, j in terms[:max_terms]:
-        factor = "" if abs(weight) == 1.0 else f"{number(abs(weight), decimals)}{times}"
-        sign = "-" if weight < 0.0 else "+"
-        term = f"{factor}{written(named.features[j])}"
-        pieces.append(f"{sign} {term}" if pieces else f"{sign.strip('+')}{term}")
-    if max_terms is not None and len(terms) > max_terms:
-        pieces.append(f"(+{len(terms) - max_terms} more)")
-    return pieces
+    def bound(self, split: Split) -> str:
+        """Return what a split asks of its sum."""
+        return f"{self._signs(split.relation)} {self._number(split.threshold)}"
 
+    def sum(self, terms: Sequence[tuple[float, int]], before: Sequence[str] = ()) -> list[str]:
+        """Return the pieces of a sum, one for each term after those before it."""
 
-def _leaf(named: NamedTree, k: int, decimals: int | None, max_terms: int | None) -> list[str]:
-    """Return what a leaf predicts, its rows and its class shares, in pieces."""
-    rows, model = named.rows(k), None if named.targets else named.model(k)
-    if named.classes is None:
-        if named.targets:
-            pieces = output_pieces(named, k, decimals, max_terms)
-        elif model is not None:
-            pieces = model_pieces(named, model, decimals, max_terms)
-        else:
-            pieces = [f"value: {exact(named.value(k), decimals)}"]
-        pieces[-1] += f" ({rows})" if rows else ""
+        def product(weight: float, j: int) -> str:
+            factor = "" if weight == 1.0 else f"{self._number(weight)}{self.times}"
+            return f"{factor}{self.written(self.named.features[j])}"
+
+        pieces = summed(terms[: self.max_terms], product, before)
+        pieces = [self._signs(piece[:1]) + piece[1:] for piece in pieces]
+        if self.max_terms is not None and len(terms) > self.max_terms:
+            pieces.append(f"(+{len(terms) - self.max_terms} more)")
         return pieces
-    shares, weighted = (
-        ", ".join(f"{printable(name)}: {share}" for name, share in each)
-        for each in (named.shares(k), named.weighted(k))
-    )
-    winner = printable(named.classes[named.tree.labels[k]])
-    cost = "" if named.costs is None else f"costs {number(float(named.costs[k]), 2)}"
-    return [f"class: {winner} ({'; '.join(filter(None, (rows, shares, weighted, cost)))})"]
+
+    def split(self, split: Split) -> list[str]:
+        """Return an inequality in pieces, one for each term, the last one with the threshold."""
+        *pieces, last = self.split_lines(split)
+        if pieces:
+            pieces[-1] += f" {last}"
+        return pieces or [last]
+
+    def split_lines(self, split: Split) -> list[str]:
+        """Return an inequality in lines, one for each term, and one for the threshold."""
+        if (answer := self.named.answer(split)) is not None:
+            return [self.written(answer)]
+        return [*(self.sum(split.terms) or ["0"]), self.bound(split)]
+
+    def model(self, model: LinearModel, begin: str = "") -> list[str]:
+        """Return the numbers that a leaf predicts in pieces, one for each term."""
+        if not model.terms:
+            return [f"{begin}{self._signs(exact(model.intercept, self.decimals))}"]
+        first, low, high = map(self._number, (model.intercept, model.lowest, model.highest))
+        return [*self.sum(model.terms, [f"{begin}{first}"]), f"within [{low}, {high}]"]
+
+    def outputs(self, k: int) -> list[list[str]]:
+        """Return the pieces of each of several outputs at leaf `k`, which begin with its name."""
+        pairs = zip(self.named.targets, self.named.each, strict=True)
+        return [self.model(one.model(k), f"{self.written(name)} = ") for name, one in pairs]
+
+    def shares(self, k: int, most: int = 6) -> list[list[str]]:
+        """Return the class shares of a node, and the weighted one of its class if it differs."""
+        both = self.named.shares(k, most)
+        return [[f"{self.written(name)}: {share}" for name, share in shares] for shares in both]
+
+    def leaf_lines(self, k: int, most: int = 6) -> list[str]:
+        """Return what leaf `k` predicts in lines: its largest shares, or the terms of its sums."""
+        if self.named.classes is not None:
+            return sum(self.shares(k, most), [])
+        outputs = self.outputs(k) if self.named.targets else [self.model(self.named.model(k))]
+        return [line for lines in outputs for line in lines]
+
+    def predicted(self, k: int) -> list[str]:
+        """Return the numbers that leaf `k` predicts in pieces of one sentence."""
+        if not self.named.targets:
+            model = self.named.model(k)
+            return _with_comma(self.model(model, "predict " if model.terms else "value: "))
+        outputs = self.outputs(k)
+        between = ";" if any(len(pieces) > 1 for pieces in outputs) else ","  # models have commas
+        first, *others = (
+            f"{piece}{between}" if piece is pieces[-1] else piece
+            for pieces in map(_with_comma, outputs)
+            for piece in pieces
+        )
+        return [f"predict {first}", *others[:-1], others[-1].removesuffix(between)]
+
+    def leaf(self, k: int) -> list[str]:
+        """Return what leaf `k` predicts, its rows and its class shares, in pieces of a sentence."""
+        named, rows = self.named, self.named.rows(k)
+        if named.classes is None:
+            pieces = self.predicted(k)
+            pieces[-1] += f" ({rows})" if rows else ""
+            return pieces
+        winner = self.written(named.classes[named.winners[k]])
+        cost = "" if named.costs is None else f"costs {number(float(named.costs[k]), 2)}"
+        known = (rows, *map(", ".join, self.shares(k)), cost)
+        return [f"class: {winner} ({'; '.join(filter(None, known))})"]
+
+
+def _with_comma(pieces: list[str]) -> list[str]:
+    """Set a comma before the bounds of a model, if there are any."""
+    if len(pieces) > 1:
+        pieces[-2] += ","
+    return pieces
+
+
+def numbered(texts: Sequence[str], first: int = 1) -> str:
+    """Return the texts of the trees of a forest, each under its number; of one tree its text."""
+    if len(texts) == 1:
+        return texts[0]
+    pairs = enumerate(texts, first)
+    return "\n".join(f"tree {at} of {len(texts)}\n{text}" for at, text in pairs)

@@ -1,15 +1,16 @@
 """A tree with names for its features and classes: what every written or drawn form starts from.
 
-All forms for readers show a split as the same inequality (`NamedTree.split`), the linear model of a
-leaf as the same sum (`NamedTree.model`), with the same numbers (`number`, `share_text`,
-`rows_text`), and nodes under the numbers that `apply` gives.
+All forms for readers show a split as the same inequality (`NamedTree.split`), the numbers of a leaf
+as the same sum (`NamedTree.model`), written in the same way (`number`, `share_text`, `rows_text`),
+and nodes under the numbers that `apply` gives. They read a tree in one of two orders: `walk`, which
+is that of readers, and `clauses`, which nests little.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
@@ -17,7 +18,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from evotree.soft_sides import SoftSides
 from evotree.tables.columns import (
     MISSING,
     Column,
@@ -26,9 +26,9 @@ from evotree.tables.columns import (
     feature_names,
     negated,
 )
-from evotree.tree import ObliqueTree
 
 Label: TypeAlias = str | int | float | bool
+Share: TypeAlias = tuple[str, str]  # the name of a class, and its share as text
 
 ONE_WAY = "A row with a missing value goes one way here; the estimator averages both branches."
 """What exports of a tree of C4.5 say."""
@@ -38,40 +38,29 @@ LEAST_WIDTH = 40
 
 _EXACT_DIGITS = 12  # a double that was never rounded to a decimal number nearly always has more
 
-OPPOSITES = {"<=": ">", ">=": "<"}
+_OPPOSITES = {"<=": ">", ">=": "<"}
 _RELATIONS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
 
 
 class Split(NamedTuple):
     """The inequality of an internal node, by which a row goes to the left child.
 
-    Attributes
-    ----------
-    terms : tuple of (float, int)
-        Weights other than 0 and their features, the most influential first, with a weight of 1.
-    relation : {"<=", ">="}
-        What the sum of the terms is to the threshold.
-    threshold : float
-        The threshold, in units of the first feature.
+    The terms are weights other than 0 and their features, the most influential first, with a weight
+    of 1; the threshold is in units of that feature.
     """
 
     terms: tuple[tuple[float, int], ...]
     relation: str
     threshold: float
 
+    @property
+    def opposite(self) -> Split:
+        """The inequality by which a row goes to the right child."""
+        return self._replace(relation=_OPPOSITES[self.relation])
+
 
 class LinearModel(NamedTuple):
-    """The linear model of a leaf.
-
-    Attributes
-    ----------
-    intercept : float
-        What a row of zeros would get.
-    terms : tuple of (float, int)
-        Coefficients other than 0 and their features, the most influential first; at least one.
-    lowest, highest : float
-        Bounds of the predictions.
-    """
+    """What a leaf predicts for one output: a sum within bounds, or a number, which has no terms."""
 
     intercept: float
     terms: tuple[tuple[float, int], ...]
@@ -81,39 +70,17 @@ class LinearModel(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class NamedTree:
-    """A tree and its names.
+    """An `ObliqueTree` and its names."""
 
-    Attributes
-    ----------
-    tree : ObliqueTree
-        The tree.
-    features : tuple of str
-        One name for each feature.
-    classes : tuple or None
-        One name for each class, as given; None where the leaves hold numbers.
-    spread : ndarray of shape (n_features,)
-        Standard deviation of each feature, 1 where it is not known.
-    columns : tuple of NumericColumn or CategoricalColumn, or None
-        How the features are made of the columns of a table, where that is known.
-    costs : ndarray of shape (n_nodes,) or None
-        What a row costs at each node as a leaf, where the tree was evolved for costs.
-    sides : SoftSides or None
-        What probabilities are made of, where that is more than the shares of leaves.
-    targets : tuple of str
-        Names of several outputs; empty where there is one, and for classes.
-    shares_rows : bool
-        Whether the estimator sends rows with missing values down both branches (`ONE_WAY`).
-    """
-
-    tree: ObliqueTree
+    tree: Any
     features: tuple[str, ...]
-    classes: tuple[Any, ...] | None
-    spread: np.ndarray
-    columns: tuple[Column, ...] | None = None
-    costs: np.ndarray | None = None
-    sides: SoftSides | None = None
-    targets: tuple[str, ...] = ()
-    shares_rows: bool = False
+    classes: tuple[Any, ...] | None  # None where the leaves hold numbers
+    spread: np.ndarray  # of each feature, 1 where it is not known
+    columns: tuple[Column, ...] | None = None  # what the features are made of, where it is known
+    costs: np.ndarray | None = None  # of a row at each node, where the tree was evolved for costs
+    sides: Any = None  # `SoftSides`, where probabilities are more than the shares of leaves
+    targets: tuple[str, ...] = ()  # names of several outputs; empty for one, and for classes
+    shares_rows: bool = False  # whether rows with missing values go down both branches
 
     @cached_property
     def each(self) -> tuple[NamedTree, ...]:
@@ -131,6 +98,10 @@ class NamedTree:
             return tree.weights
         return np.where(tree.is_leaf[:, np.newaxis], tree.models.coefficients, tree.weights)
 
+    def is_split(self, k: int) -> bool:
+        """Return whether node `k` has children."""
+        return bool(self.tree.subtree_size[k] > 1)
+
     def terms(self, k: int) -> list[tuple[float, int]]:
         """Return the factors of node `k` that are not 0 with their features, in order."""
         factors = self.factors[k]
@@ -142,7 +113,7 @@ class NamedTree:
             influence: np.ndarray = np.abs(self.factors[k]) * self.spread
         return influence
 
-    def _by_influence(self, k: int) -> tuple[tuple[float, int], ...]:
+    def by_influence(self, k: int) -> tuple[tuple[float, int], ...]:
         """Return the terms of node `k`, the most influential first."""
         factors = self.factors[k]
         order = np.lexsort((-np.abs(factors), -self.influence(k)))
@@ -153,7 +124,7 @@ class NamedTree:
 
         It is divided by the weight of its most influential term, which changes no decision.
         """
-        terms, threshold = self._by_influence(k), float(self.tree.thresholds[k])
+        terms, threshold = self.by_influence(k), float(self.tree.thresholds[k])
         if not terms:
             return Split(terms, "<=", threshold)
         first = terms[0][0]
@@ -164,21 +135,17 @@ class NamedTree:
             return Split(terms, "<=", threshold)
         return Split(scaled, "<=" if first > 0.0 else ">=", numbers[0] + 0.0)
 
-    def model(self, k: int) -> LinearModel | None:
-        """Return the linear model of leaf `k`; None where it predicts one number."""
-        models = self.tree.models
-        if models is None or not models.coefficients[k].any():
-            return None
-        constants = (models.intercepts, models.lowest, models.highest)
-        intercept, lowest, highest = (float(array[k]) for array in constants)
-        return LinearModel(intercept, self._by_influence(k), lowest, highest)
-
-    def value(self, k: int) -> float:
-        """Return the number that node `k` predicts, where it has no linear model."""
+    def model(self, k: int) -> LinearModel:
+        """Return what node `k` predicts where there are no classes."""
         models = self.tree.models
         if models is None:
-            return float(self.tree.values[k, 0])
-        return float(np.clip(models.intercepts[k], models.lowest[k], models.highest[k]))
+            value = float(self.tree.values[k, 0])
+            return LinearModel(value, (), value, value)
+        constants = (models.intercepts, models.lowest, models.highest)
+        intercept, lowest, highest = (float(array[k]) for array in constants)
+        if models.coefficients[k].any():
+            return LinearModel(intercept, self.by_influence(k), lowest, highest)
+        return LinearModel(float(np.clip(intercept, lowest, highest)), (), lowest, highest)
 
     @property
     def is_weighted(self) -> bool:
@@ -201,36 +168,33 @@ class NamedTree:
         n_rows = counts.sum(axis=1, keepdims=True, dtype=np.float64)
         return np.where(n_rows > 0.0, counts / np.maximum(n_rows, 1.0), self.tree.values)
 
+    @cached_property
+    def winners(self) -> list[int]:
+        """The class of each node, by position."""
+        winners: list[int] = self.tree.labels.tolist()
+        return winners
+
     def class_order(self, k: int) -> list[int]:
         """Return the classes of a node as they are shown: its label, then the largest first."""
-        label, values = int(self.tree.labels[k]), self.tree.values[k]
+        label, values = self.winners[k], self.tree.values[k]
         order = [int(c) for c in np.argsort(-values, kind="stable") if self.row_shares[k, c] > 0.0]
         return [label, *(c for c in order if c != label)]
 
-    def shares(self, k: int, most: int = 6) -> list[tuple[str, str]]:
-        """Return the classes at a node and their shares of its rows as text, in `class_order`.
+    def shares(self, k: int, most: int = 6) -> tuple[list[Share], list[Share]]:
+        """Return the classes of a node and the shares of its rows, in `class_order`, as text.
 
-        Of more classes than `most`, at least 2, the last ones are summed up as ``others``.
+        Of more classes than `most`, at least 2, the last ones are summed up as ``others``. The
+        weighted share of the class of the node comes apart, if it differs from that of its rows.
         """
-        if self.classes is None:
-            return []
+        assert self.classes is not None
         values, order = self.row_shares[k], self.class_order(k)
-        others = order[most - 1 :] if len(order) > most else []
-        shown = order[: len(order) - len(others)]
-        shares = [(str(self.classes[c]), share_text(float(values[c]))) for c in shown]
-        if others:
-            shares.append(("others", share_text(float(values[others].sum()))))
-        return shares
-
-    def weighted(self, k: int) -> list[tuple[str, str]]:
-        """Return the weighted share of the class of a node, if it differs from that of its rows."""
-        if self.classes is None:
-            return []
-        label = int(self.tree.labels[k])
-        share, of_rows = (
-            share_text(float(v[k, label])) for v in (self.tree.values, self.row_shares)
-        )
-        return [] if share == of_rows else [(f"weighted {self.classes[label]}", share)]
+        n_shown = len(order) if len(order) <= most else most - 1
+        shares = [(str(self.classes[c]), share_text(float(values[c]))) for c in order[:n_shown]]
+        label, weighted = shares[0][0], share_text(float(self.tree.values[k, order[0]]))
+        is_other = weighted != shares[0][1]
+        if n_shown < len(order):
+            shares.append(("others", share_text(float(values[order[n_shown:]].sum()))))
+        return shares, [(f"weighted {label}", weighted)] if is_other else []
 
     @cached_property
     def indicators(self) -> dict[int, tuple[str, str]]:
@@ -252,16 +216,13 @@ class NamedTree:
 
         Of those columns that had missing cells in the training rows.
         """
-        if self.columns is None:
-            return []
-        column_of = column_of_feature(self.columns)
-        columns = [self.columns[at] for at in sorted({column_of[j] for j in self.used_features()})]
+        columns, used = self.columns or (), set(self.used_features())
+        of = column_of_feature(columns)
         found = []
-        for column in columns:
-            if isinstance(column, NumericColumn):
-                if column.indicator:
-                    found.append((column.name, exact(column.fill)))
-            elif None in column.levels:
+        for column in (columns[at] for at in sorted({of[j] for j in used if of})):
+            if isinstance(column, NumericColumn) and column.indicator:
+                found.append((column.name, exact(column.fill)))
+            elif not isinstance(column, NumericColumn) and None in column.levels:
                 found.append((column.name, MISSING))
         return found
 
@@ -269,19 +230,13 @@ class NamedTree:
         """Return the features that some node has a factor for, in order."""
         return [int(j) for j in np.flatnonzero((self.factors != 0.0).any(axis=0))]
 
-    def winners(self) -> list[int]:
-        """Return the class of each node, the first one of the largest value."""
-        return [int(c) for c in self.tree.labels]
-
-    def outputs(self) -> list[Label]:
-        """Return what each node predicts: its class as a plain label, or its number (`value`)."""
-        if self.classes is None:
-            return [self.value(k) for k in range(len(self.tree))]
-        labels = [plain_label(label, at) for at, label in enumerate(self.classes)]
-        return [labels[c] for c in self.winners()]
+    @cached_property
+    def labels(self) -> list[Label]:
+        """The classes as labels that code can hold; none where there are no classes."""
+        return [_plain_label(label, at) for at, label in enumerate(self.classes or ())]
 
 
-def plain_label(label: Any, at: int) -> Label:
+def _plain_label(label: Any, at: int) -> Label:
     """Return a class as a label that code can hold."""
     if isinstance(label, np.generic):
         label = label.item()
@@ -297,30 +252,33 @@ def plain_label(label: Any, at: int) -> Label:
 
 
 def named_tree(
-    tree: Any,
-    feature_names: Sequence[str] | None,
-    class_names: Sequence[Any] | np.ndarray | None,
+    source: Any,
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[Any] | np.ndarray | None = None,
     output_names: Sequence[str] | None = None,
     parameter: str = "tree",
 ) -> NamedTree:
     """Return a tree with the names that are given, those its estimator knows, or made ones."""
-    if isinstance(tree, NamedTree):
-        return tree
-    columns = costs = sides = None
-    shares_rows = getattr(tree, "shares_rows_", False)
-    if not isinstance(tree, ObliqueTree):
-        sides = getattr(tree, "probabilities_", None)
-        # Names that are given are names of encoded features.
-        columns = getattr(tree, "columns_", None) if feature_names is None else None
-        if _has_costs(tree):
-            costs = tree.expected_costs()
-        tree, feature_names, class_names = _of_estimator(
-            tree, feature_names, class_names, parameter
+    members = getattr(source, "named", (source,))
+    if len(members) == 1 and isinstance(members[0], NamedTree):
+        return members[0]
+    if is_forest(source) or len(members) > 1:
+        raise ValueError(
+            f"tree is a {type(source).__name__}: a forest is exported by export_python, "
+            "export_c, export_sql and to_onnx; other forms are of one tree, such as "
+            "estimators_[0] of the forest."
         )
-    tree.validate()
+    tree = tree_of(source, parameter).validate()
     n_features, n_outputs = tree.n_features, tree.values.shape[1]
+    # Names that are given are names of encoded features.
+    columns = getattr(source, "columns_", None) if feature_names is None else None
+    has_costs = getattr(getattr(source, "objective_", None), "kind", None) == "cost"
+    if feature_names is None:
+        feature_names = getattr(source, "feature_names_", None)
     if feature_names is None:
         feature_names = [f"x{j}" for j in range(n_features)]
+    if class_names is None:
+        class_names = getattr(source, "classes_", None)
     output_names = tree.output_names if output_names is None else output_names
     if output_names is not None:
         check_length("output_names", output_names, n_outputs, "outputs")
@@ -341,20 +299,21 @@ def named_tree(
         None if class_names is None else tuple(class_names),
         np.ones(n_features) if tree.spread is None else tree.spread,
         columns,
-        costs,
-        sides,
+        source.expected_costs() if has_costs else None,
+        getattr(source, "probabilities_", None),
         () if output_names is None or n_outputs == 1 else tuple(map(str, output_names)),
-        shares_rows,
+        getattr(source, "shares_rows_", False),
     )
 
 
-def named_members(
-    forest: Any,
-    feature_names: Sequence[str] | None,
-    class_names: Sequence[Any] | np.ndarray | None,
+def named_trees(
+    source: Any,
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[Any] | np.ndarray | None = None,
 ) -> list[NamedTree]:
-    """Return the trees of a forest with their names, each as `named_tree` does."""
-    return [named_tree(one, feature_names, class_names) for one in forest.estimators_]
+    """Return the trees of a forest with their names, or the one tree of anything else."""
+    members = source.estimators_ if is_forest(source) else getattr(source, "named", (source,))
+    return [named_tree(member, feature_names, class_names) for member in members]
 
 
 def is_forest(estimator: Any) -> bool:
@@ -362,38 +321,10 @@ def is_forest(estimator: Any) -> bool:
     return hasattr(estimator, "trees_") and not hasattr(estimator, "tree_")
 
 
-def _has_costs(estimator: Any) -> bool:
-    """Return whether the tree of an estimator was evolved for the least cost."""
-    return getattr(getattr(estimator, "objective_", None), "kind", None) == "cost"
-
-
-def _of_estimator(
-    estimator: Any,
-    feature_names: Sequence[str] | None,
-    class_names: Sequence[Any] | np.ndarray | None,
-    parameter: str,
-) -> tuple[ObliqueTree, Sequence[str] | None, Sequence[Any] | np.ndarray | None]:
-    """Return the tree of a fitted estimator, and its names where none are given."""
-    if is_forest(estimator):
-        raise ValueError(
-            f"tree is a {type(estimator).__name__}: a forest is exported by export_python, "
-            "export_c, export_sql and to_onnx; other forms are of one tree, such as its "
-            "estimators_[0]."
-        )
-    tree = tree_of(estimator, parameter)
-    if feature_names is None:
-        feature_names = getattr(estimator, "feature_names_", None)
-    if class_names is None:
-        class_names = getattr(estimator, "classes_", None)
-    return tree, feature_names, class_names
-
-
-def tree_of(
-    source: Any, parameter: str = "tree", wrong: type[Exception] = ValueError
-) -> ObliqueTree:
+def tree_of(source: Any, parameter: str = "tree", wrong: type[Exception] = ValueError) -> Any:
     """Return the tree itself, or that of a fitted estimator; `wrong` says that there is none."""
     tree, kind = getattr(source, "tree_", source), type(source).__name__
-    if isinstance(tree, ObliqueTree):
+    if hasattr(tree, "subtree_size"):
         return tree
     if not getattr(source, "__sklearn_is_fitted__", lambda: True)():
         raise NotFittedError(f"{parameter}: this {kind} is not fitted; call fit first.")
@@ -444,14 +375,6 @@ def check_length(name: str, given: Sequence[Any] | np.ndarray, n: int, things: s
         raise ValueError(f"{name} has {len(given)} entries: the tree has {n} {things}.")
 
 
-def check_shown(decimals: Any, max_terms: Any) -> None:
-    """Check how many digits and terms of a split are to be shown."""
-    if decimals is not None:
-        check_whole("decimals", decimals, 0)
-    if max_terms is not None:
-        check_whole("max_terms", max_terms, 1)
-
-
 def check_whole(name: str, value: Any, least: int) -> None:
     """Check that a parameter is a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -477,7 +400,31 @@ def fold(pieces: Sequence[str], width: int) -> list[str]:
     return lines
 
 
-def clauses(tree: ObliqueTree) -> Iterator[tuple[int, int, bool]]:
+def summed(
+    terms: Iterable[tuple[float, int]],
+    product: Callable[[float, int], str],
+    before: Sequence[str] = (),
+) -> list[str]:
+    """Return the pieces of a sum, one for each term after those before it, with their signs."""
+    pieces = list(before)
+    for weight, j in terms:
+        sign, term = "-" if weight < 0.0 else "+", product(abs(weight), j)
+        pieces.append(f"{sign} {term}" if pieces else f"{sign.strip('+')}{term}")
+    return pieces
+
+
+def walk(tree: Any) -> Iterator[tuple[int, int, bool]]:
+    """Yield the nodes in prefix order, with their depths and whether they are right children."""
+    depths, is_right = [0] * len(tree), [False] * len(tree)
+    for k, size in enumerate(tree.subtree_size.tolist()):
+        if size > 1:
+            right = tree.right(k)
+            depths[k + 1] = depths[right] = depths[k] + 1
+            is_right[right] = True
+        yield k, depths[k], is_right[k]
+
+
+def clauses(tree: Any) -> Iterator[tuple[int, int, bool]]:
     """Yield the nodes in an order that nests little, however deep the tree is.
 
     Below each split comes the smaller one of its two subtrees, and then, outside of the split, the

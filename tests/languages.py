@@ -1,0 +1,268 @@
+"""Exported trees run: what each language says of rows, in as few processes as can be.
+
+A language takes cases, trees of one kind and rows, and returns for each what it predicts, and its
+probabilities where it has some.
+"""
+
+import ctypes
+import json
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evotree import (
+    ObliqueForestClassifier,
+    ObliqueForestRegressor,
+    ObliqueTreeClassifier,
+    ObliqueTreeRegressor,
+)
+from evotree.cli.report import report_of_model
+from evotree.export import export_c, export_python, export_sql, to_onnx
+from evotree.model_file import Model
+from evotree.soft_sides import SoftSides
+from evotree.tables.columns import NumericColumn
+from evotree.tree import ObliqueTree, mean_of_trees
+
+GCC, NODE = shutil.which("gcc"), shutil.which("node")
+FLAGS = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-Wno-overlength-strings", "-O1"]
+
+
+class Case(NamedTuple):
+    """Trees of one kind, one or a forest, and rows."""
+
+    trees: tuple[ObliqueTree, ...]
+    rows: np.ndarray
+    classes: tuple[Any, ...] | None = None
+    sides: SoftSides | None = None
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether code for probabilities can be written."""
+        return self.classes is not None and (self.sides is not None or len(self.trees) > 1)
+
+    def predict_proba(self) -> np.ndarray:
+        """Return shares of classes, or numbers, a column for each output."""
+        if self.sides is not None:
+            return self.sides.predict(self.trees[0], self.rows)
+        return mean_of_trees(self.trees, self.rows)
+
+    def predict(self) -> np.ndarray:
+        """Return positions of classes, or numbers, a column for each output."""
+        if self.classes is None:
+            return self.predict_proba()
+        if len(self.trees) > 1:
+            return self.predict_proba().argmax(axis=1)
+        return self.trees[0].labels[self.trees[0].apply(self.rows)]
+
+    @property
+    def estimator(self) -> Any:
+        """An estimator that holds the trees as if it had been fitted."""
+        is_classes = self.classes is not None
+        kind = ObliqueTreeClassifier if is_classes else ObliqueTreeRegressor
+        members = [
+            self._known(kind(), tree_=tree, probabilities_=self.sides) for tree in self.trees
+        ]
+        if len(members) == 1:
+            return members[0]
+        forest = ObliqueForestClassifier if is_classes else ObliqueForestRegressor
+        return self._known(forest(), estimators_=members)
+
+    def _known(self, estimator: Any, **attributes: Any) -> Any:
+        columns = tuple(NumericColumn(f"x{j}", 0.0) for j in range(self.rows.shape[1]))
+        attributes |= {"columns_": columns, "n_features_in_": len(columns)}
+        attributes["feature_names_"] = [column.name for column in columns]
+        if self.classes is not None:
+            attributes["classes_"] = np.array(self.classes)
+        vars(estimator).update(attributes)
+        return estimator
+
+
+class Answer(NamedTuple):
+    """What a language says of rows: classes by position or numbers, and any probabilities."""
+
+    predicted: Any
+    probabilities: Any = None
+
+
+def python(cases: Sequence[Case]) -> list[Answer]:
+    """Run functions in Python; those of one tree need no builtins, but for probabilities."""
+    found = []
+    for case in cases:
+        predict = python_function(case.estimator, None if len(case.trees) == 1 else {})
+        predicted, shares = [predict(row) for row in case.rows.tolist()], None
+        if case.has_probabilities:
+            chances = python_function(case.estimator, {}, probability=True)
+            shares = [chances(row) for row in case.rows.tolist()]
+        found.append(Answer(by_position(case, predicted), shares))
+    return found
+
+
+def python_function(
+    tree: Any, space: dict[str, Any] | None = None, **options: Any
+) -> Callable[[list[float]], Any]:
+    """Return the exported function ``predict``; in an empty space it has no builtins."""
+    space = {"__builtins__": {}} if space is None else space
+    exec(export_python(tree, **options), space)
+    function: Callable[[list[float]], Any] = space["predict"]
+    return function
+
+
+def by_position(case: Case, predicted: list[Any]) -> list[Any]:
+    """Return predicted labels as their positions; numbers as they are."""
+    return predicted if case.classes is None else [case.classes.index(label) for label in predicted]
+
+
+def sql(cases: Sequence[Case]) -> list[Answer]:
+    """Run expressions in SQLite, which read a table of the rows."""
+    found = []
+    for case in cases:
+        answers = query(case.estimator, case.rows, [f"x{j}" for j in range(case.rows.shape[1])])
+        predicted = [row[0] if len(row) == 1 else list(row) for row in answers]
+        found.append(Answer(by_position(case, predicted)))
+    return found
+
+
+def query(tree: Any, rows: np.ndarray, names: Sequence[str], **options: Any) -> list[Any]:
+    """Return what the expression of a tree says of the rows of a table, by SQLite."""
+    quoted = ['"' + name.replace('"', '""') + '"' for name in names]
+    with closing(sqlite3.connect(":memory:")) as base:
+        base.execute(f"CREATE TABLE data ({', '.join(f'{name} REAL' for name in quoted)})")
+        marks = ", ".join("?" * len(names))
+        base.executemany(f"INSERT INTO data VALUES ({marks})", rows.tolist())
+        expression = export_sql(tree, "data", **options)
+        return base.execute(f"SELECT {expression} FROM data ORDER BY rowid").fetchall()
+
+
+def c(cases: Sequence[Case]) -> list[Answer]:
+    """Run functions in C, all of one library; every warning of its compiler is an error."""
+    if GCC is None:
+        pytest.skip("there is no gcc")
+    sources = []
+    for at, case in enumerate(cases):
+        sources.append(export_c(case.estimator, f"f{at}"))
+        if case.has_probabilities:
+            sources.append(export_c(case.estimator, f"p{at}", probability=True))
+    library = compiled(sources)
+    found = []
+    for at, case in enumerate(cases):
+        n_outputs = case.trees[0].values.shape[1]
+        shares = None
+        if case.classes is None and n_outputs > 1:
+            predicted: Any = written(library[f"f{at}"], case.rows, n_outputs)
+        else:
+            predicted = returned(library[f"f{at}"], case.rows, case.classes is not None)
+        if case.has_probabilities:
+            shares = written(library[f"p{at}"], case.rows, n_outputs)
+        found.append(Answer(predicted, shares))
+    return found
+
+
+def compiled(sources: Sequence[str]) -> ctypes.CDLL:
+    """Compile programs, each a file of its own, into one library."""
+    with TemporaryDirectory() as folder:
+        names = [f"tree{at}.c" for at in range(len(sources))]
+        for name, source in zip(names, sources, strict=True):
+            Path(folder, name).write_text(source, "utf-8")
+        command = [str(GCC), *FLAGS, "-ffp-contract=off", "-shared", "-fPIC", "-o", "trees.so"]
+        done = subprocess.run([*command, *names, "-lm"], cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return ctypes.CDLL(str(Path(folder, "trees.so")))
+
+
+POINTER = ctypes.POINTER(ctypes.c_double)
+
+
+def returned(function: Any, rows: np.ndarray, is_class: bool) -> list[Any]:
+    """Return what a function in C returns for rows."""
+    function.restype = ctypes.c_int if is_class else ctypes.c_double
+    rows = np.ascontiguousarray(rows, dtype=np.float64)
+    return [function(row.ctypes.data_as(POINTER)) for row in rows]
+
+
+def written(function: Any, rows: np.ndarray, n: int) -> np.ndarray:
+    """Return what a function in C writes for rows, so many numbers for each."""
+    function.restype = None
+    rows, found = np.ascontiguousarray(rows, dtype=np.float64), np.empty((len(rows), n))
+    for row, out in zip(rows, found, strict=True):
+        function(row.ctypes.data_as(POINTER), out.ctypes.data_as(POINTER))
+    return found
+
+
+def onnx(cases: Sequence[Case]) -> list[Answer]:
+    """Run ONNX models."""
+    pytest.importorskip("skl2onnx")
+    found = []
+    for case in cases:
+        predicted, *shares = run_onnx(to_onnx(case.estimator), case.rows)
+        if case.classes is not None:
+            found.append(Answer(by_position(case, predicted.tolist()), shares[0]))
+        else:
+            found.append(Answer(predicted))
+    return found
+
+
+def run_onnx(model: Any, rows: np.ndarray) -> list[Any]:
+    """Return the outputs of an ONNX model for rows."""
+    runtime = pytest.importorskip("onnxruntime")
+    session = runtime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    outputs: list[Any] = session.run(None, {session.get_inputs()[0].name: rows})
+    return outputs
+
+
+def page(cases: Sequence[Case]) -> list[Answer]:
+    """Run the script of the page about a model, for all cases at once."""
+    pages = []
+    for case in cases:
+        classes = None if case.classes is None else np.array(case.classes)
+        columns = case.estimator.columns_
+        model = Model("y", classes, columns, case.trees, sides=case.sides)
+        frame = pd.DataFrame(case.rows, columns=[column.name for column in columns])
+        pages.append(report_of_model(model, frame).data)
+    rows = run_page(
+        pages,
+        """data.forest ? [null, model.vote(x)]
+        : [model.predict(model.own, x), data.classes && model.probabilities(model.own, x)]""",
+    )
+    found = []
+    for case, told in zip(cases, rows, strict=True):
+        predicted, said = map(list, zip(*told, strict=True))
+        if len(case.trees) > 1:  # the page draws the vote by its numbers
+            shares = np.array(said)
+            predicted = shares[:, 0] if case.classes is None else shares.argmax(axis=1)
+        found.append(Answer(predicted, said if case.classes is not None else None))
+    return found
+
+
+def run_page(pages: Sequence[dict[str, Any]], expression: str) -> list[list[Any]]:
+    """Return what the script of pages says of their rows ``x``, as a browser would run it."""
+    if NODE is None:
+        pytest.skip("there is no node")
+    script = (files("evotree.report") / "templates" / "model.js").read_text("utf-8")
+    script += f"""
+    const pages = JSON.parse(require("fs").readFileSync(0, "utf-8"));
+    console.log(JSON.stringify(pages.map((data) => {{
+        const model = Model(data);
+        const rows = data.rows.numbers.map((_, i) =>
+            model.encode(data.rows.cells.map((column) => column[i])));
+        return rows.map((x) => {expression});
+    }})));"""
+    told = subprocess.run(
+        [NODE, "-e", script], input=json.dumps(pages), capture_output=True, text=True, check=True
+    )
+    found: list[list[Any]] = json.loads(told.stdout)
+    return found
+
+
+LANGUAGES = {"python": python, "sql": sql, "c": c, "onnx": onnx, "page": page}

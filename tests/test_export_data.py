@@ -1,0 +1,205 @@
+"""Trees as plain data, and what is read back of it."""
+
+import json
+import pickle
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_diabetes
+
+from evotree import EvoTreeRegressor
+from evotree.dataset import Dataset
+from evotree.export import tree_from_dict, tree_to_dict
+from evotree.fitness.several_outputs import MeansOfOutputs
+from evotree.leaf_models import OutputModels
+from evotree.operators.initialization.seeding import init_from_tree
+from evotree.operators.pruning.penalized import prune_tree
+from evotree.operators.structure.splice import make_individual
+from evotree.tree import ObliqueTree
+from tests.exported import assert_same, modelled_trees, mutate, stump, tame, trees, with_models
+from tests.quick_models import brief
+
+
+@st.composite
+def trees_of_outputs(draw: st.DrawFn) -> ObliqueTree:
+    """Draw a tree of two or three outputs, with or without lines."""
+    tree = draw(trees(n_classes=draw(st.integers(2, 3))))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    names = tuple(f"out {j}" for j in range(tree.values.shape[1]))
+    tree = tree.replaced(values=10.0 * rng.normal(size=tree.values.shape), output_names=names)
+    if draw(st.booleans()):
+        each = [with_models(tree.of_output(j), rng).models for j in range(len(names))]
+        tree = tree.with_models(OutputModels(tuple(each)))
+    return tree.validate()
+
+
+every_tree = trees() | modelled_trees() | trees_of_outputs()
+
+
+def written(tree: ObliqueTree) -> Any:
+    return json.loads(json.dumps(tree_to_dict(tree)))
+
+
+@given(every_tree)
+def test_plain_data_gives_back_the_same_tree(tree: ObliqueTree) -> None:
+    plain = written(tree)
+    assert_same(tree_from_dict(plain), tree)
+    # Older readers refuse what they do not know, and read what they do.
+    assert plain["version"] == (3 if tree.output_names else 1 if tree.models is None else 2)
+    assert ("models" in plain) == (tree.models is not None)
+    assert ("output_names" in plain) == (tree.output_names is not None)
+    # Older files have weights as the number of rows, or neither these nor the spread.
+    assert_same(tree_from_dict({k.removeprefix("weighted_"): v for k, v in plain.items()}), tree)
+    optional = ("spread", "weighted_n_node_samples", "models")
+    bare = tree.replaced(**dict.fromkeys(optional))
+    assert_same(tree_from_dict({k: v for k, v in plain.items() if k not in optional}), bare)
+
+
+@given(trees(n_classes=3), st.data())
+def test_plain_data_keeps_labels_and_numbers_of_rows(tree: ObliqueTree, data: Any) -> None:
+    labels = data.draw(st.lists(st.integers(0, 2), min_size=len(tree), max_size=len(tree)))
+    counts = np.rint(9.0 * tree.values).astype(np.int64)
+    whole = tree.replaced(row_counts=counts, labels=np.array(labels))
+    again = tree_from_dict(written(whole))
+    assert_same(again, whole)
+    assert again.labels.tolist() == labels
+
+
+@given(every_tree, st.data())
+def test_changed_plain_data_are_refused_or_sound(tree: ObliqueTree, data: st.DataObject) -> None:
+    plain = tree_to_dict(tree)
+    mutate(data.draw, plain.get("models", plain) if data.draw(st.booleans()) else plain)
+    try:
+        changed = tree_from_dict(plain)
+    except ValueError:
+        return
+    changed.validate()
+    changed.predict_value(np.zeros((2, changed.n_features)))
+
+
+CONSTANT = stump([1.0, 2.0])
+LINES = with_models(stump([0.5, 0.0, -2.0]).predicting(np.ones((3, 1))), np.random.default_rng(0))
+OUTPUTS = CONSTANT.replaced(output_names=("height", "width"))
+
+
+@pytest.mark.parametrize(
+    ("tree", "entry", "value", "named"),
+    [
+        (CONSTANT, "version", 4, "newer"),
+        (CONSTANT, "version", "1", "version is a string"),
+        (CONSTANT, "subtree_size", [3, 1], "subtree_size"),
+        (CONSTANT, "subtree_size", [3, 1, 1.0], "subtree_size"),
+        (CONSTANT, "subtree_size", [3, 1, True], "subtree_size"),
+        (CONSTANT, "subtree_size", [1, 1, 1], "subtree_size"),
+        (CONSTANT, "subtree_size", [1] * 100_001, "subtree_size"),
+        (CONSTANT, "thresholds", [1.0, "0", 0.0], "thresholds.*a string"),
+        (CONSTANT, "thresholds", [1.0, float("nan"), 0.0], "thresholds.*not finite"),
+        (CONSTANT, "thresholds", [10**400, 0, 0], "thresholds.*too large"),
+        (CONSTANT, "weights", [[1.0], [0.0, 0.0], [0.0, 0.0]], "weights has rows of lengths"),
+        (CONSTANT, "weights", [[], [], []], "weights has rows of lengths"),
+        (CONSTANT, "weights", [[1.0, 2.0]], "weights has shape"),
+        (CONSTANT, "values", {"0": 1}, "values"),
+        (CONSTANT, "spread", [1.0], "spread has shape"),
+        (CONSTANT, "spread", "wide", "spread is a string"),
+        (CONSTANT, "n_node_samples", [3.0, 1.0, -2.0], "weighted_n_node_samples has values"),
+        (CONSTANT, "row_counts", [[3, 1], [1, 1.5], [2, 0]], "row_counts has an entry"),
+        (CONSTANT, "row_counts", [[3], [1], [2]], "row_counts: allowed are"),
+        (CONSTANT, "row_counts", [[3, 1], [-1, 1], [2, 0]], "row_counts: allowed are"),
+        (CONSTANT, "labels", [1, 0], "labels"),
+        (CONSTANT, "labels", [1, 0, 2], "labels"),
+        (CONSTANT, "labels", [1, 0, 0.5], "labels"),
+        (CONSTANT, "labels", [1, 0, -1], "labels"),
+        (LINES, "models", [1.0], "models is a list"),
+        (LINES, "models", {}, "models has no intercepts, coefficients, lowest, highest"),
+        (LINES, "intercepts", [1.0, 2.0], "intercepts has shape"),
+        (LINES, "intercepts", [1.0, 2.0, "3"], "intercepts has an entry that is a string"),
+        (LINES, "coefficients", [[1.0, 0.0, 0.0]] * 3, "internal nodes"),
+        (LINES, "coefficients", [[0.0]] * 3, "coefficients has shape"),
+        (LINES, "coefficients", [[0.0] * 3, [0.0], [0.0] * 3], "coefficients has rows of lengths"),
+        (LINES, "lowest", [1e9, 1e9, 1e9], "lowest has values above"),
+        (LINES, "highest", [0.0, float("nan"), 0.0], "highest has values that are not finite"),
+        (LINES, "values", [[0.5, 0.5]] * 3, "values has 2 columns"),
+        (OUTPUTS, "output_names", "ab", "list of strings"),
+        (OUTPUTS, "output_names", ["a"], "1 entries"),
+        (OUTPUTS, "output_names", [1, 2], "list of strings"),
+        (OUTPUTS, "models", [], "one for each linear model"),
+    ],
+)
+def test_bad_plain_data_are_named(tree: ObliqueTree, entry: str, value: Any, named: str) -> None:
+    plain = tree_to_dict(tree)
+    place = plain["models"] if entry in plain.get("models", ()) else plain
+    place[entry] = value
+    with pytest.raises(ValueError, match=named):
+        tree_from_dict(plain)
+
+
+# ---- copies and changes of trees with linear models ----------------------------------------------
+
+
+@given(modelled_trees(tame), st.integers(0, 2**32))
+def test_pruned_trees_predict_the_means_of_collapsed_nodes(tree: ObliqueTree, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    marks = (rng.random(len(tree)) < 0.3) & ~tree.is_leaf
+    pruned = prune_tree(tree, marks).validate()
+    rows = rng.normal(size=(20, tree.n_features))
+    way = np.asarray(tree.decision_path(rows).todense()).astype(bool)
+    for row, passed, found in zip(rows, way, pruned.predict_value(rows)[:, 0], strict=True):
+        collapsed = np.flatnonzero(passed & marks)
+        wanted = tree.predict_value(row[np.newaxis])[0, 0]
+        assert found == (tree.values[collapsed[0], 0] if collapsed.size else wanted)
+    assert tree.predict_value(rows[:0]).shape == (0, 1)
+    assert tree == tree.with_models(None)  # what leaves predict is not compared
+    assert tree.predicting(tree.values).models is None
+
+
+@pytest.fixture(scope="module")
+def diabetes() -> Any:
+    """Return a fitted regressor with linear leaves, and its rows."""
+    X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    model = brief(EvoTreeRegressor, leaves="linear", size_penalty=0.001)
+    return model.fit(X, y), X, y
+
+
+def test_fitted_trees_keep_their_models(diabetes: Any) -> None:
+    model, X, y = diabetes
+    np.testing.assert_allclose(model.tree_.values[0, 0], y.mean())
+    assert model.tree_.n_leaves > 1 and model.tree_.models.n_terms > 2
+    for member in [*model.pareto_front_, model.tree_]:
+        for copy in (pickle.loads(pickle.dumps(member)), deepcopy(member)):
+            assert_same(copy, member)
+        assert member.validate().models is not None
+        inner = ~member.is_leaf
+        for constants in member.models[:1] + member.models[2:]:
+            np.testing.assert_array_equal(constants[inner], member.values[inner, 0])
+
+
+def test_held_out_rows_judge_the_models(diabetes: Any) -> None:
+    model, X, y = diabetes
+    table = model.pareto_front_.to_frame(model._held_out(X[::2], y[::2]))
+    for at, found in enumerate(table["held_out_quality"]):
+        left = y[::2] - model.predict(X[::2], tree=at)
+        wanted = 1.0 - (left**2).sum() / ((y[::2] - y[::2].mean()) ** 2).sum()
+        assert found == pytest.approx(wanted)
+
+
+def test_trees_of_init_lose_their_models(diabetes: Any) -> None:
+    model, X, y = diabetes
+    dataset = Dataset.from_arrays(X, y, task="regression")
+    individual = init_from_tree(dataset, 0.0, model)
+    plain = init_from_tree(dataset, 0.0, model.tree_.with_models(None))
+    assert individual == plain and individual.models is None
+    assert dataset.refill(model.tree_).models is None
+    assert dataset.from_raw(model.tree_).models is None
+    assert dataset.to_raw(individual.to_tree()).models is None
+
+
+def test_individuals_know_their_outputs() -> None:
+    X = np.arange(8.0)[:, np.newaxis]
+    Y = np.column_stack([X[:, 0] > 3.0, X[:, 0] > 1.0])
+    dataset = Dataset.from_arrays(X, Y, task="regression").evolved_for(MeansOfOutputs())
+    arrays = np.array([[1.0], [0.0], [0.0]]), np.zeros(3), np.array([3, 1, 1], dtype=np.int32)
+    assert "predict y0 = " in str(make_individual(dataset, *arrays))

@@ -1,0 +1,444 @@
+"""Exported trees predict as the trees do, in every language, of every kind."""
+
+import ctypes
+import sqlite3
+from contextlib import closing
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_wine
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
+from evotree.cli.main import main
+from evotree.description.named import clauses
+from evotree.export import export_c, export_python, export_sql, register_onnx, to_onnx
+from evotree.leaf_models import OutputModels
+from evotree.model_file import Model, save_model
+from evotree.soft_sides import SoftSides
+from evotree.tables.columns import CategoricalColumn, NumericColumn
+from evotree.tree import ObliqueTree
+from tests.exported import modelled_trees, stump, trees, with_models
+from tests.languages import (
+    GCC,
+    LANGUAGES,
+    Case,
+    compiled,
+    python_function,
+    query,
+    returned,
+    run_onnx,
+)
+
+needs_gcc = pytest.mark.skipif(GCC is None, reason="there is no gcc")
+
+# What leaves hold, how, whether sides are soft, and the number of trees.
+KINDS = [
+    ("classes", "constant", "hard", 1),
+    ("classes", "constant", "soft", 1),
+    ("classes", "constant", "hard", 3),
+    ("numbers", "constant", "hard", 1),
+    ("numbers", "constant", "hard", 3),
+    ("numbers", "linear", "hard", 1),
+    ("numbers", "linear", "hard", 3),
+    ("outputs", "constant", "hard", 1),
+    ("outputs", "linear", "hard", 1),
+]
+SIZES = (0, 1, 2, 9, 60)  # numbers of splits
+
+
+def random_tree(rng: np.random.Generator, n_splits: int, n_outputs: int, d: int) -> ObliqueTree:
+    """Return a random tree; half of them have weights of all digits, the others have few."""
+
+    def sizes(n: int) -> list[int]:
+        left = int(rng.integers(0, n)) if n else 0
+        return [2 * n + 1, *sizes(left), *sizes(n - 1 - left)] if n else [1]
+
+    size = np.array(sizes(n_splits), dtype=np.int32)
+    inner, shape = size > 1, (len(size), d)
+    # Sums of few multiples of 1/8 are exact in every order: rows on thresholds are judged too.
+    weights, thresholds = rng.integers(-16, 17, shape) / 8.0, rng.integers(-16, 17, len(size)) / 8.0
+    if rng.random() < 0.5:
+        weights = rng.normal(size=shape) * 10.0 ** rng.integers(-4, 4, d)
+        thresholds = rng.normal(size=len(size))
+    weights *= inner[:, np.newaxis] & (rng.random(shape) < 0.7)
+    values = 10.0 * rng.normal(size=(len(size), n_outputs))
+    return ObliqueTree(weights, thresholds * inner, size, values).validate()
+
+
+def make_case(kind: tuple[str, str, str, int], n_splits: int) -> Case:
+    """Return trees of a kind, and rows, some of which lie on hyperplanes."""
+    said, leaves, sides, n_trees = kind
+    rng = np.random.default_rng([KINDS.index(kind), n_splits])
+    d, n_outputs = int(rng.integers(1, 7)), 1 if said == "numbers" else 3
+    forest = [random_tree(rng, n_splits, n_outputs, d) for _ in range(n_trees)]
+    rows = np.concatenate([rng.integers(-16, 17, (30, d)) / 8.0, 3.0 * rng.normal(size=(30, d))])
+    classes = soft = None
+    if said == "classes":
+        classes = ("a", 'b"\\', "ü")
+        forest = [t.predicting(rng.dirichlet(np.ones(3), len(t))) for t in forest]
+        if sides == "soft":
+            inner = ~forest[0].is_leaf
+            slopes = 10.0 ** rng.uniform(-2.0, 2.0, len(inner))
+            soft = SoftSides(slopes * inner, rng.normal(size=len(inner)) * inner, forest[0].values)
+            rows = np.concatenate([rows, 1e6 * rows])  # far from all hyperplanes
+            if n_splits > 2:  # labels of another objective
+                forest[0] = forest[0].labelled(rng.integers(0, 3, len(inner)))
+    if said == "outputs":
+        names = ("height", "width", "a;b")
+        forest = [t.replaced(output_names=names) for t in forest]
+    if leaves == "linear" and said == "outputs":
+        each = [[with_models(t.of_output(j), rng).models for j in range(3)] for t in forest]
+        forest = [t.with_models(OutputModels(tuple(m))) for t, m in zip(forest, each, strict=True)]
+    elif leaves == "linear":
+        forest = [with_models(t, rng) for t in forest]
+    return Case(tuple(forest), rows, classes, soft)
+
+
+@cache
+def cases() -> dict[Any, Case]:
+    return {key: make_case(*key) for key in product(KINDS, SIZES)}
+
+
+@cache
+def answers(language: str) -> dict[Any, Any]:
+    some = cases()
+    if language == "page":  # which is about one output
+        some = {key: case for key, case in some.items() if key[0][0] != "outputs"}
+    return dict(zip(some, LANGUAGES[language](list(some.values())), strict=True))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(map(str, kind)))
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_language_predicts_as_the_trees_do(language: str, kind: Any) -> None:
+    if language == "page" and kind[0] == "outputs":
+        pytest.skip("a page is about one output")
+    for n_splits in SIZES:
+        case, answer = cases()[kind, n_splits], answers(language)[kind, n_splits]
+        wanted = case.predict()
+        found = np.reshape(answer.predicted, wanted.shape)
+        # Databases add the numbers of trees in an order of their own, a page rounds the vote.
+        # SQLite may read the last digit of a number wrong.
+        is_vote = len(case.trees) > 1
+        if (is_vote and language == "page") or (kind[0] != "classes" and language == "sql"):
+            np.testing.assert_allclose(found, wanted, rtol=1e-12 if is_vote else 1e-14)
+        else:
+            np.testing.assert_array_equal(found, wanted)
+        assert case.classes is None or n_splits < 2 or len(set(found)) > 1
+        if answer.probabilities is not None:
+            digits = 1e-5 if language == "page" else 1e-12
+            np.testing.assert_allclose(
+                answer.probabilities, case.predict_proba(), rtol=0.0, atol=digits
+            )
+        assert (answer.probabilities is not None) >= (language != "sql" and case.has_probabilities)
+
+
+@given(trees() | modelled_trees())
+def test_any_tree_makes_sound_code(tree: ObliqueTree) -> None:
+    """Extreme weights included, and products that overflow."""
+    rows = np.full((1, tree.n_features), 2.0)
+    query(tree, rows, [f"x{j}" for j in range(tree.n_features)])
+    found = python_function(tree)(rows[0].tolist())
+    assert found in range(3) if tree.values.shape[1] > 1 else isinstance(found, float)
+
+
+@given(trees())
+def test_nesting_is_logarithmic(tree: ObliqueTree) -> None:
+    order = list(clauses(tree))
+    assert sorted(k for k, _, _ in order) == list(range(tree.n_nodes))
+    assert 2 ** max(level for _, level, _ in order) <= tree.n_leaves
+
+
+# ---- sums ----------------------------------------------------------------------------------------
+
+
+def test_sums_add_in_the_order_of_the_features() -> None:
+    """On thresholds that are the rounded sums of rows, and in long sums of many magnitudes."""
+    rng = np.random.default_rng(0)
+    n, d = 200, 60
+    rows, weights = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-3, 3, d), rng.normal(size=d)
+    sums = np.zeros(n)
+    for j in range(d):
+        sums += weights[j] * rows[:, j]
+    bounds = [*sums[:10], *np.nextafter(sums[:10], -np.inf)]
+    forest = [stump(weights.tolist(), bound) for bound in bounds]
+    for tree in forest:
+        wanted = [0 if s <= tree.thresholds[0] else 1 for s in sums]
+        predict = python_function(tree)
+        assert [predict(row) for row in rows.tolist()] == wanted
+        assert [v for (v,) in query(tree, rows, [f"x{j}" for j in range(d)])] == wanted
+    lines = with_models(stump(weights.tolist(), 0.1).predicting(np.zeros((3, 1))), rng)
+    names = [f"a rather long name of a feature {j}" for j in range(d)]
+    source = export_python(lines, feature_names=names)
+    assert max(len(line) for line in source.splitlines() if "s = " in line) <= 100
+    wanted = lines.predict_value(rows)
+    predict = python_function(lines)
+    assert [predict(row) for row in rows.tolist()] == wanted[:, 0].tolist()
+    assert query(lines, rows, names, feature_names=names) == [tuple(row) for row in wanted]
+    pytest.importorskip("skl2onnx")
+    (found,) = run_onnx(to_onnx(Case((lines,), rows).estimator), rows)
+    np.testing.assert_array_equal(found, wanted)
+    if GCC:
+        library = compiled([export_c(t, f"f{at}") for at, t in enumerate([*forest, lines])])
+        for at, tree in enumerate(forest):
+            wanted = [0 if s <= tree.thresholds[0] else 1 for s in sums]
+            assert returned(library[f"f{at}"], rows, True) == wanted
+        assert returned(library[f"f{len(forest)}"], rows, False) == found[:, 0].tolist()
+
+
+def one_path(depth: int, goes_left: bool) -> ObliqueTree:
+    """Return a tree that is one long path: each test has a leaf on one side."""
+    down = list(range(depth, 0, -1))
+    sizes = [2 * n + 1 for n in down] + [1] * (depth + 1)
+    if not goes_left:
+        sizes = [size for n in down for size in (2 * n + 1, 1)] + [1]
+    inner = np.array(sizes) > 1
+    weights, thresholds = np.zeros((len(sizes), 2)), np.zeros(len(sizes))
+    weights[inner] = [1.0, 0.5]
+    thresholds[inner] = np.arange(depth)[::-1] if goes_left else np.arange(depth)
+    values = np.arange(len(sizes), dtype=float)[:, np.newaxis] + 0.25
+    return ObliqueTree(weights, thresholds, np.array(sizes, dtype=np.int32), values).validate()
+
+
+def test_deep_trees_nest_little_and_splits_may_have_many_terms() -> None:
+    first = np.arange(-2.0, 203.0, 0.5)
+    deep = np.column_stack([first, np.zeros(len(first))])
+    rng = np.random.default_rng(0)
+    wide = rng.integers(-9, 9, (50, 980)).astype(float)
+    some = [
+        Case((one_path(200, goes_left=True),), deep),
+        Case((one_path(200, goes_left=False),), deep),
+        Case((stump(rng.integers(-8, 9, 980).astype(float).tolist()),), wide, (0, 1)),
+    ]
+    assert all(max(level for _, level, _ in clauses(case.trees[0])) <= 1 for case in some)
+    for language in ("python", "sql", "onnx") + (("c",) if GCC else ()):
+        for case, answer in zip(some, LANGUAGES[language](some), strict=True):
+            wanted = case.predict()
+            assert len(np.unique(wanted)) == case.trees[0].n_leaves
+            np.testing.assert_array_equal(np.reshape(answer.predicted, wanted.shape), wanted)
+    assert python_function(stump([1.0] * 5000))([0.0] * 5000) == 0
+
+
+# ---- labels, names and cells ---------------------------------------------------------------------
+
+AWKWARD = [
+    "a \"b\" 'c'",
+    "back\\slash\\",
+    "new\nline\r\n",
+    "*/ // -- ; ??/",
+    "ünïcode 漢 \u2028 \u202e",
+    "",
+    "%s {x} \\N \\n &lt; <b>",
+    "\x01\x7f\ttab",
+]
+awkward = st.sampled_from(AWKWARD) | st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8
+)
+
+
+def test_estimators_give_their_names_and_labels() -> None:
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    X.columns = [f'{name} "{at}"' for at, name in enumerate(X.columns)]
+    for labels in (y, y - 1, y == 1, np.array(["a'b", "c\\", "d\ne"])[y], y + 0.0):
+        model = ObliqueTreeClassifier("axis", max_depth=3, random_state=0).fit(X, labels)
+        wanted, predict = model.predict(X).tolist(), python_function(model)
+        found = [predict(row) for row in X.to_numpy().tolist()]
+        assert found == wanted and {type(v) for v in found} == {type(v) for v in wanted}
+        assert [v for (v,) in query(model, X.to_numpy(), list(X.columns))] == wanted
+    lines = ObliqueTreeRegressor("axis", max_depth=2, leaves="linear").fit(X, X.iloc[:, 0] ** 2)
+    for j in np.flatnonzero(lines.tree_.models.coefficients.any(axis=0)):
+        name = lines.feature_names_[j]
+        assert name.replace('"', '""') in export_sql(lines)
+        assert f"x[{j}] is {name!r}" in export_python(lines)
+
+
+@given(st.lists(awkward, min_size=2, max_size=2, unique_by=str.lower), st.data())
+def test_awkward_names_in_python_and_sql(classes: list[str], data: st.DataObject) -> None:
+    some = st.lists(awkward.filter(bool), min_size=2, max_size=2, unique_by=str.casefold)
+    features = data.draw(some)
+    names = {"feature_names": features, "class_names": classes}
+    tree, rows = stump([1.0, 2.0]), np.array([[0.5, 0.25], [0.5, 0.5]])
+    assert [python_function(tree, **names)(row) for row in rows.tolist()] == classes
+    assert [v for (v,) in query(tree, rows, features, **names)] == classes
+
+
+@needs_gcc
+def test_awkward_names_in_c() -> None:
+    pairs = [AWKWARD[at : at + 2] for at in range(0, len(AWKWARD), 2)]
+    tree, rows = stump([1.0, 2.0]), np.array([[0.5, 0.25], [0.5, 0.5]])
+    library = compiled([export_c(tree, f"f{at}", *[pair] * 2) for at, pair in enumerate(pairs)])
+    for at, pair in enumerate(pairs):
+        assert returned(library[f"f{at}"], rows, True) == [0, 1]
+        labels = (ctypes.c_char_p * 2).in_dll(library, f"f{at}_classes")
+        assert [label.decode() for label in labels] == pair
+
+
+def test_weights_of_zero_do_not_appear_and_labels_need_not_be_the_most_frequent() -> None:
+    tree = stump([0.5, 0.0, -2.0])
+    for code in (export_python(tree), export_c(tree)):
+        assert "x[0]" in code and "x[2]" in code and "x[1]" not in code
+    assert '"x1"' not in export_sql(tree)
+    assert python_function(tree.labelled(np.array([0, 1, 0])))([0.0, 0.0, 9.0]) == 1
+
+
+@pytest.mark.parametrize("leaves", ["constant", "linear"])
+def test_rows_with_null_in_a_column_that_is_read_have_no_prediction(leaves: str) -> None:
+    tree = stump([0.5, 0.0, -2.0])
+    if leaves == "linear":
+        tree = with_models(tree.predicting(tree.values[:, :1]), np.random.default_rng(1))
+    used = (tree.weights != 0.0).any(axis=0)
+    if tree.models is not None:
+        used |= tree.models.coefficients.any(axis=0)
+    for j, is_used in enumerate(used):
+        row = np.array([[1.0, 1.0, 1.0]], dtype=object)
+        row[0, j] = None
+        assert (query(tree, row, ["x0", "x1", "x2"]) == [(None,)]) == is_used
+
+
+def test_sql_reads_text_as_numbers_misses_no_column_and_names_outputs() -> None:
+    with closing(sqlite3.connect(":memory:")) as base:
+        base.execute("CREATE TABLE data (a TEXT)")
+        base.executemany("INSERT INTO data VALUES (?)", [("9",), ("10",), ("1e1",)])
+        expression = export_sql(stump([1.0], 9.5), "data", ["a"])
+        assert base.execute(f"SELECT {expression} FROM data").fetchall() == [(0,), (1,), (1,)]
+        with pytest.raises(sqlite3.OperationalError, match="no such column"):
+            base.execute(f"SELECT {export_sql(stump([1.0]), 'data', ['b'])} FROM data")
+        base.execute("CREATE TABLE rows (x0 REAL, x1 REAL)")
+        several = stump([1.0, 2.0]).replaced(output_names=("a;b", 'c"'))
+        names = base.execute(f"SELECT {export_sql(several, 'rows')} FROM rows").description
+        assert [name for name, *_ in names] == ["a;b", 'c"']
+
+
+@pytest.mark.parametrize(
+    ("export", "arguments", "named"),
+    [
+        (export_python, {"name": "a b"}, "name='a b'"),
+        (export_python, {"name": "class"}, "name='class'"),
+        (export_python, {"name": 3}, "name=3"),
+        (export_c, {"name": "größe"}, "name='größe'"),
+        (export_c, {"name": "double"}, "name='double'"),
+        (export_c, {"name": "__f"}, "name='__f'"),
+        (export_c, {"class_names": ["a", "b\0"]}, "NUL"),
+        (export_c, {"class_names": ["a", "\ud800"]}, "UTF-8"),
+        (export_sql, {"class_names": ["a", "b\0"]}, "NUL"),
+        (export_sql, {"feature_names": ["a", "b\0"]}, "NUL"),
+        (export_sql, {"feature_names": ["a", "a"]}, "'a' twice"),
+        (export_sql, {"class_names": [0.5, float("nan")]}, r"class_names\[1\]"),
+        (export_python, {"class_names": ["a", None]}, r"class_names\[1\] is None"),
+        (export_python, {"feature_names": ["a"]}, "feature_names"),
+        (export_c, {"tree": "oak"}, "tree is of the type str"),
+        (export_python, {"probability": True}, "probability=True"),
+        (export_c, {"probability": True}, "probability=True"),
+    ],
+)
+def test_bad_arguments_are_named(export: Any, arguments: dict[str, Any], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        export(**{"tree": stump([1.0, 2.0]), **arguments})
+
+
+# ---- ONNX ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def wine() -> Any:
+    """Return rows and classes that only some of the features tell."""
+    pytest.importorskip("skl2onnx")
+    X, y = load_wine(return_X_y=True)
+    return X, y
+
+
+@pytest.mark.parametrize(
+    "labels", [[-5, 3, 1 << 40], [0.0, 1.0, 7.0], [False, True, True], ["ä'b", "c", "d\n"]]
+)
+def test_labels_and_older_operators(labels: list[Any], wine: Any) -> None:
+    X, y = wine
+    model = ObliqueTreeClassifier("axis", max_depth=3).fit(X, np.array(labels)[y])
+    exported = to_onnx(model, target_opset=13)
+    assert {o.domain: o.version for o in exported.opset_import}[""] <= 13
+    found, shares = run_onnx(exported, X)
+    np.testing.assert_array_equal(found, model.predict(X))
+    np.testing.assert_array_equal(shares, model.predict_proba(X))
+    assert isinstance(labels[0], str) or found.dtype == np.int64
+
+
+def test_single_precision_in_a_pipeline(wine: Any) -> None:
+    """Rows of single precision are routed in double; the scaler has its own rounding."""
+    import skl2onnx
+
+    X, y = wine
+    register_onnx()
+    model = ObliqueTreeClassifier(random_state=0).fit(X, y)
+    single = X.astype(np.float32)
+    options = {id(model): {"zipmap": False}}
+    labels, shares = run_onnx(skl2onnx.to_onnx(model, single[:1], options=options), single)
+    np.testing.assert_array_equal(labels, model.predict(single))
+    assert shares.dtype == np.float32
+    np.testing.assert_array_equal(shares, model.predict_proba(single).astype(np.float32))
+    chain = make_pipeline(StandardScaler(), ObliqueTreeClassifier(random_state=0)).fit(X, y)
+    labels, maps = run_onnx(skl2onnx.to_onnx(chain, single[:1]), single)
+    assert (labels == chain.predict(single)).mean() > 0.99
+    assert sorted(maps[0]) == [0, 1, 2]
+
+
+def test_what_cannot_be_converted_is_named(wine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = wine
+    for model in (ObliqueTreeClassifier(), StandardScaler().fit(X), None):
+        with pytest.raises(ValueError, match="model=.*a fitted one of EvoTreeClassifier"):
+            to_onnx(model)
+    model = ObliqueTreeClassifier("axis").fit(X, y)
+    with pytest.raises(ValueError, match="target_opset=9"):
+        to_onnx(model, target_opset=9)
+    with monkeypatch.context() as patch, pytest.raises(ValueError, match="allowed are up to 1"):
+        patch.setattr("evotree.export.onnx.MAX_LEAVES", 1)
+        to_onnx(model)
+    model.classes_ = np.array([0.25, 1.0, 2.0])
+    with pytest.raises(ValueError, match=r"classes_ holds \[0.25, 1.0, 2.0\]"):
+        to_onnx(model)
+
+
+# ---- over the columns of a table -----------------------------------------------------------------
+
+
+def test_the_command_line_exports_over_the_columns_of_a_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = (
+        NumericColumn("the size", 2.5, indicator=True),
+        CategoricalColumn("colour", ("blue", "it's", None)),
+    )
+    tree = ObliqueTree(
+        np.array([[1.0, 1.5, -2.0, 0.0, 3.0], [0.0] * 5, [0, 0, 0, 1.0, 0], [0.0] * 5, [0.0] * 5]),
+        np.array([2.0, 0.0, 0.5, 0.0, 0.0]),
+        np.array([5, 1, 3, 1, 1], dtype=np.int32),
+        np.array([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0], [0.0, 0.5, 0.5], [0, 1.0, 0], [0, 0, 1.0]]),
+    )
+    model = Model("kind", np.array(["a", "b", "c's"], dtype=object), columns, (tree,))
+    save_model(tmp_path / "m.json", model)
+    command, texts, out = ["export", str(tmp_path / "m.json"), "--to"], {}, tmp_path / "out.txt"
+    for form in ("rules", "dot", "python", "c", "sql"):
+        assert main([*command, form]) == 0
+        texts[form] = capsys.readouterr().out
+        assert main([*command, form, "--out", str(out)]) == 0
+        assert out.read_text("utf-8") == texts[form] and capsys.readouterr().out == ""
+    assert main([*command, "cobol"]) == 2
+    assert "'cobol'" in capsys.readouterr().err
+    assert "class: c's" in texts["rules"] and "colour is blue" in texts["dot"]
+    note = "1 where 'colour' is missing; else 0"
+    assert f"# x[4] is {note}" in texts["python"] and f"// x[4] is {note}" in texts["c"]
+    assert "x[0] is 'the size', or 2.5 where that is missing" in texts["python"]
+    assert "x[1] is 1 where 'the size' is missing; else 0" in texts["python"]
+    rows = product((-2.0, 0.5, 4.0, 6.0, None), ("blue", "it's", "red", "green", None))
+    frame = pd.DataFrame(rows, columns=["the size", "colour"])
+    with closing(sqlite3.connect(":memory:")) as base:
+        frame.to_sql("things", base, index=False)
+        found = base.execute(f"SELECT {texts['sql']} FROM things ORDER BY rowid").fetchall()
+    wanted = model.predict(frame).tolist()
+    assert [label for (label,) in found] == wanted and len(set(wanted)) == 3
