@@ -76,12 +76,12 @@ html_title = "evotree"
 html_static_path = ["_static"]
 html_css_files = ["evotree.css"]
 html_show_sourcelink = False
+html_sidebars = {"**": ["pages.html"]}
 html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "show_prev_next": True,
-    "navbar_align": "left",
-    "header_links_before_dropdown": 8,
+    "navbar_center": [],  # the sidebar lists all pages
     "footer_start": ["copyright"],
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
