@@ -18,12 +18,13 @@ from sklearn.datasets import load_diabetes, load_iris, load_wine
 from evotree import Dataset, Individual, Variation, evolve, make_toolbox, to_frame
 from evotree.engine.checkpoint import (
     CheckpointWriter,
-    fingerprint,
     load_checkpoint,
+    read_settings,
     save_checkpoint,
 )
-from evotree.engine.islands import evolve_islands, island_seeds
+from evotree.engine.islands import island_seeds
 from evotree.individual import FitnessMax
+from tests.test_islands import evolve_islands
 
 PROBLEMS = {"iris": load_iris, "diabetes": load_diabetes}
 
@@ -73,9 +74,8 @@ def test_what_is_read_is_what_was_written(tmp_path, name, algorithm):
     run = evolve(toolbox.population(n=12), toolbox, max_generations=6)
     path = tmp_path / "run.npz"
     save_checkpoint(path, run, dataset, {"seed": 1, "share": np.float64(0.5)})
-    found = load_checkpoint(path, dataset)
-    assert found.settings == {"seed": 1, "share": 0.5}
-    (read,) = found.runs
+    assert read_settings(path) == {"seed": 1, "share": 0.5}
+    (read,) = load_checkpoint(path, dataset)
     assert_same_run(run, read)
     clones = [len({id(one.weights) for one in r.population}) for r in (run, read)]
     assert clones[0] == clones[1]
@@ -94,7 +94,7 @@ def test_a_run_reaches_the_end_that_it_would_have_reached(tmp_path_factory, algo
     whole = evolve(toolbox.population(n=12), toolbox, max_generations=8)
     part = evolve(toolbox.population(n=12), toolbox, max_generations=stop)
     save_checkpoint(path, part, dataset, {})
-    (read,) = load_checkpoint(path, dataset).runs
+    (read,) = load_checkpoint(path, dataset)
     assert_same_run(whole, evolve(read, toolbox_for(dataset, algorithm), max_generations=8))
 
 
@@ -112,7 +112,7 @@ def test_islands_reach_the_same_end(tmp_path):
         **options,
     )
     assert stopped.generation == 8
-    read = load_checkpoint(path, dataset).runs
+    read = load_checkpoint(path, dataset)
     with ThreadPoolExecutor(2) as executor:
         rest = evolve_islands(
             toolboxes, islands=read, max_generations=10, executor=executor, **options
@@ -136,13 +136,13 @@ def test_rows_are_hashed_once(tmp_path, monkeypatch):
         evolve(toolbox.population(n=8), toolbox, max_generations=4, callbacks=[writer])
     load_checkpoint(path, dataset)
     assert len(hashed) == 1
-    assert fingerprint(make_dataset("iris")) == fingerprint(dataset) and len(hashed) == 2
+    assert make_dataset("iris").fingerprint == dataset.fingerprint and len(hashed) == 2
 
 
 def test_columns_apart_are_part_of_the_rows():
     X, y = load_iris(return_X_y=True)
     found = {
-        fingerprint(Dataset.from_arrays(X, y, extras=extras))
+        Dataset.from_arrays(X, y, extras=extras).fingerprint
         for extras in (
             None,
             {"cost": y},
@@ -161,7 +161,7 @@ def test_the_writer_writes_now_and_then(tmp_path):
 
     def look(run):
         if path.exists():
-            seen.append(load_checkpoint(path, dataset).runs[0].generation)
+            seen.append(load_checkpoint(path, dataset)[0].generation)
 
     evolve(toolbox.population(n=8), toolbox, max_generations=7, callbacks=[writer, look])
     assert seen == [3, 3, 3, 6, 6] and [one.name for one in tmp_path.iterdir()] == ["run.npz"]
@@ -191,7 +191,7 @@ def test_other_rows_are_refused(written):
     for other in (Dataset.from_arrays(X, y), Dataset.from_arrays(*load_wine(return_X_y=True))):
         with pytest.raises(ValueError, match="run.npz is a checkpoint of other rows"):
             load_checkpoint(path, other)
-    assert fingerprint(dataset) == fingerprint(make_dataset("iris"))
+    assert dataset.fingerprint == make_dataset("iris").fingerprint
 
 
 def rewrite(path, out, change):
@@ -304,7 +304,7 @@ def test_statistics_of_ones_own_are_kept(tmp_path):
     stats.register("sizes", sorted)
     run = evolve(toolbox.population(n=8), toolbox, max_generations=2, stats=stats)
     save_checkpoint(path, run, dataset, {})
-    (read,) = load_checkpoint(path, dataset).runs
+    (read,) = load_checkpoint(path, dataset)
     assert_same_run(run, read)
     assert read.logbook.select("sizes")[-1] == sorted(map(len, run.population))
 
@@ -344,7 +344,7 @@ def test_a_flipped_byte_is_refused_or_does_no_harm(written, tmp_path_factory, da
     out = tmp_path_factory.mktemp("flip") / "flip.npz"
     out.write_bytes(content)
     try:
-        (read,) = load_checkpoint(out, dataset).runs
+        (read,) = load_checkpoint(out, dataset)
     except ValueError as error:
         assert "flip.npz" in str(error)
     else:
