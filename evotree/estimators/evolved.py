@@ -28,7 +28,7 @@ from evotree.engine.continuing import Continuation, continuation, seed_to_contin
 from evotree.engine.evolution import Run
 from evotree.engine.finish import Result, finish
 from evotree.engine.pareto import FittedFront, select
-from evotree.engine.prepare import prepare, with_objective
+from evotree.engine.prepare import Problem, make_constraints, with_objective
 from evotree.engine.progress import Progress
 from evotree.engine.search import search
 from evotree.engine.shards import Counted, refit
@@ -215,7 +215,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         Parameters
         ----------
         run : Run
-            What `evotree.evolve`, or `evotree.evolve_islands`, returned or continues.
+            What `evotree.evolve` returned or continues.
         dataset : Dataset
             The rows that it evolved on.
         **parameters
@@ -257,7 +257,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         penalties = Penalties(*(0.0 if is_auto(one) else float(one) for one in given))
         regularization = evolution_of(estimator).regularization
         choice = Choice(seed_from(estimator.random_state), regularization, penalties)
-        problem = prepare(dataset, estimator)
+        problem = Problem(dataset, estimator, make_constraints(estimator, dataset))
         estimator._keep(finish(problem, run, dataset, choice, has_own_fitness=True))
         return estimator
 
