@@ -1,6 +1,5 @@
 """Checkpoints: the same end as without, refused where they do not fit, data and never code."""
 
-import hashlib
 import io
 import json
 import warnings
@@ -121,24 +120,6 @@ def test_islands_reach_the_same_end(tmp_path):
         assert_same_run(one, other)
 
 
-def test_rows_are_hashed_once(tmp_path, monkeypatch):
-    hashed = []
-
-    def counting(*content):
-        hashed.append(1)
-        return hashlib.new("sha256", *content)
-
-    monkeypatch.setattr("hashlib.sha256", counting)
-    dataset, path = make_dataset("iris"), tmp_path / "run.npz"
-    toolbox = toolbox_for(dataset)
-    for _ in range(2):
-        writer = CheckpointWriter(path, dataset, every=1)
-        evolve(toolbox.population(n=8), toolbox, max_generations=4, callbacks=[writer])
-    load_checkpoint(path, dataset)
-    assert len(hashed) == 1
-    assert make_dataset("iris").fingerprint == dataset.fingerprint and len(hashed) == 2
-
-
 def test_columns_apart_are_part_of_the_rows():
     X, y = load_iris(return_X_y=True)
     found = {
@@ -215,48 +196,32 @@ def islands(change):
 
 
 CHANGES = {
-    "another format": lambda s, _: s.update(format="zebra"),
     "a later version": lambda s, _: s.update(version=99),
     "no runs": lambda s, _: s.update(runs=[]),
     "a missing array": lambda _, c: c.pop("weights"),
     "objects": lambda _, c: c.update(thresholds=np.array([{}], dtype=object)),
-    "other types": lambda _, c: c.update(weights=c["weights"].astype(np.float32)),
     "other features": lambda _, c: c.update(weights=c["weights"][:, :3].copy()),
-    "a number that is none": lambda _, c: c.update(thresholds=c["thresholds"] * np.nan),
     "a broken tree": lambda _, c: c.update(subtree_size=c["subtree_size"] + 1),
     "a far place": lambda s, _: s["runs"][0]["population"][0].update(nodes=[9999, 0, 0]),
-    "a place before": lambda s, _: s["runs"][0]["population"][0].update(nodes=[-1, 0, 0]),
     "bounds": lambda _, c: c.update(weights_start=c["weights_start"][::-1].copy()),
     "a kind of fitness": lambda s, _: s["runs"][0]["population"][0].update(kind="Fitness"),
-    "two values": lambda s, _: s["runs"][0]["population"][0].update(fitness=[1.0, 2.0]),
     "no population": lambda s, _: s["runs"][0].update(population=[]),
     "another generation": lambda s, _: s["runs"][0].update(generation=7),
     "a front that is none": lambda s, _: s["runs"][0]["pareto_front"].reverse(),
-    "a list": lambda s, _: s.update(runs=[[]]),
     "a short chapter": lambda s, _: s["runs"][0]["chapters"]["size"].pop(),
     "a record without a number": lambda s, _: s["runs"][0]["logbook"][1].pop("seconds"),
     "a list for a number": lambda s, _: s["runs"][0]["logbook"][1].update(nevals=[]),
-    "a text for a number": lambda s, _: s["runs"][0]["logbook"][1].update(diversity="1"),
-    "a record twice": lambda s, _: s["runs"][0]["logbook"][1].update(gen=0),
     "a record that is none": lambda s, _: s["runs"][0]["logbook"].__setitem__(1, [["gen", 1]]),
     "no mean": islands(lambda r: r["chapters"]["fitness"][0].pop("mean")),
-    "no mean at all": islands(lambda r: [x.pop("mean") for x in r["chapters"]["fitness"]]),
-    "a mean that is none": islands(lambda r: r["chapters"]["size"][2].update(mean={})),
     "no chapter": islands(lambda r: r["chapters"].pop("quality")),
     "a refiner that is none": lambda s, _: s["runs"][0]["chapters"]["refinement"][3].update(
         tao_gain=None
     ),
     "infinite time": lambda s, _: s["runs"][0].update(seconds=float("inf")),
-    "time that is none": lambda s, _: s["runs"][0].update(spent=[0, float("nan")]),
     "an infinite fitness": lambda s, _: s["runs"][0]["population"][1].update(fitness=[1e999]),
-    "a huge fitness": lambda s, _: s["runs"][0]["population"][1].update(fitness=[-1e308]),
     "a best fitness of two": lambda s, _: s["runs"][0].update(best_fitness=[0.5, 0.5]),
-    "no best fitness": lambda s, _: s["runs"][0].update(best_fitness=[]),
     "a generation too large": lambda s, _: s["runs"][0].update(generation=10**400),
-    "a hall of none": lambda s, _: s["runs"][0].update(hall_of_fame_size=-1),
     "a long word": lambda s, _: s["runs"][0]["population"][0].update(kind="x" * 10**5),
-    "a long version": lambda s, _: s.update(version="x" * 10**5),
-    "long places": lambda s, _: s["runs"][0]["population"][0].update(nodes=[-1] * 10**4),
 }
 
 

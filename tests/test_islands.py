@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from evotree import Dataset, evolve, make_toolbox, to_frame
-from evotree.engine import history
 from evotree.engine.evolution import CallbackError, start, watch
 from evotree.engine.history import make_statistics
 from evotree.engine.islands import emigrants, epochs, island_seeds, join, migrate
@@ -212,17 +211,6 @@ def test_no_more_travels_than_is_needed(iris, alone):
     recorder = Recorder()
     assert_same(alone, run(iris, executor=recorder))
     assert recorder.n_records == [0] * 9
-
-
-def test_joint_records_are_written_once(iris, monkeypatch):
-    n_written, join_records = [], history.join_records
-    monkeypatch.setattr(
-        history, "join_records", lambda *given: n_written.append(1) or join_records(*given)
-    )
-    joint = run(iris, max_generations=30)
-    assert len(joint.logbook) == len(n_written) == 31
-    rest = run(iris, islands=joint.islands, max_generations=40)
-    assert len(rest.logbook) == 41 and len(n_written) == 31 + 41
 
 
 def test_islands_that_are_behind_catch_up(iris):
