@@ -63,24 +63,24 @@ def write_parquet(folder: Path, n_rows: int) -> int:
 
 
 class Traffic:
-    """Counts what goes out and comes back while trees are evaluated."""
+    """Counts what goes out and comes back while trees are counted."""
 
     def __init__(self) -> None:
         self.trees = self.sent = self.back = self.passes = 0
         self.seconds = 0.0
-        count = shards.Shards.count
+        sums = shards.Shards.sums
 
         def counted(of: Any, trees: Any) -> Any:
             begin = time.perf_counter()
-            found = count(of, trees)
+            found = sums(of, trees)
             self.seconds += time.perf_counter() - begin
             self.passes += 1
             self.trees += len(trees)
-            self.sent += len(pickle.dumps([tuple(tree) for tree in trees], protocol=5))
-            self.back += sum(one.nbytes for one in found)
+            self.sent += len(pickle.dumps([tree.splits for tree in trees], protocol=5))
+            self.back += sum(part.nbytes for pair in found for part in pair)
             return found
 
-        shards.Shards.count = counted  # type: ignore[method-assign]
+        shards.Shards.sums = counted  # type: ignore[method-assign]
 
 
 def one_fit(kind: str, n_rows: int, n_workers: int, folder: Path, memory: str) -> dict[str, Any]:

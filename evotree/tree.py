@@ -294,6 +294,11 @@ class ObliqueTree:
             raise AttributeError("the tree has no linear models in its leaves.")
         return coefficient_table(self)
 
+    @property
+    def splits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Weights, thresholds and `subtree_size`: the tree without what its leaves predict."""
+        return self.weights, self.thresholds, self.subtree_size
+
     def labelled(self, labels: np.ndarray) -> ObliqueTree:
         """Return the same tree whose nodes predict other classes, by position."""
         return self.replaced(labels=labels)

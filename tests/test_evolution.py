@@ -13,7 +13,6 @@ import pytest
 from deap import tools
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
 from numba.core import event
 from sklearn.datasets import load_iris
 
@@ -49,23 +48,16 @@ def run(dataset, toolbox=None, n=20, **options):
     return evolve(toolbox.population(n=n), toolbox, **({"max_generations": 30} | options))
 
 
-def test_same_seed_same_run(iris):
-    first, second = run(iris), run(iris)
+def test_the_same_seed_makes_the_same_run_on_any_number_of_threads(iris):
+    first, toolbox = run(iris), make_toolbox(iris, random_state=1)
+    with ThreadPoolExecutor(3) as executor:
+        toolbox.register("map", executor.map)
+        second = run(iris, toolbox)
     assert all(a == b for a, b in zip(first.population, second.population, strict=True))
     columns = ["gen", "nevals", "diversity", "fitness_best", "fitness_std", "size_mean"]
     assert to_frame(first.logbook)[columns].equals(to_frame(second.logbook)[columns])
     other = run(iris, make_toolbox(iris, random_state=2))
     assert any(a != b for a, b in zip(first.population, other.population, strict=True))
-
-
-@pytest.mark.parametrize("n_threads", [1, 2, 5])
-def test_same_run_for_any_number_of_threads(iris, n_threads):
-    toolbox = make_toolbox(iris, random_state=1)
-    with ThreadPoolExecutor(n_threads) as executor:
-        toolbox.register("map", executor.map)
-        threaded = run(iris, toolbox)
-    serial = run(iris)
-    assert all(a == b for a, b in zip(serial.population, threaded.population, strict=True))
 
 
 def test_the_best_survives_and_stands_first(iris):
@@ -77,13 +69,6 @@ def test_the_best_survives_and_stands_first(iris):
     assert [population[0].fitness.values[0] for population in seen] == best
     assert all(len(population) == 20 for population in seen)
     assert result.best.fitness.values[0] == best[-1]
-
-
-def test_fitness_is_quality_less_the_price_of_the_nodes(iris):
-    result = run(iris, make_toolbox(iris, size_penalty=0.02, random_state=1))
-    for individual in result.population:
-        expected = individual.quality - 0.02 * individual.n_nodes
-        assert individual.fitness.values[0] == pytest.approx(expected)
 
 
 def test_stops(iris):
@@ -171,28 +156,6 @@ def test_compilation_is_on_a_clock_of_its_own(iris, clock):
     assert booked == pytest.approx(2.0 * tried)
 
 
-def test_compilation_is_noticed():
-    before = compile_seconds()
-    assert njit(lambda x: x + 1.0)(1.0) == 2.0
-    assert compile_seconds() > before == before
-
-
-def interrupt_at(generation):
-    def callback(state):
-        if state.generation == generation:
-            signal.raise_signal(signal.SIGINT)
-
-    return callback
-
-
-def test_interrupt(iris):
-    with pytest.raises(KeyboardInterrupt):
-        run(iris, callbacks=[interrupt_at(5)])
-    kept = run(iris, callbacks=[interrupt_at(5)], keep_on_interrupt=True)
-    assert kept.stop_reason == "interrupt"
-    assert kept.best == run(iris, max_generations=5).best
-
-
 @pytest.mark.parametrize("limit", ["max_generations", "patience", "time_limit", "callback"])
 def test_an_interrupt_in_the_last_generation_is_not_lost(iris, limit):
     last = 4
@@ -233,16 +196,6 @@ def test_records(iris):
         drawn = table.iloc[-1][[f"{chapter}_{name}" for name in ("q1", "median", "q3")]]
         assert drawn.tolist() == pytest.approx(np.quantile(values, [0.25, 0.5, 0.75]))
     assert "diversity" in str(result.logbook)
-
-
-def test_hall_of_fame_holds_distinct_trees_in_order(iris):
-    hall = tools.HallOfFame(5)
-    result = run(iris, hall_of_fame=hall)
-    assert result.hall_of_fame is hall
-    values = [ind.fitness.values[0] for ind in hall]
-    assert len(hall) == 5 and values == sorted(values, reverse=True)
-    assert all(hall[i] != hall[j] for i in range(5) for j in range(i))
-    assert hall[0].fitness == result.best.fitness
 
 
 def test_users_statistics_replace_ours(iris):
@@ -330,10 +283,8 @@ class Bare:
         self.fitness = FitnessQualityComplexity()
 
 
-@pytest.mark.parametrize(
-    "value", [np.nan, (np.nan,), (np.inf,), (-1e308,), 0.5, (0.5, 3.0), (), ("0.5",), None, [0.5]]
-)
 @pytest.mark.parametrize("refinement", [None, Refinement("tao", probability=1.0)])
+@pytest.mark.parametrize("value", [np.nan, (np.inf,), (-1e308,), 0.5, (0.5, 3.0), (), ("0.5",)])
 def test_a_fitness_that_is_none_is_named(iris, value, refinement):
     toolbox = make_toolbox(iris, refinement=refinement, random_state=1)
     evaluate, calls = toolbox.evaluate, []

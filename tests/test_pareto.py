@@ -50,7 +50,7 @@ def front(split):
 def front_of_run(dataset):
     toolbox = make_toolbox(dataset, size_penalty=0.0005, random_state=0)
     front = ParetoFront()
-    evolve(toolbox.population(n=32), toolbox, max_generations=60, hall_of_fame=front)
+    evolve(toolbox.population(n=24), toolbox, max_generations=30, hall_of_fame=front)
     return front
 
 
@@ -88,25 +88,6 @@ def test_front_is_that_of_all_trees_ever_met(drawn, seed):
         assert member.fitness is key and type(key) is FitnessQualityComplexity
         assert key.values == (member.quality, complexity_of(member))
         assert all(member is not individual for individual in met)
-
-
-@given(any_populations)
-def test_front_holds_what_deaps_own_holds(drawn):
-    front, deaps = ParetoFront(), tools.ParetoFront()
-    front.update(drawn[1])
-    for individual in drawn[1]:
-        values = individual.quality, complexity_of(individual)
-        individual.fitness = FitnessQualityComplexity(values)
-    deaps.update(drawn[1])
-    assert {m.fitness.values for m in front} == {m.fitness.values for m in deaps}
-
-
-def test_a_front_is_a_hall_of_fame(front):
-    assert isinstance(front, tools.ParetoFront)
-    assert len(front) > 3 and front[0] is next(iter(front)) and front[-1] is next(reversed(front))
-    before = list(front)
-    front.update(before)
-    assert list(front) == before
 
 
 def test_members_are_removed_and_come_back(front):
@@ -267,7 +248,7 @@ def test_unknown_rules_are_named(rule, front):
         select(front, rule)
 
 
-@pytest.mark.parametrize("bound", [1, 2, 3, 4, 5, 9, 10, 33, 1000])
+@pytest.mark.parametrize("bound", [1, 3, 10, 1000])
 @pytest.mark.parametrize(
     ("name", "measure"),
     [

@@ -47,14 +47,6 @@ def test_every_beginning_has_a_share_of_each_stratum(counts, seed):
     assert (so_far[len(counts) - 1] == 1).all()
 
 
-def test_orders_differ_with_the_stream():
-    strata = np.repeat([0, 1], 50)
-    orders = [stratified_order(strata, stream).tolist() for stream in make_streams(0, 0, 20)]
-    assert len({tuple(order) for order in orders}) == 20
-    firsts = [order[0] for order in orders]
-    assert len(set(firsts)) > 10
-
-
 def test_targets_are_stratified_by_tenths():
     rng = np.random.default_rng(0)
     dataset = Dataset.from_arrays(

@@ -22,7 +22,7 @@ from deap import base, tools
 from evotree.dataset import Dataset
 from evotree.engine.evolution import Run
 from evotree.engine.history import CHAPTERS, ORIGIN, REFINEMENT, make_logbook
-from evotree.engine.islands import Archipelago
+from evotree.engine.islands import islands_of
 from evotree.files import PathLike, check_writable, write_whole
 from evotree.fitness.penalties import FITNESS_OF_SCORES
 from evotree.individual import FitnessMax, Individual, Outcome, set_fitness
@@ -46,27 +46,6 @@ _HEADER = re.compile(
 _LONGEST = 200  # characters of the reason why a file is refused
 
 
-@dataclass(frozen=True)
-class Checkpoint:
-    """What a file holds.
-
-    Attributes
-    ----------
-    runs : list of Run
-        The run, or its islands.
-    settings : dict
-        What the run was told; JSON.
-    """
-
-    runs: list[Run]
-    settings: dict[str, Any]
-
-
-def fingerprint(dataset: Dataset) -> str:
-    """Return the checksum by which a data set is known again (`Dataset.fingerprint`)."""
-    return dataset.fingerprint
-
-
 # ---- writing -------------------------------------------------------------------------------------
 
 
@@ -74,14 +53,13 @@ def save_checkpoint(
     path: PathLike, run: Run, dataset: Dataset, settings: Mapping[str, Any]
 ) -> None:
     """Write a run to a file, whole or not at all."""
-    runs = run.islands if isinstance(run, Archipelago) else [run]
     arrays = TreeArrays()
     state = {
         "format": FORMAT,
         "version": VERSION,
-        "data": fingerprint(dataset),
+        "data": dataset.fingerprint,
         "settings": dict(settings),
-        "runs": [describe_run(one, arrays) for one in runs],
+        "runs": [describe_run(one, arrays) for one in islands_of(run)],
     }
     content: dict[str, Any] = arrays.flat()
     text = json.dumps(state, default=_plain)
@@ -176,22 +154,21 @@ def read_settings(path: PathLike) -> dict[str, Any]:
         return dict(_read(path)[1]["settings"])
 
 
-def load_checkpoint(path: PathLike, dataset: Dataset) -> Checkpoint:
-    """Read a run from a file.
+def load_checkpoint(path: PathLike, dataset: Dataset) -> list[Run]:
+    """Read a run, or its islands, from a file.
 
     Nothing in the file is executed, and no more memory is taken than the file is long and the
     partitions of its trees need.
     """
     with _telling(path):
         arrays, state = _read(path)
-        if state["data"] != fingerprint(dataset):
+        if state["data"] != dataset.fingerprint:
             raise _Refused("is a checkpoint of other rows")
         load = RunLoader(arrays, dataset)
         runs = [load.run(data, of_island=len(state["runs"]) > 1) for data in state["runs"]]
-        settings = dict(state["settings"])
     if not runs:
         raise ValueError(f"{path} holds no run.")
-    return Checkpoint(runs, settings)
+    return runs
 
 
 class _Refused(Exception):
@@ -262,20 +239,7 @@ def _read_array(content: bytes) -> np.ndarray:
 
 
 class RunLoader:
-    """Makes runs of what a file holds.
-
-    Parameters
-    ----------
-    arrays : mapping of str to ndarray
-        What `TreeArrays.flat` returned.
-    dataset : Dataset
-        The rows that the runs evolve on.
-
-    Raises
-    ------
-    ArithmeticError, AttributeError, LookupError, TypeError, ValueError
-        If the arrays, or later the data, are not as they were written.
-    """
+    """Makes runs of what a file holds."""
 
     def __init__(self, arrays: Mapping[str, np.ndarray], dataset: Dataset) -> None:
         self.dataset = dataset
@@ -389,30 +353,13 @@ def _logbook(
 
 @dataclass
 class CheckpointWriter:
-    """A callback that writes a run to a file every some generations.
+    """A callback that writes a run to a file every some generations."""
 
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    dataset : Dataset
-        The rows that the run evolves on.
-    settings : mapping, optional
-        What `save_checkpoint` keeps with the run; JSON.
-    every : int, at least 1, default=10
-        Generations between two writings; where islands evolve, at the end of an epoch.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written.
-    ValueError
-        If `every` is less than 1.
-    """
-
-    path: PathLike
-    dataset: Dataset
+    path: PathLike  # the file
+    dataset: Dataset  # the rows that the run evolves on
+    # what `save_checkpoint` keeps with the run; JSON
     settings: Mapping[str, Any] = field(default_factory=dict)
+    # generations between two writings; where islands evolve, at the end of an epoch
     every: int = 10
 
     def __post_init__(self) -> None:

@@ -113,7 +113,7 @@ class Regularization(Configuration):
         Standard deviation of the normal noise of copies of the rows on which the fitness is also
         measured, in units of the features' standard deviations. It keeps hyperplanes away from
         rows. 0 measures it on the rows alone, as in the paper. Cross-validation chooses
-        ``"auto"``, among `evotree.engine.hyperparameters.NOISES`.
+        ``"auto"``, among `evotree.engine.choice.NOISES`.
     teacher : None, "ensemble" or estimator, default=None
         A model whose predictions, on the training rows and on rows drawn between them, the tree
         learns; rows count by the margins of its probabilities, if it has any. ``"ensemble"`` is a

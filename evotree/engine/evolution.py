@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -108,13 +109,7 @@ def keep_best_trees(run: Run) -> None:
 
 
 class CallbackError(Exception):
-    """A callback has failed; what was evolved until then is kept.
-
-    Attributes
-    ----------
-    run : Run
-        The run as the callback saw it. The callback's own exception is the cause of this one.
-    """
+    """A callback has failed; what was evolved until then is kept."""
 
     def __init__(self, run: Run) -> None:
         super().__init__(f"a callback failed in generation {run.generation}")
@@ -226,8 +221,7 @@ def evolve(
         ``mutate``, ``evaluate`` and ``map``, and perhaps ``choose`` and ``refine``, and
         ``replace(parents, offspring) -> list``, which picks the next generation from both.
         ``choose(offspring, generation, spent) -> list`` says which offspring are refined, `spent`
-        being what the refinements have taken so far. ``measure(individuals)``, if there is one,
-        gives all survivors of a generation the quality that rows elsewhere say.
+        being what the refinements have taken so far.
     crossover_probability : float in [0, 1], default=0.2
         Chance that two parents mate.
     max_generations : int, at least 0, default=1000
@@ -266,26 +260,65 @@ def evolve(
     Krętowski M., Grześ M. (2005). Global induction of oblique decision trees: an evolutionary
     approach. Intelligent Information Processing and Web Mining, 309-318.
     """
+    is_new = not isinstance(population, Run)
+    passed = population.seconds if isinstance(population, Run) else 0.0
+    end = math.inf if time_limit is None else time.perf_counter() + time_limit - passed
+    states = generations(population, toolbox, crossover_probability, stats, hall_of_fame, end)
+    return watch(
+        states,
+        callbacks,
+        is_new=is_new,
+        max_generations=max_generations,
+        patience=patience,
+        end=end,
+        keep_on_interrupt=keep_on_interrupt,
+    )
+
+
+def generations(
+    population: Iterable[Individual] | Run,
+    toolbox: base.Toolbox,
+    crossover_probability: float,
+    stats: tools.Statistics | tools.MultiStatistics | None = None,
+    hall_of_fame: tools.HallOfFame | None = None,
+    end: float = math.inf,
+) -> Generator[Run]:
+    """Yield a run as it is, and after each generation; what is bred after `end` is not changed."""
     stats = make_statistics() if stats is None else stats
+    if isinstance(population, Run):
+        run = population
+    else:
+        run = start(population, toolbox, stats, hall_of_fame)
+    while True:
+        yield run
+        advance(run, toolbox, crossover_probability, stats, end)
+
+
+def watch(
+    states: Generator[Run],
+    callbacks: Iterable[Callback] = (),
+    *,
+    is_new: bool,
+    max_generations: int,
+    patience: int | None = None,
+    end: float = math.inf,
+    keep_on_interrupt: bool = True,
+) -> Run:
+    """Let a run go on until a limit, a callback or Ctrl-C ends it; `evolve` explains them.
+
+    Callbacks do not see the first state of a run that is not new: they have seen it.
+    """
     callbacks = tuple(callbacks)
     for callback in callbacks:
         if not callable(callback):
             raise ValueError(f"callbacks holds {callback!r}: allowed are callables.")
-    with interrupt_as_flag() as interrupted:
-        if isinstance(population, Run):
-            run, wish = population, ""
-        else:
-            run = start(population, toolbox, stats, hall_of_fame)
-            wish = call_all(callbacks, run)
-        while True:
-            run.stop_reason = wish or limit_reached(run, max_generations, patience, time_limit)
+    with interrupt_as_flag() as interrupted, closing(states):
+        for run in states:
+            wish = call_all(callbacks, run) if is_new else ""
+            is_new = True
+            run.stop_reason = wish or limit_reached(run, max_generations, patience, end)
             if run.stop_reason or interrupted():
                 break
-            end = math.inf
-            if time_limit is not None:
-                end = time.perf_counter() + time_limit - run.seconds
-            advance(run, toolbox, crossover_probability, stats, end)
-            wish = call_all(callbacks, run)
     # Also where a limit has stopped the run, a wish to stop all that goes on must not be lost.
     if interrupted():
         run.stop_reason = "interrupt"
@@ -308,14 +341,10 @@ def call_all(callbacks: Sequence[Callback], run: Run) -> str:
     return "callback" if any(wishes) else ""
 
 
-def limit_reached(
-    run: Run, max_generations: int, patience: int | None, time_limit: float | None
-) -> str:
+def limit_reached(run: Run, max_generations: int, patience: int | None, end: float) -> str:
     """Return the name of the limit, one of `evolve`'s, that a run has reached, or nothing."""
     if run.generation >= max_generations:
         return "max_generations"
     if patience is not None and run.generation - run.last_improvement >= patience:
         return "patience"
-    if time_limit is not None and run.seconds >= time_limit:
-        return "time_limit"
-    return ""
+    return "time_limit" if time.perf_counter() >= end else ""

@@ -65,50 +65,26 @@ _AXIS_LEAF = 5  # rows of their leaves, at least
 
 
 class Member(NamedTuple):
-    """A tree of a forest.
+    """A tree of a forest."""
 
-    Attributes
-    ----------
-    tree : ObliqueTree
-        Over raw features; its values are of the rows of its bag.
-    n_times : ndarray of shape (n_samples,), int64
-        How often each given row is in the bag, in the order of `Dataset.kept_as`.
-    """
-
-    tree: ObliqueTree
-    n_times: np.ndarray
+    tree: ObliqueTree  # over raw features; its values are of the rows of its bag
+    n_times: np.ndarray  # how often each given row is in the bag, in the order of `Dataset.kept_as`
 
 
 @dataclass(frozen=True)
 class Grower:
-    """What the trees of a forest have in common.
+    """What the trees of a forest have in common."""
 
-    Parameters
-    ----------
-    bootstrap : bool
-        Whether the rows of a bag are drawn with replacement.
-    n_drawn : int, at least 1
-        How many rows are drawn.
-    n_columns : int, at least 1, or None
-        How many columns a tree may use; None for all, and for half of them where a tree is
-        axis-parallel, or half to all where most are.
-    max_width : int, at least 1, or None
-        Greatest number of terms of a split.
-    max_depth : int, at least 1, or None
-        Depth to which trees are grown.
-    means_share : float in [0, 1], default=0.0
-        Share of the trees that have no linear models in their leaves where others do.
-    is_mostly_axis : bool, default=False
-        Whether most trees of classes are axis-parallel, not a few.
-    """
-
-    bootstrap: bool
-    n_drawn: int
+    bootstrap: bool  # whether the rows of a bag are drawn with replacement
+    n_drawn: int  # how many rows are drawn
+    # how many columns a tree may use; None for all, and for half of them where a tree is axis-
+    # parallel, or half to all where most are
     n_columns: int | None
-    max_width: int | None
-    max_depth: int | None
+    max_width: int | None  # greatest number of terms of a split
+    max_depth: int | None  # depth to which trees are grown
+    # share of the trees that have no linear models in their leaves where others do
     means_share: float = 0.0
-    is_mostly_axis: bool = False
+    is_mostly_axis: bool = False  # whether most trees of classes are axis-parallel, not a few
 
     def __call__(self, dataset: Dataset, stream: np.ndarray) -> Member:
         """Return the tree of a stream."""

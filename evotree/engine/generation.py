@@ -119,9 +119,6 @@ def next_generation(
         refined = list(place.values())
         offspring = [place.get(id(child), child) for child in offspring]
     survivors = [elite, *offspring]
-    if hasattr(toolbox, "measure"):
-        toolbox.measure(survivors)
-        evaluate_invalid(survivors, toolbox)
     if hasattr(toolbox, "replace"):
         for parent in population:
             parent.outcome = None  # that of an earlier generation

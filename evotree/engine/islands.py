@@ -17,7 +17,7 @@ import pickle
 import signal
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from deap import base, tools
 
-from evotree.engine.evolution import Callback, Run, advance, call_all, limit_reached, start
+from evotree.engine.evolution import Run, advance, start
 from evotree.engine.generation import best_first
 from evotree.engine.history import (
     append_logbook,
@@ -33,7 +33,6 @@ from evotree.engine.history import (
     make_logbook,
     make_statistics,
 )
-from evotree.engine.interrupt import interrupt_as_flag
 from evotree.engine.parallel import n_at_once, run_tasks
 from evotree.individual import Individual
 from evotree.operators.refinement.policy import Spent
@@ -47,33 +46,15 @@ _ISLANDS = 2**62 + 1  # the number of a generation that no run reaches
 
 
 class Epoch(NamedTuple):
-    """What one island does until the next exchange.
+    """What one island does until the next exchange."""
 
-    Attributes
-    ----------
-    toolbox : deap.base.Toolbox
-        The operators, with the island's own seed.
-    run : Run or None
-        The island so far, without its records; None before its first population.
-    population_size : int
-        Size of the first population.
-    until : int
-        Generation at which the epoch ends.
-    crossover_probability : float
-        Chance that two parents mate.
-    seconds : float or None
-        The island stops early, so many after it has begun.
-    home : int
-        Number of the process that the islands belong to.
-    """
-
-    toolbox: base.Toolbox
-    run: Run | None
-    population_size: int
-    until: int
-    crossover_probability: float
-    seconds: float | None
-    home: int
+    toolbox: base.Toolbox  # the operators, with the island's own seed
+    run: Run | None  # the island so far, without its records; None before its first population
+    population_size: int  # size of the first population
+    until: int  # generation at which the epoch ends
+    crossover_probability: float  # chance that two parents mate
+    seconds: float | None  # the island stops early, so many after it has begun
+    home: int  # number of the process that the islands belong to
 
 
 @dataclass
@@ -81,16 +62,10 @@ class Archipelago(Run):
     """A run of several islands, seen as one.
 
     Its population is that of all islands, the best first; its logbook has their joint records.
-
-    Attributes
-    ----------
-    islands : list of Run
-        The islands.
-    n_joint : int
-        For how many generations all islands have records; their joint ones change no more.
     """
 
-    islands: list[Run] = field(default_factory=list)
+    islands: list[Run] = field(default_factory=list)  # the islands
+    # for how many generations all islands have records; their joint ones change no more
     n_joint: int = 0
 
 
@@ -249,65 +224,48 @@ def island_seeds(seed: int, n_islands: int) -> list[int]:
     return [seed, *(int(stream[0]) >> 1 for stream in others)]
 
 
-def evolve_islands(
+def epochs(
     toolboxes: Sequence[base.Toolbox],
     *,
-    population_size: int = 64,
-    migration_interval: int = 10,
-    migration_size: int = 2,
-    topology: str = "ring",
-    executor: Executor | None = None,
-    islands: Sequence[Run] | None = None,
-    crossover_probability: float = 0.2,
-    max_generations: int = 1000,
-    patience: int | None = None,
-    time_limit: float | None = None,
+    population_size: int,
+    migration_interval: int,
+    migration_size: int,
+    topology: str,
+    executor: Executor | None,
+    islands: Sequence[Run] | None,
+    crossover_probability: float,
+    max_generations: int,
+    end: float,
     hall_of_fame: tools.HallOfFame | None = None,
-    callbacks: Iterable[Callback] = (),
-    keep_on_interrupt: bool = False,
-) -> Archipelago:
-    """Evolve several populations apart, which exchange their best.
-
-    Limits and callbacks are looked at when an epoch ends; that of the time in each generation.
-    """
-    if migration_interval < 1 or migration_size < 0 or topology not in TOPOLOGIES:
-        raise ValueError(
-            f"migration_interval={migration_interval!r}, migration_size={migration_size!r}, "
-            f"topology={topology!r}: allowed are at least 1, at least 0, and one of "
-            f"{', '.join(map(repr, TOPOLOGIES))}."
-        )
-    callbacks = tuple(callbacks)
-    begin, wish = time.perf_counter(), ""
+) -> Generator[Archipelago]:
+    """Yield islands seen as one run, as they are and after each epoch."""
+    begin = time.perf_counter()
     joint = None if islands is None else join(islands, hall_of_fame)
     before = 0.0 if joint is None else joint.seconds
-    with interrupt_as_flag() as interrupted:
-        while True:
-            if joint is not None:
-                stop = wish or limit_reached(joint, max_generations, patience, time_limit)
-                joint.stop_reason = stop
-                if stop or interrupted():
-                    break
-                if joint.generation > 0 and joint.generation % migration_interval == 0:
-                    migrate(joint.islands, migration_size, topology)
-            at = 0 if joint is None else joint.generation
-            until = min(at - at % migration_interval + migration_interval, max_generations)
-            left = None if time_limit is None else time_limit - before - time.perf_counter() + begin
-            rest = until, crossover_probability, left, os.getpid()
-            runs: Sequence[Any] = [None] * len(toolboxes) if joint is None else joint.islands
-            epochs = [
-                Epoch(toolbox, run and replace(run, logbook=make_logbook()), population_size, *rest)
-                for toolbox, run in zip(toolboxes, runs, strict=True)
-            ]
-            found = run_epochs(epochs, executor)
-            for earlier, later in zip(runs, found, strict=True):
-                if earlier is not None:
-                    append_logbook(earlier.logbook, later.logbook)
-                    later.logbook = earlier.logbook
-            joint = join(found, hall_of_fame, joint)
-            joint.seconds = before + time.perf_counter() - begin
-            wish = call_all(callbacks, joint)
-    if interrupted():
-        joint.stop_reason = "interrupt"
-        if not keep_on_interrupt:
-            raise KeyboardInterrupt
-    return joint
+    runs: Sequence[Any] = [None] * len(toolboxes) if joint is None else joint.islands
+    while True:
+        if joint is not None:
+            yield joint
+            runs = joint.islands
+            if joint.generation > 0 and joint.generation % migration_interval == 0:
+                migrate(runs, migration_size, topology)
+        at = 0 if joint is None else joint.generation
+        until = min(at - at % migration_interval + migration_interval, max_generations)
+        left = None if end == math.inf else end - time.perf_counter()
+        rest = until, crossover_probability, left, os.getpid()
+        tasks = [
+            Epoch(toolbox, run and replace(run, logbook=make_logbook()), population_size, *rest)
+            for toolbox, run in zip(toolboxes, runs, strict=True)
+        ]
+        found = run_epochs(tasks, executor)
+        for earlier, later in zip(runs, found, strict=True):
+            if earlier is not None:
+                append_logbook(earlier.logbook, later.logbook)
+                later.logbook = earlier.logbook
+        joint = join(found, hall_of_fame, joint)
+        joint.seconds = before + time.perf_counter() - begin
+
+
+def islands_of(run: Run) -> list[Run]:
+    """Return the islands of a run: itself, where it is none of several."""
+    return run.islands if isinstance(run, Archipelago) else [run]

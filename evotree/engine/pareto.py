@@ -101,13 +101,7 @@ class ParetoFront(tools.ParetoFront):
         return at == 0 or quality > self._qualities[at - 1]
 
     def insert(self, item: Individual) -> None:
-        """Put a clone of an individual in its place, and drop the members that it dominates.
-
-        Parameters
-        ----------
-        item : Individual
-            Better than all members of at most its complexity, as `update` sees to.
-        """
+        """Put a clone of an individual in its place, and drop the members that it dominates."""
         if _has_own_objectives(item):
             super().insert(item)
             return
@@ -119,8 +113,7 @@ class ParetoFront(tools.ParetoFront):
         self.items[first:last] = [member]
         self._index()
         if len(self.items) > MAX_MEMBERS:
-            gains = np.diff(self._qualities) / np.diff(self._complexities)
-            self.remove(1 + int(gains[:-1].argmin()))
+            self.remove(_least_gain(self.items))
 
     def restore(self, members: Iterable[Individual]) -> None:
         """Take the members of an earlier front, by rising complexity, as they are."""
@@ -160,13 +153,6 @@ class ParetoFront(tools.ParetoFront):
 
         Minimal cost-complexity pruning has a best subtree for each of some complexities (Breiman et
         al. 1984, chapter 3). Afterwards there is a member for every bound.
-
-        Parameters
-        ----------
-        dataset : Dataset
-            The rows that the members were made on.
-        end : float, default=inf
-            When it is over, by `time.perf_counter`: no more prunings are made.
         """
         for member in list(self.items):
             if _has_own_objectives(member) or time.perf_counter() >= end:
@@ -202,21 +188,12 @@ def own_scores(member: Any) -> tuple[float, ...]:
 
 
 class FrontTree(ObliqueTree):
-    """A member of the front of a fitted estimator: a tree over raw features.
+    """A member of the front of a fitted estimator: a tree over raw features."""
 
-    Attributes
-    ----------
-    quality : float
-        Accuracy of the finished tree on the training rows, R², or what the objective says.
-    origin : str
-        What made the first individual that it descends from.
-    scores : tuple of float
-        What a callable objective returned, where that is several numbers.
-    """
-
+    # accuracy of the finished tree on the training rows, R², or what the objective says
     quality: float
-    origin: str
-    scores: tuple[float, ...]
+    origin: str  # what made the first individual that it descends from
+    scores: tuple[float, ...]  # what a callable objective returned, where that is several numbers
 
     @classmethod
     def of(
@@ -238,47 +215,44 @@ class FrontTree(ObliqueTree):
         super().__setstate__(tree)
 
 
-def undominated(
-    candidates: Iterable[Any],
-    tree_of: Callable[[Any], Any] = lambda one: one,
-    most: int = MAX_MEMBERS,
-) -> list[Any]:
+def undominated(candidates: Iterable[Any], most: int = MAX_MEMBERS) -> list[Any]:
     """Return those of some trees that no other one dominates, the first of equals.
 
     They come by rising complexity. Of more than `most`, the one is dropped that gains least quality
     for what it adds to the complexity.
     """
-    ordered = sorted(candidates, key=lambda one: (tree_of(one).complexity, -tree_of(one).quality))
-    found: list[Any] = []
-    for one in ordered:
-        scores = own_scores(tree_of(one))
+    ordered = sorted(candidates, key=lambda tree: (tree.complexity, -tree.quality))
+    front: list[Any] = []
+    for tree in ordered:
+        scores = own_scores(tree)
         if scores:
-            rivals = [own_scores(tree_of(other)) for other in ordered if other is not one]
+            rivals = [own_scores(other) for other in ordered if other is not tree]
             if not any(_dominates(other, scores) for other in rivals):
-                found.append(one)
-        elif not found or tree_of(one).quality > tree_of(found[-1]).quality:
-            found.append(one)
-    while len(found) > most:
-        gains = np.diff([tree_of(one).quality for one in found])
-        steps = np.diff([tree_of(one).complexity for one in found])
-        del found[1 + int((gains / steps)[:-1].argmin())]
-    return found
+                front.append(tree)
+        elif not front or tree.quality > front[-1].quality:
+            front.append(tree)
+    while len(front) > most:
+        del front[_least_gain(front)]
+    return front
+
+
+def _least_gain(front: Sequence[Any]) -> int:
+    """Return which member, but for the first and last, adds least quality for its complexity."""
+    gains = np.diff([tree.quality for tree in front])
+    return 1 + int((gains / np.diff([tree.complexity for tree in front]))[:-1].argmin())
 
 
 def with_larger(
-    front: Sequence[Any],
-    larger: Iterable[Any],
-    fitness: Callable[[Any], tuple[float]],
-    tree_of: Callable[[Any], FrontTree] = lambda one: one,
+    front: Sequence[Any], larger: Iterable[Any], fitness: Callable[[Any], tuple[float]]
 ) -> list[Any]:
     """Return a front with larger trees than its fittest one, which stays the fittest."""
-    best = max(map(tree_of, front), key=fitness)
+    best = max(front, key=fitness)
     further = [
-        one
-        for one in larger
-        if tree_of(one).complexity > best.complexity and fitness(tree_of(one)) < fitness(best)
+        tree
+        for tree in larger
+        if tree.complexity > best.complexity and fitness(tree) < fitness(best)
     ]
-    return undominated([*front, *further], tree_of)
+    return undominated([*front, *further])
 
 
 def _dominates(scores: Sequence[float], others: Sequence[float]) -> bool:
@@ -292,15 +266,6 @@ class FittedFront(Sequence[FrontTree]):
     """The front of a fitted estimator: trees over raw features, and no rows.
 
     Printed, it is a table with an arrow at the tree of the estimator.
-
-    Parameters
-    ----------
-    members : iterable of FrontTree
-        By rising complexity.
-    is_regression : bool
-        Whether the qualities are R², not accuracies.
-    chosen : int or None, default=None
-        Position of the tree of the estimator; None where that is no member.
     """
 
     def __init__(

@@ -24,20 +24,7 @@ def is_watched() -> bool:
 
 
 class Progress:
-    """A bar for the present phase of a search, and the seconds of all phases.
-
-    Parameters
-    ----------
-    verbose : int or "auto"
-        Above 0 a bar is shown at once, 0 shows none. ``"auto"`` shows one after two seconds on a
-        terminal or in a notebook.
-
-    Attributes
-    ----------
-    seconds : dict of str to float
-        Seconds of each phase, without those of phases inside it. What numba compiles counts as
-        ``"compiling"``.
-    """
+    """A bar for the present phase of a search, and the seconds of all phases."""
 
     def __init__(self, verbose: int | str) -> None:
         self.seconds: dict[str, float] = {"compiling": 0.0}

@@ -40,20 +40,6 @@ class GrowingSample:
 
     Of each class a sample has its share, rounded up; so it has at least one row of each. Of targets
     tenths of the rows by rising target take the place of the classes.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        All rows.
-    max_samples : int, at least 1, float in (0, 1] or None
-        Number of rows of the first sample, or its share of the rows; None means all.
-    stream : ndarray of shape (1,), uint64
-        Random state, advanced if there is more than one sample.
-
-    Attributes
-    ----------
-    sizes : list of int
-        Numbers of rows, rising.
     """
 
     def __init__(self, dataset: Dataset, max_samples: float | None, stream: np.ndarray) -> None:
@@ -72,7 +58,7 @@ class GrowingSample:
         Each sample has half the generations of the one before: it has up to `GROWTH` times as many
         rows, and what trees it needs is mostly known.
         """
-        return stage_end(at, len(self), n_generations)
+        return round(n_generations * (1.0 - 0.5 ** (at + 1)) / (1.0 - 0.5 ** len(self)))
 
     def __getitem__(self, at: int) -> Dataset:
         """Return a sample; the last is the data set itself."""
@@ -80,11 +66,6 @@ class GrowingSample:
         if size == self.sizes[-1]:
             return self._dataset
         return self._dataset.subsample(self._order[:size])
-
-
-def stage_end(at: int, n_stages: int, n_generations: int) -> int:
-    """Return the generation in which a stage ends, where each has half as many as that before."""
-    return round(n_generations * (1.0 - 0.5 ** (at + 1)) / (1.0 - 0.5**n_stages))
 
 
 def sample_sizes(n_rows: int, max_samples: float | None, least: int = 2) -> list[int]:
@@ -134,9 +115,8 @@ def move(run: Run, dataset: Dataset, toolbox: base.Toolbox, end: float = math.in
     remake = partial(_remake, dataset, getattr(toolbox, "repair", None))
     in_time = toolbox.map(partial(remake, end), others)
     remade = [remake(math.inf, best), *in_time]
-    measure = getattr(toolbox, "measure", None)
     # Samples of the same number of rows may differ: what tells them apart is where rows go.
-    if measure is None and all(map(_same_partition, different.values(), remade)):
+    if all(map(_same_partition, different.values(), remade)):
         return
     by_weights = {key: one for key, one in zip(different, remade, strict=True) if one is not None}
     population, hall, front = (
@@ -150,8 +130,6 @@ def move(run: Run, dataset: Dataset, toolbox: base.Toolbox, end: float = math.in
     n = len(run.population)
     population += [population[0].clone() for _ in range(n - len(population))]
     members = [*population, *hall]
-    if measure is not None:
-        measure([*members, *front])
     evaluate_invalid(members, toolbox)
     run.population = best_first(members[:n])
     run.hall_of_fame.clear()

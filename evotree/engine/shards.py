@@ -1,52 +1,40 @@
 """Rows that no machine holds: partitions of Dask, which answer with sums over the leaves of trees.
 
-The engine breeds on a sample of the rows. What trees are worth is asked of all rows: some kilobytes
-of trees go out, each partition routes its rows through them, and the statistics of the leaves come
-back, added up in an order that is fixed by the numbers of the partitions. So neither the number of
-workers nor what runs where changes a bit; and where weights are whole numbers, the sums of class
-weights are exact, however the rows are parted.
+A search sees a sample of the rows. The trees that it finds are then counted by all rows: some
+kilobytes of trees go out, each partition routes its rows through them, and the statistics of the
+leaves come back, added up in an order that is fixed by the numbers of the partitions. So neither
+the number of workers nor what runs where changes a bit; and where weights are whole numbers, the
+sums of class weights are exact, however the rows are parted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import reduce
-from hashlib import blake2b
-from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 import numpy as np
 
-from evotree.dataset import Dataset
+from evotree.engine.finish import Result, scores_of
+from evotree.engine.pareto import FittedFront, FrontTree, undominated
 from evotree.engine.progress import Progress
-from evotree.engine.sampling import stage_end
-from evotree.individual import explained_variance, leaf_accuracy
+from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.operators.constraints.limits import nodes_without
 from evotree.operators.structure.sides import Splits
-from evotree.tree import CountedTree, ObliqueTree, nodes_reached
+from evotree.tree import CountedTree, ObliqueTree, sizes_of_kept
 
 if TYPE_CHECKING:
+    from evotree.dataset import Dataset
     from evotree.fitness.objectives import Objective
-    from evotree.individual import Individual
-
-_Part = TypeVar("_Part")
 
 _FOLDED = 8  # partial results that are added up at once
 
 
 class Rows(NamedTuple):
-    """The encoded rows of one partition.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n_rows, n_features), float64
-        Raw rows, finite.
-    y : ndarray of shape (n_rows,)
-        Class codes, or targets in the units of a data set.
-    sample_weight : ndarray of shape (n_rows,)
-        Weights, at least 0.
-    """
+    """The encoded rows of one partition; `y` has class codes, or targets in a data set's units."""
 
     X: np.ndarray
     y: np.ndarray
@@ -56,31 +44,32 @@ class Rows(NamedTuple):
 # ---- what runs on the workers --------------------------------------------------------------------
 
 
-def leaf_sums(trees: Sequence[Splits], rows: Rows, n_classes: int) -> np.ndarray:
-    """Return the statistics of the leaves of some trees."""
-    weight = rows.sample_weight
-    if n_classes:
-        columns = [(rows.y, weight, n_classes)]
-    else:
-        moments = (weight, weight * rows.y, weight * rows.y**2)
-        columns = [(np.zeros(len(rows.y), dtype=np.int64), one, 1) for one in moments]
-    found = []
+def leaf_sums(trees: Sequence[Splits], n_classes: int, rows: Rows) -> np.ndarray:
+    """Return the statistics of the leaves of some trees, then their numbers of rows by class."""
+    weight, y, width = rows.sample_weight, rows.y, n_classes or 1
+    codes = y if n_classes else np.zeros(len(y), dtype=np.int64)
+    columns = [weight] if n_classes else [weight, weight * y, weight * y**2]
+    columns.append(np.ones(len(y)))
+    tables = []
     for tree in trees:
-        n_nodes, no_values = len(tree.subtree_size), np.empty((0, 0))
-        leaves = ObliqueTree(*tree, no_values).apply(rows.X).astype(np.int64)
+        n_nodes = len(tree.subtree_size)
+        leaves = ObliqueTree(*tree, np.empty((0, 0))).apply(rows.X).astype(np.int64)
         sums = [
-            np.bincount(leaves * k + codes, one, n_nodes * k).reshape(n_nodes, k)
-            for codes, one, k in columns
+            np.bincount(leaves * width + codes, column, n_nodes * width).reshape(n_nodes, width)
+            for column in columns
         ]
-        found.append(np.hstack(sums))
-    return np.concatenate(found)
+        tables.append(np.hstack(sums))
+    return np.concatenate(tables)
 
 
-def _answer(
-    ask: Callable[..., _Part], read: Callable[..., Rows], part: Sequence[Any], *asked: Any
-) -> _Part:
-    """Read a partition and ask something of its rows; one task, so that no rows wait."""
-    return ask(*asked, read(*part))
+def _read_and_count(
+    trees: Sequence[Sequence[np.ndarray]],
+    n_classes: int,
+    read: Callable[..., Rows],
+    part: Sequence[Any],
+) -> np.ndarray:
+    """Read a partition and count its rows; one task, so that no rows wait."""
+    return leaf_sums([Splits(*tree) for tree in trees], n_classes, read(*part))
 
 
 def _sum(parts: Sequence[np.ndarray]) -> np.ndarray:
@@ -134,104 +123,118 @@ def fold(parts: Sequence[Any], join: Callable[[Sequence[Any]], Any], name: str) 
     return parts[0]
 
 
+class Counted(NamedTuple):
+    """A finished tree by all rows: the statistics of its nodes, and what it is worth."""
+
+    tree: ObliqueTree
+    counts: np.ndarray
+    scores: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Shards:
-    """All rows of a data set of which a sample is held here.
+    """All rows of a data set of which a sample is held here."""
 
-    Parameters
-    ----------
-    parts : sequence of tuple of dask.delayed.Delayed
-        What `read` takes for each partition.
-    read : callable
-        Returns the `Rows` of a partition. It is sent to the workers.
-    n_rows : int
-        Number of all rows.
-    sample : Dataset
-        A sample of the rows; its classes, its units.
-    target_mean : float, default=0.0
-        Mean target of all rows, which `read` takes away from targets.
-    class_factors : ndarray of shape (n_classes,), optional
-        What the weights of classes are multiplied by.
-    objective : Objective, optional
-        What trees are worth, by sums over all rows; None for the accuracy, or the squared error.
-    seed : int in [0, 2**63), default=0
-        Of the run; the sample was drawn by it.
-    checksum : str, default=""
-        By which all rows are known again; only runs that are continued need it.
-    progress : Progress, optional
-        Shows the passes over the partitions; by default nothing does.
-    """
+    parts: Sequence[tuple[Any, ...]]  # what `read` takes for each partition
+    read: Callable[..., Rows]  # returns the `Rows` of a partition
+    sample: Dataset  # a sample of the rows; its classes, its units
+    # what trees are worth, by sums over all rows; None for the accuracy, or the squared error
+    objective: Objective | None
+    target_mean: float  # mean target of all rows, which `read` takes away from targets
+    class_factors: np.ndarray | None  # what the weights of classes are multiplied by
+    least_rows: int  # least number of rows, whatever their weights, of a leaf
+    progress: Progress  # shows the passes over the partitions
 
-    def __init__(
-        self,
-        parts: Sequence[tuple[Any, ...]],
-        read: Callable[..., Rows],
-        n_rows: int,
-        sample: Dataset,
-        target_mean: float = 0.0,
-        class_factors: np.ndarray | None = None,
-        objective: Objective | None = None,
-        seed: int = 0,
-        checksum: str = "",
-        progress: Progress | None = None,
-    ) -> None:
-        self.parts, self.read, self.n_rows, self.objective = parts, read, n_rows, objective
-        self.sample, self.target_mean, self.class_factors = sample, target_mean, class_factors
-        self.seed, self.checksum = seed, checksum
-        self.progress = Progress(0) if progress is None else progress
-
-    def count(self, trees: Sequence[Splits]) -> list[np.ndarray]:
-        """Return the statistics of the nodes of trees over all rows."""
-        factors = 1.0 if self.class_factors is None else self.class_factors
-        factors = factors / self.sample.weight_unit
-        return [factors * one for one in self._ask(_leaf_sums_of, trees, self.sample.n_classes)]
-
-    def count_rows(self, trees: Sequence[Splits]) -> list[np.ndarray]:
-        """Return how many rows with weight the nodes of trees have, by class if there are any."""
-        return self._ask(_leaf_rows_of, trees, self.sample.n_classes)
-
-    def _ask(
-        self, ask: Callable[..., np.ndarray], trees: Sequence[Splits], *told: Any
-    ) -> list[np.ndarray]:
-        """Return what partitions say of the leaves of trees, added up for all nodes."""
+    def sums(self, trees: Sequence[ObliqueTree]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return the statistics of the nodes of trees over all rows, and the numbers of rows."""
         # One task that all partitions depend on: it is sent to each worker once.
-        sent = task("send-trees", list)([tuple(tree) for tree in trees])
-        asked = task("read-trees", _as_splits)(sent), *told
-        count = task("count-leaves", _answer)
-        answers = [count(ask, self.read, list(part), *asked) for part in self.parts]
+        splits = [(tree.weights, tree.thresholds, tree.subtree_size) for tree in trees]
+        sent = task("send-trees", list)(splits)
+        count = task("count-leaves", _read_and_count)
+        n_classes = self.sample.n_classes
+        answers = [count(sent, n_classes, self.read, list(part)) for part in self.parts]
         added = fold(answers, _sum, "add-counts")
         with passing(self.progress, "counting leaves", "count-leaves"):
             sums = added.compute()
-        at = np.cumsum([len(tree.subtree_size) for tree in trees])[:-1]
-        return [
-            _of_all_nodes(one, tree.subtree_size)
-            for one, tree in zip(np.split(sums, at), trees, strict=True)
+        ends = np.cumsum([len(tree) for tree in trees])[:-1]
+        factors = 1.0 if self.class_factors is None else self.class_factors
+        factors = factors / self.sample.weight_unit
+        tables = [
+            _of_all_nodes(leaves, tree.subtree_size)
+            for leaves, tree in zip(np.split(sums, ends), trees, strict=True)
         ]
+        k = n_classes or 1
+        return [(factors * sums[:, :-k], sums[:, -k:].astype(np.int64)) for sums in tables]
 
-    def quality(self, tree: CountedTree) -> float:
-        """Return the accuracy of a tree, its R², or what the objective says, by such counts.
+    def count(self, trees: Sequence[ObliqueTree]) -> list[Counted]:
+        """Return trees with the values of all rows, without leaves of too few.
 
-        Nodes that no row reaches do not count.
+        Rows of a leaf that is taken out go where the other side of its split sends them, so all
+        rows are asked again.
         """
-        samples = tree.counts.sum(axis=1) if self.sample.n_classes else tree.counts[:, 0]
-        kept, sizes = nodes_reached(samples, tree.subtree_size)
-        tree = CountedTree(tree.weights[kept], sizes, tree.counts[kept])
+        pending, counted = dict(enumerate(trees)), {}
+        while pending:
+            smaller = {}
+            asked = zip(pending.items(), self.sums([*pending.values()]), strict=True)
+            for (number, tree), (counts, n_rows) in asked:
+                few = tree.is_leaf & (n_rows.sum(axis=1) < max(1, self.least_rows))
+                if few.any() and len(tree) > 1:
+                    smaller[number] = _without(tree, few)
+                else:
+                    counted[number] = self._finish(tree, counts, n_rows)
+            pending = smaller
+        return [counted[number] for number in range(len(trees))]
+
+    def _finish(self, tree: ObliqueTree, counts: np.ndarray, n_rows: np.ndarray) -> Counted:
+        """Return a tree with the values and the scores that all rows say."""
+        weights = counts.sum(axis=1) if self.sample.n_classes else counts[:, 0].copy()
+        values = counts / weights[:, np.newaxis]
+        if not self.sample.n_classes:
+            values = self.target_mean + self.sample.target_scale * values[:, 1:2]
+        row_counts = n_rows if self.sample.is_weighted else None
+        arrays = {"weighted_n_node_samples": weights, "row_counts": row_counts}
+        finished = tree.predicting(values).replaced(**arrays)
         if self.objective is not None:
-            return self.objective.quality(tree)
-        measure = leaf_accuracy if self.sample.n_classes else explained_variance
-        return float(measure(tree.counts, tree.subtree_size))
+            finished = self.objective.finish(finished, self.sample)
+            counts = counts[_left_over(tree.subtree_size, finished.subtree_size)]
+        routed = CountedTree(finished.weights, finished.subtree_size, counts)
+        return Counted(finished, counts, scores_of(routed, self.sample, self.objective))
+
+    def deviations(self, counted: Counted) -> tuple[np.ndarray, np.ndarray]:
+        """Return the weights and the squared errors of nodes, whose values need not be means."""
+        (weights, sums, squares), scale = counted.counts.T, self.sample.target_scale
+        values = (counted.tree.values[:, 0] - self.target_mean) / scale
+        least = np.maximum(0.0, squares - sums**2 / weights)
+        return weights, scale**2 * (least + weights * (values - sums / weights) ** 2)
 
 
-def _as_splits(trees: Iterable[Sequence[np.ndarray]]) -> list[Splits]:
-    return [Splits(*tree) for tree in trees]
+def refit(result: Result, shards: Shards) -> tuple[Result, list[Counted]]:
+    """Return what a search on a sample found, by all rows; also the front with its statistics.
+
+    The values and qualities of all trees, the front and the choice among its members follow from
+    one pass over the partitions.
+    """
+    front, n_front, n_hall = list(result.front), len(result.front), len(result.hall_of_fame)
+    counted = shards.count([*front, *result.hall_of_fame, *result.best_trees.values()])
+    of_front = zip(front, counted[:n_front], strict=True)
+    members = {id(tree := _member(before, one)): (tree, one) for before, one in of_front}
+    trees: list[Any] = undominated(tree for tree, _ in members.values())
+    others = [one.tree for one in counted[n_front:]]
+    fitness: Any = PenalizedAccuracy(*result.choice.penalties)
+    refitted = replace(
+        result,
+        tree=max(trees, key=fitness),
+        front=FittedFront(trees, result.front.is_regression),
+        hall_of_fame=others[:n_hall],
+        best_trees=dict(zip(result.best_trees, others[n_hall:], strict=True)),
+    )
+    return refitted, [members[id(tree)][1] for tree in trees]
 
 
-def _leaf_sums_of(trees: Sequence[Splits], n_classes: int, rows: Rows) -> np.ndarray:
-    return leaf_sums(trees, rows, n_classes)
-
-
-def _leaf_rows_of(trees: Sequence[Splits], n_classes: int, rows: Rows) -> np.ndarray:
-    codes = rows.y if n_classes else np.zeros(len(rows.y), dtype=np.int64)
-    return leaf_sums(trees, Rows(rows.X, codes, np.ones(len(codes))), n_classes or 1)
+def _member(before: FrontTree, counted: Counted) -> FrontTree:
+    tree, scores = counted.tree, counted.scores
+    own = (*scores, float(tree.complexity)) if before.scores else ()
+    return FrontTree.of(tree, scores[0], before.origin, own)
 
 
 def _of_all_nodes(sums: np.ndarray, subtree_size: np.ndarray) -> np.ndarray:
@@ -242,71 +245,17 @@ def _of_all_nodes(sums: np.ndarray, subtree_size: np.ndarray) -> np.ndarray:
     return counts
 
 
-class MeasuredSample:
-    """The sample that a run breeds on, first judged by its own rows, then by all.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        The sample.
-    """
-
-    def __init__(self, dataset: Dataset) -> None:
-        self._dataset = dataset
-
-    def __len__(self) -> int:
-        return 2
-
-    def generations(self, at: int, n_generations: int) -> int:
-        """Return when a run of so many generations goes on to be judged by all rows, and ends."""
-        return stage_end(at, len(self), n_generations)
-
-    def __getitem__(self, at: int) -> Dataset:
-        """Return the rows that the run breeds on."""
-        return self._dataset
+def _without(tree: ObliqueTree, leaves: np.ndarray) -> ObliqueTree:
+    """Return a tree without some leaves and the splits above them; its values are to be counted."""
+    kept = nodes_without(tree, leaves)
+    arrays = tree.weights[kept], tree.thresholds[kept], sizes_of_kept(kept, tree.subtree_size)
+    return ObliqueTree(*arrays, tree.values[kept], tree.spread)
 
 
-class Measure:
-    """Gives individuals the quality that all rows say; each tree is asked for once.
-
-    Parameters
-    ----------
-    shards : Shards
-        All rows.
-    """
-
-    def __init__(self, shards: Shards) -> None:
-        self._shards = shards
-        self._known: dict[bytes, float] = {}
-        self._one_pass = Lock()  # islands may ask in several threads
-
-    def __call__(self, individuals: Sequence[Individual]) -> None:
-        """Set the qualities of individuals; their fitness is deleted."""
-        with self._one_pass:
-            self._measure(individuals)
-
-    def _measure(self, individuals: Sequence[Individual]) -> None:
-        keys = [_key(one) for one in individuals]
-        unknown = {
-            key: one for key, one in zip(keys, individuals, strict=True) if key not in self._known
-        }
-        if unknown:
-            trees = [self._in_raw_units(one) for one in unknown.values()]
-            for key, tree, counts in zip(unknown, trees, self._shards.count(trees), strict=True):
-                counted = CountedTree(tree.weights, tree.subtree_size, counts)
-                self._known[key] = self._shards.quality(counted)
-        for key, one in zip(keys, individuals, strict=True):
-            one.measured(self._known[key])
-
-    def _in_raw_units(self, individual: Individual) -> Splits:
-        """Return the hyperplanes over raw rows, but for rounding."""
-        sample = self._shards.sample
-        weights = individual.weights / sample.scale
-        thresholds = individual.thresholds + weights @ sample.mean
-        return Splits(weights, thresholds, individual.subtree_size)
-
-
-def _key(individual: Individual) -> bytes:
-    """Return what tells trees apart."""
-    arrays = individual.weights, individual.thresholds, individual.subtree_size
-    return blake2b(b"".join(one.tobytes() for one in arrays), digest_size=16).digest()
+def _left_over(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Return the nodes that a pruning has kept, by the sizes of subtrees before and after it."""
+    kept, k = [], 0
+    for size in after.tolist():
+        kept.append(k)
+        k += int(before[k]) if size == 1 else 1
+    return np.array(kept)

@@ -76,15 +76,7 @@ def seconds_to_teach(dataset: Dataset, teacher: Any) -> float:
 
 
 class FrozenTeacher(BaseEstimator):
-    """A teacher that is fitted already, on the raw rows and labels of the user.
-
-    Parameters
-    ----------
-    model : FrozenEstimator
-        The fitted model.
-    dataset : Dataset
-        Gives the units of the rows, and the codes of the labels.
-    """
+    """A teacher that is fitted already, on the raw rows and labels of the user."""
 
     def __init__(self, model: FrozenEstimator, dataset: Dataset) -> None:
         self.model = model

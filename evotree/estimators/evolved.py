@@ -22,14 +22,16 @@ from evotree.configuration import (
     with_nested,
 )
 from evotree.dataset import Dataset
-from evotree.engine.bounds import with_objective
+from evotree.engine.choice import Choice, Penalties
 from evotree.engine.config import GROUPS, Evolution, SearchConfig, evolution_of, is_auto
+from evotree.engine.continuing import Continuation, continuation, seed_to_continue
 from evotree.engine.evolution import Run
-from evotree.engine.hyperparameters import Chosen, Penalties
+from evotree.engine.finish import Result, finish
 from evotree.engine.pareto import FittedFront, select
+from evotree.engine.prepare import Problem, make_constraints, with_objective
 from evotree.engine.progress import Progress
-from evotree.engine.recount import Recounted, recount
-from evotree.engine.search import Continuation, Plan, Result, search, seed_to_continue
+from evotree.engine.search import search
+from evotree.engine.shards import Counted, refit
 from evotree.estimators.base import (
     PROBABILITIES,
     TreeClassifier,
@@ -159,6 +161,11 @@ _ATTRIBUTES = """Attributes
         The penalty for each term after a split's first.
     regularization_ : Regularization
         The regularization, given or chosen.
+    cv_results_ : dict of str to ndarray
+        What cross-validation measured of each regularization and penalties: ``noise``,
+        ``size_penalty``, ``term_penalty``, ``mean_loss`` and ``standard_error`` on the rows held
+        out, ``split0_loss`` and so on by fold (NaN where it did not compete), and ``chosen``. Empty
+        where there was nothing to choose, and where a search continues another one.
     objective_ : Objective or None
         What the tree was evolved for; None for the accuracy, and for the squared error.
     n_generations_ : int
@@ -208,7 +215,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         Parameters
         ----------
         run : Run
-            What `evotree.evolve`, or `evotree.evolve_islands`, returned or continues.
+            What `evotree.evolve` returned or continues.
         dataset : Dataset
             The rows that it evolved on.
         **parameters
@@ -249,8 +256,9 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         given = (estimator.size_penalty, estimator.term_penalty)
         penalties = Penalties(*(0.0 if is_auto(one) else float(one) for one in given))
         regularization = evolution_of(estimator).regularization
-        plan = Plan(seed_from(estimator.random_state), Chosen(regularization, penalties))
-        estimator._keep(Result(run, dataset, dataset, plan, estimator, has_own_fitness=True))
+        choice = Choice(seed_from(estimator.random_state), regularization, penalties)
+        problem = Problem(dataset, estimator, make_constraints(estimator, dataset))
+        estimator._keep(finish(problem, run, dataset, choice, has_own_fitness=True))
         return estimator
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, sensitive: Any = None) -> Self:
@@ -261,13 +269,12 @@ class EvolvedTree(TreeEstimator, SearchConfig):
 
         Rows that no machine holds come as collections of Dask, `X` as an Array or a DataFrame, the
         others as Arrays or Series with the same partitions. Trees are then bred on a sample of
-        `max_samples` rows, by default 100,000, and judged by all rows in the last third of the
-        generations. The values of nodes, the front and the choice of the tree are those of all
-        rows; so are the levels of categories. Medians, units, the digits of splits and soft
-        probabilities are those of the sample. `objective` has to follow from the sums of leaves, as
-        all names but ``"absolute_error"`` and ``"quantile"`` do; leaves are constant. For
-        `min_samples_leaf` all rows count in the end, and before that the same share of the sample.
-        Islands evolve in this process.
+        `max_samples` rows, by default 100,000. The values of nodes, the scores of the front and the
+        choice of the tree are those of all rows; so are the levels of categories. Medians, units,
+        the digits of splits and soft probabilities are those of the sample. `objective` has to
+        follow from the sums of leaves, as all names but ``"absolute_error"`` and ``"quantile"`` do;
+        leaves are constant. For `min_samples_leaf` all rows count in the end, and before that the
+        same share of the sample.
 
         Parameters
         ----------
@@ -321,27 +328,27 @@ class EvolvedTree(TreeEstimator, SearchConfig):
     def _fit_collections(
         self, X: Any, y: Any, sample_weight: Any, sensitive: Any, begin: float
     ) -> Result:
-        """Evolve a tree for collections of Dask: on a sample, judged by all rows."""
+        """Evolve a tree on a sample of collections of Dask, and count it by all rows."""
         refuse(self, sensitive)
         last: Continuation | None = getattr(self, "_last", None) if self.warm_start else None
-        continues = seed_to_continue(self, last)
-        progress = Progress(self.verbose)
+        known, progress = seed_to_continue(self, last), Progress(self.verbose)
+        seed = seed_from(self.random_state) if known is None else known
         with progress.phase("reading partitions"):
-            training = read_collections(self, X, y, sample_weight, continues, progress)
-        found = search(training.dataset, self, continues=last, begin=begin, shards=training.shards)
-        result = recount(found, training.shards)
+            training = read_collections(self, X, y, sample_weight, seed, progress)
+        known_of_run: dict[str, Any] = {"begin": begin, "seed": seed, "progress": progress}
+        result = search(training.dataset, training.config, continues=last, **known_of_run)
         with progress.phase("counting all rows"):
+            result, front = refit(result, training.shards)
             self._keep(result)
-        self._keep_sums(result, training)
+        for known_of, counted in zip(self._known_of_front, front, strict=True):
+            known_of.update(self._counted(known_of, counted, training))
+        self.__dict__.update(self._known_of_front[self.pareto_front_.index(self.tree_)])
         return result
 
-    def _keep_sums(self, result: Recounted, training: Training) -> None:
-        """Set what all rows say and the sample only guessed."""
+    def _counted(self, known: dict[str, Any], counted: Counted, training: Training) -> Any:
+        """Return what all rows say of a tree, and the sample only guessed."""
         lowest, highest = training.ranges
-        for known in self._known_of_front:
-            rows = known["training_rows_"]
-            known["training_rows_"] = replace(rows, lowest=lowest, highest=highest)
-        self.__dict__.update(self._known_of_front[self.pareto_front_.index(self.tree_)])
+        return {"training_rows_": replace(known["training_rows_"], lowest=lowest, highest=highest)}
 
     def _ended(self, result: Result) -> Self:
         """Return the estimator, or raise what ended the search before its time; called by `fit`."""
@@ -366,21 +373,19 @@ class EvolvedTree(TreeEstimator, SearchConfig):
 
     def _keep(self, result: Result) -> None:
         """Set the fitted attributes: trees and records, no rows."""
-        run, chosen = result.run, result.plan.chosen
-        self._last = result.continuation() if self.warm_start else None
-        self.regularization_, (self.size_penalty_, self.term_penalty_) = chosen
-        front = result.front()
-        self.hall_of_fame_ = result.trees(run.hall_of_fame)
-        best_trees = result.trees([*run.best_trees.values()])
-        self.best_trees_ = dict(zip(run.best_trees, best_trees, strict=False))
+        run, problem = result.run, result.problem
+        self._last = continuation(result) if self.warm_start else None
+        _, self.regularization_, (self.size_penalty_, self.term_penalty_) = result.choice
+        self.cv_results_ = result.cv_results
+        self.hall_of_fame_, self.best_trees_ = result.hall_of_fame, result.best_trees
         self.history_ = run.logbook
         self.n_generations_ = run.generation
         self.stop_reason_ = run.stop_reason
         self.seconds_ = result.seconds
-        self.tree_ = result.best()
-        self.objective_ = result.dataset.objective
-        self.pareto_front_ = front.choosing(self.tree_)
-        self._keep_known(result.dataset, result.end)
+        self.tree_ = result.tree
+        self.objective_ = problem.dataset.objective
+        self.pareto_front_ = result.front.choosing(self.tree_)
+        self._keep_known(problem.dataset, problem.end_of_all)
 
     def _keep_known(self, dataset: Dataset, end: float) -> None:
         """Set the attributes that go with `tree_`, and keep those of the other trees."""
@@ -755,14 +760,12 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         rows, y = self._check_targets(X, y)
         return Dataset.in_raw_units(rows, y, None).evolved_for(self.objective_)
 
-    def _keep_sums(self, result: Recounted, training: Training) -> None:
-        """Set the ranges of all rows, and the deviations of their targets."""
-        for at, (weight, errors) in enumerate(result.errors()):
-            tree = self.pareto_front_[at]
-            rows, squares = np.where(tree.is_leaf, [weight, errors], 0.0)
-            found = deviations(tree, rows, squares, float(weight[0]))
-            self._known_of_front[at]["residual_std_"] = found
-        super()._keep_sums(result, training)
+    def _counted(self, known: dict[str, Any], counted: Counted, training: Training) -> Any:
+        """Return what all rows say of a tree, the deviations of its targets among them."""
+        rows, squares = training.shards.deviations(counted)
+        weights, errors = np.where(counted.tree.is_leaf, [rows, squares], 0.0)
+        found = deviations(counted.tree, weights, errors, float(rows[0]))
+        return super()._counted(known, counted, training) | {"residual_std_": found}
 
     def predict(
         self, X: Any, tree: int | ObliqueTree | None = None, *, return_std: bool = False

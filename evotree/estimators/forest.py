@@ -22,10 +22,10 @@ from sklearn.utils.validation import check_is_fitted
 from evotree._sklearn import HasMethods, Interval, StrOptions, check_sample_weight
 from evotree.configuration import N_JOBS, check_parameters, documented
 from evotree.dataset import Dataset
-from evotree.engine.bounds import with_objective
 from evotree.engine.config import evolution_of
 from evotree.engine.forests import Grower, Member, grow_forest, positions_of, rows_of_choice
 from evotree.engine.parallel import run_tasks
+from evotree.engine.prepare import with_objective
 from evotree.engine.search import search
 from evotree.engine.toolbox import feature_bound
 from evotree.estimators.base import SHARED, ClassReader, TargetReader, TreeEstimator

@@ -11,21 +11,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import partial, reduce
-from hashlib import blake2b
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from pandas.util import hash_array, hash_pandas_object
 from scipy.special import xlogy
 from sklearn.base import is_regressor
 from sklearn.utils.multiclass import check_classification_targets
 
 from evotree.dataset import Dataset
-from evotree.engine.bounds import with_objective
 from evotree.engine.config import evolution_of
+from evotree.engine.prepare import with_objective
 from evotree.engine.progress import Progress
 from evotree.engine.shards import Rows, Shards, fold, passing, task
 from evotree.estimators.lazy import is_collection
@@ -37,7 +36,7 @@ from evotree.fitness.objectives import (
     Objective,
 )
 from evotree.objectives import Quantile
-from evotree.rng import row_keys, seed_from
+from evotree.rng import row_keys
 from evotree.tables.columns import (
     Column,
     ColumnSummary,
@@ -55,82 +54,92 @@ _MOST_LEVELS = 1000  # of a column; names of rows are no categories
 
 _OF_ROWS = ("absolute_error", "quantile")  # leaves predict quantiles of their rows
 
-_ALLOWED: dict[str, tuple[Any, ...]] = {
-    "leaves": ("auto", "constant"),
-}
-
-_RADIX = 0x9E3779B97F4A7C15  # odd, so that no power of it is 0 modulo 2**64
-
 
 def refuse(estimator: Any, sensitive: Any) -> None:
-    """Refuse what rows in partitions cannot do."""
-    given = {**estimator.get_params(deep=False), "sensitive": sensitive}
-    for name, allowed in {**_ALLOWED, "sensitive": (None,)}.items():
-        value = given.get(name, allowed[0])
-        if not any(value is one or (type(value) is type(one) and value == one) for one in allowed):
-            raise ValueError(
-                f"{name}={value!r}: for collections of Dask allowed is "
-                f"{' or '.join(map(repr, allowed))}."
-            )
-    executor = evolution_of(estimator).islands.executor
-    if executor is not None:
-        raise ValueError(
-            f"islands: executor={executor!r}: for collections of Dask allowed is None, with n_jobs "
-            "for threads."
-        )
-    _refuse_objective(estimator)
-
-
-def _refuse_objective(estimator: Any) -> None:
-    """Refuse an objective that does not follow from the sums of leaves."""
-    named = estimator.objective
-    own = OwnObjective(named) if callable(named) else named
-    if (
-        named in _OF_ROWS
-        or isinstance(named, Quantile)
-        or (isinstance(own, Objective) and own.needs_rows)
+    """Refuse what does not follow from the sums of leaves."""
+    objective, leaves = estimator.objective, estimator.leaves
+    for name, value, is_allowed, allowed in (
+        ("sensitive", sensitive, sensitive is None, "None"),
+        ("leaves", leaves, leaves in ("auto", "constant"), "'auto' or 'constant'"),
     ):
+        if not is_allowed:
+            raise ValueError(f"{name}={value!r}: for collections of Dask allowed is {allowed}.")
+    own = OwnObjective(objective) if callable(objective) else objective
+    is_of_rows = objective in _OF_ROWS or isinstance(objective, Quantile)
+    if is_of_rows or (isinstance(own, Objective) and own.needs_rows):
         names = [one for one in (*CLASS_OBJECTIVES, *TARGET_OBJECTIVES) if one not in _OF_ROWS]
         raise ValueError(
-            f"objective={named!r}: for collections of Dask allowed are "
+            f"objective={objective!r}: for collections of Dask allowed are "
             f"{', '.join(map(repr, names))}, and functions of the class weights of leaves alone."
-        )
-    # Several scores of a tree would be those of the sample.
-    if callable(named) and evolution_of(estimator).variation.algorithm == "nsga2":
-        raise ValueError(
-            f"objective={named!r}: for collections of Dask and algorithm='nsga2' names are allowed."
         )
 
 
 # ---- what runs on the workers --------------------------------------------------------------------
 
 
+class Part(NamedTuple):
+    """The checked rows of one partition: a table, targets, weights."""
+
+    table: pd.DataFrame
+    y: np.ndarray
+    weight: np.ndarray
+
+
+class Draw(NamedTuple):
+    """Rows that may be in the sample, or are, and their random numbers."""
+
+    table: pd.DataFrame
+    y: np.ndarray
+    weight: np.ndarray
+    keys: np.ndarray
+
+
+class Summary(NamedTuple):
+    """What partitions say of themselves; `plus` adds them up."""
+
+    sizes: tuple[int, ...]  # of the partitions, in order
+    n_rows: int  # with weight
+    labels: Mapping[Any, tuple[int, float]]  # number and weight of the rows of each class
+    moments: np.ndarray  # sums of w, w y and, of targets that count something, w y log y
+    columns: tuple[ColumnSummary, ...]
+
+    def plus(self, other: Summary) -> Summary:
+        """Return what two groups of partitions say together."""
+        labels = dict(self.labels)
+        for label, (n, weight) in other.labels.items():
+            before = labels.get(label, (0, 0.0))
+            labels[label] = (before[0] + n, before[1] + weight)
+        return Summary(
+            self.sizes + other.sizes,
+            self.n_rows + other.n_rows,
+            labels,
+            self.moments + other.moments,
+            merge_summaries(self.columns, other.columns),
+        )
+
+
 @dataclass(frozen=True)
 class Schema:
-    """What all partitions have in common.
+    """What all partitions have in common, and how one of them is read."""
 
-    Attributes
-    ----------
-    names : tuple
-        Names of the columns; empty where the rows are an array.
-    n_columns : int
-        Number of columns.
-    categorical : ndarray of shape (n_columns,), bool
-        Which columns are categories.
-    is_regression : bool
-        Whether targets are numbers.
-    is_known_again : bool
-        Whether the rows get a checksum, since a later fit may continue the present one.
-    counts_targets : bool
-        Whether targets count something, and are at least 0.
-    """
-
-    names: tuple[Any, ...]
+    names: tuple[Any, ...]  # of the columns; empty where the rows are an array
     n_columns: int
     categorical: np.ndarray
     is_regression: bool
-    is_known_again: bool
-    counts_targets: bool = False
+    counts_targets: bool  # which are then at least 0
+
+    @classmethod
+    def of(cls, estimator: Any, X: Any) -> Schema:
+        """Return the schema of a collection."""
+        is_frame = not hasattr(X, "chunks")
+        meta = X._meta if is_frame else pd.DataFrame(np.empty((0, X.shape[1]))).add_prefix("x")
+        if meta.shape[1] == 0 or not meta.columns.is_unique:
+            raise ValueError(f"X has the columns {list(meta.columns)}: allowed are distinct ones.")
+        categorical = categorical_mask(meta, estimator.categorical_features)
+        objective = estimator.objective
+        counts = objective == "poisson" or isinstance(objective, PoissonLoss)
+        names = tuple(meta.columns) if is_frame else ()
+        return cls(names, meta.shape[1], categorical, bool(is_regressor(estimator)), counts)
 
     def read(self, X: Any, y: Any, weight: Any) -> Part:
         """Return the checked rows of a partition."""
@@ -149,9 +158,9 @@ class Schema:
             refuse_text(table, self.categorical)
         n_rows, y = len(table), _plain(y)
         weight = np.ones(n_rows) if weight is None else np.asarray(weight, dtype=np.float64)
-        for name, one in (("y", y), ("sample_weight", weight)):
-            if one.shape != (n_rows,):
-                raise ValueError(f"{name} has shape {one.shape}: one for each of {n_rows} rows.")
+        for name, values in (("y", y), ("sample_weight", weight)):
+            if values.shape != (n_rows,):
+                raise ValueError(f"{name} has shape {values.shape}: one for each of {n_rows} rows.")
         if not np.isfinite(weight).all() or weight.min(initial=0.0) < 0.0:
             raise ValueError("sample_weight has values that are negative, NaN or infinite.")
         if self.is_regression:
@@ -166,123 +175,48 @@ class Schema:
             )
         return Part(table, y, weight)
 
-
-class Part(NamedTuple):
-    """The checked rows of one partition: a table, targets, weights."""
-
-    table: pd.DataFrame
-    y: np.ndarray
-    weight: np.ndarray
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What partitions say of themselves; they add up.
-
-    Attributes
-    ----------
-    sizes : tuple of int
-        Numbers of rows of the partitions, in order.
-    n_rows : int
-        Number of rows with weight.
-    labels : dict of object to tuple of int and float
-        Number and weight of the rows of each class.
-    moments : tuple of float
-        Sums of w and w y, for targets, and of w y log y where these count something.
-    columns : tuple of ColumnSummary
-        Of the columns.
-    checksum : int in [0, 2**64)
-        Of the rows and their order; 0 where nobody asks for it.
-    """
-
-    sizes: tuple[int, ...]
-    n_rows: int
-    labels: Mapping[Any, tuple[int, float]] = field(default_factory=dict)
-    moments: tuple[float, ...] = (0.0, 0.0, 0.0)
-    columns: tuple[ColumnSummary, ...] = ()
-    checksum: int = 0
-
-    @classmethod
-    def of(cls, schema: Schema, part: Part) -> Summary:
+    def summarize(self, part: Part) -> Summary:
         """Return what one partition says."""
         table, y, weight = part
         there = weight > 0.0
-        columns = summarize_columns(table, schema.categorical, weight)
-        sizes, n_rows = (len(y),), int(there.sum())
-        checksum = _checksum(part) if schema.is_known_again else 0
-        if schema.is_regression:
-            entropy = float(weight @ xlogy(y, y)) if schema.counts_targets else 0.0
-            moments = float(weight.sum()), float(weight @ y), entropy
-            return cls(sizes, n_rows, moments=moments, columns=columns, checksum=checksum)
-        classes, codes = np.unique(y[there], return_inverse=True)
-        counts = np.bincount(codes, minlength=len(classes)).tolist()
-        weights = np.bincount(codes, weight[there], len(classes)).tolist()
-        labels = dict(zip(classes.tolist(), zip(counts, weights, strict=True), strict=True))
-        return cls(sizes, n_rows, labels, columns=columns, checksum=checksum)
+        labels: dict[Any, tuple[int, float]] = {}
+        moments = np.zeros(3)
+        if self.is_regression:
+            entropy = weight @ xlogy(y, y) if self.counts_targets else 0.0
+            moments = np.array([weight.sum(), weight @ y, entropy])
+        else:
+            classes, codes = np.unique(y[there], return_inverse=True)
+            counts = np.bincount(codes, minlength=len(classes)).tolist()
+            weights = np.bincount(codes, weight[there], len(classes)).tolist()
+            labels = dict(zip(classes.tolist(), zip(counts, weights, strict=True), strict=True))
+        columns = summarize_columns(table, self.categorical, weight)
+        return Summary((len(y),), int(there.sum()), labels, moments, columns)
 
-    def plus(self, other: Summary) -> Summary:
-        """Return what two groups of partitions say together."""
-        labels = dict(self.labels)
-        for label, (n, weight) in other.labels.items():
-            before = labels.get(label, (0, 0.0))
-            labels[label] = (before[0] + n, before[1] + weight)
-        return Summary(
-            self.sizes + other.sizes,
-            self.n_rows + other.n_rows,
-            labels,
-            tuple(a + b for a, b in zip(self.moments, other.moments, strict=True)),
-            merge_summaries(self.columns, other.columns),
-            (self.checksum * pow(_RADIX, sum(other.sizes), 2**64) + other.checksum) % 2**64,
-        )
-
-
-def _checksum(part: Part) -> int:
-    """Return the polynomial of the rows' hashes: those of parts make that of the whole."""
-    hashes = hash_pandas_object(part.table, index=False).to_numpy(np.uint64)
-    for column in (part.y, part.weight):
-        hashes = hashes * np.uint64(_RADIX) + hash_array(column)
-    powers = np.cumprod(np.full(len(hashes), _RADIX, dtype=np.uint64), dtype=np.uint64)
-    return int((hashes * powers[::-1]).sum())
-
-
-class Draw(NamedTuple):
-    """Rows of one partition that may be in the sample, and their random numbers."""
-
-    table: pd.DataFrame
-    y: np.ndarray
-    weight: np.ndarray
-    keys: np.ndarray
+    def few_levels(self, summary: Summary) -> Summary:
+        """Return a summary whose columns have few levels, and refuse others before they grow."""
+        names = self.names or range(self.n_columns)
+        for name, column in zip(names, summary.columns, strict=True):
+            if len(column.levels) > _MOST_LEVELS:
+                raise ValueError(
+                    f"column {name!r} has {len(column.levels)} levels or more: for collections of "
+                    f"Dask allowed are {_MOST_LEVELS} of a column of categories."
+                )
+        return summary
 
 
 def _summarize(schema: Schema, number: int, X: Any, y: Any, weight: Any) -> Summary:
     try:
-        return _of_few_levels(schema, Summary.of(schema, schema.read(X, y, weight)))
+        return schema.few_levels(schema.summarize(schema.read(X, y, weight)))
     except (TypeError, ValueError) as error:
         raise ValueError(f"partition {number}: {error}") from error
 
 
 def _add(schema: Schema, summaries: Sequence[Summary]) -> Summary:
-    return _of_few_levels(schema, reduce(Summary.plus, summaries))
-
-
-def _of_few_levels(schema: Schema, summary: Summary) -> Summary:
-    """Return a summary whose columns have few levels, and refuse others before they grow."""
-    for name, column in zip(schema.names or range(schema.n_columns), summary.columns, strict=True):
-        if len(column.levels) > _MOST_LEVELS:
-            raise ValueError(
-                f"column {name!r} has {len(column.levels)} levels or more: for collections of Dask "
-                f"allowed are {_MOST_LEVELS} of a column of categories."
-            )
-    return summary
+    return schema.few_levels(reduce(Summary.plus, summaries))
 
 
 def _draw(
-    schema: Schema,
-    first: int,
-    seed: int,
-    classes: np.ndarray,
-    limits: np.ndarray,
-    part: tuple[Any, ...],
+    schema: Schema, first: int, seed: int, classes: np.ndarray, limits: np.ndarray, part: Any
 ) -> Draw:
     """Return the rows of a partition whose random number is below the limit of their class."""
     table, y, weight = schema.read(*part)
@@ -302,18 +236,15 @@ def _encode(
     columns: tuple[Column, ...],
     classes: np.ndarray,
     target: tuple[float, float],
-    X: Any,
-    y: Any,
-    weight: Any,
+    *part: Any,
 ) -> Rows:
     """Return the encoded rows of a partition."""
-    table, y, weight = schema.read(X, y, weight)
+    table, y, weight = schema.read(*part)
     there = weight > 0.0
     table, y, weight = table[there], y[there], weight[there]
+    rows = np.empty((0, len(feature_names(columns))))
     if len(y):
         rows = encode_in_order(columns, table)
-    else:
-        rows = np.empty((0, len(feature_names(columns))))
     codes = (y - target[0]) / target[1] if schema.is_regression else np.searchsorted(classes, y)
     return Rows(rows, codes, weight)
 
@@ -328,24 +259,74 @@ def _plain(y: Any) -> np.ndarray:
 
 
 class Training(NamedTuple):
-    """What a search takes of collections.
+    """What a search takes of collections."""
 
-    Attributes
-    ----------
-    dataset : Dataset
-        The sample.
-    shards : Shards
-        All rows.
-    ranges : tuple of two ndarray of shape (n_features,)
-        The lowest and the highest value of each feature over all rows.
-    """
-
-    dataset: Dataset
-    shards: Shards
-    ranges: tuple[np.ndarray, np.ndarray]
+    dataset: Dataset  # the sample
+    config: Any  # the estimator, as the search on the sample is told
+    shards: Shards  # all rows
+    ranges: tuple[np.ndarray, np.ndarray]  # lowest and highest values over all rows
 
 
-def parts_of(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
+def read_collections(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, seed: int, progress: Progress
+) -> Training:
+    """Check collections, fit the encoder, and draw the sample."""
+    parts = _parts_of(X, y, sample_weight)
+    schema = Schema.of(estimator, X)
+    summarize = task("summarize-rows", _summarize)
+    answers = [summarize(schema, number, *part) for number, part in enumerate(parts)]
+    added = fold(answers, partial(_add, schema), "add-summaries")
+    with passing(progress, "summarizing rows", "summarize-rows"):
+        summary = added.compute()
+    if summary.n_rows == 0:
+        raise ValueError("X has no rows with weight: at least one is needed.")
+    classes, factors = _classes(estimator, schema, summary)
+    with passing(progress, "drawing the sample", "draw-sample"):
+        sample = _draw_sample(estimator, schema, summary, classes, parts, seed)
+    rows = sample.table if schema.names else sample.table.to_numpy()
+    estimator._read_training_rows(rows, sample.y, y_numeric=schema.is_regression)
+    columns = fit_summaries(sample.table, schema.categorical, sample.weight, summary.columns)
+    estimator.columns_, estimator.feature_names_ = columns, feature_names(columns)
+    weight = sample.weight
+    if factors is not None:
+        weight = weight * factors[np.searchsorted(classes, sample.y)]
+    dataset = Dataset.from_arrays(
+        encode_in_order(columns, sample.table),
+        sample.y,
+        weight,
+        estimator.feature_names_,
+        evolution_of(estimator).scaling,
+        "regression" if schema.is_regression else "classification",
+        columns=estimator._columns_of_features(),
+    )
+    if not schema.is_regression:
+        estimator.classes_ = dataset.classes
+    config, least = _on_sample(estimator, summary)
+    dataset = with_objective(dataset, config, estimator)
+    mean, scale, objective = 0.0, dataset.target_scale, dataset.bound_objective
+    if schema.is_regression:
+        total_weight, total, entropy = summary.moments.tolist()
+        mean = total / total_weight
+        if isinstance(dataset.objective, PoissonLoss):
+            objective = PoissonSums(-mean / scale, (entropy - math.log(scale) * total) / scale)
+    read = partial(_encode, schema, columns, classes, (mean, scale))
+    shards = Shards(parts, read, dataset, objective, mean, factors, least, progress)
+    return Training(dataset, config, shards, _ranges(columns, summary.columns))
+
+
+def _on_sample(estimator: Any, summary: Summary) -> tuple[Any, int]:
+    """Return what a search on the sample is told, and the least number of all rows in a leaf."""
+    config, least = copy(estimator), estimator.min_samples_leaf
+    if not isinstance(least, Integral):
+        least = math.ceil(least * summary.n_rows)
+    if least > 1:
+        config.min_samples_leaf = min(0.5, least / summary.n_rows)
+    config.leaves = "constant"  # lines need their rows
+    config.evolution = replace(evolution_of(estimator), max_samples=None)
+    return config, int(least)
+
+
+def _parts_of(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
     """Return the partitions of collections that belong together."""
     blocks = {"X": _blocks("X", X, 2)}
     for name, one in (("y", y), ("sample_weight", sample_weight)):
@@ -385,111 +366,6 @@ def _blocks(name: str, collection: Any, n_dimensions: int) -> list[Any]:
     # Optimized, the files of a narrow column may be read by fewer partitions than those of others;
     # as they are, both share the tasks that read them.
     return list(collection.to_delayed(optimize_graph=False))
-
-
-def read_collections(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    continues: tuple[str, int] | None,
-    progress: Progress,
-) -> Training:
-    """Check collections, fit the encoder, and draw the sample."""
-    parts = parts_of(X, y, sample_weight)
-    schema = schema_of(estimator, X)
-    summarize = task("summarize-rows", _summarize)
-    answers = [summarize(schema, number, *part) for number, part in enumerate(parts)]
-    added = fold(answers, partial(_add, schema), "add-summaries")
-    with passing(progress, "summarizing rows", "summarize-rows"):
-        summary = added.compute()
-    if summary.n_rows == 0:
-        raise ValueError("X has no rows with weight: at least one is needed.")
-    checksum = _name_of_rows(schema, summary)
-    if continues is not None and continues[0] == checksum:
-        seed = continues[1]
-    else:
-        seed = seed_from(estimator.random_state)
-    classes, factors = _classes(estimator, schema, summary)
-    with passing(progress, "drawing the sample", "draw-sample"):
-        sample = _draw_sample(estimator, schema, summary, classes, parts, seed)
-    given = _as_given(schema, sample.table)
-    estimator._read_training_rows(given, sample.y, y_numeric=schema.is_regression)
-    columns = fit_summaries(sample.table, schema.categorical, sample.weight, summary.columns)
-    estimator.columns_, estimator.feature_names_ = columns, feature_names(columns)
-    weight = sample.weight
-    if factors is not None:
-        weight = weight * factors[np.searchsorted(classes, sample.y)]
-    dataset = Dataset.from_arrays(
-        encode_in_order(columns, sample.table),
-        sample.y,
-        weight,
-        estimator.feature_names_,
-        evolution_of(estimator).scaling,
-        "regression" if schema.is_regression else "classification",
-        columns=estimator._columns_of_features(),
-    )
-    if not schema.is_regression:
-        estimator.classes_ = dataset.classes
-    told = copy(estimator)
-    told.leaves = "constant"  # lines need their rows
-    dataset = with_objective(dataset, told, estimator)
-    mean = summary.moments[1] / summary.moments[0] if schema.is_regression else 0.0
-    read = partial(_encode, schema, columns, classes, (mean, dataset.target_scale))
-    objective = _objective_of_sums(dataset, summary, mean)
-    shards = Shards(
-        parts,
-        read,
-        summary.n_rows,
-        dataset,
-        target_mean=mean,
-        class_factors=factors,
-        objective=objective,
-        seed=seed,
-        checksum=checksum,
-        progress=progress,
-    )
-    return Training(dataset, shards, _ranges(columns, summary.columns))
-
-
-def _objective_of_sums(sample: Dataset, summary: Summary, mean: float) -> Objective | None:
-    """Return the objective of a sample as one of the sums over all rows."""
-    if not isinstance(sample.objective, PoissonLoss):
-        objective: Objective | None = sample.objective
-        return objective
-    scale = sample.target_scale
-    _, total, entropy = summary.moments
-    return PoissonSums(-mean / scale, (entropy - math.log(scale) * total) / scale)
-
-
-def schema_of(estimator: Any, X: Any) -> Schema:
-    """Return what all partitions of a collection have in common."""
-    is_frame = not hasattr(X, "chunks")
-    meta = X._meta if is_frame else pd.DataFrame(np.empty((0, X.shape[1]))).add_prefix("x")
-    if meta.shape[1] == 0 or not meta.columns.is_unique:
-        raise ValueError(f"X has the columns {list(meta.columns)}: allowed are distinct ones.")
-    categorical = categorical_mask(meta, estimator.categorical_features)
-    names = tuple(meta.columns) if is_frame else ()
-    objective = estimator.objective
-    told = (
-        bool(is_regressor(estimator)),
-        estimator.warm_start or estimator.checkpoint is not None,
-        objective == "poisson" or isinstance(objective, PoissonLoss),
-    )
-    return Schema(names, meta.shape[1], categorical, *told)
-
-
-def _name_of_rows(schema: Schema, summary: Summary) -> str:
-    """Return the checksum of all rows as text, with that of how they are read."""
-    if not schema.is_known_again:
-        return ""
-    read = schema.names, schema.categorical.tolist(), sum(summary.sizes), summary.checksum
-    return blake2b(repr(read).encode(), digest_size=16).hexdigest()
-
-
-def _as_given(schema: Schema, table: pd.DataFrame) -> Any:
-    """Return the sample in the form that the user's rows have, for the checks of names."""
-    return table if schema.names else table.to_numpy()
 
 
 def _classes(

@@ -1,7 +1,6 @@
 """Callbacks of the evolved estimators: what they see, how they stop a run."""
 
 import io
-import pickle
 import threading
 from itertools import pairwise
 
@@ -58,13 +57,6 @@ def test_best_trees_are_kept_where_they_change(model):
         before = max(one for one in generations if one < gen)
         assert best[gen] == best[before]
     assert [*run.best_trees.values()][-1] == run.best
-
-
-def test_the_last_best_tree_is_the_best_of_the_run():
-    X, y = load_iris(return_X_y=True)
-    model = brief(callbacks=[keep_best_trees]).fit(X, y)
-    assert [*model.best_trees_.values()][-1] == model.hall_of_fame_[0]
-    assert pickle.loads(pickle.dumps(model)).best_trees_ == model.best_trees_
 
 
 def test_callbacks_travel_with_the_estimator():

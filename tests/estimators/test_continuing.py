@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -25,9 +24,8 @@ from evotree import (
     Refinement,
     keep_best_trees,
 )
-from evotree.engine import hyperparameters
-from evotree.engine.search import compared
-from evotree.experiments.problems import make_problem
+from evotree.engine import choice
+from evotree.engine.continuing import compared
 from evotree.operators.refinement.refiners import centre_margins
 from tests.quick_models import assert_same_fit, brief
 
@@ -83,7 +81,7 @@ def test_what_was_chosen_is_kept(tmp_path, monkeypatch):
     assert "auto" not in whole.regularization_.get_params().values()
     quick(**auto, max_generations=3, checkpoint=Checkpoint(path, every=2)).fit(X, Y)
     warm = quick(**auto, max_generations=3, warm_start=True).fit(X, Y)
-    monkeypatch.setattr(hyperparameters, "cross_validate", None)
+    monkeypatch.setattr(choice, "cross_validate", None)
     assert_same_fit(whole, quick(**auto, checkpoint=resumed(path)).fit(X, Y))
     assert_same_fit(whole, warm.set_params(max_generations=8).fit(X, Y))
 
@@ -151,20 +149,6 @@ def test_a_failing_callback_does_not_lose_the_population(tmp_path):
     assert "ended in generation 5" in raised.value.__notes__[0]
     assert (model.n_generations_, model.stop_reason_) == (5, "callback_error")
     assert model.score(X, Y) > 0.8 and len(model.history_) == 6
-    assert_same_fit(quick().fit(X, Y), quick(checkpoint=resumed(path)).fit(X, Y))
-
-
-@pytest.mark.parametrize("error", [OSError("full"), FileNotFoundError(2, "none", "a file")])
-def test_errors_of_callbacks_are_no_errors_of_the_checkpoint(tmp_path, error):
-    """The last state is written, whatever a callback could not read or write."""
-    path = tmp_path / "fit.npz"
-
-    def fail(run):
-        if run.generation == 5:
-            raise error
-
-    with pytest.raises(OSError, match="full|none"):
-        quick(callbacks=[fail], checkpoint=path).fit(X, Y)
     assert_same_fit(quick().fit(X, Y), quick(checkpoint=resumed(path)).fit(X, Y))
 
 
@@ -260,44 +244,31 @@ def test_numbers_of_numpy_are_as_good_as_pythons():
     assert compared(quick(**plain)) != compared(quick(**plain | {"size_penalty": 0.006}))
 
 
-def test_another_process_goes_on_with_a_function_as_refiner(tmp_path):
-    script = """
-        import sys
-        import tests.conftest
-        from tests.estimators.test_continuing import X, Y, Refinement, polish, quick
-        refinement = Refinement({polish: 1.0}, probability=0.5)
-        quick(refinement=refinement, checkpoint=sys.argv[1], max_generations=4).fit(X, Y)
-    """
-    path = tmp_path / "fit.npz"
-    command = [sys.executable, "-c", textwrap.dedent(script), str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    refinement = Refinement({polish: 1.0}, probability=0.5)
-    rest = quick(refinement=refinement, checkpoint=resumed(path)).fit(X, Y)
-    assert_same_fit(quick(refinement=refinement).fit(X, Y), rest)
-
-
 # ---- killed --------------------------------------------------------------------------------------
 
 SCRIPT = """
 import sys
 from pathlib import Path
-from evotree import Checkpoint, EvoTreeClassifier
-from evotree.experiments.problems import make_problem
+import tests.conftest
+from tests.estimators.test_continuing import Checkpoint, Y, X, polishing
 path = Path(sys.argv[1])
-EvoTreeClassifier.from_preset(
-    "gea_odt", evolution__population_size=16, evolution__patience=None,
-    max_generations=int(sys.argv[2]), random_state=1,
+polishing(
+    max_generations=int(sys.argv[2]),
     checkpoint=Checkpoint(path, every=1, resume=path.exists()),
     callbacks=[lambda run: print(run.generation, flush=True)],
-).fit(*make_problem("chessboard2", 150, 0))
+).fit(X, Y)
 print("done", flush=True)
 """
 
 
-@pytest.mark.parametrize("n_to_kill", [3, pytest.param(20, marks=pytest.mark.slow)])
+def polishing(**changed):
+    """Return an estimator whose refiner is a function of a module."""
+    return quick(refinement=Refinement({polish: 1.0}, probability=0.5), **changed)
+
+
+@pytest.mark.parametrize("n_to_kill", [2, pytest.param(20, marks=pytest.mark.slow)])
 def test_a_run_that_is_killed_again_and_again_goes_on(tmp_path, n_to_kill):
-    """Each time at another moment; it reaches the end."""
+    """Each time at another moment, in another process; it reaches the end."""
     path, generations = tmp_path / "fit.npz", 20 * n_to_kill
     rng, n_kills, last, n_starts = random.Random(0), 0, 0, 0
     while True:
@@ -322,15 +293,7 @@ def test_a_run_that_is_killed_again_and_again_goes_on(tmp_path, n_to_kill):
         last = int(seen[-1])
         assert n_starts <= n_to_kill + 1
     assert n_kills == n_to_kill and [one.name for one in tmp_path.glob("*.npz")] == ["fit.npz"]
-    whole = EvoTreeClassifier.from_preset(
-        "gea_odt",
-        evolution__population_size=16,
-        evolution__patience=None,
-        max_generations=generations,
-        random_state=1,
-    )
-    rows = make_problem("chessboard2", 150, 0)
-    whole.fit(*rows)
-    on = clone(whole).set_params(checkpoint=resumed(path)).fit(*rows)
+    whole = polishing(max_generations=generations).fit(X, Y)
+    on = clone(whole).set_params(checkpoint=resumed(path)).fit(X, Y)
     assert on.n_generations_ == generations
     assert_same_fit(whole, on)

@@ -3,40 +3,34 @@
 import os
 import signal
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import cache, partial
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import xlogy
 from sklearn import metrics
 
-from evotree import Cost, EvoTreeClassifier, EvoTreeRegressor, Islands, Quantile, Variation
+from evotree import (
+    Checkpoint,
+    Cost,
+    EvoTreeClassifier,
+    EvoTreeRegressor,
+    Islands,
+    Quantile,
+    Variation,
+)
 from evotree.cli.main import main
 from evotree.dataset import Dataset
 from evotree.engine.progress import Progress
-from evotree.engine.shards import Rows, Shards, Splits, leaf_sums
 from evotree.estimators.intervals import leaf_deviations
-from evotree.estimators.partitions import MAX_SAMPLES, refuse
+from evotree.estimators.partitions import MAX_SAMPLES
 from evotree.experiments.problems import make_problem
-from evotree.fitness.costs import FeatureCosts
-from evotree.fitness.losses import (
-    ExpectedCost,
-    PoissonSums,
-    ProbabilityScore,
-    QuantileLoss,
-    RankingScore,
-)
-from evotree.fitness.objectives import as_objective
+from evotree.fitness.losses import QuantileLoss
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.model_file import load_model
-from evotree.operators.structure.splice import make_individual
 from evotree.rng import row_keys
-from evotree.tree import CountedTree
 from tests.estimators.test_continuing import quick
-from tests.quick_models import evolved
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -60,6 +54,15 @@ def fit(n_rows=700, kind=EvoTreeClassifier, X=X, y=Y, sample_weight=None, **chan
     return estimator.fit(
         da.from_array(X, chunks=(n_rows, -1)), da.from_array(y, chunks=n_rows), weight
     )
+
+
+def two_scores(counts):
+    """Return the share of the rows that are right, and the least of any leaf."""
+    most, rows = counts.max(axis=1), counts.sum(axis=1)
+    return float(most.sum() / rows.sum()), float((most / rows).min())
+
+
+NSGA = {"objective": two_scores, "variation": Variation(algorithm="nsga2")}
 
 
 @cache
@@ -150,7 +153,7 @@ def test_a_worker_that_is_killed_costs_its_time_alone():
         killed = []
 
         def kill(run):
-            if run.generation == 4:  # trees are judged by all rows
+            if run.generation == 4:
                 killed.append(next(iter(client.run(os.getpid).values())))
                 os.kill(killed[0], signal.SIGKILL)
 
@@ -158,6 +161,17 @@ def test_a_worker_that_is_killed_costs_its_time_alone():
             found = fit(250, callbacks=[kill])
         assert killed
     assert_same(found, fitted())
+
+
+@pytest.mark.parametrize("changed", [{"islands": Islands(2, every=2)}, NSGA])
+def test_islands_and_fronts_of_own_scores_do_not_depend_on_partitions(changed):
+    found = fit(**changed)
+    assert_same(found, fit(90, **changed, n_jobs=2))
+    assert found.tree_.n_node_samples[0] == len(X)
+    for tree in found.pareto_front_:
+        if tree.scores:
+            leaves = tree.values[tree.is_leaf] * tree.n_node_samples[tree.is_leaf, None]
+            assert tree.scores == pytest.approx((*two_scores(leaves), tree.complexity))
 
 
 def test_passes_are_shown_and_tasks_are_named(monkeypatch):
@@ -175,21 +189,11 @@ def test_passes_are_shown_and_tasks_are_named(monkeypatch):
     names = [{key_split(key)[len("evotree-") :]: None for key in graph} for graph in own]
     assert set(names[0]) == {"summarize-rows"} | {"add-summaries"}
     assert set(names[1]) == {"draw-sample"}
-    counting = {"send-trees", "read-trees", "count-leaves", "add-counts"}
-    assert len(names) > 3 and all(set(of_pass) == counting for of_pass in names[2:])
+    counting = {"send-trees", "count-leaves", "add-counts"}
+    assert all(set(of_pass) == counting for of_pass in names[2:])
     passes = {"summarizing rows": 8, "drawing the sample": 8, "counting leaves": 8 * len(names[2:])}
     assert {(name, 8): n for name, n in passes.items()}.items() <= shown.items()
     assert passes.keys() <= found.seconds_.keys()
-
-
-def test_islands_are_judged_by_all_rows():
-    islands = Islands(2, every=2)
-    found = fit(islands=islands)
-    assert_same(found, fit(90, islands=islands, n_jobs=2))
-    assert found.tree_.n_node_samples[0] == len(X)
-    assert found.history_.chapters["quality"].select("best") != (
-        fitted().history_.chapters["quality"].select("best")
-    )
 
 
 # ---- what all rows say ---------------------------------------------------------------------------
@@ -204,7 +208,8 @@ def test_counts_are_those_of_all_rows():
             shares = (Y[leaves == k][:, None] == found.classes_).mean(axis=0)
             np.testing.assert_allclose(tree.values[k], shares, rtol=1e-15)
         assert tree.n_node_samples[0] == len(X)
-        right = found.classes_[tree.labels][leaves] == Y
+    for tree in found.pareto_front_:
+        right = found.classes_[tree.labels][tree.apply(X)] == Y
         assert tree.quality == pytest.approx(right.mean(), abs=1e-12)
     np.testing.assert_array_equal(found.training_rows_.lowest, X.min(axis=0))
     np.testing.assert_array_equal(found.training_rows_.highest, X.max(axis=0))
@@ -221,31 +226,6 @@ def test_the_tree_is_the_fittest_of_the_front():
     assert found.pareto_front_[int(np.argmax(worth))] == found.tree_
     qualities = [one.quality for one in found.pareto_front_]
     assert qualities == sorted(set(qualities))
-
-
-def test_trees_are_judged_by_all_rows_in_the_last_third():
-    told = []
-
-    def look(run):
-        told.append((run.best.quality, run.best.clone()))
-
-    found = fit(700, callbacks=[look])
-    *_, (quality, last) = told
-    assert last.order.size < len(X)  # bred on the sample, and copies of it with noise
-    counts = leaf_sums(
-        [Splits(*_in_raw_units(last))],
-        Rows(X, np.searchsorted(found.classes_, Y), np.ones(len(X))),
-        2,
-    )
-    assert quality == pytest.approx(counts.max(axis=1).sum() / len(X), abs=1.5 / len(X))
-
-
-def _in_raw_units(individual):
-    """Return the hyperplanes of a tree over the sample, whose units this fit has drawn again."""
-    positions = sample_positions(300)
-    mean, scale = X[positions].mean(axis=0), X[positions].std(axis=0)
-    weights = individual.weights / scale
-    return weights, individual.thresholds + weights @ mean, individual.subtree_size
 
 
 def sample_positions(n, seed=3):
@@ -357,7 +337,7 @@ SCORES = {
 def test_objectives_are_those_of_all_rows(objective):
     found = fit_rare(objective=objective)
     y = Y[RARE]
-    for tree in [*found.pareto_front_, *found.hall_of_fame_]:
+    for tree in found.pareto_front_:
         truth = SCORES[objective](tree, y, WEIGHT)
         assert tree.quality == pytest.approx(truth, abs=1e-12)
     rows = Dataset.from_arrays(X[RARE], y, WEIGHT).evolved_for(found.objective_)
@@ -381,7 +361,7 @@ def test_costs_are_those_of_all_rows():
     assert len(found.pareto_front_) > 1
     share_of_1 = WEIGHT @ (Y[RARE] == found.classes_[1]) / WEIGHT.sum()
     errors_cost = (1.0 - share_of_1) + share_of_1 * 2.0
-    for tree in [*found.pareto_front_, *found.hall_of_fame_]:
+    for tree in found.pareto_front_:
         one = copy(found)
         one.tree_ = tree
         cost = one.cost_score(X[RARE], Y[RARE], WEIGHT)
@@ -413,20 +393,6 @@ def test_poisson_is_that_of_all_rows():
         )
 
 
-def test_poisson_sums_are_poisson_of_rows():
-    y = np.array([0.0, 0.0, 3.0, 1.0, 8.0, 0.0])
-    weights, size = np.array([[1.0], [0.0], [0.0]]), np.array([3, 1, 1], dtype=np.int32)
-    rows = Dataset.from_arrays(np.arange(6.0)[:, None], y, task="regression")
-    rows = rows.evolved_for(as_objective("poisson", rows))
-    count = y / rows.target_scale
-    sums = PoissonSums(rows.bound_objective.rule[2], float(xlogy(count, count).sum()))
-    for threshold in (-1.0, 0.5, 1.0):  # to the left are zeros alone, or not
-        tree = make_individual(rows, weights, np.array([threshold, 0.0, 0.0]), size)
-        assert sums.quality(tree) == pytest.approx(rows.bound_objective.quality(tree), abs=1e-12)
-        risk, truth = sums.risk(tree), rows.bound_objective.risk(tree)
-        assert risk[0] - risk[1:].sum() == pytest.approx(truth[0] - truth[1:].sum(), abs=1e-12)
-
-
 @pytest.mark.parametrize(
     ("kind", "y", "changed"),
     [
@@ -454,7 +420,9 @@ def test_values_are_in_order_over_all_rows(kind, y, changed):
             truth = right.mean()
             if changed:
                 truth = np.mean([right[y == label].mean() for label in found.classes_])
-        assert tree.quality == pytest.approx(truth, abs=1e-9)
+        if tree in found.pareto_front_:
+            member = found.pareto_front_[found.pareto_front_.index(tree)]
+            assert member.quality == pytest.approx(truth, abs=1e-9)
     if task == "regression":
         np.testing.assert_allclose(
             found.residual_std_, leaf_deviations(found.tree_, rows), rtol=1e-6
@@ -475,42 +443,27 @@ def test_leaves_have_rows_enough_over_all_rows(least):
         np.testing.assert_array_equal(tree.n_node_samples[tree.is_leaf], n_rows)
 
 
-def test_nodes_that_no_row_reaches_are_not_judged():
-    size = np.array([5, 1, 3, 1, 1], dtype=np.int32)
-    counts = np.array([[30, 20], [0, 0], [30, 20], [25, 5], [5, 15]], dtype=float)
-    weights = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
-    below = CountedTree(weights[2:], size[2:], counts[2:])
-    costs = ExpectedCost("cost", ((0.0, 1.0), (1.0, 0.0)), FeatureCosts.of([1, 1], "ab", [0, 1]))
-    for objective in (None, RankingScore(), ProbabilityScore("brier"), costs):
-        shards = Shards([], None, 50, Dataset.from_arrays(X, Y), objective=objective)
-        truth = 0.8 if objective is None else objective.quality(below)
-        assert shards.quality(CountedTree(weights, size, counts)) == pytest.approx(truth)
-
-
 def fair(counts, leaves):
     """Look at rows."""
     return 1.0
 
 
 @pytest.mark.parametrize(
-    ("model", "name"),
+    ("model", "sensitive", "named"),
     [
-        (EvoTreeClassifier(objective=fair), "fair"),
-        (
-            evolved(
-                EvoTreeClassifier, objective=least_share, variation=Variation(algorithm="nsga2")
-            ),
-            "least",
-        ),
-        (EvoTreeRegressor(objective="absolute_error"), "'absolute_error'"),
-        (EvoTreeRegressor(Quantile(0.5)), "Quantile"),
-        (EvoTreeRegressor(objective=QuantileLoss()), "QuantileLoss"),
+        (EvoTreeClassifier(objective=fair), None, "objective=.*fair"),
+        (EvoTreeRegressor(objective="absolute_error"), None, "objective='absolute_error'"),
+        (EvoTreeRegressor(Quantile(0.5)), None, "objective=Quantile"),
+        (EvoTreeRegressor(objective=QuantileLoss()), None, "objective=QuantileLoss"),
+        (EvoTreeRegressor(leaves="linear"), None, "leaves='linear'"),
+        (EvoTreeClassifier(), [1], "sensitive="),
     ],
-    ids=["rows", "nsga2", "medians", "quantiles", "instance"],
+    ids=["rows", "medians", "quantiles", "instance", "lines", "sensitive"],
 )
-def test_objectives_of_rows_are_refused(model, name):
-    with pytest.raises(ValueError, match=f"^objective=.*{name}"):
-        refuse(model, None)
+def test_what_needs_rows_is_refused_before_any_work(model, sensitive, named):
+    never = da.from_delayed(dask.delayed(pytest.fail)("computed"), (9, 2), dtype=float)
+    with pytest.raises(ValueError, match=f"^{named}.*: for collections of Dask allowed"):
+        model.fit(never, never[:, 0], sensitive=sensitive)
 
 
 # ---- frames: missing values, categories, hostile partitions --------------------------------------
@@ -647,24 +600,6 @@ def test_targets_and_weights_that_do_not_fit_are_refused():
         fit(700, y=X[:, 0])
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"objective": fair},
-        {"islands": Islands(2, executor=ThreadPoolExecutor(1))},
-    ],
-)
-def test_what_partitions_cannot_do_is_refused_before_any_work(parameters):
-    (name,) = parameters
-    never = da.from_delayed(dask.delayed(pytest.fail)("computed"), (9, 2), dtype=float)
-    with pytest.raises(ValueError, match=f"^{name}[=:]"):
-        evolved(EvoTreeClassifier, **parameters).fit(never, never[:, 0])
-    with pytest.raises(ValueError, match="^sensitive="):
-        EvoTreeClassifier().fit(never, never[:, 0], sensitive=[1])
-    with pytest.raises(ValueError, match="^leaves='linear'"):
-        refuse(EvoTreeRegressor(leaves="linear"), None)
-
-
 def test_the_command_line_reads_parquet(tmp_path, capsys):
     frames()
     distributed = pytest.importorskip("distributed")
@@ -707,3 +642,61 @@ def test_random_numbers_of_rows_do_not_depend_on_parts():
     assert abs(whole.mean() - 0.5) < 0.05 and len(set(whole)) == 1000
     assert not np.array_equal(whole, row_keys(8, 0, 1000))
     assert MAX_SAMPLES > 1000
+
+
+# ---- fits that go on -----------------------------------------------------------------------------
+
+
+def fails_at(generation):
+    def fail(run):
+        if run.generation == generation:
+            raise LookupError("no such thing")
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{}, {"kind": EvoTreeRegressor, "y": X[:, 0] * X[:, 1]}, {"islands": Islands(2, every=1)}],
+    ids=["classes", "targets", "islands"],
+)
+def test_a_fit_goes_on_from_its_checkpoint(tmp_path, changed):
+    path = tmp_path / "fit.npz"
+    with pytest.raises(LookupError, match="no such thing"):
+        fit(**changed, checkpoint=path, callbacks=[fails_at(3)])
+    kept = path.read_bytes()
+    resumed = {**changed, "checkpoint": Checkpoint(path, resume=True)}
+    rest = fit(**resumed, random_state=99)
+    assert_same(fit(**changed), rest)
+    if "y" not in changed:
+        path.write_bytes(kept)
+        assert_same(rest, fit(90, **resumed))
+    with pytest.raises(ValueError, match="is a checkpoint of other rows"):
+        fit(**resumed | {"X": X[::-1]})
+    with pytest.raises(ValueError, match="population_size=14: the run in"):
+        fit(**resumed, population_size=14)
+
+
+def test_a_warm_start_goes_on():
+    warm = quick(**ON_SHARDS, warm_start=True, callbacks=[fails_at(3)])
+    rows, labels = da.from_array(X, chunks=(700, -1)), da.from_array(Y, chunks=700)
+    with pytest.raises(LookupError):
+        warm.fit(rows, labels)
+    warm.set_params(callbacks=None, random_state=99)
+    assert_same(fit(), warm.fit(rows.rechunk((90, -1)), labels.rechunk(90)))
+    with pytest.warns(RuntimeWarning, match="the rows changed"):
+        begun = warm.fit(rows, labels[::-1].rechunk(700))
+    assert_same(fit(y=Y[::-1]), begun)  # the sample is drawn as before
+
+
+def test_what_cannot_be_continued_is_refused_before_any_work(tmp_path):
+    def never(*args, **kwargs):
+        pytest.fail("computed")
+
+    (tmp_path / "torn").write_bytes(b"PK")
+    with dask.config.set(scheduler=never):
+        for name, error in (("torn", ValueError), ("nothing", FileNotFoundError)):
+            with pytest.raises(error, match=name):
+                fit(checkpoint=Checkpoint(tmp_path / name, resume=True))
+        with pytest.raises(OSError, match="no folder"):
+            fit(checkpoint=tmp_path / "no" / "folder")

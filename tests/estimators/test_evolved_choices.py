@@ -37,7 +37,7 @@ from evotree import (
     evolve,
     make_toolbox,
 )
-from evotree.engine.hyperparameters import NOISES, SIZE_MULTIPLES
+from evotree.engine.choice import NOISES, SIZE_MULTIPLES
 from evotree.estimators import EVOLUTION_PRESETS
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.pruning.penalized import prune

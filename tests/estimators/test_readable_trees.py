@@ -10,7 +10,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor
-from evotree.engine.hyperparameters import NOISES, TERM_MULTIPLES
+from evotree.engine.choice import NOISES, TERM_MULTIPLES
 from evotree.export import export_text
 from tests.quick_models import evolved
 

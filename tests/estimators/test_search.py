@@ -21,9 +21,11 @@ from evotree import (
     Variation,
     search,
 )
-from evotree.engine import hyperparameters
+from evotree.engine import choice
 from evotree.engine import toolbox as toolbox_module
-from evotree.engine.hyperparameters import candidates, penalties_to_try
+from evotree.engine.choice import candidates, penalties_to_try
+from evotree.engine.continuing import continuation
+from evotree.engine.finish import finish
 from tests.quick_models import (
     BRIEF,
     brief,
@@ -54,11 +56,11 @@ def test_the_estimator_is_the_search(model, changed):
     of_search = SearchConfig().get_params()
     parameters = {name: fitted.get_params(deep=False)[name] for name in of_search}
     result = search(Dataset.from_arrays(X, y, task=task), SearchConfig(**parameters))
-    assert result.best() == fitted.tree_
-    np.testing.assert_array_equal(result.best().values, fitted.tree_.values)
-    assert list(result.front()) == list(fitted.pareto_front_)
+    assert result.tree == fitted.tree_
+    np.testing.assert_array_equal(result.tree.values, fitted.tree_.values)
+    assert list(result.front) == list(fitted.pareto_front_)
     chosen = fitted.regularization_, (fitted.size_penalty_, fitted.term_penalty_)
-    assert result.plan.chosen[:2] == chosen
+    assert result.choice[1:] == chosen
     assert result.run.generation == fitted.n_generations_ and result.failure is None
 
 
@@ -68,8 +70,8 @@ def test_a_search_is_told_an_objective_and_a_constraint():
     told = BRIEF | {"objective": "balanced_accuracy", "monotonic_cst": [0, 0, 1, 0]}
     result = search(dataset, evolved(SearchConfig, **told))
     fitted = evolved(EvoTreeClassifier, **told).fit(X[50:], y[50:])
-    assert result.best() == fitted.tree_
-    assert result.dataset.objective.constraint.violations(result.best()) == []
+    assert result.tree == fitted.tree_
+    assert result.problem.dataset.objective.constraint.violations(result.tree) == []
     with pytest.raises(ValueError, match="objective='f2'"):
         search(dataset, evolved(SearchConfig, **BRIEF | {"objective": "f2"}))
 
@@ -77,9 +79,9 @@ def test_a_search_is_told_an_objective_and_a_constraint():
 def test_a_search_continues_an_earlier_result():
     dataset = Dataset.from_arrays(*load_iris(return_X_y=True))
     half = search(dataset, evolved(SearchConfig, **BRIEF | {"max_generations": 2}))
-    rest = search(dataset, evolved(SearchConfig, **BRIEF), continues=half.continuation())
+    rest = search(dataset, evolved(SearchConfig, **BRIEF), continues=continuation(half))
     whole = search(dataset, evolved(SearchConfig, **BRIEF))
-    assert rest.run.generation == 4 and rest.best() == whole.best()
+    assert rest.run.generation == 4 and rest.tree == whole.tree
     assert list(rest.run.population) == list(whole.run.population)
 
 
@@ -140,7 +142,7 @@ def test_no_warning_where_all_first_trees_are_made(changed):
 def test_choosing_stops_at_the_limit(monkeypatch):
     """Of the candidates one is tried, and no more."""
     seen = []
-    cross_validate = hyperparameters.cross_validate
+    cross_validate = choice.cross_validate
 
     def counted(dataset, find, *arguments, **limits):
         def find_and_count(*given):
@@ -149,7 +151,7 @@ def test_choosing_stops_at_the_limit(monkeypatch):
 
         return cross_validate(dataset, find_and_count, *arguments, **limits)
 
-    monkeypatch.setattr(hyperparameters, "cross_validate", counted)
+    monkeypatch.setattr(choice, "cross_validate", counted)
     model = evolved(EvoTreeClassifier, **BRIEF | AUTO | {"time_limit": 1e-9})
     model.fit(*load_wine(return_X_y=True))
     assert len(seen) == 1 and model.score(*load_wine(return_X_y=True)) > 0.6
@@ -157,22 +159,22 @@ def test_choosing_stops_at_the_limit(monkeypatch):
 
 def test_choosing_has_half_of_what_is_left(monkeypatch):
     """Reading the rows has taken the rest."""
-    limits, cross_validate = [], hyperparameters.cross_validate
+    limits, cross_validate = [], choice.cross_validate
 
-    def told(*arguments, time_limit, **parameters):
-        limits.append(time_limit)
-        return cross_validate(*arguments, time_limit=time_limit, **parameters)
+    def told(*arguments, end, **parameters):
+        limits.append(end - perf_counter())
+        return cross_validate(*arguments, end=end, **parameters)
 
-    monkeypatch.setattr(hyperparameters, "cross_validate", told)
+    monkeypatch.setattr(choice, "cross_validate", told)
     config = evolved(SearchConfig, **BRIEF | AUTO | {"time_limit": 10_000.0})
     search(Dataset.from_arrays(*load_iris(return_X_y=True)), config, begin=perf_counter() - 4_000.0)
     assert 0.0 < limits[0] < 0.5 * 6_000.0
 
 
 def test_penalties_that_there_is_no_time_for_have_the_trees_of_others(monkeypatch):
-    calls, best_prunings = [], hyperparameters.best_prunings
+    calls, best_prunings = [], choice.best_prunings
     monkeypatch.setattr(
-        hyperparameters, "best_prunings", lambda *given: calls.append(1) or best_prunings(*given)
+        choice, "best_prunings", lambda *given: calls.append(1) or best_prunings(*given)
     )
     rows = load_wine(return_X_y=True)
     model = evolved(EvoTreeClassifier, **BRIEF | AUTO | {"time_limit": 1e-9}).fit(*rows)
@@ -183,11 +185,11 @@ def test_penalties_that_there_is_no_time_for_have_the_trees_of_others(monkeypatc
 def test_trees_that_there_is_no_time_to_finish_are_left_out_but_for_the_best(changed):
     config = evolved(SearchConfig, **BRIEF | changed)
     result = search(Dataset.from_arrays(*load_wine(return_X_y=True)), config)
-    whole = replace(result)
-    result.end_of_trees = -np.inf
-    (tree,) = result.front()
-    assert tree == result.best() == whole.best()
-    assert len(result.trees(result.run.hall_of_fame)) == 1 < len(whole.front())
+    late = replace(result.problem, end_of_trees=-np.inf)
+    in_haste = finish(late, result.run, result.rows, result.choice)
+    (tree,) = in_haste.front
+    assert tree == in_haste.tree == result.tree
+    assert len(in_haste.hall_of_fame) == 1 < len(result.front)
 
 
 def test_trees_of_wide_tables_take_no_more_memory_than_documented():
@@ -242,8 +244,8 @@ def interrupted(model):
 
 
 def test_an_interrupt_while_choosing_takes_the_first_candidate(monkeypatch):
-    pressing, calls = press_at(2, hyperparameters.path_trees)
-    monkeypatch.setattr(hyperparameters, "path_trees", pressing)
+    pressing, calls = press_at(2, choice.path_trees)
+    monkeypatch.setattr(choice, "path_trees", pressing)
     kept = interrupted(evolved(EvoTreeClassifier, **BRIEF | AUTO))
     assert kept.n_generations_ == 0 and len(calls) <= 5  # those of one candidate
     config = evolved(SearchConfig, **AUTO)

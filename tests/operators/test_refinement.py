@@ -320,7 +320,7 @@ def test_what_a_baldwinian_run_finds_is_worth_what_it_says(iris, tmp_path, algor
     children, n_evaluations = breed(toolbox, 1.0, (learnt, make_streams(0, 5, len(learnt))))
     assert children == [one.unrefined for one in learnt] and n_evaluations == 0
     save_checkpoint(tmp_path / "run.npz", begun, iris, {})
-    (read,) = load_checkpoint(tmp_path / "run.npz", iris).runs
+    (read,) = load_checkpoint(tmp_path / "run.npz", iris)
     ends = [evolve(one, toolbox, max_generations=10).population for one in (begun, read)]
     assert ends[0] == ends[1]
 

@@ -1,32 +1,80 @@
-"""What a configuration asks of all trees: objective and constraints, and how trees keep them."""
+"""What is fixed before a search begins: the rows and their objective, constraints and limits."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+import time
+from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evotree.engine.config import evolution_of
+from evotree.engine.config import Evolution, evolution_of
+from evotree.engine.toolbox import split_init
 from evotree.fitness.objectives import compose
 from evotree.objectives import LinearLeaves
-from evotree.operators.constraints.base import Constraint, keeps_all, repair
+from evotree.operators.constraints.base import Constraint
 from evotree.operators.constraints.interactions import as_interactions
 from evotree.operators.constraints.limits import Limits
 from evotree.operators.constraints.monotonic import MonotonicConstraint, check_monotonic_cst
 from evotree.operators.constraints.split_features import SplitFeatures, with_split_features
-from evotree.operators.structure.splice import make_individual
+from evotree.operators.initialization.seeding import TAO, WIDTHS
 from evotree.tables.columns import NumericColumn
-from evotree.tree import ObliqueTree, node_weights
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
     from evotree.engine.config import SearchConfig
-    from evotree.individual import Individual
+
+
+_SEARCH_SHARE = 0.75  # of the time limit; then trees are finished, and until
+_TREES_SHARE = 0.95  # of it no more of them; the rest is for what tells how sure the best one is
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a search is about."""
+
+    dataset: Dataset  # training rows, with their objective
+    config: SearchConfig  # what the search is told
+    constraints: list[Constraint]  # what all trees keep
+    # When evolution is over, when no more trees are finished, and when all is to be done.
+    end: float = math.inf
+    end_of_trees: float = math.inf
+    end_of_all: float = math.inf
+
+    @property
+    def evolution(self) -> Evolution:
+        """How the population evolves."""
+        return evolution_of(self.config)
+
+    @cached_property
+    def shares(self) -> dict[str, float]:
+        """The kinds of first trees, and their shares of the first population."""
+        return split_init(self.evolution.init)[0]
+
+    @property
+    def has_seeds(self) -> bool:
+        """Whether some first trees are optimized."""
+        return not self.shares.keys().isdisjoint((TAO, WIDTHS))
+
+    def seconds_left(self, share: float = 1.0) -> float | None:
+        """Return a share of the seconds that evolution has; None where there is no limit."""
+        return None if self.end == math.inf else share * (self.end - time.perf_counter())
+
+
+def prepare(dataset: Dataset, config: SearchConfig, begin: float | None = None) -> Problem:
+    """Return what a search is about; the clock of its limits started at `begin`."""
+    dataset = with_objective(dataset, config)
+    constraints = make_constraints(config, dataset)
+    if config.time_limit is None:
+        return Problem(dataset, config, constraints)
+    begin = time.perf_counter() if begin is None else begin
+    shares = _SEARCH_SHARE, _TREES_SHARE, 1.0
+    ends = (begin + share * config.time_limit for share in shares)
+    return Problem(dataset, config, constraints, *ends)
 
 
 def with_objective(dataset: Dataset, config: SearchConfig, encoder: Any = None) -> Dataset:
@@ -64,11 +112,9 @@ def _monotonic_constraint(
     return check_monotonic_cst(monotonic_cst, features, columns, dataset.n_classes)
 
 
-def make_constraints(
-    config: SearchConfig, dataset: Dataset, n_rows: int | None = None
-) -> list[Constraint]:
+def make_constraints(config: SearchConfig, dataset: Dataset) -> list[Constraint]:
     """Return what all trees of a search keep."""
-    n_rows, least = n_rows or int(dataset.multiplicity.sum()), config.min_samples_leaf
+    n_rows, least = int(dataset.multiplicity.sum()), config.min_samples_leaf
     if not isinstance(least, Integral):
         least = math.ceil(least * n_rows)  # as in scikit-learn
     limits = Limits(
@@ -84,42 +130,3 @@ def make_constraints(
     if dataset.objective is not None and dataset.objective.constraint is not None:
         found.append(dataset.objective.constraint)
     return found if limits == Limits() else [*found, limits]
-
-
-def keep_for_rows(
-    tree: ObliqueTree, dataset: Dataset, constraints: Sequence[Constraint]
-) -> ObliqueTree:
-    """Return a finished tree that keeps all constraints on the rows as they are routed in the end.
-
-    Rounding the numbers of a tree may have taken rows to other leaves.
-    """
-    if not constraints:
-        return tree
-    rows = replace(
-        dataset,
-        X=dataset.raw,
-        mean=np.zeros_like(dataset.mean),
-        scale=np.ones_like(dataset.scale),
-        spread=dataset.spread * dataset.scale,
-    )
-    while not keeps_all(individual := _as_routed(tree, rows), rows, constraints):
-        weights, thresholds, size, *_ = repair(individual, rows, constraints).nodes()
-        values = np.zeros((len(size), tree.values.shape[1]))
-        tree = dataset.refill(ObliqueTree(weights, thresholds, size, values, tree.spread))
-    return tree
-
-
-def _as_routed(tree: ObliqueTree, dataset: Dataset) -> Individual:
-    """Return a tree as an individual whose rows are where those go that predict."""
-    individual = make_individual(dataset, tree.weights, tree.thresholds, tree.subtree_size)
-    leaves = tree.apply(dataset.X)
-    if len(individual) < len(tree):
-        return individual
-    n_rows = node_weights(leaves, np.ones(len(leaves)), tree.subtree_size).astype(np.int32)
-    order = np.argsort(leaves, kind="stable").astype(np.int32)
-    start = np.searchsorted(leaves[order], np.arange(len(tree))).astype(np.int32)
-    arrays = *individual.nodes()[:3], order, start, start + n_rows, individual.counts
-    routed = type(individual)(arrays)
-    if individual.objective is not None:
-        routed.evolve_for(individual.objective)
-    return routed

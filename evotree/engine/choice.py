@@ -1,0 +1,479 @@
+"""Hyperparameters chosen by cross-validation: the noise, and the penalties for nodes and terms."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import product
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from deap import base
+from sklearn.frozen import FrozenEstimator
+
+from evotree.engine.config import MIN_ROWS, Regularization, SearchConfig, evolution_of, is_auto
+from evotree.engine.evolution import evolve
+from evotree.engine.parallel import thread_map
+from evotree.engine.prepare import Problem
+from evotree.engine.teachers import FrozenTeacher, make_teacher
+from evotree.engine.toolbox import feature_bound, make_toolbox
+from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.folds import make_folds, split_folds
+from evotree.operators.constraints.base import repair
+from evotree.operators.initialization.resampling import blur, teach
+from evotree.operators.initialization.seeding import TAO, WIDTHS, init_seed
+from evotree.operators.initialization.width_paths import path_trees
+from evotree.operators.pruning.penalized import prune
+from evotree.operators.refinement.policy import Refinement
+from evotree.operators.structure.reduced import row_losses
+from evotree.operators.variation.selection import distinct
+from evotree.rng import make_streams
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.individual import Individual
+
+_HELD_OUT_ROWS = 1000  # that differ, held out in all, if that takes no more than five folds
+_RIVAL_ROWS = 400  # held out, by which a regularization is chosen
+_FOLDS = 5
+_JUDGED = 3  # trees, whose losses are averaged
+_KEPT_TREES = 5  # of each fold, that join the first population
+_SEEDS_EACH = 2  # optimized trees for each of the penalties that are tried
+_PATHS = 4  # of widths, axis-parallel and linear trees among them
+_GENERATIONS_SHARE = 3  # a candidate evolves for a third of the generations
+_LEAST_RESAMPLED = 3000  # rows that a fitness is measured on, if they are resampled
+_COPIES = 4  # of each row, at most
+
+STANDARD_ERRORS = 0.5
+"""By which a loss has to be lower for more complex trees to be chosen."""
+
+SIZE_MULTIPLES = (0.8, 0.4, 0.2, 0.1, 0.05, 0.025)
+"""Penalties for a node that are tried, in units of log(n) / n for n rows."""
+
+TERM_MULTIPLES = (1.0, 0.25, 0.05)
+"""Penalties for a term that are tried with each, in units of the penalty for a node."""
+
+LEAST_PENALTY = 1e-4
+"""No smaller penalty is tried, however many the rows: trees stay small enough to be read."""
+
+NOISES = (0.1, 0.0)
+"""The noise that ``"auto"`` stands for. Noise comes first: the fitness that it smooths tells trees
+apart that are all perfect on the training rows."""
+
+
+class Penalties(NamedTuple):
+    """What the fitness takes off for the complexity of a tree."""
+
+    size: float  # penalty for a node
+    term: float  # penalty for each term after a split's first
+
+
+class Choice(NamedTuple):
+    """What a run evolves by, besides the configuration."""
+
+    seed: int  # seed of the run
+    regularization: Regularization  # without ``"auto"``, given or chosen
+    penalties: Penalties  # for nodes and terms, likewise
+
+
+_OWN_STREAMS = 2**62  # the number of a generation that no run reaches
+
+
+def own_streams(seed: int) -> list[np.ndarray]:
+    """Return the streams of a run for folds, noise, samples and larger trees."""
+    return list(make_streams(seed, _OWN_STREAMS, 4))
+
+
+def candidates(config: SearchConfig, objective: Any = None) -> list[Regularization]:
+    """Return the regularizations that cross-validation chooses among."""
+    given = evolution_of(config).regularization
+    noises: tuple[Any, ...] = (given.noise,)
+    if is_auto(given.noise):
+        noises = NOISES if objective is None or objective.takes_noise else (0.0,)
+    return [replace(given, noise=noise) for noise in noises]
+
+
+def penalties_to_try(config: SearchConfig, n_rows: float) -> list[Penalties]:
+    """Return the penalties among which cross-validation chooses.
+
+    Those for nodes are multiples of log(n) / n, as that of BIC is of the log-likelihood (Schwarz
+    1978): n rows tell about so small a difference. Those for terms are multiples of these. None is
+    below `LEAST_PENALTY`, unless it is given.
+    """
+    if is_auto(config.size_penalty):
+        unit, least = math.log(n_rows + 1.0) / n_rows, LEAST_PENALTY
+        sizes = [max(least, multiple * unit) for multiple in SIZE_MULTIPLES]
+    else:
+        sizes, least = [float(config.size_penalty)], 0.0
+    if not is_auto(config.term_penalty):
+        return [Penalties(size, float(config.term_penalty)) for size in sizes]
+    multiples = TERM_MULTIPLES if sizes[0] > 0.0 else TERM_MULTIPLES[:1]
+    return [
+        Penalties(size, max(least, multiple * size)) for size in sizes for multiple in multiples
+    ]
+
+
+def resample(dataset: Dataset, regularization: Regularization, stream: np.ndarray) -> Dataset:
+    """Return the rows that the fitness is measured on."""
+    teacher, noise = regularization.teacher, regularization.noise
+    assert isinstance(noise, float | int)
+    if teacher is not None:
+        if isinstance(teacher, str):
+            teacher = make_teacher(dataset.n_classes > 0)
+        elif isinstance(teacher, FrozenEstimator):
+            teacher = FrozenTeacher(teacher, dataset)
+        n_drawn = max(_LEAST_RESAMPLED, dataset.n_samples)
+        return teach(dataset, teacher, n_drawn, noise, stream)
+    if noise > 0.0:
+        n_copies = min(_COPIES, round(_LEAST_RESAMPLED / dataset.n_samples))
+        return blur(dataset, noise, n_copies, stream)
+    return dataset
+
+
+# ---- the trees of a candidate --------------------------------------------------------------------
+
+
+def trees_of(
+    problem: Problem,
+    rows: Dataset,
+    candidate: Regularization,
+    penalties: Sequence[Penalties],
+    seed: int,
+    seconds: float | None = None,
+) -> list[list[Individual]]:
+    """Return trees that show what a candidate is worth, the best at each of some penalties."""
+    end = math.inf if seconds is None else time.perf_counter() + seconds
+    rows = resample(rows, candidate, own_streams(seed)[1])
+    left = None if seconds is None else end - time.perf_counter()
+    make = seeds_of_all_sizes if problem.has_seeds else evolve_briefly
+    trees = make(problem, rows, candidate, penalties, seed, left)
+    best: dict[Penalties, list[Individual]] = {}
+    last: list[Individual] = []
+    for pair in penalties:
+        if pair not in best:
+            if not last or time.perf_counter() < end:
+                last = best_prunings(trees, rows, *pair, _KEPT_TREES)
+            best[pair] = last  # out of time, penalties have equal trees: the first are chosen
+    return [best[pair] for pair in penalties]
+
+
+def seeds_of_all_sizes(
+    problem: Problem,
+    rows: Dataset,
+    candidate: Regularization,
+    penalties: Sequence[Penalties],
+    seed: int,
+    seconds: float | None,
+) -> list[Individual]:
+    """Return first trees, of all penalties."""
+    config, constraints = problem.config, problem.constraints
+    end = math.inf if seconds is None else time.perf_counter() + seconds
+    limits: dict[str, Any] = {
+        "C": Refinement(C=candidate.C).bounds(),
+        "penalty": candidate.penalty,
+        "min_rows": MIN_ROWS,
+        "max_depth": config.max_depth,
+        "max_features": feature_bound(config.max_split_terms, rows.X.shape[1], constraints),
+    }
+    middle = penalties[len(penalties) // 2]
+    rows = rows.priced(middle.term)
+    follows = WIDTHS in problem.shares
+    kinds = range(_PATHS) if follows else [pair for pair in penalties for _ in range(_SEEDS_EACH)]
+    streams = make_streams(seed, 0, len(kinds))
+
+    def make(kind: Any, stream: np.ndarray) -> list[Individual]:
+        left = None if seconds is None else end - time.perf_counter()
+        if left is not None and left <= 0.0 and stream is not streams[0]:
+            return []
+        if follows:
+            path = {**limits, "term_penalty": middle.term, "seconds": left}
+            return path_trees(rows, middle.size, kind, stream, **path)
+        return [init_seed(rows, kind.size, TAO, stream, seconds=left, **limits)]
+
+    trees = [tree for several in map(make, kinds, streams) for tree in several]
+    return [repair(tree, rows, constraints) for tree in trees]
+
+
+def evolve_briefly(
+    problem: Problem,
+    rows: Dataset,
+    candidate: Regularization,
+    penalties: Sequence[Penalties],
+    seed: int,
+    seconds: float | None,
+) -> list[Individual]:
+    """Return the trees of a short evolution, at the last of the penalties."""
+    evolution = problem.evolution
+    rows = rows.priced(penalties[-1].term)
+    choice = Choice(seed, candidate, penalties[-1])
+    toolbox = problem_toolbox(problem, rows, choice, seed)
+    first = toolbox.population(n=evolution.population_size, seconds=seconds)
+    return evolve(
+        first,
+        toolbox,
+        crossover_probability=evolution.variation.crossover_probability,
+        patience=evolution.patience,
+        max_generations=-(-problem.config.max_generations // _GENERATIONS_SHARE),
+        time_limit=seconds,
+        keep_on_interrupt=True,
+    ).population
+
+
+def problem_toolbox(
+    problem: Problem,
+    rows: Dataset,
+    choice: Choice,
+    seed: int,
+    found: Sequence[Individual] = (),
+    begins: bool = True,
+) -> base.Toolbox:
+    """Return the toolbox of a population; only one that begins needs the first trees."""
+    config, evolution, regularization = problem.config, problem.evolution, choice.regularization
+    refinement = evolution.refinement
+    if refinement is not None:
+        refinement = replace(refinement, C=regularization.C, penalty=regularization.penalty)
+    return make_toolbox(
+        rows,
+        size_penalty=choice.penalties.size,
+        term_penalty=choice.penalties.term,
+        max_split_terms=config.max_split_terms,
+        init=evolution.init if begins else None,
+        found=found if begins else (),
+        refinement=refinement,
+        variation=evolution.variation,
+        constraints=problem.constraints,
+        max_depth=config.max_depth,
+        random_state=seed,
+        end=problem.end,
+    )
+
+
+def best_prunings(
+    individuals: Iterable[Individual],
+    dataset: Dataset,
+    size_penalty: float,
+    term_penalty: float = 0.0,
+    n_best: int = 3,
+) -> list[Individual]:
+    """Return the fittest trees at penalties that they were not made for, each pruned by these."""
+    penalties = size_penalty, term_penalty
+    pruned = [prune(_priced(tree, term_penalty), dataset, *penalties)[0] for tree in individuals]
+    different = [tree for tree, is_first in zip(pruned, distinct(pruned), strict=True) if is_first]
+    different.sort(key=PenalizedAccuracy(*penalties), reverse=True)
+    return different[:n_best]
+
+
+def _priced(individual: Individual, term_penalty: float) -> Individual:
+    """Return a clone in which terms of leaves have a penalty."""
+    priced = individual.clone()
+    if priced.objective is not None:
+        priced.evolve_for(priced.objective.priced(term_penalty))
+    return priced
+
+
+# ---- candidates x folds --------------------------------------------------------------------------
+
+
+class Trial(NamedTuple):
+    """What a candidate is worth, at each of some penalties, on the rows of one fold."""
+
+    fold: int
+    candidate: int
+    trees: list[Sequence[Individual]]  # by penalties
+    losses: np.ndarray  # of the rows held out, shape (n_penalties, n_rows)
+    complexity: np.ndarray
+    weights: np.ndarray  # of these rows
+
+
+class Found(NamedTuple):
+    """What trials say: the candidate, the penalties, and trees that are worth keeping."""
+
+    candidate: Any = None
+    penalties: Any = None
+    trees: Sequence[Individual] = ()  # of the candidate at these penalties, of all folds
+    larger: Sequence[Individual] = ()  # the best of each fold at each of the penalties after these
+    cv_results: Mapping[str, np.ndarray] = MappingProxyType({})
+
+
+def trials_of(problem: Problem, rows: Dataset, seed: int, seconds: float | None) -> Iterator[Trial]:
+    """Yield a trial of each candidate on each fold where there is anything to choose."""
+    config = problem.config
+    rivals = candidates(config, rows.objective)
+    n_folds = min(_FOLDS, math.ceil(_HELD_OUT_ROWS * _FOLDS / len(rows.y)))
+    each, end = None, math.inf
+    if seconds is not None:
+        n_rival = rival_folds(rows.n_samples, _FOLDS, n_folds, len(rivals))
+        each = seconds / (n_rival * len(rivals) + n_folds - n_rival)
+        end = time.perf_counter() + seconds
+    with thread_map(config.n_jobs, rows.X.shape) as mapper:
+        yield from cross_validate(
+            rows,
+            partial(trees_of, problem, seed=seed, seconds=each),
+            rivals,
+            own_streams(seed)[0],
+            penalties=partial(penalties_to_try, config),
+            n_folds=_FOLDS,
+            max_folds=n_folds,
+            standard_errors=STANDARD_ERRORS,
+            end=end,
+            map=mapper,
+        )
+
+
+def rival_folds(n_rows: int, n_folds: int, max_folds: int, n_candidates: int) -> int:
+    """Return the number of folds on which all candidates compete: until 400 rows were held out."""
+    if n_candidates == 1:
+        return max_folds
+    return min(max_folds, math.ceil(_RIVAL_ROWS * n_folds / n_rows))
+
+
+def cross_validate(
+    dataset: Dataset,
+    search: Callable[[Dataset, Any, Sequence[Any]], Sequence[Sequence[Individual]]],
+    candidates: Sequence[Any],
+    stream: np.ndarray,
+    *,
+    penalties: Callable[[float], Sequence[Any]],
+    n_folds: int = 5,
+    max_folds: int = 5,
+    standard_errors: float = 1.0,
+    end: float = math.inf,
+    map: Callable[..., Iterable[Any]] = map,
+) -> Iterator[Trial]:
+    """Yield trials: all candidates until 400 rows were held out, then the best on other folds.
+
+    For all penalties a search yields some trees, whose losses on the held-out fold are averaged, so
+    that chance decides less. After `end` no trial but the first one begins.
+    """
+    n_rows = dataset.n_samples
+    n_folds, n_penalties = min(n_folds, n_rows), len(penalties(dataset.total_weight))
+    if n_folds < 2 or len(candidates) == n_penalties == 1:
+        return
+    folds = make_folds(dataset, n_folds, stream)
+    n_held_out = min(n_folds, max_folds)
+
+    def run(pair: tuple[int, int]) -> Trial | None:
+        fold, i = pair
+        if pair != (0, 0) and time.perf_counter() >= end:
+            return None
+        others, held_out = split_folds(dataset, folds, fold)  # not before: all take much memory
+        trees = search(others, candidates[i], penalties(others.total_weight))
+        reference = trees[len(trees) // 2][0]
+        different = {id(several): several[:_JUDGED] for several in trees}  # equal ones are shared
+        losses_of = {
+            key: np.mean([row_losses(tree, held_out, reference) for tree in several], axis=0)
+            for key, several in different.items()
+        }
+        losses = np.array([losses_of[id(several)] for several in trees])
+        complexity = [np.mean([tree.complexity for tree in some[:_JUDGED]]) for some in trees]
+        if reference.objective is not None:
+            reference.objective.forget()
+        return Trial(fold, i, list(trees), losses, np.array(complexity), held_out.sample_weight)
+
+    n_rival = rival_folds(n_rows, n_folds, n_held_out, len(candidates))
+    trials = []
+    for trial in map(run, product(range(n_rival), range(len(candidates)))):
+        if trial is not None:
+            trials.append(trial)
+            yield trial
+    if n_penalties > 1 and n_rival < n_held_out:
+        best = best_candidate(trials, standard_errors)
+        later = map(run, [(fold, best) for fold in range(n_rival, n_held_out)])
+        yield from (trial for trial in later if trial is not None)
+
+
+def best_candidate(trials: Sequence[Trial], standard_errors: float) -> int:
+    """Return the first candidate that no later one beats, each at its best penalties."""
+    by_pair = {(trial.fold, trial.candidate): trial for trial in trials}
+    standing = [trial.candidate for trial in trials if trial.fold == 0]
+    complete = 0
+    while all((complete, i) in by_pair for i in standing):
+        complete += 1
+    folds = range(complete)
+    weights = np.concatenate([by_pair[fold, standing[0]].weights for fold in folds])
+    losses = [np.concatenate([by_pair[f, i].losses for f in folds], axis=1) for i in standing]
+    at_best = np.array([of_one[np.argmin(of_one @ weights)] for of_one in losses])
+    return standing[worth_it(at_best, weights, standard_errors)]
+
+
+def found_by(
+    trials: Sequence[Trial],
+    candidates: Sequence[Any],
+    penalties: Sequence[Any],
+    standard_errors: float = STANDARD_ERRORS,
+) -> Found:
+    """Return what trials say, or the first candidate and penalties where there are none.
+
+    Losses are compared row by row. The first candidate wins that no later one beats by more than
+    some standard errors of the difference, each at its best penalties; with it, the highest penalty
+    for nodes that no smaller one beats so, or, where those for terms differ too, the penalties of
+    the least complex trees: a larger tree has to earn its nodes and terms.
+    """
+    if not trials:
+        return Found(candidates[0], penalties[0])
+    best = best_candidate(trials, standard_errors)
+    own = [trial for trial in trials if trial.candidate == best]
+    losses = np.concatenate([trial.losses for trial in own], axis=1)
+    complexity = np.sum([trial.complexity for trial in own], axis=0)
+    weights = np.concatenate([trial.weights for trial in own])
+    # Penalties that differ for nodes alone are in order as they are.
+    is_ordered = len({getattr(pair, "term", None) for pair in penalties}) == 1
+    order = np.arange(len(penalties)) if is_ordered else np.argsort(complexity, kind="stable")
+    at = int(order[worth_it(losses[order], weights, standard_errors)])
+    return Found(
+        candidates[best],
+        penalties[at],
+        [tree for trial in own for tree in trial.trees[at]],
+        [trees[0] for trial in own for trees in trial.trees[at + 1 :]],
+        as_cv_results(trials, candidates, penalties, (best, at)),
+    )
+
+
+def worth_it(losses: np.ndarray, weights: np.ndarray, standard_errors: float) -> int:
+    """Return the first candidate that no later one beats by more than some standard errors."""
+    for i in range(losses.shape[0] - 1):
+        mean, error = _mean_and_error(losses[i] - losses[i + 1 :], weights)
+        if (mean <= standard_errors * error).all():
+            return i
+    return losses.shape[0] - 1
+
+
+def _mean_and_error(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the means of some rows, and their standard errors."""
+    total = weights.sum()
+    mean = values @ weights / total
+    variance = np.maximum(0.0, values**2 @ weights / total - mean**2)
+    return mean, np.sqrt(variance / total)
+
+
+def as_cv_results(
+    trials: Sequence[Trial],
+    candidates: Sequence[Any],
+    penalties: Sequence[Any],
+    chosen: tuple[int, int],
+) -> dict[str, np.ndarray]:
+    """Return trials as arrays, as scikit-learn's ``cv_results_`` has them."""
+    pairs = list(product(range(len(candidates)), range(len(penalties))))
+    table: dict[str, Any] = {
+        "noise": [getattr(candidates[i], "noise", np.nan) for i, _ in pairs],
+        "size_penalty": [getattr(penalties[k], "size", penalties[k]) for _, k in pairs],
+        "term_penalty": [getattr(penalties[k], "term", np.nan) for _, k in pairs],
+        "chosen": [pair == chosen for pair in pairs],
+    }
+    n_pairs, n_folds = len(pairs), 1 + max(trial.fold for trial in trials)
+    summary, splits = np.full((2, n_pairs), np.nan), np.full((n_folds, n_pairs), np.nan)
+    for i in {trial.candidate for trial in trials}:
+        own = [trial for trial in trials if trial.candidate == i]
+        here = slice(i * len(penalties), (i + 1) * len(penalties))
+        losses = np.concatenate([trial.losses for trial in own], axis=1)
+        weights = np.concatenate([trial.weights for trial in own])
+        summary[:, here] = _mean_and_error(losses, weights)
+        for trial in own:
+            splits[trial.fold, here] = _mean_and_error(trial.losses, trial.weights)[0]
+    table |= {"mean_loss": summary[0], "standard_error": summary[1]}
+    table |= {f"split{fold}_loss": losses for fold, losses in enumerate(splits)}
+    return {name: np.asarray(column) for name, column in table.items()}

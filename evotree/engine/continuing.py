@@ -1,0 +1,178 @@
+"""What a search must share with the one that it continues: parameters, rows, and the choice."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from evotree.configuration import Configuration
+from evotree.engine.checkpoint import read_settings
+from evotree.engine.choice import Choice, Penalties
+from evotree.engine.config import Regularization, SearchConfig, checkpoint_of, evolution_of
+from evotree.engine.evolution import Run
+from evotree.engine.islands import islands_of
+from evotree.files import PathLike, check_writable
+
+if TYPE_CHECKING:
+    from evotree.engine.finish import Result
+
+_FREE = frozenset(
+    {
+        "callbacks",
+        "categorical_features",
+        "checkpoint",
+        "evolution",  # its parameters stand beside the others
+        "init",
+        "max_generations",
+        "n_jobs",
+        "patience",
+        "precision",
+        "random_state",
+        "time_limit",
+        "verbose",
+        "warm_start",
+    }
+)
+"""Parameters that may change when a search continues: limits, and what changes no later tree."""
+
+
+class Continuation(NamedTuple):
+    """What a later search needs to continue a run."""
+
+    choice: Choice  # what the run evolves by
+    parameters: dict[str, str]  # those that must be the same
+    data: str  # checksum of the rows that the fitness is measured on
+    islands: list[Run]  # the run, or its islands
+
+
+def continuation(result: Result) -> Continuation:
+    """Return what a later search needs to continue the run of this one."""
+    parameters = compared(result.problem.config)
+    return Continuation(result.choice, parameters, result.rows.fingerprint, islands_of(result.run))
+
+
+def seed_to_continue(config: SearchConfig, continues: Continuation | None) -> int | None:
+    """Return the seed of the run that a search is to continue, if any."""
+    checkpoint = checkpoint_of(config)
+    if checkpoint is not None:
+        check_checkpoint(config)
+        if checkpoint.resume:
+            seed = read_settings(checkpoint.path).get("seed")
+            return seed if isinstance(seed, int) else None  # whatever else it is, is refused
+    return None if continues is None else continues.choice.seed
+
+
+def warn_of_a_fresh_start(continues: Continuation, config: SearchConfig) -> None:
+    """Say why a search does not continue an earlier one."""
+    given = compared(config)
+    changed = [name for name, value in given.items() if continues.parameters.get(name) != value]
+    what = f"the parameters {', '.join(changed)}" if changed else "the rows"
+    warnings.warn(
+        f"warm_start=True: {what} changed, so that the search does not continue the earlier one, "
+        "but starts afresh.",
+        RuntimeWarning,
+        stacklevel=6,
+    )
+
+
+def compared(config: SearchConfig) -> dict[str, str]:
+    """Return the parameters that must be the same when a search continues, as text."""
+    evolution = evolution_of(config)
+    values = config.get_params(deep=False) | evolution.get_params(deep=False)
+    values["islands"] = replace(evolution.islands, executor=None)
+    return {name: _text(value) for name, value in values.items() if name not in _FREE}
+
+
+def _text(value: Any) -> str:
+    """Return the repr of a value without what differs between two processes."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Configuration):
+        parts = [f"{name}={_text(one)}" for name, one in value.get_params(deep=False).items()]
+        return f"{type(value).__name__}({', '.join(parts)})"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_text(k)}: {_text(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, set | frozenset):
+        return "{" + ", ".join(sorted(map(_text, value))) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_text, value)) + "]"
+    if isinstance(value, partial):
+        return f"partial{_text([value.func, value.args, value.keywords])}"
+    if hasattr(value, "__array__"):  # the repr of a long one leaves out what is inside
+        array = np.ascontiguousarray(value)
+        if array.dtype.hasobject:
+            return _text(array.tolist())
+        digest = hashlib.sha256(array.data).hexdigest()
+        return f"{type(value).__name__}({array.dtype}, {array.shape}, {digest[:16]})"
+    if callable(value) and hasattr(value, "__qualname__"):
+        name = f"{value.__module__}.{value.__qualname__}"
+        # Others may have the same name, in this process, too.
+        return f"{name}{_WITHOUT_NAME}{id(value):#x}" if "<" in name else name
+    text = repr(value)
+    return type(value).__qualname__ if " at 0x" in text else text
+
+
+_WITHOUT_NAME = " without a name of its own, at "
+
+
+def check_checkpoint(config: SearchConfig) -> None:
+    """Refuse a file that cannot be written, and parameters that it cannot tell from others."""
+    checkpoint = checkpoint_of(config)
+    if checkpoint is None:
+        return
+    check_writable(checkpoint.path)
+    for name, text in compared(config).items():
+        if _WITHOUT_NAME in text:
+            raise ValueError(
+                f"{name} has {text.partition(_WITHOUT_NAME)[0]}: a checkpoint cannot recognize "
+                "lambdas and functions inside of functions; allowed are functions of a module."
+            )
+
+
+_GIVEN = {"given": True}
+
+
+def describe(config: SearchConfig, choice: Choice, stage: int) -> dict[str, Any]:
+    """Return what a checkpoint keeps of a search, at one of its samples; plain data."""
+    regularization = choice.regularization.get_params()
+    if not isinstance(regularization["teacher"], str | None):
+        regularization["teacher"] = _GIVEN
+    return {
+        "parameters": compared(config),
+        "seed": choice.seed,
+        "regularization": regularization,
+        "size_penalty": choice.penalties.size,
+        "term_penalty": choice.penalties.term,
+        "stage": stage,
+    }
+
+
+def read_choice(
+    told: Mapping[str, Any], config: SearchConfig, path: PathLike
+) -> tuple[Choice, int]:
+    """Return the choice of the run of a checkpoint, and the number of its sample."""
+    try:
+        before = {str(name): str(value) for name, value in told["parameters"].items()}
+        given = dict(told["regularization"])
+        if isinstance(given["C"], list):
+            given["C"] = tuple(float(bound) for bound in given["C"])
+        if given["teacher"] == _GIVEN:
+            given["teacher"] = evolution_of(config).regularization.teacher
+        penalties = Penalties(float(told["size_penalty"]), float(told["term_penalty"]))
+        choice = Choice(int(told["seed"]), Regularization(**given), penalties)
+        stage = range(2**31).index(told["stage"])
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} was not written by a search: {repr(error)[:200]}.") from error
+    for name, value in compared(config).items():
+        if before.get(name) != value:
+            raise ValueError(
+                f"{name}={value}: the run in {path} has {name}={before.get(name)}; it continues "
+                "with the same parameters only, except for limits."
+            )
+    return choice, stage

@@ -1,0 +1,283 @@
+"""From a run to fitted trees: repaired, pruned, rounded, scored again; the front and its best.
+
+Trees evolve on rows that may be blurred or taught, and are worth something there. What a fit
+returns keeps all constraints on the training rows, predicts by these alone, and says what it is
+worth on them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evotree.engine.parallel import thread_map
+from evotree.engine.pareto import (
+    FittedFront,
+    FrontTree,
+    ParetoFront,
+    own_scores,
+    undominated,
+    with_larger,
+)
+from evotree.fitness.base import routed_rows
+from evotree.fitness.penalties import FITNESS_OF_SCORES, PenalizedAccuracy
+from evotree.individual import Individual, explained_variance, leaf_accuracy
+from evotree.operators.constraints.base import Constraint, keeps_all, repair
+from evotree.operators.pruning.penalized import prune
+from evotree.operators.structure.rebuild import in_place_of
+from evotree.operators.structure.rounding import Rounder, round_models
+from evotree.operators.structure.splice import make_individual
+from evotree.tree import ObliqueTree, node_weights
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.engine.choice import Choice
+    from evotree.engine.evolution import Run
+    from evotree.engine.prepare import Problem
+
+_MOST_LARGER = 16  # trees that are larger than the best: each is finished on all rows
+
+
+@dataclass
+class Result:
+    """What a search found.
+
+    Attributes
+    ----------
+    run : Run
+        The last population, the logbook, the hall of fame and the front.
+    problem : Problem
+        Training rows, what the search was told, constraints and limits.
+    rows : Dataset
+        Rows that the fitness was measured on.
+    choice : Choice
+        The seed, and what was chosen.
+    tree : ObliqueTree
+        The best tree over raw features, rounded; it predicts by the training rows alone.
+    front : FittedFront
+        The finished trees that no other one dominates on the training rows. Where the time ends
+        before all are finished, the fittest are there.
+    hall_of_fame : list of ObliqueTree
+        The finished trees of the run's hall of fame: the first ones that time allows.
+    best_trees : dict of int to ObliqueTree
+        Those that were the best of a generation.
+    cv_results : dict of str to ndarray
+        What cross-validation measured; empty where there was nothing to choose.
+    seconds : dict of str to float
+        Seconds of each phase; ``"compiling"`` is what numba compiled in them.
+    failure : BaseException or None
+        What a callback, or the last write of a checkpoint, raised.
+    """
+
+    run: Run
+    problem: Problem
+    rows: Dataset
+    choice: Choice
+    tree: ObliqueTree
+    front: FittedFront
+    hall_of_fame: list[ObliqueTree]
+    best_trees: dict[int, ObliqueTree]
+    cv_results: dict[str, np.ndarray] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    failure: BaseException | None = None
+
+
+def finish(
+    problem: Problem, run: Run, rows: Dataset, choice: Choice, has_own_fitness: bool = False
+) -> Result:
+    """Return the finished trees of a run; a fitness of the user's own says which is the best."""
+    finisher, fitness = Finisher(problem, choice), PenalizedAccuracy(*choice.penalties)
+    front = sorted(pruned_front(problem, run, rows), key=fitness, reverse=True)
+    own = finisher.members([run.best, *front])
+    larger = finisher.members(larger_trees(problem, run, rows))
+    members = with_larger(undominated(own), larger, fitness)
+    # Where terms are free, the front, which counts them, may lack the fittest tree.
+    is_plain = problem.evolution.variation.algorithm != "nsga2"
+    is_first = has_own_fitness or (is_plain and choice.penalties.term == 0.0)
+    best = own[0] if is_first else max(members, key=fitness)
+    hall_of_fame = finisher.in_time(finisher.tree, run.hall_of_fame)
+    best_trees = finisher.in_time(finisher.tree, [*run.best_trees.values()])
+    return Result(
+        run,
+        problem,
+        rows,
+        choice,
+        best,
+        FittedFront(members, is_regression=problem.dataset.n_classes == 0),
+        hall_of_fame,
+        dict(zip(run.best_trees, best_trees, strict=False)),
+    )
+
+
+def pruned_front(problem: Problem, run: Run, rows: Dataset) -> ParetoFront:
+    """Return the front with the prunings of its members; that of the run, which may go on, stays.
+
+    All keep the constraints on the training rows, too.
+    """
+    front = deepcopy(run.pareto_front)
+    now = time.perf_counter()
+    front.add_prunings(rows, now + 0.5 * (problem.end_of_trees - now))  # then all finish
+    dataset, constraints = problem.dataset, problem.constraints
+
+    def is_kept(individual: Individual) -> bool:
+        return keeps_all(make_individual(dataset, *individual.splits), dataset, constraints)
+
+    kept = [is_kept(member) for member in front] if constraints else [True]
+    if not all(kept):
+        members = list(zip(front, kept, strict=True))
+        front.clear()
+        front.update(member for member, is_whole in members if is_whole)
+        for member, is_whole in members:
+            if not is_whole:
+                whole = repair(make_individual(dataset, *member.splits), dataset, constraints)
+                front.update([in_place_of(member, make_individual(rows, *whole.splits))])
+    return front
+
+
+def larger_trees(problem: Problem, run: Run, rows: Dataset) -> list[Individual]:
+    """Return trees of smaller penalties, and prunings, that are larger than the best."""
+    front = ParetoFront()
+    if not own_scores(run.best):
+        for tree in run.larger:
+            front.update([in_place_of(tree, make_individual(rows, *tree.splits))])
+        front.add_prunings(rows, problem.end_of_trees)
+    larger = (tree for tree in front if tree.complexity > run.best.complexity)
+    return undominated(larger, most=_MOST_LARGER)
+
+
+class Finisher:
+    """Finishes individuals, each once, as long as there is time."""
+
+    def __init__(self, problem: Problem, choice: Choice) -> None:
+        self.problem, self.constraints = problem, problem.constraints
+        self.rows = problem.dataset.priced(choice.penalties.term)
+        precision, rows = problem.config.precision, problem.dataset
+        self.round: Callable[[ObliqueTree], ObliqueTree] = (
+            (lambda tree: tree)
+            if precision is None
+            else Rounder(rows.raw, precision, rows.sample_weight)
+        )
+        # Keys are ids of arrays, which are kept so that no others get these.
+        self._known: dict[tuple[int, ...], tuple[tuple[np.ndarray, ...], ObliqueTree]] = {}
+
+    def tree(self, individual: Individual) -> ObliqueTree:
+        """Return a tree over raw features, rounded, that predicts by the training rows alone."""
+        splits = individual.splits
+        key = tuple(map(id, splits))
+        if key not in self._known:
+            self._known[key] = splits, self._finish(splits)
+        return self._known[key][1]
+
+    def _finish(self, splits: tuple[np.ndarray, ...]) -> ObliqueTree:
+        rows, precision = self.rows, self.problem.config.precision
+        individual = repair(make_individual(rows, *splits), rows, self.constraints)
+        prune(individual, rows, 0.0)
+        tree = self.round(rows.to_raw(individual.to_tree()))
+        if isinstance(precision, Integral):
+            tree = rows.refill(tree)
+        tree = keep_for_rows(tree, rows, self.constraints)
+        if rows.bound_objective is None:
+            return tree
+        tree = rows.bound_objective.finish(tree, rows)
+        sharing = rows.bound_objective.sharing(tree)
+        return round_models(tree, rows.raw, precision, rows.sample_weight, sharing)
+
+    def member(self, individual: Individual) -> FrontTree:
+        """Return a finished tree with what it is worth on the training rows."""
+        tree, scores = self.tree(individual), own_scores(individual)
+        measured = scores_on(self.problem.dataset, tree)
+        if type(individual.fitness) in FITNESS_OF_SCORES.values() and scores:
+            scores = (*measured, float(tree.complexity))
+        return FrontTree.of(tree, measured[0], individual.origin, scores)
+
+    def members(self, individuals: Sequence[Individual]) -> list[FrontTree]:
+        """Return finished trees, on several threads."""
+        with thread_map(self.problem.config.n_jobs, self.rows.X.shape) as mapper:
+            return self.in_time(self.member, individuals, mapper)
+
+    def in_time(
+        self,
+        make: Callable[[Any], Any],
+        individuals: Sequence[Any],
+        map: Callable[..., Iterable[Any]] = map,
+    ) -> list[Any]:
+        """Return what is made of the first individual, and of others until the time is over."""
+
+        def make_in_time(individual: Any) -> Any:
+            is_over = time.perf_counter() >= self.problem.end_of_trees
+            return None if is_over else make(individual)
+
+        made = [make(individual) for individual in individuals[:1]]
+        made += takewhile(lambda one: one is not None, map(make_in_time, individuals[1:]))
+        return made
+
+
+def scores_on(rows: Dataset, tree: ObliqueTree) -> tuple[float, ...]:
+    """Return the quality of a finished tree on some rows, or the user's own scores."""
+    leaves, weight = tree.apply(rows.raw), rows.sample_weight
+    if tree.models is not None:  # rounded lines are no longer those that the objective fits
+        predicted = (tree.predict_value(rows.raw) - rows.target_mean) / rows.target_scale
+        targets = rows.targets.reshape(predicted.shape)
+        error, whole = (float((weight @ part**2).sum()) for part in (targets - predicted, targets))
+        return (1.0 - error / (whole or 1.0),)
+    if rows.n_classes:
+        parts = [rows.y == label for label in range(rows.n_classes)]
+    else:
+        parts = [rows.y**power for power in range(3)]
+    routed, size = routed_rows(tree, rows.raw), tree.subtree_size
+    routed.counts = np.column_stack([node_weights(leaves, weight * part, size) for part in parts])
+    return scores_of(routed, rows, rows.bound_objective)
+
+
+def scores_of(routed: Any, rows: Dataset, objective: Any) -> tuple[float, ...]:
+    """Return what a tree with the statistics of its nodes is worth."""
+    if objective is not None:
+        return tuple(objective.scores(routed))
+    measure = leaf_accuracy if rows.n_classes else explained_variance
+    return (float(measure(routed.counts, routed.subtree_size)),)
+
+
+def keep_for_rows(
+    tree: ObliqueTree, dataset: Dataset, constraints: Sequence[Constraint]
+) -> ObliqueTree:
+    """Return a finished tree that keeps all constraints on the rows as they are routed in the end.
+
+    Rounding the numbers of a tree may have taken rows to other leaves.
+    """
+    if not constraints:
+        return tree
+    rows = replace(
+        dataset,
+        X=dataset.raw,
+        mean=np.zeros_like(dataset.mean),
+        scale=np.ones_like(dataset.scale),
+        spread=dataset.spread * dataset.scale,
+    )
+    while not keeps_all(individual := _as_routed(tree, rows), rows, constraints):
+        weights, thresholds, size, *_ = repair(individual, rows, constraints).nodes()
+        values = np.zeros((len(size), tree.values.shape[1]))
+        tree = dataset.refill(ObliqueTree(weights, thresholds, size, values, tree.spread))
+    return tree
+
+
+def _as_routed(tree: ObliqueTree, dataset: Dataset) -> Individual:
+    """Return a tree as an individual whose rows are where those go that predict."""
+    individual = make_individual(dataset, tree.weights, tree.thresholds, tree.subtree_size)
+    leaves = tree.apply(dataset.X)
+    if len(individual) < len(tree):
+        return individual
+    n_rows = node_weights(leaves, np.ones(len(leaves)), tree.subtree_size).astype(np.int32)
+    order = np.argsort(leaves, kind="stable").astype(np.int32)
+    start = np.searchsorted(leaves[order], np.arange(len(tree))).astype(np.int32)
+    arrays = *individual.nodes()[:3], order, start, start + n_rows, individual.counts
+    routed = type(individual)(arrays)
+    if individual.objective is not None:
+        routed.evolve_for(individual.objective)
+    return routed
