@@ -75,7 +75,11 @@ GRIDS = {
     "TAORegressor": {"depth": [3, 0]},
 }
 SMALL = {
-    "EvoTreeClassifier": {"size_penalty": 0.05, "evolution__init": "axis"},
+    "EvoTreeClassifier": {
+        "size_penalty": 0.05,
+        "evolution__init": "axis",
+        "evolution__refinement": None,
+    },
     "ObliqueTreeClassifier": {"splitter": "axis", "max_depth": 1},
     "TAOClassifier": {"depth": 1, "node": "axis"},
 }

@@ -50,7 +50,6 @@ def best_by_brute_force(risk, size, cost, budget, k=0):
 
 
 @settings(max_examples=40)
-@settings(max_examples=40)
 @given(any_populations, st.integers(0, 6), seeds)
 def test_no_affordable_pruning_is_better(drawn, budget, seed):
     dataset, individuals = drawn
@@ -66,7 +65,6 @@ def test_no_affordable_pruning_is_better(drawn, budget, seed):
             np.testing.assert_allclose(total, best, rtol=1e-9, atol=1e-12)
 
 
-@settings(max_examples=40)
 @settings(max_examples=40)
 @given(any_populations, st.data())
 def test_repaired_trees_keep_all_and_are_sound(drawn, data):
@@ -84,7 +82,6 @@ def test_repaired_trees_keep_all_and_are_sound(drawn, data):
         assert keeps_all(before, dataset, constraints) <= (repaired == before)
 
 
-@settings(max_examples=40)
 @settings(max_examples=40)
 @given(any_populations, st.sampled_from((0.05, 0.2, 0.5)))
 def test_small_leaves_are_taken_out_by_the_number_of_rows(drawn, share):
