@@ -100,8 +100,6 @@ class Individual(ObliqueTree):
     objective : Objective or None
         What it is evolved for (`evotree.fitness.objectives`); None for the accuracy, or the squared
         error.
-    unrefined : Individual or None
-        The tree before a refinement that offspring do not inherit; they are clones of this one.
     """
 
     __slots__ = (
@@ -116,7 +114,6 @@ class Individual(ObliqueTree):
         "outcome",
         "start",
         "stream",
-        "unrefined",
     )
 
     def __init__(self, nodes: Iterable[np.ndarray]) -> None:
@@ -132,7 +129,6 @@ class Individual(ObliqueTree):
         self.order, self.start, self.end, self.counts = partition
         self._quality: float | None = None
         self._n_terms: int | None = None
-        self.unrefined: Individual | None = None
         self.fitness.wvalues = ()
 
     def replace(self, nodes: Iterable[np.ndarray]) -> None:
@@ -262,7 +258,7 @@ class Individual(ObliqueTree):
         copy.subtree_size, copy.counts = self.subtree_size, self.counts
         copy.order, copy.start, copy.end = self.order, self.start, self.end
         copy.stream, copy.origin, copy.outcome = self.stream, self.origin, None
-        copy.objective, copy.unrefined = self.objective, self.unrefined
+        copy.objective = self.objective
         copy._quality, copy._n_terms = self._quality, self._n_terms
         kind: Any = type(self.fitness)
         copy.fitness = kind.__new__(kind)  # its __init__ checks what is known
@@ -274,12 +270,12 @@ class Individual(ObliqueTree):
 
     def __getstate__(self) -> tuple[Any, ...]:
         state = self.fitness, self.stream, self.origin, self.outcome
-        return *self.nodes(), *state, self.objective, self.unrefined
+        return *self.nodes(), *state, self.objective
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.__init__(state[:7])  # type: ignore[misc]
         self.fitness, self.stream, self.origin, self.outcome = state[7:11]
-        self.objective, self.unrefined = state[11:]
+        (self.objective,) = state[11:]
 
 
 class RegressionIndividual(Individual):

@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.tree import DecisionTreeClassifier
 
-from evotree import Evolution, EvoTreeClassifier, Regularization, Variation
+from evotree import Evolution, EvoTreeClassifier, Regularization
 from evotree.plotting import plot_learning_curve, plot_lineage
 
 X, y = load_digits(n_class=4, return_X_y=True)
@@ -43,17 +43,6 @@ for name, model in models.items():
 # %%
 # The lineage tells which share of the population descends from what.
 
-plot_lineage(models["WODT and OC1"])
-
-# %%
-# ``max_origin_share`` keeps one kind of first trees from taking the population over.
-
-shared = EvoTreeClassifier(
-    evolution=evolution.set_params(
-        init=first_trees["WODT and OC1"], variation=Variation(max_origin_share=0.5)
-    ),
-    **hyperparameters,
-).fit(X, y)
 fig, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
-plot_lineage(shared, ax=axes[0])
-plot_learning_curve(shared, curves="quality", ax=axes[1])
+plot_lineage(models["WODT and OC1"], ax=axes[0])
+plot_learning_curve(models["WODT and OC1"], curves="quality", ax=axes[1])

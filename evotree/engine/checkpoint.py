@@ -30,7 +30,7 @@ from evotree.operators.refinement.policy import Spent
 from evotree.operators.structure.rebuild import checked_arrays
 from evotree.operators.structure.splice import make_individual
 
-FORMAT, VERSION = "evotree checkpoint", 5
+FORMAT, VERSION = "evotree checkpoint", 6
 
 ARRAYS = {"weights": np.float64, "thresholds": np.float64, "subtree_size": np.int32}
 """The arrays of trees, and their types."""
@@ -125,7 +125,7 @@ def _describe(individual: Individual, arrays: TreeArrays) -> dict[str, Any]:
         raise ValueError(
             f"a fitness of the kind {kind.__name__} cannot be kept: known are {', '.join(KINDS)}."
         )
-    stream, unrefined = individual.stream, getattr(individual, "unrefined", None)
+    stream = individual.stream
     return {
         "nodes": [arrays.add(name, getattr(individual, name)) for name in ARRAYS],
         "kind": kind.__name__,
@@ -134,7 +134,6 @@ def _describe(individual: Individual, arrays: TreeArrays) -> dict[str, Any]:
         "stream": None if stream is None else int(stream[0]),
         "origin": individual.origin,
         "outcome": None if individual.outcome is None else list(individual.outcome),
-        "unrefined": unrefined and _describe(unrefined, arrays),
     }
 
 
@@ -282,8 +281,6 @@ class RunLoader:
         if data["outcome"] is not None:
             operator, gain, seconds = data["outcome"]
             one.outcome = Outcome(str(operator), float(gain), float(seconds))
-        if data["unrefined"] is not None:
-            one.unrefined = self.individual(data["unrefined"])
         return one
 
     def run(self, data: Mapping[str, Any], of_island: bool) -> Run:

@@ -71,8 +71,6 @@ class Variation(Configuration):
         splits that mutate keep weights of 0. Otherwise they look at all features, as in the paper.
     selection_pressure : float above 1, default=2.0
         Expected number of offspring of the best individual.
-    max_origin_share : float in (0, 1], default=1.0
-        Largest expected share of the offspring that descend from one kind of first individuals.
     keep_duplicates : bool, default=False
         Whether equal trees may stand in one generation of generational survival, as in the paper.
         Otherwise parents replace them.
@@ -92,7 +90,6 @@ class Variation(Configuration):
     term_mutation_probability: Annotated[float, _SHARE] = 0.5
     sparse_dipoles: Annotated[bool, "boolean"] = True
     selection_pressure: Annotated[float, Interval(Real, 1.0, None, closed="neither")] = 2.0
-    max_origin_share: Annotated[float, Interval(Real, 0.0, 1.0, closed="right")] = 1.0
     keep_duplicates: Annotated[bool, "boolean"] = False
     survival: Annotated[str, StrOptions(set(SURVIVAL))] = "best"
     algorithm: Annotated[str, StrOptions(set(ALGORITHMS))] = "penalized"

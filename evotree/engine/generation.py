@@ -29,7 +29,7 @@ def breed(
     parents, streams = slots
     offspring = []
     for parent, stream in zip(parents, streams, strict=True):
-        child = toolbox.clone(getattr(parent, "unrefined", None) or parent)
+        child = toolbox.clone(parent)
         child.stream = stream
         offspring.append(child)
     for i in range(1, len(offspring), 2):

@@ -389,12 +389,7 @@ def register_survival(
         is_plain = kind_of_fitness(dataset, variation) is FITNESS_OF_SCORES[1]
         toolbox.register("evaluate", QualityAndComplexity() if is_plain else ScoresAndComplexity())
         return
-    toolbox.register(
-        "select",
-        sel_proportional,
-        pressure=variation.selection_pressure,
-        max_origin_share=variation.max_origin_share,
-    )
+    toolbox.register("select", sel_proportional, pressure=variation.selection_pressure)
     toolbox.register("evaluate", fitness)
     if variation.survival == "best":
         penalties = {"size_penalty": fitness.size_penalty, "term_penalty": fitness.term_penalty}
@@ -421,7 +416,6 @@ def register_refinement(
         refiners=make_refiners(refinement, size_penalty, term_penalty, max_features),
         size_penalty=size_penalty,
         term_penalty=term_penalty,
-        lamarckian=refinement.lamarckian,
     )
 
 

@@ -74,7 +74,6 @@ GROUPS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
             "evolution__variation__keep_duplicates": True,
         }
     }
-    | _each("evolution__variation__max_origin_share", (0.5, 0.3), "origins at most {}")
     | _each("evolution__variation__algorithm", ("nsga2",), "NSGA-II"),
     "Seeding": {
         "no seeds": {"evolution__init": None},

@@ -173,7 +173,6 @@ def test_an_executor_is_not_pickled_and_all_else_is():
         (Variation, "dipolar_probability", ["half"]),
         (Variation, "split_crossover_probability", [2]),
         (Variation, "selection_pressure", [1.0]),
-        (Variation, "max_origin_share", [0.0]),
         (Variation, "keep_duplicates", ["no"]),
         (Variation, "algorithm", ["nsga3"]),
         (

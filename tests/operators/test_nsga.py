@@ -2,7 +2,6 @@
 
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from deap import tools
 from hypothesis import given
@@ -12,7 +11,7 @@ from sklearn.datasets import load_iris
 from evotree import Dataset, evolve, make_toolbox
 from evotree.fitness.penalties import FitnessQualityComplexity, QualityAndComplexity
 from evotree.operators.variation.nsga import replace_nsga2, sel_crowded, sel_nsga2, standing_of
-from evotree.operators.variation.selection import distinct, limit_origins, sel_proportional
+from evotree.operators.variation.selection import distinct
 from evotree.rng import make_streams
 from tests.strategies import apply_operator, seeds, tasks
 
@@ -155,62 +154,3 @@ def test_a_run_with_two_objectives_spreads_over_the_front():
     assert runs[0].best.quality == max(a.quality for a in first) > 0.97
     best = runs[0].logbook.chapters["quality"].select("best")
     assert best == sorted(best)
-
-
-shares_and_origins = st.lists(
-    st.tuples(st.floats(0.0, 2.0), st.sampled_from("abcd")), min_size=1, max_size=30
-).filter(lambda rows: sum(share for share, _ in rows) > 0.1)
-
-
-def by_origin(share, origins):
-    """Add up shares by origin."""
-    return {o: sum(s for s, p in zip(share, origins, strict=True) if p == o) for o in origins}
-
-
-@given(shares_and_origins, st.floats(0.05, 1.0))
-def test_no_origin_gets_more_than_its_limit(rows, cap):
-    share, origins = np.array([row[0] for row in rows]), [row[1] for row in rows]
-    given_share = share.copy()
-    limited = limit_origins(share, origins, cap)
-    np.testing.assert_array_equal(share, given_share)
-    share = share / share.sum()
-    share[share < 1e-12] = 0.0
-    assert limited.sum() == pytest.approx(1.0)
-    assert (limited[share == 0.0] == 0.0).all() and (limited[share > 0.0] > 0.0).all()
-    before, after = by_origin(share, origins), by_origin(limited, origins)
-    alive = [origin for origin in before if before[origin] > 0.0]
-    cap = max(cap, 1.0 / len(alive))
-    assert max(after.values()) <= cap + 1e-9
-    if max(before.values()) <= cap:
-        np.testing.assert_allclose(limited, share, atol=1e-12)
-    # Those below the cap keep their proportions, and so do the individuals of one origin.
-    free = [origin for origin in alive if after[origin] < cap - 1e-9]
-    factors = {origin: after[origin] / before[origin] for origin in alive}
-    assert all(factors[origin] == pytest.approx(factors[free[0]]) for origin in free)
-    for s, value, origin in zip(share, limited, origins, strict=True):
-        assert value == pytest.approx(s * factors.get(origin, 0.0), abs=1e-12)
-    assert all(factors[origin] <= factors[free[0]] + 1e-9 for origin in alive if free)
-
-
-def test_selection_obeys_the_limit_of_origins():
-    dataset = Dataset.from_arrays(*load_iris(return_X_y=True))
-    population = make_toolbox(dataset, random_state=0).population(n=20)
-    for rank, individual in enumerate(population):
-        individual.fitness.values = (float(rank),)
-        individual.origin = "seed" if rank >= 10 else "dipole"
-
-    def seed_share(**options):
-        times = 0
-        for stream in make_streams(1, 0, 200):
-            population[0].stream = stream
-            times += sum(p.origin == "seed" for p in sel_proportional(population, 20, **options))
-        return times / (200 * 20)
-
-    assert seed_share() > 0.7
-    assert seed_share(max_origin_share=0.6) == pytest.approx(0.6, abs=0.01)
-    population[0].stream = make_streams(1, 0, 1)[0]
-    free = sel_proportional(population, 20)
-    population[0].stream = make_streams(1, 0, 1)[0]
-    assert [id(p) for p in free] == [id(p) for p in sel_proportional(population, 20, 2.0, 1.0)]
-    with pytest.raises(ValueError, match=r"max_origin_share=0.0: allowed"):
-        sel_proportional(population, 20, max_origin_share=0.0)

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from evotree import Dataset, Variation, evolve, make_toolbox, to_frame
-from evotree.engine.checkpoint import load_checkpoint, save_checkpoint
-from evotree.engine.generation import breed
 from evotree.fitness.penalties import (
     FitnessQualityComplexity,
     PenalizedAccuracy,
@@ -30,7 +28,6 @@ from evotree.operators.refinement.policy import (
 from evotree.operators.refinement.refiners import Resplit, centre_margins
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.oc1 import OC1
-from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams
 from tests.strategies import any_populations, assert_sound, seeds
 
@@ -68,8 +65,8 @@ def run(dataset, refinement, n=20, max_generations=30, threads=None, **options):
 # ---- one refinement ------------------------------------------------------------------------------
 
 
-@given(any_populations, st.sampled_from(NAMES), seeds, st.booleans(), st.booleans())
-def test_fitness_never_falls(drawn, name, seed, lamarckian, two_objectives):
+@given(any_populations, st.sampled_from(NAMES), seeds, st.booleans())
+def test_fitness_never_falls(drawn, name, seed, two_objectives):
     dataset, individuals = drawn
     evaluate = QualityAndComplexity() if two_objectives else PenalizedAccuracy(0.01)
     for individual in individuals:
@@ -80,7 +77,7 @@ def test_fitness_never_falls(drawn, name, seed, lamarckian, two_objectives):
         parent = individual.clone()
         refiners = make_refiners(Refinement(name), 0.01)
         toolbox = SimpleNamespace(evaluate=evaluate)
-        (result,) = refine(individual, toolbox, dataset, refiners, 0.01, lamarckian)
+        (result,) = refine(individual, toolbox, dataset, refiners, 0.01)
         assert result is individual
         assert individual.fitness >= parent.fitness
         gain = individual.fitness.wvalues[0] - parent.fitness.wvalues[0]
@@ -88,32 +85,22 @@ def test_fitness_never_falls(drawn, name, seed, lamarckian, two_objectives):
         assert individual.outcome.seconds > 0.0
         assert_sound(individual, dataset)
         assert individual.fitness.values == evaluate(individual)
-        if lamarckian or individual == parent:
-            assert individual.unrefined in (None, parent)
-        else:
-            assert individual.unrefined == parent
-            assert individual.unrefined.fitness == parent.fitness
 
 
-def test_refined_trees_are_pruned_and_offspring_of_baldwinian_ones_inherit_nothing(iris, offspring):
+def test_refined_trees_are_pruned(iris, offspring):
     evaluate = PenalizedAccuracy(0.02)
     toolbox = SimpleNamespace(evaluate=evaluate)
     refiners = make_refiners(Refinement("tao"), 0.02)
     improved = 0
     for individual in offspring:
         individual.fitness.values = evaluate(individual)
-        twins = individual.clone(), individual.clone()
-        for twin, lamarckian in zip(twins, (True, False), strict=True):
-            twin.stream = make_streams(4, 0, 1)[0]
-            refine(twin, toolbox, iris, refiners, 0.02, lamarckian)
-        learnt, born = twins
-        assert learnt.fitness.values == born.fitness.values
-        assert learnt.outcome[:2] == born.outcome[:2]
-        assert born == learnt and born.unrefined == individual and learnt.unrefined is None
-        improved += learnt.fitness > individual.fitness
-        pruned = learnt.clone()
+        refined = individual.clone()
+        refined.stream = make_streams(4, 0, 1)[0]
+        refine(refined, toolbox, iris, refiners, 0.02)
+        improved += refined.fitness > individual.fitness
+        pruned = refined.clone()
         make_refiners(Refinement("prune"), 0.02)["prune"][1](pruned, iris)
-        assert learnt == individual or pruned == learnt
+        assert refined == individual or pruned == refined
     assert improved > 10
 
 
@@ -303,34 +290,11 @@ def test_a_run_keeps_its_budget_of_evaluations(iris):
     assert free.spent.evaluations > 40
 
 
-@pytest.mark.parametrize("algorithm", ["penalized", "nsga2"])
-def test_what_a_baldwinian_run_finds_is_worth_what_it_says(iris, tmp_path, algorithm):
-    refinement = Refinement("tao", probability=0.5, lamarckian=False)
-    toolbox = make_toolbox(
-        iris, refinement=refinement, random_state=1, variation=Variation(algorithm=algorithm)
-    )
-    toolbox.register("mutate", lambda individual: (individual,))
-    toolbox.register("mate", lambda one, other: (one, other))
-    begun = evolve(toolbox.population(n=20), toolbox, max_generations=4)
-    learnt = [one for one in begun.population if one.unrefined is not None]
-    assert learnt and any(one != one.unrefined for one in learnt)
-    for one in (*begun.population, *begun.hall_of_fame):
-        anew = make_individual(iris, one.weights, one.thresholds, one.subtree_size)
-        assert one.fitness.values == toolbox.evaluate(anew)
-    children, n_evaluations = breed(toolbox, 1.0, (learnt, make_streams(0, 5, len(learnt))))
-    assert children == [one.unrefined for one in learnt] and n_evaluations == 0
-    save_checkpoint(tmp_path / "run.npz", begun, iris, {})
-    (read,) = load_checkpoint(tmp_path / "run.npz", iris)
-    ends = [evolve(one, toolbox, max_generations=10).population for one in (begun, read)]
-    assert ends[0] == ends[1]
-
-
 # ---- records -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("algorithm", ["penalized", "nsga2"])
-@pytest.mark.parametrize("lamarckian", [True, False])
-def test_the_chapter_adds_up(iris, algorithm, lamarckian):
+def test_the_chapter_adds_up(iris, algorithm):
     """Also where offspring that were refined do not survive."""
     calls = []
 
@@ -338,9 +302,7 @@ def test_the_chapter_adds_up(iris, algorithm, lamarckian):
         calls.append(len(individual))
         return centre_margins(individual, dataset)
 
-    refinement = Refinement(
-        {counted: 1.0, "tao": 2.0}, probability=0.4, every=2, lamarckian=lamarckian
-    )
+    refinement = Refinement({counted: 1.0, "tao": 2.0}, probability=0.4, every=2)
     result = run(iris, refinement, variation=Variation(algorithm=algorithm))
     table = to_frame(result.logbook)
     tried = table["refinement_counted_tried"] + table["refinement_tao_tried"]

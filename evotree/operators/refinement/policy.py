@@ -71,9 +71,6 @@ class Refinement(Configuration):
         together. A run with such a budget depends on the speed of the machine.
     max_evaluations : int or None, default=None
         No more refinements than so many.
-    lamarckian : bool, default=True
-        Whether offspring inherit the refined tree; otherwise they are made of the tree before
-        (Baldwinian). What is selected, and found in the end, is the refined tree in any case.
     C : float above 0, or tuple of two, default=(0.1, 10.0)
         Cost of a row's loss in the linear classifiers of ``"tao"``, ``"sparse"`` and
         ``"linear"``; of two numbers, each refinement draws one between them, log-uniformly.
@@ -89,7 +86,6 @@ class Refinement(Configuration):
     every: Annotated[int, Interval(Integral, 1, None, closed="left")] = 1
     max_seconds: Annotated[float | None, _ABOVE_0, None] = None
     max_evaluations: Annotated[int | None, Interval(Integral, 1, None, closed="left"), None] = None
-    lamarckian: Annotated[bool, "boolean"] = True
     C: Annotated[
         float | tuple[float, float], _ABOVE_0, RisingPair(Real, 0.0, None, closed="neither")
     ] = (0.1, 10.0)
@@ -157,7 +153,6 @@ def refine(
     dataset: Dataset,
     refiners: Mapping[str, tuple[float, Refiner]],
     size_penalty: float,
-    lamarckian: bool = True,
     term_penalty: float = 0.0,
 ) -> tuple[Individual]:
     """Refine an individual by one of several operators, unless its fitness would fall."""
@@ -173,10 +168,8 @@ def refine(
     set_fitness(trial, toolbox.evaluate(trial))
     gain = trial.fitness.wvalues[0] - individual.fitness.wvalues[0]
     if trial.fitness >= individual.fitness:
-        before = individual.clone()
         individual.become(trial)
         individual.fitness.wvalues = trial.fitness.wvalues
-        individual.unrefined = None if lamarckian else before
     seconds = time.perf_counter() - compile_seconds() - begin
     individual.outcome = Outcome(name, max(gain, 0.0), max(seconds, 0.0))
     return (individual,)

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 # the population that is chosen at each.
 _PARSIMONY = ((1.0, 0.5), (3.0, 0.2), (10.0, 0.15), (30.0, 0.15))
 
-# A smaller part of all chances is a 0 but for rounding, not to be scaled up.
-_ROUNDING = 1e-12
-
 
 def universal_sampling(share: np.ndarray, k: int, stream: np.ndarray) -> np.ndarray:
     """Draw `k` positions with chances proportional to `share`, in random order."""
@@ -38,38 +35,12 @@ def sel_proportional(
     individuals: Sequence[Individual],
     k: int,
     pressure: float = 2.0,
-    max_origin_share: float = 1.0,
 ) -> list[Individual]:
     """Select parents in proportion to their linearly scaled fitness."""
     fitness = np.array([individual.fitness.wvalues[0] for individual in individuals])
     share = linear_scaling(fitness, pressure)
-    if max_origin_share < 1.0:
-        origins = [individual.origin for individual in individuals]
-        share = limit_origins(share, origins, max_origin_share)
     stream: Any = individuals[0].stream
     return [individuals[i] for i in universal_sampling(share, k, stream)]
-
-
-def limit_origins(share: np.ndarray, origins: Sequence[str], max_share: float) -> np.ndarray:
-    """Limit which part of the offspring the individuals of one origin are expected to have."""
-    # An origin above the limit gets it, its individuals in their proportions, the others what is
-    # left in proportion to their shares; if that takes one of them above the limit, it gets the
-    # limit as well, and so on.
-    if not 0.0 < max_share <= 1.0:
-        raise ValueError(f"max_origin_share={max_share!r}: allowed are numbers in (0, 1].")
-    names, group = np.unique(origins, return_inverse=True)
-    share = np.array(share, dtype=np.float64)
-    share[share < _ROUNDING * share.sum()] = 0.0
-    total = np.bincount(group, share)
-    limit = max(max_share, 1.0 / np.count_nonzero(total))
-    is_limited, scale = np.zeros(len(names), dtype=bool), 1.0 / total.sum()
-    while (above := ~is_limited & (total * scale > limit * (1.0 + 1e-12))).any():
-        is_limited |= above
-        free = total[~is_limited].sum()
-        scale = (1.0 - limit * is_limited.sum()) / free if free > 0.0 else scale
-    factor = np.full(len(names), scale)
-    factor[is_limited] = limit / total[is_limited]
-    return share * factor[group]
 
 
 def distinct(individuals: Sequence[Individual]) -> list[bool]:
