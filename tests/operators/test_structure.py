@@ -35,7 +35,7 @@ def test_roots_change_tests_and_roles_in_the_stated_shares(iris):
     for stream in make_streams(1, 1, 2000):
         columns = iris.multiplicity, iris.spread
         weights, _, size, *_ = mutate_nodes(
-            iris.rows, *columns, parent.nodes(), 0, stream, 0.0, (0.5, 5, 0)
+            *iris.rows, *columns, *parent.nodes(), 0, stream, 0.0, 0.5, 5, 0
         )
         if len(size) == 1:
             outcomes["leaf"] += 1

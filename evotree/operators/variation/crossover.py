@@ -51,11 +51,16 @@ def emit_crossed(rows, target, a, source, b, cut, max_width, out, m, scratch):
 
 
 @kernel
-def graft(rows, nodes, tree, a, b, cut, max_width):
+def graft(
+    X, y, sample_weight, weights, thresholds, subtree_size, order, start, end, counts,
+    weights_b, thresholds_b, subtree_size_b, a, b, cut, max_width,
+):  # fmt: skip
     """Return a copy of an individual whose node `a` has become what node `b` of a tree is."""
-    rows, target = Rows(*rows), Nodes(*nodes)
-    source = Nodes(*tree, target.order, target.start, target.end, target.counts)
-    n_nodes, size = target.subtree_size.shape[0], target.subtree_size
+    # Arrays one by one: a call of a kernel takes longer for arrays in tuples.
+    rows = Rows(X, y, sample_weight)
+    target = Nodes(weights, thresholds, subtree_size, order, start, end, counts)
+    source = Nodes(weights_b, thresholds_b, subtree_size_b, order, start, end, counts)
+    n_nodes, size = subtree_size.shape[0], subtree_size
     after = a + size[a]
     lo, hi = np.int64(target.start[a]), np.int64(target.end[a])
     capacity = n_nodes if cut > 0 else n_nodes - size[a] + source.subtree_size[b]
@@ -90,6 +95,6 @@ def cx_trees(
     )
     nodes_a, nodes_b = first.nodes(), second.nodes()
     max_width = dataset.X.shape[1] if max_features is None else max_features
-    first.replace(graft(dataset.rows, nodes_a, nodes_b[:3], a, b, cut, max_width))
-    second.replace(graft(dataset.rows, nodes_b, nodes_a[:3], b, a, cut, max_width))
+    first.replace(graft(*dataset.rows, *nodes_a, *nodes_b[:3], a, b, cut, max_width))
+    second.replace(graft(*dataset.rows, *nodes_b, *nodes_a[:3], b, a, cut, max_width))
     return first, second

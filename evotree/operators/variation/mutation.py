@@ -109,10 +109,17 @@ def emit_mutated(
 
 
 @kernel
-def mutate_nodes(rows, times, spread, nodes, first, stream, probability, rules):
+def mutate_nodes(
+    X, y, sample_weight, times, spread,
+    weights, thresholds, subtree_size, order, start, end, counts,
+    first, stream, probability, dipolar_probability, min_rows, max_width,
+):  # fmt: skip
     """Mutate node `first` and each later node with a probability."""
-    rows, source = Rows(*rows), Nodes(*nodes)
-    n_nodes = source.subtree_size.shape[0]
+    # Arrays one by one: a call of a kernel takes longer for arrays in tuples.
+    rows = Rows(X, y, sample_weight)
+    source = Nodes(weights, thresholds, subtree_size, order, start, end, counts)
+    rules = dipolar_probability, min_rows, max_width
+    n_nodes = subtree_size.shape[0]
     next_change = np.empty(n_nodes, dtype=np.int64)
     capacity = n_nodes
     k, following = first, 0
@@ -156,10 +163,12 @@ def mut_nodes(
     # of changed tests are centred, and parts that no row reaches are dropped.
     first = failures(individual.stream, probability)
     if first < len(individual):
-        rows, stream = (dataset.split_X, *dataset.rows[1:]), individual.stream
+        X, (_, y, sample_weight) = dataset.split_X, dataset.rows
         columns = dataset.multiplicity, dataset.spread
         rules = dipolar_probability, min_rows, max_width
-        individual.replace(
-            mutate_nodes(rows, *columns, individual.nodes(), first, stream, probability, rules)
+        mutated = mutate_nodes(
+            *(X, y, sample_weight, *columns, *individual.nodes()),
+            *(first, individual.stream, probability, *rules),
         )
+        individual.replace(mutated)
     return (individual,)
