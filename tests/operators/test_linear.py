@@ -6,8 +6,6 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.datasets import load_iris, load_wine
 
 from evotree.fitness.criteria import Criterion
@@ -15,13 +13,11 @@ from evotree.fitness.node import score_hyperplane
 from evotree.operators.splitters.axis import best_axis_split
 from evotree.operators.splitters.linear import (
     Linear,
-    random_groups,
 )
 from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES
 from evotree.rng import make_streams
 from tests.reference import smooth
 from tests.reference.linear import loss_of_margins
-from tests.strategies import seeds
 
 MODELS = [(loss, penalty) for loss in LOSSES for penalty in PENALTIES]
 
@@ -83,17 +79,6 @@ def test_memory_does_not_grow_with_the_pairs_of_classes(groups):
     finally:
         tracemalloc.stop()
     assert len(sides) == 3 and peak < 4_000_000
-
-
-@given(st.integers(3, 300), st.integers(1, 20), seeds)
-def test_random_groups_are_two_groups(n_present, n_groups, seed):
-    present = 2 * np.arange(n_present)
-    sides = random_groups(present, 2 * n_present, n_groups, stream(seed))
-    assert sides.shape == (n_groups, 2 * n_present)
-    assert (np.sort(np.unique(sides[:, present])) == [-1, 1]).all()
-    assert not sides[:, 1::2].any()
-    for side in sides:
-        assert (side == 1).any() and (side == -1).any()
 
 
 @pytest.mark.parametrize("model", MODELS)

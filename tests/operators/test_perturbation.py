@@ -37,11 +37,11 @@ def test_a_perturbation_takes_the_best_value_of_a_coefficient():
     moves = 0, ORDERS.index("random"), 1
     moved = set()
     for name in (*CLASSIFICATION, *REGRESSION):
-        for seed in range(8):
-            node = make_node(rng, name, 45, 3)
+        for seed in range(5):
+            node = make_node(rng, name, 30, 3)
             start = np.append(rng.normal(size=3), 0.0)
             start[3] = -np.median(node.X @ start[:3])
-            X = np.column_stack([node.X, np.ones(45)])
+            X = np.column_stack([node.X, np.ones(30)])
             goal, end = allowed_score(node, name, X @ start <= 0), np.zeros(4)
             search_oc1(node, 1, moves, 1.0, start, goal, stream_of(seed), end)
             if not end.any():
@@ -98,8 +98,8 @@ def test_when_oc1_is_axis_parallel():
 def test_a_cycle_of_cart_lc(name):
     """From a random hyperplane, rows of random weights: no two splits are equally good."""
     rng = np.random.default_rng(7)
-    for _ in range(6):
-        node = make_node(rng, name, 48, 3)._replace(sample_weight=rng.random(48) + 0.1)
+    for _ in range(2):
+        node = make_node(rng, name, 24, 3)._replace(sample_weight=rng.random(48) + 0.1)
         mean = np.average(node.X, axis=0, weights=node.sample_weight)
         scale = np.sqrt(np.average((node.X - mean) ** 2, axis=0, weights=node.sample_weight))
         weights = rng.normal(size=3)

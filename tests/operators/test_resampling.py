@@ -106,12 +106,6 @@ def test_noise_is_in_units_of_the_features(scaling):
         assert (noise[:, 3] == 0.0).all()  # a constant column stays constant
 
 
-def test_one_row():
-    dataset = Dataset.from_arrays([[3.0, 4.0]], [1])
-    np.testing.assert_array_equal(interpolate(dataset, 5, 1.0, stream()), np.zeros((5, 2)))
-    assert blur(dataset, 1.0, 3, stream()).X.shape == (4, 2)
-
-
 # ---- noisy copies --------------------------------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import Node
-from evotree.operators.splitters.sparse import WIDTHS, Sparse, screened
+from evotree.operators.splitters.sparse import WIDTHS, Sparse
 from tests.reference import sparse as naive
 from tests.strategies import seeds
 
@@ -129,24 +129,6 @@ def test_costs_so_small_that_no_fit_changes_anything_leave_the_best_split_on_one
     split = Sparse(loss="svm", term_cost=0.1).refit(make_node(X, goes_right, cost), start, 0.1)
     assert width(split) == 1
     assert cost_of(split, X, goes_right, cost) == pytest.approx(split.score, rel=1e-9)
-
-
-@given(problems(), st.integers(1, 7))
-def test_the_present_features_and_those_that_part_the_rows_best_are_looked_at(problem, n_kept):
-    X, goes_right, cost, start = problem
-    found = screened(make_node(X, goes_right, cost), start, n_kept)
-    assert found.size == min(n_kept, X.shape[1]) and (np.diff(found) > 0).all()
-    influence = np.abs(start) * X.std(axis=0)
-    total = cost.sum()
-    means, shares = cost @ X / total, cost @ goes_right / total
-    together = np.abs((cost * goes_right) @ X / total - means * shares)
-    spread = X.std(axis=0)
-    parts = np.where(spread > 0.0, together / np.where(spread > 0.0, spread, 1.0), 0.0)
-    out = np.setdiff1d(np.arange(X.shape[1]), found)
-    for j in found:
-        for k in out:
-            assert influence[j] > 0.0 or influence[k] == 0.0
-            assert influence[j] > 0.0 or parts[j] >= parts[k] - 1e-9
 
 
 def test_few_of_many_features_are_found_and_the_present_ones_kept():
