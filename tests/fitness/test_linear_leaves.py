@@ -244,6 +244,8 @@ def test_held_out_rows_lose_by_the_lines_of_all_nodes(drawn):
         units = units.take(np.arange(len(dataset.y)), dataset.sample_weight)
         model = one.objective.models(one)
         tree = one.to_tree().with_models(model)
+        empty = dataset.take(np.zeros(len(dataset.y), dtype=bool))
+        assert not node_losses(one, empty)[0].any()
         np.testing.assert_allclose(
             node_losses(tree, units)[0][one.is_leaf], node_losses(one, dataset)[0][one.is_leaf]
         )
@@ -255,13 +257,6 @@ def test_residuals_are_those_of_the_line_of_the_rows():
     *_, intercept, coefficients = naive.fit_of_rows(dataset.bound_objective, dataset, rows)
     expected = dataset.y[rows] - intercept - dataset.X[rows] @ coefficients
     np.testing.assert_allclose(dataset.bound_objective.residuals(rows), expected, atol=1e-9)
-
-
-def test_a_data_set_without_rows_loses_nothing():
-    dataset = problem(0).evolved_for(LinearLeafObjective())
-    empty = dataset.take(np.zeros(len(dataset.y), dtype=bool))
-    tree = grown(dataset, max_depth=1)
-    assert not node_losses(tree, empty)[0].any()
 
 
 # ---- models, and what users ask for --------------------------------------------------------------

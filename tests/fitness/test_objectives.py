@@ -240,8 +240,8 @@ def test_a_row_is_two_of_half_its_weight_in_any_unit(name, data, seed, unit):
 
 @each_loss
 @quickly
-@given(st.data(), seeds, st.floats(0.0, 0.1), st.floats(0.0, 0.05))
-def test_cuts_take_their_risk_and_pruning_keeps_the_fittest(name, data, seed, *penalties):
+@given(st.data(), seeds, st.tuples(st.floats(0.0, 0.1), st.floats(0.0, 0.05)))
+def test_cuts_take_their_risk_and_pruning_keeps_the_fittest(name, data, seed, penalties):
     dataset, individuals = evolved(name, data.draw(populations_for(name)), seed)
     fitness, is_sum = PenalizedAccuracy(*penalties), LOSSES[name].is_sum
     for one in individuals:

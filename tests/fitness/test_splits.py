@@ -210,16 +210,3 @@ def test_changes_too_small_to_count_leave_rows_where_they_are(name):
     score, alpha = search_line(node, s, t)
     assert alpha == 0.0
     assert score == pytest.approx(naive.score(node, name, left))
-
-
-@pytest.mark.parametrize("name", CLASSIFICATION)
-def test_classes_without_rows_change_nothing(name):
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(50, 1)), (2 * rng.integers(0, 2, 50)).astype(np.int32)
-    code = int(Criterion[name.upper()])
-    found = [choose_threshold(Node.of(X, y, np.ones(50), k, code, 1), np.ones(1)) for k in (3, 7)]
-    packed = choose_threshold(
-        Node.of(X, (y // 2).astype(np.int32), np.ones(50), 2, code, 1), np.ones(1)
-    )
-    for score, threshold in found:
-        assert score == pytest.approx(packed[0]) and threshold == packed[1]

@@ -172,20 +172,6 @@ def test_nodes_hold_their_rows_and_come_in_prefix_order():
         assert node.X.flags.c_contiguous and node.y.dtype == np.int32
 
 
-def test_least_decrease_is_weighed_by_the_share_that_reaches_a_node():
-    """The root gains 11/16 - 3/8 in Gini; each side, half of the weight, 3/8 - 0."""
-    dataset = Dataset.from_arrays(np.arange(8.0).reshape(8, 1), [1, 0, 0, 0, 2, 2, 2, 3])
-    root_gain, side_gain = 11 / 16 - 3 / 8, 3 / 8 / 2
-    for least, n_leaves in (
-        (side_gain - 1e-9, 4),
-        (side_gain + 1e-9, 2),
-        (root_gain - 1e-9, 2),
-        (root_gain + 1e-9, 1),
-    ):
-        individual = grow(dataset, Axis(), min_impurity_decrease=least, stream=stream_of(0))
-        assert individual.n_leaves == n_leaves
-
-
 def test_chains_as_deep_as_there_are_rows():
     """No recursion: a tree that cuts off one row at a time."""
     n = 1200

@@ -1,12 +1,11 @@
 """Linear classifiers of groups of classes, and the splits by them."""
 
 import tracemalloc
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_wine
 
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import score_hyperplane
@@ -106,22 +105,3 @@ def test_nodes_that_no_classifier_parts():
     node = smooth.make_node(X, np.array([0, 0, 1, 1] * 3))
     assert Linear(fallback=False)(node, stream()) is None
     assert Linear(fallback=True)(node, stream()).score == best_axis_split(node)[0]
-
-
-def test_best_thresholds_score_no_worse():
-    X, y = load_iris(return_X_y=True)
-    for features in ([0, 1], [1, 2], [0, 3]):
-        node = smooth.make_node(X[:, features], y)
-        own = Linear()(node, stream()).score
-        assert Linear(threshold="best")(node, stream()).score <= own
-
-
-def test_threads_do_not_disturb_each_other():
-    X, y = load_wine(return_X_y=True)
-    nodes = [smooth.make_node(X[:, k : k + 4], y) for k in range(8)] * 4
-    alone = [Linear(penalty="l1")(node, stream()) for node in nodes]
-    with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda node: Linear(penalty="l1")(node, stream()), nodes))
-    for first, second in zip(alone, together, strict=True):
-        assert first.threshold == second.threshold
-        np.testing.assert_array_equal(first.weights, second.weights)

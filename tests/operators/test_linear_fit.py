@@ -149,14 +149,3 @@ def test_a_start_far_on_the_wrong_side_is_no_trap():
         start = np.array([2.0, b])
         for penalty in PENALTIES:
             assert fit(X, signs, costs, "logistic", penalty, start=start)[1] == pytest.approx(best)
-
-
-def test_starts_are_scaled_where_need_be():
-    X, _, _ = wine(4)
-    w = np.array([1.0, 2.0, -1.0, 0.5])
-    size = np.sqrt(np.mean((X @ w - 0.3) ** 2))
-    np.testing.assert_array_equal(start_at(X, w, 0.3), [*w, -0.3])
-    for factor in (1e-9, 1e9):
-        scaled = start_at(X, factor * w, factor * 0.3)
-        np.testing.assert_allclose(scaled, np.append(w, -0.3) * 2.0 / size)
-    np.testing.assert_array_equal(start_at(X, 0.0 * w, 0.0), np.zeros(5))

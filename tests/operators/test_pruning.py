@@ -13,7 +13,6 @@ from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.pruning.held_out import (
     cost_complexity_path,
     critical_alphas,
-    sequence_sums,
 )
 from evotree.operators.pruning.penalized import (
     cheapest,
@@ -151,36 +150,13 @@ def test_splits_that_change_nothing_go_at_no_price():
     np.testing.assert_allclose(cost_complexity_path(risk, size), [[0.0, 0.5], [0.4, 0.9]])
 
 
-@given(risky_trees(max_internal=12), st.booleans())
-def test_sums_over_the_leaves_of_every_tree(drawn, with_root_alone):
-    risk, size = drawn
-    collapse_at = weakest_links(risk, size)
-    alphas = np.unique(np.append(critical_alphas(collapse_at, size) * 0.9, 1.5))
-    if with_root_alone:
-        alphas = np.append(alphas, np.inf)
-    values = np.random.default_rng(0).random((len(size), 2))
-    sums = sequence_sums(values, collapse_at, size, alphas)
-    for alpha, found in zip(alphas, sums, strict=True):
-        leaves = naive.leaves_after(size, collapse_at <= alpha)
-        np.testing.assert_allclose(found, values[leaves].sum(axis=0), atol=1e-12)
-
-
-@pytest.mark.parametrize("turn", ("left", "right", "both"))
-def test_long_chains_take_no_recursion_and_little_time(turn):
+def test_long_chains_take_no_recursion_and_little_time():
     """A tree as deep as it can be; a pass over all of it for each cut would take minutes."""
     n_internal = 3_000
     rng = np.random.default_rng(0)
-    goes_left = {"left": np.ones, "right": np.zeros}.get(turn, rng.random)(n_internal) >= 0.5
-    size, ends = [], 0
-    for k in range(n_internal):
-        size.append(2 * (n_internal - k) + 1)
-        if goes_left[k]:
-            ends += 1
-        else:
-            size.append(1)
-    size = np.array(size + [1] * (1 + ends), dtype=np.int32)
-    if turn != "both":
-        assert len(size) == 2 * n_internal + 1
+    goes_left = rng.random(n_internal) >= 0.5
+    parts = [[2 * (n_internal - k) + 1] + [1] * (not goes_left[k]) for k in range(n_internal)]
+    size = np.array(sum(parts, []) + [1] * (1 + goes_left.sum()), dtype=np.int32)
     risk = np.zeros(len(size))
     for k in reversed(range(len(size))):
         risk[k] = rng.random()
@@ -196,15 +172,6 @@ def test_long_chains_take_no_recursion_and_little_time(turn):
     marks[2] = True
     tree = ObliqueTree(np.ones((len(size), 1)), np.zeros(len(size)), size, risk[:, None])
     assert len(prune_tree(tree, marks).validate()) == len(size) - size[2] + 1
-
-
-def test_a_single_leaf_has_one_pruning():
-    risk, size = np.array([0.3]), np.ones(1, dtype=np.int32)
-    assert weakest_links(risk, size).tolist() == [np.inf]
-    assert [a.tolist() for a in cost_complexity_path(risk, size)] == [[0.0], [0.3]]
-    assert not cheapest(risk, size, 1.0, np.zeros(1)).any()
-    tree = ObliqueTree(np.zeros((1, 2)), np.zeros(1), size, np.ones((1, 2)))
-    assert prune_tree(tree, np.array([True])) == tree
 
 
 # Risks

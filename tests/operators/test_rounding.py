@@ -132,21 +132,6 @@ def test_rows_stay_in_whatever_order_a_sum_is_added_up(X: np.ndarray, seed: int)
             assert [found.split()[1] for found in matching(rules, row)] == [f"[{leaf}]"]
 
 
-@given(rows(), seeds, st.integers(-30, 30))
-def test_the_length_of_a_normal_vector_does_not_matter(
-    X: np.ndarray, seed: int, exponent: int
-) -> None:
-    tree = grown(X, seed)
-    factor = 2.0**exponent
-    longer = ObliqueTree(
-        factor * tree.weights, factor * tree.thresholds, tree.subtree_size, tree.values, tree.spread
-    )
-    one, other = round_tree(tree, X), round_tree(longer, X)
-    kept = ~(np.abs(one.weights) == 1.0).any(axis=1)
-    np.testing.assert_array_equal(one.weights[~kept], other.weights[~kept])
-    np.testing.assert_array_equal(one.thresholds[~kept], other.thresholds[~kept])
-
-
 def test_rows_that_are_not_looked_at_first_keep_their_room() -> None:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(5000, 8))

@@ -13,7 +13,6 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from evotree.dataset import Dataset
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.linear_leaves import LinearLeafObjective
-from evotree.fitness.node import Node
 from evotree.operators.initialization.dipolar import RandomHalves, init_complete
 from evotree.operators.initialization.growth import grow
 from evotree.operators.refinement.tao import solve, tao, tao_sweep
@@ -128,21 +127,6 @@ def test_the_same_stream_gives_the_same_tree_and_threads_change_nothing(name, ta
             tao(individual, dataset, SPLITTERS[name], max_sweeps=3, map=mapper)
             trees.append(individual.to_tree())
     assert trees[0] == trees[1]
-
-
-@given(st.integers(2, 25), st.integers(1, 3), st.sampled_from((2, 5, 1000)), seeds)
-def test_axis_nodes_solve_the_reduced_problem_exactly(n, d, grid, seed):
-    rng = np.random.default_rng(seed)
-    X = rng.integers(0, grid, (n, d)).astype(float)
-    goes_right = rng.random(n) < rng.choice([0.2, 0.5])
-    cost = rng.integers(1, 5, n).astype(float)
-    node = Node.of(X, goes_right.astype(np.int32), cost, 2, int(Criterion.ERROR), 1)
-    test = solve(node, (np.zeros(d), 0.0), Axis(), stream())
-    least = naive.least_axis_cost(X, goes_right, cost)
-    if test is None:
-        assert np.ptp(X, axis=0).max() == 0.0
-    else:
-        assert naive.misrouted(X, goes_right, cost, *test) == least
 
 
 @settings(max_examples=40)

@@ -146,15 +146,11 @@ def test_the_best_of_paths_are_the_fittest_and_those_that_nothing_dominates(data
     assert [worth(one) for one in found[: n // 2]] == [worth(one) for one in ranked[: n // 2]]
 
     def is_dominated(tree):
-        return any(
-            one.quality >= tree.quality and one.complexity <= tree.complexity
-            for one in ranked
-            if one != tree
-        )
+        others = [one for one in ranked if one != tree]
+        return any(a.quality >= tree.quality and a.complexity <= tree.complexity for a in others)
 
-    left_out = [tree for tree in ranked if tree not in found]
     if any(is_dominated(tree) for tree in found[n // 2 :]):
-        assert all(is_dominated(tree) for tree in left_out)
+        assert all(is_dominated(tree) for tree in ranked if tree not in found)
 
 
 def test_a_population_of_paths_holds_many_widths_and_random_trees(dataset):
