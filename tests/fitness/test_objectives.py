@@ -396,7 +396,7 @@ def test_scores_of_a_single_class_are_those_of_scikit_learn():
 def test_the_risks_of_larger_trees_are_those_of_all_pairs(n_classes):
     """Many leaves have equal shares."""
     rng = np.random.default_rng(n_classes)
-    sizes = np.array(random_sizes(rng, 40), dtype=np.int32)
+    sizes = np.array(random_sizes(rng, 25), dtype=np.int32)
     counts = 0.37 * (1.0 + rng.integers(0, 4, (len(sizes), n_classes)))
     parts = [np.arange(k, k + size)[sizes[k : k + size] == 1] for k, size in enumerate(sizes)]
     counts = np.array([counts[leaves].sum(axis=0) for leaves in parts])

@@ -33,20 +33,6 @@ def stumps(draw):
     return problem, theta, leaves
 
 
-def test_rows_are_standardized_by_their_weights():
-    X = np.array([[1.0, 5.0], [3.0, 5.0], [3.0, 5.0], [7.0, 5.0]])
-    weight = np.array([1.0, 2.0, 3.0, 4.0])
-    problem = make_problem(smooth.make_node(X, [2, 0, 2, 2], weight, 4), rescale=True)
-    mean = np.average(X[:, 0], weights=weight)
-    assert problem.mean.tolist() == [pytest.approx(mean), 5.0] and problem.scale[1] == 0.0
-    assert problem.scale[0] == pytest.approx(
-        np.sqrt(np.average((X[:, 0] - mean) ** 2, weights=weight))
-    )
-    np.testing.assert_allclose(problem.shares @ problem.rows, [0.0, 0.0, 1.0], atol=1e-12)
-    assert problem.codes.tolist() == [1, 0, 1, 1]
-    np.testing.assert_allclose(problem.totals, [0.2, 0.8])
-
-
 # ---- CO2 -----------------------------------------------------------------------------------------
 
 
