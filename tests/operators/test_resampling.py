@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.cluster import KMeans
@@ -57,6 +57,7 @@ def assert_well_formed(dataset, like):
 # ---- between neighbours --------------------------------------------------------------------------
 
 
+@settings(max_examples=25)
 @given(any_datasets, seeds)
 def test_without_noise_rows_lie_between_two_training_rows(dataset, seed):
     drawn = interpolate(dataset, 30, 0.0, stream(seed))

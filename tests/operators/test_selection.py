@@ -107,7 +107,7 @@ def test_a_generation_of_different_trees():
             term_mutation_probability=0.0,
         )
         toolbox = make_toolbox(dataset, variation=variation, random_state=0)
-        run = evolve(toolbox.population(n=20), toolbox, max_generations=30)
+        run = evolve(toolbox.population(n=20), toolbox, max_generations=12)
         assert all(distinct(run.population)) is not keep_duplicates
 
 
