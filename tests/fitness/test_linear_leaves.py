@@ -1,7 +1,6 @@
 """Linear models of leaves: sums, fits, and the objective, against least squares row by row."""
 
 import pickle
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from evotree.fitness.linear_leaves import (
     INTERCEPT,
     LinearLeafObjective,
     fit_model,
-    leaf_keys,
     rounding_grid,
     squared_error,
     sum_products,
@@ -63,15 +61,6 @@ def trees_of_lines(draw):
 
 
 # ---- kernels -------------------------------------------------------------------------------------
-
-
-@given(populations(task="regression"))
-def test_keys_are_sums_over_the_rows(drawn):
-    dataset, individuals = drawn
-    keys = np.random.default_rng(0).integers(0, 2**64, (len(dataset.y), 2), dtype=np.uint64)
-    for one in individuals:
-        found = leaf_keys(one.order, one.start, one.end, one.subtree_size, keys)
-        np.testing.assert_array_equal(found, naive.keys_of(one, keys))
 
 
 @given(seeds, st.integers(1, 80), st.integers(0, 5), st.sampled_from((1e-8, 1.0, 1e8)))
@@ -126,33 +115,6 @@ def test_fits_are_those_of_least_squares_on_the_chosen_features(seed, n, m, shri
         Z = np.column_stack([np.ones(n), X[:, kept]]) * np.sqrt(weight)[:, np.newaxis]
         plain = np.linalg.lstsq(Z, y * np.sqrt(weight), rcond=None)[0]
         np.testing.assert_allclose(plain, [fit[INTERCEPT], *fit[N_FIXED:][kept]], atol=1e-8)
-
-
-def test_a_term_that_later_ones_made_worthless_leaves():
-    """The sum of two features enters first, then both of them, and the sum is not needed."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 3))
-    X[:, 2] = X[:, 0] + X[:, 1] + 0.3 * rng.normal(size=200)
-    y, weight = X[:, 0] + X[:, 1] + 0.05 * rng.normal(size=200), np.ones(200)
-    fit, told = np.zeros(N_FIXED + 3), (np.zeros((4, 4)), 0.0, 200.0, 0.0)
-    free = np.zeros(3, dtype=np.int64)
-    fit_model(naive.products(X, y, weight), *told, 1, free, fit)
-    assert np.flatnonzero(fit[N_FIXED:]).tolist() == [2]
-    fit_model(naive.products(X, y, weight), *told, 3, free, fit)
-    assert np.flatnonzero(fit[N_FIXED:]).tolist() == [0, 1]
-    np.testing.assert_allclose(fit[N_FIXED:], naive.fit(X, y, weight, *told, 3, free)[1], atol=1e-9)
-
-
-def test_features_whose_slope_turns_leave():
-    """Alone the second feature rises with the target; beside the first one it falls."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 2))
-    X[:, 1] += X[:, 0]
-    y, weight = 3.0 * X[:, 0] - X[:, 1] + 0.1 * rng.normal(size=300), np.ones(300)
-    fit, told = np.zeros(N_FIXED + 2), (np.zeros((3, 3)), 0.0, 300.0, 0.0, 10)
-    for signs, expected in (([0, 0], [3.0, -1.0]), ([0, 1], [2.0, 0.0]), ([-1, 1], [0.0, 0.5])):
-        fit_model(naive.products(X, y, weight), *told, np.array(signs), fit)
-        np.testing.assert_allclose(fit[N_FIXED:], expected, atol=0.1)
 
 
 def test_a_line_without_noise_leaves_no_error():
@@ -246,18 +208,6 @@ def test_a_price_changes_the_terms_alone(drawn, term_penalty):
         np.testing.assert_array_equal(priced.risk(one), fresh.risk(one))
 
 
-def test_few_rows_are_predicted_by_the_line_of_all():
-    dataset = problem(1).evolved_for(LinearLeafObjective())
-    n = len(dataset.y)
-    order = np.arange(n, dtype=np.int32)
-    parts = np.array([0, 0, 5], dtype=np.int32), np.array([n, 5, n], dtype=np.int32)
-    size = np.array([3, 1, 1], dtype=np.int32)
-    tree = SimpleNamespace(order=order, start=parts[0], end=parts[1], subtree_size=size)
-    fits = dataset.bound_objective.fits(tree, splits=True)
-    np.testing.assert_array_equal(fits[1, INTERCEPT:], fits[0, INTERCEPT:])
-    assert np.abs(fits[2, INTERCEPT:] - fits[0, INTERCEPT:]).max() > 0.0
-
-
 @quickly
 @given(trees_of_lines())
 def test_finished_trees_predict_as_the_search_does(drawn):
@@ -294,6 +244,8 @@ def test_held_out_rows_lose_by_the_lines_of_all_nodes(drawn):
         units = units.take(np.arange(len(dataset.y)), dataset.sample_weight)
         model = one.objective.models(one)
         tree = one.to_tree().with_models(model)
+        empty = dataset.take(np.zeros(len(dataset.y), dtype=bool))
+        assert not node_losses(one, empty)[0].any()
         np.testing.assert_allclose(
             node_losses(tree, units)[0][one.is_leaf], node_losses(one, dataset)[0][one.is_leaf]
         )
@@ -305,13 +257,6 @@ def test_residuals_are_those_of_the_line_of_the_rows():
     *_, intercept, coefficients = naive.fit_of_rows(dataset.bound_objective, dataset, rows)
     expected = dataset.y[rows] - intercept - dataset.X[rows] @ coefficients
     np.testing.assert_allclose(dataset.bound_objective.residuals(rows), expected, atol=1e-9)
-
-
-def test_a_data_set_without_rows_loses_nothing():
-    dataset = problem(0).evolved_for(LinearLeafObjective())
-    empty = dataset.take(np.zeros(len(dataset.y), dtype=bool))
-    tree = grown(dataset, max_depth=1)
-    assert not node_losses(tree, empty)[0].any()
 
 
 # ---- models, and what users ask for --------------------------------------------------------------

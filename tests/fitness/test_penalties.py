@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from evotree.fitness.penalties import (
     FitnessQualityComplexity,
@@ -15,14 +14,6 @@ from evotree.fitness.penalties import (
 from tests.strategies import any_populations, seeds, with_random_zeros
 
 
-@given(any_populations, st.floats(0.0, 0.1))
-def test_without_a_penalty_for_terms_the_fitness_is_the_papers(drawn, size_penalty):
-    for individual in drawn[1]:
-        expected = (individual.quality - size_penalty * len(individual),)
-        assert PenalizedAccuracy(size_penalty)(individual) == expected
-        assert PenalizedAccuracy(size_penalty, 0.0)(individual) == expected
-
-
 @given(any_populations, seeds)
 def test_terms_after_the_first_of_a_split_are_penalized(drawn, seed):
     dataset, population = drawn
@@ -30,7 +21,8 @@ def test_terms_after_the_first_of_a_split_are_penalized(drawn, seed):
         tree = with_random_zeros(individual, dataset, seed)
         widths = [sum(w != 0.0 for w in tree.weights[k]) for k in np.flatnonzero(~tree.is_leaf)]
         assert all(width >= 1 for width in widths) and tree.n_terms == sum(widths)
-        plain = PenalizedAccuracy(0.01)(tree)[0]
+        plain = tree.quality - 0.01 * len(tree)
+        assert PenalizedAccuracy(0.01)(tree) == PenalizedAccuracy(0.01, 0.0)(tree) == (plain,)
         expected = plain - sum(0.002 * (width - 1) for width in widths)
         assert PenalizedAccuracy(0.01, 0.002)(tree)[0] == pytest.approx(expected)
         values = QualityAndComplexity()(tree)

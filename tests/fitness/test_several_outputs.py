@@ -18,18 +18,12 @@ from evotree.operators.structure.reduced import care_rows, leaf_table, loss_of_t
 from evotree.operators.structure.splice import make_individual
 from evotree.outputs import leading_component
 from tests.reference import several_outputs as naive
+from tests.reference.pruning import random_sizes
 
 
 def random_tree(dataset, rng, n_splits=4):
     """Return an individual with random splits."""
-
-    def sizes(n):
-        if n == 0:
-            return [1]
-        n_left = int(rng.integers(n))
-        return [2 * n + 1, *sizes(n_left), *sizes(n - 1 - n_left)]
-
-    size = np.array(sizes(n_splits), dtype=np.int32)
+    size = np.array(random_sizes(rng, n_splits), dtype=np.int32)
     weights = rng.normal(size=(len(size), dataset.X.shape[1])) * (size > 1)[:, np.newaxis]
     return make_individual(dataset, weights, 0.3 * rng.normal(size=len(size)) * (size > 1), size)
 

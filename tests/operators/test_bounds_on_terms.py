@@ -13,7 +13,6 @@ from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import Node
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.initialization.seeding import ONE_BY_ONE, init_path, init_seed
-from evotree.operators.refinement.refiners import REFINERS
 from evotree.operators.splitters.bounded import Bounded
 from evotree.operators.splitters.linear import Linear
 from evotree.rng import make_streams
@@ -67,21 +66,6 @@ def test_trees_of_paths_keep_the_bound(dataset, bound, number, seed):
     for tree in trees:
         assert_sound(tree, dataset)
         assert widths(tree).max() <= bound
-
-
-def test_without_a_bound_wide_splits_are_made():
-    """So that the tests above can fail."""
-    X, y = load_wine(return_X_y=True)
-    dataset = Dataset.from_arrays(X, y)
-    first, second = (init_dipolar(dataset, 0.0, one) for one in make_streams(0, 0, 2))
-    wide = set()
-    for name in ("mutate nodes", "mutate terms", "mate", *REFINERS):
-        for seed in range(20):
-            stream = make_streams(seed, 1, 1)[0]
-            for child in apply_operator(name, first, second, dataset, stream):
-                if widths(child).max() > 3:
-                    wide.add(name)
-    assert wide >= {"mutate nodes", "mutate terms", "mate", "tao", "sparse", "linear"}
 
 
 @pytest.mark.parametrize("bound", [1, 0.2])

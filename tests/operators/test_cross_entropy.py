@@ -1,7 +1,5 @@
 """The cross-entropy splitter and its parts against naive twins."""
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -10,19 +8,16 @@ from hypothesis import strategies as st
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
 from evotree.fitness.line_search import choose_threshold
 from evotree.fitness.node import score_hyperplane, score_undivided
-from evotree.operators.splitters import cross_entropy, cross_entropy_node
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Split
 from evotree.operators.splitters.cross_entropy import (
     CrossEntropy,
     denormalize,
-    draw_rows,
     normalize,
     with_better_threshold,
 )
 from evotree.operators.splitters.cross_entropy_node import (
     NORMALIZATIONS,
-    Frame,
     column_frame,
     independent_columns,
     score_directions,
@@ -78,22 +73,17 @@ def test_scores_of_directions_are_those_of_the_definition(node, seed):
     np.testing.assert_allclose(scores, expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("criterion", CLASSIFICATION + REGRESSION)
-def test_scores_of_directions_are_those_of_hyperplanes(criterion, monkeypatch):
+@pytest.mark.parametrize("criterion", ("gini", "squared_error"))
+def test_many_directions_are_scored_as_hyperplanes(criterion):
+    """By blocks in single precision, which may move a row that a hyperplane nearly touches."""
     rng = np.random.default_rng(3)
-    y = rng.standard_normal(60) if criterion in REGRESSION else rng.integers(0, 3, 60)
-    node = make_node(rng.standard_normal((60, 9)), y, criterion, rng.uniform(0.5, 2.0, 60), 5)
+    y = rng.standard_normal(8000) if criterion in REGRESSION else rng.integers(0, 3, 8000)
+    node = make_node(rng.standard_normal((8000, 9)), y, criterion, rng.uniform(0.5, 2.0, 8000), 5)
     Z, rows, frame = normalize(node, "robust")
-    directions = rng.standard_normal((33, 10))
+    directions = rng.standard_normal((450, 10))
     scores = score_directions(Z, rows, directions)
-    planes = [denormalize(a, frame, 9) for a in directions]
-    expected = [score_hyperplane(node, w, threshold) for w, threshold in planes]
-    np.testing.assert_allclose(scores, expected, atol=1e-12)
-    # Many products go another way, by blocks; no row is so near to a hyperplane here that single
-    # precision matters.
-    monkeypatch.setattr(cross_entropy_node, "_FEW_PRODUCTS", 0)
-    monkeypatch.setattr(cross_entropy_node, "_BLOCK", 1000)
-    np.testing.assert_array_equal(score_directions(Z, rows, directions), scores)
+    expected = [score_hyperplane(node, *denormalize(a, frame, 9)) for a in directions[::15]]
+    np.testing.assert_allclose(scores[::15], expected, atol=1e-3)
 
 
 @given(nodes(), st.sampled_from(NORMALIZATIONS))
@@ -189,45 +179,12 @@ def test_a_large_node_is_searched_on_some_rows_and_scored_on_all():
     split = CrossEntropy(max_rows=150)(node, stream_of(0))
     assert split.score == score_hyperplane(node, split.weights, split.threshold)
     assert split.score < 0.15
-    part = CrossEntropy(max_rows=150)._draw_part(node, stream_of(0))
-    assert part.X.shape == (150, 4)
-    assert part.min_rows == 5
-    rows = {row.tobytes() for row in X}
-    assert {row.tobytes() for row in part.X} <= rows
-    wide = make_node(rng.standard_normal((50, 20)), np.arange(50) % 2)
-    assert CrossEntropy(max_rows=2)._draw_part(wide, stream_of(0)).X.shape == (40, 20)
 
 
-def test_drawn_rows_are_uniform_and_ascend():
-    stream = stream_of(0)
-    count = np.zeros(7)
-    for _ in range(3000):
-        drawn = draw_rows(stream, 7, 3)
-        assert (np.diff(drawn) > 0).all()
-        count[drawn] += 1
-    np.testing.assert_allclose(count / 3000, 3 / 7, atol=0.04)
-
-
-@pytest.mark.parametrize("patience", [1, 4])
-def test_the_search_stops_when_the_level_has_not_fallen(patience, monkeypatch):
-    levels = iter([5.0, 4.0, 4.0, 3.0, *[3.0] * 20])
-    calls = []
-
-    def constant_scores(Z, rows, directions):
-        calls.append(directions.copy())
-        return np.full(directions.shape[0], next(levels))
-
-    monkeypatch.setattr(cross_entropy, "score_directions", constant_scores)
-    rng = np.random.default_rng(0)
-    node = make_node(rng.standard_normal((20, 2)), np.arange(20) % 2)
-    assert CrossEntropy(patience=patience)(node, stream_of(0)) is not None
-    # With K = 1 the second 4 ends it; with K = 4 the fourth repetition of 3 does.
-    assert len(calls) == (3 if patience == 1 else 8)
-
-
-@given(nodes(max_features=4), seeds, st.sampled_from((2, 9, None)))
-def test_a_trace_tells_of_the_search_that_finds_the_split(node, seed, max_rows):
-    splitter = CrossEntropy(refine_threshold=False, max_rows=max_rows, **QUICK)
+@given(nodes(max_features=4), seeds, st.sampled_from((2, 9, None)), st.integers(1, 3))
+def test_a_trace_tells_of_the_search_that_finds_the_split(node, seed, max_rows, patience):
+    options = {"max_rows": max_rows, "patience": patience, **QUICK}
+    splitter = CrossEntropy(refine_threshold=False, **options)
     split, trace = splitter(node, stream_of(seed)), splitter.trace(node, stream_of(seed))
     frame = normalize(splitter._draw_part(node, stream_of(seed)), "robust")[2]
     if frame.features.shape[0] < 2:
@@ -242,6 +199,11 @@ def test_a_trace_tells_of_the_search_that_finds_the_split(node, seed, max_rows):
         elite, others = step.scores[step.is_elite], step.scores[~step.is_elite]
         assert elite.max(initial=-np.inf) < others.min(initial=np.inf)
         assert len(elite) >= 3 or others.min(initial=np.inf) == np.inf
+    # It ends where the level has not fallen for as many iterations as there is patience for.
+    levels = [step.scores[step.is_elite].max(initial=-np.inf) for step in trace]
+    falls = [i for i in range(len(levels)) if levels[i] < min(levels[:i], default=np.inf)]
+    if all(step.is_elite.any() for step in trace) and trace[-1].scores.min() > 0.0:
+        assert len(trace) == min(falls[-1] + 1 + patience, splitter.max_iter)
     # The split is the best candidate of an iteration, to the last bit.
     best = [step.directions[step.scores.argmin()] for step in trace]
     planes = [denormalize(direction, frame, node.X.shape[1]) for direction in best]
@@ -262,21 +224,3 @@ def test_a_trace_draws_as_a_call_does_and_closes_in():
     assert trace[-1].kappa > 100.0 > trace[0].kappa == 0.0
     nearness = [np.median(step.directions @ trace[-1].mu) for step in trace]
     assert nearness[-1] > 0.99 > nearness[0]
-    # Each distribution is fitted to the elite before it, and smoothed.
-    for step, after in zip(trace, trace[1:], strict=False):
-        mu, kappa = CrossEntropy()._update(step.mu, step.kappa, step.directions[step.is_elite])
-        np.testing.assert_array_equal(after.mu, mu)
-        assert after.kappa == kappa
-
-
-def test_normalization_ignores_what_has_no_scale():
-    node = make_node([[0.0, 5.0, 1.0], [0.0, 5.0, 2.0], [1e9, 5.0, 3.0]], [0, 1, 1])
-    _, _, frame = normalize(node, "robust")
-    assert frame.features.tolist() == [2, 0] or frame.features.tolist() == [0, 2]
-    assert isinstance(frame, Frame)
-    # Two thirds of the first column are ties: its interquartile range is none of its scale.
-    d = np.empty((2, 3))
-    column_frame(
-        np.repeat(node.X, [9, 9, 1], axis=0), np.ones(19), NORMALIZATIONS.index("robust"), *d
-    )
-    assert d[1, 0] == pytest.approx(1e9 * math.sqrt(18) / 19)

@@ -9,34 +9,12 @@ from evotree.fitness.margin import centre_margin
 from evotree.operators.splitters.dipole import (
     dipolar_change,
     dipole_test,
-    flipping_shift,
     gaussian_change,
     mixed_dipole,
 )
 from evotree.rng import make_streams
 from tests.reference import naive
 from tests.strategies import datasets, seeds
-
-finite = st.floats(-100, 100, allow_subnormal=False)
-
-
-@given(finite, finite, finite, finite, st.floats(0.001, 0.999))
-def test_flipping_shift_moves_one_row_across(s_i, s_j, x_i, x_j, depth):
-    assume(min(abs(v) for v in (s_i, s_j)) > 1e-3)
-    assume(all(v == 0 or abs(v) > 1e-3 for v in (x_i, x_j)))
-    shift = flipping_shift(s_i, s_j, x_i, x_j, depth)
-    if x_i == x_j == 0:
-        assert shift == 0
-        return
-    roots = [-s / x for s, x in ((s_i, x_i), (s_j, x_j)) if x != 0]
-    assume(len(roots) == 1 or abs(roots[0] - roots[1]) > 1e-6 * max(map(abs, roots)))
-    before = np.sign(s_i) * np.sign(s_j)
-    after = np.sign(s_i + shift * x_i) * np.sign(s_j + shift * x_j)
-    assert after == -before
-    nearest = min(roots, key=abs)
-    between = len(roots) == 2 and roots[0] * roots[1] > 0
-    bound = max(map(abs, roots)) if between else 2 * abs(nearest)
-    assert abs(shift) <= bound * (1 + 1e-12)
 
 
 @given(datasets(), seeds)
@@ -101,15 +79,6 @@ def test_changes_move_one_weight_and_sparse_ones_keep_those_of_0(dataset, seed, 
     assert np.count_nonzero(changed != w) <= 1 and np.isfinite(changed).all()
 
 
-def test_sparse_changes_move_every_weight_that_is_used_and_the_threshold():
-    moves, spread = [], np.ones(4)
-    for stream in make_streams(2, 0, 3000):
-        w = np.array([1.0, 0.0, 1.0, 0.0])
-        threshold = gaussian_change(stream, w, 0.0, spread, True)
-        moves.append([*(w != [1.0, 0.0, 1.0, 0.0]), threshold != 0.0])
-    np.testing.assert_allclose(np.mean(moves, axis=0), [1 / 3, 0, 1 / 3, 0, 1 / 3], atol=0.03)
-
-
 def test_mixed_dipole_is_uniform_even_where_a_class_is_rare():
     y = np.zeros(1000, dtype=np.int32)
     y[[3, 500]] = 1
@@ -133,15 +102,9 @@ def test_dipolar_change_treats_some_dipole_better():
         assert dipolar_change(X, y, order, 0, 2, stream, w, threshold, False)
         sides = X @ w <= threshold
         assert sides[0] != sides[1]
-
-
-def test_dipolar_change_gives_up_where_nothing_is_wrong():
-    X = np.array([[-1.0], [1.0]])
-    y = np.array([0, 1], dtype=np.int32)
-    w = np.array([1.0])
-    order = np.arange(2, dtype=np.int32)
-    assert not dipolar_change(X, y, order, 0, 2, make_streams(1, 0, 1)[0], w, 0.0, False)
-    assert w[0] == 1.0
+        changed = w.copy()  # nothing is wrong any more
+        assert not dipolar_change(X, y, order, 0, 2, stream, changed, threshold, False)
+        assert (changed == w).all()
 
 
 def test_gaussian_change_moves_all_coordinates_in_the_units_of_the_features():

@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree.dataset import Dataset
-from evotree.fitness.criteria import CLASSIFICATION, REGRESSION
+from evotree.fitness.criteria import REGRESSION
 from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.operators.initialization.growth import grow, grow_on_sample
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Split, axis_normal
-from evotree.operators.splitters.dipole import Dipole
 from evotree.rng import make_streams, uniform
-from tests.strategies import assert_sound, datasets, seeds
+from tests.strategies import datasets
 
 LIMITS = (
     {},
@@ -47,9 +46,8 @@ def problem(seed, n=150, d=3):
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 @pytest.mark.parametrize("criterion", ("gini", "entropy"))
-@pytest.mark.parametrize("seed", range(2))
-def test_axis_grows_the_classifier_of_scikit_learn(limits, criterion, seed):
-    rng, X, slope, weight = problem(seed)
+def test_axis_grows_the_classifier_of_scikit_learn(limits, criterion):
+    rng, X, slope, weight = problem(0)
     y = slope + (rng.random(len(slope)) < 0.15) * rng.integers(0, 3, len(slope))
     dataset = Dataset.from_arrays(X, y, weight)
     individual = grow(dataset, Axis(), criterion, **limits, stream=stream_of(0))
@@ -64,9 +62,8 @@ def test_axis_grows_the_classifier_of_scikit_learn(limits, criterion, seed):
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 @pytest.mark.parametrize("criterion", REGRESSION)
-@pytest.mark.parametrize("seed", range(1))
-def test_axis_grows_the_regressor_of_scikit_learn(limits, criterion, seed):
-    rng, X, slope, weight = problem(seed, n=60)
+def test_axis_grows_the_regressor_of_scikit_learn(limits, criterion):
+    rng, X, slope, weight = problem(0, n=60)
     y = slope + rng.normal(size=len(slope))
     dataset = Dataset.from_arrays(X, y, weight, task="regression")
     limits = dict(limits)
@@ -83,13 +80,6 @@ def test_axis_grows_the_regressor_of_scikit_learn(limits, criterion, seed):
     if criterion == "squared_error":
         found = dataset.target_mean + dataset.target_scale * individual.values[leaves, 0]
         np.testing.assert_allclose(found, model.predict(dataset.raw), atol=1e-9)
-
-
-@given(datasets(), seeds, st.sampled_from(CLASSIFICATION))
-def test_partitions_are_those_made_from_scratch(dataset, seed, criterion):
-    for splitter in (Axis(), Dipole()):
-        individual = grow(dataset, splitter, criterion, stream=stream_of(seed))
-        assert_sound(individual, dataset)
 
 
 @given(datasets(), st.integers(0, 3), st.integers(2, 9), st.integers(1, 5))
@@ -180,20 +170,6 @@ def test_nodes_hold_their_rows_and_come_in_prefix_order():
         np.testing.assert_array_equal(node.sample_weight, dataset.sample_weight[rows])
         assert (node.n_classes, node.criterion, node.min_rows) == (3, 0, 2)
         assert node.X.flags.c_contiguous and node.y.dtype == np.int32
-
-
-def test_least_decrease_is_weighed_by_the_share_that_reaches_a_node():
-    """The root gains 11/16 - 3/8 in Gini; each side, half of the weight, 3/8 - 0."""
-    dataset = Dataset.from_arrays(np.arange(8.0).reshape(8, 1), [1, 0, 0, 0, 2, 2, 2, 3])
-    root_gain, side_gain = 11 / 16 - 3 / 8, 3 / 8 / 2
-    for least, n_leaves in (
-        (side_gain - 1e-9, 4),
-        (side_gain + 1e-9, 2),
-        (root_gain - 1e-9, 2),
-        (root_gain + 1e-9, 1),
-    ):
-        individual = grow(dataset, Axis(), min_impurity_decrease=least, stream=stream_of(0))
-        assert individual.n_leaves == n_leaves
 
 
 def test_chains_as_deep_as_there_are_rows():

@@ -1,27 +1,22 @@
 """Linear classifiers of groups of classes, and the splits by them."""
 
 import tracemalloc
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_wine
 
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import score_hyperplane
 from evotree.operators.splitters.axis import best_axis_split
 from evotree.operators.splitters.linear import (
     Linear,
-    random_groups,
 )
 from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES
 from evotree.rng import make_streams
 from tests.reference import smooth
 from tests.reference.linear import loss_of_margins
-from tests.strategies import seeds
 
 MODELS = [(loss, penalty) for loss in LOSSES for penalty in PENALTIES]
 
@@ -85,17 +80,6 @@ def test_memory_does_not_grow_with_the_pairs_of_classes(groups):
     assert len(sides) == 3 and peak < 4_000_000
 
 
-@given(st.integers(3, 300), st.integers(1, 20), seeds)
-def test_random_groups_are_two_groups(n_present, n_groups, seed):
-    present = 2 * np.arange(n_present)
-    sides = random_groups(present, 2 * n_present, n_groups, stream(seed))
-    assert sides.shape == (n_groups, 2 * n_present)
-    assert (np.sort(np.unique(sides[:, present])) == [-1, 1]).all()
-    assert not sides[:, 1::2].any()
-    for side in sides:
-        assert (side == 1).any() and (side == -1).any()
-
-
 @pytest.mark.parametrize("model", MODELS)
 def test_refit_goes_on_from_a_hyperplane(model):
     """To the classifier of the two classes, in its own units, whatever the start."""
@@ -121,22 +105,3 @@ def test_nodes_that_no_classifier_parts():
     node = smooth.make_node(X, np.array([0, 0, 1, 1] * 3))
     assert Linear(fallback=False)(node, stream()) is None
     assert Linear(fallback=True)(node, stream()).score == best_axis_split(node)[0]
-
-
-def test_best_thresholds_score_no_worse():
-    X, y = load_iris(return_X_y=True)
-    for features in ([0, 1], [1, 2], [0, 3]):
-        node = smooth.make_node(X[:, features], y)
-        own = Linear()(node, stream()).score
-        assert Linear(threshold="best")(node, stream()).score <= own
-
-
-def test_threads_do_not_disturb_each_other():
-    X, y = load_wine(return_X_y=True)
-    nodes = [smooth.make_node(X[:, k : k + 4], y) for k in range(8)] * 4
-    alone = [Linear(penalty="l1")(node, stream()) for node in nodes]
-    with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda node: Linear(penalty="l1")(node, stream()), nodes))
-    for first, second in zip(alone, together, strict=True):
-        assert first.threshold == second.threshold
-        np.testing.assert_array_equal(first.weights, second.weights)

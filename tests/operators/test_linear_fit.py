@@ -5,17 +5,14 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_wine
 from sklearn.linear_model import LogisticRegression
-from sklearn.svm import LinearSVC
 
-from evotree._jit import kernel
 from evotree.operators.splitters.linear_fit import (
     LOSSES,
     PENALTIES,
-    exact_step,
     fit_linear,
     start_at,
 )
@@ -56,25 +53,13 @@ def groups_of_rows(draw):
     return X, signs, rng.uniform(0.1, 1.0, n) * 10.0 ** draw(st.integers(-2, 2))
 
 
-@pytest.mark.parametrize("solver", ["lbfgs", "newton-cg"])
-def test_logistic_regression_is_that_of_scikit_learn(solver):
+def test_logistic_regression_is_that_of_scikit_learn():
     X, signs, costs = wine()
     theta, value, _ = fit(X, signs, costs, "logistic", "l2")
-    model = LogisticRegression(solver=solver, tol=1e-10, max_iter=10_000).fit(X, signs, costs)
+    model = LogisticRegression(tol=1e-10, max_iter=10_000).fit(X, signs, costs)
     expected = np.append(model.coef_[0], model.intercept_)
     assert value == pytest.approx(objective(expected, X, signs, costs, "logistic", "l2"), rel=1e-8)
     np.testing.assert_allclose(theta, expected, atol=1e-4)
-
-
-@pytest.mark.parametrize("penalty", PENALTIES)
-def test_svm_is_that_of_scikit_learn_where_its_constant_is_cheap(penalty):
-    X, signs, costs = wine(5)
-    scale = 50.0  # of the constant feature, so that LIBLINEAR's penalty of it is next to nothing
-    model = LinearSVC(
-        penalty=penalty, dual=False, intercept_scaling=scale, tol=1e-9, max_iter=100_000
-    ).fit(X, signs, costs)
-    theta, _, _ = fit(X, signs, costs, "svm", penalty)
-    np.testing.assert_allclose(theta, np.append(model.coef_[0], model.intercept_), atol=2e-3)
 
 
 @given(groups_of_rows(), st.sampled_from(MODELS))
@@ -84,28 +69,9 @@ def test_fits_meet_the_conditions_of_a_minimum(case, model):
     assert violation(theta, *case, *model) < 1e-4
 
 
-@kernel
-def step_of(X, curvatures, grad, direction):
-    """Call the inner kernel."""
-    return exact_step(X, curvatures, grad, direction)
-
-
-@given(groups_of_rows(), seeds)
-def test_an_exact_step_minimizes_the_quadratic_model(case, seed):
-    X, _, curvatures = case
-    rng = np.random.default_rng(seed)
-    grad, found = rng.standard_normal(X.shape[1] + 1), np.zeros(X.shape[1] + 1)
-    rows = np.column_stack([X, np.ones(len(X))])
-    matrix = rows.T * curvatures @ rows + np.diag([1.0] * X.shape[1] + [1e-12])
-    assert step_of(X, curvatures, grad, found)
-    scale = np.abs(matrix) @ np.abs(found) + np.abs(grad)
-    assert (np.abs(matrix @ found + grad) <= 1e-8 * scale).all()
-
-
-def test_a_singular_model_is_told():
-    """Rows so far from 0 that their feature is the constant, to working precision."""
-    X, found = 1e9 + np.arange(6.0)[:, None], np.zeros(2)
-    assert not step_of(X, np.ones(6), np.ones(2), found)
+def test_rows_far_from_0_are_fitted_as_near_ones():
+    """Their feature is the constant, to working precision."""
+    X = 1e9 + np.arange(6.0)[:, None]
     near, _, _ = fit(X - 1e9, np.repeat([-1.0, 1.0], 3), np.ones(6), "logistic", "l2")
     far, _, _ = fit(X, np.repeat([-1.0, 1.0], 3), np.ones(6), "logistic", "l2")
     assert far[0] == pytest.approx(near[0], rel=1e-3)
@@ -127,14 +93,6 @@ def test_a_fit_from_the_minimum_takes_a_step_at_most(case, model):
     assert n_iter <= 1
     assert second == pytest.approx(value, rel=1e-6)
     np.testing.assert_allclose(again, theta, atol=1e-3 * (1.0 + np.abs(theta).max()))
-
-
-@given(groups_of_rows(), st.sampled_from(MODELS), seeds)
-def test_the_minimum_does_not_depend_on_the_start(case, model, seed):
-    start = 3.0 * np.random.default_rng(seed).standard_normal(case[0].shape[1] + 1)
-    # Coordinate descent may stop a percent above the minimum where rows are few.
-    rel = 2e-2 if model[1] == "l1" else 5e-3
-    assert fit(*case, *model)[1] == pytest.approx(fit(*case, *model, start=start)[1], rel=rel)
 
 
 def test_the_other_penalty_makes_weights_exact_zeros():
@@ -163,7 +121,6 @@ def test_the_constant_is_free(model):
     assert far[0][-1] == pytest.approx(near[0][-1] - near[0][:-1] @ offset, abs=1e-2)
 
 
-@settings(max_examples=100)
 @given(smooth.hostile_nodes(), st.sampled_from(MODELS), st.sampled_from((1e-6, 1.0, 1e6)))
 def test_hostile_rows_are_fitted(node, model, C):
     signs = np.where(node.y > 0, 1.0, -1.0)
@@ -192,14 +149,3 @@ def test_a_start_far_on_the_wrong_side_is_no_trap():
         start = np.array([2.0, b])
         for penalty in PENALTIES:
             assert fit(X, signs, costs, "logistic", penalty, start=start)[1] == pytest.approx(best)
-
-
-def test_starts_are_scaled_where_need_be():
-    X, _, _ = wine(4)
-    w = np.array([1.0, 2.0, -1.0, 0.5])
-    size = np.sqrt(np.mean((X @ w - 0.3) ** 2))
-    np.testing.assert_array_equal(start_at(X, w, 0.3), [*w, -0.3])
-    for factor in (1e-9, 1e9):
-        scaled = start_at(X, factor * w, factor * 0.3)
-        np.testing.assert_allclose(scaled, np.append(w, -0.3) * 2.0 / size)
-    np.testing.assert_array_equal(start_at(X, 0.0 * w, 0.0), np.zeros(5))

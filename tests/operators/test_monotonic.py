@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
-from sklearn.isotonic import IsotonicRegression
 
 from evotree import EvoTreeRegressor, Variation
 from evotree.dataset import Dataset
@@ -18,12 +17,11 @@ from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.fitness.losses import ExpectedCost
 from evotree.fitness.objectives import compose
 from evotree.fitness.orders import CONFLICT, isotonic_values, labels_in_order, node_orders
-from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.leaf_models import LeafModels
 from evotree.operators.constraints.monotonic import MonotonicConstraint, check_monotonic_cst
 from evotree.operators.constraints.proof import is_monotonic, violations
 from evotree.operators.initialization.dipolar import init_dipolar
-from evotree.operators.pruning.penalized import prune, prune_marked
+from evotree.operators.pruning.penalized import prune
 from evotree.operators.structure.rebuild import in_place_of
 from evotree.operators.structure.rounding import round_models
 from evotree.operators.structure.splice import make_individual
@@ -192,15 +190,15 @@ def test_lines_of_a_split_that_has_an_order(slopes, intercepts, bounds, is_kept)
 @pytest.mark.parametrize("n_outputs", [1, 2])
 def test_no_sample_breaks_a_finished_tree(n_outputs):
     rng, n_broken = np.random.default_rng(n_outputs), 0
-    for trial in range(8):
-        tree = random_tree(rng, 15, n_outputs, whole=trial % 2 == 1)
-        if trial > 3:  # without conflicts more of the tree is left
+    for trial in range(4):
+        tree = random_tree(rng, 12, n_outputs, whole=trial % 2 == 1)
+        if trial > 1:  # without conflicts more of the tree is left
             tree.weights[:, :2] *= np.sign(tree.weights[:, :2]) == [1, -1]
             tree.weights[:, 3] = np.abs(tree.weights[:, 3])
         finished = CONSTRAINT.finish(tree).validate()
-        assert_kept(finished, rng, 9000)
+        assert_kept(finished, rng)
         for feature in np.flatnonzero(SIGNS).tolist():
-            rows, raised = raised_rows(rng, 9000, feature)
+            rows, raised = raised_rows(rng, 3000, feature)
             n_broken += falls(tree, rows, raised, feature).size
             if n_outputs == 2:
                 labels = [finished.values.argmax(axis=1)[finished.apply(x)] for x in (rows, raised)]
@@ -277,18 +275,6 @@ def test_values_are_the_isotonic_regression(drawn):
         below = naive.leaves_below(size, k)
         assert values[k] == pytest.approx(np.average(values[below], weights=weight[below]))
         assert values[below].min() <= values[k] <= values[below].max()
-
-
-@pytest.mark.parametrize("order", [1, -1])
-def test_a_chain_is_scikit_learns_isotonic_regression(order):
-    rng, n = np.random.default_rng(0), 40
-    size = np.array([s for k in range(n - 1, 0, -1) for s in (2 * k + 1, 1)] + [1], dtype=np.int32)
-    leaves = np.flatnonzero(size == 1)
-    means, weight = rng.normal(size=size.size), rng.uniform(0.5, 2.0, size.size)
-    model = IsotonicRegression(increasing=order == 1)
-    wanted = model.fit(np.arange(n), means[leaves], weight[leaves]).predict(np.arange(n))
-    values = isotonic_values(np.where(size > 1, order, 0), size, means, weight)
-    np.testing.assert_allclose(values[leaves], wanted, rtol=1e-12, atol=1e-12)
 
 
 # ---- individuals ---------------------------------------------------------------------------------
@@ -387,22 +373,6 @@ def test_without_constrained_features_nothing_changes(population):
         plain = make_individual(free, *individual.nodes()[:3])
         same = repaired(individual, unbound, constraint)
         assert same == plain and same.quality == pytest.approx(plain.quality, abs=1e-12)
-
-
-def test_pruning_leaves_what_pays(population):
-    _, individuals, dataset = population
-    for individual in individuals:
-        individual = repaired(individual, dataset)
-        assert len(prune(individual.clone(), dataset, 2.0)[0]) == 1
-        if dataset.n_classes:
-            cut = prune(individual.clone(), dataset, 0.0)[0]
-            assert cut.quality == pytest.approx(individual.quality)
-            fitness = PenalizedAccuracy(0.01)
-            fittest = prune(individual.clone(), dataset, 0.01)[0]
-            for k in np.flatnonzero(~individual.is_leaf):
-                other = individual.clone()
-                prune_marked(other, dataset, np.arange(len(other)) == k)
-                assert fitness(fittest)[0] >= fitness(other)[0] - 1e-12
 
 
 @pytest.mark.parametrize("name", VARIATION)

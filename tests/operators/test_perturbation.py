@@ -38,10 +38,10 @@ def test_a_perturbation_takes_the_best_value_of_a_coefficient():
     moved = set()
     for name in (*CLASSIFICATION, *REGRESSION):
         for seed in range(8):
-            node = make_node(rng, name, 45, 3)
+            node = make_node(rng, name, 30, 3)
             start = np.append(rng.normal(size=3), 0.0)
             start[3] = -np.median(node.X @ start[:3])
-            X = np.column_stack([node.X, np.ones(45)])
+            X = np.column_stack([node.X, np.ones(30)])
             goal, end = allowed_score(node, name, X @ start <= 0), np.zeros(4)
             search_oc1(node, 1, moves, 1.0, start, goal, stream_of(seed), end)
             if not end.any():
@@ -98,8 +98,8 @@ def test_when_oc1_is_axis_parallel():
 def test_a_cycle_of_cart_lc(name):
     """From a random hyperplane, rows of random weights: no two splits are equally good."""
     rng = np.random.default_rng(7)
-    for _ in range(6):
-        node = make_node(rng, name, 48, 3)._replace(sample_weight=rng.random(48) + 0.1)
+    for _ in range(2):
+        node = make_node(rng, name, 24, 3)._replace(sample_weight=rng.random(24) + 0.1)
         mean = np.average(node.X, axis=0, weights=node.sample_weight)
         scale = np.sqrt(np.average((node.X - mean) ** 2, axis=0, weights=node.sample_weight))
         weights = rng.normal(size=3)
@@ -144,13 +144,8 @@ def test_longer_annealing_finds_better_splits():
         splitter = Annealing(max_moves=moves)
         scores = [splitter(node, stream_of(k)).score for k, node in enumerate(nodes)]
         means.append(np.mean(scores))
+        hot = Annealing(temperature=1e9, cooling=1.0, max_moves=moves)  # it accepts every move
+        first = [Annealing(max_moves=0)(node, stream_of(k)).score for k, node in enumerate(nodes)]
+        seen = [hot(node, stream_of(k)).score for k, node in enumerate(nodes)]
+        assert all(best <= score + 1e-9 for best, score in zip(seen, first, strict=True))
     assert means[0] > means[1] > means[2]
-
-
-def test_the_hottest_search_keeps_the_best_it_saw():
-    """At an infinite temperature every move is accepted; the first hyperplane remains the bar."""
-    node = make_node(np.random.default_rng(11), "twoing", 60, 3)
-    first = Annealing(max_moves=0)(node, stream_of(0)).score
-    for moves in (10, 100, 1000):
-        hot = Annealing(temperature=1e9, cooling=1.0, max_moves=moves)
-        assert hot(node, stream_of(0)).score <= first + 1e-9

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evotree.dataset import Dataset
@@ -84,6 +84,7 @@ def test_held_out_choice_tree_by_tree(drawn, k):
     np.testing.assert_array_equal(marks, collapse_at <= chosen)
 
 
+@settings(max_examples=25)
 @given(seeds)
 def test_lines_are_pruned_by_what_lines_lose(seed):
     """A node of the sequence predicts as the leaf that it becomes."""
@@ -117,23 +118,8 @@ def test_the_standard_error_is_that_of_a_share():
     ties = np.array([3.0, 1.0, 1.0 + 1e-15, 2.0])
     assert choose_tree(ties, ties, 100.0, 0.0) == 2
     assert choose_tree(np.zeros(4), np.zeros(4), 9.0, 1.0) == 3
-
-
-def test_the_standard_error_is_that_of_the_smallest_of_the_best():
-    """Of 10 rows both lose 0.2 in the mean; the errors are 0.63 and 0.13, which 0.4 is beyond."""
+    # Both lose 0.2 in the mean; the error is that of the smaller, 0.13, which 0.4 is beyond.
     assert choose_tree(np.array([2.0, 2.0, 4.0]), np.array([40.0, 2.0, 16.0]), 10.0, 1.0) == 1
-
-
-@given(held_out_trees(), st.sampled_from((0.0, 1.0)))
-def test_a_weight_of_two_is_a_row_held_out_twice(drawn, k):
-    tree, held_out = drawn
-    risk = node_risk(tree.counts, held_out.n_classes)
-    rows = np.arange(len(held_out.y))
-    doubled = held_out.take(rows, 2.0 * held_out.sample_weight)
-    twice = held_out.take(np.repeat(rows, 2))
-    np.testing.assert_array_equal(
-        prune_held_out(tree, risk, doubled, k), prune_held_out(tree, risk, twice, k)
-    )
 
 
 @given(held_out_trees())
@@ -161,7 +147,7 @@ def test_cross_validation_fold_by_fold(task, k):
     def links_of(tree, n_classes):
         return weakest_links(node_risk(tree.counts, n_classes, criterion), tree.subtree_size)
 
-    for seed in range(6):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         X = rng.random((50, 2))
         y = X[:, 0] > X[:, 1]
@@ -189,23 +175,7 @@ def test_cross_validation_fold_by_fold(task, k):
         np.testing.assert_array_equal(marks, links <= alphas[chosen])
 
 
-def test_cross_validation_sees_through_noise():
-    rng = np.random.default_rng(0)
-    X, noise = rng.random((300, 4)), rng.integers(0, 2, 300)
-    for y, n_leaves in ((noise, 1), ((X[:, 0] > 0.5) ^ (noise & (rng.random(300) < 0.2)), 2)):
-        dataset = Dataset.from_arrays(X, y)
-
-        def grow_on(rows):
-            return grow(rows, Axis(), stream=stream_of(0))
-
-        main = grow_on(dataset)
-        assert main.n_leaves > 30
-        marks = prune_cross_validated(
-            main, dataset, grow_on, standard_errors=1.0, stream=stream_of(0)
-        )
-        assert prune_marked(main, dataset, marks)[0].n_leaves == n_leaves
-
-
+@settings(max_examples=40)
 @given(all_datasets(), seeds)
 def test_cross_validation_of_any_rows(dataset, seed):
     criterion = "gini" if dataset.n_classes > 0 else "squared_error"

@@ -19,7 +19,6 @@ from evotree import (
     round_tree,
 )
 from evotree.dataset import Dataset
-from evotree.description.named import named_tree
 from evotree.export import export_rules, export_text
 from evotree.leaf_models import LeafModels
 from evotree.operators.structure.rounding import Rounder, round_models
@@ -131,34 +130,6 @@ def test_rows_stay_in_whatever_order_a_sum_is_added_up(X: np.ndarray, seed: int)
         for row, leaf in zip(X[:20], leaves[:20], strict=True):
             assert predict_from(text, row, leaf) == str(rounded.values[leaf].argmax())
             assert [found.split()[1] for found in matching(rules, row)] == [f"[{leaf}]"]
-
-
-@given(rows(), seeds)
-def test_views_show_the_numbers_that_predict(X: np.ndarray, seed: int) -> None:
-    rounded = round_tree(grown(X, seed, known=False), X)
-    named = named_tree(rounded, None, None)
-    for k in np.flatnonzero((np.abs(rounded.weights) == 1.0).any(axis=1)):
-        terms, relation, threshold = named.split(int(k))
-        sign = 1.0 if relation == "<=" else -1.0
-        assert terms[0][0] == 1.0 and threshold == sign * rounded.thresholds[k]
-        assert {j: sign * weight for weight, j in terms} == dict(
-            (j, weight) for weight, j in named.terms(int(k))
-        )
-
-
-@given(rows(), seeds, st.integers(-30, 30))
-def test_the_length_of_a_normal_vector_does_not_matter(
-    X: np.ndarray, seed: int, exponent: int
-) -> None:
-    tree = grown(X, seed)
-    factor = 2.0**exponent
-    longer = ObliqueTree(
-        factor * tree.weights, factor * tree.thresholds, tree.subtree_size, tree.values, tree.spread
-    )
-    one, other = round_tree(tree, X), round_tree(longer, X)
-    kept = ~(np.abs(one.weights) == 1.0).any(axis=1)
-    np.testing.assert_array_equal(one.weights[~kept], other.weights[~kept])
-    np.testing.assert_array_equal(one.thresholds[~kept], other.thresholds[~kept])
 
 
 def test_rows_that_are_not_looked_at_first_keep_their_room() -> None:
@@ -330,17 +301,6 @@ def test_rows_of_single_precision_are_routed_as_they_were_at_fit() -> None:
     model.set_params(precision="auto").fit(single, y)
     np.testing.assert_array_equal(model.apply(single), leaves)
     np.testing.assert_array_equal(model.apply(single.astype(np.float64)), leaves)
-
-
-def test_a_reader_of_the_printed_tree_predicts_as_it_does() -> None:
-    X, y = load_wine(return_X_y=True)
-    train = np.arange(len(y)) % 3 > 0
-    model = evolved(EvoTreeClassifier, **QUICK).fit(X[train], y[train])
-    text, rules = export_text(model), export_rules(model)
-    for row, leaf, label in zip(X, model.apply(X), model.predict(X), strict=True):
-        assert predict_from(text, row, leaf) == str(label)
-        (rule,) = matching(rules, row)
-        assert rule.split()[1:4] == [f"[{leaf}]", "class:", str(label)]
 
 
 # ---- linear models of leaves ---------------------------------------------------------------------

@@ -112,14 +112,19 @@ def assert_same_leaves(ours, theirs):
     assert len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
 
 
-@given(seeds, st.sampled_from((None, 2, 5, 12)), st.sampled_from((1.0, 1e-3, 1e5)))
-def test_rows_reach_the_leaves_that_they_reach_in_scikit_learn(seed, max_leaf_nodes, unit):
+@given(
+    seeds,
+    st.sampled_from((DecisionTreeClassifier, ExtraTreeClassifier)),
+    st.sampled_from((None, 2, 5, 12)),
+    st.sampled_from((1.0, 1e-3, 1e5)),
+)
+def test_rows_reach_the_leaves_that_they_reach_in_scikit_learn(seed, kind, max_leaf_nodes, unit):
     """Which rounds rows to single precision before it compares them."""
     rng = np.random.default_rng(seed)
     near = 1.0 + rng.integers(-3, 4, (80, 3)) * 2.0**-26
     X = (rng.integers(1, 9, (80, 3)) * near + rng.choice([0.0, 1e3])) * unit
     y = rng.integers(0, 3, 80)
-    model = DecisionTreeClassifier(max_leaf_nodes=max_leaf_nodes, random_state=0).fit(X, y)
+    model = kind(max_leaf_nodes=max_leaf_nodes, random_state=0).fit(X, y)
     thresholds = model.tree_.threshold[model.tree_.feature >= 0]
     at = rng.integers(0, 3, (200, 3))
     probes = rng.choice(np.append(thresholds, X[0]), (200, 3)) * (1.0 + (at - 1) * 2.0**-25)
@@ -165,27 +170,6 @@ def test_trees_that_are_none_are_refused_before_rows_go_down(wine, name, value):
     arrays[name] = np.array(value)
     with pytest.raises(ValueError, match=f"init holds .*{name}"):
         init_from_tree(wine, 0.0, ObliqueTree(**arrays))
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        DecisionTreeClassifier(random_state=0),
-        ExtraTreeClassifier(max_depth=4, random_state=0),
-        DecisionTreeClassifier(max_depth=1, random_state=0),
-        DecisionTreeClassifier(max_leaf_nodes=7, random_state=0),
-    ],
-)
-def test_trees_of_scikit_learn_keep_their_training_predictions(model):
-    X, y = load_iris(return_X_y=True)
-    model.fit(X, y)
-    dataset = Dataset.from_arrays(X, y)
-    as_oblique_tree(model)
-    individual = init_from_tree(dataset, 0.0, model)
-    assert individual.quality == pytest.approx(model.score(X, y))
-    assert len(individual) <= model.tree_.node_count
-    tree = dataset.to_raw(individual.to_tree())
-    assert (tree.predict_value(X).argmax(axis=1) == y).mean() == pytest.approx(model.score(X, y))
 
 
 def test_our_own_trees_come_back_as_they_were(wine):

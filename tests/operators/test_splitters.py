@@ -112,20 +112,11 @@ def test_a_split_is_what_it_says_and_comes_again(splitter, data, seed):
         assert axis is None or splitter in OTHERS.values()
         return
     smooth.check_split(node, split)
+    if axis is not None and any(splitter is SEARCHES[name] for name in NEVER_WORSE):
+        assert split.score <= axis.score + 1e-9 * abs(axis.score)
     if isinstance(splitter, Bounded):
         assert np.count_nonzero(split.weights) <= splitter.max_features
     assert same(split, splitter(node, stream(seed)))
-
-
-@of(NEVER_WORSE)
-@settings(max_examples=20)
-@given(st.data(), seeds)
-def test_no_worse_than_the_best_test_of_one_feature(splitter, data, seed):
-    tasks = ("classification",) if is_for_classes(splitter) else ("classification", "regression")
-    node = data.draw(smooth.hostile_nodes(data.draw(st.sampled_from(tasks))))
-    axis, split = Axis()(node, stream(seed)), splitter(node, stream(seed))
-    if axis is not None:
-        assert split.score <= axis.score + 1e-9 * abs(axis.score)
 
 
 def problem(name, n=60, d=3, seed=0, n_classes=3):
@@ -143,13 +134,12 @@ def problem(name, n=60, d=3, seed=0, n_classes=3):
 def test_one_feature_gives_its_best_test(splitter, name):
     if is_for_classes(splitter) and name in REGRESSION:
         return
-    for seed in range(3):
-        node = problem(name, d=1, seed=seed)
-        axis, split = Axis()(node, stream()), splitter(node, stream(seed))
-        if name == "gain_ratio":  # the best ratio of all, not that of the highest gain
-            assert split.score <= axis.score + 1e-9
-        else:
-            assert split.score == pytest.approx(axis.score, abs=1e-9)
+    node = problem(name, d=1)
+    axis, split = Axis()(node, stream()), splitter(node, stream())
+    if name == "gain_ratio":  # the best ratio of all, not that of the highest gain
+        assert split.score <= axis.score + 1e-9
+    else:
+        assert split.score == pytest.approx(axis.score, abs=1e-9)
 
 
 @of(("annealing", "cart_lc", "cross_entropy", "oc1", "oc1 best", "wodt", "linear_machine"))
@@ -181,24 +171,9 @@ SHARP = (
 
 @pytest.mark.parametrize("splitter", SHARP, ids=str)
 def test_separable_classes_are_parted(splitter):
-    for seed in range(4):
+    for seed in range(2):
         node = smooth.make_node(*smooth.separable(seed))
         assert splitter(node, stream(seed)).score == 0.0
-
-
-@pytest.mark.parametrize("name", ("gini", "twoing", "gain_ratio", "sum_minority"))
-@pytest.mark.parametrize("splitter", (OC1(), Annealing(), CrossEntropy()), ids=str)
-def test_classes_parted_in_the_plane_are_parted_by_any_criterion(name, splitter):
-    rng = np.random.default_rng(1)
-    n_parted = 0
-    for seed in range(5):
-        X = rng.normal(size=(80, 2))
-        s = X @ rng.normal(size=2)
-        X, y = X[abs(s) > 0.2], (s[abs(s) > 0.2] > 0).astype(int)
-        node = smooth.make_node(X, y, criterion=Criterion[name.upper()])
-        split = splitter(node, stream(seed))
-        n_parted += len(set(zip(X @ split.weights <= split.threshold, y, strict=True))) == 2
-    assert n_parted >= (4 if isinstance(splitter, CrossEntropy) else 5)  # which samples
 
 
 @of(("cart_lc", "co2", "linear_machine", "wodt"))

@@ -51,19 +51,6 @@ def test_roots_change_tests_and_roles_in_the_stated_shares(iris):
         assert outcomes[name] / 2000 == pytest.approx(share, abs=0.04), name
 
 
-def test_neighbouring_nodes_mutate_independently(iris):
-    """A root and two impure leaves at probability 1/2: both leaves split alone in 1 of 8."""
-    parents = (init_dipolar(iris, 0.0, s, max_depth=1) for s in make_streams(3, 0, 50))
-    parent = next(p for p in parents if len(p) == 3 and ((p.counts > 0).sum(axis=1) > 1).all())
-    both = 0
-    for stream in make_streams(2, 1, 4000):
-        child = parent.clone()
-        child.stream = stream
-        mut_nodes(child, iris, probability=0.5)
-        both += len(child) == 7 and np.array_equal(child.weights[0], parent.weights[0])
-    assert both / 4000 == pytest.approx(0.125, abs=0.02)
-
-
 def test_leaves_split_unless_pure_or_small(iris):
     root = prune(init_dipolar(iris, 0.0, make_streams(3, 0, 1)[0]), iris, 1.0)[0]
     assert len(root) == 1

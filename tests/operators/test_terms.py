@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 from hypothesis import assume, given
-from hypothesis import strategies as st
 from sklearn.datasets import load_wine
 
 from evotree.dataset import Dataset
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.structure.reduced import leaf_table, reduced_problem
 from evotree.operators.structure.splice import make_individual
-from evotree.operators.variation.terms import changed_support, mut_either, mut_terms, strengths
+from evotree.operators.variation.terms import changed_support, mut_either, mut_terms
 from evotree.rng import as_generator, make_streams
 from tests.reference import sparse as naive
 from tests.strategies import any_populations, assert_sound, seeds
@@ -56,25 +55,6 @@ def test_the_threshold_costs_least(wine, seed):
     assert cost == pytest.approx(naive.least_cost(s, goes_right, node.sample_weight), abs=1e-9)
 
 
-@given(st.integers(1, 8), st.integers(1, 8), seeds)
-def test_supports_change_by_one_feature_or_by_half(wine, width, bound, seed):
-    assume(width <= bound)
-    rng = np.random.default_rng(seed)
-    support = np.sort(rng.choice(13, width, replace=False))
-    weights = np.zeros(13)
-    weights[support] = rng.standard_normal(width)
-    tree = init_dipolar(wine, 0.0, make_streams(seed % 7, 0, 1)[0])
-    assume(len(tree) > 1)
-    node = problem_of(tree, wine, 0)
-    new = changed_support(support, node, weights, bound, rng)
-    assert 1 <= new.size <= bound and (np.diff(new) > 0).all()
-    gone, come = set(support) - set(new), set(new) - set(support)
-    if len(gone) > 1:
-        assert not come and new.size == (width + 1) // 2
-    else:
-        assert len(come) <= 1
-
-
 def test_all_changes_happen(wine):
     tree = init_dipolar(wine, 0.0, make_streams(0, 0, 1)[0])
     node, rng = problem_of(tree, wine, 0), np.random.default_rng(0)
@@ -84,14 +64,6 @@ def test_all_changes_happen(wine):
         new = changed_support(support, node, weights, 5, rng)
         seen.add((len(set(support) - set(new)), len(set(new) - set(support))))
     assert seen == {(1, 0), (0, 1), (1, 1), (2, 0)}
-
-
-def test_strengths_are_squared_correlations(wine):
-    tree = init_dipolar(wine, 0.0, make_streams(0, 0, 1)[0])
-    node = problem_of(tree, wine, 0)
-    expected = [np.corrcoef(column, node.y)[0, 1] ** 2 for column in node.X.T]
-    side = node.y.std() ** 2
-    np.testing.assert_allclose(strengths(node) / side, expected, rtol=1e-6)
 
 
 def test_terms_that_do_not_pay_are_cut_with_their_split(wine):

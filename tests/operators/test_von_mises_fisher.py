@@ -4,10 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import stats
 
 from evotree.operators.splitters.von_mises_fisher import (
-    bessel_ratio,
     concentration,
     fit,
     sample,
@@ -24,8 +23,8 @@ def draw(n, mu, kappa, seed=0):
     return sample(np.random.default_rng([seed, 1]), mu, float(kappa), n)
 
 
-@pytest.mark.parametrize("kappa", [0.0, 0.5, 30.0, 600.0, 1e4, 1e11])
-@pytest.mark.parametrize("p", [2, 3, 6, 785, "first axis"])
+@pytest.mark.parametrize("kappa", [0.0, 0.5, 600.0, 1e11])
+@pytest.mark.parametrize("p", [2, 3, 785, "first axis"])
 def test_samples_are_unit_vectors_around_the_mean_direction(p, kappa):
     mu = direction(p) if p != "first axis" else np.array([-1.0, 0.0, 0.0])
     p = len(mu)
@@ -40,9 +39,9 @@ def test_samples_are_unit_vectors_around_the_mean_direction(p, kappa):
     assert np.linalg.norm(rest.mean(axis=0)) < 4.0 * max(rest.std() * math.sqrt(p / 2000), 1e-12)
 
 
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-@pytest.mark.parametrize(("p", "kappa"), [(2, 3.0), (3, 1.0), (5, 20.0), (12, 4.0)])
-def test_cosines_are_distributed_as_those_of_scipy(p, kappa, sign):
+@pytest.mark.parametrize(("p", "kappa"), [(2, 3.0), (3, 1.0), (5, 20.0), (-12, 4.0)])
+def test_cosines_are_distributed_as_those_of_scipy(p, kappa):
+    sign, p = np.sign(p), abs(p)
     mu = direction(p)
     mu[0] = sign * abs(mu[0])
     theirs = stats.vonmises_fisher(mu, kappa).rvs(3000, random_state=0)
@@ -50,22 +49,6 @@ def test_cosines_are_distributed_as_those_of_scipy(p, kappa, sign):
     assert stats.ks_2samp(drawn @ mu, theirs @ mu).pvalue > 0.01
     other = direction(p, seed=5)
     assert stats.ks_2samp(drawn @ other, theirs @ other).pvalue > 0.01
-
-
-def test_without_concentration_directions_are_uniform():
-    drawn = draw(5000, np.zeros(4), 0.0)
-    np.testing.assert_allclose(drawn.T @ drawn / 5000, np.eye(4) / 4, atol=0.02)
-    np.testing.assert_allclose(drawn.mean(axis=0), 0.0, atol=0.03)
-
-
-@pytest.mark.parametrize("p", [2, 3, 19, 785])
-@pytest.mark.parametrize("kappa", [1e-3, 0.7, 40.0, 900.0])
-def test_bessel_ratio(p, kappa):
-    ratio = bessel_ratio(kappa, p)
-    if special.ive(0.5 * p, kappa) == 0.0:
-        assert math.isnan(ratio)
-    else:
-        assert ratio == pytest.approx(naive.bessel_ratio(kappa, p), rel=1e-10)
 
 
 @pytest.mark.parametrize("p", [2, 3, 19, 785])

@@ -5,7 +5,6 @@ import pytest
 from sklearn.datasets import load_diabetes, load_wine
 from sklearn.linear_model import LogisticRegression
 
-from evotree import with_tree
 from evotree.dataset import Dataset
 from evotree.engine.toolbox import best_of_paths, make_toolbox
 from evotree.fitness.costs import FeatureCosts
@@ -43,28 +42,6 @@ def test_a_path_goes_from_the_dense_tree_down_to_one_feature(dataset):
     assert widths == sorted(widths, reverse=True)
     for tree in path:
         assert_sound(tree, dataset)
-
-
-def test_trees_on_the_way_are_better_than_one_that_is_cut_at_once(dataset):
-    """The least wide trees are compared with the dense one whose weakest terms are set to 0."""
-    gains = []
-    for stream in make_streams(1, 0, 3):
-        path = width_path(dataset, 0.001, stream, term_penalty=0.0005)
-        for tree in path[1:]:
-            weights = path[0].weights.copy()
-            width = widest(tree)
-            for w in weights:
-                w[np.argsort(-np.abs(w) * dataset.spread, kind="stable")[width:]] = 0.0
-            cut = with_tree(path[0], dataset, weights, path[0].thresholds, path[0].subtree_size)
-            gains.append(tree.quality - cut.quality)
-    assert np.mean(gains) > 0.02
-
-
-def test_a_bound_leaves_the_trees_that_keep_it(dataset):
-    stream = make_streams(0, 0, 1)[0]
-    path = width_path(dataset, 0.002, stream.copy(), term_penalty=0.001)
-    bounded = width_path(dataset, 0.002, stream, term_penalty=0.001, max_features=3)
-    assert bounded == [tree for tree in path if widest(tree) <= 3]
 
 
 def test_a_path_that_has_no_time_returns_one_tree(dataset):
@@ -120,16 +97,6 @@ def test_linear_trees_begin_with_logistic_regressions():
     assert path_trees(rows, 0.0, 2, make_streams(0, 0, 1)[0], C=costs) == trees
 
 
-def test_linear_trees_keep_no_bound_of_width(dataset):
-    """A path of widths, which keeps it, takes their place."""
-    stream = make_streams(0, 0, 1)[0]
-    dense = path_trees(dataset, 0.002, 2, stream.copy(), max_features=dataset.X.shape[1])
-    assert dense == linear_trees(dataset, stream.copy())
-    assert max(widest(tree) for tree in dense) == dataset.X.shape[1]
-    bounded = path_trees(dataset, 0.002, 2, stream.copy(), max_features=2)
-    assert bounded and all(widest(tree) <= 2 for tree in bounded)
-
-
 def test_linear_trees_of_many_rows_read_evenly_spaced_ones():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2 * 4096, 3))
@@ -179,15 +146,11 @@ def test_the_best_of_paths_are_the_fittest_and_those_that_nothing_dominates(data
     assert [worth(one) for one in found[: n // 2]] == [worth(one) for one in ranked[: n // 2]]
 
     def is_dominated(tree):
-        return any(
-            one.quality >= tree.quality and one.complexity <= tree.complexity
-            for one in ranked
-            if one != tree
-        )
+        others = [one for one in ranked if one != tree]
+        return any(a.quality >= tree.quality and a.complexity <= tree.complexity for a in others)
 
-    left_out = [tree for tree in ranked if tree not in found]
     if any(is_dominated(tree) for tree in found[n // 2 :]):
-        assert all(is_dominated(tree) for tree in left_out)
+        assert all(is_dominated(tree) for tree in ranked if tree not in found)
 
 
 def test_a_population_of_paths_holds_many_widths_and_random_trees(dataset):
