@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 
 N_EXAMPLES = int(os.environ.get("EVOTREE_FUZZ_EXAMPLES", "30"))
 fuzz = settings(
-    max_examples=N_EXAMPLES,
-    suppress_health_check=list(HealthCheck),
-    database=None,
-    print_blob=True,
+    max_examples=N_EXAMPLES, suppress_health_check=list(HealthCheck), database=None, print_blob=True
 )
 
 

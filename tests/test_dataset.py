@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from evotree.dataset import SCALINGS, Dataset, _sorted_order
+from evotree.dataset import SCALINGS, Dataset
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.initialization.resampling import blur
 from evotree.operators.structure.splice import make_individual, partition_tree
@@ -130,20 +130,6 @@ def test_columns_of_a_table_give_the_names():
     assert Dataset.from_arrays(table, [0, 1]).feature_names == ("length", "7")
     assert Dataset.from_arrays(table, [0, 1], feature_names=("a", "b")).feature_names == ("a", "b")
     assert Dataset.from_arrays(table.to_numpy(), [0, 1]).feature_names == ("x0", "x1")
-
-
-@given(seeds)
-def test_rows_are_sorted_as_lexsort_does(seed):
-    rng = np.random.default_rng(seed)
-    shape = rng.integers(1, 60), rng.integers(1, 5)
-    X = rng.integers(0, rng.integers(2, 6), shape) * rng.choice([-0.0, 1.0], shape)
-    y = rng.integers(0, 3, shape[0])
-    expected = np.lexsort((y, *X.T[::-1]))
-    order, is_new = _sorted_order([*X.T, y])
-    np.testing.assert_array_equal(order, expected)
-    rows = np.column_stack([X, y])[order]
-    np.testing.assert_array_equal(is_new[1:], (rows[1:] != rows[:-1]).any(axis=1))
-    assert is_new[0]
 
 
 def test_rows_begin_with_lines_of_the_cache():

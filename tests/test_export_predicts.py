@@ -150,13 +150,6 @@ def test_any_tree_makes_sound_code(tree: ObliqueTree) -> None:
     assert found in range(3) if tree.values.shape[1] > 1 else isinstance(found, float)
 
 
-@given(trees())
-def test_nesting_is_logarithmic(tree: ObliqueTree) -> None:
-    order = list(clauses(tree))
-    assert sorted(k for k, _, _ in order) == list(range(tree.n_nodes))
-    assert 2 ** max(level for _, level, _ in order) <= tree.n_leaves
-
-
 # ---- sums ----------------------------------------------------------------------------------------
 
 

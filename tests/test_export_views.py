@@ -304,16 +304,6 @@ def test_the_strongest_feature_comes_first_in_every_view(
 # ---- names and arguments -------------------------------------------------------------------------
 
 
-def test_views_take_the_names_of_an_estimator() -> None:
-    class Fitted:
-        tree_ = stump([1.0, 2.0])
-        classes_ = np.array(["a", "b"])
-        feature_names_ = np.array(["u", "v"], dtype=object)
-
-    assert export_text(Fitted()) == export_text(stump([1.0, 2.0]), ["u", "v"], ["a", "b"])
-    assert "w + " in export_text(Fitted(), feature_names=["u", "w"])
-
-
 @pytest.mark.parametrize("tree", [stump([1.0, 2.0, 3.0]), stump_of_numbers()])
 def test_names_cannot_move_the_cursor_or_be_read_as_html(tree: ObliqueTree) -> None:
     features = ["size\x1b[2J\nmore\u202e", "<b>it's", 'a "b"\n']
@@ -441,12 +431,6 @@ def test_every_view_counts_rows_once_and_names_weighted_shares(
         np.testing.assert_allclose(node.get("r", node["v"]), shares, atol=1e-6)
         np.testing.assert_allclose(node["v"], model.tree_.values[leaf], atol=1e-6)
     assert (n_weighted > 0) == (weighted != "none")
-
-
-def test_html_draws_shares() -> None:
-    shares = np.array([[0.25, 0.75]])
-    tree = ObliqueTree(np.zeros((1, 1)), np.zeros(1), np.ones(1, dtype=np.int32), shares)
-    assert re.findall(r"width:([\d.]+)%", export_html(tree)) == ["75.0", "25.0"]
 
 
 @pytest.mark.parametrize("leaves", ["constant", "linear"])

@@ -35,7 +35,7 @@ from evotree.tables.columns import encode, fit_columns
 from evotree.tables.readers import read_table
 from tests.damage import damaged, fuzz, sound_or_refused
 from tests.exported import mutate
-from tests.test_model_file import make_model
+from tests.test_model_file import make_model, make_soft_model
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +57,8 @@ def use_model(model: Any) -> None:
 @pytest.fixture(scope="module")
 def model_texts(folder: Path) -> list[bytes]:
     texts = []
-    for classes in (None, [1, 2], [False, True]):
-        save_model(folder / "sound.json", make_model(classes))
+    for model in (make_model(), make_model([1, 2]), make_model([False, True]), make_soft_model()):
+        save_model(folder / "sound.json", model)
         texts.append((folder / "sound.json").read_bytes())
     return texts
 

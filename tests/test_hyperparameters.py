@@ -99,25 +99,6 @@ def test_the_choice_agrees_with_its_naive_twin(n_candidates, n_rows, standard_er
     assert chosen == naive_worth_it(losses, weights, standard_errors)
 
 
-def losses_of(*n_wrong, n=100):
-    """Return the losses of candidates that are wrong on the first rows only."""
-    return np.array([[float(i < wrong) for i in range(n)] for wrong in n_wrong])
-
-
-@pytest.mark.parametrize(
-    ("n_wrong", "standard_errors", "expected"),
-    [
-        ((50, 20, 20), 1.0, 1),  # far better than the first, no better than the second
-        ((10, 9), 1.0, 1),  # by a mean of 0.01, where the standard error is 0.00995
-        ((10, 9), 1.01, 0),
-        ((10, 9), 0.0, 1),
-        ((30,), 1.0, 0),
-    ],
-)
-def test_choices_made_by_hand(n_wrong, standard_errors, expected):
-    assert worth_it(losses_of(*n_wrong), np.ones(100), standard_errors) == expected
-
-
 # ---- trees for a charge --------------------------------------------------------------------------
 
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from evotree.engine.interrupt import interrupt_as_flag
+from tests.quick_models import interrupts_raise
 
 
 @pytest.fixture(autouse=True)
 def _interrupts_raise() -> Iterator[None]:
     """Handle the interrupt as a program in the foreground does."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+    with interrupts_raise():
+        yield
 
 
 def test_the_first_is_noted_and_the_second_raised() -> None:

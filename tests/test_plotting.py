@@ -195,14 +195,6 @@ def test_all_carriers_of_a_history_are_drawn_alike() -> None:
         np.testing.assert_array_equal(drawn[1], best)
 
 
-def test_two_runs_share_the_panels_and_differ_in_colour(ax: Axes) -> None:
-    for name in ("a", "b"):
-        plot_learning_curve(make_run(4), ax=ax, label=name)
-    lines = [*ax.get_lines(), *lower_panel(ax).get_lines()]
-    assert len(lines) == 12 and len({line.get_color() for line in lines}) == 6
-    assert "b: complexity, best" in line_data(lower_panel(ax))
-
-
 @pytest.mark.parametrize("equal", [False, True])
 @pytest.mark.parametrize("layout", ["constrained", None])
 def test_labels_stand_at_their_lines_and_none_covers_another(
@@ -418,15 +410,6 @@ def test_bars_are_the_class_shares_of_leaves(ax: Axes) -> None:
         order = [colors.index(to_hex(piece.get_facecolor()).upper()) for piece in pieces]
         np.testing.assert_allclose(widths / widths.sum(), tree.values[leaf, order])
         assert (np.diff(widths) <= 0.0).all()
-
-
-def test_a_tree_of_numbers_shows_means_and_no_bars() -> None:
-    tree = make_tree(2, 3, n_classes=1)
-    tree.values[:, 0] = np.arange(5.0)
-    ax = plot_tree(SimpleNamespace(tree_=tree))
-    leaves = [text.get_text() for text in bodies_of(ax) if "\n" not in text.get_text()]
-    assert leaves == [f"{k}" for k in np.flatnonzero(tree.is_leaf)]
-    assert not any(isinstance(patch, Rectangle) for patch in ax.patches)
 
 
 def test_images_show_influence_not_weight(ax: Axes) -> None:

@@ -5,12 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from evotree.experiments.problems import (
-    PROBLEMS,
-    make_problem,
-    reference_predict,
-    reference_size,
-)
+from evotree.experiments.problems import PROBLEMS, make_problem, reference_predict, reference_size
 
 OPTIMAL_NODES = {
     "chessboard2": 7,

@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 from sklearn.feature_selection import SelectFromModel
 
 from evotree import EvoTreeRegressor, TAOClassifier
-from tests.quick_models import BRIEF, brief, every, evolved, outputs, rows_for
+from tests.quick_models import BRIEF, every, evolved, outputs, rows_for
 
 
 def mixed_rows(seed=0):
@@ -94,14 +94,3 @@ def test_features_are_selected_by_importances():
         table, score > np.median(score)
     )
     assert kept.get_support().sum() <= 1 and len(kept.get_support()) == 3
-
-
-def test_another_tree_of_the_front_is_explained():
-    X, y = load_iris(return_X_y=True)
-    model = brief().fit(X, y)
-    model.select_tree("leaves<=2")
-    assert model.explain(X).rows.prediction.tolist() == model.predict(X).tolist()
-    one = model.counterfactuals(X[0])[0]
-    assert model.predict(one.row)[0] != model.predict(X[:1])[0]
-    model.select_tree("leaves<=3", X, y)
-    assert len(model.training_rows_.means) == len(model.tree_)
