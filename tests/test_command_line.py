@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -30,15 +29,14 @@ from tests.quick_models import interrupts_raise
 
 PARAMETERS = {option.parameter for option in EVOLUTION}
 QUICK = ["--max-generations", "10", "--population-size", "16", "--size-penalty", "0.01"]
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(capsys, tmp_path, monkeypatch):
     """Return a function that runs a command in a folder of its own: status, output, messages."""
     monkeypatch.chdir(tmp_path)
 
-    def call(*arguments: object) -> tuple[int, str, str]:
+    def call(*arguments):
         status = main([str(argument) for argument in arguments])
         return status, *capsys.readouterr()
 
@@ -46,20 +44,20 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.fixture(scope="module")
-def iris() -> pd.DataFrame:
+def iris():
     bunch = load_iris(as_frame=True)
     frame = bunch.data.rename(columns=lambda name: name.removesuffix(" (cm)").replace(" ", "_"))
     return frame.assign(species=bunch.target_names[bunch.target])
 
 
 @pytest.fixture
-def iris_csv(iris: pd.DataFrame, tmp_path: Path) -> Path:
+def iris_csv(iris, tmp_path):
     iris.to_csv(tmp_path / "iris.csv", index=False)
     return tmp_path / "iris.csv"
 
 
 @pytest.fixture(scope="module")
-def model_bytes(iris: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def model_bytes(iris, tmp_path_factory):
     """Return the content of a model file of the irises."""
     folder = tmp_path_factory.mktemp("model")
     iris.to_csv(folder / "iris.csv", index=False)
@@ -69,13 +67,13 @@ def model_bytes(iris: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture
-def model_json(model_bytes: bytes, tmp_path: Path) -> Path:
+def model_json(model_bytes, tmp_path):
     """Return a model of the irises."""
     (tmp_path / "model.json").write_bytes(model_bytes)
     return tmp_path / "model.json"
 
 
-def assert_error(result: tuple[int, str, str], *named: str) -> None:
+def assert_error(result, *named):
     """Check that a command ended with one line that names what is wrong."""
     status, out, err = result
     assert (status, out) == (2, "")
@@ -89,7 +87,7 @@ def assert_error(result: tuple[int, str, str], *named: str) -> None:
 # ---- what it is for ------------------------------------------------------------------------------
 
 
-def test_fit_predict_and_show(run: Run, iris: pd.DataFrame, iris_csv: Path) -> None:
+def test_fit_predict_and_show(run, iris, iris_csv):
     status, out, err = run(
         *("fit", iris_csv, "--target", "species", "--out", "model.json", *QUICK),
         *("--test-size", "0.2", "--plots", "plots"),
@@ -138,7 +136,7 @@ def test_fit_predict_and_show(run: Run, iris: pd.DataFrame, iris_csv: Path) -> N
     assert imread("tree.png").size
 
 
-def test_demo_draws_what_it_found(run: Run) -> None:
+def test_demo_draws_what_it_found(run):
     status, out, err = run("demo", "--out", "pictures", *QUICK)
     assert (status, err) == (0, "")
     assert "chessboard2" in out and "test       accuracy" in out and "on 10000 rows" in out
@@ -154,7 +152,7 @@ def test_demo_draws_what_it_found(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_demo_solves_the_chessboard(run: Run) -> None:
+def test_demo_solves_the_chessboard(run):
     out = run("demo")[1]
     told = re.findall(r"has +(\d+) nodes and gets ([0-9.]+) %", out)
     assert float(told[0][1]) < 96.0 < 99.5 < float(told[-1][1]) and told[-1][0] == "7"
@@ -162,12 +160,12 @@ def test_demo_solves_the_chessboard(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_demo_in_more_dimensions_draws_no_regions(run: Run) -> None:
+def test_demo_in_more_dimensions_draws_no_regions(run):
     assert run("demo", "--problem", "LS10", "--out", "pictures", *QUICK)[0] == 0
     assert {path.name for path in Path("pictures").iterdir()} == {"learning-curve.png", "tree.png"}
 
 
-def test_categories_and_missing_values(run: Run, iris: pd.DataFrame) -> None:
+def test_categories_and_missing_values(run, iris):
     frame = iris.assign(
         petal_width=iris["petal_width"].where(iris.index % 5 > 0),
         colour=np.where(iris["petal_length"] > 2, "blue", "white"),
@@ -201,11 +199,11 @@ def test_categories_and_missing_values(run: Run, iris: pd.DataFrame) -> None:
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+def told(monkeypatch):
     """Return the parameters of the classifier that a command would fit, and let it not fit."""
-    parameters: dict[str, object] = {}
+    parameters = {}
 
-    def fit(self: EvoTreeClassifier, *_: object) -> None:
+    def fit(self, *_):
         parameters.update(self.get_params())
         raise ValueError("not fitted")
 
@@ -213,9 +211,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     return parameters
 
 
-def test_classes_have_the_weights_that_are_asked_for(
-    run: Run, iris_csv: Path, told: dict[str, object]
-) -> None:
+def test_classes_have_the_weights_that_are_asked_for(run, iris_csv, told):
     fit = ("fit", iris_csv, "--target", "species", "--out", "m.json")
     for given, expected in (
         ([], None),
@@ -229,11 +225,11 @@ def test_classes_have_the_weights_that_are_asked_for(
         assert_error(run(*fit, "--class-weight", wrong), named, "setosa, versicolor, virginica")
 
 
-def test_errors_cost_what_a_table_says(run: Run, iris_csv: Path, told: dict[str, object]) -> None:
+def test_errors_cost_what_a_table_says(run, iris_csv, told):
     fit = ("fit", iris_csv, "--target", "species", "--out", "m.json", "--cost-matrix", "costs.csv")
     rows = {"virginica": "9,0,3", "setosa": "0,2.5,1", "versicolor": "4,5,0"}
 
-    def write(header: str = "true,setosa,virginica,versicolor", **changed: str) -> None:
+    def write(header="true,setosa,virginica,versicolor", **changed):
         lines = [header, *(f"{name},{cells}" for name, cells in {**rows, **changed}.items())]
         Path("costs.csv").write_text("\n".join(lines), encoding="utf-8")
 
@@ -253,7 +249,7 @@ def test_errors_cost_what_a_table_says(run: Run, iris_csv: Path, told: dict[str,
 
 
 @pytest.mark.parametrize("share", ["0.2", "0"])
-def test_fit_writes_a_report(run: Run, iris_csv: Path, share: str) -> None:
+def test_fit_writes_a_report(run, iris_csv, share):
     fit = ("fit", iris_csv, "--target", "species", "--out", "m.json", *QUICK, "--test-size", share)
     status, out, err = run(*fit, "--report", "page.html")
     assert status == 0, err
@@ -268,9 +264,7 @@ def test_fit_writes_a_report(run: Run, iris_csv: Path, share: str) -> None:
     assert_error(run(*fit, "--report", "nowhere/page.html"), "nowhere")
 
 
-def test_reading_counts_as_time(
-    run: Run, iris_csv: Path, told: dict[str, object], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reading_counts_as_time(run, iris_csv, told, monkeypatch):
     for limit, expected in (("5", 2.0), ("2", 0.001)):
         clock = SimpleNamespace(perf_counter=iter([100.0, 103.0]).__next__)
         monkeypatch.setattr("evotree.cli.main.time", clock)
@@ -279,8 +273,8 @@ def test_reading_counts_as_time(
         assert told["time_limit"] == expected
 
 
-def test_a_warning_is_one_line(run: Run, iris_csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fit(*_: object) -> None:
+def test_a_warning_is_one_line(run, iris_csv, monkeypatch):
+    def fit(*_):
         warnings.warn("the first\nof all", stacklevel=1)
         raise ValueError("not fitted")
 
@@ -289,7 +283,7 @@ def test_a_warning_is_one_line(run: Run, iris_csv: Path, monkeypatch: pytest.Mon
     assert err == "evotree: warning: the first of all\nevotree: error: not fitted\n"
 
 
-def test_whole_numbers_and_words_are_compared_as_written(run: Run, iris: pd.DataFrame) -> None:
+def test_whole_numbers_and_words_are_compared_as_written(run, iris):
     codes = iris["species"].map({"setosa": "7", "versicolor": "x", "virginica": "8"})
     iris.assign(species=codes).to_csv("a.csv", index=False)
     assert run("fit", "a.csv", "--target", "species", "--out", "m.json", *QUICK)[0] == 0
@@ -301,16 +295,14 @@ def test_whole_numbers_and_words_are_compared_as_written(run: Run, iris: pd.Data
     assert float(err.split()[1]) > 0.8 and "of 99 rows" in err
 
 
-def test_the_model_is_written_after_an_interrupt(
-    run: Run, iris_csv: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupt(evolution: object) -> None:
-        if evolution.generation == 3:  # type: ignore[attr-defined]
+def test_the_model_is_written_after_an_interrupt(run, iris_csv, monkeypatch):
+    def interrupt(evolution):
+        if evolution.generation == 3:
             os.kill(os.getpid(), signal.SIGINT)
 
     fit = EvoTreeClassifier.fit
 
-    def fit_and_interrupt(self: EvoTreeClassifier, *data: object) -> EvoTreeClassifier:
+    def fit_and_interrupt(self, *data):
         self.callbacks = [interrupt]
         return fit(self, *data)
 
@@ -322,10 +314,8 @@ def test_the_model_is_written_after_an_interrupt(
     assert load_model("m.json").training["generations"] == 3
 
 
-def test_an_early_interrupt_writes_nothing(
-    run: Run, iris_csv: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fit(*_: object) -> None:
+def test_an_early_interrupt_writes_nothing(run, iris_csv, monkeypatch):
+    def fit(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(EvoTreeClassifier, "fit", fit)
@@ -334,7 +324,7 @@ def test_an_early_interrupt_writes_nothing(
     assert not Path("m.json").exists()
 
 
-def test_a_reader_that_goes_away_is_no_error(model_json: Path, iris_csv: Path) -> None:
+def test_a_reader_that_goes_away_is_no_error(model_json, iris_csv):
     command = [sys.executable, "-m", "evotree", "predict", str(model_json), str(iris_csv)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
@@ -344,7 +334,7 @@ def test_a_reader_that_goes_away_is_no_error(model_json: Path, iris_csv: Path) -
 
 
 @pytest.mark.parametrize("option", ["--version", "--help"])
-def test_version_and_help(run: Run, capsys: pytest.CaptureFixture[str], option: str) -> None:
+def test_version_and_help(run, capsys, option):
     with pytest.raises(SystemExit) as done:
         run(option)
     assert done.value.code == 0
@@ -352,7 +342,7 @@ def test_version_and_help(run: Run, capsys: pytest.CaptureFixture[str], option: 
     assert out == f"evotree {__version__}\n" if option == "--version" else "demo" in out
 
 
-def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+def parsers(parser):
     """Yield a parser and those of its commands."""
     yield parser
     for action in parser._actions:
@@ -361,7 +351,7 @@ def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser
                 yield from parsers(command)
 
 
-def examples() -> dict[str, list[str]]:
+def examples():
     """Return by command the lines that its help ends with."""
     found = {}
     for parser in parsers(_make_parser({})):
@@ -372,7 +362,7 @@ def examples() -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize(("command", "lines"), examples().items())
-def test_help_ends_with_an_example_of_the_command(command: str, lines: list[str]) -> None:
+def test_help_ends_with_an_example_of_the_command(command, lines):
     assert lines and any(line.startswith(command) for line in lines)
     for line in lines:
         program, *arguments = shlex.split(line)
@@ -383,7 +373,7 @@ def test_help_ends_with_an_example_of_the_command(command: str, lines: list[str]
 
 
 @pytest.mark.slow
-def test_the_examples_of_help_run_one_after_the_other(run: Run) -> None:
+def test_the_examples_of_help_run_one_after_the_other(run):
     told = examples()
     for command in ("fit", "predict", "explain", "show", "export", "report"):
         for line in told[f"evotree {command}"]:
@@ -398,9 +388,7 @@ def test_the_examples_of_help_run_one_after_the_other(run: Run) -> None:
     assert Path("iris.html").stat().st_size > 100_000
 
 
-def test_parameters_that_are_not_given_are_the_classifiers_own(
-    run: Run, iris_csv: Path, told: dict[str, object], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_parameters_that_are_not_given_are_the_classifiers_own(run, iris_csv, told, capsys):
     run("fit", iris_csv, "--target", "species", "--out", "m.json")
     own = EvoTreeClassifier(random_state=0).get_params()
     assert {name: told[name] for name in PARAMETERS} == {name: own[name] for name in PARAMETERS}
@@ -421,7 +409,7 @@ def test_parameters_that_are_not_given_are_the_classifiers_own(
     assert all(f" --{name.rpartition('__')[2].replace('_', '-')} " in text for name in PARAMETERS)
 
 
-def test_a_fit_goes_on_from_its_checkpoint(run: Run, iris_csv: Path) -> None:
+def test_a_fit_goes_on_from_its_checkpoint(run, iris_csv):
     """A run that is kept goes on to the same model, on samples and islands, too."""
     data = ("fit", iris_csv, "--target", "species", "--max-samples", "0.3", "--islands", "2")
     data = (*data, "--size-penalty", "0.01", "--patience", "100")
@@ -448,7 +436,7 @@ def test_a_fit_goes_on_from_its_checkpoint(run: Run, iris_csv: Path) -> None:
 
 
 @pytest.fixture
-def bent_csv(tmp_path: Path) -> Path:
+def bent_csv(tmp_path):
     """Return a table with numbers to predict, a category and a missing cell."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(120, 2)), columns=["height", "width"])
@@ -460,9 +448,7 @@ def bent_csv(tmp_path: Path) -> Path:
     return tmp_path / "bent.csv"
 
 
-def test_explain_writes_the_terms_and_draws_the_first_row(
-    run: Run, iris: pd.DataFrame, iris_csv: Path, model_json: Path
-) -> None:
+def test_explain_writes_the_terms_and_draws_the_first_row(run, iris, iris_csv, model_json):
     status, out, err = run("explain", model_json, iris_csv, "--plot", "why.png")
     assert status == 0 and err == "wrote why.png\n"
     terms, model = pd.read_csv(io.StringIO(out)), load_model(model_json)
@@ -480,9 +466,7 @@ def test_explain_writes_the_terms_and_draws_the_first_row(
 
 
 @pytest.mark.parametrize(("leaves", "named"), [("constant", "value: "), ("linear", " predict ")])
-def test_fit_predict_show_and_export_numbers(
-    run: Run, bent_csv: Path, leaves: str, named: str
-) -> None:
+def test_fit_predict_show_and_export_numbers(run, bent_csv, leaves, named):
     fit = ("fit", bent_csv, "--target", "price", "--out", "m.json", *QUICK, "--leaves", leaves)
     status, out, err = run(*fit, "--test-size", "0.2", "--plots", "plots")
     assert status == 0, err
@@ -523,12 +507,12 @@ def test_fit_predict_show_and_export_numbers(
     assert_error(run("predict", "m.json", bent_csv, "--proba"), "--proba", "numbers")
 
 
-def test_the_task_can_be_told(run: Run, iris: pd.DataFrame, told: dict[str, object]) -> None:
+def test_the_task_can_be_told(run, iris, told):
     fit = ("fit", "t.csv", "--target", "species", "--out", "m.json")
     iris.assign(species=np.arange(150) % 3).to_csv("t.csv", index=False)
-    regressors: list[dict[str, object]] = []
+    regressors = []
 
-    def note(self: EvoTreeRegressor, *_: object) -> None:
+    def note(self, *_):
         regressors.append(self.get_params())
         raise ValueError("a regressor")
 
@@ -559,9 +543,7 @@ def test_the_task_can_be_told(run: Run, iris: pd.DataFrame, told: dict[str, obje
         (np.arange(150.0), ["--test-size", "0.001"], "leaves one row to test on, of 150"),
     ],
 )
-def test_bad_numbers(
-    run: Run, iris: pd.DataFrame, targets: object, options: list[str], named: str
-) -> None:
+def test_bad_numbers(run, iris, targets, options, named):
     iris.assign(species=targets).to_csv("bad.csv", index=False)
     fit = ("fit", "bad.csv", "--target", "species", "--out", "m.json")
     assert_error(run(*fit, *options), named)
@@ -599,14 +581,14 @@ def test_bad_numbers(
         (["demo", "--out", os.devnull], os.devnull),
     ],
 )
-def test_bad_arguments(run: Run, arguments: list[str], named: str) -> None:
+def test_bad_arguments(run, arguments, named):
     assert_error(run(*arguments), named)
 
 
-def spoil(column: str, value: object) -> Callable[[pd.DataFrame], pd.DataFrame]:
+def spoil(column, value):
     """Return a function that puts a value into data row 3 of a column."""
 
-    def change(frame: pd.DataFrame) -> pd.DataFrame:
+    def change(frame):
         frame = frame.astype({column: object})
         frame.loc[2, column] = value
         return frame
@@ -631,9 +613,7 @@ def spoil(column: str, value: object) -> Callable[[pd.DataFrame], pd.DataFrame]:
         (lambda f: f.iloc[:0], ["no data rows"]),
     ],
 )
-def test_bad_training_data(
-    run: Run, iris: pd.DataFrame, change: Callable[[pd.DataFrame], pd.DataFrame], named: list[str]
-) -> None:
+def test_bad_training_data(run, iris, change, named):
     change(iris).to_csv("bad.csv", index=False)
     fit = ("fit", "bad.csv", "--target", "species", "--out", "m.json", "--task", "classification")
     assert_error(run(*fit), *named)
@@ -641,14 +621,12 @@ def test_bad_training_data(
 
 
 @pytest.mark.parametrize("out", ["no/folder/m.json", ".", os.devnull])
-def test_an_unwritable_output_is_found_before_the_work(
-    run: Run, iris_csv: Path, out: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unwritable_output_is_found_before_the_work(run, iris_csv, out, monkeypatch):
     monkeypatch.setattr(EvoTreeClassifier, "fit", None)
     assert_error(run("fit", iris_csv, "--target", "species", "--out", out), f"cannot write {out}")
 
 
-def test_bad_data_to_predict(run: Run, iris: pd.DataFrame, model_json: Path) -> None:
+def test_bad_data_to_predict(run, iris, model_json):
     iris.drop(columns=["sepal_width", "petal_width"]).to_csv("a.csv", index=False)
     assert_error(run("predict", model_json, "a.csv"), "'sepal_width', 'petal_width'", "a.csv")
     for value, shown in (("wide", "'wide'"), (np.inf, "inf")):
@@ -658,7 +636,7 @@ def test_bad_data_to_predict(run: Run, iris: pd.DataFrame, model_json: Path) -> 
 
 
 @pytest.mark.parametrize("command", ["predict", "show"])
-def test_bad_models(run: Run, iris_csv: Path, model_json: Path, command: str) -> None:
+def test_bad_models(run, iris_csv, model_json, command):
     content = model_json.read_bytes()
     rest = [iris_csv] if command == "predict" else []
     for damaged, named in (
@@ -671,6 +649,6 @@ def test_bad_models(run: Run, iris_csv: Path, model_json: Path, command: str) ->
         assert_error(run(command, model_json, *rest), "model.json", named)
 
 
-def test_a_picture_of_an_unknown_kind(run: Run, model_json: Path) -> None:
+def test_a_picture_of_an_unknown_kind(run, model_json):
     status, _, err = run("show", model_json, "--plot", "tree.txt")
     assert status == 2 and "txt" in err

@@ -8,9 +8,6 @@ import bz2
 import gzip
 import io
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -39,14 +36,14 @@ from tests.test_model_file import make_model, make_soft_model
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("fuzz")
 
 
 # ---- model files ---------------------------------------------------------------------------------
 
 
-def use_model(model: Any) -> None:
+def use_model(model):
     frame = pd.DataFrame({c.name: [None, "1", "x"][:2] for c in model.columns}, dtype=object)
     shares = model.predict_proba(frame)
     assert shares.shape == (2, len(model.classes)) and np.isfinite(shares).all()
@@ -55,7 +52,7 @@ def use_model(model: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def model_texts(folder: Path) -> list[bytes]:
+def model_texts(folder):
     texts = []
     for model in (make_model(), make_model([1, 2]), make_model([False, True]), make_soft_model()):
         save_model(folder / "sound.json", model)
@@ -65,7 +62,7 @@ def model_texts(folder: Path) -> list[bytes]:
 
 @fuzz
 @given(data=st.data())
-def test_model_files_as_text(folder: Path, model_texts: list[bytes], data: st.DataObject) -> None:
+def test_model_files_as_text(folder, model_texts, data):
     path = folder / "model.json"
     path.write_bytes(data.draw(damaged(model_texts)))
     sound_or_refused(path, lambda: load_model(path), use_model)
@@ -73,7 +70,7 @@ def test_model_files_as_text(folder: Path, model_texts: list[bytes], data: st.Da
 
 @fuzz
 @given(data=st.data())
-def test_model_files_as_json(folder: Path, model_texts: list[bytes], data: st.DataObject) -> None:
+def test_model_files_as_json(folder, model_texts, data):
     plain = json.loads(data.draw(st.sampled_from(model_texts)))
     for _ in range(data.draw(st.integers(1, 3))):
         mutate(data.draw, plain)
@@ -87,9 +84,7 @@ def test_model_files_as_json(folder: Path, model_texts: list[bytes], data: st.Da
     sizes=st.lists(st.integers(-2, 9) | st.sampled_from([2**31, 2**40, -(2**31)]), max_size=9),
     n_rows=st.integers(0, 9),
 )
-def test_trees_of_any_shape(
-    folder: Path, model_texts: list[bytes], sizes: list[int], n_rows: int
-) -> None:
+def test_trees_of_any_shape(folder, model_texts, sizes, n_rows):
     """Circles, subtrees that leave the tree, arrays of other lengths."""
     plain = json.loads(model_texts[0])
     tree = plain["tree"]
@@ -105,7 +100,7 @@ def test_trees_of_any_shape(
 # ---- tables --------------------------------------------------------------------------------------
 
 
-def saved(**arrays: np.ndarray) -> bytes:
+def saved(**arrays):
     np.savez(file := io.BytesIO(), **arrays)
     return file.getvalue()
 
@@ -129,14 +124,14 @@ TABLES = {
         saved(data=np.asfortranarray(NUMBERS), target=CLASSES.astype(object)),
     ],
 }
-PACKS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+PACKS = {
     **{ending: (ending, bytes) for ending in TABLES},
     **{f"{ending}.gz": (ending, gzip.compress) for ending in (".csv", ".arff", ".svm")},
     ".svm.bz2": (".svm", bz2.compress),
 }
 
 
-def train_on(frame: pd.DataFrame) -> None:
+def train_on(frame):
     """Do what ``evotree fit`` does before the evolution; its errors need not name the file."""
     assert len(frame) and frame.columns.is_unique
     try:
@@ -157,7 +152,7 @@ def train_on(frame: pd.DataFrame) -> None:
 @pytest.mark.parametrize("ending", PACKS)
 @fuzz
 @given(data=st.data())
-def test_tables(folder: Path, ending: str, data: st.DataObject) -> None:
+def test_tables(folder, ending, data):
     form, pack = PACKS[ending]
     path = folder / f"table{ending}"
     path.write_bytes(data.draw(damaged(TABLES[form], pack)))
@@ -167,14 +162,14 @@ def test_tables(folder: Path, ending: str, data: st.DataObject) -> None:
 # ---- data sets and experiments -------------------------------------------------------------------
 
 
-def use_dataset(data: Any) -> None:
+def use_dataset(data):
     assert len(data.X) == len(data.y) > 0 and data.X.shape[1] > 0
     assert not pd.isna(data.y).any() and data.X.columns.is_unique
 
 
 @fuzz
 @given(content=damaged([b"0" * 64 + b"  toy.csv\n" + b"1" * 64 + b" *other.csv\n"]))
-def test_lists_of_checksums(folder: Path, content: bytes) -> None:
+def test_lists_of_checksums(folder, content):
     home = folder / "listed"
     home.mkdir(exist_ok=True)
     (home / "toy.csv").write_bytes(b"a,target\n1,x\n2,y\n")
@@ -201,7 +196,7 @@ max_generations = 3
 """
 
 
-def use_experiment(experiment: Any) -> None:
+def use_experiment(experiment):
     assert 0 < len(experiment.tasks()) <= 10_000_000
     json.dumps(experiment.definition())
     assert all(isinstance(column, str) for column in experiment.columns())
@@ -209,7 +204,7 @@ def use_experiment(experiment: Any) -> None:
 
 @fuzz
 @given(content=damaged([TOML]))
-def test_experiments(folder: Path, content: bytes) -> None:
+def test_experiments(folder, content):
     path = folder / "experiment.toml"
     path.write_bytes(content)
     sound_or_refused(path, lambda: read_experiment(path), use_experiment)

@@ -25,21 +25,14 @@ from evotree.engine.choice import (
     worth_it,
 )
 from evotree.engine.config import SearchConfig
-from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.folds import make_folds
 from evotree.operators.initialization.growth import grow
-from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.axis import Axis
-from evotree.operators.variation.selection import distinct
 from evotree.rng import make_streams
 from tests.quick_models import brief, evolved
-from tests.strategies import any_populations, datasets, seeds
+from tests.strategies import any_populations, seeds
 
 SIZE_PENALTIES = (0.005, 0.002, 0.001, 0.0005)
-
-any_datasets = st.sampled_from(("classification", "regression")).flatmap(
-    lambda task: datasets(task=task)
-)
 
 
 def stream(seed=0):
@@ -100,23 +93,6 @@ def test_the_choice_agrees_with_its_naive_twin(n_candidates, n_rows, standard_er
 
 
 # ---- trees for a charge --------------------------------------------------------------------------
-
-
-@given(any_populations, st.sampled_from((0.0, 0.01, 0.1)), st.sampled_from((0.0, 0.02)))
-def test_the_best_prunings_are_the_fittest(drawn, charge, term_penalty):
-    dataset, individuals = drawn
-    evaluate = PenalizedAccuracy(charge, term_penalty)
-    before = [one.nodes() for one in individuals]
-    found = best_prunings([*individuals, *individuals], dataset, charge, term_penalty, n_best=2)
-    pruned = [prune(one.clone(), dataset, charge, term_penalty)[0] for one in individuals]
-    assert len(found) == min(2, sum(distinct(pruned)))
-    assert evaluate(found[0]) == max(map(evaluate, pruned))
-    assert all(one in pruned for one in found) and all(distinct(found))
-    assert all(
-        a is b
-        for one, nodes in zip(individuals, before, strict=True)
-        for a, b in zip(one.nodes(), nodes, strict=True)
-    )
 
 
 def test_losses_of_several_trees_are_averaged():

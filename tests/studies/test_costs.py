@@ -8,7 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from evotree.experiments.protocols import Task
 from experiments.studies import costs
-from experiments.studies.costs import CART, CHEAP, PROBLEMS, STREED
+from experiments.studies.costs import CART, CHEAP, STREED
 
 
 def random_prices(rng, n_features):
@@ -46,17 +46,6 @@ def test_a_tree_of_scikit_learn_costs_what_a_walk_adds_up(seed):
     assert costs.error_cost(model, X, y) == pytest.approx(np.mean(errors))
     used = {j for j in cart.tree_.feature if j >= 0}
     assert costs.n_features_used(model) == len(used)
-
-
-@pytest.mark.parametrize(
-    ("problem", "test", "price"),
-    [("bupa", "gammagt", 9.86), ("heart", "thal", 102.90), ("hepatitis", "PROTIME", 8.30)]
-    + [("pima", "plas", 17.61), ("thyroid", "TT4", 14.51), ("thyroid", "TSH", 22.78)],
-)
-def test_tests_cost_alone_what_is_published(problem, test, price):
-    tests = PROBLEMS[f"{problem}-100"].tests
-    parts = [cost for of, cost in tests.items() if of == test or (type(of) is tuple and test in of)]
-    assert sum(parts) == pytest.approx(price)
 
 
 @pytest.fixture

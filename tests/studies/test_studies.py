@@ -17,7 +17,7 @@ from experiments import STUDIES, agreement, load_study
 from experiments import study as base
 from experiments.__main__ import main
 from experiments.rows import fill, read_curve_rows, read_rows, write_rows
-from experiments.study import Study, StudyProtocol, Text, define, run_study, write_report
+from experiments.study import Study, StudyProtocol, define, run_study, write_report
 from tests.experiments.test_store import COLUMNS, DEFINITION, row
 from tests.quick_models import brief
 
@@ -141,12 +141,6 @@ def test_what_is_done_is_written_as_csv_in_order(tmp_path):
         read_rows(tmp_path / "runs.csv", ["auc"])
 
 
-def test_a_text_names_lists_and_their_lengths():
-    known = {"names": ("a", "b"), "costs": [0.5, 10.0], "by": {"x": {"y": 1.25}}}
-    text = "{names!n}: {names}; {costs:g}; {by[x][y]:.1f}"
-    assert Text().vformat(text, (), known) == "2: a, b; 0.5, 10; 1.2"
-
-
 def test_the_command_line(tmp_path, capsys):
     write_data(tmp_path, "iris")
     out = tmp_path / "out"
@@ -261,9 +255,6 @@ def test_rows_and_seeds_of_a_fit_are_those_of_the_rows_in_git(tmp_path):
     row = run_experiment(made, tmp_path).iloc[0]
     for name in ("accuracy", "train_accuracy", "leaves", "depth"):
         assert row[name] == given.loc[plan[0], name]
-
-
-# ---- plans ---------------------------------------------------------------------------------------
 
 
 # ---- pictures that need the data -----------------------------------------------------------------
