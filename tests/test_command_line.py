@@ -28,6 +28,7 @@ from evotree.model_file import load_model
 from tests.quick_models import interrupts_raise
 
 PARAMETERS = {option.parameter for option in EVOLUTION}
+FIT = ("fit", "iris.csv", "--target", "species", "--out", "m.json")
 QUICK = ["--max-generations", "10", "--population-size", "16", "--size-penalty", "0.01"]
 
 
@@ -212,21 +213,20 @@ def told(monkeypatch):
 
 
 def test_classes_have_the_weights_that_are_asked_for(run, iris_csv, told):
-    fit = ("fit", iris_csv, "--target", "species", "--out", "m.json")
     for given, expected in (
         ([], None),
         (["balanced"], "balanced"),
         (["setosa=2.5", "virginica=1"], {"setosa": 2.5, "virginica": 1.0}),
     ):
-        assert_error(run(*fit, *(["--class-weight", *given] if given else [])), "not fitted")
+        assert_error(run(*FIT, *(["--class-weight", *given] if given else [])), "not fitted")
         assert told["class_weight"] == expected
     for wrong in ("rose=1", "setosa=many", "setosa", "equal"):
         named = f"--class-weight {wrong}: allowed are 'balanced', or CLASS=NUMBER"
-        assert_error(run(*fit, "--class-weight", wrong), named, "setosa, versicolor, virginica")
+        assert_error(run(*FIT, "--class-weight", wrong), named, "setosa, versicolor, virginica")
 
 
 def test_errors_cost_what_a_table_says(run, iris_csv, told):
-    fit = ("fit", iris_csv, "--target", "species", "--out", "m.json", "--cost-matrix", "costs.csv")
+    fit = (*FIT, "--cost-matrix", "costs.csv")
     rows = {"virginica": "9,0,3", "setosa": "0,2.5,1", "versicolor": "4,5,0"}
 
     def write(header="true,setosa,virginica,versicolor", **changed):
@@ -250,7 +250,7 @@ def test_errors_cost_what_a_table_says(run, iris_csv, told):
 
 @pytest.mark.parametrize("share", ["0.2", "0"])
 def test_fit_writes_a_report(run, iris_csv, share):
-    fit = ("fit", iris_csv, "--target", "species", "--out", "m.json", *QUICK, "--test-size", share)
+    fit = (*FIT, *QUICK, "--test-size", share)
     status, out, err = run(*fit, "--report", "page.html")
     assert status == 0, err
     assert out.endswith("wrote page.html\n")
@@ -268,7 +268,7 @@ def test_reading_counts_as_time(run, iris_csv, told, monkeypatch):
     for limit, expected in (("5", 2.0), ("2", 0.001)):
         clock = SimpleNamespace(perf_counter=iter([100.0, 103.0]).__next__)
         monkeypatch.setattr("evotree.cli.main.time", clock)
-        fit = ("fit", iris_csv, "--target", "species", "--out", "m.json", "--time-limit", limit)
+        fit = (*FIT, "--time-limit", limit)
         assert_error(run(*fit), "not fitted")
         assert told["time_limit"] == expected
 
@@ -279,7 +279,7 @@ def test_a_warning_is_one_line(run, iris_csv, monkeypatch):
         raise ValueError("not fitted")
 
     monkeypatch.setattr(EvoTreeClassifier, "fit", fit)
-    _, _, err = run("fit", iris_csv, "--target", "species", "--out", "m.json")
+    _, _, err = run(*FIT)
     assert err == "evotree: warning: the first of all\nevotree: error: not fitted\n"
 
 
@@ -308,7 +308,7 @@ def test_the_model_is_written_after_an_interrupt(run, iris_csv, monkeypatch):
 
     monkeypatch.setattr(EvoTreeClassifier, "fit", fit_and_interrupt)
     with interrupts_raise():
-        status, out, err = run("fit", iris_csv, "--target", "species", "--out", "m.json", *QUICK)
+        status, out, err = run(*FIT, *QUICK)
     assert status == 0
     assert "the model is the best tree so far" in err and "interrupted" in out
     assert load_model("m.json").training["generations"] == 3
@@ -319,7 +319,7 @@ def test_an_early_interrupt_writes_nothing(run, iris_csv, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(EvoTreeClassifier, "fit", fit)
-    status, out, err = run("fit", iris_csv, "--target", "species", "--out", "m.json")
+    status, out, err = run(*FIT)
     assert (status, out, err) == (130, "", "evotree: interrupted, nothing was written\n")
     assert not Path("m.json").exists()
 
@@ -389,10 +389,10 @@ def test_the_examples_of_help_run_one_after_the_other(run):
 
 
 def test_parameters_that_are_not_given_are_the_classifiers_own(run, iris_csv, told, capsys):
-    run("fit", iris_csv, "--target", "species", "--out", "m.json")
+    run(*FIT)
     own = EvoTreeClassifier(random_state=0).get_params()
     assert {name: told[name] for name in PARAMETERS} == {name: own[name] for name in PARAMETERS}
-    fit = ("fit", iris_csv, "--target", "species", "--out", "m.json", *QUICK)
+    fit = (*FIT, *QUICK)
     run(*fit, "--random-state", "3", "--term-penalty", "auto")
     expected = own | {
         "max_generations": 10,

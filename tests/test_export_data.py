@@ -135,9 +135,6 @@ def test_bad_plain_data_are_named(tree, entry, value, named):
         tree_from_dict(plain)
 
 
-# ---- copies and changes of trees with linear models ----------------------------------------------
-
-
 @given(modelled_trees(tame), st.integers(0, 2**32))
 def test_pruned_trees_predict_the_means_of_collapsed_nodes(tree, seed):
     rng = np.random.default_rng(seed)

@@ -40,9 +40,6 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("fuzz")
 
 
-# ---- model files ---------------------------------------------------------------------------------
-
-
 def use_model(model):
     frame = pd.DataFrame({c.name: [None, "1", "x"][:2] for c in model.columns}, dtype=object)
     shares = model.predict_proba(frame)
@@ -77,27 +74,6 @@ def test_model_files_as_json(folder, model_texts, data):
     path = folder / "model.json"
     path.write_text(json.dumps(plain), "utf-8")
     sound_or_refused(path, lambda: load_model(path), use_model)
-
-
-@fuzz
-@given(
-    sizes=st.lists(st.integers(-2, 9) | st.sampled_from([2**31, 2**40, -(2**31)]), max_size=9),
-    n_rows=st.integers(0, 9),
-)
-def test_trees_of_any_shape(folder, model_texts, sizes, n_rows):
-    """Circles, subtrees that leave the tree, arrays of other lengths."""
-    plain = json.loads(model_texts[0])
-    tree = plain["tree"]
-    tree["subtree_size"] = sizes
-    tree["thresholds"] = [0.5] * n_rows
-    tree["weights"] = [[1.0, 0.5, -1.0]] * n_rows
-    tree["values"] = [[0.25, 0.75]] * n_rows
-    path = folder / "model.json"
-    path.write_text(json.dumps(plain), "utf-8")
-    sound_or_refused(path, lambda: load_model(path), use_model)
-
-
-# ---- tables --------------------------------------------------------------------------------------
 
 
 def saved(**arrays):
@@ -157,9 +133,6 @@ def test_tables(folder, ending, data):
     path = folder / f"table{ending}"
     path.write_bytes(data.draw(damaged(TABLES[form], pack)))
     sound_or_refused(path, lambda: read_table(path), train_on)
-
-
-# ---- data sets and experiments -------------------------------------------------------------------
 
 
 def use_dataset(data):

@@ -46,9 +46,6 @@ def choose(dataset, search, candidates, stream, size_penalties=SIZE_PENALTIES, *
     return found_by(trials, candidates, size_penalties, 1.0)
 
 
-# ---- losses --------------------------------------------------------------------------------------
-
-
 @given(any_populations, seeds)
 def test_losses_are_those_of_the_predictions(drawn, seed):
     dataset, (tree, *_) = drawn
@@ -92,9 +89,6 @@ def test_the_choice_agrees_with_its_naive_twin(n_candidates, n_rows, standard_er
     assert chosen == naive_worth_it(losses, weights, standard_errors)
 
 
-# ---- trees for a charge --------------------------------------------------------------------------
-
-
 def test_losses_of_several_trees_are_averaged():
     """One right and one wrong tree lose as much as two that are right on half of the rows."""
     dataset = chessboard(400, 2)
@@ -107,9 +101,6 @@ def test_losses_of_several_trees_are_averaged():
         return [trees[setting]] * len(size_penalties)
 
     assert choose(dataset, search, ["leaf", "both"], stream())[0] == "both"
-
-
-# ---- penalties -----------------------------------------------------------------------------------
 
 
 @given(st.integers(2, 10**6))
@@ -165,9 +156,6 @@ def test_the_least_complex_trees_within_a_standard_error_are_chosen():
         tried = [Penalties(0.1, 0.1), Penalties(0.1, 0.0)]
         _, found, *_ = choose(dataset, search, [0], stream(), size_penalties=tried)
         assert trees[tried.index(found)] is axis
-
-
-# ---- the whole -----------------------------------------------------------------------------------
 
 
 def chessboard(n_rows, fields, noise=0.0, seed=0):

@@ -75,9 +75,6 @@ def write_plain(path, model, **changed):
     path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **changed}), "utf-8")
 
 
-# ---- what is kept --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("make", KINDS)
 def test_a_model_file_gives_back_the_model(make, tmp_path):
     model, path = make(), tmp_path / "m.json"

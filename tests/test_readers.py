@@ -41,9 +41,6 @@ def test_what_is_far_larger_than_its_file_is_refused(tmp_path, name, monkeypatch
         read(tmp_path, name, content)
 
 
-# ---- CSV -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "table"])
 def test_csv_types(tmp_path, name):
     table = read(
@@ -141,9 +138,6 @@ def test_a_wide_table_costs_a_few_calls_for_each_column(tmp_path):
     assert n_calls / n_columns < 250
 
 
-# ---- arrays --------------------------------------------------------------------------------------
-
-
 def saved(**arrays):
     np.savez_compressed(file := io.BytesIO(), **arrays)
     return file.getvalue()
@@ -193,8 +187,6 @@ def test_a_pickle_in_a_file_is_not_opened(tmp_path):
     assert not (tmp_path / "exploded").exists()
 
 
-# ---- ARFF ----------------------------------------------------------------------------------------
-
 ARFF = """% about
 @relation 'a b'
 @ATTRIBUTE age INTEGER
@@ -235,9 +227,6 @@ def test_arff(tmp_path, name):
 def test_arff_errors(tmp_path, content):
     with pytest.raises(ValueError, match=r"bad\.arff cannot be read: .{5,210}$"):
         read(tmp_path, "bad.arff", content)
-
-
-# ---- LIBSVM --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["t.libsvm", "t.svm", "t.txt", "t.svm.gz", "t.txt.bz2"])

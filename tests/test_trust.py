@@ -30,9 +30,6 @@ def run_python(code, *arguments, **environment):
     return done.stdout
 
 
-# ---- what is never done --------------------------------------------------------------------------
-
-
 def test_the_interpreter_runs_nothing_that_an_experiment_names(tmp_path):
     """Functions are not called, and commands and the standard library are not imported."""
     path = tmp_path / "experiment.toml"
@@ -61,8 +58,6 @@ def test_a_folder_of_results_may_have_any_name(tmp_path):
     assert len(read_runs(folder)) == 1 and read_definition(folder)["name"] == "one"
     assert (folder / FILE).read_bytes() == before and len(list(folder.iterdir())) == 1
 
-
-# ---- writing -------------------------------------------------------------------------------------
 
 COMMANDS = """
 import os, sys

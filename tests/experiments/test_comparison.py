@@ -127,9 +127,6 @@ def test_the_correction_needs_folds_or_a_ratio(runs):
     pd.testing.assert_frame_equal(default, paired_t_tests(runs, "accuracy", "A", test_ratio=0.25))
 
 
-# ---- ranks ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("larger_is_better", [True, False])
 def test_ranks_and_tests_by_hand(larger_is_better):
     scores = np.random.default_rng(0).random((12, 3)) + [0.3, 0.0, 0.1]

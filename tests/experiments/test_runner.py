@@ -167,9 +167,6 @@ def test_stopping_early_kills_the_workers():
     assert not _lives(pid)
 
 
-# ---- the log -------------------------------------------------------------------------------------
-
-
 def lines_of(path):
     """Return level, process and message of each line, all of which have to be whole."""
     pattern = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ([A-Z]+) (\d+) (.*)"

@@ -249,9 +249,6 @@ def test_the_command_line_writes_a_page(tmp_path, capsys):
     assert "'a'" in capsys.readouterr().err
 
 
-# ---- forests -------------------------------------------------------------------------------------
-
-
 def test_the_page_of_a_forest_of_classes(tmp_path):
     X, y = load_iris(return_X_y=True, as_frame=True)
     forest = ObliqueForestClassifier(7, oob_score=True, random_state=0).fit(X[::2], y[::2])

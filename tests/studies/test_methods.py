@@ -48,9 +48,6 @@ KINDS = {
 either_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-# ---- settings ------------------------------------------------------------------------------------
-
-
 def test_the_defaults_are_run_as_they_come():
     made = classifiers.make_systems()
     assert tuple(made) == classifiers.SYSTEMS
@@ -127,9 +124,6 @@ def test_a_linear_tree_predicts_by_the_leaf_that_a_row_reaches(monkeypatch):
     np.testing.assert_allclose(model.predict(X), [4, 7, 6, 5])
     sizes = {"leaves": 3, "nodes": 5, "depth": 2, "terms": 2 + 3, "complexity": 8}
     assert tree_sizes(model) == sizes
-
-
-# ---- other packages ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -34,9 +34,6 @@ def write_data(folder, name, n_rows=60, n_features=3, n_classes=3):
     X.assign(target=target).to_csv(folder / f"{name}.csv", index=False)
 
 
-# ---- runs ----------------------------------------------------------------------------------------
-
-
 def curve_of_stumps(model):
     if model.max_depth is None:
         return None
@@ -161,9 +158,6 @@ def test_the_command_line(tmp_path, capsys):
         load_study("c45")
 
 
-# ---- every study ---------------------------------------------------------------------------------
-
-
 @every_study
 def test_the_rows_in_git_are_those_of_the_study(name, tmp_path):
     """They fill its store, which gives them back as they were."""
@@ -255,9 +249,6 @@ def test_rows_and_seeds_of_a_fit_are_those_of_the_rows_in_git(tmp_path):
     row = run_experiment(made, tmp_path).iloc[0]
     for name in ("accuracy", "train_accuracy", "leaves", "depth"):
         assert row[name] == given.loc[plan[0], name]
-
-
-# ---- pictures that need the data -----------------------------------------------------------------
 
 
 def test_pictures_of_tao_are_drawn_where_they_are_missing(tmp_path, monkeypatch):
