@@ -1,4 +1,4 @@
-"""The rules of the code that a machine can check: floors, flags, randomness, sizes, docstrings.
+"""The rules of the code that only a test checks: flags, types, randomness, sizes, parameters.
 
 The sources are parsed, never imported, so that a file which does not import is judged all the same.
 """

@@ -1,4 +1,4 @@
-"""Folds, official splits, and tables in Markdown."""
+"""Folds and official splits."""
 
 import numpy as np
 import pandas as pd
