@@ -522,10 +522,12 @@ def test_views_name_the_outputs():
 
 def test_features_of_the_table_may_have_any_name():
     tree = with_models(stump_of_numbers(), np.random.default_rng(1))
+    tree.weighted_n_node_samples = np.array([9.0, 4.0, 5.0])
     used = np.flatnonzero(tree.models.coefficients.any(axis=0))
     for names in (["x0", "x1", "x2"], ["leaf", "b", "c"]):
         table = coefficient_table(tree, names)
         assert table.columns.tolist()[5:] == [names[j] for j in used]
+        assert table["n_node_samples"].tolist() == [4.0, 5.0]
         np.testing.assert_array_equal(table.iloc[:, 5:], tree.models.coefficients[1:, used])
     assert not hasattr(stump_of_numbers(), "coefficients_")
     with pytest.raises(ValueError, match="no linear models"):
@@ -536,6 +538,7 @@ def test_the_table_of_an_estimator_predicts():
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     model = ObliqueTreeRegressor("axis", max_depth=2, leaves="linear").fit(X, y)
     table = coefficient_table(model)
+    np.testing.assert_array_equal(model.tree_.coefficients_, table)
     of_row = table.set_index("leaf").loc[model.apply(X)]
     predicted = of_row["intercept"].to_numpy().copy()
     for name in table.columns[5:]:
