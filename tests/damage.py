@@ -3,25 +3,17 @@
 import os
 import re
 import warnings
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 N_EXAMPLES = int(os.environ.get("EVOTREE_FUZZ_EXAMPLES", "30"))
 fuzz = settings(
-    max_examples=N_EXAMPLES,
-    suppress_health_check=list(HealthCheck),
-    database=None,
-    print_blob=True,
+    max_examples=N_EXAMPLES, suppress_health_check=list(HealthCheck), database=None, print_blob=True
 )
 
 
-def sound_or_refused(
-    path: Path, read: Callable[[], Any], use: Callable[[Any], None] = lambda _: None
-) -> None:
+def sound_or_refused(path, read, use=lambda _: None):
     """Check that a file is read and can be used, or is refused by an error that names it."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -48,7 +40,7 @@ FIELD = re.compile(rb"[^\s,:;=\[\]{}\"]+")
 evil = st.sampled_from(EVIL) | st.binary(max_size=6)
 
 
-def damage_once(draw: st.DrawFn, content: bytes) -> bytes:
+def damage_once(draw, content):
     """Return content with one fault: of bytes, a line or a field."""
     kind = draw(st.sampled_from(["byte", "cut", "gap", "repeat", "insert", "line", "field"]))
     at = draw(st.integers(0, len(content)))
@@ -73,9 +65,7 @@ def damage_once(draw: st.DrawFn, content: bytes) -> bytes:
 
 
 @st.composite
-def damaged(
-    draw: st.DrawFn, contents: list[bytes], pack: Callable[[bytes], bytes] = bytes
-) -> bytes:
+def damaged(draw, contents, pack=bytes):
     """Draw one of the contents with one to three faults, packed, and perhaps a fault of that."""
     content = draw(st.sampled_from(contents))
     for _ in range(draw(st.integers(1, 3))):

@@ -2,7 +2,6 @@
 
 import operator
 import re
-from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -15,16 +14,14 @@ tame = st.floats(0.01, 100.0) | st.floats(-100.0, -0.01)
 
 
 @st.composite
-def trees(
-    draw: st.DrawFn, numbers: st.SearchStrategy[float] = finite, n_classes: int | None = None
-) -> ObliqueTree:
+def trees(draw, numbers=finite, n_classes=None):
     """Draw a tree of up to 15 nodes; its values are class shares.
 
     Some know the spread of their features, and some the rows of their nodes.
     """
     n_features, n_outputs = draw(st.integers(1, 4)), n_classes or draw(st.integers(1, 3))
 
-    def sizes(n_splits: int) -> list[int]:
+    def sizes(n_splits):
         if n_splits == 0:
             return [1]
         n_left = draw(st.integers(0, n_splits - 1))
@@ -53,7 +50,7 @@ def trees(
     return ObliqueTree(weights, thresholds, subtree_size, values, spread, samples)
 
 
-def with_models(tree: ObliqueTree, rng: np.random.Generator) -> ObliqueTree:
+def with_models(tree, rng):
     """Return a regression tree with linear models in its leaves, whose numbers have all digits."""
     shape = tree.weights.shape
     coefficients = rng.normal(size=shape) * 10.0 ** rng.integers(-3, 4, shape)
@@ -66,13 +63,13 @@ def with_models(tree: ObliqueTree, rng: np.random.Generator) -> ObliqueTree:
 
 
 @st.composite
-def modelled_trees(draw: st.DrawFn, numbers: st.SearchStrategy[float] = finite) -> ObliqueTree:
+def modelled_trees(draw, numbers=finite):
     """Draw a tree as `trees` does, with linear models in its leaves."""
     tree = draw(trees(numbers, n_classes=1))
     return with_models(tree, np.random.default_rng(draw(st.integers(0, 2**32))))
 
 
-def chain(n_nodes: int) -> ObliqueTree:
+def chain(n_nodes):
     """Return a tree whose splits stand below each other, each with a leaf on its left."""
     sizes = np.ones(n_nodes, dtype=np.int32)
     sizes[::2] = np.arange(n_nodes, 0, -2)
@@ -81,10 +78,10 @@ def chain(n_nodes: int) -> ObliqueTree:
     return ObliqueTree(inner[:, np.newaxis] * 1.0, thresholds, sizes, np.eye(2)[sizes % 2])
 
 
-def assert_same(a: ObliqueTree, b: ObliqueTree) -> None:
+def assert_same(a, b):
     """Compare trees to the last bit, the sign of zeros included."""
 
-    def bits(part: Any) -> Any:
+    def bits(part):
         if isinstance(part, np.ndarray):
             return part.dtype, part.shape, part.tobytes()
         return [bits(one) for one in part] if isinstance(part, tuple) else part
@@ -93,7 +90,7 @@ def assert_same(a: ObliqueTree, b: ObliqueTree) -> None:
         assert bits(getattr(a, name)) == bits(getattr(b, name)), name
 
 
-def stump(weights: list[float], threshold: float = 1.0) -> ObliqueTree:
+def stump(weights, threshold=1.0):
     n = len(weights)
     return ObliqueTree(
         np.array([weights, [0.0] * n, [0.0] * n]),
@@ -106,7 +103,7 @@ def stump(weights: list[float], threshold: float = 1.0) -> ObliqueTree:
 _RELATIONS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
 
 
-def holds(rule: str, row: np.ndarray) -> bool:
+def holds(rule, row):
     """Read a printed inequality, and say whether a row meets it."""
     sums, relation, bound = re.fullmatch(r"(.*) (<=|>=|<|>) (\S+)", rule).groups()
     total = 0.0
@@ -115,7 +112,7 @@ def holds(rule: str, row: np.ndarray) -> bool:
     return _RELATIONS[relation](total, float(bound))
 
 
-def predict_from(text: str, row: np.ndarray, leaf: int) -> str:
+def predict_from(text, row, leaf):
     """Follow printed rules by reading them to a leaf, and return its class."""
     text = re.sub(r"\n(?:\|   )*\|    (?=[+-])", " ", text)  # a sum that goes on
     lines = text.splitlines()
@@ -131,7 +128,7 @@ def predict_from(text: str, row: np.ndarray, leaf: int) -> str:
             at = lines.index("|   " * depth + "|--- else", at) + 1
 
 
-def matching(text: str, row: np.ndarray) -> list[str]:
+def matching(text, row):
     """Return what the rules say whose conditions a row meets, by reading them."""
     found = []
     for block in text.rstrip("\n").split("\n\n"):
@@ -146,7 +143,7 @@ JUNK = st.sampled_from(
 ) | st.recursive(st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x))
 
 
-def places(data: Any) -> list[tuple[Any, Any]]:
+def places(data):
     """List the places of plain data, each as a container and a key."""
     keys = data.keys() if isinstance(data, dict) else range(len(data))
     found = [(data, key) for key in list(keys)]
@@ -156,7 +153,7 @@ def places(data: Any) -> list[tuple[Any, Any]]:
     return found
 
 
-def mutate(draw: st.DrawFn, data: Any) -> None:
+def mutate(draw, data):
     """Replace, remove or repeat something in plain data."""
     container, key = draw(st.sampled_from(places(data)))
     action = draw(st.sampled_from(["replace", "remove", "repeat"]))

@@ -9,7 +9,6 @@ import json
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import Callable, Sequence
 from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
@@ -46,17 +45,17 @@ class Case(NamedTuple):
     sides: SoftSides | None = None
 
     @property
-    def has_probabilities(self) -> bool:
+    def has_probabilities(self):
         """Whether code for probabilities can be written."""
         return self.classes is not None and (self.sides is not None or len(self.trees) > 1)
 
-    def predict_proba(self) -> np.ndarray:
+    def predict_proba(self):
         """Return shares of classes, or numbers, a column for each output."""
         if self.sides is not None:
             return self.sides.predict(self.trees[0], self.rows)
         return mean_of_trees(self.trees, self.rows)
 
-    def predict(self) -> np.ndarray:
+    def predict(self):
         """Return positions of classes, or numbers, a column for each output."""
         if self.classes is None:
             return self.predict_proba()
@@ -65,7 +64,7 @@ class Case(NamedTuple):
         return self.trees[0].labels[self.trees[0].apply(self.rows)]
 
     @property
-    def estimator(self) -> Any:
+    def estimator(self):
         """An estimator that holds the trees as if it had been fitted."""
         is_classes = self.classes is not None
         kind = ObliqueTreeClassifier if is_classes else ObliqueTreeRegressor
@@ -77,7 +76,7 @@ class Case(NamedTuple):
         forest = ObliqueForestClassifier if is_classes else ObliqueForestRegressor
         return self._known(forest(), estimators_=members)
 
-    def _known(self, estimator: Any, **attributes: Any) -> Any:
+    def _known(self, estimator, **attributes):
         columns = tuple(NumericColumn(f"x{j}", 0.0) for j in range(self.rows.shape[1]))
         attributes |= {"columns_": columns, "n_features_in_": len(columns)}
         attributes["feature_names_"] = [column.name for column in columns]
@@ -94,7 +93,7 @@ class Answer(NamedTuple):
     probabilities: Any = None
 
 
-def python(cases: Sequence[Case]) -> list[Answer]:
+def python(cases):
     """Run functions in Python; those of one tree need no builtins, but for probabilities."""
     found = []
     for case in cases:
@@ -107,22 +106,20 @@ def python(cases: Sequence[Case]) -> list[Answer]:
     return found
 
 
-def python_function(
-    tree: Any, space: dict[str, Any] | None = None, **options: Any
-) -> Callable[[list[float]], Any]:
+def python_function(tree, space=None, **options):
     """Return the exported function ``predict``; in an empty space it has no builtins."""
     space = {"__builtins__": {}} if space is None else space
     exec(export_python(tree, **options), space)
-    function: Callable[[list[float]], Any] = space["predict"]
+    function = space["predict"]
     return function
 
 
-def by_position(case: Case, predicted: list[Any]) -> list[Any]:
+def by_position(case, predicted):
     """Return predicted labels as their positions; numbers as they are."""
     return predicted if case.classes is None else [case.classes.index(label) for label in predicted]
 
 
-def sql(cases: Sequence[Case]) -> list[Answer]:
+def sql(cases):
     """Run expressions in SQLite, which read a table of the rows."""
     found = []
     for case in cases:
@@ -132,7 +129,7 @@ def sql(cases: Sequence[Case]) -> list[Answer]:
     return found
 
 
-def query(tree: Any, rows: np.ndarray, names: Sequence[str], **options: Any) -> list[Any]:
+def query(tree, rows, names, **options):
     """Return what the expression of a tree says of the rows of a table, by SQLite."""
     quoted = ['"' + name.replace('"', '""') + '"' for name in names]
     with closing(sqlite3.connect(":memory:")) as base:
@@ -143,7 +140,7 @@ def query(tree: Any, rows: np.ndarray, names: Sequence[str], **options: Any) -> 
         return base.execute(f"SELECT {expression} FROM data ORDER BY rowid").fetchall()
 
 
-def c(cases: Sequence[Case]) -> list[Answer]:
+def c(cases):
     """Run functions in C, all of one library; every warning of its compiler is an error."""
     if GCC is None:
         pytest.skip("there is no gcc")
@@ -158,7 +155,7 @@ def c(cases: Sequence[Case]) -> list[Answer]:
         n_outputs = case.trees[0].values.shape[1]
         shares = None
         if case.classes is None and n_outputs > 1:
-            predicted: Any = written(library[f"f{at}"], case.rows, n_outputs)
+            predicted = written(library[f"f{at}"], case.rows, n_outputs)
         else:
             predicted = returned(library[f"f{at}"], case.rows, case.classes is not None)
         if case.has_probabilities:
@@ -167,7 +164,7 @@ def c(cases: Sequence[Case]) -> list[Answer]:
     return found
 
 
-def compiled(sources: Sequence[str]) -> ctypes.CDLL:
+def compiled(sources):
     """Compile programs, each a file of its own, into one library."""
     with TemporaryDirectory() as folder:
         names = [f"tree{at}.c" for at in range(len(sources))]
@@ -182,14 +179,14 @@ def compiled(sources: Sequence[str]) -> ctypes.CDLL:
 POINTER = ctypes.POINTER(ctypes.c_double)
 
 
-def returned(function: Any, rows: np.ndarray, is_class: bool) -> list[Any]:
+def returned(function, rows, is_class):
     """Return what a function in C returns for rows."""
     function.restype = ctypes.c_int if is_class else ctypes.c_double
     rows = np.ascontiguousarray(rows, dtype=np.float64)
     return [function(row.ctypes.data_as(POINTER)) for row in rows]
 
 
-def written(function: Any, rows: np.ndarray, n: int) -> np.ndarray:
+def written(function, rows, n):
     """Return what a function in C writes for rows, so many numbers for each."""
     function.restype = None
     rows, found = np.ascontiguousarray(rows, dtype=np.float64), np.empty((len(rows), n))
@@ -198,7 +195,7 @@ def written(function: Any, rows: np.ndarray, n: int) -> np.ndarray:
     return found
 
 
-def onnx(cases: Sequence[Case]) -> list[Answer]:
+def onnx(cases):
     """Run ONNX models."""
     pytest.importorskip("skl2onnx")
     found = []
@@ -211,17 +208,17 @@ def onnx(cases: Sequence[Case]) -> list[Answer]:
     return found
 
 
-def run_onnx(model: Any, rows: np.ndarray) -> list[Any]:
+def run_onnx(model, rows):
     """Return the outputs of an ONNX model for rows."""
     runtime = pytest.importorskip("onnxruntime")
     session = runtime.InferenceSession(
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
-    outputs: list[Any] = session.run(None, {session.get_inputs()[0].name: rows})
+    outputs = session.run(None, {session.get_inputs()[0].name: rows})
     return outputs
 
 
-def page(cases: Sequence[Case]) -> list[Answer]:
+def page(cases):
     """Run the script of the page about a model, for all cases at once."""
     pages = []
     for case in cases:
@@ -245,7 +242,7 @@ def page(cases: Sequence[Case]) -> list[Answer]:
     return found
 
 
-def run_page(pages: Sequence[dict[str, Any]], expression: str) -> list[list[Any]]:
+def run_page(pages, expression):
     """Return what the script of pages says of their rows ``x``, as a browser would run it."""
     if NODE is None:
         pytest.skip("there is no node")
@@ -261,7 +258,7 @@ def run_page(pages: Sequence[dict[str, Any]], expression: str) -> list[list[Any]
     told = subprocess.run(
         [NODE, "-e", script], input=json.dumps(pages), capture_output=True, text=True, check=True
     )
-    found: list[list[Any]] = json.loads(told.stdout)
+    found = json.loads(told.stdout)
     return found
 
 

@@ -1,7 +1,6 @@
 """Estimators of all kinds with settings that fit in a moment, and what tests of them share."""
 
 import signal
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import partial
@@ -146,7 +145,7 @@ def assert_same_fit(one, other):
 
 
 @contextmanager
-def interrupts_raise() -> Iterator[None]:
+def interrupts_raise():
     """Handle the interrupt as a program in the foreground does."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -66,16 +66,6 @@ def test_rows_are_held_out_by_their_numbers():
         held_out(table[:3], share=1e-9)
 
 
-def test_some_rows_are_drawn_to_look_at(monkeypatch):
-    table = pd.DataFrame({"x": np.arange(900.0), "y": np.arange(900) % 7})
-    lazy = dd.from_pandas(table, 3)
-    X, y = collections.draw_rows(lazy[["x"]], lazy["y"], 0)
-    np.testing.assert_array_equal(X["x"], table["x"])
-    monkeypatch.setattr(collections, "_SHOWN", 100)
-    X, y = collections.draw_rows(lazy[["x"]], lazy["y"], 0)
-    assert 50 < len(X) < 150 and np.array_equal(y, X["x"] % 7)
-
-
 def test_classes_are_tested_on_rows_held_out(tmp_path, capsys, address):
     table, y = table_of_all_kinds()
     table["y"] = y.where(np.arange(len(y)) % 50 > 0)

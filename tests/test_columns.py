@@ -1,7 +1,5 @@
 """How columns of tables become features."""
 
-import random
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -31,11 +29,11 @@ TRAINING = pd.DataFrame(
 )
 
 
-def names_of(frame: pd.DataFrame) -> list[str]:
+def names_of(frame):
     return list(feature_names(fit_columns(frame)))
 
 
-def test_the_order_of_columns_is_kept_and_features_are_named() -> None:
+def test_the_order_of_columns_is_kept_and_features_are_named():
     numbers = ["size", "size is missing", "count", "nothing"]
     levels = ["colour is blue", "colour is green", "colour is red", "code is x", "code is missing"]
     assert names_of(TRAINING) == [*numbers, *levels, "flag"]
@@ -51,14 +49,12 @@ cells = st.lists(
 ).filter(lambda rows: any(weight for *_, weight in rows))
 
 
-def table_of(rows: list[tuple[float | None, ...]]) -> pd.DataFrame:
+def table_of(rows):
     return pd.DataFrame(rows, columns=["a", "b", "c"], dtype=np.float64)
 
 
 @given(training=cells, later=cells)
-def test_numbers_are_filled_as_scikit_learn_fills_them(
-    training: list[tuple[float | None, ...]], later: list[tuple[float | None, ...]]
-) -> None:
+def test_numbers_are_filled_as_scikit_learn_fills_them(training, later):
     frame, others = (table_of([row[:3] for row in rows]) for rows in (training, later))
     imputer = SimpleImputer(strategy="median", keep_empty_features=True).fit(frame)
     columns = fit_columns(frame)
@@ -72,9 +68,7 @@ def test_numbers_are_filled_as_scikit_learn_fills_them(
 
 
 @given(rows=cells, order=st.randoms())
-def test_a_weight_is_a_number_of_rows(
-    rows: list[tuple[float | None, ...]], order: random.Random
-) -> None:
+def test_a_weight_is_a_number_of_rows(rows, order):
     order.shuffle(rows)
     frame = table_of([row[:3] for row in rows])
     frame["d"] = pd.Series(["a" if (row[0] or 0.0) > 0.0 else "b" for row in rows], dtype=object)
@@ -95,9 +89,7 @@ levels = st.sampled_from(["a", "b", "c", "missing"]) | st.none()
 
 
 @given(training=st.lists(levels, min_size=1, max_size=9), later=st.lists(levels | st.just("new")))
-def test_levels_are_told_apart_by_as_few_features_as_it_takes(
-    training: list[str | None], later: list[str | None]
-) -> None:
+def test_levels_are_told_apart_by_as_few_features_as_it_takes(training, later):
     known = set(training)
     frame = pd.DataFrame({"a": pd.Series(training, dtype=object), "b": 0.0})
     columns = fit_columns(frame)
@@ -122,7 +114,7 @@ parts = st.sampled_from(
 
 
 @given(st.dictionaries(names, parts, min_size=1))
-def test_no_two_features_have_one_name(columns: dict[str, list[float | str | None]]) -> None:
+def test_no_two_features_have_one_name(columns):
     cells = {name: pd.Series(part * 2) for name, part in columns.items()}
     frame = pd.DataFrame({**cells, "z": [1.0, 2.0] * 3})
     made = feature_names(fit_columns(frame))
@@ -130,7 +122,7 @@ def test_no_two_features_have_one_name(columns: dict[str, list[float | str | Non
     assert {name for name in frame if frame[name].dtype == np.float64} <= set(made)
 
 
-def test_names_that_stay_ambiguous_are_refused() -> None:
+def test_names_that_stay_ambiguous_are_refused():
     part = [1.0, np.nan]
     frame = pd.DataFrame({"x": part, "x is missing": part, "'x' is missing": part})
     with pytest.raises(ValueError, match="2 features of the name \"'x' is missing\": rename some"):
@@ -138,7 +130,7 @@ def test_names_that_stay_ambiguous_are_refused() -> None:
 
 
 @given(st.lists(levels, min_size=2, max_size=9), st.permutations(["a", "b", "c", "missing", "z"]))
-def test_the_codes_of_levels_do_not_matter(cells: list[str | None], order: list[str]) -> None:
+def test_the_codes_of_levels_do_not_matter(cells, order):
     plain = pd.DataFrame({"a": pd.Series(cells, dtype=object), "b": 0.0})
     coded = plain.assign(a=pd.Categorical(cells, categories=order))
     assert fit_columns(coded) == fit_columns(plain)
@@ -147,7 +139,7 @@ def test_the_codes_of_levels_do_not_matter(cells: list[str | None], order: list[
     )
 
 
-def test_the_most_frequent_of_two_levels_makes_no_feature() -> None:
+def test_the_most_frequent_of_two_levels_makes_no_feature():
     assert names_of(pd.DataFrame({"sex": ["F", "M", "F"]})) == ["sex is M"]
     assert names_of(pd.DataFrame({"sex": ["F", "M", "M"]})) == ["sex is F"]
     assert names_of(pd.DataFrame({"sex": ["F", "M", "M", None]})) == ["sex is F", "sex is missing"]
@@ -155,7 +147,7 @@ def test_the_most_frequent_of_two_levels_makes_no_feature() -> None:
     assert names_of(pd.DataFrame({"ill": [None, "yes", None]})) == ["ill is missing"]
 
 
-def test_categories_are_the_columns_that_are_said_to_be() -> None:
+def test_categories_are_the_columns_that_are_said_to_be():
     frame = pd.DataFrame({"a": [1, 2, 3], "b": [0.5, 1.0, 1.0]})
     assert feature_names(fit_columns(frame, [True, False])) == ("a is 1", "a is 2", "a is 3", "b")
     assert feature_names(fit_columns(frame, [False, True])) == ("a", "b is 0.5")
@@ -163,14 +155,14 @@ def test_categories_are_the_columns_that_are_said_to_be() -> None:
         fit_columns(pd.DataFrame({"a": ["x", "y"]}), [False])
 
 
-def test_later_rows_change_nothing() -> None:
+def test_later_rows_change_nothing():
     columns = fit_columns(TRAINING.iloc[:2])
     whole = encode(columns, TRAINING)
     np.testing.assert_array_equal(whole[:2], encode(columns, TRAINING.iloc[:2]))
     assert whole[3, 0] == 1e9 and whole[1, 0] == 0.1
 
 
-def test_a_code_is_known_by_how_it_is_written() -> None:
+def test_a_code_is_known_by_how_it_is_written():
     column = CategoricalColumn("code", ("1", "2", "x"))
     for cells in ([1, 2, 2], [1.0, 2.0, np.nan], ["1", "2", None]):
         first = encode([column], pd.DataFrame({"code": cells}))
@@ -183,13 +175,13 @@ def test_a_code_is_known_by_how_it_is_written() -> None:
     ]
 
 
-def test_huge_numbers_have_a_median() -> None:
+def test_huge_numbers_have_a_median():
     frame = pd.DataFrame({"a": [1.5e308, 1.7e308, np.nan]})
     np.testing.assert_allclose(encode(fit_columns(frame), frame)[2], [1.6e308, 1.0])
 
 
 @pytest.mark.parametrize("cell", ["1" * 400, "-" + "1" * 400, "1e999", 10**400, np.inf, "-inf"])
-def test_a_number_beyond_all_floats_is_named(cell: object) -> None:
+def test_a_number_beyond_all_floats_is_named(cell):
     frame = pd.DataFrame({"a": pd.Series([1.0, "2", None, cell], dtype=object)})
     with pytest.raises(ValueError, match=r"column 'a': .* in data row 4 is not a finite number"):
         encode([NumericColumn("a", 0.0)], frame)
@@ -204,7 +196,7 @@ def test_a_number_beyond_all_floats_is_named(cell: object) -> None:
         (pd.DataFrame([[1, 2, "x"]], columns=["a", "a", "b"]), "'a' more than once"),
     ],
 )
-def test_encode_names_what_is_wrong(frame: pd.DataFrame, named: str) -> None:
+def test_encode_names_what_is_wrong(frame, named):
     with pytest.raises(ValueError, match=named):
         encode((NumericColumn("a", 0.5), CategoricalColumn("b", ("x", "y"))), frame)
 
@@ -218,6 +210,6 @@ def test_encode_names_what_is_wrong(frame: pd.DataFrame, named: str) -> None:
         (pd.DataFrame({"a": [1.0, np.inf]}), "'a': inf in data row 2"),
     ],
 )
-def test_fit_columns_names_what_is_wrong(frame: pd.DataFrame, named: str) -> None:
+def test_fit_columns_names_what_is_wrong(frame, named):
     with pytest.raises(ValueError, match=named):
         fit_columns(frame)

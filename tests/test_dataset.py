@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from evotree.dataset import SCALINGS, Dataset, _sorted_order
+from evotree.dataset import SCALINGS, Dataset
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.initialization.resampling import blur
 from evotree.operators.structure.splice import make_individual, partition_tree
@@ -132,20 +132,6 @@ def test_columns_of_a_table_give_the_names():
     assert Dataset.from_arrays(table.to_numpy(), [0, 1]).feature_names == ("x0", "x1")
 
 
-@given(seeds)
-def test_rows_are_sorted_as_lexsort_does(seed):
-    rng = np.random.default_rng(seed)
-    shape = rng.integers(1, 60), rng.integers(1, 5)
-    X = rng.integers(0, rng.integers(2, 6), shape) * rng.choice([-0.0, 1.0], shape)
-    y = rng.integers(0, 3, shape[0])
-    expected = np.lexsort((y, *X.T[::-1]))
-    order, is_new = _sorted_order([*X.T, y])
-    np.testing.assert_array_equal(order, expected)
-    rows = np.column_stack([X, y])[order]
-    np.testing.assert_array_equal(is_new[1:], (rows[1:] != rows[:-1]).any(axis=1))
-    assert is_new[0]
-
-
 def test_rows_begin_with_lines_of_the_cache():
     rng = np.random.default_rng(0)
     dataset = Dataset.from_arrays(rng.normal(size=(50, 8)), np.arange(50) % 2)
@@ -156,14 +142,17 @@ def test_rows_begin_with_lines_of_the_cache():
         np.testing.assert_allclose(part.X * part.scale + part.mean, part.raw, atol=1e-12)
 
 
-def test_standard_scaling_is_scikit_learns():
-    X = np.random.default_rng(0).normal(3.0, 5.0, (50, 4))
+@pytest.mark.parametrize(
+    ("scaling", "scaler"), [("standard", StandardScaler()), ("minmax", MinMaxScaler((-1.0, 1.0)))]
+)
+def test_scalings_are_scikit_learns(scaling, scaler):
+    X = np.random.default_rng(0).normal(3.0, [1.0, 1e5, 1e-5], (50, 3))
     X[:, 2] = 0.1
-    dataset = Dataset.from_arrays(X, np.arange(50))
-    rows = X[np.argsort(X[:, 0])]
-    np.testing.assert_allclose(dataset.X, StandardScaler().fit_transform(rows), atol=1e-12)
+    dataset = Dataset.from_arrays(X, np.arange(50), scaling=scaling)
+    expected = scaler.fit_transform(X[np.argsort(X[:, 0])])
+    np.testing.assert_allclose(dataset.X[:, :2], expected[:, :2], atol=1e-12)
     assert (dataset.X[:, 2] == 0.0).all()
-    np.testing.assert_array_equal(dataset.spread, 1.0)
+    np.testing.assert_allclose(dataset.X[:, :2].std(axis=0), dataset.spread[:2])
 
 
 def test_common_scaling_keeps_directions():
@@ -172,16 +161,6 @@ def test_common_scaling_keeps_directions():
     ratio = (dataset.raw - dataset.raw[0])[1:] / (dataset.X - dataset.X[0])[1:]
     np.testing.assert_allclose(ratio, ratio[0, 0])
     np.testing.assert_allclose(dataset.X.std(axis=0), dataset.spread)
-
-
-def test_minmax_scaling_is_scikit_learns():
-    X = np.random.default_rng(0).normal(3.0, [1.0, 1e5, 1e-5], (50, 3))
-    X[:, 2] = 0.1
-    dataset = Dataset.from_arrays(X, np.arange(50), scaling="minmax")
-    expected = MinMaxScaler((-1.0, 1.0)).fit_transform(X[np.argsort(X[:, 0])])
-    np.testing.assert_allclose(dataset.X[:, :2], expected[:, :2], atol=1e-12)
-    assert (dataset.X[:, 2] == 0.0).all()
-    np.testing.assert_allclose(dataset.X[:, :2].std(axis=0), dataset.spread[:2])
 
 
 @given(seeds)

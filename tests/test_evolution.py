@@ -32,7 +32,6 @@ from evotree.engine.evolution import CallbackError
 from evotree.engine.pareto import ParetoFront
 from evotree.fitness.penalties import FitnessQualityComplexity
 from evotree.individual import FitnessMax, set_fitness
-from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.pruning.penalized import prune
 from evotree.rng import as_generator, make_streams
 from tests.strategies import assert_sound
@@ -337,27 +336,6 @@ def test_individuals_copy_and_pickle(iris):
         assert individual.fitness.valid
 
 
-@pytest.mark.parametrize("algorithm", ["penalized", "nsga2"])
-def test_the_front_holds_the_best_of_each_complexity(iris, algorithm):
-    seen = {}
-
-    def look(state):
-        for individual in state.population:
-            complexity = individual.n_leaves + np.count_nonzero(individual.weights)
-            seen[complexity] = max(seen.get(complexity, 0.0), individual.quality)
-
-    variation = Variation(algorithm=algorithm)
-    toolbox = make_toolbox(iris, refinement="tao", variation=variation, random_state=3)
-    front = run(iris, toolbox, callbacks=[look]).pareto_front
-    best, expected = 0.0, []
-    for complexity in sorted(seen):
-        if seen[complexity] > best:
-            best = seen[complexity]
-            expected.append((complexity, best))
-    assert [(member.complexity, member.quality) for member in front] == expected
-    assert len(front) > 2
-
-
 def test_two_objectives_keep_the_best_of_both(iris):
     toolbox = make_toolbox(iris, variation=Variation(algorithm="nsga2"), random_state=1)
     sizes, qualities = [], []
@@ -411,17 +389,6 @@ def test_a_map_that_returns_copies_changes_nothing(iris):
     assert tried[0] == tried[1]
     assert all(a == b for a, b in zip(here.population, elsewhere.population, strict=True))
     assert here.best.fitness == elsewhere.best.fitness
-
-
-def test_individuals_of_ones_own_keep_their_kind_of_fitness(iris):
-    def own(stream):
-        individual = init_dipolar(iris, 0.01, stream)
-        individual.fitness = FitnessQualityComplexity()
-        return individual
-
-    toolbox = make_toolbox(iris, random_state=1)
-    toolbox.register("individual", own)
-    assert {type(one.fitness) for one in toolbox.population(n=4)} == {FitnessQualityComplexity}
 
 
 def test_every_part_of_the_toolbox_knows_the_penalty_for_terms(iris):

@@ -3,7 +3,6 @@
 import json
 import pickle
 from copy import deepcopy
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,13 +18,12 @@ from evotree.leaf_models import OutputModels
 from evotree.operators.initialization.seeding import init_from_tree
 from evotree.operators.pruning.penalized import prune_tree
 from evotree.operators.structure.splice import make_individual
-from evotree.tree import ObliqueTree
 from tests.exported import assert_same, modelled_trees, mutate, stump, tame, trees, with_models
 from tests.quick_models import brief
 
 
 @st.composite
-def trees_of_outputs(draw: st.DrawFn) -> ObliqueTree:
+def trees_of_outputs(draw):
     """Draw a tree of two or three outputs, with or without lines."""
     tree = draw(trees(n_classes=draw(st.integers(2, 3))))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
@@ -40,12 +38,12 @@ def trees_of_outputs(draw: st.DrawFn) -> ObliqueTree:
 every_tree = trees() | modelled_trees() | trees_of_outputs()
 
 
-def written(tree: ObliqueTree) -> Any:
+def written(tree):
     return json.loads(json.dumps(tree_to_dict(tree)))
 
 
 @given(every_tree)
-def test_plain_data_gives_back_the_same_tree(tree: ObliqueTree) -> None:
+def test_plain_data_gives_back_the_same_tree(tree):
     plain = written(tree)
     assert_same(tree_from_dict(plain), tree)
     # Older readers refuse what they do not know, and read what they do.
@@ -60,7 +58,7 @@ def test_plain_data_gives_back_the_same_tree(tree: ObliqueTree) -> None:
 
 
 @given(trees(n_classes=3), st.data())
-def test_plain_data_keeps_labels_and_numbers_of_rows(tree: ObliqueTree, data: Any) -> None:
+def test_plain_data_keeps_labels_and_numbers_of_rows(tree, data):
     labels = data.draw(st.lists(st.integers(0, 2), min_size=len(tree), max_size=len(tree)))
     counts = np.rint(9.0 * tree.values).astype(np.int64)
     whole = tree.replaced(row_counts=counts, labels=np.array(labels))
@@ -70,7 +68,7 @@ def test_plain_data_keeps_labels_and_numbers_of_rows(tree: ObliqueTree, data: An
 
 
 @given(every_tree, st.data())
-def test_changed_plain_data_are_refused_or_sound(tree: ObliqueTree, data: st.DataObject) -> None:
+def test_changed_plain_data_are_refused_or_sound(tree, data):
     plain = tree_to_dict(tree)
     mutate(data.draw, plain.get("models", plain) if data.draw(st.booleans()) else plain)
     try:
@@ -129,7 +127,7 @@ OUTPUTS = CONSTANT.replaced(output_names=("height", "width"))
         (OUTPUTS, "models", [], "one for each linear model"),
     ],
 )
-def test_bad_plain_data_are_named(tree: ObliqueTree, entry: str, value: Any, named: str) -> None:
+def test_bad_plain_data_are_named(tree, entry, value, named):
     plain = tree_to_dict(tree)
     place = plain["models"] if entry in plain.get("models", ()) else plain
     place[entry] = value
@@ -137,11 +135,8 @@ def test_bad_plain_data_are_named(tree: ObliqueTree, entry: str, value: Any, nam
         tree_from_dict(plain)
 
 
-# ---- copies and changes of trees with linear models ----------------------------------------------
-
-
 @given(modelled_trees(tame), st.integers(0, 2**32))
-def test_pruned_trees_predict_the_means_of_collapsed_nodes(tree: ObliqueTree, seed: int) -> None:
+def test_pruned_trees_predict_the_means_of_collapsed_nodes(tree, seed):
     rng = np.random.default_rng(seed)
     marks = (rng.random(len(tree)) < 0.3) & ~tree.is_leaf
     pruned = prune_tree(tree, marks).validate()
@@ -157,14 +152,14 @@ def test_pruned_trees_predict_the_means_of_collapsed_nodes(tree: ObliqueTree, se
 
 
 @pytest.fixture(scope="module")
-def diabetes() -> Any:
+def diabetes():
     """Return a fitted regressor with linear leaves, and its rows."""
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     model = brief(EvoTreeRegressor, leaves="linear", size_penalty=0.001)
     return model.fit(X, y), X, y
 
 
-def test_fitted_trees_keep_their_models(diabetes: Any) -> None:
+def test_fitted_trees_keep_their_models(diabetes):
     model, X, y = diabetes
     np.testing.assert_allclose(model.tree_.values[0, 0], y.mean())
     assert model.tree_.n_leaves > 1 and model.tree_.models.n_terms > 2
@@ -177,7 +172,7 @@ def test_fitted_trees_keep_their_models(diabetes: Any) -> None:
             np.testing.assert_array_equal(constants[inner], member.values[inner, 0])
 
 
-def test_held_out_rows_judge_the_models(diabetes: Any) -> None:
+def test_held_out_rows_judge_the_models(diabetes):
     model, X, y = diabetes
     table = model.pareto_front_.to_frame(model._held_out(X[::2], y[::2]))
     for at, found in enumerate(table["held_out_quality"]):
@@ -186,7 +181,7 @@ def test_held_out_rows_judge_the_models(diabetes: Any) -> None:
         assert found == pytest.approx(wanted)
 
 
-def test_trees_of_init_lose_their_models(diabetes: Any) -> None:
+def test_trees_of_init_lose_their_models(diabetes):
     model, X, y = diabetes
     dataset = Dataset.from_arrays(X, y, task="regression")
     individual = init_from_tree(dataset, 0.0, model)
@@ -197,7 +192,7 @@ def test_trees_of_init_lose_their_models(diabetes: Any) -> None:
     assert dataset.to_raw(individual.to_tree()).models is None
 
 
-def test_individuals_know_their_outputs() -> None:
+def test_individuals_know_their_outputs():
     X = np.arange(8.0)[:, np.newaxis]
     Y = np.column_stack([X[:, 0] > 3.0, X[:, 0] > 1.0])
     dataset = Dataset.from_arrays(X, Y, task="regression").evolved_for(MeansOfOutputs())

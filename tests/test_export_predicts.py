@@ -5,8 +5,6 @@ import sqlite3
 from contextlib import closing
 from functools import cache
 from itertools import product
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -55,10 +53,10 @@ KINDS = [
 SIZES = (0, 1, 2, 9, 60)  # numbers of splits
 
 
-def random_tree(rng: np.random.Generator, n_splits: int, n_outputs: int, d: int) -> ObliqueTree:
+def random_tree(rng, n_splits, n_outputs, d):
     """Return a random tree; half of them have weights of all digits, the others have few."""
 
-    def sizes(n: int) -> list[int]:
+    def sizes(n):
         left = int(rng.integers(0, n)) if n else 0
         return [2 * n + 1, *sizes(left), *sizes(n - 1 - left)] if n else [1]
 
@@ -74,7 +72,7 @@ def random_tree(rng: np.random.Generator, n_splits: int, n_outputs: int, d: int)
     return ObliqueTree(weights, thresholds * inner, size, values).validate()
 
 
-def make_case(kind: tuple[str, str, str, int], n_splits: int) -> Case:
+def make_case(kind, n_splits):
     """Return trees of a kind, and rows, some of which lie on hyperplanes."""
     said, leaves, sides, n_trees = kind
     rng = np.random.default_rng([KINDS.index(kind), n_splits])
@@ -104,12 +102,12 @@ def make_case(kind: tuple[str, str, str, int], n_splits: int) -> Case:
 
 
 @cache
-def cases() -> dict[Any, Case]:
+def cases():
     return {key: make_case(*key) for key in product(KINDS, SIZES)}
 
 
 @cache
-def answers(language: str) -> dict[Any, Any]:
+def answers(language):
     some = cases()
     if language == "page":  # which is about one output
         some = {key: case for key, case in some.items() if key[0][0] != "outputs"}
@@ -118,7 +116,7 @@ def answers(language: str) -> dict[Any, Any]:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(map(str, kind)))
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_language_predicts_as_the_trees_do(language: str, kind: Any) -> None:
+def test_every_language_predicts_as_the_trees_do(language, kind):
     if language == "page" and kind[0] == "outputs":
         pytest.skip("a page is about one output")
     for n_splits in SIZES:
@@ -142,7 +140,7 @@ def test_every_language_predicts_as_the_trees_do(language: str, kind: Any) -> No
 
 
 @given(trees() | modelled_trees())
-def test_any_tree_makes_sound_code(tree: ObliqueTree) -> None:
+def test_any_tree_makes_sound_code(tree):
     """Extreme weights included, and products that overflow."""
     rows = np.full((1, tree.n_features), 2.0)
     query(tree, rows, [f"x{j}" for j in range(tree.n_features)])
@@ -150,17 +148,10 @@ def test_any_tree_makes_sound_code(tree: ObliqueTree) -> None:
     assert found in range(3) if tree.values.shape[1] > 1 else isinstance(found, float)
 
 
-@given(trees())
-def test_nesting_is_logarithmic(tree: ObliqueTree) -> None:
-    order = list(clauses(tree))
-    assert sorted(k for k, _, _ in order) == list(range(tree.n_nodes))
-    assert 2 ** max(level for _, level, _ in order) <= tree.n_leaves
-
-
 # ---- sums ----------------------------------------------------------------------------------------
 
 
-def test_sums_add_in_the_order_of_the_features() -> None:
+def test_sums_add_in_the_order_of_the_features():
     """On thresholds that are the rounded sums of rows, and in long sums of many magnitudes."""
     rng = np.random.default_rng(0)
     n, d = 200, 60
@@ -194,7 +185,7 @@ def test_sums_add_in_the_order_of_the_features() -> None:
         assert returned(library[f"f{len(forest)}"], rows, False) == found[:, 0].tolist()
 
 
-def one_path(depth: int, goes_left: bool) -> ObliqueTree:
+def one_path(depth, goes_left):
     """Return a tree that is one long path: each test has a leaf on one side."""
     down = list(range(depth, 0, -1))
     sizes = [2 * n + 1 for n in down] + [1] * (depth + 1)
@@ -208,7 +199,7 @@ def one_path(depth: int, goes_left: bool) -> ObliqueTree:
     return ObliqueTree(weights, thresholds, np.array(sizes, dtype=np.int32), values).validate()
 
 
-def test_deep_trees_nest_little_and_splits_may_have_many_terms() -> None:
+def test_deep_trees_nest_little_and_splits_may_have_many_terms():
     first = np.arange(-2.0, 203.0, 0.5)
     deep = np.column_stack([first, np.zeros(len(first))])
     rng = np.random.default_rng(0)
@@ -244,7 +235,7 @@ awkward = st.sampled_from(AWKWARD) | st.text(
 )
 
 
-def test_estimators_give_their_names_and_labels() -> None:
+def test_estimators_give_their_names_and_labels():
     X, y = load_wine(return_X_y=True, as_frame=True)
     X.columns = [f'{name} "{at}"' for at, name in enumerate(X.columns)]
     for labels in (y, y - 1, y == 1, np.array(["a'b", "c\\", "d\ne"])[y], y + 0.0):
@@ -261,7 +252,7 @@ def test_estimators_give_their_names_and_labels() -> None:
 
 
 @given(st.lists(awkward, min_size=2, max_size=2, unique_by=str.lower), st.data())
-def test_awkward_names_in_python_and_sql(classes: list[str], data: st.DataObject) -> None:
+def test_awkward_names_in_python_and_sql(classes, data):
     some = st.lists(awkward.filter(bool), min_size=2, max_size=2, unique_by=str.casefold)
     features = data.draw(some)
     names = {"feature_names": features, "class_names": classes}
@@ -271,7 +262,7 @@ def test_awkward_names_in_python_and_sql(classes: list[str], data: st.DataObject
 
 
 @needs_gcc
-def test_awkward_names_in_c() -> None:
+def test_awkward_names_in_c():
     pairs = [AWKWARD[at : at + 2] for at in range(0, len(AWKWARD), 2)]
     tree, rows = stump([1.0, 2.0]), np.array([[0.5, 0.25], [0.5, 0.5]])
     library = compiled([export_c(tree, f"f{at}", *[pair] * 2) for at, pair in enumerate(pairs)])
@@ -281,7 +272,7 @@ def test_awkward_names_in_c() -> None:
         assert [label.decode() for label in labels] == pair
 
 
-def test_weights_of_zero_do_not_appear_and_labels_need_not_be_the_most_frequent() -> None:
+def test_weights_of_zero_do_not_appear_and_labels_need_not_be_the_most_frequent():
     tree = stump([0.5, 0.0, -2.0])
     for code in (export_python(tree), export_c(tree)):
         assert "x[0]" in code and "x[2]" in code and "x[1]" not in code
@@ -290,7 +281,7 @@ def test_weights_of_zero_do_not_appear_and_labels_need_not_be_the_most_frequent(
 
 
 @pytest.mark.parametrize("leaves", ["constant", "linear"])
-def test_rows_with_null_in_a_column_that_is_read_have_no_prediction(leaves: str) -> None:
+def test_rows_with_null_in_a_column_that_is_read_have_no_prediction(leaves):
     tree = stump([0.5, 0.0, -2.0])
     if leaves == "linear":
         tree = with_models(tree.predicting(tree.values[:, :1]), np.random.default_rng(1))
@@ -303,7 +294,7 @@ def test_rows_with_null_in_a_column_that_is_read_have_no_prediction(leaves: str)
         assert (query(tree, row, ["x0", "x1", "x2"]) == [(None,)]) == is_used
 
 
-def test_sql_reads_text_as_numbers_misses_no_column_and_names_outputs() -> None:
+def test_sql_reads_text_as_numbers_misses_no_column_and_names_outputs():
     with closing(sqlite3.connect(":memory:")) as base:
         base.execute("CREATE TABLE data (a TEXT)")
         base.executemany("INSERT INTO data VALUES (?)", [("9",), ("10",), ("1e1",)])
@@ -339,7 +330,7 @@ def test_sql_reads_text_as_numbers_misses_no_column_and_names_outputs() -> None:
         (export_c, {"probability": True}, "probability=True"),
     ],
 )
-def test_bad_arguments_are_named(export: Any, arguments: dict[str, Any], named: str) -> None:
+def test_bad_arguments_are_named(export, arguments, named):
     with pytest.raises(ValueError, match=named):
         export(**{"tree": stump([1.0, 2.0]), **arguments})
 
@@ -348,7 +339,7 @@ def test_bad_arguments_are_named(export: Any, arguments: dict[str, Any], named: 
 
 
 @pytest.fixture(scope="module")
-def wine() -> Any:
+def wine():
     """Return rows and classes that only some of the features tell."""
     pytest.importorskip("skl2onnx")
     X, y = load_wine(return_X_y=True)
@@ -358,7 +349,7 @@ def wine() -> Any:
 @pytest.mark.parametrize(
     "labels", [[-5, 3, 1 << 40], [0.0, 1.0, 7.0], [False, True, True], ["ä'b", "c", "d\n"]]
 )
-def test_labels_and_older_operators(labels: list[Any], wine: Any) -> None:
+def test_labels_and_older_operators(labels, wine):
     X, y = wine
     model = ObliqueTreeClassifier("axis", max_depth=3).fit(X, np.array(labels)[y])
     exported = to_onnx(model, target_opset=13)
@@ -369,7 +360,7 @@ def test_labels_and_older_operators(labels: list[Any], wine: Any) -> None:
     assert isinstance(labels[0], str) or found.dtype == np.int64
 
 
-def test_single_precision_in_a_pipeline(wine: Any) -> None:
+def test_single_precision_in_a_pipeline(wine):
     """Rows of single precision are routed in double; the scaler has its own rounding."""
     import skl2onnx
 
@@ -388,7 +379,7 @@ def test_single_precision_in_a_pipeline(wine: Any) -> None:
     assert sorted(maps[0]) == [0, 1, 2]
 
 
-def test_what_cannot_be_converted_is_named(wine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_converted_is_named(wine, monkeypatch):
     X, y = wine
     for model in (ObliqueTreeClassifier(), StandardScaler().fit(X), None):
         with pytest.raises(ValueError, match="model=.*a fitted one of EvoTreeClassifier"):
@@ -407,9 +398,7 @@ def test_what_cannot_be_converted_is_named(wine: Any, monkeypatch: pytest.Monkey
 # ---- over the columns of a table -----------------------------------------------------------------
 
 
-def test_the_command_line_exports_over_the_columns_of_a_table(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_line_exports_over_the_columns_of_a_table(tmp_path, capsys):
     columns = (
         NumericColumn("the size", 2.5, indicator=True),
         CategoricalColumn("colour", ("blue", "it's", None)),

@@ -10,14 +10,11 @@ from sklearn.tree import DecisionTreeClassifier
 from evotree import ObliqueForestClassifier
 from evotree.dataset import Dataset
 from evotree.engine.forests import (
-    LESS,
     N_PILOTS,
-    SIGNIFICANT,
     Grower,
     Member,
     grow_forest,
     out_of_bag_votes,
-    votes_better,
 )
 from evotree.tree import ObliqueTree
 
@@ -109,29 +106,3 @@ def test_votes_out_of_bag_are_those_of_the_trees_that_lack_a_row(seed):
     for i, row in enumerate(dataset.raw):
         said = [tree.predict_value(row[None])[0] for tree, n_times in members if n_times[i] == 0]
         assert found[i] == (np.argmax(np.sum(said, axis=0)) if said else -1)
-
-
-@settings(deadline=None, max_examples=200)
-@given(st.integers(0, 10_000))
-def test_better_means_fewer_errors_than_chance_would_give(seed):
-    members, dataset = members_and_rows(seed)
-    bags = [one.n_times for one in members[:2]]
-    others = [one._replace(n_times=bag) for one, bag in zip(members[2:], bags, strict=True)]
-    votes = [out_of_bag_votes(ones, dataset) for ones in (members[:2], others)]
-    fewer, errors = [], [0.0, 0.0]
-    asked = np.random.default_rng(seed).random(25) < 0.5
-    for i, weight in enumerate(np.where(asked, dataset.sample_weight, 0.0)):
-        wrong = [codes[i] not in (-1, dataset.y[i]) for codes in votes]
-        fewer.append(weight * (wrong[1] - wrong[0]))
-        errors = [error + weight * one for error, one in zip(errors, wrong, strict=True)]
-    is_significant = sum(fewer) > SIGNIFICANT * sum(one**2 for one in fewer) ** 0.5
-    expected = is_significant and errors[0] <= LESS * errors[1]
-    assert votes_better(members[:2], others, dataset, asked) == expected
-    assert not votes_better(others, others, dataset, asked)
-
-
-def test_bags_of_all_rows_say_nothing():
-    members, dataset = members_and_rows(0)
-    full = [one._replace(n_times=np.ones(25, dtype=np.int64)) for one in members]
-    assert (out_of_bag_votes(full, dataset) == -1).all()
-    assert not votes_better(full[:2], full[2:], dataset, np.ones(25, dtype=bool))

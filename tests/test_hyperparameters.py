@@ -25,21 +25,14 @@ from evotree.engine.choice import (
     worth_it,
 )
 from evotree.engine.config import SearchConfig
-from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.folds import make_folds
 from evotree.operators.initialization.growth import grow
-from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.axis import Axis
-from evotree.operators.variation.selection import distinct
 from evotree.rng import make_streams
 from tests.quick_models import brief, evolved
-from tests.strategies import any_populations, datasets, seeds
+from tests.strategies import any_populations, seeds
 
 SIZE_PENALTIES = (0.005, 0.002, 0.001, 0.0005)
-
-any_datasets = st.sampled_from(("classification", "regression")).flatmap(
-    lambda task: datasets(task=task)
-)
 
 
 def stream(seed=0):
@@ -51,9 +44,6 @@ def choose(dataset, search, candidates, stream, size_penalties=SIZE_PENALTIES, *
     told = {"penalties": lambda n_rows: size_penalties, **parameters}
     trials = list(cross_validate(dataset, search, candidates, stream, **told))
     return found_by(trials, candidates, size_penalties, 1.0)
-
-
-# ---- losses --------------------------------------------------------------------------------------
 
 
 @given(any_populations, seeds)
@@ -99,45 +89,6 @@ def test_the_choice_agrees_with_its_naive_twin(n_candidates, n_rows, standard_er
     assert chosen == naive_worth_it(losses, weights, standard_errors)
 
 
-def losses_of(*n_wrong, n=100):
-    """Return the losses of candidates that are wrong on the first rows only."""
-    return np.array([[float(i < wrong) for i in range(n)] for wrong in n_wrong])
-
-
-@pytest.mark.parametrize(
-    ("n_wrong", "standard_errors", "expected"),
-    [
-        ((50, 20, 20), 1.0, 1),  # far better than the first, no better than the second
-        ((10, 9), 1.0, 1),  # by a mean of 0.01, where the standard error is 0.00995
-        ((10, 9), 1.01, 0),
-        ((10, 9), 0.0, 1),
-        ((30,), 1.0, 0),
-    ],
-)
-def test_choices_made_by_hand(n_wrong, standard_errors, expected):
-    assert worth_it(losses_of(*n_wrong), np.ones(100), standard_errors) == expected
-
-
-# ---- trees for a charge --------------------------------------------------------------------------
-
-
-@given(any_populations, st.sampled_from((0.0, 0.01, 0.1)), st.sampled_from((0.0, 0.02)))
-def test_the_best_prunings_are_the_fittest(drawn, charge, term_penalty):
-    dataset, individuals = drawn
-    evaluate = PenalizedAccuracy(charge, term_penalty)
-    before = [one.nodes() for one in individuals]
-    found = best_prunings([*individuals, *individuals], dataset, charge, term_penalty, n_best=2)
-    pruned = [prune(one.clone(), dataset, charge, term_penalty)[0] for one in individuals]
-    assert len(found) == min(2, sum(distinct(pruned)))
-    assert evaluate(found[0]) == max(map(evaluate, pruned))
-    assert all(one in pruned for one in found) and all(distinct(found))
-    assert all(
-        a is b
-        for one, nodes in zip(individuals, before, strict=True)
-        for a, b in zip(one.nodes(), nodes, strict=True)
-    )
-
-
 def test_losses_of_several_trees_are_averaged():
     """One right and one wrong tree lose as much as two that are right on half of the rows."""
     dataset = chessboard(400, 2)
@@ -150,9 +101,6 @@ def test_losses_of_several_trees_are_averaged():
         return [trees[setting]] * len(size_penalties)
 
     assert choose(dataset, search, ["leaf", "both"], stream())[0] == "both"
-
-
-# ---- penalties -----------------------------------------------------------------------------------
 
 
 @given(st.integers(2, 10**6))
@@ -208,9 +156,6 @@ def test_the_least_complex_trees_within_a_standard_error_are_chosen():
         tried = [Penalties(0.1, 0.1), Penalties(0.1, 0.0)]
         _, found, *_ = choose(dataset, search, [0], stream(), size_penalties=tried)
         assert trees[tried.index(found)] is axis
-
-
-# ---- the whole -----------------------------------------------------------------------------------
 
 
 def chessboard(n_rows, fields, noise=0.0, seed=0):

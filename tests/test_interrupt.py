@@ -2,22 +2,21 @@
 
 import signal
 import threading
-from collections.abc import Iterator
 
 import pytest
 
 from evotree.engine.interrupt import interrupt_as_flag
+from tests.quick_models import interrupts_raise
 
 
 @pytest.fixture(autouse=True)
-def _interrupts_raise() -> Iterator[None]:
+def _interrupts_raise():
     """Handle the interrupt as a program in the foreground does."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+    with interrupts_raise():
+        yield
 
 
-def test_the_first_is_noted_and_the_second_raised() -> None:
+def test_the_first_is_noted_and_the_second_raised():
     with interrupt_as_flag() as interrupted:
         assert not interrupted()
         signal.raise_signal(signal.SIGINT)
@@ -28,7 +27,7 @@ def test_the_first_is_noted_and_the_second_raised() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_block_inside_another_notes_the_same() -> None:
+def test_a_block_inside_another_notes_the_same():
     with interrupt_as_flag() as outer:
         with interrupt_as_flag() as inner:
             signal.raise_signal(signal.SIGINT)
@@ -40,13 +39,13 @@ def test_a_block_inside_another_notes_the_same() -> None:
         assert not afterwards()
 
 
-def test_the_handler_is_put_back_after_an_error() -> None:
+def test_the_handler_is_put_back_after_an_error():
     with pytest.raises(ZeroDivisionError), interrupt_as_flag():
         _ = 1 / 0
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_an_ignored_interrupt_stays_ignored() -> None:
+def test_an_ignored_interrupt_stays_ignored():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with interrupt_as_flag() as interrupted:
         signal.raise_signal(signal.SIGINT)
@@ -54,10 +53,10 @@ def test_an_ignored_interrupt_stays_ignored() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
-def test_other_threads_are_left_alone() -> None:
+def test_other_threads_are_left_alone():
     seen = []
 
-    def work() -> None:
+    def work():
         with interrupt_as_flag() as interrupted:
             seen.append(interrupted())
 

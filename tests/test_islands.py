@@ -23,8 +23,6 @@ from evotree.engine.evolution import CallbackError, start, watch
 from evotree.engine.history import make_statistics
 from evotree.engine.islands import emigrants, epochs, island_seeds, join, migrate
 
-SPAWN = multiprocessing.get_context("spawn")
-
 
 @pytest.fixture(scope="module")
 def iris():
@@ -238,33 +236,10 @@ def test_an_interrupt_in_the_last_epoch_is_not_lost(iris, keep):
             run(iris, callbacks=[press])
 
 
-def kill_once(path, home, individual, evaluate):
-    """Evaluate; the first process but `home` that comes here is killed."""
-    if os.getpid() != home:
-        try:
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
-            pass
-        else:
-            os.kill(os.getpid(), signal.SIGKILL)
-    return evaluate(individual)
-
-
-def test_processes_make_the_same_run_and_one_that_dies_costs_an_epoch_only(iris, alone, tmp_path):
-    toolboxes = make_toolboxes(iris)
-    for toolbox in toolboxes:
-        evaluate = toolbox.evaluate
-        toolbox.register(
-            "evaluate", partial(kill_once, tmp_path / "died", os.getpid(), evaluate=evaluate)
-        )
-    limits = {"population_size": 12, "max_generations": 12, "migration_interval": 5}
-    with ProcessPoolExecutor(2, SPAWN) as executor, warnings.catch_warnings(record=True) as caught:
-        assert_same(alone, run(iris, executor=executor))
-        warnings.simplefilter("always")
-        survived = evolve_islands(toolboxes, executor=executor, **limits)
-    assert (tmp_path / "died").exists()
-    assert any("has lost" in str(one.message) for one in caught)
-    assert_same(alone, survived)
+@pytest.fixture(scope="module")
+def processes():
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as executor:
+        yield executor
 
 
 class Broken(Executor):
@@ -286,14 +261,14 @@ def with_operator(dataset, evaluate):
     return toolboxes
 
 
-def test_errors_are_raised_and_say_where(iris):
+def test_errors_are_raised_and_say_where(iris, processes):
     """A worker that died is another matter."""
     with pytest.raises(RuntimeError, match="cannot schedule"):
         evolve_islands(make_toolboxes(iris), executor=Broken())
     with ThreadPoolExecutor(2) as executor, pytest.raises(TypeError, match="pickles") as caught:
         evolve_islands(with_operator(iris, raise_type_error), executor=executor)
     assert not hasattr(caught.value, "__notes__")
-    with ProcessPoolExecutor(1, SPAWN) as processes, warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises((pickle.PicklingError, AttributeError), match="pickle") as caught:
             evolve_islands(with_operator(iris, lambda one: (one.quality,)), executor=processes)
@@ -301,3 +276,34 @@ def test_errors_are_raised_and_say_where(iris):
         with pytest.raises(LookupError) as caught:
             evolve_islands(with_operator(iris, raise_lookup), executor=processes)
         assert "raise_lookup" in str(caught.value.__cause__)
+
+
+def kill_once(path, home, individual, evaluate):
+    """Evaluate; the first process but `home` that comes here is killed."""
+    if os.getpid() != home:
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            pass
+        else:
+            os.kill(os.getpid(), signal.SIGKILL)
+    return evaluate(individual)
+
+
+def test_processes_make_the_same_run_and_one_that_dies_costs_an_epoch_only(
+    iris, alone, processes, tmp_path
+):
+    toolboxes = make_toolboxes(iris)
+    for toolbox in toolboxes:
+        evaluate = toolbox.evaluate
+        toolbox.register(
+            "evaluate", partial(kill_once, tmp_path / "died", os.getpid(), evaluate=evaluate)
+        )
+    limits = {"population_size": 12, "max_generations": 12, "migration_interval": 5}
+    with warnings.catch_warnings(record=True) as caught:
+        assert_same(alone, run(iris, executor=processes))
+        warnings.simplefilter("always")
+        survived = evolve_islands(toolboxes, executor=processes, **limits)
+    assert (tmp_path / "died").exists()
+    assert any("has lost" in str(one.message) for one in caught)
+    assert_same(alone, survived)

@@ -10,7 +10,7 @@ from evotree.plotting import plot_lineage
 from tests.quick_models import evolved
 
 
-def test_lineage_fills_the_picture() -> None:
+def test_lineage_fills_the_picture():
     """The areas are the shares of the history, the survivor's at the bottom, and add up to 1."""
     frame = pd.DataFrame(
         {
@@ -38,7 +38,7 @@ def test_lineage_fills_the_picture() -> None:
         (EvoTreeRegressor, make_friedman1(80, 5, random_state=0)),
     ],
 )
-def test_every_tree_of_a_default_fit_descends_from_a_named_one(kind, rows) -> None:
+def test_every_tree_of_a_default_fit_descends_from_a_named_one(kind, rows):
     """Also the trees that the choice of hyperparameters leaves to the first population."""
     model = evolved(kind, population_size=20, max_generations=3, random_state=0).fit(*rows)
     told = {name for name in to_frame(model.history_) if name.startswith("origin_")}

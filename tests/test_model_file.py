@@ -3,16 +3,11 @@
 import json
 import os
 import tracemalloc
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 
@@ -23,12 +18,12 @@ from evotree.inspection.training_rows import summarize
 from evotree.model_file import VERSION, Model, load_model, save_model
 from evotree.soft_sides import SoftSides
 from evotree.tables.columns import CategoricalColumn, NumericColumn
-from tests.exported import assert_same, chain, mutate, stump
+from tests.exported import assert_same, chain, stump
 
 FRAME = pd.DataFrame({"size": [0.1, 7.0, None, 9.0], "b": ["x", "y", None, "z"]})
 
 
-def make_model(classes: list[Any] | None = None) -> Model:
+def make_model(classes=None):
     return Model(
         target="species",
         classes=np.array(classes or ["ja", "nö"], dtype=None if classes else object),
@@ -46,7 +41,7 @@ def make_model(classes: list[Any] | None = None) -> Model:
     )
 
 
-def make_soft_model() -> Model:
+def make_soft_model():
     sides = SoftSides(
         np.array([1.0 / 3.0, 0.0, 0.0]),
         np.array([-0.1, 0.0, 0.0]),
@@ -55,18 +50,18 @@ def make_soft_model() -> Model:
     return replace(make_model(), sides=sides)
 
 
-def make_explained_model() -> Model:
+def make_explained_model():
     model, rows = make_model(), np.random.default_rng(0).normal(size=(20, 3))
     return replace(model, training_rows=summarize(model.tree, rows, np.ones(20)))
 
 
-def make_model_of_numbers() -> Model:
+def make_model_of_numbers():
     tree = stump([1.0 / 3.0, 0.0, -2.0]).predicting(np.array([[0.25], [-1.0], [1.0 / 3.0]]))
     training = {"rows": 9, "r2": 0.5, "rmse": 1.25, "others": {"the mean": [-0.1, 2.0]}}
     return replace(make_model(), classes=None, trees=(tree,), training=training)
 
 
-def make_forest() -> Model:
+def make_forest():
     model = make_model()
     return replace(model, trees=(model.tree, stump([0.0, 1.0, 1.0], 0.5), model.tree), training={})
 
@@ -74,17 +69,14 @@ def make_forest() -> Model:
 KINDS = [make_model, make_soft_model, make_explained_model, make_model_of_numbers, make_forest]
 
 
-def write_plain(path: Path, model: Model, **changed: Any) -> None:
+def write_plain(path, model, **changed):
     """Write the file of a model with some of its entries changed."""
     save_model(path, model)
     path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **changed}), "utf-8")
 
 
-# ---- what is kept --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("make", KINDS)
-def test_a_model_file_gives_back_the_model(make: Callable[[], Model], tmp_path: Path) -> None:
+def test_a_model_file_gives_back_the_model(make, tmp_path):
     model, path = make(), tmp_path / "m.json"
     save_model(path, model)
     again = load_model(path)
@@ -101,7 +93,7 @@ def test_a_model_file_gives_back_the_model(make: Callable[[], Model], tmp_path: 
     assert sorted(file.name for file in tmp_path.iterdir()) == ["m.json", "n.json"]
 
 
-def test_models_say_what_they_know(tmp_path: Path) -> None:
+def test_models_say_what_they_know(tmp_path):
     soft, model = make_soft_model(), make_model()
     assert not np.isin(soft.predict_proba(FRAME), soft.tree.values).any()
     np.testing.assert_array_equal(soft.predict(FRAME), model.predict(FRAME))
@@ -127,9 +119,7 @@ def test_models_say_what_they_know(tmp_path: Path) -> None:
         ("highest", [1e999, 0.0, 0.0], "not finite"),
     ],
 )
-def test_training_rows_that_do_not_fit_are_refused(
-    tmp_path: Path, name: str, value: Any, named: str
-) -> None:
+def test_training_rows_that_do_not_fit_are_refused(tmp_path, name, value, named):
     path = tmp_path / "m.json"
     save_model(path, make_explained_model())
     rows = json.loads(path.read_text("utf-8"))["training_rows"]
@@ -139,7 +129,7 @@ def test_training_rows_that_do_not_fit_are_refused(
 
 
 @pytest.mark.parametrize("version", [3, 4])
-def test_files_of_older_versions_are_read(tmp_path: Path, version: int) -> None:
+def test_files_of_older_versions_are_read(tmp_path, version):
     levels = [
         {"name": "size", "fill": 0.5, "indicator": True},
         {"name": "b", "levels": ["missing"]},
@@ -149,13 +139,13 @@ def test_files_of_older_versions_are_read(tmp_path: Path, version: int) -> None:
     assert model.sides is None and model.columns[1] == CategoricalColumn("b", (None,))
 
 
-def test_levels_called_missing_and_both_of_two_are_kept(tmp_path: Path) -> None:
+def test_levels_called_missing_and_both_of_two_are_kept(tmp_path):
     columns = (CategoricalColumn("b", ("missing", None), "x"), NumericColumn("size", 0.0))
     save_model(tmp_path / "m.json", replace(make_model(), columns=columns))
     assert load_model(tmp_path / "m.json").columns == columns
 
 
-def test_a_fitted_estimator_is_kept(tmp_path: Path) -> None:
+def test_a_fitted_estimator_is_kept(tmp_path):
     frame = pd.DataFrame({"size": [0.1, 7.0, None, 3.0] * 5, "b": pd.Categorical(list("xyyx") * 5)})
     y = np.array(["no", "yes", "no", "no"] * 5)
     fitted = ObliqueTreeClassifier("axis").fit(frame, y)
@@ -173,7 +163,7 @@ def test_a_fitted_estimator_is_kept(tmp_path: Path) -> None:
     ],
     ids=["other", "C4.5"],
 )
-def test_what_no_file_can_keep_is_named(tmp_path: Path, model: Any, named: str) -> None:
+def test_what_no_file_can_keep_is_named(tmp_path, model, named):
     with pytest.raises(NotFittedError):
         save_model(tmp_path / "m.json", model)
     with pytest.raises(ValueError, match=named):
@@ -182,9 +172,7 @@ def test_what_no_file_can_keep_is_named(tmp_path: Path, model: Any, named: str) 
 
 
 @pytest.mark.parametrize(("limit", "most"), [("MAX_NODES", 2), ("MAX_NUMBERS", 8)])
-def test_what_is_too_large_to_read_is_not_written(
-    tmp_path: Path, limit: str, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_too_large_to_read_is_not_written(tmp_path, limit, most, monkeypatch):
     model = make_model()  # 3 nodes of 3 features
     monkeypatch.setattr(data_of_trees, limit, most)
     with pytest.raises(ValueError, match="the tree has 3 nodes of up to 3 numbers: allowed are"):
@@ -196,34 +184,18 @@ def test_what_is_too_large_to_read_is_not_written(
 
 
 @pytest.mark.parametrize(
-    ("value", "named"),
-    [
-        ([], "probabilities is a list"),
-        ({"slopes": [1.0, 0.0, 0.0]}, "no intercepts, shares"),
-        ({"slopes": [1.0], "intercepts": [0.0] * 3, "shares": [[0.5, 0.5]] * 3}, "slopes"),
-        ({"slopes": [1.0] * 3, "intercepts": [0.0] * 3, "shares": [[0.5, 0.4]] * 3}, "shares"),
-    ],
-)
-def test_soft_sides_that_do_not_fit_are_refused(tmp_path: Path, value: Any, named: str) -> None:
-    path = tmp_path / "m.json"
-    write_plain(path, make_model(), probabilities=value)
-    with pytest.raises(ValueError, match=rf"m\.json.*{named}"):
-        load_model(path)
-
-
-@pytest.mark.parametrize(
     "classes", [["a", "b"], [1, 2], [-(2**63), 2**63 - 1], [False, True], [0.5, 1.0]]
 )
-def test_a_model_file_keeps_the_type_of_the_classes(tmp_path: Path, classes: list[Any]) -> None:
+def test_a_model_file_keeps_the_type_of_the_classes(tmp_path, classes):
     save_model(tmp_path / "m.json", make_model(classes))
     labels = load_model(tmp_path / "m.json").classes
     assert labels.tolist() == classes
     assert [type(label) for label in labels.tolist()] == [type(label) for label in classes]
 
 
-def test_a_deep_tree_is_read_and_predicts(tmp_path: Path) -> None:
+def test_a_deep_tree_is_read_and_predicts(tmp_path):
     """Nothing on the way takes a stack, or memory that grows with the square of the depth."""
-    n_splits = 20_000
+    n_splits = 4_000
     columns = (NumericColumn("size", 0.0),)
     model = Model("kind", np.array(["a", "b"]), columns, (chain(2 * n_splits + 1),))
     save_model(tmp_path / "m.json", model)
@@ -239,14 +211,12 @@ def test_a_deep_tree_is_read_and_predicts(tmp_path: Path) -> None:
     assert again.predict(frame).tolist() == model.predict(frame).tolist()
 
 
-def test_a_failed_write_leaves_the_old_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "m.json"
     save_model(path, make_model())
     before = path.read_bytes()
 
-    def fail(*_: object) -> None:
+    def fail(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", fail)
@@ -256,14 +226,14 @@ def test_a_failed_write_leaves_the_old_file(
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
+def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "link.json").symlink_to(tmp_path / "m.json")
     save_model(tmp_path / "link.json", make_model())
     assert (tmp_path / "link.json").is_symlink()
     assert load_model(tmp_path / "m.json").target == "species"
 
 
-def test_devices_and_folders_are_not_replaced(tmp_path: Path) -> None:
+def test_devices_and_folders_are_not_replaced(tmp_path):
     with pytest.raises(OSError, match="not a regular file"):
         save_model(os.devnull, make_model())
     with pytest.raises(OSError, match="is a folder"):
@@ -273,6 +243,7 @@ def test_devices_and_folders_are_not_replaced(tmp_path: Path) -> None:
 
 
 CONSTANT = stump([1.0, 2.0, 3.0])
+SIDES = {"slopes": [1.0] * 3, "intercepts": [0.0] * 3, "shares": [[0.5, 0.5]] * 3}
 SIZE = {"name": "size", "fill": 0.0, "indicator": False}
 
 
@@ -302,6 +273,10 @@ SIZE = {"name": "size", "fill": 0.0, "indicator": False}
         ("columns", [{"name": "b", "levels": ["x", "x"]}], "levels"),
         ("columns", [{"name": "b", "levels": ["x"], "other": "x"}], "levels"),
         ("columns", [{"name": "b", "levels": ["x"], "other": 1}], "levels"),
+        ("probabilities", [], "probabilities is a list"),
+        ("probabilities", {"slopes": [1.0, 0.0, 0.0]}, "no intercepts, shares"),
+        ("probabilities", {**SIDES, "slopes": [1.0]}, "slopes"),
+        ("probabilities", {**SIDES, "shares": [[0.5, 0.4]] * 3}, "shares"),
         ("training", {"accuracy": "all"}, "training"),
         ("training", [], "training"),
         ("tree", [], "the tree is a list"),
@@ -316,7 +291,7 @@ SIZE = {"name": "size", "fill": 0.0, "indicator": False}
         ("trees", [tree_to_dict(CONSTANT)] * 2 + [tree_to_dict(stump([1.0]))], "1 features"),
     ],
 )
-def test_a_bad_model_file_is_named(tmp_path: Path, entry: str, value: Any, named: str) -> None:
+def test_a_bad_model_file_is_named(tmp_path, entry, value, named):
     path = tmp_path / "m.json"
     write_plain(path, make_model(), **{entry: value})
     with pytest.raises(ValueError, match=rf"m\.json.*{named}"):
@@ -334,36 +309,8 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE.keys())
-def test_hostile_files_are_refused(tmp_path: Path, content: bytes) -> None:
+def test_hostile_files_are_refused(tmp_path, content):
     path = tmp_path / "m.json"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"m\.json"):
         load_model(path)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.data())
-def test_changed_model_files_are_refused_or_sound(tmp_path: Path, data: st.DataObject) -> None:
-    """Entries that are changed, files that are cut off, and bytes that are overwritten."""
-    path = tmp_path / "m.json"
-    save_model(path, make_soft_model())
-    content = bytearray(path.read_bytes().rstrip())
-    at, damage = data.draw(st.integers(0, len(content) - 1)), data.draw(st.integers(0, 2))
-    if damage == 0:
-        plain = json.loads(content)
-        for _ in range(data.draw(st.integers(1, 3))):
-            mutate(data.draw, plain)
-        content = bytearray(json.dumps(plain).encode())
-    elif damage == 1:
-        del content[at:]
-    else:
-        content[at] = data.draw(st.integers(0, 255))
-    path.write_bytes(content)
-    try:
-        model = load_model(path)
-    except ValueError as error:
-        assert "m.json" in str(error)
-        return
-    assert damage != 1
-    model.rules()
-    model.predict(pd.DataFrame({column.name: [None] for column in model.columns}))

@@ -1,6 +1,5 @@
 """Films of runs: a picture for each tree, and what a picture of many features shows."""
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
@@ -15,9 +14,9 @@ from evotree.plotting.evolution import frames_of, slice_of
 from tests.test_plotting import make_run, make_tree
 
 
-def make_model(n_features: int = 2, **others: object) -> SimpleNamespace:
+def make_model(n_features=2, **others):
     """Make up a classifier that has kept trees."""
-    trees = {gen: make_tree(gen, 4, n_features) for gen in (0, 1, 5, 8)}
+    trees = {gen: make_tree(gen, 4, n_features) for gen in (0, 8)}
     fitted = {
         "tree_": trees[8],
         "best_trees_": trees,
@@ -27,20 +26,18 @@ def make_model(n_features: int = 2, **others: object) -> SimpleNamespace:
     return SimpleNamespace(**{**fitted, **others})
 
 
-def rows(n_features: int = 2) -> tuple[np.ndarray, np.ndarray]:
+def rows(n_features=2):
     return np.random.default_rng(0).random((30, n_features)), np.tile(["a", "b", "c"], 10)
 
 
-def test_a_film_has_a_picture_for_each_tree_and_the_end_and_the_curves_until_then(
-    tmp_path: Path,
-) -> None:
+def test_a_film_has_a_picture_for_each_tree_and_the_end_and_the_curves_until_then(tmp_path):
     film = plot_evolution(make_model(5), *rows(5))
     film.save(tmp_path / "film.gif", writer="pillow", dpi=40)
     with Image.open(tmp_path / "film.gif") as image:
-        assert image.n_frames == 5
+        assert image.n_frames == 3
     figure = film._fig
     last = figure.axes[0].get_title()
-    for gen in (0, 1, 5, 8, 11):
+    for gen in (0, 8, 11):
         film._func(gen)
         figure.canvas.draw()
         title = figure.axes[0].get_title()
@@ -55,9 +52,7 @@ def test_a_film_has_a_picture_for_each_tree_and_the_end_and_the_curves_until_the
 
 
 @given(st.sets(st.integers(0, 200), min_size=1), st.integers(0, 50), st.integers(2, 60))
-def test_frames_are_generations_of_trees_and_the_end(
-    generations: set[int], more: int, max_frames: int
-) -> None:
+def test_frames_are_generations_of_trees_and_the_end(generations, more, max_frames):
     trees = {gen: make_tree(0, 1) for gen in sorted(generations)}
     end = max(trees) + more
     frames = frames_of(trees, end, max_frames)
@@ -68,7 +63,7 @@ def test_frames_are_generations_of_trees_and_the_end(
 
 
 @pytest.mark.parametrize("n_features", [2, 3, 6])
-def test_a_slice_predicts_as_the_tree_does_there(n_features: int) -> None:
+def test_a_slice_predicts_as_the_tree_does_there(n_features):
     tree = make_tree(1, 8, n_features)
     rng = np.random.default_rng(1)
     shown, at = np.sort(rng.permutation(n_features)[:2]), rng.random(n_features)
@@ -92,9 +87,7 @@ def test_a_slice_predicts_as_the_tree_does_there(n_features: int) -> None:
         (TypeError, "regions are of classes", {"classes_": None}),
     ],
 )
-def test_errors_name_what_is_wrong_and_leave_no_figure(
-    kind: type[Exception], message: str, others: dict[str, object]
-) -> None:
+def test_errors_name_what_is_wrong_and_leave_no_figure(kind, message, others):
     film = {name: others.pop(name) for name in ("max_frames",) if name in others}
     model = make_model(**others)
     if model.classes_ is None:  # as regressors have none

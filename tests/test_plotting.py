@@ -1,6 +1,5 @@
 """The pictures: what is drawn is what was given, and nothing hides anything."""
 
-from collections.abc import Callable
 from functools import partial
 from itertools import combinations, pairwise
 from types import SimpleNamespace
@@ -8,13 +7,10 @@ from types import SimpleNamespace
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from deap import tools
-from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, Rectangle
-from matplotlib.text import Text
 
 from evotree.engine.history import CHAPTERS, make_logbook, to_frame
 from evotree.plotting import (
@@ -29,7 +25,7 @@ from tests.exported import chain as make_chain
 
 
 @pytest.fixture
-def ax() -> Axes:
+def ax():
     """Return axes that pyplot does not know."""
     return Figure(figsize=(6.0, 4.0)).subplots()
 
@@ -37,7 +33,7 @@ def ax() -> Axes:
 FIELDS = ("best", "mean", "std", "q1", "median", "q3")
 
 
-def make_run(seed: int, n_generations: int = 12) -> tools.Logbook:
+def make_run(seed, n_generations=12):
     """Make up the records of a run."""
     rng = np.random.default_rng(seed)
     logbook, seconds = make_logbook(), 0.0
@@ -52,12 +48,12 @@ def make_run(seed: int, n_generations: int = 12) -> tools.Logbook:
     return logbook
 
 
-def make_tree(seed: int, n_leaves: int, n_features: int = 2, n_classes: int = 3) -> ObliqueTree:
+def make_tree(seed, n_leaves, n_features=2, n_classes=3):
     """Draw a tree of any shape, whose hyperplanes pass near the middle of the unit cube."""
     rng = np.random.default_rng(seed)
-    sizes: list[int] = []
+    sizes = []
 
-    def grow(n: int) -> None:
+    def grow(n):
         sizes.append(2 * n - 1)
         if n > 1:
             n_left = int(rng.integers(1, n))
@@ -73,39 +69,39 @@ def make_tree(seed: int, n_leaves: int, n_features: int = 2, n_classes: int = 3)
     return ObliqueTree(weights, thresholds, subtree_size, values).validate()
 
 
-def points_for(tree: ObliqueTree, n: int = 40) -> tuple[np.ndarray, np.ndarray]:
+def points_for(tree, n=40):
     """Draw points of the unit square, of all classes of a tree."""
     rng = np.random.default_rng(0)
     return rng.random((n, 2)), np.arange(n) % tree.values.shape[1]
 
 
-def line_data(ax: Axes) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def line_data(ax):
     """Return what the lines of some axes show, by their labels."""
     return {line.get_label(): (line.get_xdata(), line.get_ydata()) for line in ax.get_lines()}
 
 
-def lower_panel(ax: Axes) -> Axes:
+def lower_panel(ax):
     """Return the panel below a learning curve."""
     (panel,) = [other for other in ax.figure.axes if other is not ax]
     return panel
 
 
-def corners_of(ax: Axes) -> list[set[tuple[float, float]]]:
+def corners_of(ax):
     """Return the corners of each band of some axes."""
     return [{tuple(corner) for corner in band.get_paths()[0].vertices} for band in ax.collections]
 
 
-def boxes_of(ax: Axes) -> list[FancyBboxPatch]:
+def boxes_of(ax):
     """Return the boxes of a drawn tree, in the order of its nodes."""
     return [patch for patch in ax.patches if isinstance(patch, FancyBboxPatch)]
 
 
-def notes_of(ax: Axes) -> list[Text]:
+def notes_of(ax):
     """Return the numbers of a drawn tree's nodes and their rows, in the order of the nodes."""
     return [text for text in ax.texts if text.get_text().startswith("[")]
 
 
-def bodies_of(ax: Axes) -> list[Text]:
+def bodies_of(ax):
     """Return what the nodes of a drawn tree say, in their order."""
     others = [text for text in ax.texts if text.get_text() not in ("yes", "no")]
     return [text for text in others if not text.get_text().startswith("[")]
@@ -127,7 +123,7 @@ each_drawer = pytest.mark.parametrize(
 
 
 @each_drawer
-def test_draws_on_given_axes_or_new_ones(draw: Callable[..., Axes], ax: Axes) -> None:
+def test_draws_on_given_axes_or_new_ones(draw, ax):
     assert draw(ax=ax) is ax
     with pytest.raises(TypeError, match="ax is a ndarray"):
         draw(ax=np.array([0]))
@@ -139,7 +135,7 @@ def test_draws_on_given_axes_or_new_ones(draw: Callable[..., Axes], ax: Axes) ->
 
 
 @pytest.mark.parametrize("x", ["gen", "seconds", "evaluations"])
-def test_lines_and_bands_are_the_records(x: str, ax: Axes) -> None:
+def test_lines_and_bands_are_the_records(x, ax):
     logbook = make_run(1)
     table = to_frame(logbook)
     positions = np.cumsum(table["nevals"]) if x == "evaluations" else table[x]
@@ -156,7 +152,7 @@ def test_lines_and_bands_are_the_records(x: str, ax: Axes) -> None:
 
 
 @pytest.mark.parametrize("curve", ["size", "terms", "complexity"])
-def test_counts_stand_below_others_and_means_for_missing_medians(curve: str, ax: Axes) -> None:
+def test_counts_stand_below_others_and_means_for_missing_medians(curve, ax):
     """Runs on islands have no quartiles."""
     table = to_frame(make_run(1))
     table = table.drop(columns=[c for c in table if c.endswith(("_q1", "_median", "_q3"))])
@@ -172,7 +168,7 @@ def test_counts_stand_below_others_and_means_for_missing_medians(curve: str, ax:
 
 
 @pytest.mark.parametrize("n_runs", [1, 2])
-def test_counts_have_a_panel_below_with_the_same_positions(n_runs: int, ax: Axes) -> None:
+def test_counts_have_a_panel_below_with_the_same_positions(n_runs, ax):
     frame = ax.get_window_extent().frozen()
     for seed in range(n_runs):
         plot_learning_curve(make_run(seed), ax=ax)
@@ -186,7 +182,7 @@ def test_counts_have_a_panel_below_with_the_same_positions(n_runs: int, ax: Axes
     assert ax.get_xlim() == (2.0, 3.0)
 
 
-def test_all_carriers_of_a_history_are_drawn_alike() -> None:
+def test_all_carriers_of_a_history_are_drawn_alike():
     logbook = make_run(3)
     carriers = (logbook, to_frame(logbook), SimpleNamespace(history_=logbook))
     best = logbook.chapters["fitness"].select("best")
@@ -195,19 +191,9 @@ def test_all_carriers_of_a_history_are_drawn_alike() -> None:
         np.testing.assert_array_equal(drawn[1], best)
 
 
-def test_two_runs_share_the_panels_and_differ_in_colour(ax: Axes) -> None:
-    for name in ("a", "b"):
-        plot_learning_curve(make_run(4), ax=ax, label=name)
-    lines = [*ax.get_lines(), *lower_panel(ax).get_lines()]
-    assert len(lines) == 12 and len({line.get_color() for line in lines}) == 6
-    assert "b: complexity, best" in line_data(lower_panel(ax))
-
-
 @pytest.mark.parametrize("equal", [False, True])
 @pytest.mark.parametrize("layout", ["constrained", None])
-def test_labels_stand_at_their_lines_and_none_covers_another(
-    layout: str | None, equal: bool
-) -> None:
+def test_labels_stand_at_their_lines_and_none_covers_another(layout, equal):
     figure = Figure(figsize=(7.0, 5.0), layout=layout)
     ax = figure.subplots()
     for seed in range(2):
@@ -227,14 +213,7 @@ def test_labels_stand_at_their_lines_and_none_covers_another(
         assert ends == sorted(ends)
 
 
-def test_legend_is_below_the_lines() -> None:
-    ax = plot_learning_curves({"a": [make_run(6)]})
-    ax.figure.canvas.draw()
-    legend = ax.get_legend().get_window_extent()
-    assert legend.y0 >= 0.0 and legend.y1 <= ax.xaxis.label.get_window_extent().y0
-
-
-def test_band_is_numpys_quantiles_of_the_runs_carried_forward(ax: Axes) -> None:
+def test_band_is_numpys_quantiles_of_the_runs_carried_forward(ax):
     runs = [make_run(seed, n) for seed, n in enumerate((5, 9, 12, 7))]
     plot_learning_curves({"a": runs}, chapter="fitness", field="mean", ax=ax, quantiles=(0.1, 0.8))
     means = [run.chapters["fitness"].select("mean") for run in runs]
@@ -248,7 +227,7 @@ def test_band_is_numpys_quantiles_of_the_runs_carried_forward(ax: Axes) -> None:
 
 
 @pytest.mark.parametrize("x", ["seconds", "evaluations"])
-def test_runs_are_aligned_by_their_last_record(x: str, ax: Axes) -> None:
+def test_runs_are_aligned_by_their_last_record(x, ax):
     runs = [make_run(seed, 4 + seed) for seed in range(3)]
     plot_learning_curves({"a": runs}, x=x, ax=ax)
     records = []
@@ -263,7 +242,7 @@ def test_runs_are_aligned_by_their_last_record(x: str, ax: Axes) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_segment_lies_in_the_region_of_its_node(seed: int, ax: Axes) -> None:
+def test_a_segment_lies_in_the_region_of_its_node(seed, ax):
     """Points beside a segment reach its node, and different children of it."""
     tree = make_tree(seed, 9)
     plot_decision_regions(tree, *points_for(tree), ax=ax)
@@ -295,7 +274,7 @@ def test_a_segment_lies_in_the_region_of_its_node(seed: int, ax: Axes) -> None:
     assert len(drawn) == len(set(drawn))
 
 
-def test_segments_through_corners_and_along_edges() -> None:
+def test_segments_through_corners_and_along_edges():
     """A diagonal ends in corners; a second time it divides nothing, nor does a line outside."""
     diagonal, outside = (1.0, -1.0), (1.0, 0.0)
     weights = np.array([diagonal, diagonal, outside, (0, 0), (0, 0), (0, 0), (0, 0)], dtype=float)
@@ -308,7 +287,7 @@ def test_segments_through_corners_and_along_edges() -> None:
     np.testing.assert_allclose(np.sort(segment, axis=0), [[-0.04, -0.04], [1.04, 1.04]])
 
 
-def test_regions_have_the_colours_of_the_predicted_classes(ax: Axes) -> None:
+def test_regions_have_the_colours_of_the_predicted_classes(ax):
     tree = make_tree(1, 6)
     fitted = SimpleNamespace(tree_=tree, classes_=np.array(["a", "b", "c"]))
     labels = fitted.classes_[Y]
@@ -333,7 +312,7 @@ LONG_NAMES = [f"the largest {name} of all measured cells" for name in "abcdefgh"
 
 @pytest.mark.parametrize("n_leaves", [1, 5, 12])
 @pytest.mark.parametrize("given", [False, True])
-def test_boxes_are_apart_and_hold_their_texts(n_leaves: int, given: bool, ax: Axes) -> None:
+def test_boxes_are_apart_and_hold_their_texts(n_leaves, given, ax):
     tree = make_tree(n_leaves, n_leaves, n_features=8)
     drawn = plot_tree(tree, ax=ax if given else None, feature_names=LONG_NAMES)
     drawn.figure.set_dpi(400)  # text is hinted to whole pixels, which a small font feels
@@ -359,7 +338,7 @@ def test_boxes_are_apart_and_hold_their_texts(n_leaves: int, given: bool, ax: Ax
         assert not any(extent.overlaps(text.get_window_extent().padded(-1.0)) for text in texts)
 
 
-def test_parents_stand_above_the_middle_of_their_children(ax: Axes) -> None:
+def test_parents_stand_above_the_middle_of_their_children(ax):
     tree = make_tree(5, 20)
     tree.weights[::4, 1] = 0.0  # so that boxes of one row differ in their number of lines
     plot_tree(tree, ax=ax)
@@ -379,7 +358,7 @@ def test_parents_stand_above_the_middle_of_their_children(ax: Axes) -> None:
             assert not any(extent.contains(*point) for extent in extents)
 
 
-def test_texts_of_nodes() -> None:
+def test_texts_of_nodes():
     weights = np.array([[0.5, -2.0, 0.0, 0.001, 1.0], [0.0] * 5, [0.0] * 5])
     values = np.array([[0.5, 0.5], [0.25, 0.75], [1.0, 0.0]])
     tree = ObliqueTree(weights, np.array([3.0, 0.0, 0.0]), np.array([3, 1, 1]), values)
@@ -406,7 +385,7 @@ def test_texts_of_nodes() -> None:
     assert bodies_of(ax)[0].get_text() == "x3\n+ 1000.0 x4\n+ 500.0 x0\n(+1 more)\n≤ 3000.0"
 
 
-def test_bars_are_the_class_shares_of_leaves(ax: Axes) -> None:
+def test_bars_are_the_class_shares_of_leaves(ax):
     tree = make_tree(2, 5, n_classes=4)
     plot_tree(tree, ax=ax)
     bars = [patch for patch in ax.patches if isinstance(patch, Rectangle)]
@@ -420,16 +399,7 @@ def test_bars_are_the_class_shares_of_leaves(ax: Axes) -> None:
         assert (np.diff(widths) <= 0.0).all()
 
 
-def test_a_tree_of_numbers_shows_means_and_no_bars() -> None:
-    tree = make_tree(2, 3, n_classes=1)
-    tree.values[:, 0] = np.arange(5.0)
-    ax = plot_tree(SimpleNamespace(tree_=tree))
-    leaves = [text.get_text() for text in bodies_of(ax) if "\n" not in text.get_text()]
-    assert leaves == [f"{k}" for k in np.flatnonzero(tree.is_leaf)]
-    assert not any(isinstance(patch, Rectangle) for patch in ax.patches)
-
-
-def test_images_show_influence_not_weight(ax: Axes) -> None:
+def test_images_show_influence_not_weight(ax):
     """A pixel that is always 0 is white, whatever its weight."""
     tree = make_tree(0, 3, n_features=6)
     tree.spread = np.array([0.0, 1.0, 2.0, 3.0, 0.5, 0.0])
@@ -446,7 +416,7 @@ def test_images_show_influence_not_weight(ax: Axes) -> None:
 
 
 @pytest.mark.parametrize("n_classes", [2, 8, 9, 30])
-def test_classes_have_the_same_distinct_colours_everywhere(n_classes: int) -> None:
+def test_classes_have_the_same_distinct_colours_everywhere(n_classes):
     colors = class_colors(n_classes)
     assert len(set(colors)) == n_classes
     tree = make_tree(0, 12, n_classes=n_classes)
@@ -486,9 +456,7 @@ curve, curves, regions = plot_learning_curve, plot_learning_curves, plot_decisio
         (ValueError, "1001 leaves", lambda: plot_tree(make_chain(2001))),
     ],
 )
-def test_errors_name_the_parameter_and_leave_no_figure(
-    kind: type[Exception], message: str, call: Callable[[], Axes]
-) -> None:
+def test_errors_name_the_parameter_and_leave_no_figure(kind, message, call):
     with pytest.raises(kind, match=message):
         call()
     assert not plt.get_fignums()

@@ -6,7 +6,6 @@ import io
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,7 +21,7 @@ from evotree.tables.readers import read_table
 in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def read(folder: Path, name: str, content: str | bytes, **options: Any) -> pd.DataFrame:
+def read(folder, name, content, **options):
     """Write a file, packed as its name says, and read it."""
     raw = content if isinstance(content, bytes) else content.encode()
     pack = {".gz": gzip.compress, ".bz2": bz2.compress}.get(Path(name).suffix, bytes)
@@ -31,9 +30,7 @@ def read(folder: Path, name: str, content: str | bytes, **options: Any) -> pd.Da
 
 
 @pytest.mark.parametrize("name", ["t.csv.gz", "t.arff.gz", "t.svm.bz2", "t.npz"])
-def test_what_is_far_larger_than_its_file_is_refused(
-    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_far_larger_than_its_file_is_refused(tmp_path, name, monkeypatch):
     monkeypatch.setattr(readers, "_ALWAYS_READ", 2**20)
     if name == "t.npz":
         np.savez_compressed(tmp_path / name, data=np.zeros((2**17, 2)), target=np.zeros(2**17))
@@ -44,11 +41,8 @@ def test_what_is_far_larger_than_its_file_is_refused(
         read(tmp_path, name, content)
 
 
-# ---- CSV -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "table"])
-def test_csv_types(tmp_path: Path, name: str) -> None:
+def test_csv_types(tmp_path, name):
     table = read(
         tmp_path,
         name,
@@ -65,23 +59,21 @@ def test_csv_types(tmp_path: Path, name: str) -> None:
     assert all(table[c].dtype == object for c in ("text", "truth", "some_truth", "mixed"))
 
 
-def test_csv_keeps_cells_that_are_not_said_to_be_missing(tmp_path: Path) -> None:
+def test_csv_keeps_cells_that_are_not_said_to_be_missing(tmp_path):
     table = read(tmp_path, "t.csv", "a,b\nNA,1\n,2\n", na_values=("",))
     assert table["a"][0] == "NA" and pd.isna(table["a"][1])
 
 
 @in_one_folder
 @given(rows=st.lists(st.tuples(st.floats(), st.integers(-(2**53), 2**53)), min_size=1))
-def test_csv_gives_back_the_numbers_that_pandas_writes(
-    tmp_path: Path, rows: list[tuple[float, int]]
-) -> None:
+def test_csv_gives_back_the_numbers_that_pandas_writes(tmp_path, rows):
     frame = pd.DataFrame(rows, columns=["x", "n"])
     table = read(tmp_path, "t.csv.gz", frame.to_csv(index=False))
     np.testing.assert_allclose(table["x"].astype(float), frame["x"], rtol=1e-15)
     assert table["n"].tolist() == frame["n"].tolist()
 
 
-def test_csv_skips_a_byte_order_mark(tmp_path: Path) -> None:
+def test_csv_skips_a_byte_order_mark(tmp_path):
     assert list(read(tmp_path, "t.csv", b"\xef\xbb\xbfa,b\n1,2\n")) == ["a", "b"]
 
 
@@ -100,19 +92,19 @@ def test_csv_skips_a_byte_order_mark(tmp_path: Path) -> None:
         ('a,b\n"1,2\n', "2 columns"),
     ],
 )
-def test_csv_errors(tmp_path: Path, content: str | bytes, message: str) -> None:
+def test_csv_errors(tmp_path, content, message):
     with pytest.raises(ValueError, match=rf"bad\.csv cannot be read: .*{message}"):
         read(tmp_path, "bad.csv", content)
 
 
-def test_files_that_are_none(tmp_path: Path) -> None:
+def test_files_that_are_none(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no such file.*none\.csv"):
         read_table(tmp_path / "none.csv")
     with pytest.raises(ValueError, match="is not a file"):
         read_table(tmp_path)
 
 
-def test_damaged_gzip(tmp_path: Path) -> None:
+def test_damaged_gzip(tmp_path):
     path = tmp_path / "bad.csv.gz"
     path.write_text("a,b\n1,2\n")
     with pytest.raises(ValueError, match=r"bad\.csv\.gz cannot be read: Not a gzipped file"):
@@ -124,14 +116,14 @@ def test_damaged_gzip(tmp_path: Path) -> None:
         read_table(path)
 
 
-def test_a_wide_table_costs_a_few_calls_for_each_column(tmp_path: Path) -> None:
+def test_a_wide_table_costs_a_few_calls_for_each_column(tmp_path):
     """Counted, since time is not to be relied on; thousands a column are minutes for 10^5."""
     n_columns = 3000
     lines = [[f"x{m}" for m in range(n_columns)], *(["0.5"] * n_columns, ["1"] * n_columns)]
     content = "\n".join(",".join(line) + f",{end}" for line, end in zip(lines, "tab", strict=True))
     n_calls = 0
 
-    def count(frame: Any, event: str, _: Any) -> None:
+    def count(frame, event, _):
         nonlocal n_calls
         n_calls += event in ("call", "c_call")
 
@@ -146,15 +138,12 @@ def test_a_wide_table_costs_a_few_calls_for_each_column(tmp_path: Path) -> None:
     assert n_calls / n_columns < 250
 
 
-# ---- arrays --------------------------------------------------------------------------------------
-
-
-def saved(**arrays: Any) -> bytes:
+def saved(**arrays):
     np.savez_compressed(file := io.BytesIO(), **arrays)
     return file.getvalue()
 
 
-def test_npz(tmp_path: Path) -> None:
+def test_npz(tmp_path):
     pixels = np.arange(12, dtype=np.uint8).reshape(4, 3)
     table = read(tmp_path, "digits.npz", saved(data=pixels, target=np.array(["a", "b", "a", "c"])))
     assert list(table) == ["x1", "x2", "x3", "target"]
@@ -181,14 +170,14 @@ BEYOND_UNICODE.view(np.uint32)[0] = 0x110000
         (saved(data=np.zeros((2, 2)), target=BEYOND_UNICODE), ""),
     ],
 )
-def test_npz_errors(tmp_path: Path, content: bytes, message: str) -> None:
+def test_npz_errors(tmp_path, content, message):
     with pytest.raises(ValueError, match=rf"bad\.npz cannot be read: .*{message}"):
         read(tmp_path, "bad.npz", content)
 
 
-def test_a_pickle_in_a_file_is_not_opened(tmp_path: Path) -> None:
+def test_a_pickle_in_a_file_is_not_opened(tmp_path):
     class Bomb:
-        def __reduce__(self) -> tuple[object, tuple[str]]:
+        def __reduce__(self):
             return os.mkdir, (str(tmp_path / "exploded"),)
 
     objects = np.array([[Bomb()]], dtype=object)
@@ -197,8 +186,6 @@ def test_a_pickle_in_a_file_is_not_opened(tmp_path: Path) -> None:
             read(tmp_path, "toy.npz", content)
     assert not (tmp_path / "exploded").exists()
 
-
-# ---- ARFF ----------------------------------------------------------------------------------------
 
 ARFF = """% about
 @relation 'a b'
@@ -214,7 +201,7 @@ ARFF = """% about
 
 
 @pytest.mark.parametrize("name", ["t.arff", "t.arff.gz"])
-def test_arff(tmp_path: Path, name: str) -> None:
+def test_arff(tmp_path, name):
     table = read(tmp_path, name, ARFF)
     assert list(table) == ["age", "the height", "colour", "class"]
     assert table.dtypes.tolist() == [np.float64, np.float64, object, object]
@@ -237,16 +224,13 @@ def test_arff(tmp_path: Path, name: str) -> None:
         b"@relation r\n@attribute a {\xff}\n@data\n",
     ],
 )
-def test_arff_errors(tmp_path: Path, content: str | bytes) -> None:
+def test_arff_errors(tmp_path, content):
     with pytest.raises(ValueError, match=r"bad\.arff cannot be read: .{5,210}$"):
         read(tmp_path, "bad.arff", content)
 
 
-# ---- LIBSVM --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["t.libsvm", "t.svm", "t.txt", "t.svm.gz", "t.txt.bz2"])
-def test_libsvm(tmp_path: Path, name: str) -> None:
+def test_libsvm(tmp_path, name):
     X, y = load_iris(return_X_y=True)
     dump_svmlight_file(X, y, text := io.BytesIO(), zero_based=False)
     table = read(tmp_path, name, text.getvalue())
@@ -266,6 +250,6 @@ def test_libsvm(tmp_path: Path, name: str) -> None:
         b"a" * 20_000 + b"\n",
     ],
 )
-def test_libsvm_errors(tmp_path: Path, content: bytes) -> None:
+def test_libsvm_errors(tmp_path, content):
     with pytest.raises(ValueError, match=r"bad\.svm cannot be read: .{5,210}$"):
         read(tmp_path, "bad.svm", content)

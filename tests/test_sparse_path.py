@@ -3,7 +3,6 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex
 from sklearn.datasets import load_digits, load_iris
 
 from evotree import TAOClassifier, tao_path
@@ -67,28 +66,6 @@ def test_bad_calls_are_named(path):
         plot_tree(path.estimators[0], image_shape=(8, 9))
     with pytest.raises(TypeError, match="ax is a"):
         plot_tao_path(path, ax=plt.figure())
-
-
-def test_each_hyperplane_is_an_image(path):
-    model = path.estimators[1]
-    ax = plot_tree(model, image_shape=(8, 8))
-    inner = model.tree_.weights[model.tree_.subtree_size > 1]
-    assert len(ax.images) == len(inner)
-    for image, weights in zip(ax.images, inner, strict=True):
-        influence = weights * model.tree_.spread
-        np.testing.assert_allclose(image.get_array(), influence.reshape(8, 8))
-        largest = np.abs(influence).max()
-        blue, white, red = (image.cmap(image.norm(value)) for value in (-largest, 0.0, largest))
-        assert to_hex(white) == "#ffffff"
-        assert blue[2] > 2 * blue[0] and red[0] > 2 * red[2]
-        left, right, bottom, top = image.get_extent()
-        assert right - left == pytest.approx(top - bottom)
-        low, high = ax.get_xlim()
-        assert low < left < right < high
-    texts = [text.get_text() for text in ax.texts]
-    sums = ("red − blue ≤ ", "blue − red ≥ ")
-    assert sum(text.startswith(sums) for text in texts) == len(inner)
-    ax.figure.canvas.draw()
 
 
 def test_images_keep_their_aspect_and_change_nothing_else(path):

@@ -126,9 +126,6 @@ def test_copies_are_equal(tree):
     assert tree != "a tree"
 
 
-# ---- paths ---------------------------------------------------------------------------------------
-
-
 @given(trees(), seeds, st.sampled_from((0, 1, 20)))
 def test_a_path_leads_from_the_root_to_the_leaf(tree, seed, n_rows):
     X = np.random.default_rng(seed).standard_normal((n_rows, tree.n_features))
@@ -180,9 +177,6 @@ def test_rows_of_whole_numbers_and_objects_are_read_as_floats(door):
         assert (found != expected).sum() == 0 and found.shape == expected.shape
 
 
-# ---- what a fitted tree knows of its training rows -----------------------------------------------
-
-
 @pytest.mark.parametrize("model", CLASSIFIERS + REGRESSORS, ids=name_of)
 def test_fitted_trees_know_the_spread_of_features_and_the_rows_of_nodes(model):
     X, y = load_iris(return_X_y=True)
@@ -220,9 +214,6 @@ def test_pruning_keeps_the_spread_and_the_rows_of_the_nodes_left(tree, data):
     kept = zip(pruned.values.tolist(), pruned.n_node_samples, strict=True)
     assert len(pruned.n_node_samples) == pruned.n_nodes
     assert all((*v, n) in known for v, n in kept)
-
-
-# ---- trees that print themselves -----------------------------------------------------------------
 
 
 def test_a_small_tree_prints_its_rules_and_a_large_one_its_sizes():

@@ -16,7 +16,7 @@ from tests.experiments.test_store import COLUMNS, DEFINITION, row
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def run_python(code: str, *arguments: object, **environment: str) -> str:
+def run_python(code, *arguments, **environment):
     """Run code in a process of its own and return what it prints."""
     done = subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
@@ -30,10 +30,7 @@ def run_python(code: str, *arguments: object, **environment: str) -> str:
     return done.stdout
 
 
-# ---- what is never done --------------------------------------------------------------------------
-
-
-def test_the_interpreter_runs_nothing_that_an_experiment_names(tmp_path: Path) -> None:
+def test_the_interpreter_runs_nothing_that_an_experiment_names(tmp_path):
     """Functions are not called, and commands and the standard library are not imported."""
     path = tmp_path / "experiment.toml"
     for address in (
@@ -53,7 +50,7 @@ def test_the_interpreter_runs_nothing_that_an_experiment_names(tmp_path: Path) -
     assert "antigravity" not in sys.modules
 
 
-def test_a_folder_of_results_may_have_any_name(tmp_path: Path) -> None:
+def test_a_folder_of_results_may_have_any_name(tmp_path):
     """Reading changes nothing."""
     folder = tmp_path / "a?mode=memory&b=%41#c"
     Store(folder, COLUMNS, DEFINITION).add(row())
@@ -61,8 +58,6 @@ def test_a_folder_of_results_may_have_any_name(tmp_path: Path) -> None:
     assert len(read_runs(folder)) == 1 and read_definition(folder)["name"] == "one"
     assert (folder / FILE).read_bytes() == before and len(list(folder.iterdir())) == 1
 
-
-# ---- writing -------------------------------------------------------------------------------------
 
 COMMANDS = """
 import os, sys
@@ -108,7 +103,7 @@ methods.EvoTree = {preset = "gea_odt", max_generations = 2}
 """
 
 
-def contents(folder: Path) -> dict[str, tuple[int, bytes]]:
+def contents(folder):
     """Return time and bytes of all files of a folder, and its folders."""
     return {
         str(path): (path.stat().st_mtime_ns, path.read_bytes()) if path.is_file() else (0, b"")
@@ -117,7 +112,7 @@ def contents(folder: Path) -> dict[str, tuple[int, bytes]]:
 
 
 @pytest.mark.slow
-def test_nothing_is_written_outside_the_paths_that_were_given(tmp_path: Path) -> None:
+def test_nothing_is_written_outside_the_paths_that_were_given(tmp_path):
     names = ("work", "home", "data", "out", "matplotlib", "tmp" + 90 * "-")  # too long for sockets
     work, home, data, out, matplotlib, temporary = (tmp_path / name for name in names)
     for folder in (work, home, data, out, matplotlib, temporary):

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 from shutil import copy, copytree, ignore_patterns
-from typing import Any
 from venv import EnvBuilder
 from zipfile import ZipFile
 
@@ -22,7 +21,7 @@ BUILT = ("__pycache__", "*.nbi", "*.nbc")
 QUICK = ("--max-generations", "3", "--population-size", "12", "--size-penalty", "0.01")
 
 
-def run(*command: object, **options: Any) -> str:
+def run(*command, **options):
     """Run a program; return what it prints."""
     done = subprocess.run(
         [*map(str, command)], capture_output=True, text=True, check=False, timeout=300, **options
@@ -32,7 +31,7 @@ def run(*command: object, **options: Any) -> str:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory):
     """Build the wheel of a copy of the sources: a build leaves files among them."""
     sources, out = tmp_path_factory.mktemp("sources"), tmp_path_factory.mktemp("wheel")
     copytree(ROOT / "evotree", sources / "evotree", ignore=ignore_patterns(*BUILT))
@@ -45,7 +44,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def programs(wheel, tmp_path_factory):
     """Install the wheel; return the folder of the programs of its environment.
 
     The libraries are those of the tests. Paths of a .pth file come last, and .pth files that lie
@@ -64,7 +63,7 @@ def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(context.bin_path)
 
 
-def test_the_wheel_holds_the_files_of_the_package_and_no_others(wheel: Path) -> None:
+def test_the_wheel_holds_the_files_of_the_package_and_no_others(wheel):
     with ZipFile(wheel) as content:
         held = set(content.namelist())
     package = {
@@ -77,14 +76,14 @@ def test_the_wheel_holds_the_files_of_the_package_and_no_others(wheel: Path) -> 
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in held)
 
 
-def test_the_commands_work_without_the_repository(programs: Path, tmp_path: Path) -> None:
+def test_the_commands_work_without_the_repository(programs, tmp_path):
     work = tmp_path / "work"
     work.mkdir()
     # Compiling the installed kernels would take twice as long as running them as they are.
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     environment.pop("PYTHONPATH", None)
 
-    def call(program: str, *arguments: object) -> str:
+    def call(program, *arguments):
         return run(programs / program, *arguments, cwd=work, env=environment)
 
     where = call("python", "-c", "import evotree; print(evotree.__file__)").strip()

@@ -153,8 +153,6 @@ def test_an_interrupt_says_that_the_rows_are_kept(file, tmp_path, capsys, monkey
     assert f"interrupted, what was done is kept in {tmp_path / 'out'}" in capsys.readouterr().err
 
 
-# ---- what is left out ----------------------------------------------------------------------------
-
 PLANNED = {
     "methods": {"A": {}, "B_b": {}},
     "datasets": ["iris", "wine"],

@@ -127,30 +127,6 @@ def test_the_correction_needs_folds_or_a_ratio(runs):
     pd.testing.assert_frame_equal(default, paired_t_tests(runs, "accuracy", "A", test_ratio=0.25))
 
 
-# ---- ranks ---------------------------------------------------------------------------------------
-
-# Demšar (2006), table 6: areas under the curve of C4.5 and three ways of tuning it. The paper ranks
-# its fourth column of voting behind the third, which its three digits do not show.
-DEMSAR = """
-    .763 .768 .771 .798   .599 .591 .590 .569   .954 .971 .968 .967   .628 .661 .654 .657
-    .882 .888 .886 .898   .936 .931 .916 .931   .661 .668 .609 .685   .583 .583 .563 .625
-    .775 .838 .866 .875   1.00 1.00 1.00 1.00   .940 .962 .965 .962   .619 .666 .614 .669
-    .972 .981 .975 .9749  .957 .978 .946 .970
-"""
-
-
-def test_ranks_are_those_of_the_example_of_demsar():
-    table = np.array(DEMSAR.split(), dtype=float).reshape(14, 4)
-    methods = ["C4.5", "C4.5+m", "C4.5+cf", "C4.5+m+cf"]
-    runs = runs_of({name: column[:, None] for name, column in zip(methods, table.T, strict=True)})
-    test = friedman(runs.sample(frac=1.0, random_state=0), "accuracy")
-    assert test.mean_ranks[methods].round(3).tolist() == [3.143, 2.0, 2.893, 1.964]
-    # The paper's z of C4.5 and C4.5+m+cf, section 3.2.2; of six pairs it is the largest.
-    p_value = 2.0 * stats.norm.sf((3.143 - 1.964) / math.sqrt(4 * 5 / (6 * 14)))
-    assert test.adjusted.loc["C4.5", "C4.5+m+cf"] == pytest.approx(6 * p_value, rel=0.01)
-    assert test.statistic == pytest.approx(stats.friedmanchisquare(*table.T).statistic)
-
-
 @pytest.mark.parametrize("larger_is_better", [True, False])
 def test_ranks_and_tests_by_hand(larger_is_better):
     scores = np.random.default_rng(0).random((12, 3)) + [0.3, 0.0, 0.1]

@@ -27,9 +27,6 @@ def write(path, content, checksum=True):
     return path
 
 
-# ---- load ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz"])
 def test_load_csv(tmp_path, ending):
     write(tmp_path / f"toy{ending}", CSV)
@@ -42,14 +39,6 @@ def test_load_csv(tmp_path, ending):
     assert data.X["b"].tolist() == ["0.5", "1.5", "NA"]
     assert data.X["colour"].tolist()[:2] == ["red", "blue"] and pd.isna(data.X["colour"][2])
     assert isinstance(data.y, np.ndarray) and data.y.tolist() == ["yes", "no", "yes"]
-
-
-def test_load_npz(tmp_path):
-    pixels = np.arange(12, dtype=np.uint8).reshape(4, 3)
-    np.savez_compressed(tmp_path / "digits.npz", data=pixels, target=np.array([0, 1, 1, 0]))
-    data = load("digits", tmp_path)
-    pd.testing.assert_frame_equal(data.X, pd.DataFrame(pixels, columns=["x1", "x2", "x3"]))
-    assert data.y.tolist() == [0, 1, 1, 0]
 
 
 def test_official_splits(tmp_path):
@@ -126,9 +115,6 @@ def test_the_target_of_an_arff_file(tmp_path, names, target):
     data = load("toy", tmp_path)
     expected = dict(zip(names.split(), [0.5, 1.5, 2.5], strict=True))
     assert data.y.tolist() == [expected.pop(target)] and data.X.iloc[0].to_dict() == expected
-
-
-# ---- scikit-learn and OpenML ---------------------------------------------------------------------
 
 
 def test_load_bundled_sets():

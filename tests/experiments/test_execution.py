@@ -188,9 +188,10 @@ def test_one_log_tells_the_story_of_a_run(home, tmp_path):
 
 
 def test_a_second_start_does_only_what_is_missing(home, tmp_path):
-    first = run_experiment(experiment(datasets=["iris"]), tmp_path, home)
-    grown = run_experiment(experiment(), tmp_path, home)
-    assert len(first) == 4 and len(grown) == 8
+    methods = {"CART": TREE}
+    first = run_experiment(experiment(datasets=["iris"], methods=methods), tmp_path, home)
+    grown = run_experiment(experiment(methods=methods), tmp_path, home)
+    assert len(first) == 2 and len(grown) == 4
     both = grown[grown["dataset"] == "iris"].reset_index(drop=True)
     pd.testing.assert_frame_equal(first, both)  # the times, too
 
@@ -200,8 +201,9 @@ def test_mistakes_are_found_before_any_work(home, tmp_path):
         run_experiment(experiment(datasets=["iris", "none"]), tmp_path, home)
     with pytest.raises(ValueError, match="'iris', which has no official split"):
         run_experiment(experiment(protocol=Protocol(official=True)), tmp_path / "b", home)
-    run_experiment(experiment(datasets=["iris"]), tmp_path / "c", home)
-    other = experiment(datasets=["iris"], protocol=Protocol(3))
+    known = {"datasets": ["iris"], "methods": {"CART": TREE}}
+    run_experiment(experiment(**known), tmp_path / "c", home)
+    other = experiment(**known, protocol=Protocol(3))
     with pytest.raises(ValueError, match="another experiment: protocol.n_folds was 2 and is 3"):
         run_experiment(other, tmp_path / "c", home)
     assert not (tmp_path / FILE).exists()

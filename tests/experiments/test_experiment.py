@@ -104,8 +104,6 @@ def test_definitions_tell_experiments_apart():
         assert "0x" not in text
 
 
-# ---- files ---------------------------------------------------------------------------------------
-
 TOML = """
 name = "small"
 datasets = ["iris", "wine"]
@@ -173,9 +171,6 @@ def test_mistakes_in_files_are_named(tmp_path, old, new, message):
     with pytest.raises(ValueError, match=message) as caught:
         read(tmp_path, TOML.replace(old, new, 1))
     assert str(tmp_path / "experiment.toml") in str(caught.value)
-
-
-# ---- pipelines and searches ----------------------------------------------------------------------
 
 
 def test_the_nested_example_runs_and_is_reported(tmp_path):

@@ -1,22 +1,11 @@
-"""Folds, official splits, and tables in Markdown."""
+"""Folds and official splits."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from evotree.experiments.comparison import markdown_table
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.protocols import OFFICIAL, take_fold, take_rows
-
-
-def test_markdown_table():
-    rows = pd.DataFrame([{"name": "iris", "leaves": "3"}, {"name": "wine", "leaves": "5"}])
-    assert markdown_table(rows).splitlines() == [
-        "| name | leaves |",
-        "|---|---:|",
-        "| iris | 3 |",
-        "| wine | 5 |",
-    ]
 
 
 def test_medians_are_those_of_the_training_rows():

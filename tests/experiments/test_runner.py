@@ -17,7 +17,6 @@ from evotree.experiments.runner import (
     CRASHED,
     DONE,
     FAILED,
-    TIMEOUT,
     TimeIsUp,
     deadline,
     log_to_file,
@@ -103,14 +102,6 @@ def test_a_process_that_dies_of_another_cause_costs_nothing(tmp_path):
     assert {outcome.status for outcome in outcomes_of(tasks, 2).values()} == {DONE}
 
 
-def test_the_time_of_a_task_is_limited():
-    tasks = [("sleep", 30.0), ("give", 1), ("sleep", 0.05)]
-    outcomes = outcomes_of(tasks, 2, time_limit=0.5)
-    assert outcomes["sleep", 30.0].status == TIMEOUT
-    assert "of 0.5 s" in outcomes["sleep", 30.0].error
-    assert outcomes["give", 1].status == outcomes["sleep", 0.05].status == DONE
-
-
 def test_a_deadline_strikes_once_and_only_inside():
     with pytest.raises(TimeIsUp), deadline(0.05):
         act(("sleep", 5.0))
@@ -174,9 +165,6 @@ def test_stopping_early_kills_the_workers():
     (_, _, (_, _, pid), _) = next(outcomes)
     outcomes.close()
     assert not _lives(pid)
-
-
-# ---- the log -------------------------------------------------------------------------------------
 
 
 def lines_of(path):

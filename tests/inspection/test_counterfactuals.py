@@ -192,7 +192,7 @@ def test_intervals_may_be_narrower_than_the_margins(norm):
     assert low <= model.predict(one.row)[0] <= high
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", range(8))
 def test_whole_parts_and_others_are_the_best_together(seed):
     """The whole parts are enumerated; the others are a least-distance program for each choice."""
     rng = np.random.default_rng(seed)
@@ -306,45 +306,3 @@ def test_bad_intervals_are_refused(target):
         model.counterfactuals(points[0], target)
     with pytest.raises(ValueError, match="allowed is one row"):
         model.counterfactuals(points, (0.0, 1.0))
-
-
-def all_sets(steps):
-    """Return count and sum of the best step of all sets of columns, each by its own program."""
-    found = []
-    for bits in range(2 ** len(steps.column_prices)):
-        stays = ~(bits >> steps.column & 1).astype(bool)
-        lower, upper = (np.where(stays, 0.0, bound) for bound in (steps.lower, steps.upper))
-        outside = (steps.lower > 0.0) | (steps.upper < 0.0)
-        step = shortest_l1(replace(steps, lower=lower, upper=upper))
-        if step is not None and not (stays & outside).any():
-            found.append((length_of(step, steps, "count"), length_of(step, steps, "l1")))
-    return min(found, default=None)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_no_set_of_columns_is_better(seed):
-    rng = np.random.default_rng(seed)
-    n_parts, n_constraints = 7, int(rng.integers(1, 5))
-    column = np.sort(np.append(np.arange(5), rng.integers(0, 5, n_parts - 5)))
-    A = rng.normal(size=(n_constraints, n_parts))
-    steps = Steps(
-        A / np.linalg.norm(A, axis=1, keepdims=True),
-        rng.uniform(-1.5, 0.5, n_constraints),
-        -rng.uniform(0.0, 1.5, n_parts),
-        rng.uniform(0.0, 1.5, n_parts) * (rng.random(n_parts) < 0.8),
-        rng.uniform(0.5, 2.0, n_parts),
-        rng.random(n_parts) < 0.2,
-        column,
-        np.full(5, 2.0),
-    )
-    if seed % 5 == 0:
-        steps.lower[0] = steps.upper[0] = 0.3 + 0.7 * steps.is_whole[0]  # must change
-    truth, step = all_sets(steps), fewest(steps)
-    if truth is None:
-        assert step is None
-        return
-    assert (steps.A @ step <= steps.b + 1e-7).all()
-    count, length = (length_of(step, steps, norm) for norm in ("count", "l1"))
-    assert count == truth[0] and length == pytest.approx(truth[1], abs=1e-7)
-    assert fewest(steps, count) is None
-    np.testing.assert_array_equal(fewest(steps, count + 1.0), step)

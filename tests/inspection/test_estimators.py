@@ -4,13 +4,12 @@ import pickle
 
 import numpy as np
 import pandas as pd
-import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_iris
 from sklearn.feature_selection import SelectFromModel
 
-from evotree import EvoTreeRegressor, TAOClassifier
-from tests.quick_models import BRIEF, brief, every, evolved, outputs, rows_for
+from evotree import TAOClassifier
+from tests.quick_models import every, outputs, rows_for
 
 
 def mixed_rows(seed=0):
@@ -52,24 +51,6 @@ def test_every_estimator_explains_and_finds_counterfactuals(model):
         assert one.leaf == fitted.apply(one.row)[0] and one.changes
 
 
-@pytest.mark.parametrize("leaves", ["linear", "constant"])
-def test_lines_of_leaves_make_the_predictions(leaves):
-    X, y = rows_for(EvoTreeRegressor())
-    model = evolved(EvoTreeRegressor, **BRIEF | {"size_penalty": 0.02}, leaves=leaves).fit(X, y)
-    terms, of_rows = model.explain(X)
-    of_leaf = terms[terms.side == "leaf"].groupby("row")
-    assert (len(of_leaf) > 0) == (leaves == "linear")
-    said = (of_leaf.centre.first() + of_leaf.contribution.sum()).reindex(range(len(X)))
-    models = model.tree_.models
-    for row, line in said.dropna().items():
-        bounds = models.lowest[of_rows.leaf[row]], models.highest[of_rows.leaf[row]]
-        np.testing.assert_allclose(np.clip(line, *bounds), of_rows.prediction[row])
-    # For the mean row of a leaf its line gives the centre.
-    for leaf in np.unique(of_rows.leaf) if models is not None else []:
-        mean = X[of_rows.leaf == leaf].mean(axis=0)
-        np.testing.assert_allclose(model.training_rows_.means[leaf], mean)
-
-
 def test_tables_with_categories_and_missing_values():
     table, score = mixed_rows()
     y = np.array(["low", "middle", "high"])[np.digitize(score, np.quantile(score, [0.3, 0.7]))]
@@ -94,14 +75,3 @@ def test_features_are_selected_by_importances():
         table, score > np.median(score)
     )
     assert kept.get_support().sum() <= 1 and len(kept.get_support()) == 3
-
-
-def test_another_tree_of_the_front_is_explained():
-    X, y = load_iris(return_X_y=True)
-    model = brief().fit(X, y)
-    model.select_tree("leaves<=2")
-    assert model.explain(X).rows.prediction.tolist() == model.predict(X).tolist()
-    one = model.counterfactuals(X[0])[0]
-    assert model.predict(one.row)[0] != model.predict(X[:1])[0]
-    model.select_tree("leaves<=3", X, y)
-    assert len(model.training_rows_.means) == len(model.tree_)

@@ -101,4 +101,6 @@ def test_other_trees_of_the_front_are_centred_on_the_training_rows(held_out):
     left = model.apply(X) == 1
     np.testing.assert_allclose(model.training_rows_.means[1], X[left].mean(axis=0))
     np.testing.assert_array_equal(model.training_rows_.highest, X.max(axis=0))
-    assert len(model.explain(X).rows) == len(X)
+    assert model.explain(X).rows.prediction.tolist() == model.predict(X).tolist()
+    one = model.counterfactuals(X[0])[0]
+    assert model.predict(one.row)[0] != model.predict(X[:1])[0]

@@ -1,7 +1,6 @@
 """Models without a fit: random trees over a table of numbers, categories and missing cells."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +23,7 @@ HOSTILE = (
 """Names that would do something if they were ever read as HTML or as a script."""
 
 
-def table(n_rows: int = 300, names: tuple[str, ...] = ("a", "b", "c", "d", "kind")) -> pd.DataFrame:
+def table(n_rows=300, names=("a", "b", "c", "d", "kind")):
     """Return rows of numbers, some missing, and of categories."""
     rng = np.random.default_rng(1)
     numbers = rng.normal(size=(n_rows, 4)).round(2) * [1.0, 100.0, 0.01, 1.0]
@@ -36,14 +35,14 @@ def table(n_rows: int = 300, names: tuple[str, ...] = ("a", "b", "c", "d", "kind
     return frame
 
 
-def random_tree(rows: np.ndarray, n_outputs: int, n_splits: int, seed: int = 0) -> ObliqueTree:
+def random_tree(rows, n_outputs, n_splits, seed=0):
     """Return a tree whose splits are near the middle of the rows that reach them."""
     rng = np.random.default_rng(seed)
-    weights: list[np.ndarray] = []
-    thresholds: list[float] = []
-    sizes: list[int] = []
+    weights = []
+    thresholds = []
+    sizes = []
 
-    def grow(some: np.ndarray, splits: int) -> None:
+    def grow(some, splits):
         at = len(sizes)
         sizes.append(2 * splits + 1)
         weights.append(np.zeros(rows.shape[1]))
@@ -73,7 +72,7 @@ def random_tree(rows: np.ndarray, n_outputs: int, n_splits: int, seed: int = 0) 
     return tree.validate()
 
 
-def with_lines(tree: ObliqueTree) -> ObliqueTree:
+def with_lines(tree):
     """Return a regression tree with bounded linear models in its leaves."""
     rng = np.random.default_rng(3)
     coefficients = rng.normal(size=tree.weights.shape)
@@ -83,7 +82,7 @@ def with_lines(tree: ObliqueTree) -> ObliqueTree:
     return tree.with_models(LeafModels(rng.normal(size=len(tree)), coefficients, -bounds, bounds))
 
 
-def soft_sides(tree: ObliqueTree) -> SoftSides:
+def soft_sides(tree):
     """Return soft sides of a tree."""
     rng = np.random.default_rng(4)
     inner = ~tree.is_leaf
@@ -91,9 +90,7 @@ def soft_sides(tree: ObliqueTree) -> SoftSides:
     return SoftSides(inner * rng.uniform(0.1, 2.0, len(tree)), inner * 0.1, shares)
 
 
-def make_model(
-    kind: str, frame: pd.DataFrame | None = None, labels: tuple[Any, ...] = ("no", "yes", "maybe")
-) -> Model:
+def make_model(kind, frame=None, labels=("no", "yes", "maybe")):
     """Return a model: ``"classes"``, ``"soft"``, ``"numbers"`` or ``"lines"``."""
     frame = table() if frame is None else frame
     columns = fit_columns(frame)
@@ -107,7 +104,7 @@ def make_model(
     return Model("answer", None, columns, (tree,))
 
 
-def make_forest(kind: str) -> Model:
+def make_forest(kind):
     """Return a forest of four trees: ``"classes"``, ``"numbers"`` or ``"lines"``."""
     one, frame = make_model(kind), table()
     rows, n_outputs = encode(one.columns, frame), one.tree.values.shape[1]
@@ -117,7 +114,7 @@ def make_forest(kind: str) -> Model:
     return replace(one, trees=(one.tree, *trees))
 
 
-def make_subject(model: Model, frame: pd.DataFrame | None = None) -> Subject:
+def make_subject(model, frame=None):
     """Return a model with a front of other trees."""
     rows = encode(model.columns, table() if frame is None else frame)
     n_outputs = model.tree.values.shape[1]
@@ -127,7 +124,7 @@ def make_subject(model: Model, frame: pd.DataFrame | None = None) -> Subject:
     return Subject(model.named[0], model.target, front)
 
 
-def truth_of(model: Model, frame: pd.DataFrame) -> np.ndarray:
+def truth_of(model, frame):
     """Return targets of which the model predicts most."""
     rng = np.random.default_rng(5)
     predicted = model.predict(frame)

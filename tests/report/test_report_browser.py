@@ -1,16 +1,12 @@
 """The page of a report in a real browser, where there is one: Chromium, driven by Selenium."""
 
 import shutil
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
 from evotree.cli.report import report_of_model
-from evotree.report import Report, report
+from evotree.report import report
 from evotree.tables.columns import encode
 from tests.report.models import HOSTILE, make_forest, make_model, make_subject, table, truth_of
 
@@ -22,11 +18,10 @@ pytestmark = [
     pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="there is no Chromium with its driver"),
 ]
 KINDS = ("classes", "soft", "numbers", "lines")
-Open = Callable[[Report], Any]
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
+def browser():
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
@@ -39,10 +34,10 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
-def open_page(browser: Any, tmp_path: Path) -> Iterator[Open]:
+def open_page(browser, tmp_path):
     """Open a page; at the end nothing has failed in it, and nothing was fetched."""
 
-    def opened(page: Report) -> Any:
+    def opened(page):
         page.save(tmp_path / "page.html")
         browser.get((tmp_path / "page.html").as_uri())
         return browser
@@ -54,13 +49,13 @@ def open_page(browser: Any, tmp_path: Path) -> Iterator[Open]:
     assert browser.execute_script("return window.broken") is None
 
 
-def make_page(kind: str) -> tuple[Any, Any, np.ndarray, Report]:
+def make_page(kind):
     model, frame = make_model(kind), table()
     y = truth_of(model, frame)
     return model, frame, y, report(make_subject(model), frame, y)
 
 
-def test_a_forest_votes_in_the_page(open_page: Open) -> None:
+def test_a_forest_votes_in_the_page(open_page):
     model, frame = make_forest("classes"), table()
     page = report_of_model(model, frame.assign(**{model.target: model.predict(frame)}))
     driver = open_page(page)
@@ -73,21 +68,21 @@ def test_a_forest_votes_in_the_page(open_page: Open) -> None:
     assert not driver.find_element("id", "front-section").is_displayed()
 
 
-def nodes(driver: Any) -> list[Any]:
+def nodes(driver):
     return driver.find_elements("css selector", "#tree g.node")
 
 
-def selected(driver: Any) -> int:
+def selected(driver):
     chosen = driver.find_elements("css selector", "#tree g.node[aria-selected=true]")
     assert len(chosen) == 1
     return int(chosen[0].get_attribute("data-node"))
 
 
-def press(driver: Any, key: str) -> None:
+def press(driver, key):
     driver.switch_to.active_element.send_keys(getattr(keys.Keys, key))
 
 
-def test_a_typed_row_ends_in_the_leaf_of_apply(open_page: Open) -> None:
+def test_a_typed_row_ends_in_the_leaf_of_apply(open_page):
     model, frame, _, page = make_page("soft")
     driver = open_page(page)
     some = frame.iloc[:: len(frame) // 12]
@@ -120,7 +115,7 @@ def test_a_typed_row_ends_in_the_leaf_of_apply(open_page: Open) -> None:
     assert "a: type a number" in driver.find_element("id", "row-message").text
 
 
-def test_clicks_and_keys_fold(open_page: Open) -> None:
+def test_clicks_and_keys_fold(open_page):
     driver = open_page(make_page("classes")[3])
     driver.find_element("id", "unfold").click()
     n_nodes = len(driver.execute_script("return evotreeReport.model.own.nodes"))
@@ -150,7 +145,7 @@ def test_clicks_and_keys_fold(open_page: Open) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_node_of_a_drawing_is_cut_at_its_sides(open_page: Open, kind: str) -> None:
+def test_no_node_of_a_drawing_is_cut_at_its_sides(open_page, kind):
     """What is unfolded at first fits, beside the text about a node or above it."""
     page = make_page(kind)[3]
     driver = open_page(page)
@@ -171,7 +166,7 @@ def test_no_node_of_a_drawing_is_cut_at_its_sides(open_page: Open, kind: str) ->
 
 
 @pytest.mark.parametrize("kind", ["soft", "lines"])
-def test_the_slider_draws_another_tree(open_page: Open, kind: str) -> None:
+def test_the_slider_draws_another_tree(open_page, kind):
     model, _, _, page = make_page(kind)
     driver = open_page(page)
     driver.execute_script("evotreeReport.followRow(0)")
@@ -201,7 +196,7 @@ def test_the_slider_draws_another_tree(open_page: Open, kind: str) -> None:
     assert int(slider.get_attribute("value")) == page.data["own"]
 
 
-def test_hostile_names_do_nothing(open_page: Open) -> None:
+def test_hostile_names_do_nothing(open_page):
     frame = table(names=HOSTILE)
     model = replace(make_model("classes", frame, labels=HOSTILE[:3]), target=HOSTILE[1])
     subject = make_subject(model, frame)
@@ -221,7 +216,7 @@ def test_hostile_names_do_nothing(open_page: Open) -> None:
     assert width <= driver.execute_script("return window.innerWidth")
 
 
-def test_light_and_dark(open_page: Open) -> None:
+def test_light_and_dark(open_page):
     driver = open_page(make_page("numbers")[3])
     backs = []
     for scheme in ("light", "dark"):
@@ -234,7 +229,7 @@ def test_light_and_dark(open_page: Open) -> None:
     assert backs[0] != backs[1]
 
 
-def test_all_controls_have_names(open_page: Open) -> None:
+def test_all_controls_have_names(open_page):
     """Chromium's own tree for screen readers has a name for whatever can be operated."""
     driver = open_page(make_page("soft")[3])
     driver.execute_cdp_cmd("Accessibility.enable", {})

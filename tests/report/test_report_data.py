@@ -4,8 +4,6 @@ import json
 import re
 from dataclasses import replace
 from html import unescape
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -39,14 +37,14 @@ KINDS = ("classes", "soft", "numbers", "lines")
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-def embedded(html: str) -> dict:
+def embedded(html):
     """Read the data of a page as a browser does: up to the first end of their element."""
     begin = '<script id="data" type="application/json">'
     return json.loads(html.split(begin)[1].split("</script>")[0])
 
 
 @every_kind
-def test_the_page_holds_the_tree(kind: str) -> None:
+def test_the_page_holds_the_tree(kind):
     model, frame = make_model(kind), table()
     page = report(make_subject(model), frame, truth_of(model, frame))
     data = embedded(page.html)
@@ -72,7 +70,7 @@ def test_the_page_holds_the_tree(kind: str) -> None:
             assert node["l"] == tree.labels[k]
 
 
-def test_rows_go_where_the_model_sends_them() -> None:
+def test_rows_go_where_the_model_sends_them():
     """The cells of the page, its encoder, router, predictions and contributions are evotree's."""
     frame, models = table(), [make_model(kind) for kind in KINDS]
     subjects = [make_subject(model) for model in models]
@@ -100,7 +98,7 @@ def test_rows_go_where_the_model_sends_them() -> None:
 
 
 @pytest.mark.parametrize("labels", [("no", "yes"), ("no", "yes", "maybe")])
-def test_figures_of_classes(labels: tuple[str, ...]) -> None:
+def test_figures_of_classes(labels):
     frame = table()
     model = make_model("soft", labels=labels)
     y = truth_of(model, frame)
@@ -130,7 +128,7 @@ def test_figures_of_classes(labels: tuple[str, ...]) -> None:
     assert found["figures"][0][2] == pytest.approx((codes == root).mean())
 
 
-def test_figures_of_numbers() -> None:
+def test_figures_of_numbers():
     frame, model = table(), make_model("lines")
     y = truth_of(model, frame)
     data = report(make_subject(model), frame, y).data
@@ -143,7 +141,7 @@ def test_figures_of_numbers() -> None:
     )
 
 
-def test_hostile_names_stay_text() -> None:
+def test_hostile_names_stay_text():
     frame = table(names=HOSTILE)
     model = make_model("classes", frame, labels=HOSTILE[:3])
     model = replace(model, target=f"{HOSTILE[0]}!")
@@ -155,7 +153,7 @@ def test_hostile_names_stay_text() -> None:
     assert embedded(html)["classes"] == list(HOSTILE[:3])
 
 
-def test_many_rows_are_sampled_and_all_are_measured() -> None:
+def test_many_rows_are_sampled_and_all_are_measured():
     model, frame = make_model("soft"), table(50_000)
     y = truth_of(model, frame)
     page = report(make_subject(model), frame, y)
@@ -170,7 +168,7 @@ def test_many_rows_are_sampled_and_all_are_measured() -> None:
     assert accuracy == pytest.approx((model.predict(frame) == y).mean())
 
 
-def test_a_large_front_is_thinned() -> None:
+def test_a_large_front_is_thinned():
     model = make_model("classes")
     subject = make_subject(model)
     rows = encode(model.columns, table())
@@ -182,13 +180,13 @@ def test_a_large_front_is_thinned() -> None:
     assert any("evenly spaced" in note for note in data["notes"])
 
 
-def test_what_is_not_there_is_left_out_and_named() -> None:
+def test_what_is_not_there_is_left_out_and_named():
     data = report_of_model(make_model("classes"), None).data
     assert data["rows"] is None and data["history"] is None and len(data["trees"]) == 1
     assert len(data["notes"]) == 4
 
 
-def test_targets_that_do_not_fit() -> None:
+def test_targets_that_do_not_fit():
     frame, subject = table(), make_subject(make_model("classes"))
     with pytest.raises(ValueError, match="y has 'perhaps'"):
         report(subject, frame, np.repeat("perhaps", len(frame)))
@@ -198,7 +196,7 @@ def test_targets_that_do_not_fit() -> None:
         report(subject, None, ["no"])
 
 
-def test_the_report_of_an_estimator(tmp_path: Path) -> None:
+def test_the_report_of_an_estimator(tmp_path):
     X, y = load_iris(return_X_y=True, as_frame=True)
     model = brief().fit(X, y)
     page = report(model, X, y)
@@ -221,7 +219,7 @@ def test_the_report_of_an_estimator(tmp_path: Path) -> None:
 
 
 @every
-def test_every_estimator_has_a_report(model: Any) -> None:
+def test_every_estimator_has_a_report(model):
     X, y = load_iris(return_X_y=True)
     estimator = clone(model).fit(X, y)
     data = report(estimator, X, y).data
@@ -230,7 +228,7 @@ def test_every_estimator_has_a_report(model: Any) -> None:
     assert own["measures"]["figures"][0][1] == pytest.approx(estimator.score(X, y))
 
 
-def test_the_command_line_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_writes_a_page(tmp_path, capsys):
     model, frame = make_model("soft"), table()
     frame["answer"] = truth_of(model, frame)
     frame.loc[:9, "answer"] = None
@@ -251,10 +249,7 @@ def test_the_command_line_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFi
     assert "'a'" in capsys.readouterr().err
 
 
-# ---- forests -------------------------------------------------------------------------------------
-
-
-def test_the_page_of_a_forest_of_classes(tmp_path: Path) -> None:
+def test_the_page_of_a_forest_of_classes(tmp_path):
     X, y = load_iris(return_X_y=True, as_frame=True)
     forest = ObliqueForestClassifier(7, oob_score=True, random_state=0).fit(X[::2], y[::2])
     page = report(forest, X[1::2], y[1::2])
@@ -285,7 +280,7 @@ def test_the_page_of_a_forest_of_classes(tmp_path: Path) -> None:
     assert data["rules"].count("tree ") == 7
 
 
-def test_the_page_of_a_forest_of_numbers() -> None:
+def test_the_page_of_a_forest_of_numbers():
     X, y = load_iris(return_X_y=True, as_frame=True)
     X, y = X.iloc[:, :3], X.iloc[:, 3]
     forest = ObliqueForestRegressor(3, random_state=0).fit(X, y)
@@ -303,7 +298,7 @@ def test_the_page_of_a_forest_of_numbers() -> None:
 
 
 @pytest.mark.parametrize("kind", ["classes", "numbers", "lines"])
-def test_a_forest_of_a_file_has_a_page(kind: str, tmp_path: Path) -> None:
+def test_a_forest_of_a_file_has_a_page(kind, tmp_path):
     model = make_forest(kind)
     save_model(tmp_path / "forest.json", model)
     frame = table().assign(answer=model.predict(table()))

@@ -8,7 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from evotree.experiments.protocols import Task
 from experiments.studies import costs
-from experiments.studies.costs import CART, CHEAP, PROBLEMS, STREED
+from experiments.studies.costs import CART, CHEAP
 
 
 def random_prices(rng, n_features):
@@ -48,17 +48,6 @@ def test_a_tree_of_scikit_learn_costs_what_a_walk_adds_up(seed):
     assert costs.n_features_used(model) == len(used)
 
 
-@pytest.mark.parametrize(
-    ("problem", "test", "price"),
-    [("bupa", "gammagt", 9.86), ("heart", "thal", 102.90), ("hepatitis", "PROTIME", 8.30)]
-    + [("pima", "plas", 17.61), ("thyroid", "TT4", 14.51), ("thyroid", "TSH", 22.78)],
-)
-def test_tests_cost_alone_what_is_published(problem, test, price):
-    tests = PROBLEMS[f"{problem}-100"].tests
-    parts = [cost for of, cost in tests.items() if of == test or (type(of) is tuple and test in of)]
-    assert sum(parts) == pytest.approx(price)
-
-
 @pytest.fixture
 def donors(tmp_path):
     """Write a table of the columns of blood-transfusion."""
@@ -91,22 +80,3 @@ def test_folds_choose_cheap_features_where_they_tell_as_much():
     cheap, plain = (told(name, errors, prices).fit(X, y) for name in (CHEAP, CART))
     assert costs.feature_cost(plain, X, y) == 4.0
     assert costs.feature_cost(cheap, X, y) == 1.0
-
-
-def test_an_optimal_tree_pays_for_what_it_asks():
-    pytest.importorskip("pystreed")
-    rng = np.random.default_rng(0)
-    X = np.column_stack([rng.normal(size=300), rng.integers(0, 2, 300)])
-    y = ((X[:, 0] > 0.3) ^ (rng.random(300) < 0.1)).astype(int)
-    errors = 10.0 * (1.0 - np.eye(2))
-    paying, free = (told(STREED, errors, {(0,): price}).fit(X, y) for price in (100.0, 0.0))
-    assert not paying.best_estimator_.tree_.weights.any()
-    assert (free.predict(X) == y).mean() > 0.8
-
-
-@pytest.mark.parametrize("n", [1, 5, 10, 11, 1000])
-def test_cuts_part_rows(n):
-    column = np.random.default_rng(n).permutation(n).astype(float)
-    found = costs.cuts(column)
-    assert len(found) == min(n - 1, costs.MAX_THRESHOLDS)
-    assert all((column <= cut).any() and (column > cut).any() for cut in found)

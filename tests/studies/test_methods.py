@@ -9,16 +9,11 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import ParameterSampler, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree.estimators import EvoTreeClassifier
-from evotree.experiments.execution import seed_method
 from evotree.experiments.measures import tree_sizes
-from evotree.experiments.protocols import stratified_folds
 from experiments.methods import chosen, classifiers, regressors, trees
 from experiments.studies import costs
 
@@ -53,13 +48,6 @@ KINDS = {
 either_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-def fitted(systems, name, X, y, random_state=0):
-    return seed_method(systems.make_systems()[name], random_state).fit(X, y)
-
-
-# ---- settings ------------------------------------------------------------------------------------
-
-
 def test_the_defaults_are_run_as_they_come():
     made = classifiers.make_systems()
     assert tuple(made) == classifiers.SYSTEMS
@@ -88,22 +76,6 @@ def test_cart_is_pruned_as_an_exhaustive_search_says(kind, monkeypatch):
     assert tree_sizes(model)["leaves"] < tree(random_state=3).fit(X, y).get_n_leaves()
     search = chosen.search_pruning(tree(random_state=3), X, codes, 3, max_alphas=3)
     assert len(search.cv_results_["params"]) == 3
-
-
-def test_logistic_regression_has_the_best_cost():
-    X, y = noisy_classes(120, 20, 2)
-    folds = stratified_folds(y, 5, 1)
-    scores = []
-    for C in classifiers.COSTS:
-        model = make_pipeline(StandardScaler(), LogisticRegression(C=C, max_iter=1000))
-        scores.append(cross_val_score(model, X, y, cv=folds).mean())
-    assert max(scores) > min(scores)
-    found = fitted(classifiers, "Logistic", X, y, 1)
-    best = classifiers.COSTS[int(np.argmax(scores))]
-    assert best == found.best_estimator_[-1].C
-    model = make_pipeline(StandardScaler(), LogisticRegression(C=best, max_iter=1000)).fit(X, y)
-    np.testing.assert_array_equal(found.predict(X), model.predict(X))
-    np.testing.assert_allclose(found.predict_proba(X), model.predict_proba(X))
 
 
 @either_kind
@@ -152,9 +124,6 @@ def test_a_linear_tree_predicts_by_the_leaf_that_a_row_reaches(monkeypatch):
     np.testing.assert_allclose(model.predict(X), [4, 7, 6, 5])
     sizes = {"leaves": 3, "nodes": 5, "depth": 2, "terms": 2 + 3, "complexity": 8}
     assert tree_sizes(model) == sizes
-
-
-# ---- other packages ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -8,11 +8,7 @@ from hypothesis import strategies as st
 
 from evotree.operators.splitters.cross_entropy import SamplingStep
 from evotree.operators.splitters.von_mises_fisher import sample
-from experiments.pictures import (
-    plot_accuracy_against_depth,
-    plot_sampling,
-    plot_size_penalty,
-)
+from experiments.pictures import plot_accuracy_against_depth, plot_sampling, plot_size_penalty
 
 
 def test_the_steps_at_which_a_search_closes_in_are_drawn():

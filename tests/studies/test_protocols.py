@@ -36,9 +36,6 @@ def numbers_of(study, dataset, folder, seed=0, fold=OFFICIAL, stratified=True):
     return parts.X_train[:, 0].astype(int), parts.X_test[:, 0].astype(int)
 
 
-# ---- rows ----------------------------------------------------------------------------------------
-
-
 def test_a_half_trains_and_a_quarter_tests(tmp_path):
     y = write_numbers(tmp_path, "sonar")
     drawn = [numbers_of("dtsemnet", "sonar", tmp_path, seed) for seed in (0, 1)]
@@ -101,9 +98,6 @@ def test_data_sets_as_the_paper_of_oc1_had_them(tmp_path):
     assert digits.X["x"].tolist() == list(range(4000 - 1797, 4000)) and len(digits.y) == 1797
 
 
-# ---- what is measured ----------------------------------------------------------------------------
-
-
 def test_one_fit_gives_the_scores_of_all_its_probabilities():
     X, y = load_wine(return_X_y=True)
     model, leaf = brief().fit(X, y), brief(probability="leaf").fit(X, y)
@@ -126,9 +120,6 @@ def test_a_recipe_of_tao_cuts_and_optimizes():
     start = tao.start_tree(X, y, 0, recipe)
     assert start.tree_.depth == 6 and start.tree_.n_leaves > 12
     assert tao.nonzero_weights_percent(start) == pytest.approx(100 / 64)  # a pixel a split
-
-
-# ---- figures of papers ---------------------------------------------------------------------------
 
 
 def test_every_published_cell_of_wodt_is_planned_or_left_out_for_a_reason():

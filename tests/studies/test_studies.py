@@ -17,7 +17,7 @@ from experiments import STUDIES, agreement, load_study
 from experiments import study as base
 from experiments.__main__ import main
 from experiments.rows import fill, read_curve_rows, read_rows, write_rows
-from experiments.study import Study, StudyProtocol, Text, define, run_study, write_report
+from experiments.study import Study, StudyProtocol, define, run_study, write_report
 from tests.experiments.test_store import COLUMNS, DEFINITION, row
 from tests.quick_models import brief
 
@@ -32,9 +32,6 @@ def write_data(folder, name, n_rows=60, n_features=3, n_classes=3):
     X = pd.DataFrame(y[:, None] + 0.4 * rng.normal(size=(n_rows, n_features))).add_prefix("x")
     target = y if n_classes else X["x0"] + 0.1 * rng.normal(size=n_rows)
     X.assign(target=target).to_csv(folder / f"{name}.csv", index=False)
-
-
-# ---- runs ----------------------------------------------------------------------------------------
 
 
 def curve_of_stumps(model):
@@ -141,12 +138,6 @@ def test_what_is_done_is_written_as_csv_in_order(tmp_path):
         read_rows(tmp_path / "runs.csv", ["auc"])
 
 
-def test_a_text_names_lists_and_their_lengths():
-    known = {"names": ("a", "b"), "costs": [0.5, 10.0], "by": {"x": {"y": 1.25}}}
-    text = "{names!n}: {names}; {costs:g}; {by[x][y]:.1f}"
-    assert Text().vformat(text, (), known) == "2: a, b; 0.5, 10; 1.2"
-
-
 def test_the_command_line(tmp_path, capsys):
     write_data(tmp_path, "iris")
     out = tmp_path / "out"
@@ -165,9 +156,6 @@ def test_the_command_line(tmp_path, capsys):
         main(["c45", "--out", str(out)])
     with pytest.raises(ValueError, match="name='c45': allowed are benchmark, cedt"):
         load_study("c45")
-
-
-# ---- every study ---------------------------------------------------------------------------------
 
 
 @every_study
@@ -261,12 +249,6 @@ def test_rows_and_seeds_of_a_fit_are_those_of_the_rows_in_git(tmp_path):
     row = run_experiment(made, tmp_path).iloc[0]
     for name in ("accuracy", "train_accuracy", "leaves", "depth"):
         assert row[name] == given.loc[plan[0], name]
-
-
-# ---- plans ---------------------------------------------------------------------------------------
-
-
-# ---- pictures that need the data -----------------------------------------------------------------
 
 
 def test_pictures_of_tao_are_drawn_where_they_are_missing(tmp_path, monkeypatch):

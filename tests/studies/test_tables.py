@@ -25,12 +25,6 @@ def means_of(runs, methods):
     return tables.figures_of(runs, FIGURES, suites.BENCHMARK, methods)
 
 
-def test_rows_of_a_table_may_lack_cells():
-    assert tables.table([]) == "Not run yet."
-    lines = tables.table([{"a": "1", "b": "2"}, {"a": "3"}], n_left=2).splitlines()
-    assert lines == ["| a | b |", "|---|---|", "| 1 | 2 |", "| 3 |  |"]
-
-
 def test_means_are_of_whole_data_sets():
     runs = fake_runs({("wine", "CART"): 0.9, ("iris", "CART"): 0.8, ("iris", "OC1"): 0.7})
     runs = pd.concat([runs, fake_runs({("wine", "OC1"): 0.9, ("wine", "WODT"): 0.9}, n_folds=4)])
@@ -41,25 +35,6 @@ def test_means_are_of_whole_data_sets():
     assert means_of(runs, methods)["AUC"].isna().all(axis=None)
     one_is_missing = runs.assign(auc=np.where(runs["fold"] == 3, np.nan, 0.5))
     assert means_of(one_is_missing, methods)["AUC"].isna().all(axis=None)
-
-
-def test_ours_stand_beside_published_figures():
-    fits = pd.DataFrame({"accuracy": [0.92, 0.94], "leaves": [5, 4], "depth": [1, 1]})
-    figures = {"accuracy": ("accuracy", 100.0, 1), "leaves": ("leaves", 1.0, 1)}
-    row = tables.beside(fits, {"accuracy": 0.95}, figures, "C")
-    assert row == {
-        **{"accuracy, C": "95.0", "accuracy, ours": "93.0 ± 1.4", "difference": "-2.0"},
-        **{"leaves, C": "", "leaves, ours": "4.5 ± 0.7"},
-    }
-
-
-def test_the_best_of_the_judged_are_bold():
-    means = pd.DataFrame(
-        {"A": [81.04, np.nan], "B": [80.96, 70.0], "Forest": [99.0, 70.0], "none": np.nan}
-    )
-    rows = tables.cells_table(means, ".1f", bold=("A", "B", "C")).splitlines()
-    assert rows[0] == "| data set | A | B | Forest |"
-    assert rows[2:] == ["| 0 | **81.0** | **81.0** | 99.0 |", "| 1 | - | **70.0** | 70.0 |"]
 
 
 def test_means_are_over_the_data_sets_of_all_methods_with_enough(monkeypatch):
@@ -96,24 +71,6 @@ def test_duels_are_paired_over_the_data_sets_of_both():
     assert "not been run yet" in tables.differences_table({"": scores[["CART"]]}, "EvoTree")
 
 
-def test_the_floor_is_the_better_of_two():
-    accuracy = pd.DataFrame(
-        {
-            "EvoTree": [90.0, 80.0, 70.0, 60.0],
-            "CART": [95.0, 70.0, 60.0, 10.0],
-            "Logistic": [80.0, 81.0, 65.0, np.nan],
-        },
-        index=["iris", "wine", "pima", "usps"],
-    )
-    sentence = tables.floor_sentence(accuracy, "EvoTree", ("CART", "Logistic"))
-    assert sentence == (
-        "EvoTree less the better of CART and Logistic: -0.33 ± 2.91 (1 / 0 / 2);\n"
-        "more than 1 point below on iris (-5.0)."
-    )
-    some = accuracy[["EvoTree", "CART"]]
-    assert tables.floor_sentence(some, "EvoTree", ("CART", "Logistic")) == "Not run yet."
-
-
 def test_ranks_are_of_the_methods_that_are_compared(tmp_path):
     means = pd.DataFrame(
         {"EvoTree": [90.0, 80.0, 70.0], "OC1": [80.0, 80.0, 60.0], "CART": [70.0, 60.0, 50.0]},
@@ -128,9 +85,3 @@ def test_ranks_are_of_the_methods_that_are_compared(tmp_path):
     for scores in few:
         ranks, sentence = tables.ranks_of(scores, "EvoTree", path)
         assert not ranks and "fewer than three" in sentence
-
-
-def test_a_failed_fit_is_left_out():
-    runs = fake_runs({suites.FAILED: 0.3, (suites.FAILED[0], "CART"): 0.9})
-    means = tables.fold_means(runs, "accuracy", suites.BENCHMARK, ("CART", suites.FAILED[1]))
-    assert list(means) == ["CART"]

@@ -39,9 +39,6 @@ def quick_methods():
 every = pytest.mark.parametrize("name", list(quick_methods()))
 
 
-# ---- trees within a budget -----------------------------------------------------------------------
-
-
 @every
 def test_trees_grow_in_complexity_from_a_single_leaf(name):
     X, y = load_wine(return_X_y=True)
@@ -91,9 +88,6 @@ def test_classes_that_are_missing_in_a_fold():
     assert model.trees_[-1].values.shape[1] == 3 and model.n_right_.max() > np.bincount(y).max()
 
 
-# ---- trees of other programs ---------------------------------------------------------------------
-
-
 def test_a_linked_tree_becomes_arrays():
     """The second child of the root has children; rows below a threshold go to the first child."""
     inner = (np.array([0.0, 2.0]), 1.0, "b", "c")
@@ -132,9 +126,6 @@ def test_trees_of_obliquetree_predict_as_the_package_does(n_classes):
     np.testing.assert_array_equal(made.predicted_codes(tree, fresh), model.predict(fresh))
     widths = np.count_nonzero(tree.weights, axis=1)
     assert widths.max() == 2 and tree.n_leaves > 3
-
-
-# ---- EvoTree -------------------------------------------------------------------------------------
 
 
 def member(quality, n_leaves, root_width):
