@@ -23,7 +23,6 @@ from evotree import (
     TAORegressor,
 )
 from evotree.fitness.linear_leaves import LinearLeafObjective
-from evotree.operators.structure.splice import make_individual
 from tests.quick_models import (
     BRIEF,
     assert_same,
@@ -79,19 +78,6 @@ def test_functions_that_are_linear_in_parts_are_found(model):
     X, y = pieces(seed=1)
     assert fitted.score(X, y) > 0.98 > constant.score(X, y) + 0.05
     assert fitted.get_n_leaves() < 6
-
-
-def test_without_shrinkage_they_are_found_exactly():
-    X, y = pieces()
-    dataset = Dataset.from_arrays(X, y, task="regression").evolved_for(
-        LinearLeafObjective(shrinkage=0.0)
-    )
-    tree = dataset.from_raw(dataset.refill(halves()))
-    individual = make_individual(dataset, tree.weights, tree.thresholds, tree.subtree_size)
-    assert individual.quality == 1.0
-    finished = dataset.bound_objective.finish(dataset.to_raw(individual.to_tree()), dataset)
-    np.testing.assert_allclose(finished.predict_value(X)[:, 0], y, atol=1e-9)
-    assert finished.models.n_terms == 2
 
 
 def test_splits_are_optimized_for_lines():

