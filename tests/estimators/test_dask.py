@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections import Counter
 from copy import copy
 from functools import cache, partial
 
@@ -22,14 +21,11 @@ from evotree import (
 )
 from evotree.cli.main import main
 from evotree.dataset import Dataset
-from evotree.engine.progress import Progress
 from evotree.estimators.intervals import leaf_deviations
-from evotree.estimators.partitions import MAX_SAMPLES
 from evotree.experiments.problems import make_problem
 from evotree.fitness.losses import QuantileLoss
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.model_file import load_model
-from evotree.rng import row_keys
 from tests.estimators.test_continuing import quick
 
 dask = pytest.importorskip("dask")
@@ -128,12 +124,11 @@ def test_whole_weights_are_rows_given_so_often():
     assert one.tree_.n_node_samples[0] == (weight > 0.0).sum()
 
 
-@pytest.mark.parametrize("n_workers", [1, 2, 3])
-def test_workers_do_not_matter(n_workers):
+def test_workers_do_not_matter():
     distributed = pytest.importorskip("distributed")
     with (
         distributed.Client(
-            n_workers=n_workers, threads_per_worker=1, processes=False, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
         ) as client,
         dask.config.set(scheduler=client),
     ):
@@ -174,14 +169,8 @@ def test_islands_and_fronts_of_own_scores_do_not_depend_on_partitions(changed):
             assert tree.scores == pytest.approx((*two_scores(leaves), tree.complexity))
 
 
-def test_passes_are_shown_and_tasks_are_named(monkeypatch):
-    graphs, shown, step = [], Counter(), Progress.step
-
-    def seen(progress):
-        shown[progress._bar.desc.rstrip(": "), progress._bar.total] += 1
-        step(progress)
-
-    monkeypatch.setattr(Progress, "step", seen)
+def test_passes_are_shown_and_tasks_are_named(capsys):
+    graphs = []
     with Callback(lambda graph: graphs.append([*map(str, graph)])):
         found = fit(250, verbose=1)
     own = [[key for key in graph if key.startswith("evotree-")] for graph in graphs]
@@ -191,9 +180,9 @@ def test_passes_are_shown_and_tasks_are_named(monkeypatch):
     assert set(names[1]) == {"draw-sample"}
     counting = {"send-trees", "count-leaves", "add-counts"}
     assert all(set(of_pass) == counting for of_pass in names[2:])
-    passes = {"summarizing rows": 8, "drawing the sample": 8, "counting leaves": 8 * len(names[2:])}
-    assert {(name, 8): n for name, n in passes.items()}.items() <= shown.items()
-    assert passes.keys() <= found.seconds_.keys()
+    shown = capsys.readouterr().err
+    for of_pass in ("summarizing rows", "drawing the sample", "counting leaves"):
+        assert of_pass in shown and of_pass in found.seconds_
 
 
 # ---- what all rows say ---------------------------------------------------------------------------
@@ -226,16 +215,6 @@ def test_the_tree_is_the_fittest_of_the_front():
     assert found.pareto_front_[int(np.argmax(worth))] == found.tree_
     qualities = [one.quality for one in found.pareto_front_]
     assert qualities == sorted(set(qualities))
-
-
-def sample_positions(n, seed=3):
-    """Return the rows of the sample of n rows, by its definition."""
-    keys, kept = row_keys(seed, 0, len(X)), []
-    for label in np.unique(Y):
-        rows = np.flatnonzero(label == Y)
-        take = int(np.ceil(len(rows) * (n / len(X))))
-        kept += rows[np.argsort(keys[rows])[:take]].tolist()
-    return np.sort(kept)
 
 
 def test_class_weights_are_those_of_all_rows():
@@ -630,18 +609,6 @@ def test_the_command_line_reads_parquet(tmp_path, capsys):
     found = load_model(model)
     assert found.training["rows"] == len(y)
     assert (found.predict(table) == y).mean() == pytest.approx(found.training["accuracy"])
-
-
-# ---- the sample ----------------------------------------------------------------------------------
-
-
-def test_random_numbers_of_rows_do_not_depend_on_parts():
-    whole = row_keys(7, 0, 1000)
-    np.testing.assert_array_equal(whole, np.append(row_keys(7, 0, 300), row_keys(7, 300, 700)))
-    assert whole.min() >= 0.0 and whole.max() < 1.0
-    assert abs(whole.mean() - 0.5) < 0.05 and len(set(whole)) == 1000
-    assert not np.array_equal(whole, row_keys(8, 0, 1000))
-    assert MAX_SAMPLES > 1000
 
 
 # ---- fits that go on -----------------------------------------------------------------------------

@@ -188,16 +188,6 @@ def test_labels_held_out_are_the_users_and_targets_in_their_units():
     assert scores["validation"] > 0.1 > scores["leaves<=1"]
 
 
-def test_the_fitness_selects_what_fit_found(cancer):
-    X, _, y, _ = cancer
-    model = brief().fit(X, y)
-    found = model.tree_
-    model.select_tree("size<=1")
-    again = model.select_tree("fitness").tree_
-    assert again.n_nodes <= found.n_nodes
-    assert model.score(X, y) > 0.9
-
-
 @pytest.mark.parametrize("kind", [EvoTreeClassifier, EvoTreeRegressor])
 def test_every_tree_of_the_front_predicts(kind):
     X, y = (load_iris if kind is EvoTreeClassifier else load_diabetes)(return_X_y=True)
@@ -357,10 +347,3 @@ def test_only_the_last_evolution_is_shown(capsys):
     shown = capsys.readouterr().err
     assert sum("4/4" in line for line in shown.split("\n")) == 1
     assert "choosing hyperparameters" in shown
-
-
-def test_the_same_seed_chooses_the_same():
-    X, y = load_iris(return_X_y=True)
-    first, second = (brief(**CHOOSING).fit(X, y) for _ in range(2))
-    assert first.tree_ == second.tree_ and first.size_penalty_ == second.size_penalty_
-    assert first.regularization_ == second.regularization_

@@ -154,9 +154,8 @@ def coverages(model, uneven, coverage, n_splits=60, n=100):
     return hits / n_splits
 
 
-@pytest.mark.parametrize("uneven", [False, True], ids=["even noise", "uneven noise"])
-@pytest.mark.parametrize("coverage", [0.5, 0.9])
-@pytest.mark.parametrize("model", KINDS[3:], ids=name_of)
+@pytest.mark.parametrize(("coverage", "uneven"), [(0.5, True), (0.9, False), (0.9, True)])
+@pytest.mark.parametrize("model", KINDS[4:7], ids=name_of)
 def test_intervals_cover_as_often_as_they_claim(model, coverage, uneven):
     """The share that one calibration covers has a beta distribution (Vovk 2012)."""
     n, n_splits = 100, 60

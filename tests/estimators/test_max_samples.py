@@ -142,9 +142,3 @@ def test_a_small_first_sample_finds_as_good_a_tree():
         for max_samples in (None, 200)
     ]
     assert scores[1] > scores[0] - 0.05
-
-
-@pytest.mark.parametrize("max_samples", [0, -1, 0.0, 1.5, "half"])
-def test_what_is_no_number_of_rows_is_refused(max_samples):
-    with pytest.raises(ValueError, match="max_samples"):
-        quick(max_samples=max_samples).fit(X, Y)

@@ -78,10 +78,3 @@ def test_targets_too():
     X, y = load_diabetes(return_X_y=True)
     model = EvoTreeRegressor(max_generations=10, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.4 and model.tree_.complexity < 40
-
-
-@pytest.mark.parametrize("wrong", [0, -1, 1.5, 0.0, "all"])
-def test_bounds_that_are_none_are_named(wrong):
-    X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="max_split_terms"):
-        EvoTreeClassifier(max_split_terms=wrong).fit(X, y)
