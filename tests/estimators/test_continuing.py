@@ -95,6 +95,7 @@ def test_other_parameters_and_rows_are_refused(tmp_path):
         ("population_size", {"population_size": 14}),
         ("islands", {"islands": 2}),
         ("refinement", {"refinement": None}),
+        ("max_samples", {"max_samples": 60}),
         ("regularization", {"regularization__noise": 0.2}),
     ):
         with pytest.raises(ValueError, match=f"{name}=.*: the run in .*fit.npz has {name}="):

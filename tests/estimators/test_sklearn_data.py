@@ -1,6 +1,7 @@
 """What all estimators make of frames, labels, layouts of arrays, weights and routed weights."""
 
 import re
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -30,6 +31,13 @@ from tests.quick_models import (
     weights_for,
 )
 
+
+@cache
+def fitted_to_rows(model):
+    """Return a fitted model, which no test changes."""
+    return clone(model).fit(*rows_for(model))
+
+
 # ---- frames and labels ---------------------------------------------------------------------------
 
 
@@ -42,7 +50,7 @@ def test_frames_have_names(model, library):
     frame = frame if library == "pandas" else pl.from_pandas(frame)
     fitted = clone(model).fit(frame, y)
     np.testing.assert_array_equal(fitted.feature_names_in_, columns)
-    plain = clone(model).fit(X, y)
+    plain = fitted_to_rows(model)
     assert fitted.tree_ == plain.tree_
     np.testing.assert_array_equal(outputs(fitted, frame), outputs(plain, X))
     targets = pd.Series(y) if library == "pandas" else pl.Series(y)
@@ -145,7 +153,7 @@ def test_sparse_rows_are_refused(model):
     with pytest.raises(TypeError, match="Sparse data was passed for X, but dense data is required"):
         clone(model).fit(sparse.csr_array(X), y)
     with pytest.raises(TypeError, match="dense data is required"):
-        clone(model).fit(X, y).predict(sparse.coo_array(X))
+        fitted_to_rows(model).predict(sparse.coo_array(X))
 
 
 @every
@@ -185,7 +193,7 @@ def test_rows_without_weight_are_not_there_and_weights_are_repetitions(model):
         if not (given or draws_rows(model)):
             repeated = np.repeat(np.arange(len(y)), weight.astype(int))
             assert_same(weighted, clone(weighted).fit(X[repeated], y[repeated]), X)
-        assert weighted.tree_ != clone(weighted).fit(X, y).tree_
+        assert weighted.tree_ != fitted_to_rows(model).tree_
 
 
 @every_classifier
