@@ -279,23 +279,6 @@ def test_auto_is_lines_which_may_be_constant():
 # ---- the front -----------------------------------------------------------------------------------
 
 
-def test_the_quality_of_members_of_the_front_is_that_of_their_lines():
-    X, y = pieces(noise=0.3)
-    fitted = quick(precision=None, regularization=Regularization(noise=0.0)).fit(X, y)
-    new = pieces(500, seed=1, noise=0.3)
-    table = fitted.pareto_front_.to_frame(fitted._held_out(*new))
-    for at, member in enumerate(fitted.pareto_front_):
-        assert r2_score(new[1], fitted.predict(new[0], at)) == pytest.approx(
-            table["held_out_quality"][at]
-        )
-        residuals = y - linear_predictions(member, X)
-        assert 1.0 - residuals @ residuals / (y.var() * len(y)) == pytest.approx(member.quality)
-        assert member.complexity == table["complexity"][at] == member.n_leaves + member.n_terms
-    best = max(range(len(table)), key=lambda at: table["held_out_quality"][at])
-    assert fitted.select_tree("validation", *new).tree_ == fitted.pareto_front_[best]
-    assert fitted.residual_std_.shape == (len(fitted.tree_),)
-
-
 def test_trees_found_elsewhere_join_with_lines_of_their_own():
     X, y = pieces()
     for fitted in (

@@ -1,7 +1,6 @@
 """Trees of few terms, which a reader can check."""
 
 import re
-from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -42,17 +41,6 @@ def test_both_penalties_are_chosen_relative_to_the_rows(cancer, readable):
     assert 0.01 * unit < readable.size_penalty_ < unit
     assert readable.term_penalty_ / readable.size_penalty_ in TERM_MULTIPLES
     assert readable.regularization_.noise in NOISES
-
-
-def test_the_front_has_trees_for_readers_of_any_patience(readable):
-    complexity = [tree.complexity for tree in readable.pareto_front_]
-    quality = [tree.quality for tree in readable.pareto_front_]
-    assert complexity[0] == 1 and len(complexity) >= 5
-    assert complexity == sorted(complexity) and quality == sorted(quality)
-    for bound in (3, 5, 8):
-        chosen = deepcopy(readable).select_tree(f"complexity<={bound}").tree_
-        fitting = [one for one in readable.pareto_front_ if one.complexity <= bound]
-        assert chosen == fitting[-1] and chosen.n_terms + chosen.n_leaves <= bound
 
 
 def test_axis_parallel_trees_are_evolved():
