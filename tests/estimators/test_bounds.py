@@ -20,7 +20,6 @@ from evotree import (
 from tests.quick_models import brief, evolved
 
 KINDS = {EvoTreeClassifier: load_wine, EvoTreeRegressor: load_diabetes}
-BOUNDS = ("max_depth", "max_leaf_nodes", "min_samples_leaf", "max_terms", "interaction_cst")
 
 
 def allowed_columns(interaction_cst, n_columns):
