@@ -20,38 +20,11 @@ from evotree.export import (
     export_text,
     to_onnx,
 )
-from evotree.fitness.criteria import Criterion
-from evotree.fitness.node import Node
-from evotree.operators.initialization import c45
 from evotree.operators.pruning.pessimistic import added_errors, normal_deviation
-from evotree.operators.splitters.c45 import C45, search_gains
+from evotree.operators.splitters.c45 import C45
 from evotree.operators.splitters.linear_machine import LinearMachine
-from evotree.operators.structure.sides import share_rows
 from tests.reference import c45 as naive
 from tests.strategies import seeds
-
-# Table 2.1 of Quinlan (1993): outlook, temperature, humidity, windy, and whether to play.
-GOLF = """
-sunny 75 70 1 1|sunny 80 90 1 0|sunny 85 85 0 0|sunny 72 95 0 0|sunny 69 70 0 1|overcast 72 90 1 1
-overcast 83 78 0 1|overcast 64 65 1 1|overcast 81 75 0 1|rain 71 80 1 0|rain 65 70 1 0
-rain 75 80 0 1|rain 68 80 0 1|rain 70 96 0 1
-"""
-CASES = [case.split() for case in GOLF.strip().replace("\n", "|").split("|")]
-PLAY = np.array([int(case[4]) for case in CASES], dtype=np.int32)
-OVERCAST = np.array([float(case[0] == "overcast") for case in CASES])
-WINDY = np.array([float(case[3]) for case in CASES])
-HUMIDITY = np.array([float(case[2]) for case in CASES])
-
-
-def gains_of(columns, y, indicators=None, min_cases=2.0):
-    """Return the gains and the split informations of columns."""
-    X = np.ascontiguousarray(np.column_stack(columns))
-    d = X.shape[1]
-    node = Node.of(X, y, np.ones(len(y)), 2, int(Criterion.GAIN_RATIO), 1)
-    indicators = np.full(d, -1) if indicators is None else np.array(indicators)
-    gains, informations, cuts = np.empty(d), np.empty(d), np.empty(d)
-    search_gains(node, indicators, min_cases, gains, informations, cuts)
-    return gains, informations, cuts
 
 
 def nested(model, k=0):
@@ -105,39 +78,6 @@ def test_the_tree_of_the_twin(seed, n, n_classes, grid, missing, confidence):
     assert best == pytest.approx([shares[i][c] for i, c in enumerate(model.predict(rows))])
 
 
-def test_gains_of_the_book():
-    """Info(T) is .940 bits; windy leaves .892 (Quinlan 1993, section 2.2)."""
-    (overcast, windy), (split, _), _ = gains_of([OVERCAST, WINDY], PLAY)
-    assert windy == pytest.approx(0.048, abs=5e-4)
-    assert overcast == pytest.approx(0.940 - 10 / 14, abs=5e-4)  # 5 of 10 others play, 4 of 4
-    assert split == pytest.approx(0.863, abs=5e-4)
-
-
-def test_a_missing_value_takes_its_share_of_the_gain_and_adds_an_outcome():
-    """The sixth case without its outlook, as in section 3.1, for the test of one outlook."""
-    missing = np.zeros(14)
-    missing[5] = 1.0
-    gains, informations, _ = gains_of([OVERCAST, missing], PLAY, [1, -1])
-    assert gains[0] == pytest.approx(13 / 14 * (0.961 - 10 / 13), abs=5e-4)
-    shares = np.array([10, 3, 1]) / 14
-    assert informations[0] == pytest.approx(-(shares * np.log2(shares)).sum())
-
-
-def test_thresholds_have_a_price():
-    """Humidity gains .102 bits, and to choose among 6 thresholds for 14 cases costs .185."""
-    assert gains_of([HUMIDITY], PLAY)[0][0] == 0.0
-    times = 10
-    (gain,), _, (cut,) = gains_of([np.repeat(HUMIDITY, times)], np.repeat(PLAY, times))
-    assert cut == 82.5
-    # 7 of 9 cases play below, 2 of 5 above; each of eight middles leaves 7 rows or more a side.
-    after = (9 * naive.information([7, 2]) + 5 * naive.information([2, 3])) / 14
-    least = 0.1 * 14 * times / 2
-    values = np.repeat(HUMIDITY, times)
-    tried = [v for v in set(HUMIDITY) if least <= (values <= v).sum() <= 140 - least]
-    assert len(tried) == 8
-    assert gain == pytest.approx(0.9402859586706309 - after - np.log2(len(tried)) / len(values))
-
-
 def test_errors_to_expect_of_the_book():
     """U25%(0, 6) = .206, U25%(0, 9) = .143, U25%(0, 1) = .75 and U25%(1, 16) = .157 (section 4.2).
 
@@ -147,35 +87,6 @@ def test_errors_to_expect_of_the_book():
         assert added_errors(n, 0.0, 0.25) / n == pytest.approx(bound, abs=5e-4)
     assert (1.0 + added_errors(16, 1.0, 0.25)) / 16 == pytest.approx(0.157, abs=0.004)
     assert normal_deviation(0.25) == pytest.approx(0.84 - 0.59 / 4)
-
-
-@given(st.floats(1.0, 1e4), st.floats(0.0, 1.0), st.floats(0.01, 0.99))
-def test_more_is_to_be_expected_at_less_confidence(n, share, confidence):
-    wrong = share * n
-    less, more = (added_errors(n, wrong, c) for c in (confidence, 0.5 * confidence))
-    assert -1e-9 <= less <= more + 1e-9
-    assert less == pytest.approx(naive.added(n, wrong, confidence), rel=1e-9, abs=1e-9)
-
-
-@given(seeds)
-def test_shares_add_up(seed):
-    rng = np.random.default_rng(seed)
-    X = np.ascontiguousarray(np.column_stack([rng.normal(size=30), rng.random(30) < 0.3]))
-    rows, weight = rng.permutation(30)[:20].astype(np.int32), rng.random(30)
-    sides = share_rows(X, rows, weight, np.array([1.0, 0.0]), 0.1, np.array([1, -1]))
-    total = np.zeros(30)
-    for side, of_rows in sides:
-        total[side] += of_rows[side]
-    reached = np.isin(np.arange(30), rows)
-    np.testing.assert_allclose(total, np.where(reached, weight, 0.0))
-
-
-def test_thresholds_are_values_of_training_rows():
-    X, y = load_breast_cancer(return_X_y=True)
-    tree = ObliqueTreeClassifier.from_preset("C4.5").fit(X, y).tree_
-    for k in np.flatnonzero(~tree.is_leaf):
-        assert tree.weights[k].sum() == tree.weights[k].max() == 1.0
-        assert tree.thresholds[k] in X[:, tree.weights[k].argmax()]
 
 
 def test_rows_that_miss_a_value_go_where_more_rows_are():
@@ -205,18 +116,6 @@ def test_complete_rows_are_predicted_by_the_tree(probability):
     assert (model.predict_proba(holes) != model._predict_encoded(model.encode(holes))).any()
 
 
-def test_a_value_is_missing_though_none_was_in_training():
-    """A tree of one split: the shares of the root. Values that no split asks for do not matter."""
-    X = np.column_stack([np.arange(40.0), np.zeros(40)])
-    y = np.where(np.arange(40) < 30, "low", "high")
-    model = ObliqueTreeClassifier.from_preset("C4.5").fit(X, y)
-    lacking = [[np.nan, 0.0], [35.0, np.nan], [np.nan, np.nan]]
-    assert model.predict(lacking).tolist() == ["low", "high", "low"]
-    np.testing.assert_allclose(
-        model.predict_proba(lacking), [[0.25, 0.75], [1.0, 0.0], [0.25, 0.75]]
-    )
-
-
 def test_categories_are_not_shared():
     """A level that is missing is a level; numbers beside it are shared."""
     rng = np.random.default_rng(0)
@@ -228,16 +127,6 @@ def test_categories_are_not_shared():
     on_kind, on_both = model.predict_proba(asked)
     assert on_kind[1] == pytest.approx(y[table["kind"] == "a"].mean())
     np.testing.assert_array_equal(on_both, model.tree_.predict_value(model.encode(asked))[1])
-
-
-def test_blocks_of_rows_do_not_matter(monkeypatch):
-    X, y = load_breast_cancer(return_X_y=True)
-    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
-    model = ObliqueTreeClassifier.from_preset("C4.5").fit(X, y)
-    whole = model.predict_proba(X)
-    monkeypatch.setattr(c45, "_BLOCK", 100)
-    np.testing.assert_allclose(model.predict_proba(X), whole, rtol=1e-12)
-    np.testing.assert_allclose(whole.sum(axis=1), 1.0)
 
 
 def test_no_other_splitter_or_pruning_shares_rows():
@@ -318,14 +207,10 @@ def test_targets_are_refused():
         ObliqueTreeRegressor("axis", pruning="pessimistic").fit(X, y)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [({"confidence": 0.0}, "'confidence'"), ({"confidence": 1.5}, "'confidence'")],
-)
-def test_bad_parameters_are_named(parameters, message):
-    X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match=message):
-        ObliqueTreeClassifier.from_preset("C4.5", **parameters).fit(X, y)
+@pytest.mark.parametrize("confidence", [0.0, 1.5])
+def test_bad_parameters_are_named(confidence):
+    with pytest.raises(ValueError, match="'confidence'"):
+        ObliqueTreeClassifier.from_preset("C4.5", confidence=confidence).fit(np.eye(2), [0, 1])
     with pytest.raises(ValueError, match="min_cases"):
         C45(min_cases=0.0)
 

@@ -4,8 +4,6 @@ import pickle
 import warnings
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import (
@@ -157,19 +155,6 @@ def test_weights_count():
     assert as_rows.tree_ == as_classes.tree_ == smaller.tree_
 
 
-def test_frames_and_names():
-    X, y = load_iris(return_X_y=True, as_frame=True)
-    names = load_iris().target_names[y]
-    model = brief().fit(X, names)
-    np.testing.assert_array_equal(model.feature_names_in_, X.columns)
-    assert set(model.predict(X)) <= set(load_iris().target_names)
-    from_polars = brief().fit(pl.from_pandas(X), names)
-    assert from_polars.tree_ == model.tree_
-    np.testing.assert_array_equal(model.predict(pl.from_pandas(X)), model.predict(X))
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(X.rename(columns={X.columns[0]: "other"}))
-
-
 def test_order_of_rows_and_units_do_not_matter():
     X, y = load_wine(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
@@ -182,12 +167,6 @@ def test_order_of_rows_and_units_do_not_matter():
 
 def test_awkward_data():
     rng = np.random.default_rng(0)
-    one_class = brief().fit(rng.random((10, 2)), ["a"] * 10)
-    assert one_class.tree_.n_nodes == 1 and set(one_class.predict(rng.random((5, 2)))) == {"a"}
-    one_row = brief().fit([[1.0, 2.0]], [3])
-    assert one_row.predict([[9.0, 9.0]]) == [3]
-    constant = brief().fit(np.ones((20, 3)), [0] * 15 + [1] * 5)
-    assert constant.tree_.n_nodes == 1 and constant.predict(np.ones((1, 3))) == [0]
     X = rng.standard_normal((20, 100))
     wide = brief().fit(X, (X[:, 0] > 0).astype(int))
     assert wide.score(X, (X[:, 0] > 0).astype(int)) == 1.0
@@ -198,25 +177,6 @@ def test_awkward_data():
         assert brief().fit(huge, y).score(huge, y) > 0.95
 
 
-@pytest.mark.parametrize(
-    ("X", "message"),
-    [
-        ([[np.inf, 1.0], [2.0, 3.0]], "infinity"),
-        ([["a", 1.0], ["b", 3.0]], "X has 'a' in the column 'x0': allowed are numbers"),
-        ([1.0, 2.0], "2D array"),
-        (np.empty((0, 2)), "minimum of 1 is required"),
-    ],
-)
-def test_bad_data_is_refused(X, message):
-    with pytest.raises(ValueError, match=message):
-        brief().fit(X, [0, 1][: len(X)])
-
-
-def test_continuous_targets_are_refused():
-    with pytest.raises(ValueError, match="continuous"):
-        brief().fit(np.eye(3), [0.1, 0.2, 0.3])
-
-
 def test_progress_bar_shows_the_tree(capsys):
     X, y = load_iris(return_X_y=True)
     brief(verbose=1).fit(X, y)
@@ -224,13 +184,6 @@ def test_progress_bar_shows_the_tree(capsys):
     brief().fit(X, y)  # nobody watches
     brief(verbose=0).fit(X, y)
     assert capsys.readouterr().err == ""
-
-
-def test_frame_history_has_a_row_a_generation():
-    X, y = load_iris(return_X_y=True)
-    table = to_frame(brief().fit(X, y).history_)
-    assert isinstance(table, pd.DataFrame)
-    assert table["gen"].tolist() == [0, 1, 2, 3, 4]
 
 
 # ---- what stays of a fit -------------------------------------------------------------------------

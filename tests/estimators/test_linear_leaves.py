@@ -23,7 +23,6 @@ from evotree import (
     TAORegressor,
 )
 from evotree.fitness.linear_leaves import LinearLeafObjective
-from evotree.operators.structure.splice import make_individual
 from tests.quick_models import (
     BRIEF,
     assert_same,
@@ -79,19 +78,6 @@ def test_functions_that_are_linear_in_parts_are_found(model):
     X, y = pieces(seed=1)
     assert fitted.score(X, y) > 0.98 > constant.score(X, y) + 0.05
     assert fitted.get_n_leaves() < 6
-
-
-def test_without_shrinkage_they_are_found_exactly():
-    X, y = pieces()
-    dataset = Dataset.from_arrays(X, y, task="regression").evolved_for(
-        LinearLeafObjective(shrinkage=0.0)
-    )
-    tree = dataset.from_raw(dataset.refill(halves()))
-    individual = make_individual(dataset, tree.weights, tree.thresholds, tree.subtree_size)
-    assert individual.quality == 1.0
-    finished = dataset.bound_objective.finish(dataset.to_raw(individual.to_tree()), dataset)
-    np.testing.assert_allclose(finished.predict_value(X)[:, 0], y, atol=1e-9)
-    assert finished.models.n_terms == 2
 
 
 def test_splits_are_optimized_for_lines():
@@ -291,23 +277,6 @@ def test_auto_is_lines_which_may_be_constant():
 
 
 # ---- the front -----------------------------------------------------------------------------------
-
-
-def test_the_quality_of_members_of_the_front_is_that_of_their_lines():
-    X, y = pieces(noise=0.3)
-    fitted = quick(precision=None, regularization=Regularization(noise=0.0)).fit(X, y)
-    new = pieces(500, seed=1, noise=0.3)
-    table = fitted.pareto_front_.to_frame(fitted._held_out(*new))
-    for at, member in enumerate(fitted.pareto_front_):
-        assert r2_score(new[1], fitted.predict(new[0], at)) == pytest.approx(
-            table["held_out_quality"][at]
-        )
-        residuals = y - linear_predictions(member, X)
-        assert 1.0 - residuals @ residuals / (y.var() * len(y)) == pytest.approx(member.quality)
-        assert member.complexity == table["complexity"][at] == member.n_leaves + member.n_terms
-    best = max(range(len(table)), key=lambda at: table["held_out_quality"][at])
-    assert fitted.select_tree("validation", *new).tree_ == fitted.pareto_front_[best]
-    assert fitted.residual_std_.shape == (len(fitted.tree_),)
 
 
 def test_trees_found_elsewhere_join_with_lines_of_their_own():

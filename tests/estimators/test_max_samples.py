@@ -87,16 +87,6 @@ def test_a_run_goes_on_from_any_moment(tmp_path, n_islands):
     assert_same_fit(warm.set_params(max_generations=14).fit(X, Y), further)
 
 
-def test_a_run_goes_on_with_the_same_rows_alone(tmp_path):
-    path = tmp_path / "run.npz"
-    stop = [lambda run: run.generation == 5]
-    quick(**ON_SAMPLES, checkpoint=path, callbacks=stop).fit(X, Y)
-    with pytest.raises(ValueError, match="other rows"):
-        quick(**ON_SAMPLES, checkpoint=resumed(path)).fit(X[:100], Y[:100])
-    with pytest.raises(ValueError, match="max_samples=60: the run in .* has max_samples=50"):
-        quick(**(ON_SAMPLES | {"max_samples": 60}), checkpoint=resumed(path)).fit(X, Y)
-
-
 def test_however_a_run_ends_its_trees_are_those_of_all_rows():
     def stops(run):
         return run.generation == 2
@@ -142,9 +132,3 @@ def test_a_small_first_sample_finds_as_good_a_tree():
         for max_samples in (None, 200)
     ]
     assert scores[1] > scores[0] - 0.05
-
-
-@pytest.mark.parametrize("max_samples", [0, -1, 0.0, 1.5, "half"])
-def test_what_is_no_number_of_rows_is_refused(max_samples):
-    with pytest.raises(ValueError, match="max_samples"):
-        quick(max_samples=max_samples).fit(X, Y)

@@ -3,6 +3,7 @@
 import pickle
 import re
 import sqlite3
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -11,10 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone, is_classifier
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.inspection import permutation_importance
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import cross_val_score
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree import (
@@ -63,8 +63,16 @@ def mixed(n=150):
     return frame, y.to_numpy()
 
 
-def targets_for(model, y):
-    return y if is_classifier(model) else y + 0.5 * (y == 2)
+def mixed_for(model):
+    X, y = mixed()
+    return X, y if is_classifier(model) else y + 0.5 * (y == 2)
+
+
+@cache
+def fitted_to_mixed(model):
+    """Return a fitted model, which no test changes, and its rows and targets."""
+    X, y = mixed_for(model)
+    return clone(model).fit(X, y), X, y
 
 
 def as_polars(frame):
@@ -77,9 +85,7 @@ def as_polars(frame):
 
 @every
 def test_rows_may_be_encoded_outside(model):
-    X, y = mixed()
-    y = targets_for(model, y)
-    fitted = clone(model).fit(X, y)
+    fitted, X, y = fitted_to_mixed(model)
     assert fitted.feature_names_ == NAMES and fitted.tree_.n_features == len(NAMES)
     assert fitted.n_features_in_ == 5 and fitted.feature_names_in_.tolist() == [*X]
     rows = encode(fitted.columns_, X)
@@ -95,9 +101,7 @@ def test_rows_may_be_encoded_outside(model):
 
 @every
 def test_where_rows_come_from_changes_nothing(model):
-    X, y = mixed()
-    y = targets_for(model, y)
-    fitted = clone(model).fit(X, y)
+    fitted, X, y = fitted_to_mixed(model)
     objects = X.astype(object)
     none = objects.where(objects.notna(), None)
     for rows, declared in (
@@ -117,9 +121,7 @@ def test_where_rows_come_from_changes_nothing(model):
 
 @every
 def test_codes_of_levels_do_not_matter(model):
-    X, y = mixed()
-    y = targets_for(model, y)
-    fitted = clone(model).fit(X, y)
+    fitted, X, y = fitted_to_mixed(model)
     order = ["unused", "red", "blue", "green"]
     other = X.assign(colour=X["colour"].cat.set_categories(order))
     assert_same(clone(model).fit(other, y), fitted, X)
@@ -135,9 +137,7 @@ def test_codes_of_levels_do_not_matter(model):
 
 @every
 def test_missing_values_that_are_new_are_filled(model):
-    X, y = mixed()
-    y = targets_for(model, y)
-    fitted = clone(model).fit(X, y)
+    fitted, X, y = fitted_to_mixed(model)
     later = X.copy()
     later["extra"], later["count"], later["sex"] = np.nan, pd.NA, None
     filled = later.assign(extra=X["extra"].median(), count=int(X["count"].median()), sex="f")
@@ -168,8 +168,7 @@ def test_missing_values_that_are_new_are_filled(model):
 
 @every
 def test_columns_without_any_value(model):
-    X, y = mixed()
-    y = targets_for(model, y)
+    X, y = mixed_for(model)
     more = X[["extra"]].assign(nothing=np.nan, never=pd.Categorical([None] * len(y)))
     fitted = clone(model).fit(more, y)
     assert fitted.feature_names_ == ("extra", "nothing") and fitted.tree_.complexity > 1
@@ -181,8 +180,7 @@ def test_columns_without_any_value(model):
 
 @every
 def test_weights_count_for_medians_and_levels(model):
-    X, y = mixed()
-    y = targets_for(model, y)
+    X, y = mixed_for(model)
     weight = weights_for(y)
     weight[X["size"].isna()] = 0.0
     weighted = clone(model).fit(X, y, weight)
@@ -196,25 +194,20 @@ def test_weights_count_for_medians_and_levels(model):
 
 @every
 def test_copies_searches_and_validation(model):
-    X, y = mixed()
-    y = targets_for(model, y)
-    fitted = clone(model).fit(X, y)
+    fitted, X, y = fitted_to_mixed(model)
     for protocol in (2, 5):
         copy = pickle.loads(pickle.dumps(fitted, protocol))
         assert_same(copy, fitted, X)
         assert copy.columns_ == fitted.columns_
     assert not hasattr(clone(fitted), "columns_")
-    assert cross_val_score(model, X, y, cv=3, error_score="raise").mean() > 0.3
-    grid = {"categorical_features": ["from_dtype", ["colour", "sex", "count"]]}
-    GridSearchCV(clone(model), grid, cv=2, error_score="raise").fit(X, y)
+    assert cross_val_score(model, X, y, cv=2, error_score="raise").mean() > 0.3
     matters = permutation_importance(fitted, X, y, n_repeats=2, random_state=0).importances_mean
     assert matters[2] == matters.max() > 0.1
 
 
 @every
 def test_what_cannot_be_encoded_is_named(model):
-    X, y = mixed()
-    y = targets_for(model, y)
+    X, y = mixed_for(model)
     cell = "X has 'red' in the column 'colour': allowed are numbers. A column of categories has "
     for rows in (X.assign(colour="red"), as_polars(X.assign(colour="red")).cast({"colour": str})):
         with pytest.raises(ValueError, match=cell):
@@ -294,8 +287,7 @@ def test_any_mixed_rows_are_told_apart_where_they_differ(rows):
 
 @every_evolved
 def test_the_front_reads_encoded_rows(model):
-    X, y = mixed()
-    y = targets_for(model, y)
+    X, y = mixed_for(model)
     fitted = clone(model).set_params(size_penalty=0.0, term_penalty=0.0).fit(X, y)
     rows = fitted.encode(X)
     for at, tree in enumerate(fitted.pareto_front_):
@@ -308,8 +300,7 @@ def test_the_front_reads_encoded_rows(model):
 
 @every_evolved
 def test_searches_on_mixed_rows_continue(model, tmp_path):
-    X, y = mixed()
-    y = targets_for(model, y)
+    X, y = mixed_for(model)
     whole = clone(model).set_params(evolution__max_samples=0.5, evolution__patience=None).fit(X, y)
     path = tmp_path / "run.npz"
     cut = clone(whole).set_params(checkpoint=path, max_generations=4).fit(X, y)
@@ -329,10 +320,9 @@ def test_trees_and_teachers_from_elsewhere_read_encoded_rows():
     first = ObliqueTreeClassifier("axis", max_depth=3).fit(X, y)
     rows = first.encode(X)
     cart = DecisionTreeClassifier(max_depth=3, random_state=0).fit(rows, y)
-    boosted = HistGradientBoostingClassifier(max_iter=5, random_state=0).fit(rows, y)
-    teacher = Regularization(C=1.0, penalty="l2", noise=0.0, teacher=FrozenEstimator(boosted))
+    teacher = Regularization(C=1.0, penalty="l2", noise=0.0, teacher=FrozenEstimator(cart))
     for init in ([first, cart], [first.tree_, "axis"]):
-        model = brief(init=init, max_generations=2, regularization=teacher).fit(X, y)
+        model = brief(init=init, max_generations=1, regularization=teacher).fit(X, y)
         assert model.score(X, y) > 0.9
     for init in (first, cart):
         assert clone(CLASSIFIERS[2]).set_params(init=init).fit(X, y).score(X, y) > 0.9

@@ -4,7 +4,6 @@ import signal
 import tracemalloc
 import warnings
 from dataclasses import replace
-from time import perf_counter
 
 import numpy as np
 import pytest
@@ -139,48 +138,6 @@ def test_no_warning_where_all_first_trees_are_made(changed):
     assert "axis" not in model.history_.chapters["origin"][0]
 
 
-def test_choosing_stops_at_the_limit(monkeypatch):
-    """Of the candidates one is tried, and no more."""
-    seen = []
-    cross_validate = choice.cross_validate
-
-    def counted(dataset, find, *arguments, **limits):
-        def find_and_count(*given):
-            seen.append(given)
-            return find(*given)
-
-        return cross_validate(dataset, find_and_count, *arguments, **limits)
-
-    monkeypatch.setattr(choice, "cross_validate", counted)
-    model = evolved(EvoTreeClassifier, **BRIEF | AUTO | {"time_limit": 1e-9})
-    model.fit(*load_wine(return_X_y=True))
-    assert len(seen) == 1 and model.score(*load_wine(return_X_y=True)) > 0.6
-
-
-def test_choosing_has_half_of_what_is_left(monkeypatch):
-    """Reading the rows has taken the rest."""
-    limits, cross_validate = [], choice.cross_validate
-
-    def told(*arguments, end, **parameters):
-        limits.append(end - perf_counter())
-        return cross_validate(*arguments, end=end, **parameters)
-
-    monkeypatch.setattr(choice, "cross_validate", told)
-    config = evolved(SearchConfig, **BRIEF | AUTO | {"time_limit": 10_000.0})
-    search(Dataset.from_arrays(*load_iris(return_X_y=True)), config, begin=perf_counter() - 4_000.0)
-    assert 0.0 < limits[0] < 0.5 * 6_000.0
-
-
-def test_penalties_that_there_is_no_time_for_have_the_trees_of_others(monkeypatch):
-    calls, best_prunings = [], choice.best_prunings
-    monkeypatch.setattr(
-        choice, "best_prunings", lambda *given: calls.append(1) or best_prunings(*given)
-    )
-    rows = load_wine(return_X_y=True)
-    model = evolved(EvoTreeClassifier, **BRIEF | AUTO | {"time_limit": 1e-9}).fit(*rows)
-    assert len(calls) == 1 and model.size_penalty_ > 0.0
-
-
 @pytest.mark.parametrize("changed", [{}, {"variation": Variation(algorithm="nsga2")}])
 def test_trees_that_there_is_no_time_to_finish_are_left_out_but_for_the_best(changed):
     config = evolved(SearchConfig, **BRIEF | changed)
@@ -192,6 +149,7 @@ def test_trees_that_there_is_no_time_to_finish_are_left_out_but_for_the_best(cha
     assert len(in_haste.hall_of_fame) == 1 < len(result.front)
 
 
+@pytest.mark.slow
 def test_trees_of_wide_tables_take_no_more_memory_than_documented():
     rng = np.random.default_rng(0)
     n, d, population = 300, 600, 64

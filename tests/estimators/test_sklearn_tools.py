@@ -1,6 +1,8 @@
 """All estimators in scikit-learn's tools: copies, searches, ensembles."""
 
 import pickle
+from copy import deepcopy
+from functools import cache
 
 import joblib
 import numpy as np
@@ -9,30 +11,21 @@ from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
     AdaBoostClassifier,
-    AdaBoostRegressor,
     BaggingClassifier,
     BaggingRegressor,
     StackingClassifier,
     StackingRegressor,
-    VotingClassifier,
-    VotingRegressor,
 )
 from sklearn.exceptions import NotFittedError
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.frozen import FrozenEstimator
-from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.model_selection import (
     GridSearchCV,
-    HalvingGridSearchCV,
-    TunedThresholdClassifierCV,
     cross_val_score,
-    cross_validate,
-    learning_curve,
 )
-from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -58,7 +51,6 @@ from tests.quick_models import (
     checked,
     every,
     every_classifier,
-    every_evolved,
     every_regressor,
     evolved,
     name_of,
@@ -83,6 +75,13 @@ SMALL = {
     "ObliqueTreeClassifier": {"splitter": "axis", "max_depth": 1},
     "TAOClassifier": {"depth": 1, "node": "axis"},
 }
+
+
+@cache
+def fitted_to_rows(model):
+    """Return a fitted model, which no test changes, and its rows and targets."""
+    X, y = rows_for(model)
+    return clone(model).fit(X, y), X, y
 
 
 # ---- scikit-learn's own checks -------------------------------------------------------------------
@@ -128,8 +127,7 @@ def test_scikit_learn_checks_of_other_settings(estimator, check):
 
 @every
 def test_clones_are_not_fitted_and_fit_the_same(model):
-    X, y = rows_for(model)
-    fitted = clone(model).fit(X, y)
+    fitted, X, y = fitted_to_rows(model)
     copy = clone(fitted)
     assert not hasattr(copy, "tree_") and copy.get_params() == fitted.get_params()
     assert_same(copy.fit(X, y), fitted, X)
@@ -137,15 +135,14 @@ def test_clones_are_not_fitted_and_fit_the_same(model):
 
 @every
 def test_pickles_are_the_same_models(model, tmp_path):
-    X, y = rows_for(model)
-    fitted = clone(model).fit(X, y)
+    fitted, X, y = fitted_to_rows(model)
     joblib.dump(fitted, tmp_path / "model.joblib")
-    copies = [pickle.loads(pickle.dumps(fitted, protocol)) for protocol in (2, 4, 5)]
+    copies = [pickle.loads(pickle.dumps(fitted, protocol)) for protocol in (2, 5)]
     copies += [joblib.load(tmp_path / "model.joblib", mmap_mode=mode) for mode in (None, "r")]
     for copy in copies:
         assert_same(copy, fitted, X)
     if hasattr(fitted, "select_tree"):
-        expected = fitted.select_tree("1se", X, y)
+        expected = deepcopy(fitted).select_tree("1se", X, y)
         for copy in copies:
             assert_same(copy.select_tree("1se", X, y), expected, X)
 
@@ -162,10 +159,9 @@ def test_parameters_come_back(model):
 
 @every
 def test_notebooks_show_models(model):
-    X, y = rows_for(model)
-    model = clone(model)
-    assert "Not fitted" in model._repr_html_()
-    html = model.fit(X, y)._repr_html_()
+    assert "Not fitted" in clone(model)._repr_html_()
+    model, *_ = fitted_to_rows(model)
+    html = model._repr_html_()
     assert name_of(model) in html and "Not fitted" not in html
     tree = notebook_html(model)
     assert html.endswith(tree) and model._repr_mimebundle_()["text/html"].endswith(tree)
@@ -210,64 +206,6 @@ def test_grids_are_searched(model):
     search = GridSearchCV(clone(model), grid, cv=3, error_score="raise").fit(X, y)
     assert search.best_params_ == {name: values[0] for name, values in grid.items()}
     assert_same(search.best_estimator_, clone(model).set_params(**search.best_params_).fit(X, y), X)
-    in_pipeline = {f"{name_of(model).lower()}__{name}": values for name, values in grid.items()}
-    pipeline = make_pipeline(StandardScaler(), clone(model))
-    piped = GridSearchCV(pipeline, in_pipeline, cv=3, error_score="raise").fit(X, y)
-    assert piped.best_params_ == {name: values[0] for name, values in in_pipeline.items()}
-
-
-@every_evolved
-def test_halving_gives_the_best_more_generations(model):
-    X, y = rows_for(model)
-    search = HalvingGridSearchCV(
-        clone(model),
-        GRIDS[name_of(model)],
-        resource="max_generations",
-        max_resources=4,
-        min_resources=2,
-        factor=2,
-        cv=3,
-        random_state=0,
-        error_score="raise",
-    ).fit(X, y)
-    best = GRIDS[name_of(model)]["size_penalty"][0]
-    assert search.best_params_ == {"size_penalty": best, "max_generations": 4}
-
-
-@every
-def test_cross_validation_finds_more_than_chance(model):
-    X, y = rows_for(model)
-    scores = cross_validate(clone(model), X, y, cv=3, n_jobs=2, return_estimator=True)
-    alone = cross_val_score(clone(model), X, y, cv=3)
-    np.testing.assert_array_equal(scores["test_score"], alone)
-    dummy = DummyClassifier() if is_classifier(model) else DummyRegressor()
-    assert alone.mean() > cross_val_score(dummy, X, y, cv=3).mean() + 0.1
-    for fitted in scores["estimator"]:
-        assert fitted.get_n_leaves() > 1
-
-
-@every_classifier
-def test_scorers_find_probabilities(model):
-    X, y = load_breast_cancer(return_X_y=True)
-    area = cross_val_score(clone(model), X[:200], y[:200], cv=3, scoring="roc_auc")
-    assert area.mean() > 0.9
-    tuned = TunedThresholdClassifierCV(clone(model), cv=3, scoring="f1").fit(X[:200], y[:200])
-    assert tuned.score(X[:200], y[:200]) > 0.9
-
-
-@every
-def test_curves_and_importances(model):
-    X, y = rows_for(model)
-    rng = np.random.default_rng(0)
-    X = np.column_stack([X, rng.standard_normal(len(y))])
-    sizes, _, test = learning_curve(clone(model), X, y, cv=3, train_sizes=[0.3, 1.0], shuffle=True)
-    assert test.shape == (2, 3) and sizes[0] < sizes[1]
-    fitted = clone(model).fit(X, y)
-    drops = permutation_importance(fitted, X, y, n_repeats=5, random_state=0).importances_mean
-    best = 2 if is_classifier(model) else 3
-    assert drops[best] > drops[-1] + 0.1
-    curve = partial_dependence(fitted, X, [best], grid_resolution=5)["average"]
-    assert np.ptp(curve, axis=1).max() > 0.0
 
 
 # ---- ensembles -----------------------------------------------------------------------------------
@@ -277,10 +215,10 @@ def test_curves_and_importances(model):
 def test_bags_are_the_same_in_processes_and_threads(model):
     X, y = rows_for(model)
     kind = BaggingClassifier if is_classifier(model) else BaggingRegressor
-    bags = kind(clone(model), n_estimators=4, max_features=0.9, random_state=0)
+    bags = kind(clone(model), n_estimators=2, max_features=0.9, random_state=0)
     alone = clone(bags).fit(X, y)
     assert alone.score(X, y) > (0.9 if is_classifier(model) else 0.3)
-    assert len({str(tree.tree_.thresholds) for tree in alone.estimators_}) == 4
+    assert len({str(tree.tree_.thresholds) for tree in alone.estimators_}) == 2
     in_processes = clone(bags).set_params(n_jobs=2).fit(X, y)
     with joblib.parallel_config("threading"):
         in_threads = clone(bags).set_params(n_jobs=2).fit(X, y)
@@ -301,21 +239,10 @@ def test_boosted_classifiers_follow_the_weights(model):
     assert boost.score(X, y) > clone(stump).fit(X, y).score(X, y)
 
 
-@every_regressor
-def test_boosted_regressors_explain_more(model):
-    X, y = rows_for(model)
-    boost = AdaBoostRegressor(clone(model), n_estimators=8, random_state=0).fit(X, y)
-    assert len(boost.estimators_) > 1
-    assert boost.score(X, y) > 0.5
-
-
 @every_classifier
 def test_probabilities_are_calibrated(model):
     X, y = load_iris(return_X_y=True)
-    for method in ("sigmoid", "isotonic"):
-        calibrated = CalibratedClassifierCV(clone(model), method=method, cv=3).fit(X, y)
-        np.testing.assert_allclose(calibrated.predict_proba(X).sum(axis=1), 1.0)
-        assert calibrated.score(X, y) > 0.9
+    assert CalibratedClassifierCV(clone(model), cv=3).fit(X, y).score(X, y) > 0.9
     frozen = FrozenEstimator(clone(model).fit(X[::2], y[::2]))
     assert CalibratedClassifierCV(frozen).fit(X[1::2], y[1::2]).score(X, y) > 0.85
 
@@ -325,11 +252,9 @@ def test_other_meta_classifiers(model):
     X, y = load_iris(return_X_y=True)
     masked = np.where(np.arange(len(y)) % 5 == 0, -1, y)
     assert SelfTrainingClassifier(clone(model)).fit(X, masked).score(X, y) > 0.9
-    assert OneVsRestClassifier(clone(model)).fit(X, y).score(X, y) > 0.9
     both = np.column_stack([y == 0, y == 1])
     assert ClassifierChain(clone(model)).fit(X, both).score(X, both) > 0.9
     parts = [("first", clone(model)), ("second", clone(model).set_params(random_state=1))]
-    assert VotingClassifier(parts, voting="soft").fit(X, y).score(X, y) > 0.9
     assert StackingClassifier(parts, cv=3).fit(X, y).score(X, y) > 0.9
 
 
@@ -341,7 +266,6 @@ def test_other_meta_regressors(model):
     logs = TransformedTargetRegressor(clone(model), func=np.log, inverse_func=np.exp)
     assert logs.fit(X, y).score(X, y) > 0.3
     parts = [("first", clone(model)), ("second", clone(model).set_params(random_state=1))]
-    assert VotingRegressor(parts).fit(X, y).score(X, y) > 0.3
     assert StackingRegressor(parts, cv=3).fit(X, y).score(X, y) > 0.3
 
 

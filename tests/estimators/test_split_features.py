@@ -18,11 +18,8 @@ from evotree import (
 )
 from evotree.dataset import Dataset
 from evotree.operators.constraints.split_features import SplitFeatures, with_split_features
-from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.structure.splice import make_individual
-from evotree.rng import make_streams
 from tests import quick_models
-from tests.strategies import VARIATION, apply_operator, assert_sound, seeds
 
 ALLOWED = [1, 3, 4]
 SPLITS = LinearLeaves(split_features=ALLOWED)
@@ -86,26 +83,6 @@ def test_every_operator_keeps_to_them_and_given_trees_are_repaired():
     refinement = Refinement(names, probability=0.5)
     init = ["widths", "tao", "cart_lc", free]
     watched(brief(init=init, population_size=24, refinement=refinement), X, y)
-
-
-@settings(max_examples=15, deadline=None)
-@given(seeds, st.sampled_from(["classification", "regression"]))
-def test_operators_make_few_trees_that_need_repairs(seed, task):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(120, 5))
-    y = (X.sum(axis=1) > 0.0).astype(int) if task == "classification" else X.sum(axis=1)
-    dataset = with_split_features(Dataset.from_arrays(X, y, task=task), ALLOWED)
-    constraint = SplitFeatures(dataset.is_split_on)
-    first, second = (init_dipolar(dataset, 0.0, one) for one in make_streams(seed, 0, 2))
-    assert constraint.keeps(first, dataset) and constraint.keeps(second, dataset)
-    for name in (*VARIATION, "sparse", "tao"):
-        made = apply_operator(name, first, second, dataset, make_streams(seed, 1, 1)[0])
-        for one in made:
-            if not name.startswith("mutate nodes") or "few" in name:  # else noise joins any weight
-                assert constraint.keeps(one, dataset), name
-            constraint.repair(one, dataset)
-            assert constraint.keeps(one, dataset)
-            assert_sound(one, dataset)
 
 
 def test_repair_fits_what_is_left_and_takes_out_what_is_none():
