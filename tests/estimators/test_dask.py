@@ -266,7 +266,6 @@ MONOTONIC = {"monotonic_cst": [1, 0], "size_penalty": 0.001}
         (TARGETS, MONOTONIC),
         (COUNTS, {"objective": "poisson"}),
     ],
-    ids=lambda given: "targets" if isinstance(given, np.ndarray) else str(given),
 )
 def test_what_is_fitted_is_what_all_rows_in_memory_say(targets, changed):
     if targets is None:
