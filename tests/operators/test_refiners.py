@@ -22,12 +22,10 @@ from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.linear_fit import LOSSES
 from evotree.operators.splitters.oc1 import OC1
-from evotree.operators.splitters.registry import SPLITTERS
 from evotree.operators.structure.reduced import leaf_table, reduced_problem
 from evotree.rng import make_streams
 from tests.strategies import any_populations, seeds
 
-NAMES = sorted({"tao", "centre", "prune", "linear", *SPLITTERS})
 bounds = st.sampled_from(((0.1, 10.0), (1e-3, 1e-3), (5.0, 500.0)))
 
 

@@ -185,8 +185,11 @@ def test_units_of_features_do_not_matter(splitter):
     np.testing.assert_array_equal((X * unit) @ second.weights <= second.threshold, sides)
 
 
-@pytest.mark.parametrize("splitter", (WODT(), *(Linear(groups=groups) for groups in GROUPS)))
-def test_a_weight_of_two_is_a_row_given_twice_and_order_does_not_matter(splitter):
+@pytest.mark.parametrize(
+    ("splitter", "atol"),
+    [(WODT(), 1e-3), *((Linear(groups=groups), 1e-6) for groups in GROUPS)],  # L-BFGS, Newton
+)
+def test_a_weight_of_two_is_a_row_given_twice_and_order_does_not_matter(splitter, atol):
     X, y = load_iris(return_X_y=True)
     weight = np.where(np.arange(150) % 3 == 0, 2.0, 1.0)
     repeated = np.repeat(np.arange(150), weight.astype(int))
@@ -198,7 +201,7 @@ def test_a_weight_of_two_is_a_row_given_twice_and_order_does_not_matter(splitter
     )
     first, *others = (splitter(node, stream()).weights for node in nodes)
     for weights in others:
-        np.testing.assert_allclose(first, weights, atol=1e-3)
+        np.testing.assert_allclose(first, weights, atol=atol)
 
 
 def test_more_effort_finds_no_worse_split():
@@ -222,9 +225,10 @@ def test_trees_of_wine_are_accurate(splitter):
     test = np.setdiff1d(np.arange(len(y)), train)
     dataset = Dataset.from_arrays(X[train], y[train], scaling="minmax")
     tree = grow(dataset, splitter, "entropy", stream=stream())
-    assert tree.quality > 0.95 and tree.n_leaves <= 25
+    is_smooth = isinstance(splitter, WODT | Linear)
+    assert tree.quality > 0.95 and tree.n_leaves <= (6 if is_smooth else 25)
     predicted = dataset.to_raw(tree.to_tree()).predict_value(X[test]).argmax(axis=1)
-    assert np.mean(predicted == y[test]) > 0.8
+    assert np.mean(predicted == y[test]) > (0.9 if is_smooth else 0.8)
 
 
 @of(FOR_CLASSES)

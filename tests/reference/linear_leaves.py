@@ -3,15 +3,6 @@
 import numpy as np
 
 
-def keys_of(individual, keys):
-    """Return the sums of the keys of the rows of each node, by numbers without a limit."""
-    found = []
-    for k in range(len(individual.subtree_size)):
-        rows = individual.order[individual.start[k] : individual.end[k]]
-        found.append([sum(int(keys[i, c]) for i in rows) % 2**64 for c in range(2)])
-    return np.array(found, dtype=np.uint64)
-
-
 def products(X, y, weight):
     """Return the sums of products of (1, x, y)."""
     Z = np.column_stack([np.ones(len(y)), X, y])
