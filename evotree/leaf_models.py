@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 
 
 class LeafModels(NamedTuple):
@@ -109,3 +110,22 @@ class OutputModels(NamedTuple):
         """Check shapes and numbers, as `LeafModels.validate` does."""
         for models in self.each:
             models.validate(n_nodes, n_features)
+
+
+class ClassModels(OutputModels):
+    """Logistic models of the leaves for classes: `each` is the score of a class.
+
+    The probabilities of the classes are the softmax of their scores. Of two classes the first has
+    the score 0, and the score of the second is its log-odds.
+    """
+
+    __slots__ = ()
+
+    def take(self, nodes: np.ndarray) -> ClassModels:
+        """Return the models of some nodes, by positions or a mask."""
+        return ClassModels(super().take(nodes).each)
+
+    def predict(self, X: np.ndarray, leaves: np.ndarray) -> np.ndarray:
+        """Return the probabilities of the classes, of shape (n_samples, n_classes)."""
+        probabilities: np.ndarray = softmax(super().predict(X, leaves), axis=1)
+        return probabilities

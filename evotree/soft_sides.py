@@ -58,8 +58,7 @@ class SoftSides:
 
     def predict(self, tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
         """Return the probabilities of the classes."""
-        X = tree.check_rows(X)
-        return raise_labels(self.mix(tree, X), tree.values.argmax(axis=1)[tree.apply(X)])
+        return self.mix(tree, X)
 
     def mix(self, tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
         """Return the probabilities before that of the predicted class is raised."""

@@ -190,6 +190,8 @@ class ObliqueTree:
         """
         if not isinstance(other, ObliqueTree):
             return NotImplemented
+        if (self.models is None) != (other.models is None):
+            return False
         if self.weights is other.weights and self.thresholds is other.thresholds:
             return True
         # Bytes, thresholds first: a hall of fame compares many trees, nearly all of them different.

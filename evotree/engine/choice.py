@@ -17,10 +17,12 @@ from sklearn.frozen import FrozenEstimator
 
 from evotree.engine.config import MIN_ROWS, Regularization, SearchConfig, evolution_of, is_auto
 from evotree.engine.evolution import evolve
+from evotree.engine.logistic import LogisticRivals, Rival, logistic_rivals, rival
 from evotree.engine.parallel import thread_map
 from evotree.engine.prepare import Problem
 from evotree.engine.teachers import FrozenTeacher, make_teacher
 from evotree.engine.toolbox import feature_bound, make_toolbox
+from evotree.fitness.logistic_leaves import Strength
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.folds import make_folds, split_folds
 from evotree.operators.constraints.base import repair
@@ -78,8 +80,10 @@ class Choice(NamedTuple):
     seed: int  # seed of the run
     regularization: Regularization  # without ``"auto"``, given or chosen
     penalties: Penalties  # for nodes and terms, likewise
+    leaves: Rival | None = None  # logistic, that are better than those of such trees
 
 
+_DEFAULT_STRENGTH = Strength(0.1)  # of logistic leaves that nothing was held out to choose
 _OWN_STREAMS = 2**62  # the number of a generation that no run reaches
 
 
@@ -287,6 +291,7 @@ class Trial(NamedTuple):
     losses: np.ndarray  # of the rows held out, shape (n_penalties, n_rows)
     complexity: np.ndarray
     weights: np.ndarray  # of these rows
+    rivals: tuple[np.ndarray, np.ndarray] | None = None  # losses and complexity of logistic leaves
 
 
 class Found(NamedTuple):
@@ -296,6 +301,7 @@ class Found(NamedTuple):
     penalties: Any = None
     trees: Sequence[Individual] = ()  # of the candidate at these penalties, of all folds
     larger: Sequence[Individual] = ()  # the best of each fold at each of the penalties after these
+    leaves: Rival | None = None  # logistic leaves, if they are better
     cv_results: Mapping[str, np.ndarray] = MappingProxyType({})
 
 
@@ -319,6 +325,7 @@ def trials_of(problem: Problem, rows: Dataset, seed: int, seconds: float | None)
             n_folds=_FOLDS,
             max_folds=n_folds,
             standard_errors=STANDARD_ERRORS,
+            models=logistic_rivals(problem),
             end=end,
             map=mapper,
         )
@@ -341,6 +348,7 @@ def cross_validate(
     n_folds: int = 5,
     max_folds: int = 5,
     standard_errors: float = 1.0,
+    models: LogisticRivals | None = None,
     end: float = math.inf,
     map: Callable[..., Iterable[Any]] = map,
 ) -> Iterator[Trial]:
@@ -351,7 +359,7 @@ def cross_validate(
     """
     n_rows = dataset.n_samples
     n_folds, n_penalties = min(n_folds, n_rows), len(penalties(dataset.total_weight))
-    if n_folds < 2 or len(candidates) == n_penalties == 1:
+    if n_folds < 2 or (models is None and len(candidates) == n_penalties == 1):
         return
     folds = make_folds(dataset, n_folds, stream)
     n_held_out = min(n_folds, max_folds)
@@ -372,7 +380,11 @@ def cross_validate(
         complexity = [np.mean([tree.complexity for tree in some[:_JUDGED]]) for some in trees]
         if reference.objective is not None:
             reference.objective.forget()
-        return Trial(fold, i, list(trees), losses, np.array(complexity), held_out.sample_weight)
+        rivals = None
+        if models is not None and (models.with_splits or i == 0 or fold >= n_rival):
+            rivals = models.losses(others, held_out, [several[0] for several in trees])
+        weights = held_out.sample_weight
+        return Trial(fold, i, list(trees), losses, np.array(complexity), weights, rivals)
 
     n_rival = rival_folds(n_rows, n_folds, n_held_out, len(candidates))
     trials = []
@@ -405,6 +417,7 @@ def found_by(
     candidates: Sequence[Any],
     penalties: Sequence[Any],
     standard_errors: float = STANDARD_ERRORS,
+    models: LogisticRivals | None = None,
 ) -> Found:
     """Return what trials say, or the first candidate and penalties where there are none.
 
@@ -414,7 +427,8 @@ def found_by(
     the least complex trees: a larger tree has to earn its nodes and terms.
     """
     if not trials:
-        return Found(candidates[0], penalties[0])
+        leaves = Rival(_DEFAULT_STRENGTH, 0) if models is not None and models.with_splits else None
+        return Found(candidates[0], penalties[0], leaves=leaves)
     best = best_candidate(trials, standard_errors)
     own = [trial for trial in trials if trial.candidate == best]
     losses = np.concatenate([trial.losses for trial in own], axis=1)
@@ -424,11 +438,27 @@ def found_by(
     is_ordered = len({getattr(pair, "term", None) for pair in penalties}) == 1
     order = np.arange(len(penalties)) if is_ordered else np.argsort(complexity, kind="stable")
     at = int(order[worth_it(losses[order], weights, standard_errors)])
+    leaves = None
+    rivals = {trial.fold: trial.rivals for trial in [*trials, *own] if trial.rivals is not None}
+    if rivals:
+        known = [rivals[trial.fold] for trial in own]
+        of_rivals = np.hstack([each for each, _ in known])
+        sizes = np.sum([size for _, size in known], axis=0)
+        if models.with_splits:
+            losses, complexity = losses[:0], complexity[:0]
+        losses, complexity = np.vstack([losses, of_rivals]), np.append(complexity, sizes)
+        order = np.argsort(complexity, kind="stable")
+        winner = int(order[worth_it(losses[order], weights, standard_errors)])
+        winner -= len(losses) - len(of_rivals)
+        if winner >= 0:
+            leaves = rival(winner)
+            at = at if leaves.at is None else leaves.at
     return Found(
         candidates[best],
         penalties[at],
         [tree for trial in own for tree in trial.trees[at]],
         [trees[0] for trial in own for trees in trial.trees[at + 1 :]],
+        leaves,
         as_cv_results(trials, candidates, penalties, (best, at)),
     )
 

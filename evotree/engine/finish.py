@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evotree.engine.logistic import MOST_LEAVES, Rival, logistic_rivals
 from evotree.engine.parallel import thread_map
 from evotree.engine.pareto import (
     FittedFront,
@@ -27,8 +28,10 @@ from evotree.engine.pareto import (
     with_larger,
 )
 from evotree.fitness.base import routed_rows
+from evotree.fitness.logistic_leaves import Strength, with_logistic_leaves
 from evotree.fitness.penalties import FITNESS_OF_SCORES, PenalizedAccuracy
 from evotree.individual import Individual, explained_variance, leaf_accuracy
+from evotree.leaf_models import ClassModels
 from evotree.operators.constraints.base import Constraint, keeps_all, repair
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.structure.rebuild import in_place_of
@@ -41,6 +44,9 @@ if TYPE_CHECKING:
     from evotree.engine.choice import Choice
     from evotree.engine.evolution import Run
     from evotree.engine.prepare import Problem
+
+LOGISTIC = "logistic"
+"""The origin of a tree of one logistic leaf."""
 
 _MOST_LARGER = 16  # trees that are larger than the best: each is finished on all rows
 
@@ -102,6 +108,8 @@ def finish(
     is_plain = problem.evolution.variation.algorithm != "nsga2"
     is_first = has_own_fitness or (is_plain and choice.penalties.term == 0.0)
     best = own[0] if is_first else max(members, key=fitness)
+    if choice.leaves is not None:
+        best, members = finisher.with_logistic(choice.leaves, best, members)
     hall_of_fame = finisher.in_time(finisher.tree, run.hall_of_fame)
     best_trees = finisher.in_time(finisher.tree, [*run.best_trees.values()])
     return Result(
@@ -197,6 +205,36 @@ class Finisher:
             scores = (*measured, float(tree.complexity))
         return FrontTree.of(tree, measured[0], individual.origin, scores)
 
+    def with_logistic(
+        self, leaves: Rival, best: FrontTree, members: Sequence[FrontTree]
+    ) -> tuple[FrontTree, list[FrontTree]]:
+        """Return the best tree with logistic leaves, and the members of its front."""
+        rivals = logistic_rivals(self.problem)
+        assert rivals is not None
+        stump = self.rows.refill(_one_leaf(self.rows))
+        one_leaf = FrontTree.of(stump, 0.0, LOGISTIC)
+        few = [tree for tree in members if 1 < tree.n_leaves <= MOST_LEAVES]
+        known = [*few, one_leaf] if rivals.with_splits else [one_leaf]
+        made = {}
+        for tree in known:
+            strength = (
+                leaves.strength
+                if tree is one_leaf or leaves.at is not None
+                else leaves.strength._replace(halvings=0)
+            )
+            made[id(tree)] = self._logistic(tree, strength, rivals.used)
+        best = made[id(one_leaf)] if leaves.at is None or id(best) not in made else made[id(best)]
+        front = undominated([*made.values(), *([] if rivals.with_splits else members)])
+        others = [tree for tree in front if tree is not best and tree.complexity != best.complexity]
+        return best, sorted([best, *others], key=lambda tree: tree.complexity)
+
+    def _logistic(self, tree: FrontTree, strength: Strength, used: Any) -> FrontTree:
+        """Return a member of the front with logistic leaves, rounded."""
+        rows, precision = self.rows, self.problem.config.precision
+        whole = with_logistic_leaves(tree, rows, strength, used)
+        whole = round_models(whole, rows.raw, precision, rows.sample_weight)
+        return FrontTree.of(whole, scores_on(rows, whole)[0], tree.origin)
+
     def members(self, individuals: Sequence[Individual]) -> list[FrontTree]:
         """Return finished trees, on several threads."""
         with thread_map(self.problem.config.n_jobs, self.rows.X.shape) as mapper:
@@ -219,9 +257,18 @@ class Finisher:
         return made
 
 
+def _one_leaf(rows: Dataset) -> ObliqueTree:
+    """Return a tree of one leaf over raw features."""
+    arrays = np.zeros((1, rows.X.shape[1])), np.zeros(1), np.ones(1, dtype=np.int32)
+    return ObliqueTree(*arrays, np.zeros((1, rows.n_classes)), rows.spread * rows.scale)
+
+
 def scores_on(rows: Dataset, tree: ObliqueTree) -> tuple[float, ...]:
     """Return the quality of a finished tree on some rows, or the user's own scores."""
     leaves, weight = tree.apply(rows.raw), rows.sample_weight
+    if isinstance(tree.models, ClassModels):
+        is_right = tree.predict_value(rows.raw).argmax(axis=1) == rows.y
+        return (float(np.average(is_right, weights=weight)),)
     if tree.models is not None:  # rounded lines are no longer those that the objective fits
         predicted = (tree.predict_value(rows.raw) - rows.target_mean) / rows.target_scale
         targets = rows.targets.reshape(predicted.shape)

@@ -89,12 +89,8 @@ def with_objective(dataset: Dataset, config: SearchConfig, encoder: Any = None) 
         dataset = with_split_features(dataset, leaves.split_features)
     if dataset.objective is not None:
         return dataset
-    if dataset.n_classes and leaves not in ("auto", "constant"):
-        raise ValueError(
-            f"leaves={leaves!r}: for classes allowed are 'auto' and 'constant'; lines are for "
-            "targets."
-        )
     constraint = _monotonic_constraint(config.monotonic_cst, dataset, encoder)
+    leaves = "constant" if dataset.n_classes else leaves  # finished ones may be logistic
     options = {"leaves": leaves, "max_terms": config.max_terms, "constraint": constraint}
     objective = compose(config.objective, dataset, **options)
     return dataset if objective is None else dataset.evolved_for(objective)

@@ -42,6 +42,7 @@ from evotree.engine.evolution import CallbackError, Run, generations, watch
 from evotree.engine.finish import Result, finish
 from evotree.engine.interrupt import interrupt_as_flag
 from evotree.engine.islands import epochs, island_seeds, islands_of
+from evotree.engine.logistic import logistic_rivals
 from evotree.engine.parallel import island_executor, thread_map
 from evotree.engine.prepare import Problem, prepare
 from evotree.engine.progress import Progress
@@ -207,8 +208,9 @@ def choose(problem: Problem, seed: int, progress: Progress) -> tuple[Choice, Fou
                 trials = []
                 break
     rivals = candidates(config, rows.objective)
-    found = found_by(trials, rivals, penalties_to_try(config, rows.total_weight))
-    return Choice(seed, found.candidate, found.penalties), found
+    penalties = penalties_to_try(config, rows.total_weight)
+    found = found_by(trials, rivals, penalties, models=logistic_rivals(problem))
+    return Choice(seed, found.candidate, found.penalties, found.leaves), found
 
 
 def first_trees(problem: Problem, rows: Dataset, choice: Choice, found: Found) -> Seeds:

@@ -375,7 +375,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         """Set the fitted attributes: trees and records, no rows."""
         run, problem = result.run, result.problem
         self._last = continuation(result) if self.warm_start else None
-        _, self.regularization_, (self.size_penalty_, self.term_penalty_) = result.choice
+        _, self.regularization_, (self.size_penalty_, self.term_penalty_) = result.choice[:3]
         self.cv_results_ = result.cv_results
         self.hall_of_fame_, self.best_trees_ = result.hall_of_fame, result.best_trees
         self.history_ = run.logbook

@@ -119,7 +119,7 @@ def round_models(
     if isinstance(tree.models, OutputModels):
         trees = [tree.of_output(j) for j in range(tree.values.shape[1])]
         trees = [round_models(of_output, X, precision, sample_weight) for of_output in trees]
-        return tree.with_models(OutputModels(tuple(rounded.models for rounded in trees)))
+        return tree.with_models(type(tree.models)(tuple(rounded.models for rounded in trees)))
     weight = np.ones(len(X)) if sample_weight is None else sample_weight
     leaves = tree.apply(X)
     with np.errstate(over="ignore", invalid="ignore"):

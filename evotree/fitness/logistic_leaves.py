@@ -1,0 +1,167 @@
+"""Logistic models in the leaves of classification trees.
+
+The model of the root is a multinomial logistic regression with an L2 penalty. That of any other node
+is shrunk towards that of its parent, so that leaves of few rows change little of it. Models may be
+sparse: from the model of all terms the weakest half is dropped and the rest is fitted again, as
+often as is asked for.
+
+References
+----------
+Landwehr N., Hall M., Frank E. (2005). Logistic model trees. Machine Learning 59, 161-205.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+
+from evotree.leaf_models import ClassModels, LeafModels
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.tree import ObliqueTree
+
+COSTS = (0.001, 0.01, 0.1, 1.0)
+"""Costs of a row's loss against the penalty of the coefficients, of standardized features."""
+
+HALVINGS = 4
+"""How often the terms of a model are halved at most."""
+
+_FREE = 1e-4  # penalty of the intercept of the root
+_MAX_ITERATIONS = 100
+
+
+class Strength(NamedTuple):
+    """How logistic leaves are regularized."""
+
+    C: float  # cost of a row's loss
+    halvings: int = 0  # of the terms of the root
+
+
+def fit_logistic(
+    dataset: Dataset,
+    inside: np.ndarray | slice,
+    C: float,
+    start: np.ndarray,
+    is_free: np.ndarray,
+    prior: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return scores of the classes, of shape (n_classes, n_features + 1), the intercepts last.
+
+    Those of `start` that are not free stay as they are; the others are drawn to `prior`, or to 0.
+    """
+    y, weight = dataset.y[inside], dataset.sample_weight[inside]
+    n_rows, n_classes = len(y), len(start)
+    rows = np.column_stack([dataset.X[inside], np.ones(n_rows)])
+    penalty = np.append(dataset.spread**2, 1.0) / C
+    if prior is None:
+        penalty[-1] = _FREE
+    centre = np.zeros_like(start) if prior is None else prior
+    own = np.arange(n_rows), y
+    is_class = (y[:, np.newaxis] == np.arange(n_classes)).astype(np.float64)
+    scores = start.copy()
+
+    def loss(free: np.ndarray) -> tuple[float, np.ndarray]:
+        scores[is_free] = free
+        of_rows = rows @ scores.T
+        log_total, away = logsumexp(of_rows, axis=1), scores - centre
+        excess = np.exp(of_rows - log_total[:, np.newaxis]) - is_class
+        gradient = (excess * weight[:, np.newaxis]).T @ rows + penalty * away
+        value = weight @ (log_total - of_rows[own]) + 0.5 * (penalty * away**2).sum()
+        return value, gradient[is_free]
+
+    limits = {"maxiter": _MAX_ITERATIONS, "ftol": 1e-7}
+    scores[is_free] = minimize(loss, start[is_free], jac=True, method="L-BFGS-B", options=limits).x
+    return scores
+
+
+def logistic_path(
+    dataset: Dataset,
+    C: float,
+    start: np.ndarray,
+    halvings: int = HALVINGS,
+    used: np.ndarray | None = None,
+) -> Iterator[np.ndarray]:
+    """Yield models of the root, each of half the terms of the one before, of the features `used`."""
+    is_free = np.ones(start.shape, dtype=bool)
+    is_free[:, :-1] = np.ptp(dataset.X, axis=0) > 0.0
+    if used is not None:
+        is_free[:, :-1] &= used
+    if len(start) == 2:  # one score tells two classes apart
+        is_free[0] = False
+    scores = fit_logistic(dataset, slice(None), C, start, is_free)
+    yield scores
+    for _ in range(halvings):
+        terms = np.abs(scores[:, :-1]) * dataset.spread
+        n_kept = max(1, int(np.count_nonzero(is_free[:, :-1])) // 2)
+        is_free[:, :-1] &= terms >= np.sort(terms, axis=None)[-n_kept]
+        start = np.where(is_free, scores, 0.0)
+        scores = fit_logistic(dataset, slice(None), C, start, is_free)
+        yield scores
+
+
+def root_scores(dataset: Dataset) -> np.ndarray:
+    """Return the scores that a fit begins with, all 0."""
+    return np.zeros((dataset.n_classes, dataset.X.shape[1] + 1))
+
+
+def scores_of_nodes(
+    dataset: Dataset, leaves: np.ndarray, subtree_size: np.ndarray, root: np.ndarray, C: float
+) -> np.ndarray:
+    """Return the scores of all nodes of a tree, each drawn to those of its parent.
+
+    `leaves` is the leaf that each row reaches. Terms that the root has not, no node has.
+    """
+    is_free = root != 0.0
+    is_free[:, -1] = True
+    is_free[0] &= len(root) > 2
+    scores = np.zeros((len(subtree_size), *root.shape))
+    scores[0] = root
+    for k in np.flatnonzero(subtree_size > 1).tolist():
+        for child in (k + 1, k + 1 + int(subtree_size[k + 1])):
+            inside = (leaves >= child) & (leaves < child + subtree_size[child])
+            scores[child] = fit_logistic(dataset, inside, C, scores[k], is_free, scores[k])
+    return scores
+
+
+def with_logistic_leaves(
+    tree: ObliqueTree, dataset: Dataset, strength: Strength, used: np.ndarray | None = None
+) -> ObliqueTree:
+    """Return a finished tree, over raw features, with logistic models in its leaves."""
+    path = logistic_path(dataset, strength.C, root_scores(dataset), strength.halvings, used)
+    *_, root = path
+    leaves = tree.apply(dataset.raw)
+    scores = scores_of_nodes(dataset, leaves, tree.subtree_size, root, strength.C)
+    return tree.with_models(_raw_models(tree, dataset, leaves, scores))
+
+
+def _raw_models(
+    tree: ObliqueTree, dataset: Dataset, leaves: np.ndarray, scores: np.ndarray
+) -> ClassModels:
+    """Return scores over standardized features as models over raw ones, bounded."""
+    # Scores of other rows may lie outside of those of the training rows by the width of these.
+    coefficients = np.where(tree.is_leaf[:, np.newaxis, np.newaxis], scores[..., :-1], 0.0)
+    coefficients /= dataset.scale
+    intercepts = scores[..., -1] - coefficients @ dataset.mean
+    each = []
+    for j in range(dataset.n_classes):
+        models = LeafModels(
+            intercepts[:, j],
+            coefficients[:, j],
+            *(np.full(len(tree), bound) for bound in (-_LARGEST, _LARGEST)),
+        )
+        of_rows = models.predict(dataset.raw, leaves)
+        lowest, highest = intercepts[:, j].copy(), intercepts[:, j].copy()
+        for k in np.unique(leaves):
+            inside = of_rows[leaves == k]
+            width = np.ptp(inside)
+            lowest[k], highest[k] = inside.min() - width, inside.max() + width
+        each.append(LeafModels(intercepts[:, j], coefficients[:, j], lowest, highest))
+    return ClassModels(tuple(each))
+
+
+_LARGEST = float(np.finfo(np.float64).max)
