@@ -438,7 +438,8 @@ def found_by(
     is_ordered = len({getattr(pair, "term", None) for pair in penalties}) == 1
     order = np.arange(len(penalties)) if is_ordered else np.argsort(complexity, kind="stable")
     at = int(order[worth_it(losses[order], weights, standard_errors)])
-    leaves = None
+    leaves: Rival | None = None
+    chosen: tuple[int, int] | int = (best, at)
     rivals = {trial.fold: trial.rivals for trial in [*trials, *own] if trial.rivals is not None}
     if rivals:
         known = [rivals[trial.fold] for trial in own]
@@ -451,7 +452,7 @@ def found_by(
         winner = int(order[worth_it(losses[order], weights, standard_errors)])
         winner -= len(losses) - len(of_rivals)
         if winner >= 0:
-            leaves = rival(winner)
+            leaves, chosen = rival(winner), winner
             at = at if leaves.at is None else leaves.at
     return Found(
         candidates[best],
@@ -459,7 +460,7 @@ def found_by(
         [tree for trial in own for tree in trial.trees[at]],
         [trees[0] for trial in own for trees in trial.trees[at + 1 :]],
         leaves,
-        as_cv_results(trials, candidates, penalties, (best, at)),
+        as_cv_results(trials, candidates, penalties, chosen),
     )
 
 
@@ -484,26 +485,45 @@ def as_cv_results(
     trials: Sequence[Trial],
     candidates: Sequence[Any],
     penalties: Sequence[Any],
-    chosen: tuple[int, int],
+    chosen: tuple[int, int] | int,
 ) -> dict[str, np.ndarray]:
-    """Return trials as arrays, as scikit-learn's ``cv_results_`` has them."""
+    """Return trials as arrays, as scikit-learn's ``cv_results_`` has them.
+
+    `chosen` is the candidate and the number of its penalties, or the number of logistic leaves.
+    """
     pairs = list(product(range(len(candidates)), range(len(penalties))))
+    known = {trial.fold: trial for trial in trials if trial.rivals is not None}
+    n_rivals = max((len(trial.rivals[0]) for trial in known.values() if trial.rivals), default=0)
+    rivals = [rival(number) for number in range(n_rivals)]
+    sizes = [penalties[k] for _, k in pairs] + [
+        Penalties(np.nan, np.nan) if one.at is None else penalties[one.at] for one in rivals
+    ]
     table: dict[str, Any] = {
-        "noise": [getattr(candidates[i], "noise", np.nan) for i, _ in pairs],
-        "size_penalty": [getattr(penalties[k], "size", penalties[k]) for _, k in pairs],
-        "term_penalty": [getattr(penalties[k], "term", np.nan) for _, k in pairs],
-        "chosen": [pair == chosen for pair in pairs],
+        "leaves": ["constant"] * len(pairs) + ["linear"] * n_rivals,
+        "noise": [getattr(candidates[i], "noise", np.nan) for i, _ in pairs] + [np.nan] * n_rivals,
+        "size_penalty": [getattr(pair, "size", pair) for pair in sizes],
+        "term_penalty": [getattr(pair, "term", np.nan) for pair in sizes],
+        "C": [np.nan] * len(pairs) + [one.strength.C for one in rivals],
+        "halvings": [np.nan] * len(pairs) + [one.strength.halvings for one in rivals],
+        "chosen": [pair == chosen for pair in [*pairs, *range(n_rivals)]],
     }
-    n_pairs, n_folds = len(pairs), 1 + max(trial.fold for trial in trials)
-    summary, splits = np.full((2, n_pairs), np.nan), np.full((n_folds, n_pairs), np.nan)
-    for i in {trial.candidate for trial in trials}:
-        own = [trial for trial in trials if trial.candidate == i]
-        here = slice(i * len(penalties), (i + 1) * len(penalties))
-        losses = np.concatenate([trial.losses for trial in own], axis=1)
-        weights = np.concatenate([trial.weights for trial in own])
-        summary[:, here] = _mean_and_error(losses, weights)
-        for trial in own:
-            splits[trial.fold, here] = _mean_and_error(trial.losses, trial.weights)[0]
+    n_rows, n_folds = len(pairs) + n_rivals, 1 + max(trial.fold for trial in trials)
+    summary, splits = np.full((2, n_rows), np.nan), np.full((n_folds, n_rows), np.nan)
+    parts = [
+        (
+            slice(i * len(penalties), (i + 1) * len(penalties)),
+            [(trial, trial.losses) for trial in trials if trial.candidate == i],
+        )
+        for i in sorted({trial.candidate for trial in trials})
+    ]
+    of_rivals = [(trial, trial.rivals[0]) for trial in known.values() if trial.rivals]
+    for here, own in [*parts, (slice(len(pairs), n_rows), of_rivals)]:
+        if own:
+            losses = np.concatenate([losses for _, losses in own], axis=1)
+            weights = np.concatenate([trial.weights for trial, _ in own])
+            summary[:, here] = _mean_and_error(losses, weights)
+        for trial, losses in own:
+            splits[trial.fold, here] = _mean_and_error(losses, trial.weights)[0]
     table |= {"mean_loss": summary[0], "standard_error": summary[1]}
     table |= {f"split{fold}_loss": losses for fold, losses in enumerate(splits)}
     return {name: np.asarray(column) for name, column in table.items()}

@@ -17,7 +17,9 @@ from evotree.engine.choice import Choice, Penalties
 from evotree.engine.config import Regularization, SearchConfig, checkpoint_of, evolution_of
 from evotree.engine.evolution import Run
 from evotree.engine.islands import islands_of
+from evotree.engine.logistic import Rival
 from evotree.files import PathLike, check_writable
+from evotree.fitness.logistic_leaves import HALVINGS, Strength
 
 if TYPE_CHECKING:
     from evotree.engine.finish import Result
@@ -149,6 +151,7 @@ def describe(config: SearchConfig, choice: Choice, stage: int) -> dict[str, Any]
         "regularization": regularization,
         "size_penalty": choice.penalties.size,
         "term_penalty": choice.penalties.term,
+        "leaves": choice.leaves and [*choice.leaves.strength, choice.leaves.at],
         "stage": stage,
     }
 
@@ -165,7 +168,12 @@ def read_choice(
         if given["teacher"] == _GIVEN:
             given["teacher"] = evolution_of(config).regularization.teacher
         penalties = Penalties(float(told["size_penalty"]), float(told["term_penalty"]))
-        choice = Choice(int(told["seed"]), Regularization(**given), penalties)
+        leaves = told["leaves"]
+        if leaves is not None:
+            C, halvings, at = leaves
+            strength = Strength(float(C), range(HALVINGS + 1).index(halvings))
+            leaves = Rival(strength, None if at is None else int(at))
+        choice = Choice(int(told["seed"]), Regularization(**given), penalties, leaves)
         stage = range(2**31).index(told["stage"])
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise ValueError(f"{path} was not written by a search: {repr(error)[:200]}.") from error
