@@ -110,8 +110,7 @@ def python_function(tree, space=None, **options):
     """Return the exported function ``predict``; in an empty space it has no builtins."""
     space = {"__builtins__": {}} if space is None else space
     exec(export_python(tree, **options), space)
-    function = space["predict"]
-    return function
+    return space["predict"]
 
 
 def by_position(case, predicted):
@@ -214,8 +213,7 @@ def run_onnx(model, rows):
     session = runtime.InferenceSession(
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
-    outputs = session.run(None, {session.get_inputs()[0].name: rows})
-    return outputs
+    return session.run(None, {session.get_inputs()[0].name: rows})
 
 
 def page(cases):
@@ -258,8 +256,7 @@ def run_page(pages, expression):
     told = subprocess.run(
         [NODE, "-e", script], input=json.dumps(pages), capture_output=True, text=True, check=True
     )
-    found = json.loads(told.stdout)
-    return found
+    return json.loads(told.stdout)
 
 
 LANGUAGES = {"python": python, "sql": sql, "c": c, "onnx": onnx, "page": page}

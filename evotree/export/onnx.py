@@ -68,10 +68,7 @@ def register_onnx() -> None:
             )
         else:
             skl2onnx.update_registered_converter(
-                kind,
-                "EvotreeRegressor",
-                _shape_regressor,
-                _convert_regressor,
+                kind, "EvotreeRegressor", _shape_regressor, _convert_regressor
             )
 
 
@@ -291,12 +288,7 @@ class _Paths:
         self.thresholds = graph.constant("thresholds", tree.thresholds[self.nodes])
 
     def reached(self) -> str:
-        """Write the nodes that find the leaf of each row, and return the name of their result.
-
-        Of the splits on its path, a leaf counts those that hold where it asks for that, and
-        subtracts those that hold where it asks for the opposite. The leaf that a row reaches, and
-        no other, gets the number of all that it asks to hold.
-        """
+        """Write the nodes that find the leaf of each row, and return the name of their result."""
         graph = self.graph
         holds = graph.node("LessOrEqual", [self.sums, self.thresholds])
         ones = graph.cast(holds, import_module("onnx").TensorProto.FLOAT)

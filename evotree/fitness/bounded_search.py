@@ -110,11 +110,7 @@ def mean_size(s):
 
 @inner_kernel
 def assign_cells(s, t, y, n_buckets, n_classes, cell):
-    """Write the cell of each row: ``(bucket * 2 + leaves) * n_classes + class``.
-
-    The bucket divides the line's image under ``alpha -> alpha / (|alpha| + scale)`` evenly: finely
-    around 0, where the rows of typical distances are, and coarsely far away.
-    """
+    """Write the cell of each row: ``(bucket * 2 + leaves) * n_classes + class``."""
     scale = 0.5 * mean_size(s) / mean_size(t)
     half = 0.5 * n_buckets
     first, last, none = np.int32(0), np.int32(n_buckets - 1), np.int32(n_buckets)
@@ -204,10 +200,7 @@ def bound_buckets(criterion, min_rows, unit, n, mass, left, bound, whole, table)
 
 @inner_kernel
 def keep_buckets(bound, limit, segment):
-    """Mark the buckets that may hold a score up to `limit`; return the first and the last.
-
-    Neighbours are of one segment: no place of a bucket left out lies between them.
-    """
+    """Mark the buckets that may hold a score up to `limit`; return the first and the last."""
     first, last, opening = bound.shape[1], -1, -1
     for b in range(bound.shape[1]):
         segment[b] = -1

@@ -22,12 +22,7 @@ _SUM_OF_VARIANCES = int(Criterion.SUM_OF_VARIANCES)
 
 @inner_kernel
 def leverage(criterion, weight, total, n_classes):
-    """Return how much a criterion, times the node's weight, can change for a unit that moves.
-
-    A misclassified weight changes by at most the weight that moves, a sum of squared distances by
-    the largest squared distance for each unit of it, and `distance_left` of class k by
-    ``2 (1 - p_k)``.
-    """
+    """Return how much a criterion, times the node's weight, can change for a unit that moves."""
     if criterion == _SUM_OF_VARIANCES:
         return (n_classes - 1.0) ** 2
     if criterion == _TWOING:
@@ -95,10 +90,7 @@ def score_from(criterion, value, w_left, total):
 
 @inner_kernel
 def least_by_reach(criterion, before, after, w_left, total, came, gone, reach):
-    """Return a lower bound of the scores on the way, from what each row can change.
-
-    Of all that can change on the way, at most half lies before a place or at most half after it.
-    """
+    """Return a lower bound of the scores on the way, from what each row can change."""
     if criterion == _TWOING:
         low, high = w_left - gone, w_left + came
         product = min(low * (total - low), high * (total - high))

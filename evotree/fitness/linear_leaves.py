@@ -49,11 +49,7 @@ _TERM_SHARE = 0.05  # of log(n) / n, a penalty for a term
 
 @kernel
 def leaf_keys(order, start, end, subtree_size, keys):
-    """Return a key of the set of rows of each node, of shape (n_nodes, 2), uint64.
-
-    Each row has two random numbers; the key of a set is their sum (Zobrist 1970), so that equal
-    sets have equal keys, and the chance that different ones do is next to nothing.
-    """
+    """Return a key of the set of rows of each node, of shape (n_nodes, 2), uint64."""
     found = np.zeros((subtree_size.shape[0], 2), dtype=np.uint64)
     for k in range(subtree_size.shape[0] - 1, -1, -1):
         if subtree_size[k] == 1:
@@ -100,8 +96,7 @@ def rounding_grid(squares: np.ndarray) -> np.ndarray:
     """Return the numbers that round products when they are added to them and taken off again."""
     largest = np.sqrt(np.outer(squares, squares))
     exponents = np.ceil(np.log2(np.where(largest > 0.0, largest, 1.0)))
-    grid: np.ndarray = 1.5 * np.exp2(exponents + 2.0)
-    return grid
+    return 1.5 * np.exp2(exponents + 2.0)
 
 
 @inner_kernel
@@ -123,10 +118,7 @@ def sweep(T, k):
 
 @kernel
 def squared_error(sums, fit):
-    """Return the squared error of a model, by the sums of products of the rows, at least 0.
-
-    What is left of sums that cancel but for rounding is none.
-    """
+    """Return the squared error of a model, by the sums of products of the rows, at least 0."""
     m = sums.shape[0] - 2
     model = np.empty(m + 2)
     model[0], model[m + 1] = fit[3], -1.0
@@ -314,8 +306,7 @@ class LinearLeafObjective(TargetLoss):
         """The signs that coefficients have to have; 0 for any."""
         if self.constraint is None:
             return np.zeros(len(self._columns), dtype=np.int64)
-        signs: np.ndarray = self.constraint.array[self._columns]
-        return signs
+        return self.constraint.array[self._columns]
 
     def fits(self, tree: Any, *, splits: bool = False) -> np.ndarray:
         """Return the fits of the leaves of a tree, or of all nodes."""
@@ -323,8 +314,7 @@ class LinearLeafObjective(TargetLoss):
         asked = tree.order, tree.start, size, self.term_penalty, splits
         last = memory.last  # read once: another thread may replace it
         if len(last) > 1 and all(a is b for a, b in zip(asked, last, strict=False)):
-            remembered: np.ndarray = last[-1]
-            return remembered
+            return last[-1]
         fits = np.zeros((len(size), N_FIXED + len(self._columns)))
         known, above = self._known(tree, splits), self.sharing(tree)
         for k, of_rows in known.items():
@@ -414,11 +404,7 @@ class LinearLeafObjective(TargetLoss):
     def _fit_together(
         self, orders: np.ndarray, size: np.ndarray, known: dict[int, _Known], fits: np.ndarray
     ) -> None:
-        """Write the fits below one topmost split with an order.
-
-        The coefficients are of least squares within the leaves. The intercepts are an isotonic
-        regression of what these leave of the means of the targets.
-        """
+        """Write the fits below one topmost split with an order."""
         leaves = np.flatnonzero(size == 1)
         sums = np.array([known[k].sums for k in leaves.tolist()])
         weight, means = sums[:, 0, 0], sums[:, 0, :] / sums[:, 0, :1]
@@ -451,8 +437,7 @@ class LinearLeafObjective(TargetLoss):
         """Return what the model of some rows leaves of their targets."""
         fit = self._fit(self._sum_rows(rows))
         X = self.rows.X[rows][:, self._columns]
-        left: np.ndarray = self.rows.y[rows] - fit[INTERCEPT] - X @ fit[N_FIXED:]
-        return left
+        return self.rows.y[rows] - fit[INTERCEPT] - X @ fit[N_FIXED:]
 
     def n_leaf_terms(self, tree: Any) -> int:
         """Return the number of coefficients of all leaves."""
@@ -460,8 +445,7 @@ class LinearLeafObjective(TargetLoss):
 
     def n_terms_of_nodes(self, tree: Any) -> np.ndarray:
         """Return the number of coefficients that each node has as a leaf, of shape (n_nodes,)."""
-        n_terms: np.ndarray = np.count_nonzero(self.fits(tree, splits=True)[:, N_FIXED:], axis=1)
-        return n_terms
+        return np.count_nonzero(self.fits(tree, splits=True)[:, N_FIXED:], axis=1)
 
     def errors(self, tree: Any, *, splits: bool = False) -> np.ndarray:
         """Return the squared errors of leaves, or of all nodes as leaves, of shape (n_nodes,)."""
@@ -486,8 +470,7 @@ class LinearLeafObjective(TargetLoss):
 
     def values(self, tree: Any) -> np.ndarray:
         """Return the mean target of each node, of shape (n_nodes, 1)."""
-        means: np.ndarray = tree.counts[:, 1:2] / tree.counts[:, :1]
-        return means
+        return tree.counts[:, 1:2] / tree.counts[:, :1]
 
     # ---- finished trees --------------------------------------------------------------------------
 
@@ -501,8 +484,7 @@ class LinearLeafObjective(TargetLoss):
 
         if self.constraint is None:
             return fill(tree)
-        finished: ObliqueTree = self.constraint.finish_lines(tree, fill, self.sharing)
-        return finished
+        return self.constraint.finish_lines(tree, fill, self.sharing)
 
     def raw_models(self, routed: Any, tree: ObliqueTree) -> LeafModels:
         """Return the models of the leaves of a tree over raw features, whose values are means."""

@@ -8,13 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evotree._jit import inner_kernel, kernel, read_only
-from evotree.fitness.criteria import (
-    Criterion,
-    class_ranks,
-    split_score,
-    weight_of,
-    xlog2x,
-)
+from evotree.fitness.criteria import Criterion, class_ranks, split_score, weight_of, xlog2x
 from evotree.fitness.sorting import SortScratch, make_sort_scratch, sort_order
 from evotree.tree import project
 
@@ -181,12 +175,7 @@ def score_sides(node, scratch):
     if node.criterion == _ABSOLUTE_ERROR:
         return (
             absolute_deviation(
-                scratch.tree[0, 0],
-                scratch.tree[0, 1],
-                node.y,
-                scratch.by_target,
-                left[0],
-                left[1],
+                scratch.tree[0, 0], scratch.tree[0, 1], node.y, scratch.by_target, left[0], left[1]
             )
             + absolute_deviation(
                 scratch.tree[1, 0],

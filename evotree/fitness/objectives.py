@@ -153,8 +153,7 @@ def compose(
         return MeansOfOutputs() if lines is None else LinesOfOutputs(lines=lines)
     if constraint is None:
         return loss
-    constrained: Objective = (kind() if loss is None else loss).constrained(constraint)
-    return constrained
+    return (kind() if loss is None else loss).constrained(constraint)
 
 
 def _named(objective: Any, dataset: Dataset) -> tuple[Any, dict[str, Any]]:

@@ -48,11 +48,7 @@ def split_rows(order, lo, hi, projection, threshold, scratch):
 
 @kernel
 def count_classes(order, lo, hi, y, sample_weight, counts, k):
-    """Write the weight of each class among the rows ``order[lo:hi]`` into ``counts[k]``.
-
-    Where `y` holds targets, floating-point numbers, the three entries of ``counts[k]`` are the sums
-    of w, w y and w y**2.
-    """
+    """Write the weight of each class among the rows ``order[lo:hi]`` into ``counts[k]``."""
     for c in range(counts.shape[1]):
         counts[k, c] = 0.0
     for t in range(lo, hi):

@@ -60,8 +60,7 @@ class MeansOfOutputs(TargetLoss):
     @property
     def output_names(self) -> tuple[str, ...] | None:  # type: ignore[override]
         """Names of the outputs."""
-        names: tuple[str, ...] | None = self.rows.output_names
-        return names
+        return self.rows.output_names
 
     def bind(self, dataset: Dataset) -> Self:
         """Return the objective on the rows of a data set."""
@@ -77,8 +76,7 @@ class MeansOfOutputs(TargetLoss):
 
     def _sums(self, tree: Any) -> np.ndarray:
         partition = tree.order, tree.start, tree.end, tree.subtree_size
-        sums: np.ndarray = output_sums(*partition, self.rows.outputs, self.rows.sample_weight)
-        return sums
+        return output_sums(*partition, self.rows.outputs, self.rows.sample_weight)
 
     def errors(self, tree: Any, *, splits: bool = False) -> np.ndarray:
         """Return the squared error of each node as a leaf, a share of the whole, (n_nodes,)."""
@@ -146,8 +144,7 @@ class LinesOfOutputs(MeansOfOutputs):
     def errors(self, tree: Any, *, splits: bool = False) -> np.ndarray:
         """Return the squared errors of leaves, or of all nodes as leaves, a share of the whole."""
         errors = np.sum([one.errors(tree, splits=splits) for one in self.each], axis=0)
-        share: np.ndarray = errors / self.whole_loss(self.rows)
-        return share
+        return errors / self.whole_loss(self.rows)
 
     def n_leaf_terms(self, tree: Any) -> int:
         """Return the number of coefficients of all leaves and outputs."""
@@ -155,8 +152,7 @@ class LinesOfOutputs(MeansOfOutputs):
 
     def n_terms_of_nodes(self, tree: Any) -> np.ndarray:
         """Return the number of coefficients that each node has as a leaf, of shape (n_nodes,)."""
-        n_terms: np.ndarray = np.sum([one.n_terms_of_nodes(tree) for one in self.each], axis=0)
-        return n_terms
+        return np.sum([one.n_terms_of_nodes(tree) for one in self.each], axis=0)
 
     def table(self, tree: Any) -> np.ndarray:
         """Return the models of the leaves, one output after the other."""

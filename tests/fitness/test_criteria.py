@@ -6,13 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evotree._jit import kernel
-from evotree.fitness.criteria import (
-    CLASSIFICATION,
-    Criterion,
-    class_ranks,
-    node_score,
-    split_score,
-)
+from evotree.fitness.criteria import CLASSIFICATION, Criterion, class_ranks, node_score, split_score
 from tests.reference import criteria as naive
 from tests.strategies import seeds
 
