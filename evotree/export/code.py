@@ -1,8 +1,8 @@
 """A tree, or the vote of a forest, as source code that runs on its own: in Python or in C.
 
-A tree is splits and returns, without a loop, a table or a library; probabilities take an exponential
-function, and loops over the leaves. Sums are written in the order of the features, and every number
-so that it reads back as the same one. Of a forest each tree is a function, that of a classifier
+A tree is splits and returns, without a loop, a table or a library; probabilities take exponential
+functions, and loops over the leaves. Sums are in the order of the features, and numbers read back
+as the same ones. Of a forest each tree is a function, that of a classifier
 returns the row of a table of class shares, one for each leaf of all trees; the last function adds
 what the trees say in their order, as `predict` does, and divides by their number.
 """

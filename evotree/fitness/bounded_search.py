@@ -21,15 +21,10 @@ from evotree.fitness.bounds import (
     leverage,
     score_from,
 )
-from evotree.fitness.criteria import Criterion, weight_of
+from evotree.fitness.criteria import ENTROPY, GAIN_RATIO, GINI, TWOING, weight_of
 from evotree.fitness.line_search import apart, between, line_search
 from evotree.fitness.node import SplitScratch, make_split_scratch
 from evotree.fitness.sorting import sort_order
-
-_ENTROPY = int(Criterion.ENTROPY)
-_GINI = int(Criterion.GINI)
-_TWOING = int(Criterion.TWOING)
-_GAIN_RATIO = int(Criterion.GAIN_RATIO)
 
 _FEWEST_ROWS = 32
 # Up to here a scan of all rows is faster (`benchmarks/bounds.py`); that of Gini takes few steps.
@@ -68,7 +63,7 @@ def make_line_scratch(node, few_rows):
     """Return room for searching lines at a node; by scans of all rows where it has but few."""
     split = make_split_scratch(node)
     n, n_classes = node.X.shape[0], node.n_classes
-    if n_classes == 0 or node.criterion == _GAIN_RATIO or n <= few_rows:
+    if n_classes == 0 or node.criterion == GAIN_RATIO or n <= few_rows:
         n, n_classes = 0, 0
     n_buckets = max(_FEWEST, min(_MOST, n // _ROWS_EACH))
     whole = np.zeros((3, n_classes))
@@ -96,7 +91,7 @@ def make_line_scratch(node, few_rows):
 @inner_kernel
 def few_rows(criterion):
     """Return the greatest number of rows for which bounds do not pay."""
-    return _FEW_ROWS_GINI if criterion == _GINI else _FEW_ROWS
+    return _FEW_ROWS_GINI if criterion == GINI else _FEW_ROWS
 
 
 @dot_kernel
@@ -157,7 +152,7 @@ def bound_buckets(criterion, min_rows, unit, n, mass, left, bound, whole, table)
         n_left = start_left(mass, 1, n_classes, left)
     w_left = start_left(mass, 0, n_classes, left)
     best, score, before = np.inf, np.inf, distance_left(left, 0, whole, w_left, total)
-    if criterion != _TWOING:
+    if criterion != TWOING:
         before = impurity_left(criterion, left, 0, whole, w_left, total, table)
     for b in range(n_buckets):
         came = gone = reach = 0.0
@@ -179,13 +174,13 @@ def bound_buckets(criterion, min_rows, unit, n, mass, left, bound, whole, table)
                 n_left += mass[1, at + c] - mass[1, at + n_classes + c]
         bound[0, b] = np.inf
         if came + gone > 0.0:
-            if criterion == _TWOING:
+            if criterion == TWOING:
                 after = distance_left(left, b + 1, whole, w_end, total)
             else:
                 after = impurity_left(criterion, left, b + 1, whole, w_end, total, table)
-            if criterion == _ENTROPY:
+            if criterion == ENTROPY:
                 least = least_entropy(left, b, mass, at, whole, w_left, total, table)
-            elif criterion == _GINI:
+            elif criterion == GINI:
                 least = least_gini(left, b, mass, at, whole, w_left, total, came, gone)
             else:
                 least = least_by_reach(criterion, before, after, w_left, total, came, gone, reach)
@@ -264,7 +259,7 @@ def scan_kept(node, t, kept, scratch):
             and apart(events[at], events[after])
             and min(n_left, n - n_left) >= min_rows
         ):
-            if criterion == _TWOING:
+            if criterion == TWOING:
                 value = distance_left(left, here, whole, w_left, total)
             else:
                 value = impurity_left(criterion, left, here, whole, w_left, total, table)

@@ -8,15 +8,16 @@ from typing import NamedTuple
 import numpy as np
 
 from evotree._jit import inner_kernel, kernel, read_only
-from evotree.fitness.criteria import Criterion, class_ranks, split_score, weight_of, xlog2x
+from evotree.fitness.criteria import (
+    ABSOLUTE_ERROR,
+    ENTROPY,
+    class_ranks,
+    split_score,
+    weight_of,
+    xlog2x,
+)
 from evotree.fitness.sorting import SortScratch, make_sort_scratch, sort_order
 from evotree.tree import project
-
-_ENTROPY = int(Criterion.ENTROPY)
-_GINI = int(Criterion.GINI)
-_TWOING = int(Criterion.TWOING)
-_SQUARED_ERROR = int(Criterion.SQUARED_ERROR)
-_ABSOLUTE_ERROR = int(Criterion.ABSOLUTE_ERROR)
 
 
 class Node(NamedTuple):
@@ -96,12 +97,12 @@ def make_split_scratch(node):
         add(left, node.y[i], node.sample_weight[i], node.n_classes)
     sort = make_sort_scratch(n)
     table = np.empty(0)
-    if node.criterion == _ENTROPY:
+    if node.criterion == ENTROPY:
         table = whole_number_table(node.sample_weight, weight_of(left))
     by_target = np.empty(0, dtype=np.int32)
     target_rank = np.empty(0, dtype=np.int32)
     tree = np.empty((2, 2, 0))
-    if node.criterion == _ABSOLUTE_ERROR:
+    if node.criterion == ABSOLUTE_ERROR:
         by_target = np.empty(n, dtype=np.int32)
         target_rank = np.empty(n, dtype=np.int32)
         targets = np.empty(n)
@@ -172,7 +173,7 @@ def clear_sides(scratch):
 def score_sides(node, scratch):
     """Return the score of the split whose sides' statistics stand in `scratch`."""
     left, right = scratch.left, scratch.right
-    if node.criterion == _ABSOLUTE_ERROR:
+    if node.criterion == ABSOLUTE_ERROR:
         return (
             absolute_deviation(
                 scratch.tree[0, 0], scratch.tree[0, 1], node.y, scratch.by_target, left[0], left[1]
@@ -206,7 +207,7 @@ def fill_sides(node, s, scratch):
     for i in range(s.shape[0]):
         n_left += s[i] <= 0.0
         add(right if s[i] > 0.0 else left, y[i], sample_weight[i], n_classes)
-    if node.criterion == _ABSOLUTE_ERROR:
+    if node.criterion == ABSOLUTE_ERROR:
         for i in range(s.shape[0]):
             side, rank, w = np.int64(s[i] > 0.0), scratch.target_rank[i], sample_weight[i]
             tree_add(scratch.tree[side, 0], rank, w)

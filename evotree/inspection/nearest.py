@@ -88,7 +88,7 @@ def shortest_l2(steps: Steps) -> np.ndarray | None:
 
 
 def fewest(steps: Steps, below: float = np.inf) -> np.ndarray | None:
-    """Return the step that changes the cheapest columns; of several, the one with the smallest sum."""
+    """Return the shortest step that changes the cheapest columns, of a cost below `below`."""
     n_columns, prices = len(steps.column_prices), np.tile(steps.prices, 2)
     is_of = np.tile(steps.column, 2)[:, np.newaxis] == np.arange(n_columns)
     program = _Program(steps, np.ones(n_columns), are_whole=True)

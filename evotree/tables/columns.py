@@ -412,7 +412,7 @@ def fit_summaries(
     sample_weight: np.ndarray,
     summaries: Sequence[ColumnSummary],
 ) -> tuple[Column, ...]:
-    """Return how the columns of a table become features, of its summaries and a sample of its rows."""
+    """Return how columns become features, by their summaries; medians are those of a sample."""
     numbers = _numbers(sample.loc[:, ~categorical])
     return _fitted(sample, categorical, numbers, sample_weight, summaries)
 
