@@ -59,12 +59,13 @@ class Objective:
         return SQUARED, 0.5, 0.0
 
     def bind(self, dataset: Dataset) -> Self:
-        """Return the objective on the rows of a data set; the same where it needs none."""
-        return self
+        """Return the objective on the rows of a data set; the same where it keeps none."""
+        keeps_rows = "rows" in getattr(self, "__dataclass_fields__", ())
+        return replace(self, rows=dataset) if keeps_rows else self  # type: ignore[type-var]
 
     def constrained(self, constraint: Any) -> Self:
         """Return the objective whose predictions keep a constraint; for dataclasses with one."""
-        return replace(self, constraint=constraint)
+        return replace(self, constraint=constraint)  # type: ignore[type-var]
 
     def priced(self, term_penalty: float) -> Self:
         """Return the objective where terms of leaves have a penalty."""

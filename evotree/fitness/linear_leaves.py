@@ -30,11 +30,8 @@ if TYPE_CHECKING:
     from evotree.dataset import Dataset
     from evotree.tree import ObliqueTree
 
-LOWEST, HIGHEST, ERROR, INTERCEPT = range(4)
-"""Columns of a fit, before the coefficients."""
-
-N_FIXED = 4
-"""Number of columns of a fit before the coefficients."""
+LOWEST, HIGHEST, ERROR, INTERCEPT, N_FIXED = range(5)
+"""Columns of a fit, before the coefficients, and their number."""
 
 LEAST_ROWS = 10
 """A leaf with fewer predicts by the model of all rows."""
@@ -203,12 +200,6 @@ def fit_model(sums, prior, shrinkage, n_rows, term_cost, most_terms, signs, fit)
     fit[2] = squared_error(sums, fit)
 
 
-def most_correlated(dataset: Dataset, n: int) -> np.ndarray:
-    """Return the features that are most correlated with the targets, in their order."""
-    products = np.abs((dataset.sample_weight * dataset.y) @ dataset.X) / dataset.spread
-    return np.sort(np.argsort(-products, kind="stable")[:n])
-
-
 class _Known(NamedTuple):
     """What is remembered of a set of rows: `sum_products`, bounds of targets, fits by the price."""
 
@@ -245,11 +236,9 @@ class _Memory:
 class LinearLeafObjective(TargetLoss):
     """The squared error of linear models in the leaves.
 
-    Under a monotonic constraint the coefficient of a constrained feature has the sign of its
-    constraint, or is 0. All leaves below a split whose sides have an order share their coefficients
-    and bounds, so that the order of their intercepts is that of their predictions, wherever a row
-    is. Leaves that no such split parts have lines of their own.
-
+    Under a monotonic constraint coefficients have the signs of the constraint, or are 0. Leaves
+    below a split whose sides have an order share their coefficients and bounds, so that the order
+    of their intercepts is that of their predictions, wherever a row is.
     """
 
     goes_with = frozenset({LINES, OUTPUTS, ORDER})
@@ -273,7 +262,9 @@ class LinearLeafObjective(TargetLoss):
         n, d = dataset.X.shape
         used = self.used
         if used is None:
-            used = tuple(map(int, most_correlated(dataset, min(d, _MOST_FEATURES))))
+            products = np.abs((dataset.sample_weight * dataset.y) @ dataset.X) / dataset.spread
+            order = np.argsort(-products, kind="stable")[: min(d, _MOST_FEATURES)]
+            used = tuple(np.sort(order).tolist())
         columns = np.column_stack([np.ones(n), dataset.X[:, list(used)], dataset.y])
         squares = np.einsum("i,ij,ij->j", dataset.sample_weight, columns, columns)
         memory, grid = _Memory(n, len(used), self.n_sharing), rounding_grid(squares)
@@ -349,9 +340,8 @@ class LinearLeafObjective(TargetLoss):
     def _sum_rows(self, rows: np.ndarray) -> _Known:
         """Return the sums of products of some rows."""
         data, columns = self.rows, np.array(self.used, dtype=np.int64)
-        sums = np.empty((len(columns) + 2, len(columns) + 2))
-        arrays = data.X, data.y, data.sample_weight, columns, rows, self.grid
-        return _Known(sums, sum_products(*arrays, sums), {})
+        sums, arrays = np.empty_like(self.grid), (data.X, data.y, data.sample_weight)
+        return _Known(sums, sum_products(*arrays, columns, rows, self.grid, sums), {})
 
     def _fit_of(self, known: _Known) -> np.ndarray:
         """Return the fit of what is known of a leaf, remembered."""
@@ -394,38 +384,35 @@ class LinearLeafObjective(TargetLoss):
     def _fit_in_order(
         self, tree: Any, above: np.ndarray, known: dict[int, _Known], fits: np.ndarray
     ) -> None:
-        """Write the fits below each topmost split with an order, which share their coefficients."""
+        """Write the fits below each topmost split with an order, which share their coefficients.
+
+        These are of least squares within the leaves. The intercepts are an isotonic regression of
+        what they leave of the means of the targets.
+        """
         orders, size = self.constraint.orders(tree), tree.subtree_size
         for root in np.unique(above[above != np.arange(len(size))]).tolist():
             part = slice(root, root + size[root])
-            below = {k - root: one for k, one in known.items() if part.start < k < part.stop}
-            self._fit_together(orders[part], size[part], below, fits[part])
-
-    def _fit_together(
-        self, orders: np.ndarray, size: np.ndarray, known: dict[int, _Known], fits: np.ndarray
-    ) -> None:
-        """Write the fits below one topmost split with an order."""
-        leaves = np.flatnonzero(size == 1)
-        sums = np.array([known[k].sums for k in leaves.tolist()])
-        weight, means = sums[:, 0, 0], sums[:, 0, :] / sums[:, 0, :1]
-        within = (sums - np.einsum("l,li,lj->lij", weight, means, means)).sum(axis=0)
-        within[0, 0] = weight.sum()
-        lows, highs = zip(*(known[k].bounds for k in leaves.tolist()), strict=True)
-        n_rows = round(float(within[0, 0]), 9)
-        if n_rows < LEAST_ROWS:
-            shared = self._fit_of(self.whole)
-            intercepts = np.full(len(size), shared[INTERCEPT])
-        else:
-            shared = self._fit_sums(within, n_rows - len(leaves) + 1.0, len(leaves))
-            shared[LOWEST], shared[HIGHEST] = min(lows), max(highs)
-            rests, weights = np.zeros(len(size)), np.zeros(len(size))
-            rests[leaves] = means[:, -1] - means[:, 1:-1] @ shared[N_FIXED:]
-            weights[leaves] = weight
-            intercepts = isotonic_values(orders, size, rests, weights)
-        for k, of_rows in known.items():
-            fits[k] = shared
-            fits[k, INTERCEPT] = intercepts[k]
-            fits[k, ERROR] = squared_error(of_rows.sums, fits[k])
+            leaves = root + np.flatnonzero(size[part] == 1)
+            sums = np.array([known[k].sums for k in leaves.tolist()])
+            weight, means = sums[:, 0, 0], sums[:, 0, :] / sums[:, 0, :1]
+            within = (sums - np.einsum("l,li,lj->lij", weight, means, means)).sum(axis=0)
+            within[0, 0] = weight.sum()
+            n_rows = round(float(within[0, 0]), 9)
+            if n_rows < LEAST_ROWS:
+                shared = self._fit_of(self.whole)
+                intercepts = np.full(size[root], shared[INTERCEPT])
+            else:
+                shared = self._fit_sums(within, n_rows - len(leaves) + 1.0, len(leaves))
+                lows, highs = zip(*(known[k].bounds for k in leaves.tolist()), strict=True)
+                shared[LOWEST], shared[HIGHEST] = min(lows), max(highs)
+                rests, weights = np.zeros((2, size[root]))
+                rests[leaves - root] = means[:, -1] - means[:, 1:-1] @ shared[N_FIXED:]
+                weights[leaves - root] = weight
+                intercepts = isotonic_values(orders[part], size[part], rests, weights)
+            for k in [k for k in known if part.start < k < part.stop]:
+                fits[k] = shared
+                fits[k, INTERCEPT] = intercepts[k - root]
+                fits[k, ERROR] = squared_error(known[k].sums, fits[k])
 
     # ---- what the search asks --------------------------------------------------------------------
 

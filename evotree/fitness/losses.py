@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 from types import SimpleNamespace
@@ -294,10 +294,6 @@ class OwnObjective(ClassLoss):
         """Whether the callable takes `Leaves`."""
         return len(self._parameters) > 1
 
-    def bind(self, dataset: Dataset) -> Self:
-        """Return the objective on the rows of a data set."""
-        return replace(self, rows=dataset)
-
     def scores(self, tree: Leafed) -> tuple[float, ...]:
         """Return what the callable returns, as a tuple."""
         is_leaf = tree.subtree_size == 1
@@ -368,10 +364,6 @@ class _LossOfRows(TargetLoss):
     code: ClassVar[int]
     level: float = 0.5
     rows: Any = None
-
-    def bind(self, dataset: Dataset) -> Self:
-        """Return the objective on the rows of a data set."""
-        return replace(self, rows=dataset)
 
     @property
     def rule(self) -> tuple[int, float, float]:

@@ -62,10 +62,6 @@ class MeansOfOutputs(TargetLoss):
         """Names of the outputs."""
         return self.rows.output_names
 
-    def bind(self, dataset: Dataset) -> Self:
-        """Return the objective on the rows of a data set."""
-        return replace(self, rows=dataset)
-
     def whole_loss(self, dataset: Dataset) -> float:
         """Return the squared error of the means."""
         return float(dataset.sample_weight @ np.square(dataset.targets).sum(axis=1)) or 1.0
@@ -167,8 +163,6 @@ class LinesOfOutputs(MeansOfOutputs):
         tree = dataset.refill(tree)
         bound = self if self.rows is dataset else self.bind(dataset)
         routed = routed_rows(tree, dataset.raw)
-        models = [
-            one.raw_models(routed, tree.predicting(tree.values[:, j : j + 1]))
-            for j, one in enumerate(bound.each)
-        ]
-        return tree.with_models(OutputModels(tuple(models)))
+        means = (tree.predicting(tree.values[:, j : j + 1]) for j in range(len(bound.each)))
+        pairs = zip(bound.each, means, strict=True)
+        return tree.with_models(OutputModels(tuple(o.raw_models(routed, m) for o, m in pairs)))
