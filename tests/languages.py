@@ -93,25 +93,21 @@ class Answer(NamedTuple):
     probabilities: Any = None
 
 
-def python(cases):
+def python(case):
     """Run functions in Python; those of one tree need no builtins, but for probabilities."""
-    found = []
-    for case in cases:
-        predict = python_function(case.estimator, None if len(case.trees) == 1 else {})
-        predicted, shares = [predict(row) for row in case.rows.tolist()], None
-        if case.has_probabilities:
-            chances = python_function(case.estimator, {}, probability=True)
-            shares = [chances(row) for row in case.rows.tolist()]
-        found.append(Answer(by_position(case, predicted), shares))
-    return found
+    predict = python_function(case.estimator, None if len(case.trees) == 1 else {})
+    predicted, shares = [predict(row) for row in case.rows.tolist()], None
+    if case.has_probabilities:
+        chances = python_function(case.estimator, {}, probability=True)
+        shares = [chances(row) for row in case.rows.tolist()]
+    return Answer(by_position(case, predicted), shares)
 
 
 def python_function(tree, space=None, **options):
     """Return the exported function ``predict``; in an empty space it has no builtins."""
     space = {"__builtins__": {}} if space is None else space
     exec(export_python(tree, **options), space)
-    function = space["predict"]
-    return function
+    return space["predict"]
 
 
 def by_position(case, predicted):
@@ -119,14 +115,11 @@ def by_position(case, predicted):
     return predicted if case.classes is None else [case.classes.index(label) for label in predicted]
 
 
-def sql(cases):
-    """Run expressions in SQLite, which read a table of the rows."""
-    found = []
-    for case in cases:
-        answers = query(case.estimator, case.rows, [f"x{j}" for j in range(case.rows.shape[1])])
-        predicted = [row[0] if len(row) == 1 else list(row) for row in answers]
-        found.append(Answer(by_position(case, predicted)))
-    return found
+def sql(case):
+    """Run an expression in SQLite, which reads a table of the rows."""
+    answers = query(case.estimator, case.rows, [f"x{j}" for j in range(case.rows.shape[1])])
+    predicted = [row[0] if len(row) == 1 else list(row) for row in answers]
+    return Answer(by_position(case, predicted))
 
 
 def query(tree, rows, names, **options):
@@ -144,16 +137,14 @@ def c(cases):
     """Run functions in C, all of one library; every warning of its compiler is an error."""
     if GCC is None:
         pytest.skip("there is no gcc")
-    sources = []
+    sources, found = [], []
     for at, case in enumerate(cases):
         sources.append(export_c(case.estimator, f"f{at}"))
         if case.has_probabilities:
             sources.append(export_c(case.estimator, f"p{at}", probability=True))
     library = compiled(sources)
-    found = []
     for at, case in enumerate(cases):
-        n_outputs = case.trees[0].values.shape[1]
-        shares = None
+        n_outputs, shares = case.trees[0].values.shape[1], None
         if case.classes is None and n_outputs > 1:
             predicted = written(library[f"f{at}"], case.rows, n_outputs)
         else:
@@ -195,27 +186,19 @@ def written(function, rows, n):
     return found
 
 
-def onnx(cases):
-    """Run ONNX models."""
+def onnx(case):
+    """Run an ONNX model."""
     pytest.importorskip("skl2onnx")
-    found = []
-    for case in cases:
-        predicted, *shares = run_onnx(to_onnx(case.estimator), case.rows)
-        if case.classes is not None:
-            found.append(Answer(by_position(case, predicted.tolist()), shares[0]))
-        else:
-            found.append(Answer(predicted))
-    return found
+    predicted, *shares = run_onnx(to_onnx(case.estimator), case.rows)
+    return Answer(by_position(case, predicted.tolist()), *shares)
 
 
 def run_onnx(model, rows):
     """Return the outputs of an ONNX model for rows."""
     runtime = pytest.importorskip("onnxruntime")
-    session = runtime.InferenceSession(
-        model.SerializeToString(), providers=["CPUExecutionProvider"]
-    )
-    outputs = session.run(None, {session.get_inputs()[0].name: rows})
-    return outputs
+    providers = ["CPUExecutionProvider"]
+    session = runtime.InferenceSession(model.SerializeToString(), providers=providers)
+    return session.run(None, {session.get_inputs()[0].name: rows})
 
 
 def page(cases):
@@ -233,8 +216,8 @@ def page(cases):
         : [model.predict(model.own, x), data.classes && model.probabilities(model.own, x)]""",
     )
     found = []
-    for case, told in zip(cases, rows, strict=True):
-        predicted, said = map(list, zip(*told, strict=True))
+    for case, answers in zip(cases, rows, strict=True):
+        predicted, said = map(list, zip(*answers, strict=True))
         if len(case.trees) > 1:  # the page draws the vote by its numbers
             shares = np.array(said)
             predicted = shares[:, 0] if case.classes is None else shares.argmax(axis=1)
@@ -255,11 +238,14 @@ def run_page(pages, expression):
             model.encode(data.rows.cells.map((column) => column[i])));
         return rows.map((x) => {expression});
     }})));"""
-    told = subprocess.run(
-        [NODE, "-e", script], input=json.dumps(pages), capture_output=True, text=True, check=True
-    )
-    found = json.loads(told.stdout)
-    return found
+    options = {"capture_output": True, "text": True, "check": True}
+    done = subprocess.run([NODE, "-e", script], input=json.dumps(pages), **options)
+    return json.loads(done.stdout)
 
 
-LANGUAGES = {"python": python, "sql": sql, "c": c, "onnx": onnx, "page": page}
+def each(language):
+    """Let a language that answers one case answer several."""
+    return lambda cases: [language(case) for case in cases]
+
+
+LANGUAGES = {"python": each(python), "sql": each(sql), "c": c, "onnx": each(onnx), "page": page}

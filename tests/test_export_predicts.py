@@ -24,7 +24,7 @@ from evotree.model_file import Model, save_model
 from evotree.soft_sides import SoftSides
 from evotree.tables.columns import CategoricalColumn, NumericColumn
 from evotree.tree import ObliqueTree
-from tests.exported import modelled_trees, stump, trees, with_models
+from tests.exported import chain, modelled_trees, stump, trees, with_models
 from tests.languages import (
     GCC,
     LANGUAGES,
@@ -156,60 +156,41 @@ def test_sums_add_in_the_order_of_the_features():
     rng = np.random.default_rng(0)
     n, d = 200, 60
     rows, weights = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-3, 3, d), rng.normal(size=d)
-    sums = np.zeros(n)
-    for j in range(d):
-        sums += weights[j] * rows[:, j]
+    sums = np.add.accumulate(weights * rows, axis=1)[:, -1]
     bounds = [*sums[:10], *np.nextafter(sums[:10], -np.inf)]
     forest = [stump(weights.tolist(), bound) for bound in bounds]
-    for tree in forest:
-        wanted = [0 if s <= tree.thresholds[0] else 1 for s in sums]
-        predict = python_function(tree)
-        assert [predict(row) for row in rows.tolist()] == wanted
-        assert [v for (v,) in query(tree, rows, [f"x{j}" for j in range(d)])] == wanted
     lines = with_models(stump(weights.tolist(), 0.1).predicting(np.zeros((3, 1))), rng)
     names = [f"a rather long name of a feature {j}" for j in range(d)]
     source = export_python(lines, feature_names=names)
     assert max(len(line) for line in source.splitlines() if "s = " in line) <= 100
-    wanted = lines.predict_value(rows)
-    predict = python_function(lines)
-    assert [predict(row) for row in rows.tolist()] == wanted[:, 0].tolist()
-    assert query(lines, rows, names, feature_names=names) == [tuple(row) for row in wanted]
-    pytest.importorskip("skl2onnx")
-    (found,) = run_onnx(to_onnx(Case((lines,), rows).estimator), rows)
-    np.testing.assert_array_equal(found, wanted)
+    wanted = [(sums > bound).astype(int).tolist() for bound in bounds]
+    wanted.append(lines.predict_value(rows)[:, 0].tolist())
+    for tree, expected in zip([*forest, lines], wanted, strict=True):
+        predict = python_function(tree)
+        assert [predict(row) for row in rows.tolist()] == expected
+        found = query(tree, rows, names, feature_names=names)
+        assert [value for (value,) in found] == expected
     if GCC:
         library = compiled([export_c(t, f"f{at}") for at, t in enumerate([*forest, lines])])
-        for at, tree in enumerate(forest):
-            wanted = [0 if s <= tree.thresholds[0] else 1 for s in sums]
-            assert returned(library[f"f{at}"], rows, True) == wanted
-        assert returned(library[f"f{len(forest)}"], rows, False) == found[:, 0].tolist()
+        for at, expected in enumerate(wanted):
+            assert returned(library[f"f{at}"], rows, at < len(forest)) == expected
+    pytest.importorskip("skl2onnx")
+    (found,) = run_onnx(to_onnx(Case((lines,), rows).estimator), rows)
+    np.testing.assert_array_equal(found[:, 0], wanted[-1])
 
 
-def one_path(depth, goes_left):
-    """Return a tree that is one long path: each test has a leaf on one side."""
-    down = list(range(depth, 0, -1))
-    sizes = [2 * n + 1 for n in down] + [1] * (depth + 1)
-    if not goes_left:
-        sizes = [size for n in down for size in (2 * n + 1, 1)] + [1]
-    inner = np.array(sizes) > 1
-    weights, thresholds = np.zeros((len(sizes), 2)), np.zeros(len(sizes))
-    weights[inner] = [1.0, 0.5]
-    thresholds[inner] = np.arange(depth)[::-1] if goes_left else np.arange(depth)
-    values = np.arange(len(sizes), dtype=float)[:, np.newaxis] + 0.25
-    return ObliqueTree(weights, thresholds, np.array(sizes, dtype=np.int32), values).validate()
+@given(trees())
+def test_splits_nest_no_deeper_than_the_logarithm_of_the_leaves(tree):
+    assert max(level for _, level, _ in clauses(tree)) <= np.log2(tree.n_leaves)
 
 
-def test_deep_trees_nest_little_and_splits_may_have_many_terms():
-    first = np.arange(-2.0, 203.0, 0.5)
-    deep = np.column_stack([first, np.zeros(len(first))])
-    rng = np.random.default_rng(0)
+def test_deep_trees_are_read_and_splits_may_have_many_terms():
+    rng, deep = np.random.default_rng(0), chain(401)
     wide = rng.integers(-9, 9, (50, 980)).astype(float)
     some = [
-        Case((one_path(200, goes_left=True),), deep),
-        Case((one_path(200, goes_left=False),), deep),
+        Case((deep.predicting(np.arange(401.0)[:, np.newaxis]),), np.arange(-2.0, 402.0)[:, None]),
         Case((stump(rng.integers(-8, 9, 980).astype(float).tolist()),), wide, (0, 1)),
     ]
-    assert all(max(level for _, level, _ in clauses(case.trees[0])) <= 1 for case in some)
     for language in ("python", "sql", "onnx") + (("c",) if GCC else ()):
         for case, answer in zip(some, LANGUAGES[language](some), strict=True):
             wanted = case.predict()
@@ -235,6 +216,9 @@ awkward = st.sampled_from(AWKWARD) | st.text(
 )
 
 
+ON_BOTH_SIDES = stump([1.0, 2.0]), np.array([[0.5, 0.25], [0.5, 0.5]])
+
+
 def test_estimators_give_their_names_and_labels():
     X, y = load_wine(return_X_y=True, as_frame=True)
     X.columns = [f'{name} "{at}"' for at, name in enumerate(X.columns)]
@@ -256,7 +240,7 @@ def test_awkward_names_in_python_and_sql(classes, data):
     some = st.lists(awkward.filter(bool), min_size=2, max_size=2, unique_by=str.casefold)
     features = data.draw(some)
     names = {"feature_names": features, "class_names": classes}
-    tree, rows = stump([1.0, 2.0]), np.array([[0.5, 0.25], [0.5, 0.5]])
+    tree, rows = ON_BOTH_SIDES
     assert [python_function(tree, **names)(row) for row in rows.tolist()] == classes
     assert [v for (v,) in query(tree, rows, features, **names)] == classes
 
@@ -264,7 +248,7 @@ def test_awkward_names_in_python_and_sql(classes, data):
 @needs_gcc
 def test_awkward_names_in_c():
     pairs = [AWKWARD[at : at + 2] for at in range(0, len(AWKWARD), 2)]
-    tree, rows = stump([1.0, 2.0]), np.array([[0.5, 0.25], [0.5, 0.5]])
+    tree, rows = ON_BOTH_SIDES
     library = compiled([export_c(tree, f"f{at}", *[pair] * 2) for at, pair in enumerate(pairs)])
     for at, pair in enumerate(pairs):
         assert returned(library[f"f{at}"], rows, True) == [0, 1]
@@ -280,18 +264,14 @@ def test_weights_of_zero_do_not_appear_and_labels_need_not_be_the_most_frequent(
     assert python_function(tree.labelled(np.array([0, 1, 0])))([0.0, 0.0, 9.0]) == 1
 
 
-@pytest.mark.parametrize("leaves", ["constant", "linear"])
-def test_rows_with_null_in_a_column_that_is_read_have_no_prediction(leaves):
+def test_rows_with_null_in_a_column_that_is_read_have_no_prediction():
     tree = stump([0.5, 0.0, -2.0])
-    if leaves == "linear":
-        tree = with_models(tree.predicting(tree.values[:, :1]), np.random.default_rng(1))
-    used = (tree.weights != 0.0).any(axis=0)
-    if tree.models is not None:
-        used |= tree.models.coefficients.any(axis=0)
-    for j, is_used in enumerate(used):
-        row = np.array([[1.0, 1.0, 1.0]], dtype=object)
-        row[0, j] = None
-        assert (query(tree, row, ["x0", "x1", "x2"]) == [(None,)]) == is_used
+    lines = with_models(tree.predicting(tree.values[:, :1]), np.random.default_rng(1))
+    for one, factors in ((tree, tree.weights), (lines, lines.weights + lines.models.coefficients)):
+        rows = np.ones((3, 3), dtype=object)
+        np.fill_diagonal(rows, None)
+        is_null = [value is None for (value,) in query(one, rows, ["x0", "x1", "x2"])]
+        assert is_null == (factors != 0.0).any(axis=0).tolist()
 
 
 def test_sql_reads_text_as_numbers_misses_no_column_and_names_outputs():

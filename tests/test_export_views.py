@@ -1,22 +1,20 @@
 """All views of one tree agree: one inequality, one numbering, the same rows, shares and models."""
 
 import re
-import tracemalloc
 from html import unescape
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.patches import Rectangle
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
-from evotree.cli.main import main
 from evotree.description.named import rows_text, share_text
 from evotree.export import (
     coefficient_table,
@@ -123,23 +121,14 @@ def test_every_view_says_the_same_of_the_same_node(tree):
         assert bool(above) == (conditions != ["IF   anything"])
 
 
-@given(trees(tame, n_classes=3), st.data())
-def test_rules_predict_as_the_tree_does(tree, data):
-    row = np.array(data.draw(st.lists(tame, min_size=tree.n_features, max_size=tree.n_features)))
-    margins = (tree.weights @ row - tree.thresholds)[~tree.is_leaf]
-    assume((np.abs(margins) > 1e-6).all())
-    expected = tree.predict_value(row[np.newaxis])[0].argmax()
-    leaf = int(tree.apply(row[np.newaxis])[0])
-    assert predict_from(export_text(tree, decimals=12), row, leaf) == str(expected)
-
-
 @given(trees(st.sampled_from([-2.0, -1.0, 0.0, 1.0, 2.0]), n_classes=3), st.data())
-def test_each_row_meets_one_rule(tree, data):
+def test_rules_predict_as_the_tree_does_and_each_row_meets_one(tree, data):
     """Weights and rows of few digits, so that rows on hyperplanes are judged as well."""
     row = np.array(data.draw(st.lists(eighths, min_size=tree.n_features, max_size=tree.n_features)))
+    leaf, label = (f(row[np.newaxis])[0] for f in (tree.apply, tree.predict_value))
     (found,) = matching(export_rules(tree, decimals=12), row)
-    assert found.split()[1] == f"[{tree.apply(row[np.newaxis])[0]}]"
-    assert found.split()[3] == str(tree.predict_value(row[np.newaxis])[0].argmax())
+    assert found.split()[1::2][:2] == [f"[{leaf}]", str(label.argmax())]
+    assert predict_from(export_text(tree, decimals=12), row, leaf) == str(label.argmax())
 
 
 def prediction_of(said, row):
@@ -166,13 +155,8 @@ def test_printed_models_predict_as_the_tree_does(tree, data):
 
 
 @given(trees())
-def test_rules_of_any_tree_have_a_line_for_each_branch(tree):
-    lines = export_text(tree).splitlines()
-    n_splits = tree.n_nodes - tree.n_leaves
-    assert sum("--- else" in line for line in lines) == n_splits
-    assert sum("<=" in line or ">=" in line for line in lines) == n_splits
-    assert sum("class: " in line or "value: " in line for line in lines) == tree.n_leaves
-    assert not any("nan" in line or "inf" in line for line in lines)
+def test_no_number_of_a_text_overflows(tree):
+    assert not re.search("nan|inf", export_text(tree))
 
 
 @pytest.mark.parametrize("leaves", ["constant", "linear"])
@@ -180,11 +164,8 @@ def test_rules_of_any_tree_have_a_line_for_each_branch(tree):
 def test_a_picture_says_what_the_text_does_and_has_bars(n_features, leaves):
     rng = np.random.default_rng(n_features)
     X = rng.normal(size=(90, n_features))
-    tree = (
-        ObliqueTreeRegressor("linear", max_depth=2, leaves="constant")
-        .fit(X, rng.normal(size=90))
-        .tree_
-    )
+    model = ObliqueTreeRegressor("linear", max_depth=2, leaves="constant")
+    tree = model.fit(X, rng.normal(size=90)).tree_
     tree = with_models(tree, rng) if leaves == "linear" else tree
     said, drawn = from_text(tree), from_picture(tree)
     assert tree.n_leaves > 2 and sorted(drawn) == list(range(tree.n_nodes))
@@ -272,27 +253,6 @@ def test_rules_name_the_tightest_bounds():
     assert rules[3] == "IF   a + 0.5 * b > 2\nTHEN [6] value: 6.25\n"
 
 
-def test_the_strongest_feature_comes_first_in_every_view(tmp_path, capsys):
-    data = load_breast_cancer(as_frame=True)
-    model = ObliqueTreeClassifier("linear", max_depth=2, random_state=0)
-    model.fit(data.data, data.target_names[data.target])
-    tree, names = model.tree_, model.feature_names_in_
-    strongest = np.abs(tree.weights * data.data.to_numpy().std(axis=0)).argmax(axis=1)
-    splits = np.flatnonzero(~tree.is_leaf)
-    # The weights alone would put another feature first.
-    assert (np.abs(tree.weights).argmax(axis=1) != strongest)[splits].all()
-    save_model(tmp_path / "m.json", model)
-    assert main(["show", str(tmp_path / "m.json")]) == 0
-    shown = nodes_of_text(capsys.readouterr().out)
-    views = [read(model) for read in (from_text, from_graphviz, from_html, from_picture)]
-    for said in (*views, shown):
-        for k in splits:
-            assert said[k].startswith(f"{names[strongest[k]]} ")
-    for k, said in nodes_of_text(str(tree)).items():
-        assert k not in splits or said.startswith(f"x{strongest[k]} ")
-    assert export_rules(model).startswith(f"IF   {names[strongest[0]]} ")
-
-
 # ---- names and arguments -------------------------------------------------------------------------
 
 
@@ -355,12 +315,8 @@ def test_views_say_what_is_wrong_with_an_estimator(view):
 @pytest.mark.parametrize("export", [export_text, export_rules])
 def test_texts_that_grow_with_the_square_of_the_tree_are_refused(export):
     tree = chain(49_999)
-    tracemalloc.start()
     with pytest.raises(ValueError, match="the exports to code write any tree"):
         export(tree)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 100_000_000
     assert str(49_998) in export_graphviz(tree)
     assert f"[{998}] class: " in export(chain(999))
     with pytest.raises(ValueError, match="depth 150"):
@@ -520,25 +476,14 @@ def test_views_name_the_outputs():
     np.testing.assert_array_equal(table["intercept"][2:], each[1].intercepts[1:])
 
 
-def test_features_of_the_table_may_have_any_name():
-    tree = with_models(stump_of_numbers(), np.random.default_rng(1))
-    tree.weighted_n_node_samples = np.array([9.0, 4.0, 5.0])
-    used = np.flatnonzero(tree.models.coefficients.any(axis=0))
-    for names in (["x0", "x1", "x2"], ["leaf", "b", "c"]):
-        table = coefficient_table(tree, names)
-        assert table.columns.tolist()[5:] == [names[j] for j in used]
-        assert table["n_node_samples"].tolist() == [4.0, 5.0]
-        np.testing.assert_array_equal(table.iloc[:, 5:], tree.models.coefficients[1:, used])
-    assert not hasattr(stump_of_numbers(), "coefficients_")
-    with pytest.raises(ValueError, match="no linear models"):
-        coefficient_table(stump_of_numbers())
-
-
 def test_the_table_of_an_estimator_predicts():
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     model = ObliqueTreeRegressor("axis", max_depth=2, leaves="linear").fit(X, y)
     table = coefficient_table(model)
     np.testing.assert_array_equal(model.tree_.coefficients_, table)
+    assert coefficient_table(model, ["leaf"] * X.shape[1]).columns[5] == "leaf"
+    with pytest.raises(ValueError, match="no linear models"):
+        coefficient_table(stump_of_numbers())
     of_row = table.set_index("leaf").loc[model.apply(X)]
     predicted = of_row["intercept"].to_numpy().copy()
     for name in table.columns[5:]:

@@ -16,10 +16,8 @@ def coefficient_table(tree: Any, feature_names: Sequence[str] | None = None) -> 
 
     Parameters
     ----------
-    tree : ObliqueTree or fitted estimator
-        The tree; of an estimator its ``tree_``, with the names of its features.
-    feature_names : sequence of str, optional
-        One name for each feature; by default those of the estimator, else ``x0``, ``x1``, ...
+    tree, feature_names
+        As for `export_text`.
 
     Returns
     -------
@@ -29,10 +27,6 @@ def coefficient_table(tree: Any, feature_names: Sequence[str] | None = None) -> 
         the coefficient of each feature that some leaf uses, in the order of the features. Of
         several outputs each has the rows of the leaves, with its name as ``output`` in front.
 
-    Raises
-    ------
-    ValueError
-        If the leaves have no linear models, or the number of names does not fit the tree.
     """
     named = named_tree(tree, feature_names)
     if not named.targets:
@@ -59,5 +53,5 @@ def _of_output(named: NamedTree) -> pd.DataFrame:
     }
     used = np.flatnonzero(models.coefficients.any(axis=0))
     names = [named.features[j] for j in used]
-    found = pd.DataFrame(models.coefficients[np.ix_(leaves, used)], columns=names)
-    return pd.concat([pd.DataFrame(columns), found], axis=1)
+    coefficients = pd.DataFrame(models.coefficients[np.ix_(leaves, used)], columns=names)
+    return pd.concat([pd.DataFrame(columns), coefficients], axis=1)

@@ -42,15 +42,7 @@ def export_html(
 
     Parameters
     ----------
-    tree : ObliqueTree or fitted estimator
-        As for `export_text`.
-    feature_names : sequence of str, optional
-        As for `export_text`.
-    class_names : sequence, optional
-        As for `export_text`.
-    decimals : int, at least 0, or None, default=None
-        As for `export_text`.
-    max_terms : int, at least 1, or None, default=None
+    tree, feature_names, class_names, decimals, max_terms
         As for `export_text`.
 
     Returns
@@ -61,8 +53,7 @@ def export_html(
     Raises
     ------
     ValueError
-        If the number of names does not fit the tree, `decimals` or `max_terms` is out of its range,
-        or the tree is deeper than 100 splits.
+        If an argument does not fit the tree, or that is deeper than 100 splits.
     """
     named = named_tree(tree, feature_names, class_names)
     if named.tree.depth > MAX_DEPTH:

@@ -120,10 +120,7 @@ class NamedTree:
         return tuple((float(factors[j]), int(j)) for j in order if factors[j] != 0.0)
 
     def split(self, k: int) -> Split:
-        """Return the inequality of internal node `k` as all forms for readers show it.
-
-        It is divided by the weight of its most influential term, which changes no decision.
-        """
+        """Return the inequality of internal node `k` as all forms for readers show it."""
         terms, threshold = self.by_influence(k), float(self.tree.thresholds[k])
         if not terms:
             return Split(terms, "<=", threshold)
@@ -171,8 +168,7 @@ class NamedTree:
     @cached_property
     def winners(self) -> list[int]:
         """The class of each node, by position."""
-        winners: list[int] = self.tree.labels.tolist()
-        return winners
+        return self.tree.labels.tolist()
 
     def class_order(self, k: int) -> list[int]:
         """Return the classes of a node as they are shown: its label, then the largest first."""
@@ -181,11 +177,7 @@ class NamedTree:
         return [label, *(c for c in order if c != label)]
 
     def shares(self, k: int, most: int = 6) -> tuple[list[Share], list[Share]]:
-        """Return the classes of a node and the shares of its rows, in `class_order`, as text.
-
-        Of more classes than `most`, at least 2, the last ones are summed up as ``others``. The
-        weighted share of the class of the node comes apart, if it differs from that of its rows.
-        """
+        """Return the classes of a node and the shares of its rows, in `class_order`, as text."""
         assert self.classes is not None
         values, order = self.row_shares[k], self.class_order(k)
         n_shown = len(order) if len(order) <= most else most - 1
@@ -212,10 +204,7 @@ class NamedTree:
         return None if known is None or holds[0] == holds[1] else known[holds.index(True)]
 
     def fills(self) -> list[tuple[str, str]]:
-        """Return what stands for missing cells of the columns that the tree uses.
-
-        Of those columns that had missing cells in the training rows.
-        """
+        """Return what stands for missing cells of the columns that the tree uses."""
         columns, used = self.columns or (), set(self.used_features())
         of = column_of_feature(columns)
         found = []
@@ -234,6 +223,11 @@ class NamedTree:
     def labels(self) -> list[Label]:
         """The classes as labels that code can hold; none where there are no classes."""
         return [_plain_label(label, at) for at, label in enumerate(self.classes or ())]
+
+
+def used_features(members: Iterable[NamedTree]) -> list[int]:
+    """Return the features that some tree of a forest uses, in order."""
+    return sorted({j for member in members for j in member.used_features()})
 
 
 def _plain_label(label: Any, at: int) -> Label:

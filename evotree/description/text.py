@@ -84,24 +84,18 @@ def export_text(
     Raises
     ------
     ValueError
-        If the number of names does not fit the tree, `decimals` or `max_terms` is out of
-        its range, or the text would have more than 10 million characters, as that of a chain of
-        some thousand nodes has.
+        If an argument does not fit the tree, or the text would have more than 10 million
+        characters, as that of a chain of some thousand nodes has.
 
     Examples
     --------
-    >>> from evotree.tree import ObliqueTree
-    >>> tree = ObliqueTree(
-    ...     weights=np.array([[0.5, -2.0], [0.0, 0.0], [0.0, 0.0]]),
-    ...     thresholds=np.array([1.5, 0.0, 0.0]),
-    ...     subtree_size=np.array([3, 1, 1], dtype=np.int32),
-    ...     values=np.array([[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]]),
-    ... )
-    >>> print(export_text(tree, ["length", "width"], ["no", "yes"]), end="")
-    |--- [0] width - 0.25 * length >= -0.75
-    |   |--- [1] class: no (no: 1.00)
+    >>> from evotree import ObliqueTreeClassifier
+    >>> model = ObliqueTreeClassifier("axis").fit([[0.0, 0.0], [2.0, 0.0]], ["no", "yes"])
+    >>> print(export_text(model, ["length", "width"]), end="")
+    |--- [0] length <= 1
+    |   |--- [1] class: no (1 row; no: 1.00)
     |--- else
-    |   |--- [2] class: yes (yes: 0.75, no: 0.25)
+    |   |--- [2] class: yes (1 row; yes: 1.00)
     """
     named = named_tree(tree, feature_names, class_names, output_names)
     return _bounded(_indented(Wording(named, decimals, max_terms)))
@@ -162,15 +156,7 @@ def export_rules(
 
     Parameters
     ----------
-    tree : ObliqueTree or fitted estimator
-        As for `export_text`.
-    feature_names : sequence of str, optional
-        As for `export_text`.
-    class_names : sequence, optional
-        As for `export_text`.
-    decimals : int, at least 0, or None, default=None
-        As for `export_text`.
-    max_terms : int, at least 1, or None, default=None
+    tree, feature_names, class_names, decimals, max_terms
         As for `export_text`.
 
     Returns
@@ -178,26 +164,16 @@ def export_rules(
     str
         Blocks of the lines ``IF``, ``AND`` and ``THEN`` with a blank line between them.
 
-    Raises
-    ------
-    ValueError
-        As for `export_text`.
-
     Examples
     --------
-    >>> from evotree.tree import ObliqueTree
-    >>> tree = ObliqueTree(
-    ...     weights=np.array([[0.5, -2.0], [0.0, 0.0], [0.0, 0.0]]),
-    ...     thresholds=np.array([1.5, 0.0, 0.0]),
-    ...     subtree_size=np.array([3, 1, 1], dtype=np.int32),
-    ...     values=np.array([[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]]),
-    ... )
-    >>> print(export_rules(tree, ["length", "width"], ["no", "yes"]), end="")
-    IF   width - 0.25 * length >= -0.75
-    THEN [1] class: no (no: 1.00)
+    >>> from evotree import ObliqueTreeClassifier
+    >>> model = ObliqueTreeClassifier("axis").fit([[0.0, 0.0], [2.0, 0.0]], ["no", "yes"])
+    >>> print(export_rules(model, ["length", "width"]), end="")
+    IF   length <= 1
+    THEN [1] class: no (1 row; no: 1.00)
     <BLANKLINE>
-    IF   width - 0.25 * length < -0.75
-    THEN [2] class: yes (yes: 0.75, no: 0.25)
+    IF   length > 1
+    THEN [2] class: yes (1 row; yes: 1.00)
     """
     named = named_tree(tree, feature_names, class_names)
     is_leaf = named.tree.is_leaf

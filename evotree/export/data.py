@@ -32,23 +32,11 @@ _WHOLE = ("labels", "row_counts")  # whole numbers, which are optional too
 def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
     """Return a tree as plain data: numbers, lists and strings.
 
-    Parameters
-    ----------
-    tree : ObliqueTree
-        Any valid tree.
-
-    Returns
-    -------
-    dict
-        ``version`` of this form, and the arrays of the tree as nested lists, ``spread``,
-        ``weighted_n_node_samples``, ``row_counts``, ``labels``, ``models`` and ``output_names``
-        only where the tree has them; the models of several outputs are a list. `json.dumps` writes
-        a float so that it reads back as the same one.
-
-    Raises
-    ------
-    ValueError
-        If the tree is larger than `tree_from_dict` reads.
+    It holds the ``version`` of this form, and the arrays of the tree as nested lists, ``spread``,
+    ``weighted_n_node_samples``, ``row_counts``, ``labels``, ``models`` and ``output_names`` only
+    where the tree has them; the models of several outputs are a list. `json.dumps` writes a float
+    so that it reads back as the same one. A tree that is larger than `tree_from_dict` reads is
+    refused.
     """
     n_nodes, width = tree.n_nodes, max(tree.n_features, tree.values.shape[1])
     if n_nodes > min(MAX_NODES, MAX_NUMBERS // width):
@@ -74,20 +62,8 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
 def tree_from_dict(data: Any) -> ObliqueTree:
     """Return the tree that `tree_to_dict` made plain data of.
 
-    Parameters
-    ----------
-    data : dict
-        From `tree_to_dict`, perhaps by way of a file that others have changed: all is checked.
-
-    Returns
-    -------
-    ObliqueTree
-        Valid, and equal to the first one to the last bit.
-
-    Raises
-    ------
-    ValueError
-        Naming the entry that is missing or wrong.
+    It is equal to the first one to the last bit. The data may come from a file that others have
+    changed: all is checked, and a ValueError names the entry that is missing or wrong.
     """
     _check_object(data, "the tree", ())
     version = data.get("version")
@@ -132,81 +108,23 @@ def tree_from_dict(data: Any) -> ObliqueTree:
 
 
 def soft_sides_to_dict(sides: SoftSides) -> dict[str, Any]:
-    """Return soft sides as plain data: the arrays ``slopes``, ``intercepts``, ``shares`` as lists.
-
-    Parameters
-    ----------
-    sides : SoftSides
-        The ``probabilities_`` of a fitted classifier.
-
-    Returns
-    -------
-    dict
-        For `json.dumps`, beside what `tree_to_dict` makes of its tree.
-    """
+    """Return soft sides, ``probabilities_`` of a classifier, as plain data, as `tree_to_dict`."""
     return _lists(vars(sides))
 
 
 def soft_sides_from_dict(data: Any, tree: ObliqueTree) -> SoftSides:
-    """Return the soft sides that `soft_sides_to_dict` made plain data of.
-
-    Parameters
-    ----------
-    data : dict
-        From `soft_sides_to_dict`, perhaps by way of a file that others have changed.
-    tree : ObliqueTree
-        The tree that they are of.
-
-    Returns
-    -------
-    SoftSides
-        That fit the tree, and are equal to the first ones to the last bit.
-
-    Raises
-    ------
-    ValueError
-        Naming the entry that is missing or wrong.
-    """
+    """Return the soft sides of a tree that `soft_sides_to_dict` made plain data of, checked."""
     names = ("slopes", "intercepts", "shares")
     return SoftSides(**_arrays(data, "probabilities", names)).validate(tree)
 
 
 def training_rows_to_dict(rows: TrainingRows) -> dict[str, Any]:
-    """Return the summary of training rows as plain data, its arrays as lists.
-
-    Parameters
-    ----------
-    rows : TrainingRows
-        The ``training_rows_`` of a fitted estimator.
-
-    Returns
-    -------
-    dict
-        For `json.dumps`, beside what `tree_to_dict` makes of its tree.
-    """
+    """Return the ``training_rows_`` of an estimator as plain data, as `tree_to_dict`."""
     return _lists(vars(rows))
 
 
 def training_rows_from_dict(data: Any, tree: ObliqueTree) -> TrainingRows:
-    """Return the summary that `training_rows_to_dict` made plain data of.
-
-    Parameters
-    ----------
-    data : dict
-        From `training_rows_to_dict`, perhaps by way of a file that others have changed.
-    tree : ObliqueTree
-        The tree that the rows reach the nodes of.
-
-    Returns
-    -------
-    TrainingRows
-        That fits the tree, and is equal to the first one to the last bit.
-
-    Raises
-    ------
-    ValueError
-        Naming the entry that is missing or wrong.
-    """
+    """Return the summary, for a tree, that `training_rows_to_dict` made plain data of, checked."""
     names = ("means", "spreads", "lowest", "highest")
     return TrainingRows(**_arrays(data, "training_rows", names)).validate(tree)
 

@@ -34,42 +34,28 @@ def export_graphviz(
     tree : ObliqueTree or fitted estimator
         The tree; of an estimator its ``tree_``, with the names of its features and classes.
     feature_names : sequence of str, optional
-        One name for each feature; by default those of the estimator, else ``x0``, ``x1``, ... Any
-        text is allowed; line breaks and other signs that cannot be printed become blanks.
+        As for `export_text`; signs that cannot be printed become blanks.
     class_names : sequence, optional
-        One name for each class; by default those of the estimator, else 0, 1, ... A tree with one
-        output and no class names is drawn with its values.
+        As for `export_text`.
     decimals : int, at least 0, or None, default=None
         As for `export_text`.
     max_terms : int, at least 1, or None, default=6
-        Number of terms of a split, or of the model of a leaf, that are shown, the most influential
-        ones; None for all.
+        As for `export_text`.
     output_names : sequence of str, optional
-        One name for each of several outputs; by default those of the tree.
+        As for `export_text`.
 
     Returns
     -------
     str
         A ``digraph``, to be written to a file in UTF-8.
 
-    Raises
-    ------
-    ValueError
-        If the number of names does not fit the tree, or `decimals` or `max_terms` is out
-        of its range.
-
     Examples
     --------
-    >>> from evotree.tree import ObliqueTree
-    >>> tree = ObliqueTree(
-    ...     weights=np.array([[0.5, -2.0], [0.0, 0.0], [0.0, 0.0]]),
-    ...     thresholds=np.array([1.5, 0.0, 0.0]),
-    ...     subtree_size=np.array([3, 1, 1], dtype=np.int32),
-    ...     values=np.array([[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]]),
-    ... )
-    >>> for line in export_graphviz(tree, ["length", "width"]).splitlines()[5:8]:
+    >>> from evotree import ObliqueTreeClassifier
+    >>> model = ObliqueTreeClassifier("axis").fit([[0.0, 0.0], [2.0, 0.0]], ["no", "yes"])
+    >>> for line in export_graphviz(model, ["length", "width"]).splitlines()[5:8]:
     ...     print(line.strip())
-    0 [label="[0]\nwidth\n- 0.25 length\n>= -0.75", fillcolor="#f5f5f5"]
+    0 [label="[0] 2 rows\nlength\n<= 1", fillcolor="#f5f5f5"]
     0 -> 1 [label=" yes "]
     0 -> 2 [label=" no "]
     """
@@ -97,11 +83,7 @@ def export_graphviz(
 
 
 def _escaped(name: Any) -> str:
-    r"""Return a name as a label shows it.
-
-    A label ends at a quotation mark, reads ``\n``, ``\N`` and the like as more than their letters,
-    and entities as those of HTML.
-    """
+    r"""Return a name as a label shows it."""
     text = "".join(sign if sign.isprintable() else " " for sign in str(name))
     return text.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
 

@@ -28,15 +28,12 @@ def register_onnx() -> None:
     From then on `skl2onnx.to_onnx` and `skl2onnx.convert_sklearn` take `EvoTreeClassifier`,
     `ObliqueForestClassifier`, `ObliqueTreeClassifier`, `TAOClassifier` and their regressors.
     Classifiers have the options ``zipmap``, ``nocl`` and ``output_class_labels`` of all classifiers
-    there; ONNX has maps of shares (``zipmap``) in single precision only.
+    there; ONNX has maps of shares (``zipmap``) in single precision only. The converted part reads
+    encoded rows, which ``encode`` of an estimator returns.
 
-    The converted part reads encoded rows: where an estimator was fitted to missing values or
-    categories, those that its ``encode`` returns.
-
-    Splits are computed in double precision, whatever the input is, so that the leaf is that of
-    ``predict`` on rows of the same precision; save where a row lies on a hyperplane to within
-    rounding errors, since the products of a node are added in another order (`export_python`).
-    Probabilities and predicted numbers are of the precision of the input.
+    Splits are computed in double precision, so that the leaf is that of ``predict`` on rows of the
+    same precision, save where a row lies on a hyperplane to within rounding errors
+    (`export_python`). Probabilities and predicted numbers are of the precision of the input.
 
     Raises
     ------
@@ -46,33 +43,21 @@ def register_onnx() -> None:
     Notes
     -----
     A model has a matrix of nodes times leaves and computes all splits for all rows: good for up to
-    some hundred leaves; of a forest each tree has its own. A tree of more than 10,000 leaves is
-    refused at conversion, with a ValueError; so are class labels that are neither strings nor whole
-    numbers nor truth values, which ONNX cannot return.
+    some hundred leaves. A tree of more than 10,000 leaves is refused at conversion, and so are
+    class labels that ONNX cannot return: other than strings, whole numbers and truth values.
     """
     skl2onnx = _skl2onnx()
     shapes = import_module("skl2onnx.common.shape_calculator")
-    options = {
-        "zipmap": [True, False, "columns"],
-        "nocl": [True, False],
-        "output_class_labels": [False, True],
-    }
+    of_classifier = shapes.calculate_linear_classifier_output_shapes
+    classifier = "EvotreeClassifier", of_classifier, _convert_classifier
+    options = {"zipmap": [True, False, "columns"]}
+    options |= dict.fromkeys(("nocl", "output_class_labels"), [True, False])
+    regressor = "EvotreeRegressor", _shape_regressor, _convert_regressor
     for kind in _estimators():
         if hasattr(kind, "predict_proba"):
-            skl2onnx.update_registered_converter(
-                kind,
-                "EvotreeClassifier",
-                shapes.calculate_linear_classifier_output_shapes,
-                _convert_classifier,
-                options=options,
-            )
+            skl2onnx.update_registered_converter(kind, *classifier, options=options)
         else:
-            skl2onnx.update_registered_converter(
-                kind,
-                "EvotreeRegressor",
-                _shape_regressor,
-                _convert_regressor,
-            )
+            skl2onnx.update_registered_converter(kind, *regressor)
 
 
 def to_onnx(model: Any, target_opset: int | None = None) -> Any:
@@ -96,14 +81,6 @@ def to_onnx(model: Any, target_opset: int | None = None) -> Any:
     onnx.ModelProto
         The model; ``model.SerializeToString()`` is what a file holds.
 
-    Raises
-    ------
-    ModuleNotFoundError
-        If skl2onnx is not installed.
-    ValueError
-        If `model` is something else or not fitted, `target_opset` is too low, the tree has more
-        than 10,000 leaves, or a class label is neither a string nor a whole number nor a truth
-        value.
     """
     skl2onnx = _skl2onnx()
     if type(model) not in _estimators() or not _trees_of(model):
@@ -267,8 +244,7 @@ def _raised(graph: _Graph, mixed: str, is_label: str) -> str:
 class _Paths:
     """The splits of a tree for all rows, and the paths of its leaves through them.
 
-    A matrix says of each split and leaf whether the leaf is on the left of it, 1, or on the right,
-    -1, or neither, 0.
+    A matrix says of each split and leaf on which side of it the leaf is: 1 is left, -1 right.
     """
 
     def __init__(self, graph: _Graph, rows: str, tree: ObliqueTree) -> None:
@@ -291,12 +267,7 @@ class _Paths:
         self.thresholds = graph.constant("thresholds", tree.thresholds[self.nodes])
 
     def reached(self) -> str:
-        """Write the nodes that find the leaf of each row, and return the name of their result.
-
-        Of the splits on its path, a leaf counts those that hold where it asks for that, and
-        subtracts those that hold where it asks for the opposite. The leaf that a row reaches, and
-        no other, gets the number of all that it asks to hold.
-        """
+        """Write the nodes that find the leaf of each row: that whose whole path it follows."""
         graph = self.graph
         holds = graph.node("LessOrEqual", [self.sums, self.thresholds])
         ones = graph.cast(holds, import_module("onnx").TensorProto.FLOAT)

@@ -23,6 +23,7 @@ from evotree.description.named import (
     is_forest,
     named_trees,
     summed,
+    used_features,
 )
 from evotree.tables.columns import Column, NumericColumn
 
@@ -41,27 +42,21 @@ def export_sql(
     are given, reads a column for each feature, and has the prediction NULL for a row in which one
     that the tree reads is NULL. Numbers may be texts that SQLite reads as numbers.
 
-    Written in standard SQL and tested with SQLite. Names are in double quotation marks, numbers
-    have an exponent, which makes them floating-point ones. In text a backslash is itself (MySQL:
-    ``sql_mode`` ANSI_QUOTES and NO_BACKSLASH_ESCAPES).
+    Written in standard SQL and tested with SQLite, which takes sums of up to 990 terms or so. Names
+    are in double quotation marks, numbers have an exponent, which makes them floating-point ones.
+    In text a backslash is itself (MySQL: ``sql_mode`` ANSI_QUOTES and NO_BACKSLASH_ESCAPES). Where
+    a row lies on a hyperplane to within rounding errors it may go another way than in ``predict``
+    (see `export_python`), and where a database reckons in decimals or reads a number's last digit
+    wrong, as SQLite does with some below 1e-80 or above 1e80. Sums have to be finite.
 
-    Where a row lies on a hyperplane to within rounding errors it may go another way than in
-    ``predict``: see `export_python`. The same holds where a database reckons in decimals or reads
-    a number's last digit wrong, as SQLite does with some below 1e-80 or above 1e80. Sums have to be
-    finite.
-    SQLite takes sums of up to 990 terms or so.
-
-    The vote of a forest is an expression as well, a subquery in parentheses. Its table ``trees``
-    has the leaf of each tree, or what it predicts, and ``shares`` the class shares of all leaves,
-    by the numbers that ``apply`` returns. Databases add in an order of their own: a number may
-    differ from that of ``predict`` by rounding errors, and a label where two classes have the same
-    sum to within them.
+    The vote of a forest is a subquery in parentheses. Databases add in an order of their own: a
+    number may differ from that of ``predict`` by rounding errors, and a label where two classes
+    have the same sum to within them.
 
     Parameters
     ----------
     tree : ObliqueTree or fitted estimator
-        The tree; of an estimator its ``tree_``, with the names of its features and classes. Of a
-        forest the vote is exported.
+        As for `export_python`; of a forest the vote is exported.
     table : str, optional
         Name of the table, to be written before each column. Without it SQLite takes the name of a
         column that does not exist for a text, and says nothing.
@@ -69,9 +64,7 @@ def export_sql(
         Names of columns that hold the features, one for each, all different; by default the columns
         of the estimator are encoded, and those of a tree are ``x0``, ``x1``, ...
     class_names : sequence, optional
-        One label for each class: strings, finite numbers or truth values; by default those of the
-        estimator, else 0, 1, ... The expression of a tree with one output and no class names has
-        its values.
+        As for `export_python`.
 
     Returns
     -------
@@ -79,40 +72,37 @@ def export_sql(
         An expression, on several lines; of several outputs one for each, named by ``AS`` and parted
         by commas, a list of columns for ``SELECT``.
 
-    Raises
-    ------
-    ValueError
-        If the number of names does not fit the tree, two columns have one name, a name or label has
-        a NUL, or a label is of another kind.
-
     Examples
     --------
-    >>> from evotree.tree import ObliqueTree
-    >>> tree = ObliqueTree(
-    ...     weights=np.array([[0.5, -2.0], [0.0, 0.0], [0.0, 0.0]]),
-    ...     thresholds=np.array([1.5, 0.0, 0.0]),
-    ...     subtree_size=np.array([3, 1, 1], dtype=np.int32),
-    ...     values=np.array([[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]]),
-    ... )
-    >>> print(export_sql(tree, None, ["length", "width"], ["no", "yes"]), end="")
+    >>> from evotree import ObliqueTreeClassifier
+    >>> model = ObliqueTreeClassifier("axis").fit([[0.0, 0.0], [2.0, 0.0]], ["no", "yes"])
+    >>> print(export_sql(model, None, ["length", "width"]), end="")
     CASE
-        WHEN "length" IS NULL OR "width" IS NULL
+        WHEN "length" IS NULL
             THEN NULL
-        WHEN 0.5e0 * "length" - 2.0e0 * "width" <= 1.5e0
+        WHEN 1.0e0 * "length" <= 1.0e0
             THEN 'no'
         ELSE 'yes'
     END
     """
     members = named_trees(tree, feature_names, class_names)
+    operands, needed = _operands(members, table)
     if len(members) > 1 or is_forest(tree):
-        return _vote(members, table)
+        vote = _vote_of_numbers if members[0].classes is None else _vote_of_classes
+        lines = ["(", *vote(members, operands), ")\n"]
+        if needed:
+            lines[0] = f"CASE\n{_branch([needed], 'NULL')}    ELSE ("
+            lines[-1] = ")\nEND\n"
+        return "\n".join(lines)
     (named,) = members
-    if named.targets:
-        pairs = zip(named.each, named.targets, strict=True)
-        columns = [f"{_expression(one, table)} AS {_name(name)}" for one, name in pairs]
-        return ",\n".join(columns) + "\n"
     note = f"-- {ONE_WAY}\n" if named.shares_rows else ""
-    return f"{note}{_expression(named, table)}\n"
+    if not named.targets:
+        return f"{note}{_cases(named, operands, needed=needed)}\n"
+    columns = []
+    for output, name in zip(named.each, named.targets, strict=True):
+        operands, needed = _operands([output], table)
+        columns.append(f"{_cases(output, operands, needed=needed)} AS {_name(name)}")
+    return ",\n".join(columns) + "\n"
 
 
 def _name(name: str, table: str | None = None) -> str:
@@ -137,17 +127,6 @@ def _number(value: float) -> str:
     """Return a number with an exponent: without one it would be a decimal in standard SQL."""
     text = repr(float(value))
     return text if "e" in text else text + "e0"
-
-
-def _vote(trees: Sequence[NamedTree], table: str | None) -> str:
-    """Return the expression of `export_sql` for the trees of a forest."""
-    operands, needed = _operands(trees, table)
-    vote = _vote_of_numbers if trees[0].classes is None else _vote_of_classes
-    lines = vote(trees, operands)
-    if needed:
-        head = f"CASE\n{_branch([needed], 'NULL')}    ELSE "
-        return "\n".join([f"{head}(", *lines, ")\nEND\n"])
-    return "\n".join(["(", *lines, ")\n"])
 
 
 def _vote_of_numbers(trees: Sequence[NamedTree], operands: Sequence[str]) -> Iterator[str]:
@@ -186,17 +165,8 @@ def _vote_of_classes(trees: Sequence[NamedTree], operands: Sequence[str]) -> Ite
         yield f"SELECT {labels[0]} FROM vote"
 
 
-def _expression(named: NamedTree, table: str | None) -> str:
-    """Return the expression of one output."""
-    operands, needed = _operands([named], table)
-    return _cases(named, operands, needed=needed)
-
-
 def _operands(trees: Sequence[NamedTree], table: str | None) -> tuple[list[str], list[str]]:
-    """Return an expression for each feature, and the condition that one that is read is NULL.
-
-    The condition comes in pieces, of which there are none where columns are encoded.
-    """
+    """Return an expression for each feature, and the condition that one that is read is NULL."""
     names, columns = list(trees[0].features), trees[0].columns
     if columns is not None:
         names = [column.name for column in columns]
@@ -207,8 +177,8 @@ def _operands(trees: Sequence[NamedTree], table: str | None) -> tuple[list[str],
     if columns is not None:
         pairs = zip(columns, operands, strict=True)
         return [operand for column, name in pairs for operand in _encoded(column, name)], []
-    used = sorted({j for one in trees for j in one.used_features()})
-    return operands, [f"{'OR ' if at else ''}{operands[j]} IS NULL" for at, j in enumerate(used)]
+    used = enumerate(used_features(trees))
+    return operands, [f"{'OR ' if at else ''}{operands[j]} IS NULL" for at, j in used]
 
 
 def _cases(

@@ -59,13 +59,13 @@ class Objective:
         return SQUARED, 0.5, 0.0
 
     def bind(self, dataset: Dataset) -> Self:
-        """Return the objective on the rows of a data set; the same where it needs none."""
-        return self
+        """Return the objective on the rows of a data set; the same where it keeps none."""
+        keeps_rows = "rows" in getattr(self, "__dataclass_fields__", ())
+        return replace(self, rows=dataset) if keeps_rows else self  # type: ignore[type-var]
 
     def constrained(self, constraint: Any) -> Self:
         """Return the objective whose predictions keep a constraint; for dataclasses with one."""
-        kept: Self = replace(self, constraint=constraint)  # type: ignore[type-var]
-        return kept
+        return replace(self, constraint=constraint)  # type: ignore[type-var]
 
     def priced(self, term_penalty: float) -> Self:
         """Return the objective where terms of leaves have a penalty."""
@@ -120,8 +120,7 @@ class ClassLoss(Objective):
 
     def labels(self, tree: Leafed) -> np.ndarray:
         """Return the class that each node predicts as a leaf, of shape (n_nodes,)."""
-        labels: np.ndarray = tree.counts.argmax(axis=1)
-        return labels
+        return tree.counts.argmax(axis=1)
 
     def class_weights(self, totals: np.ndarray) -> np.ndarray | None:
         """Return what errors on each class count when trees are grown; None where alike."""
@@ -133,8 +132,7 @@ class ClassLoss(Objective):
 
     def risk(self, tree: Leafed) -> np.ndarray:
         """Return what each node takes from the quality if it is a leaf, of shape (n_nodes,)."""
-        risk: np.ndarray = (tree.counts * self.table(tree)).sum(axis=1) / tree.counts[0].sum()
-        return risk
+        return (tree.counts * self.table(tree)).sum(axis=1) / tree.counts[0].sum()
 
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
         """Return a fitted tree, over raw features, with the labels of its leaves."""

@@ -21,15 +21,10 @@ from evotree.fitness.bounds import (
     leverage,
     score_from,
 )
-from evotree.fitness.criteria import Criterion, weight_of
+from evotree.fitness.criteria import ENTROPY, GAIN_RATIO, GINI, TWOING, weight_of
 from evotree.fitness.line_search import apart, between, line_search
 from evotree.fitness.node import SplitScratch, make_split_scratch
 from evotree.fitness.sorting import sort_order
-
-_ENTROPY = int(Criterion.ENTROPY)
-_GINI = int(Criterion.GINI)
-_TWOING = int(Criterion.TWOING)
-_GAIN_RATIO = int(Criterion.GAIN_RATIO)
 
 _FEWEST_ROWS = 32
 # Up to here a scan of all rows is faster (`benchmarks/bounds.py`); that of Gini takes few steps.
@@ -43,24 +38,20 @@ class LineScratch(NamedTuple):
     """Room for searching lines at one node; few arrays, since each costs time in every call."""
 
     split: SplitScratch
-    # The cell of each row: bucket, direction, class.
-    cell: np.ndarray
+    cell: np.ndarray  # of each row: bucket, direction, class
     # (2, (n_buckets + 1) * 2 * n_classes): weights of the cells, then their numbers of rows. Rows
     # come to the left side in a bucket or leave it; those that never do are in the last bucket.
     mass: np.ndarray
     # (n_buckets + 2, n_classes): class weights of the left side where each bucket begins and where
     # the last one ends; room for one more.
     left: np.ndarray
-    # (2, n_buckets): no split within a bucket has a lower score; then the numbers of rows of the
-    # left side where the buckets begin.
+    # (2, n_buckets): no split within a bucket has a lower score; rows on the left where it begins.
     bound: np.ndarray
-    # The first bucket of the run of buckets to scan that a bucket belongs to; -1 for none.
-    segment: np.ndarray
+    segment: np.ndarray  # the first of the run of buckets that are scanned with each; -1 for none
     # (3, n_classes): weights of the node; what a unit of weight that moves can change of the score,
     # times the node's weight; ranks.
     whole: np.ndarray
-    # 1 for each row; empty where all weights are 1.
-    ones: np.ndarray
+    ones: np.ndarray  # 1 for each row; empty where all weights are 1
 
 
 @inner_kernel
@@ -68,7 +59,7 @@ def make_line_scratch(node, few_rows):
     """Return room for searching lines at a node; by scans of all rows where it has but few."""
     split = make_split_scratch(node)
     n, n_classes = node.X.shape[0], node.n_classes
-    if n_classes == 0 or node.criterion == _GAIN_RATIO or n <= few_rows:
+    if n_classes == 0 or node.criterion == GAIN_RATIO or n <= few_rows:
         n, n_classes = 0, 0
     n_buckets = max(_FEWEST, min(_MOST, n // _ROWS_EACH))
     whole = np.zeros((3, n_classes))
@@ -81,22 +72,16 @@ def make_line_scratch(node, few_rows):
     for c in range(n_classes):
         whole[1, c] = leverage(node.criterion, whole[0, c], total, n_classes)
         whole[2, c] = split.rank[c]
-    return LineScratch(
-        split,
-        np.empty(n, dtype=np.int32),
-        np.empty((2, (n_buckets + 1) * 2 * n_classes)),
-        np.empty((n_buckets + 2, n_classes)),
-        np.empty((2, n_buckets)),
-        np.empty(n_buckets, dtype=np.int32),
-        whole,
-        np.ones(n_ones),
-    )
+    cell, mass = np.empty(n, dtype=np.int32), np.empty((2, (n_buckets + 1) * 2 * n_classes))
+    left, bound = np.empty((n_buckets + 2, n_classes)), np.empty((2, n_buckets))
+    segment = np.empty(n_buckets, dtype=np.int32)
+    return LineScratch(split, cell, mass, left, bound, segment, whole, np.ones(n_ones))
 
 
 @inner_kernel
 def few_rows(criterion):
     """Return the greatest number of rows for which bounds do not pay."""
-    return _FEW_ROWS_GINI if criterion == _GINI else _FEW_ROWS
+    return _FEW_ROWS_GINI if criterion == GINI else _FEW_ROWS
 
 
 @dot_kernel
@@ -110,11 +95,7 @@ def mean_size(s):
 
 @inner_kernel
 def assign_cells(s, t, y, n_buckets, n_classes, cell):
-    """Write the cell of each row: ``(bucket * 2 + leaves) * n_classes + class``.
-
-    The bucket divides the line's image under ``alpha -> alpha / (|alpha| + scale)`` evenly: finely
-    around 0, where the rows of typical distances are, and coarsely far away.
-    """
+    """Write the cell of each row: ``(bucket * 2 + leaves) * n_classes + class``."""
     scale = 0.5 * mean_size(s) / mean_size(t)
     half = 0.5 * n_buckets
     first, last, none = np.int32(0), np.int32(n_buckets - 1), np.int32(n_buckets)
@@ -161,7 +142,7 @@ def bound_buckets(criterion, min_rows, unit, n, mass, left, bound, whole, table)
         n_left = start_left(mass, 1, n_classes, left)
     w_left = start_left(mass, 0, n_classes, left)
     best, score, before = np.inf, np.inf, distance_left(left, 0, whole, w_left, total)
-    if criterion != _TWOING:
+    if criterion != TWOING:
         before = impurity_left(criterion, left, 0, whole, w_left, total, table)
     for b in range(n_buckets):
         came = gone = reach = 0.0
@@ -183,13 +164,13 @@ def bound_buckets(criterion, min_rows, unit, n, mass, left, bound, whole, table)
                 n_left += mass[1, at + c] - mass[1, at + n_classes + c]
         bound[0, b] = np.inf
         if came + gone > 0.0:
-            if criterion == _TWOING:
+            if criterion == TWOING:
                 after = distance_left(left, b + 1, whole, w_end, total)
             else:
                 after = impurity_left(criterion, left, b + 1, whole, w_end, total, table)
-            if criterion == _ENTROPY:
+            if criterion == ENTROPY:
                 least = least_entropy(left, b, mass, at, whole, w_left, total, table)
-            elif criterion == _GINI:
+            elif criterion == GINI:
                 least = least_gini(left, b, mass, at, whole, w_left, total, came, gone)
             else:
                 least = least_by_reach(criterion, before, after, w_left, total, came, gone, reach)
@@ -204,10 +185,7 @@ def bound_buckets(criterion, min_rows, unit, n, mass, left, bound, whole, table)
 
 @inner_kernel
 def keep_buckets(bound, limit, segment):
-    """Mark the buckets that may hold a score up to `limit`; return the first and the last.
-
-    Neighbours are of one segment: no place of a bucket left out lies between them.
-    """
+    """Mark the buckets that may hold a score up to `limit`; return the first and the last."""
     first, last, opening = bound.shape[1], -1, -1
     for b in range(bound.shape[1]):
         segment[b] = -1
@@ -242,8 +220,12 @@ def keep_rows(s, t, cell, lowest, highest, segment, wide, rows, events):
 @inner_kernel
 def scan_kept(node, t, kept, scratch):
     """Return the best score and alpha of the splits between the kept rows of one segment."""
-    y, sample_weight = node.y, node.sample_weight
-    criterion, min_rows = node.criterion, node.min_rows
+    y, sample_weight, criterion, min_rows = (
+        node.y,
+        node.sample_weight,
+        node.criterion,
+        node.min_rows,
+    )
     rows, order, events = scratch.split.rows, scratch.split.order, scratch.split.events
     cell, segment, left, whole = scratch.cell, scratch.segment, scratch.left, scratch.whole
     n, n_classes, here = cell.shape[0], whole.shape[1], left.shape[0] - 1
@@ -265,19 +247,16 @@ def scan_kept(node, t, kept, scratch):
         left[here, np.int64(y[i])] += step * sample_weight[i]
         w_left += step * sample_weight[i]
         n_left += step
-        if (
-            following == now
-            and max(abs(events[at]), abs(events[after])) < np.inf
-            and apart(events[at], events[after])
-            and min(n_left, n - n_left) >= min_rows
-        ):
-            if criterion == _TWOING:
+        here_at, there = events[at], events[after]
+        is_split = following == now and max(abs(here_at), abs(there)) < np.inf
+        if is_split and apart(here_at, there) and min(n_left, n - n_left) >= node.min_rows:
+            if criterion == TWOING:
                 value = distance_left(left, here, whole, w_left, total)
             else:
                 value = impurity_left(criterion, left, here, whole, w_left, total, table)
             score = score_from(criterion, value, w_left, total)
             if score < best:
-                best, alpha = score, between(events[at], events[after])
+                best, alpha = score, between(here_at, there)
     return best, alpha
 
 
@@ -294,17 +273,8 @@ def bounded_line_search(node, s, t, known, scratch):
         unit = scratch.ones.shape[0] == 0
         if not unit:
             weigh_cells(cell, scratch.ones, mass, 1)
-        reached = bound_buckets(
-            node.criterion,
-            node.min_rows,
-            unit,
-            s.shape[0],
-            mass,
-            scratch.left,
-            bound,
-            scratch.whole,
-            scratch.split.table,
-        )
+        limits, whole = (node.criterion, node.min_rows, unit, s.shape[0]), scratch.whole
+        reached = bound_buckets(*limits, mass, scratch.left, bound, whole, scratch.split.table)
         limit = min(reached, known)
         first, last = keep_buckets(bound, limit + _SLACK * max(1.0, abs(limit)), segment)
         kept = keep_rows(s, t, cell, first * wide, (last + 1) * wide, segment, wide, rows, events)

@@ -11,26 +11,15 @@ import math
 import numpy as np
 
 from evotree._jit import inner_kernel
-from evotree.fitness.criteria import Criterion, xlog2x
-
-_ENTROPY = int(Criterion.ENTROPY)
-_GINI = int(Criterion.GINI)
-_TWOING = int(Criterion.TWOING)
-_MAX_MINORITY = int(Criterion.MAX_MINORITY)
-_SUM_OF_VARIANCES = int(Criterion.SUM_OF_VARIANCES)
+from evotree.fitness.criteria import ENTROPY, GINI, MAX_MINORITY, SUM_OF_VARIANCES, TWOING, xlog2x
 
 
 @inner_kernel
 def leverage(criterion, weight, total, n_classes):
-    """Return how much a criterion, times the node's weight, can change for a unit that moves.
-
-    A misclassified weight changes by at most the weight that moves, a sum of squared distances by
-    the largest squared distance for each unit of it, and `distance_left` of class k by
-    ``2 (1 - p_k)``.
-    """
-    if criterion == _SUM_OF_VARIANCES:
+    """Return how much a criterion, times the node's weight, can change for a unit that moves."""
+    if criterion == SUM_OF_VARIANCES:
         return (n_classes - 1.0) ** 2
-    if criterion == _TWOING:
+    if criterion == TWOING:
         return 2.0 * (1.0 - weight / total)
     return 1.0
 
@@ -55,19 +44,19 @@ def impurity_left(criterion, left, b, whole, w_left, total, table):
     """Return the impurities of the sides, times their weights, for the left side ``left[b]``."""
     w_right = total - w_left
     on_left = on_right = 0.0
-    if criterion == _GINI:
+    if criterion == GINI:
         for c in range(whole.shape[1]):
             on_left += left[b, c] * left[b, c]
             on_right += (whole[0, c] - left[b, c]) * (whole[0, c] - left[b, c])
         on_left = on_left / w_left if w_left > 0.0 else 0.0
         on_right = on_right / w_right if w_right > 0.0 else 0.0
         return total - on_left - on_right
-    if criterion == _ENTROPY:
+    if criterion == ENTROPY:
         for c in range(whole.shape[1]):
             on_left += weight_log(left[b, c], table)
             on_right += weight_log(whole[0, c] - left[b, c], table)
         return weight_log(w_left, table) - on_left + weight_log(w_right, table) - on_right
-    if criterion == _SUM_OF_VARIANCES:
+    if criterion == SUM_OF_VARIANCES:
         squares = 0.0
         for c in range(whole.shape[1]):
             on_left += left[b, c] * whole[2, c]
@@ -79,7 +68,7 @@ def impurity_left(criterion, left, b, whole, w_left, total, table):
     for c in range(whole.shape[1]):
         on_left = max(on_left, left[b, c])
         on_right = max(on_right, whole[0, c] - left[b, c])
-    if criterion == _MAX_MINORITY:
+    if criterion == MAX_MINORITY:
         return max(w_left - on_left, w_right - on_right)
     return total - on_left - on_right
 
@@ -87,7 +76,7 @@ def impurity_left(criterion, left, b, whole, w_left, total, table):
 @inner_kernel
 def score_from(criterion, value, w_left, total):
     """Return the score of a split whose sides are not empty from its `spread`."""
-    if criterion == _TWOING:
+    if criterion == TWOING:
         product = w_left * (total - w_left)
         return -value * value / product if product > 0.0 else 0.0
     return max(0.0, value) / total
@@ -95,11 +84,8 @@ def score_from(criterion, value, w_left, total):
 
 @inner_kernel
 def least_by_reach(criterion, before, after, w_left, total, came, gone, reach):
-    """Return a lower bound of the scores on the way, from what each row can change.
-
-    Of all that can change on the way, at most half lies before a place or at most half after it.
-    """
-    if criterion == _TWOING:
+    """Return a lower bound of the scores on the way, from what each row can change."""
+    if criterion == TWOING:
         low, high = w_left - gone, w_left + came
         product = min(low * (total - low), high * (total - high))
         most = 0.5 * (before + after + reach)

@@ -84,13 +84,11 @@ class FeatureCosts:
     @property
     def alone(self) -> np.ndarray:
         """What each feature costs if it is the only one, of shape (n_features,)."""
-        single: np.ndarray = self.is_part @ self.prices
-        return single
+        return self.is_part @ self.prices
 
     def of_paths(self, tree: Any) -> np.ndarray:
         """Return what the features on the way to each node cost, of shape (n_nodes,)."""
-        spent: np.ndarray = path_prices(tree.weights, tree.subtree_size, self.is_part, self.prices)
-        return spent
+        return path_prices(tree.weights, tree.subtree_size, self.is_part, self.prices)
 
 
 def check_costs(cost_matrix: Any, classes: np.ndarray) -> tuple[tuple[float, ...], ...]:

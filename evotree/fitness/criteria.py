@@ -50,13 +50,9 @@ CLASSIFICATION = tuple(c.name.lower() for c in Criterion if c < Criterion.SQUARE
 REGRESSION = tuple(c.name.lower() for c in Criterion if c >= Criterion.SQUARED_ERROR)
 """Names of the criteria for targets."""
 
-_ENTROPY = int(Criterion.ENTROPY)
-_GINI = int(Criterion.GINI)
-_TWOING = int(Criterion.TWOING)
-_MAX_MINORITY = int(Criterion.MAX_MINORITY)
-_SUM_OF_VARIANCES = int(Criterion.SUM_OF_VARIANCES)
-_GAIN_RATIO = int(Criterion.GAIN_RATIO)
-_SQUARED_ERROR = int(Criterion.SQUARED_ERROR)
+ENTROPY, GINI, TWOING, ERROR, MAX_MINORITY = map(int, list(Criterion)[:5])
+SUM_MINORITY, SUM_OF_VARIANCES, GAIN_RATIO, SQUARED_ERROR, ABSOLUTE_ERROR = range(5, 10)
+"""The codes as plain numbers, for kernels."""
 
 
 @inner_kernel
@@ -80,17 +76,17 @@ def weighted_impurity(criterion, counts, weight, rank):
     if weight <= 0.0:
         return 0.0
     total = 0.0
-    if criterion == _SQUARED_ERROR:
+    if criterion == SQUARED_ERROR:
         return max(0.0, counts[2] - counts[1] * counts[1] / weight)
-    if criterion == _GINI:
+    if criterion == GINI:
         for c in range(counts.shape[0]):
             total += counts[c] * counts[c]
         return max(0.0, weight - total / weight)
-    if criterion in (_ENTROPY, _GAIN_RATIO):
+    if criterion in (ENTROPY, GAIN_RATIO):
         for c in range(counts.shape[0]):
             total += xlog2x(counts[c])
         return max(0.0, xlog2x(weight) - total)
-    if criterion == _SUM_OF_VARIANCES:
+    if criterion == SUM_OF_VARIANCES:
         mean = 0.0
         for c in range(counts.shape[0]):
             mean += counts[c] * rank[c]
@@ -104,12 +100,12 @@ def weighted_impurity(criterion, counts, weight, rank):
 @inner_kernel
 def split_score(criterion, left, right, rank):
     """Return the score of a split, to be minimized."""
-    if criterion == _SQUARED_ERROR:
+    if criterion == SQUARED_ERROR:
         n_left, n_right = left[0], right[0]
     else:
         n_left, n_right = weight_of(left), weight_of(right)
     total = n_left + n_right
-    if criterion == _TWOING:
+    if criterion == TWOING:
         if n_left <= 0.0 or n_right <= 0.0:
             return 0.0
         distance = 0.0
@@ -119,9 +115,9 @@ def split_score(criterion, left, right, rank):
         return -distance * distance / (n_left * n_right)
     impurity_left = weighted_impurity(criterion, left, n_left, rank)
     impurity_right = weighted_impurity(criterion, right, n_right, rank)
-    if criterion == _MAX_MINORITY:
+    if criterion == MAX_MINORITY:
         return max(impurity_left, impurity_right) / total
-    if criterion == _GAIN_RATIO:
+    if criterion == GAIN_RATIO:
         information = xlog2x(total) - xlog2x(n_left) - xlog2x(n_right)
         if information <= 0.0:
             return 0.0

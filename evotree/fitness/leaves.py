@@ -175,12 +175,7 @@ def score_labels(counts, subtree_size, measure, positive):
 
 @kernel
 def rank_losses(counts, mass, subtree_size):
-    """Return the loss table of the area under the ROC curve, and the area.
-
-    The leaves rank the rows by the share of a class; the area of this class against the others is
-    the chance that a row of it ranks above one of the others, half of those in one leaf. Of several
-    classes it is the mean over classes, as scikit-learn's ``multi_class="ovr"``.
-    """
+    """Return the loss table of the area under the ROC curve, and the area."""
     n, n_classes = counts.shape
     losses = np.zeros((n, n_classes))
     weight, total, n_ranked, area = mass.sum(axis=1), mass[0].sum(), 0, 0.0
@@ -207,10 +202,7 @@ def rank_losses(counts, mass, subtree_size):
 
 @inner_kernel
 def beyond(share, positive, negative, subtree_size, positives):
-    """Return the negatives that leaves rank above each node, and the positives below it.
-
-    Half of those of its own share count. The weight of all positives is given.
-    """
+    """Return the negatives that leaves rank above each node, and the positives below it."""
     n = share.shape[0]
     above, below = np.empty(n), np.empty(n)
     order = np.argsort(-share)

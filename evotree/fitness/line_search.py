@@ -8,8 +8,16 @@ question. Row j has the signed distance ``s_j`` from the present hyperplane, and
 
 import numpy as np
 
-from evotree._jit import dot_kernel, inner_kernel, kernel
-from evotree.fitness.criteria import Criterion, split_score, weight_of
+from evotree._jit import dot_kernel, inner_kernel, kernel, part_kernel
+from evotree.fitness.criteria import (
+    ABSOLUTE_ERROR,
+    ENTROPY,
+    GINI,
+    SQUARED_ERROR,
+    TWOING,
+    split_score,
+    weight_of,
+)
 from evotree.fitness.node import (
     add,
     clear_sides,
@@ -19,12 +27,6 @@ from evotree.fitness.node import (
     tree_add,
 )
 from evotree.fitness.sorting import sort_order
-
-_ENTROPY = int(Criterion.ENTROPY)
-_GINI = int(Criterion.GINI)
-_TWOING = int(Criterion.TWOING)
-_SQUARED_ERROR = int(Criterion.SQUARED_ERROR)
-_ABSOLUTE_ERROR = int(Criterion.ABSOLUTE_ERROR)
 
 # Rows whose places on a line agree but for rounding cannot be parted by a point of the line.
 _ROUNDING = 1e-12
@@ -47,7 +49,7 @@ def start_sweep(node, s, t, scratch):
             goes_right = t[i] < 0.0
         n_left += not goes_right
         add(right if goes_right else left, y[i], sample_weight[i], n_classes)
-    if node.criterion == _ABSOLUTE_ERROR:
+    if node.criterion == ABSOLUTE_ERROR:
         for i in range(s.shape[0]):
             moves = t[i] != 0.0 and abs(s[i] / t[i]) < np.inf
             side = np.int64(t[i] < 0.0 if moves else s[i] > 0.0)
@@ -71,64 +73,43 @@ def between(low, high):
     return middle if middle < high else low
 
 
+@part_kernel
+def cross(e, n_left, t, sample_weight, scratch):
+    """Let a row change sides: return it, its weight on the left, the rows there, and two places."""
+    at, after = scratch.order[e], scratch.order[e + 1]
+    i = scratch.rows[at]
+    w = sample_weight[i] if t[i] < 0.0 else -sample_weight[i]
+    n_left += 1 if t[i] < 0.0 else -1
+    return i, w, n_left, scratch.events[at], scratch.events[after]
+
+
 @inner_kernel
 def line_search(node, s, t, scratch):
     """Return the best split along a line of hyperplanes."""
-    n = s.shape[0]
     n_events, n_left = start_sweep(node, s, t, scratch)
-    if node.criterion == _ENTROPY and scratch.table.shape[0] > 0:
+    if node.criterion == ENTROPY and scratch.table.shape[0] > 0:
         return sweep_entropy(node, t, n_events, n_left, scratch)
-    if node.criterion in (_GINI, _SQUARED_ERROR):
+    if node.criterion in (GINI, SQUARED_ERROR):
         return sweep_squares(node, t, n_events, n_left, scratch)
-    if node.criterion == _TWOING:
+    if node.criterion == TWOING:
         return sweep_twoing(node, t, n_events, n_left, scratch)
-    if node.criterion == _ABSOLUTE_ERROR:
-        return sweep_absolute(node, t, n_events, n_left, scratch)
-    y, sample_weight, criterion, min_rows = (
-        node.y,
-        node.sample_weight,
-        node.criterion,
-        node.min_rows,
-    )
-    left, right, rank = scratch.left, scratch.right, scratch.rank
-    events, rows, order = scratch.events, scratch.rows, scratch.order
+    n, y, left, right = s.shape[0], node.y, scratch.left, scratch.right
+    is_absolute = node.criterion == ABSOLUTE_ERROR
     best, alpha = np.inf, 0.0
     for e in range(n_events - 1):
-        i = rows[order[e]]
-        w = sample_weight[i] if t[i] < 0.0 else -sample_weight[i]
-        c = np.int64(y[i])
-        left[c] += w
-        right[c] -= w
-        n_left += 1 if t[i] < 0.0 else -1
-        here, there = events[order[e]], events[order[e + 1]]
-        if apart(here, there) and min(n_left, n - n_left) >= min_rows:
-            score = split_score(criterion, left, right, rank)
-            if score < best:
-                best, alpha = score, between(here, there)
-    return best, alpha
-
-
-@inner_kernel
-def sweep_absolute(node, t, n_events, n_left, scratch):
-    """Scan the line of `line_search` by absolute error, in logarithmic time for each row."""
-    n = node.X.shape[0]
-    left, right = scratch.left, scratch.right
-    best, alpha = np.inf, 0.0
-    for e in range(n_events - 1):
-        at = scratch.order[e]
-        i = scratch.rows[at]
-        w = node.sample_weight[i] if t[i] < 0.0 else -node.sample_weight[i]
-        add(left, node.y[i], w, 0)
-        add(right, node.y[i], -w, 0)
-        rank = scratch.target_rank[i]
-        for side in range(2):
-            change = w if side == 0 else -w
-            tree_add(scratch.tree[side, 0], rank, change)
-            tree_add(scratch.tree[side, 1], rank, change * node.y[i])
-        n_left += 1 if t[i] < 0.0 else -1
-        here, there = scratch.events[at], scratch.events[scratch.order[e + 1]]
+        i, w, n_left, here, there = cross(e, n_left, t, node.sample_weight, scratch)
+        add(left, y[i], w, node.n_classes)
+        add(right, y[i], -w, node.n_classes)
+        if is_absolute:
+            for side in range(2):
+                change = w if side == 0 else -w
+                tree_add(scratch.tree[side, 0], scratch.target_rank[i], change)
+                tree_add(scratch.tree[side, 1], scratch.target_rank[i], change * y[i])
         if apart(here, there) and min(n_left, n - n_left) >= node.min_rows:
-            score = score_sides(node, scratch)
+            if is_absolute:
+                score = score_sides(node, scratch)
+            else:
+                score = split_score(node.criterion, left, right, scratch.rank)
             if score < best:
                 best, alpha = score, between(here, there)
     return best, alpha
@@ -146,23 +127,17 @@ def twoing_distance(left, whole, total, w_left):
 @inner_kernel
 def sweep_twoing(node, t, n_events, n_left, scratch):
     """Scan the line of `line_search` by twoing, with one side's class weights alone."""
-    n = node.X.shape[0]
-    y, sample_weight, min_rows = node.y, node.sample_weight, node.min_rows
-    events, rows, order = scratch.events, scratch.rows, scratch.order
-    left, whole = scratch.left, scratch.right
+    n, left, whole = node.X.shape[0], scratch.left, scratch.right
     w_left = weight_of(left)
     for c in range(left.shape[0]):
         whole[c] += left[c]
     total = weight_of(whole)
     best, alpha = -np.inf, 0.0
     for e in range(n_events - 1):
-        i = rows[order[e]]
-        w = sample_weight[i] if t[i] < 0.0 else -sample_weight[i]
-        left[np.int64(y[i])] += w
+        i, w, n_left, here, there = cross(e, n_left, t, node.sample_weight, scratch)
+        left[np.int64(node.y[i])] += w
         w_left += w
-        n_left += 1 if t[i] < 0.0 else -1
-        here, there = events[order[e]], events[order[e + 1]]
-        if apart(here, there) and min(n_left, n - n_left) >= min_rows:
+        if apart(here, there) and min(n_left, n - n_left) >= node.min_rows:
             distance = twoing_distance(left, whole, total, w_left)
             score = distance * distance / (w_left * (total - w_left))
             if score > best:
@@ -173,29 +148,21 @@ def sweep_twoing(node, t, n_events, n_left, scratch):
 @inner_kernel
 def sweep_entropy(node, t, n_events, n_left, scratch):
     """Scan the line of `line_search` by entropy, with two terms of it renewed for each row."""
-    n = node.X.shape[0]
-    y, sample_weight, min_rows = node.y, node.sample_weight, node.min_rows
-    events, rows, order = scratch.events, scratch.rows, scratch.order
-    left, right, table = scratch.left, scratch.right, scratch.table
-    w_left, w_right = weight_of(left), weight_of(right)
-    sums = 0.0
+    n, left, right, table = node.X.shape[0], scratch.left, scratch.right, scratch.table
+    w_left, w_right, sums = weight_of(left), weight_of(right), 0.0
     for c in range(left.shape[0]):
         sums += table[np.int64(left[c])] + table[np.int64(right[c])]
     best, alpha = np.inf, 0.0
     for e in range(n_events - 1):
-        at = order[e]
-        i = rows[at]
-        c = np.int64(y[i])
-        w = sample_weight[i] if t[i] < 0.0 else -sample_weight[i]
+        i, w, n_left, here, there = cross(e, n_left, t, node.sample_weight, scratch)
+        c = np.int64(node.y[i])
         sums -= table[np.int64(left[c])] + table[np.int64(right[c])]
         left[c] += w
         right[c] -= w
         sums += table[np.int64(left[c])] + table[np.int64(right[c])]
         w_left += w
         w_right -= w
-        n_left += 1 if t[i] < 0.0 else -1
-        here, there = events[at], events[order[e + 1]]
-        if apart(here, there) and min(n_left, n - n_left) >= min_rows:
+        if apart(here, there) and min(n_left, n - n_left) >= node.min_rows:
             score = table[np.int64(w_left)] + table[np.int64(w_right)] - sums
             if score < best:
                 best, alpha = score, between(here, there)
@@ -205,11 +172,8 @@ def sweep_entropy(node, t, n_events, n_left, scratch):
 @inner_kernel
 def sweep_squares(node, t, n_events, n_left, scratch):
     """Scan the line of `line_search` by Gini or squared error, their sums renewed for each row."""
-    n = node.X.shape[0]
-    y, sample_weight, min_rows = node.y, node.sample_weight, node.min_rows
-    events, rows, order = scratch.events, scratch.rows, scratch.order
-    left, right = scratch.left, scratch.right
-    gini = node.criterion == _GINI
+    n, y, left, right = node.X.shape[0], node.y, scratch.left, scratch.right
+    gini = node.criterion == GINI
     w_left = w_right = square_left = square_right = 0.0
     if gini:
         w_left, w_right = weight_of(left), weight_of(right)
@@ -218,9 +182,7 @@ def sweep_squares(node, t, n_events, n_left, scratch):
             square_right += right[c] * right[c]
     best, alpha = -np.inf, 0.0
     for e in range(n_events - 1):
-        at = order[e]
-        i = rows[at]
-        w = sample_weight[i] if t[i] < 0.0 else -sample_weight[i]
+        i, w, n_left, here, there = cross(e, n_left, t, node.sample_weight, scratch)
         if gini:
             c = np.int64(y[i])
             square_left += w * (2.0 * left[c] + w)
@@ -234,9 +196,7 @@ def sweep_squares(node, t, n_events, n_left, scratch):
             right[0] -= w
             left[1] += w * y[i]
             right[1] -= w * y[i]
-        n_left += 1 if t[i] < 0.0 else -1
-        here, there = events[at], events[order[e + 1]]
-        if apart(here, there) and min(n_left, n - n_left) >= min_rows:
+        if apart(here, there) and min(n_left, n - n_left) >= node.min_rows:
             if not gini:
                 w_left, square_left = left[0], left[1] * left[1]
                 w_right, square_right = right[0], right[1] * right[1]

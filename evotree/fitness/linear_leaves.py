@@ -30,11 +30,8 @@ if TYPE_CHECKING:
     from evotree.dataset import Dataset
     from evotree.tree import ObliqueTree
 
-LOWEST, HIGHEST, ERROR, INTERCEPT = range(4)
-"""Columns of a fit, before the coefficients."""
-
-N_FIXED = 4
-"""Number of columns of a fit before the coefficients."""
+LOWEST, HIGHEST, ERROR, INTERCEPT, N_FIXED = range(5)
+"""Columns of a fit, before the coefficients, and their number."""
 
 LEAST_ROWS = 10
 """A leaf with fewer predicts by the model of all rows."""
@@ -49,11 +46,7 @@ _TERM_SHARE = 0.05  # of log(n) / n, a penalty for a term
 
 @kernel
 def leaf_keys(order, start, end, subtree_size, keys):
-    """Return a key of the set of rows of each node, of shape (n_nodes, 2), uint64.
-
-    Each row has two random numbers; the key of a set is their sum (Zobrist 1970), so that equal
-    sets have equal keys, and the chance that different ones do is next to nothing.
-    """
+    """Return a key of the set of rows of each node, of shape (n_nodes, 2), uint64."""
     found = np.zeros((subtree_size.shape[0], 2), dtype=np.uint64)
     for k in range(subtree_size.shape[0] - 1, -1, -1):
         if subtree_size[k] == 1:
@@ -100,8 +93,7 @@ def rounding_grid(squares: np.ndarray) -> np.ndarray:
     """Return the numbers that round products when they are added to them and taken off again."""
     largest = np.sqrt(np.outer(squares, squares))
     exponents = np.ceil(np.log2(np.where(largest > 0.0, largest, 1.0)))
-    grid: np.ndarray = 1.5 * np.exp2(exponents + 2.0)
-    return grid
+    return 1.5 * np.exp2(exponents + 2.0)
 
 
 @inner_kernel
@@ -123,10 +115,7 @@ def sweep(T, k):
 
 @kernel
 def squared_error(sums, fit):
-    """Return the squared error of a model, by the sums of products of the rows, at least 0.
-
-    What is left of sums that cancel but for rounding is none.
-    """
+    """Return the squared error of a model, by the sums of products of the rows, at least 0."""
     m = sums.shape[0] - 2
     model = np.empty(m + 2)
     model[0], model[m + 1] = fit[3], -1.0
@@ -211,12 +200,6 @@ def fit_model(sums, prior, shrinkage, n_rows, term_cost, most_terms, signs, fit)
     fit[2] = squared_error(sums, fit)
 
 
-def most_correlated(dataset: Dataset, n: int) -> np.ndarray:
-    """Return the features that are most correlated with the targets, in their order."""
-    products = np.abs((dataset.sample_weight * dataset.y) @ dataset.X) / dataset.spread
-    return np.sort(np.argsort(-products, kind="stable")[:n])
-
-
 class _Known(NamedTuple):
     """What is remembered of a set of rows: `sum_products`, bounds of targets, fits by the price."""
 
@@ -253,11 +236,9 @@ class _Memory:
 class LinearLeafObjective(TargetLoss):
     """The squared error of linear models in the leaves.
 
-    Under a monotonic constraint the coefficient of a constrained feature has the sign of its
-    constraint, or is 0. All leaves below a split whose sides have an order share their coefficients
-    and bounds, so that the order of their intercepts is that of their predictions, wherever a row
-    is. Leaves that no such split parts have lines of their own.
-
+    Under a monotonic constraint coefficients have the signs of the constraint, or are 0. Leaves
+    below a split whose sides have an order share their coefficients and bounds, so that the order
+    of their intercepts is that of their predictions, wherever a row is.
     """
 
     goes_with = frozenset({LINES, OUTPUTS, ORDER})
@@ -281,7 +262,9 @@ class LinearLeafObjective(TargetLoss):
         n, d = dataset.X.shape
         used = self.used
         if used is None:
-            used = tuple(map(int, most_correlated(dataset, min(d, _MOST_FEATURES))))
+            products = np.abs((dataset.sample_weight * dataset.y) @ dataset.X) / dataset.spread
+            order = np.argsort(-products, kind="stable")[: min(d, _MOST_FEATURES)]
+            used = tuple(np.sort(order).tolist())
         columns = np.column_stack([np.ones(n), dataset.X[:, list(used)], dataset.y])
         squares = np.einsum("i,ij,ij->j", dataset.sample_weight, columns, columns)
         memory, grid = _Memory(n, len(used), self.n_sharing), rounding_grid(squares)
@@ -314,8 +297,7 @@ class LinearLeafObjective(TargetLoss):
         """The signs that coefficients have to have; 0 for any."""
         if self.constraint is None:
             return np.zeros(len(self._columns), dtype=np.int64)
-        signs: np.ndarray = self.constraint.array[self._columns]
-        return signs
+        return self.constraint.array[self._columns]
 
     def fits(self, tree: Any, *, splits: bool = False) -> np.ndarray:
         """Return the fits of the leaves of a tree, or of all nodes."""
@@ -323,8 +305,7 @@ class LinearLeafObjective(TargetLoss):
         asked = tree.order, tree.start, size, self.term_penalty, splits
         last = memory.last  # read once: another thread may replace it
         if len(last) > 1 and all(a is b for a, b in zip(asked, last, strict=False)):
-            remembered: np.ndarray = last[-1]
-            return remembered
+            return last[-1]
         fits = np.zeros((len(size), N_FIXED + len(self._columns)))
         known, above = self._known(tree, splits), self.sharing(tree)
         for k, of_rows in known.items():
@@ -359,9 +340,8 @@ class LinearLeafObjective(TargetLoss):
     def _sum_rows(self, rows: np.ndarray) -> _Known:
         """Return the sums of products of some rows."""
         data, columns = self.rows, np.array(self.used, dtype=np.int64)
-        sums = np.empty((len(columns) + 2, len(columns) + 2))
-        arrays = data.X, data.y, data.sample_weight, columns, rows, self.grid
-        return _Known(sums, sum_products(*arrays, sums), {})
+        sums, arrays = np.empty_like(self.grid), (data.X, data.y, data.sample_weight)
+        return _Known(sums, sum_products(*arrays, columns, rows, self.grid, sums), {})
 
     def _fit_of(self, known: _Known) -> np.ndarray:
         """Return the fit of what is known of a leaf, remembered."""
@@ -404,42 +384,35 @@ class LinearLeafObjective(TargetLoss):
     def _fit_in_order(
         self, tree: Any, above: np.ndarray, known: dict[int, _Known], fits: np.ndarray
     ) -> None:
-        """Write the fits below each topmost split with an order, which share their coefficients."""
+        """Write the fits below each topmost split with an order, which share their coefficients.
+
+        These are of least squares within the leaves. The intercepts are an isotonic regression of
+        what they leave of the means of the targets.
+        """
         orders, size = self.constraint.orders(tree), tree.subtree_size
         for root in np.unique(above[above != np.arange(len(size))]).tolist():
             part = slice(root, root + size[root])
-            below = {k - root: one for k, one in known.items() if part.start < k < part.stop}
-            self._fit_together(orders[part], size[part], below, fits[part])
-
-    def _fit_together(
-        self, orders: np.ndarray, size: np.ndarray, known: dict[int, _Known], fits: np.ndarray
-    ) -> None:
-        """Write the fits below one topmost split with an order.
-
-        The coefficients are of least squares within the leaves. The intercepts are an isotonic
-        regression of what these leave of the means of the targets.
-        """
-        leaves = np.flatnonzero(size == 1)
-        sums = np.array([known[k].sums for k in leaves.tolist()])
-        weight, means = sums[:, 0, 0], sums[:, 0, :] / sums[:, 0, :1]
-        within = (sums - np.einsum("l,li,lj->lij", weight, means, means)).sum(axis=0)
-        within[0, 0] = weight.sum()
-        lows, highs = zip(*(known[k].bounds for k in leaves.tolist()), strict=True)
-        n_rows = round(float(within[0, 0]), 9)
-        if n_rows < LEAST_ROWS:
-            shared = self._fit_of(self.whole)
-            intercepts = np.full(len(size), shared[INTERCEPT])
-        else:
-            shared = self._fit_sums(within, n_rows - len(leaves) + 1.0, len(leaves))
-            shared[LOWEST], shared[HIGHEST] = min(lows), max(highs)
-            rests, weights = np.zeros(len(size)), np.zeros(len(size))
-            rests[leaves] = means[:, -1] - means[:, 1:-1] @ shared[N_FIXED:]
-            weights[leaves] = weight
-            intercepts = isotonic_values(orders, size, rests, weights)
-        for k, of_rows in known.items():
-            fits[k] = shared
-            fits[k, INTERCEPT] = intercepts[k]
-            fits[k, ERROR] = squared_error(of_rows.sums, fits[k])
+            leaves = root + np.flatnonzero(size[part] == 1)
+            sums = np.array([known[k].sums for k in leaves.tolist()])
+            weight, means = sums[:, 0, 0], sums[:, 0, :] / sums[:, 0, :1]
+            within = (sums - np.einsum("l,li,lj->lij", weight, means, means)).sum(axis=0)
+            within[0, 0] = weight.sum()
+            n_rows = round(float(within[0, 0]), 9)
+            if n_rows < LEAST_ROWS:
+                shared = self._fit_of(self.whole)
+                intercepts = np.full(size[root], shared[INTERCEPT])
+            else:
+                shared = self._fit_sums(within, n_rows - len(leaves) + 1.0, len(leaves))
+                lows, highs = zip(*(known[k].bounds for k in leaves.tolist()), strict=True)
+                shared[LOWEST], shared[HIGHEST] = min(lows), max(highs)
+                rests, weights = np.zeros((2, size[root]))
+                rests[leaves - root] = means[:, -1] - means[:, 1:-1] @ shared[N_FIXED:]
+                weights[leaves - root] = weight
+                intercepts = isotonic_values(orders[part], size[part], rests, weights)
+            for k in [k for k in known if part.start < k < part.stop]:
+                fits[k] = shared
+                fits[k, INTERCEPT] = intercepts[k - root]
+                fits[k, ERROR] = squared_error(known[k].sums, fits[k])
 
     # ---- what the search asks --------------------------------------------------------------------
 
@@ -451,8 +424,7 @@ class LinearLeafObjective(TargetLoss):
         """Return what the model of some rows leaves of their targets."""
         fit = self._fit(self._sum_rows(rows))
         X = self.rows.X[rows][:, self._columns]
-        left: np.ndarray = self.rows.y[rows] - fit[INTERCEPT] - X @ fit[N_FIXED:]
-        return left
+        return self.rows.y[rows] - fit[INTERCEPT] - X @ fit[N_FIXED:]
 
     def n_leaf_terms(self, tree: Any) -> int:
         """Return the number of coefficients of all leaves."""
@@ -460,8 +432,7 @@ class LinearLeafObjective(TargetLoss):
 
     def n_terms_of_nodes(self, tree: Any) -> np.ndarray:
         """Return the number of coefficients that each node has as a leaf, of shape (n_nodes,)."""
-        n_terms: np.ndarray = np.count_nonzero(self.fits(tree, splits=True)[:, N_FIXED:], axis=1)
-        return n_terms
+        return np.count_nonzero(self.fits(tree, splits=True)[:, N_FIXED:], axis=1)
 
     def errors(self, tree: Any, *, splits: bool = False) -> np.ndarray:
         """Return the squared errors of leaves, or of all nodes as leaves, of shape (n_nodes,)."""
@@ -486,8 +457,7 @@ class LinearLeafObjective(TargetLoss):
 
     def values(self, tree: Any) -> np.ndarray:
         """Return the mean target of each node, of shape (n_nodes, 1)."""
-        means: np.ndarray = tree.counts[:, 1:2] / tree.counts[:, :1]
-        return means
+        return tree.counts[:, 1:2] / tree.counts[:, :1]
 
     # ---- finished trees --------------------------------------------------------------------------
 
@@ -501,8 +471,7 @@ class LinearLeafObjective(TargetLoss):
 
         if self.constraint is None:
             return fill(tree)
-        finished: ObliqueTree = self.constraint.finish_lines(tree, fill, self.sharing)
-        return finished
+        return self.constraint.finish_lines(tree, fill, self.sharing)
 
     def raw_models(self, routed: Any, tree: ObliqueTree) -> LeafModels:
         """Return the models of the leaves of a tree over raw features, whose values are means."""

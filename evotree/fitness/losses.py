@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 from types import SimpleNamespace
@@ -21,13 +21,7 @@ from evotree.fitness.base import LINES, ORDER, OUTPUTS, ClassLoss, Leafed, Targe
 from evotree.fitness.costs import FeatureCosts, check_costs
 from evotree.fitness.leaves import F1, MCC, cheapest_labels, rank_losses, rank_risk, score_labels
 from evotree.fitness.orders import labels_in_order
-from evotree.fitness.targets import (
-    LEAST_MEAN,
-    PINBALL,
-    POISSON,
-    leaf_quantiles,
-    node_target_losses,
-)
+from evotree.fitness.targets import LEAST_MEAN, PINBALL, POISSON, leaf_quantiles, node_target_losses
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
@@ -89,8 +83,7 @@ class ExpectedCost(ClassLoss):
         """Return the class that costs the least at each node, of shape (n_nodes,)."""
         if self.constraint is not None:
             return self._in_order(tree, 0.0, np.zeros(len(tree.counts)))[0]
-        labels: np.ndarray = cheapest_labels(tree.counts, self.cost_matrix(tree.counts[0])[0])
-        return labels
+        return cheapest_labels(tree.counts, self.cost_matrix(tree.counts[0])[0])
 
     def cuts(self, tree: Leafed, node_price: float, split_price: np.ndarray) -> np.ndarray | None:
         """Return the subtrees that do not pay for what they cost, with labels in order."""
@@ -194,13 +187,11 @@ class RankingScore(ClassLoss):
 
     def held_out_table(self, tree: Leafed, mass: np.ndarray, reference: Leafed) -> np.ndarray:
         """Return the loss table of rows held out, ranked among themselves."""
-        table: np.ndarray = rank_losses(tree.counts, mass, tree.subtree_size)[0]
-        return table
+        return rank_losses(tree.counts, mass, tree.subtree_size)[0]
 
     def risk(self, tree: Leafed) -> np.ndarray:
         """Return what each node takes from the quality if it is a leaf, of shape (n_nodes,)."""
-        risk: np.ndarray = rank_risk(tree.counts, tree.subtree_size, super().risk(tree))
-        return risk
+        return rank_risk(tree.counts, tree.subtree_size, super().risk(tree))
 
     def quality(self, tree: Leafed) -> float:
         """Return the area."""
@@ -303,10 +294,6 @@ class OwnObjective(ClassLoss):
         """Whether the callable takes `Leaves`."""
         return len(self._parameters) > 1
 
-    def bind(self, dataset: Dataset) -> Self:
-        """Return the objective on the rows of a data set."""
-        return replace(self, rows=dataset)
-
     def scores(self, tree: Leafed) -> tuple[float, ...]:
         """Return what the callable returns, as a tuple."""
         is_leaf = tree.subtree_size == 1
@@ -368,8 +355,7 @@ class SquaredLoss(TargetLoss):
         """Return a fitted tree whose values keep the constraint, which is proved."""
         if self.constraint is None:
             return tree
-        finished: ObliqueTree = self.constraint.finish(tree)
-        return finished
+        return self.constraint.finish(tree)
 
 
 class _LossOfRows(TargetLoss):
@@ -378,11 +364,6 @@ class _LossOfRows(TargetLoss):
     code: ClassVar[int]
     level: float = 0.5
     rows: Any = None
-
-    def bind(self, dataset: Dataset) -> Self:
-        """Return the objective on the rows of a data set."""
-        bound: Self = replace(self, rows=dataset)  # type: ignore[type-var]
-        return bound
 
     @property
     def rule(self) -> tuple[int, float, float]:
@@ -396,8 +377,7 @@ class _LossOfRows(TargetLoss):
     def _losses(self, tree: Any, dataset: Dataset) -> np.ndarray:
         """Return the loss of the rows of each node if it is a leaf, of shape (n_nodes,)."""
         rows = tree.order, tree.start, tree.end, dataset.y, dataset.sample_weight
-        losses: np.ndarray = node_target_losses(*rows, self.predictions(tree, dataset), *self.rule)
-        return losses
+        return node_target_losses(*rows, self.predictions(tree, dataset), *self.rule)
 
     def whole_loss(self, dataset: Dataset) -> float:
         """Return the loss of the rows where all have one prediction, the best."""
@@ -434,8 +414,7 @@ class QuantileLoss(_LossOfRows):
     def predictions(self, tree: Any, dataset: Dataset) -> np.ndarray:
         """Return the quantile of the targets of each node, of shape (n_nodes,)."""
         parts = tree.order, tree.start, tree.end
-        found: np.ndarray = leaf_quantiles(*parts, dataset.y, dataset.sample_weight, self.level)
-        return found
+        return leaf_quantiles(*parts, dataset.y, dataset.sample_weight, self.level)
 
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
         """Return a fitted tree that predicts quantiles."""
@@ -466,8 +445,7 @@ class PoissonLoss(_LossOfRows):
 
     def predictions(self, tree: Any, dataset: Dataset) -> np.ndarray:
         """Return the mean of the targets of each node, of shape (n_nodes,)."""
-        means: np.ndarray = tree.counts[:, 1] / tree.counts[:, 0]
-        return means
+        return tree.counts[:, 1] / tree.counts[:, 0]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import numpy as np
 
 from evotree._jit import inner_kernel, kernel, read_only
 from evotree.fitness.criteria import (
-    Criterion,
+    ABSOLUTE_ERROR,
+    ENTROPY,
     class_ranks,
     split_score,
     weight_of,
@@ -17,12 +18,6 @@ from evotree.fitness.criteria import (
 )
 from evotree.fitness.sorting import SortScratch, make_sort_scratch, sort_order
 from evotree.tree import project
-
-_ENTROPY = int(Criterion.ENTROPY)
-_GINI = int(Criterion.GINI)
-_TWOING = int(Criterion.TWOING)
-_SQUARED_ERROR = int(Criterion.SQUARED_ERROR)
-_ABSOLUTE_ERROR = int(Criterion.ABSOLUTE_ERROR)
 
 
 class Node(NamedTuple):
@@ -36,19 +31,9 @@ class Node(NamedTuple):
     min_rows: int  # that each side of a split has at least
 
     @classmethod
-    def of(
-        cls,
-        X: np.ndarray,
-        y: np.ndarray,
-        sample_weight: np.ndarray,
-        n_classes: int,
-        criterion: int,
-        min_rows: int,
-    ) -> Node:
+    def of(cls, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray, *limits: int) -> Node:
         """Return a node of read-only views of the rows, which is what kernels are compiled for."""
-        return cls(
-            read_only(X), read_only(y), read_only(sample_weight), n_classes, criterion, min_rows
-        )
+        return cls(read_only(X), read_only(y), read_only(sample_weight), *limits)
 
 
 class SplitScratch(NamedTuple):
@@ -102,34 +87,23 @@ def make_split_scratch(node):
         add(left, node.y[i], node.sample_weight[i], node.n_classes)
     sort = make_sort_scratch(n)
     table = np.empty(0)
-    if node.criterion == _ENTROPY:
+    if node.criterion == ENTROPY:
         table = whole_number_table(node.sample_weight, weight_of(left))
-    by_target = np.empty(0, dtype=np.int32)
-    target_rank = np.empty(0, dtype=np.int32)
-    tree = np.empty((2, 2, 0))
-    if node.criterion == _ABSOLUTE_ERROR:
-        by_target = np.empty(n, dtype=np.int32)
-        target_rank = np.empty(n, dtype=np.int32)
-        targets = np.empty(n)
+    is_ranked = node.criterion == ABSOLUTE_ERROR
+    targets = np.empty(n if is_ranked else 0)
+    by_target = np.empty(targets.shape[0], dtype=np.int32)
+    target_rank = np.empty(targets.shape[0], dtype=np.int32)
+    if is_ranked:
         for i in range(n):
             targets[i] = node.y[i]
         sort_order(targets, n, by_target, sort)
         for i in range(n):
             target_rank[by_target[i]] = i
-        tree = np.empty((2, 2, n + 1))
-    return SplitScratch(
-        left,
-        np.zeros(left.shape[0]),
-        class_ranks(left),
-        table,
-        by_target,
-        target_rank,
-        tree,
-        np.empty(n),
-        np.empty(n, dtype=np.int32),
-        np.empty(n, dtype=np.int32),
-        sort,
-    )
+    tree = np.empty((2, 2, n + 1 if is_ranked else 0))
+    right, rank, events = np.zeros(left.shape[0]), class_ranks(left), np.empty(n)
+    rows, order = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
+    ranked = by_target, target_rank, tree
+    return SplitScratch(left, right, rank, table, *ranked, events, rows, order, sort)
 
 
 @inner_kernel
@@ -142,23 +116,23 @@ def tree_add(tree, at, amount):
 
 
 @inner_kernel
-def absolute_deviation(weights, products, targets, by_target, total_weight, total_product):
+def absolute_deviation(sums, targets, by_target, total):
     """Return the weighted sum of absolute deviations of one side from its median."""
-    n = weights.shape[0] - 1
+    n = sums.shape[1] - 1
     step = 1
     while 2 * step <= n:
         step *= 2
     at, weight, product = 0, 0.0, 0.0
     while step > 0:
         following = at + step
-        if following <= n and 2.0 * (weight + weights[following]) <= total_weight:
+        if following <= n and 2.0 * (weight + sums[0, following]) <= total[0]:
             at = following
-            weight += weights[at]
-            product += products[at]
+            weight += sums[0, at]
+            product += sums[1, at]
         step //= 2
     median = targets[by_target[min(at, n - 1)]]
     below = median * weight - product
-    above = (total_product - product) - median * (total_weight - weight)
+    above = (total[1] - product) - median * (total[0] - weight)
     return max(0.0, below + above)
 
 
@@ -178,25 +152,10 @@ def clear_sides(scratch):
 def score_sides(node, scratch):
     """Return the score of the split whose sides' statistics stand in `scratch`."""
     left, right = scratch.left, scratch.right
-    if node.criterion == _ABSOLUTE_ERROR:
-        return (
-            absolute_deviation(
-                scratch.tree[0, 0],
-                scratch.tree[0, 1],
-                node.y,
-                scratch.by_target,
-                left[0],
-                left[1],
-            )
-            + absolute_deviation(
-                scratch.tree[1, 0],
-                scratch.tree[1, 1],
-                node.y,
-                scratch.by_target,
-                right[0],
-                right[1],
-            )
-        ) / (left[0] + right[0])
+    if node.criterion == ABSOLUTE_ERROR:
+        on_left = absolute_deviation(scratch.tree[0], node.y, scratch.by_target, left)
+        on_right = absolute_deviation(scratch.tree[1], node.y, scratch.by_target, right)
+        return (on_left + on_right) / (left[0] + right[0])
     return split_score(node.criterion, left, right, scratch.rank)
 
 
@@ -217,7 +176,7 @@ def fill_sides(node, s, scratch):
     for i in range(s.shape[0]):
         n_left += s[i] <= 0.0
         add(right if s[i] > 0.0 else left, y[i], sample_weight[i], n_classes)
-    if node.criterion == _ABSOLUTE_ERROR:
+    if node.criterion == ABSOLUTE_ERROR:
         for i in range(s.shape[0]):
             side, rank, w = np.int64(s[i] > 0.0), scratch.target_rank[i], sample_weight[i]
             tree_add(scratch.tree[side, 0], rank, w)

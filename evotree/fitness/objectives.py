@@ -25,29 +25,13 @@ from evotree.objectives import Cost, LinearLeaves, Quantile
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
 
-__all__ = [
-    "CLASS_OBJECTIVES",
-    "LOSSES",
-    "TARGET_OBJECTIVES",
-    "Leaves",
-    "Objective",
-    "as_objective",
-    "compose",
-]
+__all__ = ["CLASS_OBJECTIVES", "LOSSES", "TARGET_OBJECTIVES", "Leaves", "Objective"]
+__all__ += ["as_objective", "compose"]
 
-LOSSES: dict[str, type[Objective]] = {
-    name: loss
-    for loss in (
-        ExpectedCost,
-        ConfusionScore,
-        ProbabilityScore,
-        RankingScore,
-        SquaredLoss,
-        QuantileLoss,
-        PoissonLoss,
-    )
-    for name in loss.names
-}
+_KINDS: tuple[type[Objective], ...] = (ExpectedCost, ConfusionScore, ProbabilityScore, RankingScore)
+_KINDS += SquaredLoss, QuantileLoss, PoissonLoss
+
+LOSSES = {name: loss for loss in _KINDS for name in loss.names}
 """The loss of each name; what is here is tested by the properties that all losses have."""
 
 CLASS_OBJECTIVES = tuple(name for name, loss in LOSSES.items() if loss.is_of_classes)
@@ -67,32 +51,10 @@ def as_objective(
     features: FeatureCosts | None = None,
     level: float = 0.5,
 ) -> Objective | None:
-    """Return the objective of a name or of a callable.
+    """Return the objective of a name or of a callable; None for the accuracy and squared error.
 
-    Parameters
-    ----------
-    objective : str, callable or Objective
-        A name of `CLASS_OBJECTIVES` or `TARGET_OBJECTIVES`, a function of the leaves' counts, or an
-        objective.
-    dataset : Dataset
-        Training rows: their classes or targets.
-    cost_matrix : array-like of shape (n_classes, n_classes), optional
-        What it costs to predict the class of the column where that of the row is true.
-    features : FeatureCosts, optional
-        What features cost.
-    level : float in (0, 1), default=0.5
-        The quantile of ``"quantile"``.
-
-    Returns
-    -------
-    Objective or None
-        None for the accuracy and the squared error, which need none.
-
-    Raises
-    ------
-    ValueError
-        If there is none of the name for the task, costs are not as described, or targets are
-        negative where ``"poisson"`` counts them.
+    ``cost_matrix[a][b]`` is what it costs to predict class b where a is true, and `level` the
+    quantile of ``"quantile"``.
     """
     if isinstance(objective, Objective):
         return objective
@@ -123,11 +85,8 @@ def compose(
     """
     names = CLASS_OBJECTIVES if dataset.n_classes else TARGET_OBJECTIVES
     name, options = _named(objective or _PLAIN[not dataset.n_classes], dataset)
-    kind: Any
-    if isinstance(name, str) and name in names:
-        kind = LOSSES[name]
-    else:
-        kind = type(as_objective(name, dataset, **options))
+    is_known = isinstance(name, str) and name in names
+    kind: Any = LOSSES[name] if is_known else type(as_objective(name, dataset, **options))
     asked = {
         LINES: leaves not in ("auto", "constant"),
         OUTPUTS: dataset.outputs is not None,
@@ -153,8 +112,7 @@ def compose(
         return MeansOfOutputs() if lines is None else LinesOfOutputs(lines=lines)
     if constraint is None:
         return loss
-    constrained: Objective = (kind() if loss is None else loss).constrained(constraint)
-    return constrained
+    return (kind() if loss is None else loss).constrained(constraint)
 
 
 def _named(objective: Any, dataset: Dataset) -> tuple[Any, dict[str, Any]]:

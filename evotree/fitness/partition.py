@@ -1,4 +1,4 @@
-"""Kernels on the rows of one node: project, split, count, sort.
+"""Kernels on the rows of one node: project, split, count, sort, and the margin of a split.
 
 A partition holds the training rows as one permutation ``order``; the rows of node k are
 ``order[start[k]:end[k]]``. It is *canonical*: the rows of every leaf ascend. Splits are stable, so
@@ -9,10 +9,6 @@ tree does not depend on how the tree came about.
 import numpy as np
 
 from evotree._jit import dots_kernel, kernel
-
-_ONE = np.uint64(1)
-_LOW = np.uint64(63)
-_SIX = np.uint64(6)
 
 
 @dots_kernel
@@ -48,11 +44,7 @@ def split_rows(order, lo, hi, projection, threshold, scratch):
 
 @kernel
 def count_classes(order, lo, hi, y, sample_weight, counts, k):
-    """Write the weight of each class among the rows ``order[lo:hi]`` into ``counts[k]``.
-
-    Where `y` holds targets, floating-point numbers, the three entries of ``counts[k]`` are the sums
-    of w, w y and w y**2.
-    """
+    """Write the weight of each class among the rows ``order[lo:hi]`` into ``counts[k]``."""
     for c in range(counts.shape[1]):
         counts[k, c] = 0.0
     for t in range(lo, hi):
@@ -78,30 +70,17 @@ def is_uniform(y, order, lo, hi):
 def trailing_zeros(bits):
     """Return the position of the lowest set bit of a non-zero 64-bit integer."""
     count = 0
-    if bits & np.uint64(0xFFFFFFFF) == np.uint64(0):
-        bits >>= np.uint64(32)
-        count += 32
-    if bits & np.uint64(0xFFFF) == np.uint64(0):
-        bits >>= np.uint64(16)
-        count += 16
-    if bits & np.uint64(0xFF) == np.uint64(0):
-        bits >>= np.uint64(8)
-        count += 8
-    if bits & np.uint64(0xF) == np.uint64(0):
-        bits >>= np.uint64(4)
-        count += 4
-    if bits & np.uint64(0x3) == np.uint64(0):
-        bits >>= np.uint64(2)
-        count += 2
-    if bits & _ONE == np.uint64(0):
-        count += 1
+    for half in (32, 16, 8, 4, 2, 1):
+        if bits & np.uint64((1 << half) - 1) == np.uint64(0):
+            bits >>= np.uint64(half)
+            count += half
     return count
 
 
 @kernel
 def sort_rows(order, lo, hi):
     """Sort the distinct integers ``order[lo:hi]`` by way of a bitmap, in linear time."""
-    n_rows = order.shape[0]
+    n_rows, one = order.shape[0], np.uint64(1)
     if hi - lo == n_rows:
         for t in range(n_rows):
             order[t] = t
@@ -109,11 +88,42 @@ def sort_rows(order, lo, hi):
     bitmap = np.zeros((n_rows + 63) // 64, dtype=np.uint64)
     for t in range(lo, hi):
         row = np.uint64(np.uint32(order[t]))
-        bitmap[row >> _SIX] |= _ONE << (row & _LOW)
+        bitmap[row >> np.uint64(6)] |= one << (row & np.uint64(63))
     at = lo
     for word in range(bitmap.shape[0]):
         bits = bitmap[word]
         while bits != np.uint64(0):
             order[at] = word * 64 + trailing_zeros(bits)
             at += 1
-            bits &= bits - _ONE
+            bits &= bits - one
+
+
+@kernel
+def update_nearest(projection, order, lo, hi, threshold, nearest, rows):
+    """Let some rows compete for being nearest to a hyperplane, on either side."""
+    # Indexed by side: which side a row is on cannot be predicted, and a branch on it would cost as
+    # much as the projection.
+    for t in range(hi - lo):
+        side = np.uint64(projection[t] > threshold)
+        nearness = projection[t] * (1.0 - 2.0 * side)
+        if nearness > nearest[side]:
+            nearest[side] = nearness
+            rows[side] = order[lo + t]
+
+
+@kernel
+def middle_of_margin(nearest, rows, y, threshold):
+    """Return the threshold between two rows nearest to it, if these form a mixed dipole."""
+    if rows[0] < 0 or rows[1] < 0 or y[rows[0]] == y[rows[1]]:
+        return threshold
+    below_it, above_it = nearest[0], -nearest[1]
+    middle = below_it + 0.5 * (above_it - below_it)
+    return middle if middle < above_it else below_it
+
+
+@kernel
+def centre_margin(projection, order, lo, hi, y, threshold):
+    """Move a threshold to the middle between the nearest rows, if these form a mixed dipole."""
+    nearest, rows = np.full(2, -np.inf), np.full(2, -1)
+    update_nearest(projection, order, lo, hi, threshold, nearest, rows)
+    return middle_of_margin(nearest, rows, y, threshold)

@@ -38,22 +38,20 @@ class FitnessQualityComplexity(base.Fitness):
     Of two fitnesses the one of higher quality is greater, of equal quality that of less complexity.
     """
 
-    weights = (1.0, -1.0)
+    weights: tuple[float, ...] = (1.0, -1.0)
     __hash__ = base.Fitness.__hash__
 
 
-class FitnessTwoScores(base.Fitness):
+class FitnessTwoScores(FitnessQualityComplexity):
     """Two scores, to be maximized, and the complexity, to be minimized."""
 
     weights = (1.0, 1.0, -1.0)
-    __hash__ = base.Fitness.__hash__
 
 
-class FitnessThreeScores(base.Fitness):
+class FitnessThreeScores(FitnessQualityComplexity):
     """Three scores, to be maximized, and the complexity, to be minimized."""
 
     weights = (1.0, 1.0, 1.0, -1.0)
-    __hash__ = base.Fitness.__hash__
 
 
 FITNESS_OF_SCORES = {1: FitnessQualityComplexity, 2: FitnessTwoScores, 3: FitnessThreeScores}

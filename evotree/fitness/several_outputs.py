@@ -60,12 +60,7 @@ class MeansOfOutputs(TargetLoss):
     @property
     def output_names(self) -> tuple[str, ...] | None:  # type: ignore[override]
         """Names of the outputs."""
-        names: tuple[str, ...] | None = self.rows.output_names
-        return names
-
-    def bind(self, dataset: Dataset) -> Self:
-        """Return the objective on the rows of a data set."""
-        return replace(self, rows=dataset)
+        return self.rows.output_names
 
     def whole_loss(self, dataset: Dataset) -> float:
         """Return the squared error of the means."""
@@ -77,8 +72,7 @@ class MeansOfOutputs(TargetLoss):
 
     def _sums(self, tree: Any) -> np.ndarray:
         partition = tree.order, tree.start, tree.end, tree.subtree_size
-        sums: np.ndarray = output_sums(*partition, self.rows.outputs, self.rows.sample_weight)
-        return sums
+        return output_sums(*partition, self.rows.outputs, self.rows.sample_weight)
 
     def errors(self, tree: Any, *, splits: bool = False) -> np.ndarray:
         """Return the squared error of each node as a leaf, a share of the whole, (n_nodes,)."""
@@ -146,8 +140,7 @@ class LinesOfOutputs(MeansOfOutputs):
     def errors(self, tree: Any, *, splits: bool = False) -> np.ndarray:
         """Return the squared errors of leaves, or of all nodes as leaves, a share of the whole."""
         errors = np.sum([one.errors(tree, splits=splits) for one in self.each], axis=0)
-        share: np.ndarray = errors / self.whole_loss(self.rows)
-        return share
+        return errors / self.whole_loss(self.rows)
 
     def n_leaf_terms(self, tree: Any) -> int:
         """Return the number of coefficients of all leaves and outputs."""
@@ -155,8 +148,7 @@ class LinesOfOutputs(MeansOfOutputs):
 
     def n_terms_of_nodes(self, tree: Any) -> np.ndarray:
         """Return the number of coefficients that each node has as a leaf, of shape (n_nodes,)."""
-        n_terms: np.ndarray = np.sum([one.n_terms_of_nodes(tree) for one in self.each], axis=0)
-        return n_terms
+        return np.sum([one.n_terms_of_nodes(tree) for one in self.each], axis=0)
 
     def table(self, tree: Any) -> np.ndarray:
         """Return the models of the leaves, one output after the other."""
@@ -171,8 +163,6 @@ class LinesOfOutputs(MeansOfOutputs):
         tree = dataset.refill(tree)
         bound = self if self.rows is dataset else self.bind(dataset)
         routed = routed_rows(tree, dataset.raw)
-        models = [
-            one.raw_models(routed, tree.predicting(tree.values[:, j : j + 1]))
-            for j, one in enumerate(bound.each)
-        ]
-        return tree.with_models(OutputModels(tuple(models)))
+        means = (tree.predicting(tree.values[:, j : j + 1]) for j in range(len(bound.each)))
+        pairs = zip(bound.each, means, strict=True)
+        return tree.with_models(OutputModels(tuple(o.raw_models(routed, m) for o, m in pairs)))

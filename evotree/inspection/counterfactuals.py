@@ -136,10 +136,7 @@ class Space:
             self.groups.append((known, bool(self.x[known].sum() == 1.0)))
 
     def steps(self, leaf: int, goal: Goal, margin: float) -> tuple[np.ndarray, Steps] | None:
-        """Return the features that matter to a leaf, and the steps in them that lead there.
-
-        None if the leaf predicts what is asked for nowhere.
-        """
+        """Return the features that matter to a leaf, and the steps in them that lead there."""
         rows, limits = [], []
         for normal, limit, norm, is_closed, width in self._half_spaces(leaf, goal):
             if norm == 0.0:
@@ -227,10 +224,7 @@ def nearest_points(space: Space, goal: Goal, norm: str, n_points: int = 1) -> li
 def _nearest_of_leaf(
     space: Space, leaf: int, goal: Goal, norm: str, below: float
 ) -> LeafPoint | None:
-    """Return the nearest point of a leaf that the tree itself takes there, or None.
-
-    None also where few columns are asked for and no fewer than `below` will do.
-    """
+    """Return the nearest point of a leaf that the tree itself takes there, or None."""
     distance = None
     for margin in MARGINS:
         program = space.steps(leaf, goal, margin)

@@ -56,13 +56,7 @@ def shortest_l1(steps: Steps) -> np.ndarray | None:
 
 
 def shortest_l2(steps: Steps) -> np.ndarray | None:
-    """Return the step with the smallest sum of squares of prices times lengths.
-
-    Without whole parts it is a least-distance program, which is solved exactly by non-negative
-    least squares. With some, mixed-integer programs in which lines bound the squares from below
-    choose these parts; the least-distance program of the others adds lines that touch at its
-    solution, until a choice comes again. Steps of 0 and 1 are their own squares.
-    """
+    """Return the step with the smallest sum of squares of prices times lengths."""
     if not steps.is_whole.any():
         return _least_distance(steps)
     n, is_whole, squared = len(steps.prices), steps.is_whole, steps.prices**2
@@ -94,10 +88,7 @@ def shortest_l2(steps: Steps) -> np.ndarray | None:
 
 
 def fewest(steps: Steps, below: float = np.inf) -> np.ndarray | None:
-    """Return the step that changes the cheapest columns; of several, the one with the smallest sum.
-
-    None also if no columns of a sum below a number are enough.
-    """
+    """Return the shortest step that changes the cheapest columns, of a cost below `below`."""
     n_columns, prices = len(steps.column_prices), np.tile(steps.prices, 2)
     is_of = np.tile(steps.column, 2)[:, np.newaxis] == np.arange(n_columns)
     program = _Program(steps, np.ones(n_columns), are_whole=True)

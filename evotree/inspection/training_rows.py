@@ -52,10 +52,7 @@ class TrainingRows:
         return self
 
     def of_other_tree(self, tree: ObliqueTree) -> TrainingRows:
-        """Return what is known at the nodes of another tree, without the training rows.
-
-        Means are those of all rows, spreads those of projections of uncorrelated features.
-        """
+        """Return what is known at the nodes of another tree, without the training rows."""
         means = np.repeat(self.means[:1], len(tree), axis=0)
         return TrainingRows(means, uncorrelated_spreads(tree), self.lowest, self.highest)
 

@@ -412,11 +412,7 @@ def fit_summaries(
     sample_weight: np.ndarray,
     summaries: Sequence[ColumnSummary],
 ) -> tuple[Column, ...]:
-    """Return how the columns of a table become features, of its summaries and a sample of its rows.
-
-    Levels, and which columns have missing cells, are those of all rows; what stands for a missing
-    number is the median of the sample.
-    """
+    """Return how columns become features, by their summaries; medians are those of a sample."""
     numbers = _numbers(sample.loc[:, ~categorical])
     return _fitted(sample, categorical, numbers, sample_weight, summaries)
 

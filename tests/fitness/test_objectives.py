@@ -11,7 +11,7 @@ from sklearn import metrics
 from evotree.dataset import Dataset
 from evotree.fitness.base import LINES, ORDER, OUTPUTS
 from evotree.fitness.costs import FeatureCosts
-from evotree.fitness.leaves import F1, rank_risk, score_labels
+from evotree.fitness.leaves import F1, score_labels
 from evotree.fitness.losses import ConfusionScore, OwnObjective
 from evotree.fitness.objectives import (
     CLASS_OBJECTIVES,
@@ -27,7 +27,6 @@ from evotree.operators.pruning.penalized import prune, prune_marked
 from evotree.operators.structure.reduced import leaf_table, loss_unit, row_losses
 from evotree.operators.structure.splice import make_individual
 from tests.reference import leaves as naive
-from tests.reference.pruning import random_sizes
 from tests.strategies import populations, seeds, with_random_zeros
 
 each_loss = pytest.mark.parametrize("name", LOSSES)
@@ -102,14 +101,12 @@ def pinball(dataset, y, predicted):
 
 
 def poisson(dataset, y, predicted):
-    predicted = np.maximum(predicted, 1e-9 * dataset.target_scale)
-    return metrics.mean_poisson_deviance(
-        np.maximum(y, 0.0), predicted, sample_weight=dataset.sample_weight
-    )
+    y, predicted = np.maximum(y, 0.0), np.maximum(predicted, 1e-9 * dataset.target_scale)
+    return metrics.mean_poisson_deviance(y, predicted, sample_weight=dataset.sample_weight)
 
 
 def squares(dataset, y, predicted):
-    return metrics.mean_squared_error(y, predicted, sample_weight=dataset.sample_weight)
+    return dataset.sample_weight @ (y - predicted) ** 2
 
 
 def mean(dataset, y, weight):
@@ -325,9 +322,6 @@ def test_what_does_not_go_together_is_named(name, part):
         return
     with pytest.raises(ValueError, match=rf"objective='{name}' does not go with {part}: allowed"):
         compose(name, dataset, **options)
-
-
-def test_an_order_is_for_one_output():
     with pytest.raises(ValueError, match="monotonic_cst: y has 2 outputs"):
         compose(None, SEVERAL, constraint=MonotonicConstraint((1,)))
 
@@ -392,19 +386,6 @@ def test_scores_of_a_single_class_are_those_of_scikit_learn():
     assert ConfusionScore(F1).labels(make_individual(one_class, *leaf)).tolist() == [0]
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_risks_of_larger_trees_are_those_of_all_pairs(n_classes):
-    """Many leaves have equal shares."""
-    rng = np.random.default_rng(n_classes)
-    sizes = np.array(random_sizes(rng, 25), dtype=np.int32)
-    counts = 0.37 * (1.0 + rng.integers(0, 4, (len(sizes), n_classes)))
-    parts = [np.arange(k, k + size)[sizes[k : k + size] == 1] for k, size in enumerate(sizes)]
-    counts = np.array([counts[leaves].sum(axis=0) for leaves in parts])
-    leaf_risk = rng.random(len(sizes))
-    expected = naive.area_risk(counts, sizes) + [leaf_risk[leaves].sum() for leaves in parts]
-    np.testing.assert_allclose(rank_risk(counts, sizes, leaf_risk), expected, atol=1e-12)
-
-
 # ---- costs ---------------------------------------------------------------------------------------
 
 
@@ -423,12 +404,6 @@ def test_items_are_paid_once_on_a_path(drawn, seed):
         assert costs.of_paths(tree) == pytest.approx(expected)
 
 
-def test_features_cost_what_their_columns_and_groups_do():
-    costs = FeatureCosts.of({"a": 2.0, ("a", "b"): 0.5, 2: 1.0}, ["a", "b", "c"], [0, 0, 1, 2])
-    assert costs.is_part.tolist() == [[1, 1, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1]]
-    assert costs.prices.tolist() == [2.0, 0.5, 1.0]
-
-
 @pytest.mark.parametrize(
     ("prices", "named"),
     [
@@ -442,7 +417,10 @@ def test_features_cost_what_their_columns_and_groups_do():
         ({(): 1.0}, "at least one"),
     ],
 )
-def test_wrong_costs_of_features_are_named(prices, named):
+def test_features_cost_what_their_columns_and_groups_do_and_wrong_costs_are_named(prices, named):
+    costs = FeatureCosts.of({"a": 2.0, ("a", "b"): 0.5, 2: 1.0}, ["a", "b", "c"], [0, 0, 1, 2])
+    assert costs.is_part.tolist() == [[1, 1, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1]]
+    assert costs.prices.tolist() == [2.0, 0.5, 1.0]
     with pytest.raises(ValueError, match=named):
         FeatureCosts.of(prices, ["a", "b", "c"], [0, 1, 2])
 

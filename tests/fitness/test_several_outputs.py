@@ -9,10 +9,7 @@ from sklearn.metrics import r2_score
 
 from evotree.dataset import Dataset
 from evotree.fitness.linear_leaves import LinearLeafObjective
-from evotree.fitness.several_outputs import (
-    LinesOfOutputs,
-    MeansOfOutputs,
-)
+from evotree.fitness.several_outputs import LinesOfOutputs, MeansOfOutputs
 from evotree.operators.pruning.held_out import node_losses
 from evotree.operators.structure.reduced import care_rows, leaf_table, loss_of_targets, row_losses
 from evotree.operators.structure.splice import make_individual
@@ -38,11 +35,8 @@ def cases(draw, kinds=(False, True)):
     Y *= 10.0 ** rng.integers(-3, 4, n_outputs)
     weight = rng.integers(1, 4, n).astype(float)
     dataset = Dataset.from_arrays(X, Y, weight, task="regression")
-    objective = (
-        LinesOfOutputs(lines=LinearLeafObjective())
-        if draw(st.sampled_from(kinds))
-        else MeansOfOutputs()
-    )
+    lines = draw(st.sampled_from(kinds))
+    objective = LinesOfOutputs(lines=LinearLeafObjective()) if lines else MeansOfOutputs()
     dataset = dataset.evolved_for(objective)
     return dataset, random_tree(dataset, rng)
 
@@ -58,6 +52,9 @@ def test_the_target_is_the_first_principal_component():
     assert abs(np.corrcoef(found, scores)[0, 1]) > 0.999
     assert found.mean() == pytest.approx(0.0, abs=1e-12)
     assert found[np.abs(found).argmax()] > 0.0
+    # Of four classes as outputs no component parts all pairs by itself.
+    found = leading_component(np.repeat(np.eye(4), 5, axis=0), np.ones(20))
+    assert len(np.unique(found.round(9))) == 4
 
 
 @given(st.integers(0, 2**32), st.integers(2, 5))
@@ -69,13 +66,6 @@ def test_the_target_of_equal_outputs_is_each_of_them(seed, n_outputs):
     np.testing.assert_allclose(found, sign * y, atol=1e-12)
 
 
-def test_rows_of_unequal_outputs_have_unequal_targets():
-    """Of four classes as outputs no component parts all pairs by itself."""
-    outputs = np.repeat(np.eye(4), 5, axis=0)
-    found = leading_component(outputs, np.ones(20))
-    assert len(np.unique(found.round(9))) == 4
-
-
 def test_rows_stay_apart_where_any_output_differs():
     X = np.zeros((4, 1))
     Y = np.array([[1.0, 2.0], [1.0, 3.0], [1.0, 2.0], [2.0, 2.0]])
@@ -85,21 +75,14 @@ def test_rows_stay_apart_where_any_output_differs():
     np.testing.assert_allclose(dataset.sample_weight @ raw, Y.sum(axis=0))
 
 
-def test_a_single_column_is_one_output():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(30, 2)), rng.normal(size=30)
-    one, column = (Dataset.from_arrays(X, t, task="regression") for t in (y, y[:, np.newaxis]))
-    assert column.outputs is None and one.fingerprint == column.fingerprint
-
-
-def test_the_fingerprint_tells_outputs_apart():
+def test_a_single_column_is_one_output_and_the_fingerprint_tells_outputs_apart():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(30, 2)), rng.normal(size=(30, 2))
-    dataset = Dataset.from_arrays(X, Y, task="regression")
-    other = Dataset.from_arrays(X, Y, task="regression")
-    assert dataset.fingerprint == other.fingerprint
-    turned = Dataset.from_arrays(X, Y[:, ::-1], task="regression")
-    assert dataset.fingerprint != turned.fingerprint
+    kinds = Y[:, 0], Y[:, :1], Y, Y.copy(), Y[:, ::-1]
+    made = [Dataset.from_arrays(X, targets, task="regression") for targets in kinds]
+    assert made[0].outputs is made[1].outputs is None
+    one, column, several, same, turned = (dataset.fingerprint for dataset in made)
+    assert one == column != several == same != turned
 
 
 # ---- what the search asks ------------------------------------------------------------------------
@@ -120,12 +103,9 @@ def test_the_quality_is_the_mean_of_the_shares_of_variance(case):
 @given(cases([True]))
 def test_lines_are_those_of_each_output_alone(case):
     dataset, tree = case
-    n = dataset.n_outputs
-    arrays = tree.weights, tree.thresholds, tree.subtree_size
-    alone = [
-        make_individual(dataset.of_output(j).evolved_for(LinearLeafObjective()), *arrays)
-        for j in range(n)
-    ]
+    each = (dataset.of_output(j) for j in range(dataset.n_outputs))
+    each = (one.evolved_for(LinearLeafObjective()) for one in each)
+    alone = [make_individual(one, *tree.nodes()[:3]) for one in each]
     assert tree.quality == pytest.approx(np.mean([one.quality for one in alone]))
     table = leaf_table(tree, 0)
     np.testing.assert_array_equal(table, np.hstack([leaf_table(one, 0) for one in alone]))
@@ -141,9 +121,9 @@ def test_care_rows_are_those_that_matter(case):
     table = leaf_table(tree, 0)
     for k in np.flatnonzero(tree.subtree_size > 1):
         rows = tree.order[tree.start[k] : tree.end[k]]
-        arrays = tree.weights, tree.thresholds, tree.subtree_size
-        told = dataset.X, dataset.targets, dataset.sample_weight, rows, k, arrays, table
-        care, goes_right, cost = care_rows(*told, *loss_of_targets(dataset))
+        data = dataset.X, dataset.targets, dataset.sample_weight
+        node = rows, k, tree.nodes()[:3], table
+        care, goes_right, cost = care_rows(*data, *node, *loss_of_targets(dataset))
         chosen, wanted, costs = naive.reduced_problem(tree, dataset, rows, k, table)
         np.testing.assert_array_equal(care, dataset.X[chosen])
         np.testing.assert_array_equal(goes_right == 1, wanted)

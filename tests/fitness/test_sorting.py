@@ -32,29 +32,23 @@ def test_any_finite_numbers(values):
     check(values)
 
 
-@given(
-    lengths, seeds, st.integers(1, 40), st.sampled_from((1.0, -1.0, 1e-300, 12345.678, 2.0**900))
-)
+@given(lengths, seeds, st.integers(1, 40), st.sampled_from((1.0, -1.0, 1e-300, 2.0**900)))
 def test_ties_extremes_and_numbers_that_differ_in_their_last_bits(n, seed, n_values, base):
     """The leading bits, by which positions are sorted first, are the same for all of the last."""
     rng = np.random.default_rng(seed)
     check(rng.integers(-n_values, n_values, n))
     tiny, huge = np.finfo(float).smallest_subnormal, np.finfo(float).max
-    special = np.array([0.0, -0.0, tiny, -tiny, 2 * tiny, 1e-310, huge, -huge, 1.0, -1.0])
-    check(rng.choice(special, n))
+    special = np.array([0.0, tiny, 2 * tiny, 1e-310, huge, 1.0])
+    check(rng.choice(special, n) * rng.choice([-1.0, 1.0], n))
     steps = rng.permutation(n)
-    check(base * (1.0 + np.finfo(float).eps * steps))
-    check(base * (1.0 + np.finfo(float).eps * (steps // 3)))
+    for repeated in (1, 3):
+        check(base * (1.0 + np.finfo(float).eps * (steps // repeated)))
 
 
 @pytest.mark.parametrize("step", (1.0, 1e-15))
 def test_orders_of_arrival(step):
     for n in (*LENGTHS, 30_000):
         rising = 1.0 + step * np.arange(n)
-        check(rising)
-        check(rising[::-1])
-        check(np.roll(rising, n // 3))
-        check(np.concatenate([rising[::2], rising[1::2]]))
+        check(np.roll(rising, n // 3)[::-1])
         check(np.concatenate([rising[::2], rising[1::2][::-1]]))
-        check(np.full(n, -7.5))
         check(np.random.default_rng(n).permutation(rising))

@@ -58,12 +58,9 @@ def test_whole_points_are_the_nearest_of_all(seed, norm, lines):
         limits |= {"fixed": ["x0"], "bounds": {"x1": (1, None)}}
         free = (points[:, 0] == x[0]) & (points[:, 1] >= 1)
     away = lengths(points, x, model.tree_.spread, costs, np.arange(3), norm)
-    if lines:
-        target = (0.25, 2.0)
-        wanted = (model.predict(points) >= 0.25) & (model.predict(points) <= 2.0)
-    else:
-        target = CLASSES[random.integers(3)]
-        wanted = model.predict(points) == target
+    target = (0.25, 2.0) if lines else CLASSES[random.integers(3)]
+    low, high = target if lines else (target, target)
+    wanted = (model.predict(points) >= low) & (model.predict(points) <= high)
     one = found_or_none(model, x, target, **limits)
     if not (wanted & free).any():
         assert one is None
@@ -85,42 +82,32 @@ def test_no_point_of_a_dense_grid_is_nearer(seed, lines, norm):
     model = estimator_of(tree, points)
     predicted = model.predict(points)
     targets = [(-1.0, 0.5), (1.5, np.inf)] if lines else CLASSES
-    n_found = 0
     for x in random.uniform(0.0, 4.0, (4, 2)):
-        away = lengths(points, x, model.tree_.spread, [1.0, 1.0], np.arange(2), norm)
+        away = lengths(points, x, tree.spread, [1.0, 1.0], np.arange(2), norm)
         for target in targets:
-            if lines:
-                wanted = (predicted >= target[0]) & (predicted <= target[1])
-            else:
-                wanted = predicted == target
+            low, high = target if lines else (target, target)
+            wanted = (predicted >= low) & (predicted <= high)
             one = found_or_none(model, x, target, norm=norm)
             if one is None:
                 assert not wanted.any()
                 continue
-            n_found += 1
-            value = model.predict(one.row)[0]
-            assert (target[0] <= value <= target[1]) if lines else value == target
+            assert low <= model.predict(one.row)[0] <= high
             assert model.apply(one.row)[0] == one.leaf
-            own = lengths(one.point[None], x, model.tree_.spread, [1, 1], np.arange(2), norm)[0]
+            own = lengths(one.point[None], x, tree.spread, [1, 1], np.arange(2), norm)[0]
             np.testing.assert_allclose(one.distance, own)
             assert one.distance <= away[wanted].min(initial=np.inf) + 1e-4
-    assert n_found > 0
 
 
 def rows_of_table():
     """Return all rows of a small table, without missing cells and with."""
-    sizes, kinds, sexes, ages = np.meshgrid(
-        range(4), ["p", "q", "r"], ["f", "m"], [0, 1, 2, np.nan], indexing="ij"
-    )
-    cells = {"size": sizes.ravel(), "kind": kinds.ravel(), "sex": sexes.ravel()}
-    return pd.DataFrame(cells | {"age": ages.ravel().astype(float)})
+    rows = product(range(4), ["p", "q", "r"], ["f", "m"], [0.0, 1.0, 2.0, np.nan])
+    return pd.DataFrame(rows, columns=[column.name for column in COLUMNS])
 
 
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("seed", range(4))
 def test_categories_stay_valid_and_missing_cells_missing(seed, norm):
-    random = np.random.default_rng(seed)
-    table = rows_of_table()
+    random, table = np.random.default_rng(seed), rows_of_table()
     encoded = encode(COLUMNS, table)
     model = estimator_of(random_tree(random, encoded.shape[1]), encoded, COLUMNS)
     column_of = np.array([0, 1, 1, 1, 2, 3, 3])
@@ -138,15 +125,13 @@ def test_categories_stay_valid_and_missing_cells_missing(seed, norm):
             np.testing.assert_allclose(one.distance, away[wanted].min(), atol=1e-7)
             assert model.predict(one.row)[0] == target
             np.testing.assert_allclose(encode(COLUMNS, one.row)[0], one.point)
-            assert set(one.changes) == set(
-                np.array([c.name for c in COLUMNS])[np.unique(column_of[one.point != encoded[at]])]
-            )
+            changed = np.unique(column_of[one.point != encoded[at]])
+            assert set(one.changes) == {COLUMNS[c].name for c in changed}
 
 
 def test_several_points_are_the_nearest_of_different_leaves():
-    random = np.random.default_rng(3)
     points = grid(SIDES, SIDES, SIDES).astype(float)
-    model = estimator_of(random_tree(random, 3), points)
+    model = estimator_of(random_tree(np.random.default_rng(3), 3), points)
     label = model.predict(points)[62]
     several = model.counterfactuals(points[62], n_points=20)
     assert len({point.leaf for point in several}) == len(several) > 1
@@ -157,9 +142,8 @@ def test_several_points_are_the_nearest_of_different_leaves():
 
 
 def test_a_row_that_is_so_already_stays_as_it_is():
-    random = np.random.default_rng(0)
     points = grid(SIDES, SIDES).astype(float)
-    model = estimator_of(random_tree(random, 2), points)
+    model = estimator_of(random_tree(np.random.default_rng(0), 2), points)
     for x in points:  # many lie on a hyperplane
         for norm in NORMS:
             one = model.counterfactuals(x, model.predict(x[None])[0], norm=norm)[0]
@@ -197,17 +181,13 @@ def test_whole_parts_and_others_are_the_best_together(seed):
     """The whole parts are enumerated; the others are a least-distance program for each choice."""
     rng = np.random.default_rng(seed)
     n, n_whole = 6, int(rng.integers(1, 5))
-    A = rng.normal(size=(int(rng.integers(1, 5)), n))
-    steps = Steps(
-        A,
-        rng.uniform(-3.0, 0.3, len(A)),
-        -rng.integers(0, 3, n).astype(float),
-        rng.integers(0, 3, n).astype(float),
-        rng.uniform(0.5, 2.0, n),
-        np.arange(n) < n_whole,
-        np.arange(n),
-        np.ones(n),
+    A, lower, upper = (
+        rng.normal(size=(int(rng.integers(1, 5)), n)),
+        *rng.integers(0, 3, (2, n)) * 1.0,
     )
+    b, prices = rng.uniform(-3.0, 0.3, len(A)), rng.uniform(0.5, 2.0, n)
+    is_whole, column = np.arange(n) < n_whole, np.arange(n)
+    steps = Steps(A, b, -lower, upper, prices, is_whole, column, np.ones(n))
     free = replace(steps, is_whole=np.zeros(n, dtype=bool))
     ranges = [np.arange(steps.lower[j], steps.upper[j] + 1.0) for j in range(n_whole)]
     squares = []
@@ -226,12 +206,10 @@ def test_whole_parts_and_others_are_the_best_together(seed):
 
 def test_a_search_that_takes_too_long_is_given_up(monkeypatch):
     rng = np.random.default_rng(1)
-    A = np.repeat(rng.integers(1, 100, (2, 30)).astype(float), 2, axis=0) * np.tile(
-        [[1.0], [-1.0]], (2, 1)
-    )
-    n, b = 30, [701.0, -701.0] * 2
-    ones = np.ones(n)
-    steps = Steps(A, np.array(b), 0 * ones, ones, ones, ones > 0, np.arange(n), ones)
+    signs, ones = np.tile([[1.0], [-1.0]], (2, 1)), np.ones(30)
+    A = np.repeat(rng.integers(1, 100, (2, 30)).astype(float), 2, axis=0) * signs
+    b = 701.0 * signs[:, 0]
+    steps = Steps(A, b, 0 * ones, ones, ones, ones > 0, np.arange(30), ones)
     monkeypatch.setitem(nearest._LIMITS, "node_limit", 10)
     for search in (shortest_l1, shortest_l2, fewest):
         with pytest.raises(ValueError, match=r"too many programs.*fixed.*another norm"):

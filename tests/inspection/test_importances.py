@@ -50,16 +50,12 @@ def test_lines_of_leaves_count_by_what_they_explain():
 
 
 def test_a_single_leaf_has_zeros():
-    tree = random_tree(np.random.default_rng(0), 4, depth=0)
-    model = estimator_of(tree, np.zeros((3, 4)))
+    model = estimator_of(random_tree(np.random.default_rng(0), 4, depth=0), np.zeros((3, 4)))
     assert model.feature_importances_.tolist() == [0.0] * 4
 
 
 def test_features_of_a_column_count_together():
-    columns = (
-        NumericColumn("size", 0.0, indicator=True),
-        CategoricalColumn("kind", ("p", "q", "r")),
-    )
+    columns = NumericColumn("size", 0.0, True), CategoricalColumn("kind", ("p", "q", "r"))
     tree = random_tree(np.random.default_rng(1), 5)
     model = estimator_of(tree, grid(range(5), *[range(2)] * 4).astype(float), columns)
     of_features = importances(tree)

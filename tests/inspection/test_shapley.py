@@ -56,22 +56,6 @@ def test_values_are_those_of_the_definition(seed, lines):
     assert not found.standard_errors.any()
 
 
-@pytest.mark.parametrize("lines", [False, True])
-def test_values_are_those_of_the_shap_package(lines):
-    shap = pytest.importorskip("shap")
-    random = np.random.default_rng(0)
-    X = random.normal(size=(60, 5))
-    model = estimator_of(random_tree(random, 5, lines=lines), X)
-    predict = model.predict if lines else model.predict_proba
-    exact = shap.ExactExplainer(predict, shap.maskers.Independent(X[:20], max_samples=20))
-    expected = exact(X[20:24])
-    found = model.shap_values(X[20:24], X[:20])
-    np.testing.assert_allclose(found.values, expected.values, atol=1e-9)
-    np.testing.assert_allclose(
-        expected.base_values, np.broadcast_to(found.base, expected.base_values.shape)
-    )
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_samples_are_as_exact_as_they_say(seed, monkeypatch):
     random = np.random.default_rng(seed)

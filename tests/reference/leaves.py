@@ -44,19 +44,6 @@ def area(counts, subtree_size, c):
     return above / total
 
 
-def area_risk(counts, subtree_size):
-    """Return by how much the mean area of the classes is less where each split is a leaf."""
-    n_classes = counts.shape[1]
-    classes = range(1 if n_classes == 2 else 0, n_classes)
-    gone = np.zeros(len(counts))
-    for k in np.flatnonzero(subtree_size > 1):
-        cut = subtree_size.copy()
-        cut[k : k + subtree_size[k]] = 0
-        cut[k] = 1
-        gone[k] = np.mean([area(counts, subtree_size, c) - area(counts, cut, c) for c in classes])
-    return gone
-
-
 def quantile(y, weight, level):
     """Return the lowest target up to which there is a share of the weight of at least a level."""
     for value in sorted(y):

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evotree._jit import kernel
-from evotree.fitness.margin import centre_margin
-from evotree.fitness.partition import project_rows
+from evotree.fitness.partition import centre_margin, project_rows
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.tao import solve, tao_sweep
 from evotree.operators.splitters.bounded import bounded

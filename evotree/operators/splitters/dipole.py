@@ -14,9 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from evotree._jit import kernel
-from evotree.fitness.margin import centre_margin
 from evotree.fitness.node import Node, score_hyperplane
-from evotree.fitness.partition import project_rows
+from evotree.fitness.partition import centre_margin, project_rows
 from evotree.operators.splitters.base import Split
 from evotree.rng import below, normal, uniform
 from evotree.tree import project

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evotree._jit import inner_kernel, kernel
-from evotree.fitness.margin import centre_margin, middle_of_margin, update_nearest
 from evotree.fitness.partition import (
+    centre_margin,
     count_classes,
+    middle_of_margin,
     project_rows,
     sort_rows,
     split_rows,
+    update_nearest,
 )
 from evotree.individual import Individual, RegressionIndividual
 from evotree.operators.structure.nodes import Nodes, Rows, copy_test, make_nodes, make_scratch, push
