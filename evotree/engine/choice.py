@@ -53,6 +53,9 @@ _COPIES = 4  # of each row, at most
 STANDARD_ERRORS = 0.5
 """By which a loss has to be lower for more complex trees to be chosen."""
 
+LEAF_ERRORS = 0.25
+"""By which a loss has to be lower for logistic leaves of more terms to be chosen."""
+
 SIZE_MULTIPLES = (0.8, 0.4, 0.2, 0.1, 0.05, 0.025)
 """Penalties for a node that are tried, in units of log(n) / n for n rows."""
 
@@ -445,13 +448,9 @@ def found_by(
         known = [rivals[trial.fold] for trial in own]
         of_rivals = np.hstack([each for each, _ in known])
         sizes = np.sum([size for _, size in known], axis=0)
-        if models.with_splits:
-            losses, complexity = losses[:0], complexity[:0]
-        losses, complexity = np.vstack([losses, of_rivals]), np.append(complexity, sizes)
-        order = np.argsort(complexity, kind="stable")
-        winner = int(order[worth_it(losses[order], weights, standard_errors)])
-        winner -= len(losses) - len(of_rivals)
-        if winner >= 0:
+        order = np.argsort(sizes, kind="stable")
+        winner = int(order[worth_it(of_rivals[order], weights, LEAF_ERRORS)])
+        if models.with_splits or of_rivals[winner] @ weights < losses[at] @ weights:
             leaves, chosen = rival(winner), winner
             at = at if leaves.at is None else leaves.at
     return Found(
