@@ -319,8 +319,11 @@ class ObliqueTree:
     def of_output(self, j: int) -> ObliqueTree:
         """Return the same tree that predicts one of its outputs alone."""
         models = self.models.each[j] if isinstance(self.models, OutputModels) else self.models
-        values = self.values[:, j : j + 1]
-        return self.replaced(values=values, labels=None, models=models, output_names=None)
+        values, rows = self.values[:, j : j + 1], self.row_counts
+        if rows is not None and self.output_names is None:  # of classes, each with rows of its own
+            rows = rows.sum(axis=1, keepdims=True)
+        arrays = {"values": values, "labels": None, "models": models, "output_names": None}
+        return self.replaced(**arrays, row_counts=rows)
 
     def replaced(self, **arrays: Any) -> ObliqueTree:
         """Return the same tree with some arrays replaced, by the names of the parameters."""

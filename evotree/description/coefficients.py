@@ -29,6 +29,7 @@ def coefficient_table(tree: Any, feature_names: Sequence[str] | None = None) -> 
 
     """
     named = named_tree(tree, feature_names)
+    named = named if named.scores is None else named.scores
     if not named.targets:
         return _of_output(named)
     tables = [_of_output(one) for one in named.each]

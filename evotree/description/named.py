@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
+from evotree.leaf_models import ClassModels
 from evotree.tables.columns import (
     MISSING,
     Column,
@@ -89,6 +90,20 @@ class NamedTree:
             return (self,)
         outputs = range(len(self.targets))
         return tuple(replace(self, tree=self.tree.of_output(j), targets=()) for j in outputs)
+
+    @cached_property
+    def scores(self) -> NamedTree | None:
+        """The tree of the scores of classes, where leaves have logistic models.
+
+        Of two classes it has one output, the log-odds of the second class.
+        """
+        tree, classes = self.tree, self.classes
+        if tree.models is None or classes is None:
+            return None
+        if len(classes) == 2:
+            return replace(self, tree=tree.of_output(1), classes=None, sides=None)
+        names = tuple(f"score of {label}" for label in classes)
+        return replace(self, classes=None, sides=None, targets=names)
 
     @cached_property
     def factors(self) -> np.ndarray:
@@ -283,7 +298,7 @@ def named_tree(
     check_length("feature_names", feature_names, n_features, "features")
     if class_names is not None:
         check_length("class_names", class_names, n_outputs, "classes")
-        if tree.models is not None:
+        if tree.models is not None and not isinstance(tree.models, ClassModels):
             raise ValueError(
                 "class_names: allowed is None where leaves have linear models, which are numbers."
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -308,6 +308,8 @@ class Wording:
 
     def leaf_lines(self, k: int, most: int = 6) -> list[str]:
         """Return what leaf `k` predicts in lines: its largest shares, or the terms of its sums."""
+        if self.named.scores is not None:
+            return self.scores(k)
         if self.named.classes is not None:
             return sum(self.shares(k, most), [])
         outputs = self.outputs(k) if self.named.targets else [self.model(self.named.model(k))]
@@ -327,12 +329,28 @@ class Wording:
         )
         return [f"predict {first}", *others[:-1], others[-1].removesuffix(between)]
 
+    def scores(self, k: int) -> list[str]:
+        """Return the scores of classes at leaf `k`, the largest of which predicts, in pieces."""
+        assert self.named.scores is not None and self.named.classes is not None
+        words = replace(self, named=self.named.scores)
+        if words.named.targets:
+            first, *others = words.predicted(k)
+            return ["class: that of the largest score;", first.removeprefix("predict "), *others]
+        first, second = map(self.written, self.named.classes)
+        begin = f"class: {second} if above 0, else {first}; log-odds of {second} ="
+        return [begin, *_with_comma(words.model(words.named.model(k)))]
+
     def leaf(self, k: int) -> list[str]:
         """Return what leaf `k` predicts, its rows and its class shares, in pieces of a sentence."""
         named, rows = self.named, self.named.rows(k)
         if named.classes is None:
             pieces = self.predicted(k)
             pieces[-1] += f" ({rows})" if rows else ""
+            return pieces
+        if named.scores is not None:
+            pieces = self.scores(k)
+            known = (rows, *map(", ".join, self.shares(k)))
+            pieces[-1] += f" ({'; '.join(filter(None, known))})"
             return pieces
         winner = self.written(named.classes[named.winners[k]])
         cost = "" if named.costs is None else f"costs {number(float(named.costs[k]), 2)}"

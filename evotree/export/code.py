@@ -188,6 +188,8 @@ def _export(
     members = named_trees(tree, features, classes)
     if len(members) > 1 or is_forest(tree):
         return _vote(members, name, probability, language)
+    if members[0].scores is not None:
+        return _by_scores(members[0], members[0].scores, name, probability, language)
     return (_probabilities if probability else _function)(members[0], name, language)
 
 
@@ -386,6 +388,53 @@ def _probabilities(named: NamedTree, name: str, language: _Language) -> str:
 }}
 """
     )
+
+
+def _by_scores(
+    named: NamedTree, scores: NamedTree, name: str, probability: bool, language: _Language
+) -> str:
+    """Return the functions of the scores of classes, and of the class or the probabilities."""
+    n_classes, of_scores = len(named.labels), f"{name}_scores"
+    code = _function(scores, of_scores, language)
+    if language is _PYTHON:
+        said = f"{of_scores}(x)" if scores.targets else f"[0.0, {of_scores}(x)]"
+        lines = [f"def {name}(x):", f"    y = {said}"]
+        if probability:
+            code = f"from math import exp\n\n\n{code}"
+            lines += ["    p = [exp(score - max(y)) for score in y]", "    total = sum(p)"]
+            lines.append("    return [share / total for share in p]")
+        else:
+            lines.append(f"    return {tuple(named.labels)!r}[y.index(max(y))]")
+        return "\n\n".join([code, "\n".join(lines) + "\n"])
+    call = f"{of_scores}(x, y)" if scores.targets else f"y[1] = {of_scores}(x)"
+    head = (
+        f"void {name}(const double *x, double *p)"
+        if probability
+        else f"int {name}(const double *x)"
+    )
+    best = f"""{{
+    double y[{n_classes}] = {{0.0}}{", total = 0.0" if probability else ""};
+    int c, best = 0;
+    {call};
+    for (c = 1; c < {n_classes}; c++) {{
+        best = y[c] > y[best] ? c : best;
+    }}
+"""
+    last = "    return best;\n}\n"
+    if probability:
+        last = f"""    for (c = 0; c < {n_classes}; c++) {{
+        p[c] = exp(y[c] - y[best]);
+        total += p[c];
+    }}
+    for (c = 0; c < {n_classes}; c++) {{
+        p[c] /= total;
+    }}
+}}
+"""
+        code = f"#include <math.h>\n\n{code}"
+    else:
+        code += "\n" + "\n".join(_c_labels(named, name)).rstrip("\n") + "\n"
+    return f"{code}\n{head}\n{best}{last}"
 
 
 def _reaching(named: NamedTree, sides: SoftSides, right: str) -> Iterator[str]:

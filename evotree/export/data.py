@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from evotree.inspection.training_rows import TrainingRows
-from evotree.leaf_models import LeafModels, OutputModels
+from evotree.leaf_models import ClassModels, LeafModels, OutputModels
 from evotree.soft_sides import SoftSides
 from evotree.tree import ObliqueTree
 
@@ -34,7 +34,7 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
 
     It holds the ``version`` of this form, and the arrays of the tree as nested lists, ``spread``,
     ``weighted_n_node_samples``, ``row_counts``, ``labels``, ``models`` and ``output_names`` only
-    where the tree has them; the models of several outputs are a list. `json.dumps` writes a float
+    where the tree has them; those of several outputs, or classes, are a list. `json.dumps` writes a float
     so that it reads back as the same one. A tree that is larger than `tree_from_dict` reads is
     refused.
     """
@@ -95,8 +95,9 @@ def tree_from_dict(data: Any) -> ObliqueTree:
     ):
         raise ValueError("output_names is not a list of strings.")
     models: Any = data.get("models")
-    if names is not None and isinstance(models, list):
-        models = OutputModels(tuple(map(_models, models)))
+    if isinstance(models, list):
+        kind = ClassModels if names is None else OutputModels
+        models = kind(tuple(map(_models, models)))
     elif models is not None:
         models = _models(models)
     return ObliqueTree(

@@ -140,10 +140,15 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
         at = graph.node("ArgMax", [found], axis=1, keepdims=0)
     else:
         paths = _Paths(graph, rows, tree)
-        at, labels = paths.reached(), labels[tree.labels[tree.is_leaf]]
-        if sides is None:
-            found = _predicted(paths, at)
+        at = paths.reached()
+        if tree.models is not None:
+            found = graph.node("Softmax", [_predicted(paths, at)], axis=1)
+            at = graph.node("ArgMax", [found], axis=1, keepdims=0)
         else:
+            labels = labels[tree.labels[tree.is_leaf]]
+        if tree.models is None and sides is None:
+            found = _predicted(paths, at)
+        elif sides is not None:
             is_label = np.eye(tree.values.shape[1])[tree.values.argmax(axis=1)[tree.is_leaf]]
             chosen = graph.node("Gather", [graph.constant("is_label", is_label), at], axis=0)
             found = _raised(graph, paths.mix(sides), chosen)

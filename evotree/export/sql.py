@@ -95,6 +95,8 @@ def export_sql(
             lines[-1] = ")\nEND\n"
         return "\n".join(lines)
     (named,) = members
+    if named.scores is not None:
+        return "\n".join(_largest_score(named, named.scores, operands, needed)) + "\n"
     note = f"-- {ONE_WAY}\n" if named.shares_rows else ""
     if not named.targets:
         return f"{note}{_cases(named, operands, needed=needed)}\n"
@@ -155,14 +157,37 @@ def _vote_of_classes(trees: Sequence[NamedTree], operands: Sequence[str]) -> Ite
     yield f"    SELECT {', '.join(f'SUM({p})' for p in sums)}"
     yield "    FROM trees JOIN shares ON shares.tree = trees.tree AND shares.leaf = trees.leaf"
     yield ")"
+    yield from _largest(sums, labels, "vote")
+
+
+def _largest(sums: Sequence[str], labels: Sequence[str], table: str) -> Iterator[str]:
+    """Yield the lines that select the label of the largest column, the first of equals."""
     branches = [
         f"    WHEN {' AND '.join(f'{p} >= {other}' for other in sums[c + 1 :])} THEN {labels[c]}"
         for c, p in enumerate(sums[:-1])
     ]
     if branches:
-        yield from ("SELECT CASE", *branches, f"    ELSE {labels[-1]}", "END FROM vote")
+        yield from ("SELECT CASE", *branches, f"    ELSE {labels[-1]}", f"END FROM {table}")
     else:
-        yield f"SELECT {labels[0]} FROM vote"
+        yield f"SELECT {labels[0]} FROM {table}"
+
+
+def _largest_score(
+    named: NamedTree, scores: NamedTree, operands: Sequence[str], needed: list[str]
+) -> Iterator[str]:
+    """Yield the lines of the class of the largest score; where one column is NULL it is NULL."""
+    cases = [_cases(output, operands) for output in scores.each]
+    cases = cases if scores.targets else ["0.0e0", *cases]
+    names = [f"s{c}" for c in range(len(cases))]
+    if needed:
+        yield f"CASE\n{_branch([needed], 'NULL')}    ELSE ("
+    else:
+        yield "("
+    yield f"WITH scores ({', '.join(names)}) AS (VALUES ("
+    yield ",\n".join(cases)
+    yield "))"
+    yield from _largest(names, [_literal(label) for label in named.labels], "scores")
+    yield ")\nEND" if needed else ")"
 
 
 def _operands(trees: Sequence[NamedTree], table: str | None) -> tuple[list[str], list[str]]:
