@@ -245,7 +245,7 @@ class ExplainedTree(RowEncoder):
         point = self.encode(row)[0].astype(np.float64)
         limits = Limits.of(self.columns_, costs, bounds, integers, fixed, plausible)
         tree = self._of_output(output)
-        goal = self._goal(tree, point, target)
+        goals = self._goals(tree, point, target)
 
         is_missing = np.asarray(pd.isna(pd.DataFrame(row))).ravel()
 
@@ -253,19 +253,19 @@ class ExplainedTree(RowEncoder):
             limits = replace(limits, fixed=limits.fixed | is_missing)
             return Space(tree, self.training_rows_, self.columns_, point, limits)
 
-        found = nearest_points(space_of(limits), goal, norm, n_points)
+        found = nearest_points(space_of(limits), goals, norm, n_points)
         if not found:
-            why = explain_failure(space_of, limits, goal, self.columns_)
+            why = explain_failure(space_of, limits, goals, self.columns_)
             raise ValueError(f"target={target!r}: no point within the constraints; {why}")
         return [self._decoded(row, point, *one) for one in found]
 
-    def _goal(self, tree: ObliqueTree, point: np.ndarray, target: Any) -> Goal:
+    def _goals(self, tree: ObliqueTree, point: np.ndarray, target: Any) -> list[Goal]:
         """Return the leaves that predict what is asked for."""
-        from evotree.inspection.counterfactuals import goal_of_class, goal_of_interval
+        from evotree.inspection.counterfactuals import goals_of_class, goals_of_interval
 
         if is_classifier(self):
-            return goal_of_class(tree, point, self.classes_, target)
-        return goal_of_interval(tree, target)
+            return goals_of_class(tree, point, self.classes_, target)
+        return goals_of_interval(tree, target)
 
     def _decoded(
         self, row: Any, before: np.ndarray, distance: float, leaf: int, point: np.ndarray

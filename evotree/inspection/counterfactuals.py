@@ -62,6 +62,7 @@ class Goal(NamedTuple):
     leaves: np.ndarray
     low: float = -np.inf
     high: float = np.inf
+    label: int | None = None  # the class, by position, whose score is to be the largest
 
 
 class HalfSpace(NamedTuple):
@@ -186,6 +187,15 @@ class Space:
         models = tree.models
         if models is None:
             return
+        if goal.label is not None:
+            own = models.each[goal.label]
+            for label, other in enumerate(models.each):
+                normal = other.coefficients[leaf] - own.coefficients[leaf]
+                limit = float(own.intercepts[leaf] - other.intercepts[leaf])
+                if label != goal.label:
+                    norm = float(np.linalg.norm(normal * self.spread))
+                    yield HalfSpace(normal, limit, norm, label > goal.label)
+            return
         normal, start = models.coefficients[leaf], models.intercepts[leaf]
         norm, width = float(np.linalg.norm(normal * self.spread)), goal.high - goal.low
         if models.lowest[leaf] < goal.low:
@@ -202,20 +212,23 @@ class Space:
         return point
 
 
-def nearest_points(space: Space, goal: Goal, norm: str, n_points: int = 1) -> list[LeafPoint]:
+def nearest_points(
+    space: Space, goals: Sequence[Goal], norm: str, n_points: int = 1
+) -> list[LeafPoint]:
     """Return the nearest points of the leaves that predict what is asked for, the nearest first."""
     candidates = []
-    for leaf in goal.leaves.tolist():
-        program = space.steps(leaf, goal, MARGINS[0])
-        least = np.inf if program is None else least_length(program[1], norm)
-        if np.isfinite(least):
-            candidates.append((least, leaf))
+    for number, goal in enumerate(goals):
+        for leaf in goal.leaves.tolist():
+            program = space.steps(leaf, goal, MARGINS[0])
+            least = np.inf if program is None else least_length(program[1], norm)
+            if np.isfinite(least):
+                candidates.append((least, leaf, number))
     points: list[LeafPoint] = []
-    for least, leaf in sorted(candidates):
+    for least, leaf, number in sorted(candidates):
         farthest = points[-1].distance if len(points) == n_points else np.inf
         if least >= farthest:
             break
-        nearest = _nearest_of_leaf(space, leaf, goal, norm, farthest)
+        nearest = _nearest_of_leaf(space, leaf, goals[number], norm, farthest)
         if nearest is not None:
             points = sorted([*points, nearest], key=lambda point: point.distance)[:n_points]
     return points
@@ -261,18 +274,23 @@ def _keeps(tree: ObliqueTree, point: np.ndarray, leaf: int, goal: Goal) -> bool:
     row = point[np.newaxis]
     if tree.apply(row)[0] != leaf:
         return False
+    if goal.label is not None:
+        return int(tree.predict_value(row)[0].argmax()) == goal.label
     return tree.models is None or goal.low <= float(tree.predict_value(row)[0, 0]) <= goal.high
 
 
 def explain_failure(
-    space_of: Callable[[Limits], Space], limits: Limits, goal: Goal, columns: Sequence[Column]
+    space_of: Callable[[Limits], Space],
+    limits: Limits,
+    goals: Sequence[Goal],
+    columns: Sequence[Column],
 ) -> str:
     """Return which single constraints forbid all points that are asked for."""
     names = [column.name for column in columns]
     enough = [
         name
         for name, relaxed in limits.relaxed(names)
-        if nearest_points(space_of(relaxed), goal, "l1")
+        if nearest_points(space_of(relaxed), goals, "l1")
     ]
     if enough:
         return f"there would be some without {', or without '.join(enough)}."
@@ -287,22 +305,30 @@ def cell(column: Column, features: np.ndarray) -> Any:
     return next((level for level, value in levels if value), column.other)
 
 
-def goal_of_class(tree: ObliqueTree, x: np.ndarray, classes: np.ndarray, target: Any) -> Goal:
+def goals_of_class(
+    tree: ObliqueTree, x: np.ndarray, classes: np.ndarray, target: Any
+) -> list[Goal]:
     """Return the leaves that predict a class, None for any but that of a row."""
-    labels = tree.labels
-    if target is None:
-        is_wanted = labels != labels[tree.apply(x[np.newaxis])[0]]
-    elif target in classes.tolist():
-        is_wanted = classes[labels] == target
-    else:
+    if target is not None and target not in classes.tolist():
         raise ValueError(f"target={target!r}: allowed are {classes.tolist()} and None.")
+    leaf = tree.apply(x[np.newaxis])[0]
+    if tree.models is not None:
+        own = int(tree.predict_value(x[np.newaxis])[0].argmax())
+        labels = [
+            c
+            for c in range(len(classes))
+            if (classes[c] == target if target is not None else c != own)
+        ]
+        return [Goal(np.flatnonzero(tree.is_leaf), label=label) for label in labels]
+    labels = tree.labels
+    is_wanted = labels != labels[leaf] if target is None else classes[labels] == target
     leaves = np.flatnonzero(tree.is_leaf & is_wanted)
     if not leaves.size:
         raise ValueError(f"target={target!r}: no leaf of the tree predicts it.")
-    return Goal(leaves)
+    return [Goal(leaves)]
 
 
-def goal_of_interval(tree: ObliqueTree, target: Any) -> Goal:
+def goals_of_interval(tree: ObliqueTree, target: Any) -> list[Goal]:
     """Return the leaves that can predict a number of an interval."""
     try:
         low, high = (float(end) for end in target)
@@ -319,4 +345,4 @@ def goal_of_interval(tree: ObliqueTree, target: Any) -> Goal:
             f"target={target!r}: no leaf of the tree predicts a number of it; they predict from "
             f"{least[tree.is_leaf].min():g} to {most[tree.is_leaf].max():g}."
         )
-    return Goal(leaves, low, high)
+    return [Goal(leaves, low, high)]

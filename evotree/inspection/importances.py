@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from evotree.leaf_models import ClassModels
 from evotree.tree import ObliqueTree
+
+_SHARE_OF_SCORE = 0.25  # by which a class share rises with its log-odds, at most
 
 KINDS = ("impurity", "influence")
 """What the importance of a feature may be."""
@@ -72,6 +75,8 @@ def _amounts(tree: ObliqueTree, kind: str) -> np.ndarray:
     found: np.ndarray = amounts @ _shares(np.abs(tree.weights) * spread)
     if tree.models is not None:
         explained = np.abs(tree.models.coefficients) * spread
+        if isinstance(tree.models, ClassModels):
+            explained *= _SHARE_OF_SCORE
         if kind == "influence":
             found += samples @ _shares(explained)
         else:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from evotree.inspection.training_rows import TrainingRows
+from evotree.leaf_models import ClassModels, LeafModels
 from evotree.tree import ObliqueTree, node_depths
 
 _COLUMNS: dict[str, Any] = {
@@ -40,7 +41,8 @@ class Explanation(NamedTuple):
         would be for the mean row. At a split it is the signed distance to the hyperplane, above 0
         on the right, and all three are in units of the spread of the projection over the training
         rows of the node. At a leaf with a linear model it is what the model says before its bounds,
-        in the units of the target. Leaves without a model have no lines.
+        in the units of the target; of two classes the log-odds of the second, of more the score of
+        the class that is predicted. Leaves without a model have no lines.
     rows : pandas.DataFrame
         One line for each row: ``prediction``, a class or a number; ``leaf``; ``decision_distance``,
         the smallest absolute distance to a hyperplane on its path, infinite where there is none;
@@ -61,11 +63,12 @@ def explain(
 ) -> Explanation:
     """Explain the path of each row."""
     names = np.array(feature_names, dtype=object)
-    leaves = tree.apply(X)
+    leaves, values = tree.apply(X), tree.predict_value(X)
+    labels = tree.labels[leaves] if tree.models is None else values.argmax(axis=1)
     depths, distances = node_depths(tree.subtree_size), np.full(len(X), np.inf)
     parts = {name: [np.empty(0, dtype)] for name, dtype in _COLUMNS.items()}
-    for k, side, rows in _sides(tree, leaves):
-        terms = _terms(k, side == "leaf", tree, training)
+    for k, side, rows, models in _sides(tree, leaves, labels):
+        terms = _terms(k, models, tree, training)
         if terms is None or not rows.size:
             continue
         features, weights, constant, scale = terms
@@ -91,7 +94,7 @@ def explain(
             column = np.asarray(column, dtype=_COLUMNS[name])
             parts[name].append(np.broadcast_to(column, values.size))
     is_outside = np.less(X, training.lowest) | np.greater(X, training.highest)
-    predicted = tree.predict_value(X)[:, 0] if classes is None else classes[tree.labels[leaves]]
+    predicted = values[:, 0] if classes is None else classes[labels]
     of_rows = {
         "prediction": predicted,
         "leaf": leaves,
@@ -103,25 +106,33 @@ def explain(
     return Explanation(table, pd.DataFrame(of_rows))
 
 
-def _sides(tree: ObliqueTree, leaves: np.ndarray) -> Iterator[tuple[int, str, np.ndarray]]:
-    """Yield each node with a side and the rows that take it."""
+def _sides(
+    tree: ObliqueTree, leaves: np.ndarray, labels: np.ndarray
+) -> Iterator[tuple[int, str, np.ndarray, LeafModels | None]]:
+    """Yield each node with a side, the rows that take it, and what a leaf predicts them by."""
     for k in range(len(tree)):
-        if tree.subtree_size[k] == 1:
-            yield k, "leaf", np.flatnonzero(leaves == k)
-            continue
-        for side, child in (("left", tree.left(k)), ("right", tree.right(k))):
-            end = child + tree.subtree_size[child]
-            yield k, side, np.flatnonzero((leaves >= child) & (leaves < end))
+        inside = leaves == k
+        if tree.subtree_size[k] > 1:
+            for side, child in (("left", tree.left(k)), ("right", tree.right(k))):
+                end = child + tree.subtree_size[child]
+                yield k, side, np.flatnonzero((leaves >= child) & (leaves < end)), None
+        elif not isinstance(tree.models, ClassModels):
+            yield k, "leaf", np.flatnonzero(inside), tree.models
+        elif len(tree.models.each) == 2:
+            yield k, "leaf", np.flatnonzero(inside), tree.models.each[1]
+        else:
+            for label, models in enumerate(tree.models.each):
+                yield k, "leaf", np.flatnonzero(inside & (labels == label)), models
 
 
 def _terms(
-    k: int, is_leaf: bool, tree: ObliqueTree, training: TrainingRows
+    k: int, models: LeafModels | None, tree: ObliqueTree, training: TrainingRows
 ) -> tuple[np.ndarray, np.ndarray, float, float] | None:
     """Return the features of a node, the most influential first, weights, constant and scale."""
-    if not is_leaf:
+    if tree.subtree_size[k] > 1:
         weights, constant, scale = tree.weights[k], -tree.thresholds[k], training.spreads[k]
-    elif tree.models is not None:
-        weights, constant, scale = tree.models.coefficients[k], tree.models.intercepts[k], 1.0
+    elif models is not None:
+        weights, constant, scale = models.coefficients[k], models.intercepts[k], 1.0
     else:
         return None
     spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
