@@ -17,7 +17,16 @@ from sklearn.frozen import FrozenEstimator
 
 from evotree.engine.config import MIN_ROWS, Regularization, SearchConfig, evolution_of, is_auto
 from evotree.engine.evolution import evolve
-from evotree.engine.logistic import LogisticRivals, Rival, logistic_rivals, rival
+from evotree.engine.logistic import (
+    LogisticRivals,
+    Rival,
+    RivalLosses,
+    choose_rival,
+    first_unbeaten,
+    logistic_rivals,
+    mean_and_error,
+    rival,
+)
 from evotree.engine.parallel import thread_map
 from evotree.engine.prepare import Problem
 from evotree.engine.teachers import FrozenTeacher, make_teacher
@@ -52,9 +61,6 @@ _COPIES = 4  # of each row, at most
 
 STANDARD_ERRORS = 0.5
 """By which a loss has to be lower for more complex trees to be chosen."""
-
-LEAF_ERRORS = 0.25
-"""By which a loss has to be lower for logistic leaves of more terms to be chosen."""
 
 SIZE_MULTIPLES = (0.8, 0.4, 0.2, 0.1, 0.05, 0.025)
 """Penalties for a node that are tried, in units of log(n) / n for n rows."""
@@ -294,7 +300,7 @@ class Trial(NamedTuple):
     losses: np.ndarray  # of the rows held out, shape (n_penalties, n_rows)
     complexity: np.ndarray
     weights: np.ndarray  # of these rows
-    rivals: tuple[np.ndarray, np.ndarray] | None = None  # losses and complexity of logistic leaves
+    rivals: RivalLosses | None = None  # by logistic leaves
 
 
 class Found(NamedTuple):
@@ -412,7 +418,7 @@ def best_candidate(trials: Sequence[Trial], standard_errors: float) -> int:
     weights = np.concatenate([by_pair[fold, standing[0]].weights for fold in folds])
     losses = [np.concatenate([by_pair[f, i].losses for f in folds], axis=1) for i in standing]
     at_best = np.array([of_one[np.argmin(of_one @ weights)] for of_one in losses])
-    return standing[worth_it(at_best, weights, standard_errors)]
+    return standing[first_unbeaten(at_best, weights, standard_errors)]
 
 
 def found_by(
@@ -440,17 +446,14 @@ def found_by(
     # Penalties that differ for nodes alone are in order as they are.
     is_ordered = len({getattr(pair, "term", None) for pair in penalties}) == 1
     order = np.arange(len(penalties)) if is_ordered else np.argsort(complexity, kind="stable")
-    at = int(order[worth_it(losses[order], weights, standard_errors)])
+    at = int(order[first_unbeaten(losses[order], weights, standard_errors)])
     leaves: Rival | None = None
     chosen: tuple[int, int] | int = (best, at)
     rivals = {trial.fold: trial.rivals for trial in [*trials, *own] if trial.rivals is not None}
-    if rivals:
-        known = [rivals[trial.fold] for trial in own]
-        of_rivals = np.hstack([each for each, _ in known])
-        sizes = np.sum([size for _, size in known], axis=0)
-        order = np.argsort(sizes, kind="stable")
-        winner = int(order[worth_it(of_rivals[order], weights, LEAF_ERRORS)])
-        if models.with_splits or of_rivals[winner] @ weights < losses[at] @ weights:
+    if rivals and models is not None:
+        known = RivalLosses.joined([rivals[trial.fold] for trial in own])
+        winner = choose_rival(known, weights, standard_errors)
+        if models.with_splits or known.errors[winner] @ weights < losses[at] @ weights:
             leaves, chosen = rival(winner), winner
             at = at if leaves.at is None else leaves.at
     return Found(
@@ -461,23 +464,6 @@ def found_by(
         leaves,
         as_cv_results(trials, candidates, penalties, chosen),
     )
-
-
-def worth_it(losses: np.ndarray, weights: np.ndarray, standard_errors: float) -> int:
-    """Return the first candidate that no later one beats by more than some standard errors."""
-    for i in range(losses.shape[0] - 1):
-        mean, error = _mean_and_error(losses[i] - losses[i + 1 :], weights)
-        if (mean <= standard_errors * error).all():
-            return i
-    return losses.shape[0] - 1
-
-
-def _mean_and_error(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the means of some rows, and their standard errors."""
-    total = weights.sum()
-    mean = values @ weights / total
-    variance = np.maximum(0.0, values**2 @ weights / total - mean**2)
-    return mean, np.sqrt(variance / total)
 
 
 def as_cv_results(
@@ -492,7 +478,9 @@ def as_cv_results(
     """
     pairs = list(product(range(len(candidates)), range(len(penalties))))
     known = {trial.fold: trial for trial in trials if trial.rivals is not None}
-    n_rivals = max((len(trial.rivals[0]) for trial in known.values() if trial.rivals), default=0)
+    n_rivals = max(
+        (len(trial.rivals.errors) for trial in known.values() if trial.rivals), default=0
+    )
     rivals = [rival(number) for number in range(n_rivals)]
     sizes = [penalties[k] for _, k in pairs] + [
         Penalties(np.nan, np.nan) if one.at is None else penalties[one.at] for one in rivals
@@ -515,14 +503,14 @@ def as_cv_results(
         )
         for i in sorted({trial.candidate for trial in trials})
     ]
-    of_rivals = [(trial, trial.rivals[0]) for trial in known.values() if trial.rivals]
+    of_rivals = [(trial, trial.rivals.errors) for trial in known.values() if trial.rivals]
     for here, own in [*parts, (slice(len(pairs), n_rows), of_rivals)]:
         if own:
             losses = np.concatenate([losses for _, losses in own], axis=1)
             weights = np.concatenate([trial.weights for trial, _ in own])
-            summary[:, here] = _mean_and_error(losses, weights)
+            summary[:, here] = mean_and_error(losses, weights)
         for trial, losses in own:
-            splits[trial.fold, here] = _mean_and_error(losses, trial.weights)[0]
+            splits[trial.fold, here] = mean_and_error(losses, trial.weights)[0]
     table |= {"mean_loss": summary[0], "standard_error": summary[1]}
     table |= {f"split{fold}_loss": losses for fold, losses in enumerate(splits)}
     return {name: np.asarray(column) for name, column in table.items()}

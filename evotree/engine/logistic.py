@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 
 from evotree.engine.config import is_auto
 from evotree.fitness.logistic_leaves import (
@@ -47,6 +48,20 @@ def rival(number: int) -> Rival:
     return Rival(Strength(COSTS[of_costs]), at)
 
 
+class RivalLosses(NamedTuple):
+    """What rows held out lose by each rival."""
+
+    errors: np.ndarray  # of shape (n_rivals, n_rows), 0 or 1
+    log_losses: np.ndarray  # of the same shape
+    complexity: np.ndarray  # of shape (n_rivals,)
+
+    @classmethod
+    def joined(cls, folds: Sequence[RivalLosses]) -> RivalLosses:
+        """Return the losses of the rows of several folds, and the sums of complexities."""
+        errors, log_losses, complexity = zip(*folds, strict=True)
+        return cls(np.hstack(errors), np.hstack(log_losses), np.sum(complexity, axis=0))
+
+
 @dataclass(frozen=True)
 class LogisticRivals:
     """What logistic leaves are tried: one leaf of any strength, and those of first trees."""
@@ -54,47 +69,66 @@ class LogisticRivals:
     with_splits: bool  # trees have no other leaves
     used: np.ndarray | None = None  # mask of the features that models may use
 
-    def losses(
-        self, rows: Dataset, held_out: Dataset, trees: Sequence[Individual]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return which rows held out each rival gets wrong, and its complexity."""
-        losses, complexity, roots = [], [], {}
-        start = root_scores(rows)
+    def losses(self, rows: Dataset, held_out: Dataset, trees: Sequence[Individual]) -> RivalLosses:
+        """Return what rows held out lose by each rival."""
+        losses, roots, start = [], {}, root_scores(rows)
 
         for C in COSTS:
             path = list(logistic_path(rows, C, start, used=self.used))
             roots[C] = start = path[0]
             for scores in path:
-                predicted = (held_out.X @ scores[:, :-1].T + scores[:, -1]).argmax(axis=1)
-                losses.append((predicted != held_out.y).astype(np.float64))
-                complexity.append(1 + np.count_nonzero(scores[:, :-1]))
-        if not self.with_splits:
-            return np.array(losses), np.array(complexity)
-        known: dict[tuple[int, float], tuple[np.ndarray, int]] = {}
-        for tree, C in product(trees, COSTS):
+                of_rows = held_out.X @ scores[:, :-1].T + scores[:, -1]
+                complexity = 1 + int(np.count_nonzero(scores[:, :-1]))
+                losses.append((*_losses_of_scores(of_rows, held_out.y), complexity))
+        known: dict[tuple[int, float], Any] = {}
+        for tree, C in product(trees if self.with_splits else (), COSTS):
             key = id(tree), C
             if key not in known:
                 known[key] = _losses_of_tree(tree, rows, held_out, roots[C], C)
-            losses.append(known[key][0])
-            complexity.append(known[key][1])
-        return np.array(losses), np.array(complexity)
+            losses.append(known[key])
+        return RivalLosses(*map(np.array, zip(*losses, strict=True)))
+
+
+def _losses_of_scores(scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which rows scores get wrong, and their log losses."""
+    own = np.log(1e-9 + softmax(scores, axis=1)[np.arange(len(y)), y])
+    return (scores.argmax(axis=1) != y).astype(np.float64), -own
 
 
 def _losses_of_tree(
     tree: Individual, rows: Dataset, held_out: Dataset, root: np.ndarray, C: float
-) -> tuple[np.ndarray, int]:
-    """Return which rows held out a tree with logistic leaves gets wrong, and its complexity."""
-    n_leaves, size = tree.n_leaves, tree.subtree_size
-    complexity = tree.complexity + n_leaves * np.count_nonzero(root[:, :-1])
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return what rows held out lose by a tree with logistic leaves, and its complexity."""
+    y, n_leaves, size = held_out.y, tree.n_leaves, tree.subtree_size
+    complexity = tree.complexity + n_leaves * int(np.count_nonzero(root[:, :-1]))
     if not 1 < n_leaves <= MOST_LEAVES:
-        return np.ones(len(held_out.y)), complexity
-    scores = scores_of_nodes(rows, tree.apply(rows.X), size, root, C)
-    leaves, predicted = tree.apply(held_out.X), np.empty(len(held_out.y), dtype=np.int64)
-    for k in np.unique(leaves):
-        inside = leaves == k
-        of_rows = held_out.X[inside] @ scores[k][:, :-1].T + scores[k][:, -1]
-        predicted[inside] = of_rows.argmax(axis=1)
-    return (predicted != held_out.y).astype(np.float64), complexity
+        return np.ones(len(y)), np.full(len(y), np.log(rows.n_classes)), complexity
+    scores = scores_of_nodes(rows, tree.apply(rows.X), size, root, C)[tree.apply(held_out.X)]
+    of_rows = np.einsum("ij,icj->ic", held_out.X, scores[..., :-1]) + scores[..., -1]
+    return *_losses_of_scores(of_rows, y), complexity
+
+
+def choose_rival(losses: RivalLosses, weights: np.ndarray, standard_errors: float) -> int:
+    """Return the number of the best rival.
+
+    It is the simplest that no other one beats by more than some standard errors; among those of as
+    many terms that it does not beat so, the one with the least log loss, whose probabilities are
+    the best.
+    """
+    order = np.argsort(losses.complexity, kind="stable")
+    winner = int(order[first_unbeaten(losses.errors[order], weights, standard_errors)])
+    chosen = rival(winner)
+    alike = [
+        number
+        for number in range(len(losses.errors))
+        if rival(number).strength.halvings == chosen.strength.halvings
+        and rival(number).at == chosen.at
+    ]
+    worse, error = mean_and_error(losses.errors[alike] - losses.errors[winner], weights)
+    log_losses = np.where(
+        worse <= standard_errors * error, losses.log_losses[alike] @ weights, np.inf
+    )
+    return alike[int(log_losses.argmin())]
 
 
 def logistic_rivals(problem: Problem) -> LogisticRivals | None:
@@ -118,3 +152,20 @@ def logistic_rivals(problem: Problem) -> LogisticRivals | None:
         return LogisticRivals(True)
     chosen = columns_asked(features, dataset.column_names, "features")
     return LogisticRivals(True, np.isin(dataset.column_of, list(chosen)))
+
+
+def first_unbeaten(losses: np.ndarray, weights: np.ndarray, standard_errors: float) -> int:
+    """Return the first candidate that no later one beats by more than some standard errors."""
+    for i in range(losses.shape[0] - 1):
+        mean, error = mean_and_error(losses[i] - losses[i + 1 :], weights)
+        if (mean <= standard_errors * error).all():
+            return i
+    return losses.shape[0] - 1
+
+
+def mean_and_error(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the means of some rows, and their standard errors."""
+    total = weights.sum()
+    mean = values @ weights / total
+    variance = np.maximum(0.0, values**2 @ weights / total - mean**2)
+    return mean, np.sqrt(variance / total)

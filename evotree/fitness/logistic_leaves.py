@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evotree.dataset import Dataset
     from evotree.tree import ObliqueTree
 
-COSTS = (0.001, 0.01, 0.1, 1.0)
+COSTS = (0.003, 0.03, 0.3, 3.0)
 """Costs of a row's loss against the penalty of the coefficients, of standardized features."""
 
 HALVINGS = 4
@@ -142,8 +142,7 @@ def with_logistic_leaves(
 def _raw_models(
     tree: ObliqueTree, dataset: Dataset, leaves: np.ndarray, scores: np.ndarray
 ) -> ClassModels:
-    """Return scores over standardized features as models over raw ones, bounded."""
-    # Scores of other rows may lie outside of those of the training rows by the width of these.
+    """Return scores over standardized features as models over raw ones, within the scores of the rows."""
     coefficients = np.where(tree.is_leaf[:, np.newaxis, np.newaxis], scores[..., :-1], 0.0)
     coefficients /= dataset.scale
     intercepts = scores[..., -1] - coefficients @ dataset.mean
@@ -158,8 +157,7 @@ def _raw_models(
         lowest, highest = intercepts[:, j].copy(), intercepts[:, j].copy()
         for k in np.unique(leaves):
             inside = of_rows[leaves == k]
-            width = np.ptp(inside)
-            lowest[k], highest[k] = inside.min() - width, inside.max() + width
+            lowest[k], highest[k] = inside.min(), inside.max()
         each.append(LeafModels(intercepts[:, j], coefficients[:, j], lowest, highest))
     return ClassModels(tuple(each))
 
