@@ -58,7 +58,8 @@ class SoftSides:
 
     def predict(self, tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
         """Return the probabilities of the classes."""
-        return self.mix(tree, X)
+        X = tree.check_rows(X)
+        return raise_labels(self.mix(tree, X), tree.values.argmax(axis=1)[tree.apply(X)])
 
     def mix(self, tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
         """Return the probabilities before that of the predicted class is raised."""

@@ -24,7 +24,6 @@ from evotree.estimators.lazy import lazy_on_collections
 from evotree.estimators.probabilities import fit_soft_sides
 from evotree.estimators.rows import RowEncoder
 from evotree.fitness.linear_leaves import term_penalty_of_rows
-from evotree.fitness.losses import ProbabilityScore, RankingScore
 from evotree.fitness.objectives import Objective, compose
 from evotree.objectives import LinearLeaves
 from evotree.operators.constraints.split_features import with_split_features
@@ -298,16 +297,9 @@ class TreeClassifier(ClassifierMixin, ClassReader, TreeEstimator):
             Class labels.
         """
         rows = self.encode(X)
-        if self.tree_.models is not None or self._predicts_probable:
-            return self.classes_[self._predict_encoded(rows).argmax(axis=1)]
+        if self.tree_.models is not None:
+            return self.classes_[self.tree_.predict_value(rows).argmax(axis=1)]
         return self.classes_[self.tree_.labels][self.tree_.apply(rows)]
-
-    @property
-    def _predicts_probable(self) -> bool:
-        """Whether the most probable class is predicted, and not the label of a leaf."""
-        objective = getattr(self, "objective_", None)
-        is_plain = objective is None or isinstance(objective, ProbabilityScore | RankingScore)
-        return self.probabilities_ is not None and is_plain
 
     @lazy_on_collections(lambda self: np.empty((0, len(self.classes_))))
     def predict_proba(self, X: Any) -> np.ndarray:
