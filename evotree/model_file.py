@@ -25,6 +25,7 @@ from evotree.export import data as plain
 from evotree.files import PathLike, write_whole
 from evotree.inspection.paths import Explanation, explain
 from evotree.inspection.training_rows import TrainingRows
+from evotree.leaf_models import ClassModels
 from evotree.soft_sides import SoftSides
 from evotree.tables.columns import Column, columns_from, encode, feature_names, text_of
 from evotree.tables.readers import reading
@@ -110,7 +111,7 @@ class Model:
         if self.classes is None:
             if values.shape[1] != 1:
                 raise ValueError("a model without classes has one value in a node.")
-        elif tree.models is not None:
+        elif tree.models is not None and not isinstance(tree.models, ClassModels):
             raise ValueError("the tree has linear models in its leaves, which predict no classes.")
         elif values.shape[1] != len(self.classes):
             raise ValueError(
@@ -158,8 +159,7 @@ class Model:
         """Return the positions of the predicted classes, of shape (n_rows,); see `predict`."""
         if len(self.trees) > 1:
             return self.predict_proba(frame).argmax(axis=1)
-        labels: np.ndarray = self.tree.labels[self.tree.apply(encode(self.columns, frame))]
-        return labels
+        return self.tree.predict_label(encode(self.columns, frame))
 
     def explain(self, frame: pd.DataFrame) -> Explanation:
         """Explain how rows reach their leaves."""

@@ -422,6 +422,13 @@ class ObliqueTree:
             return self.values[leaves]
         return self.models.predict(X, leaves).reshape(len(leaves), self.values.shape[1])
 
+    def predict_label(self, X: np.ndarray) -> np.ndarray:
+        """Return the position of the class that each row gets, of shape (n_samples,)."""
+        if self.models is not None:
+            most_probable: np.ndarray = self.predict_value(X).argmax(axis=1)
+            return most_probable
+        return self.labels[self.apply(X)]
+
     def validate(self) -> ObliqueTree:
         """Check that the arrays form one tree, and return the tree.
 

@@ -168,7 +168,7 @@ def read_choice(
         if given["teacher"] == _GIVEN:
             given["teacher"] = evolution_of(config).regularization.teacher
         penalties = Penalties(float(told["size_penalty"]), float(told["term_penalty"]))
-        leaves = told["leaves"]
+        leaves = told.get("leaves")
         if leaves is not None:
             C, halvings, at = leaves
             strength = Strength(float(C), range(HALVINGS + 1).index(halvings))

@@ -267,7 +267,7 @@ def scores_on(rows: Dataset, tree: ObliqueTree) -> tuple[float, ...]:
     """Return the quality of a finished tree on some rows, or the user's own scores."""
     leaves, weight = tree.apply(rows.raw), rows.sample_weight
     if isinstance(tree.models, ClassModels):
-        is_right = tree.predict_value(rows.raw).argmax(axis=1) == rows.y
+        is_right = tree.predict_label(rows.raw) == rows.y
         return (float(np.average(is_right, weights=weight)),)
     if tree.models is not None:  # rounded lines are no longer those that the objective fits
         predicted = (tree.predict_value(rows.raw) - rows.target_mean) / rows.target_scale

@@ -90,10 +90,29 @@ def with_objective(dataset: Dataset, config: SearchConfig, encoder: Any = None) 
     if dataset.objective is not None:
         return dataset
     constraint = _monotonic_constraint(config.monotonic_cst, dataset, encoder)
-    leaves = "constant" if dataset.n_classes else leaves  # finished ones may be logistic
+    if dataset.n_classes:
+        _check_logistic_leaves(config)
+        leaves = "constant"  # trees evolve with these; finished ones may be logistic
     options = {"leaves": leaves, "max_terms": config.max_terms, "constraint": constraint}
     objective = compose(config.objective, dataset, **options)
     return dataset if objective is None else dataset.evolved_for(objective)
+
+
+def _check_logistic_leaves(config: SearchConfig) -> None:
+    """Refuse what linear leaves of classes do not go with."""
+    if config.leaves in ("auto", "constant"):
+        return
+    if config.objective not in (None, "accuracy"):
+        raise ValueError(
+            f"objective={config.objective!r} does not go with leaves={config.leaves!r} of classes: "
+            "allowed is 'accuracy'."
+        )
+    for name in ("monotonic_cst", "interaction_cst", "max_terms"):
+        if getattr(config, name) is not None:
+            raise ValueError(
+                f"{name}: allowed is None with leaves={config.leaves!r} of classes, which use all "
+                "features."
+            )
 
 
 def _monotonic_constraint(

@@ -296,10 +296,7 @@ class TreeClassifier(ClassifierMixin, ClassReader, TreeEstimator):
         ndarray of shape (n_samples,)
             Class labels.
         """
-        rows = self.encode(X)
-        if self.tree_.models is not None:
-            return self.classes_[self.tree_.predict_value(rows).argmax(axis=1)]
-        return self.classes_[self.tree_.labels][self.tree_.apply(rows)]
+        return self.classes_[self.tree_.predict_label(self.encode(X))]
 
     @lazy_on_collections(lambda self: np.empty((0, len(self.classes_))))
     def predict_proba(self, X: Any) -> np.ndarray:

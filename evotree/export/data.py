@@ -34,9 +34,9 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
 
     It holds the ``version`` of this form, and the arrays of the tree as nested lists, ``spread``,
     ``weighted_n_node_samples``, ``row_counts``, ``labels``, ``models`` and ``output_names`` only
-    where the tree has them; those of several outputs, or classes, are a list. `json.dumps` writes a float
-    so that it reads back as the same one. A tree that is larger than `tree_from_dict` reads is
-    refused.
+    where the tree has them; those of several outputs, or classes, are a list. `json.dumps` writes a
+    float so that it reads back as the same one. A tree that is larger than `tree_from_dict` reads
+    is refused.
     """
     n_nodes, width = tree.n_nodes, max(tree.n_features, tree.values.shape[1])
     if n_nodes > min(MAX_NODES, MAX_NUMBERS // width):

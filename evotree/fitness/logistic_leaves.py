@@ -1,9 +1,9 @@
 """Logistic models in the leaves of classification trees.
 
-The model of the root is a multinomial logistic regression with an L2 penalty. That of any other node
-is shrunk towards that of its parent, so that leaves of few rows change little of it. Models may be
-sparse: from the model of all terms the weakest half is dropped and the rest is fitted again, as
-often as is asked for.
+The model of the root is a multinomial logistic regression with an L2 penalty. That of any other
+node is shrunk towards that of its parent, so that leaves of few rows change little of it. Models
+may be sparse: the weakest half of the terms is dropped and the others are fitted again, as often as
+is asked for.
 
 References
 ----------
@@ -86,7 +86,7 @@ def logistic_path(
     halvings: int = HALVINGS,
     used: np.ndarray | None = None,
 ) -> Iterator[np.ndarray]:
-    """Yield models of the root, each of half the terms of the one before, of the features `used`."""
+    """Yield models of the root over some features, each of half the terms of the one before."""
     is_free = np.ones(start.shape, dtype=bool)
     is_free[:, :-1] = np.ptp(dataset.X, axis=0) > 0.0
     if used is not None:
@@ -142,7 +142,7 @@ def with_logistic_leaves(
 def _raw_models(
     tree: ObliqueTree, dataset: Dataset, leaves: np.ndarray, scores: np.ndarray
 ) -> ClassModels:
-    """Return scores over standardized features as models over raw ones, within the scores of the rows."""
+    """Return scores over standardized features as models over raw ones, within those of rows."""
     coefficients = np.where(tree.is_leaf[:, np.newaxis, np.newaxis], scores[..., :-1], 0.0)
     coefficients /= dataset.scale
     intercepts = scores[..., -1] - coefficients @ dataset.mean

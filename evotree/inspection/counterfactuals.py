@@ -275,7 +275,7 @@ def _keeps(tree: ObliqueTree, point: np.ndarray, leaf: int, goal: Goal) -> bool:
     if tree.apply(row)[0] != leaf:
         return False
     if goal.label is not None:
-        return int(tree.predict_value(row)[0].argmax()) == goal.label
+        return int(tree.predict_label(row)[0]) == goal.label
     return tree.models is None or goal.low <= float(tree.predict_value(row)[0, 0]) <= goal.high
 
 
@@ -311,18 +311,12 @@ def goals_of_class(
     """Return the leaves that predict a class, None for any but that of a row."""
     if target is not None and target not in classes.tolist():
         raise ValueError(f"target={target!r}: allowed are {classes.tolist()} and None.")
-    leaf = tree.apply(x[np.newaxis])[0]
+    own, places = tree.predict_label(x[np.newaxis])[0], np.arange(len(classes))
+    is_wanted = places != own if target is None else classes == target
     if tree.models is not None:
-        own = int(tree.predict_value(x[np.newaxis])[0].argmax())
-        labels = [
-            c
-            for c in range(len(classes))
-            if (classes[c] == target if target is not None else c != own)
-        ]
-        return [Goal(np.flatnonzero(tree.is_leaf), label=label) for label in labels]
-    labels = tree.labels
-    is_wanted = labels != labels[leaf] if target is None else classes[labels] == target
-    leaves = np.flatnonzero(tree.is_leaf & is_wanted)
+        leaves = np.flatnonzero(tree.is_leaf)
+        return [Goal(leaves, label=label) for label in np.flatnonzero(is_wanted).tolist()]
+    leaves = np.flatnonzero(tree.is_leaf & is_wanted[tree.labels])
     if not leaves.size:
         raise ValueError(f"target={target!r}: no leaf of the tree predicts it.")
     return [Goal(leaves)]

@@ -63,8 +63,8 @@ def explain(
 ) -> Explanation:
     """Explain the path of each row."""
     names = np.array(feature_names, dtype=object)
-    leaves, values = tree.apply(X), tree.predict_value(X)
-    labels = tree.labels[leaves] if tree.models is None else values.argmax(axis=1)
+    leaves = tree.apply(X)
+    labels = leaves if classes is None else tree.predict_label(X)
     depths, distances = node_depths(tree.subtree_size), np.full(len(X), np.inf)
     parts = {name: [np.empty(0, dtype)] for name, dtype in _COLUMNS.items()}
     for k, side, rows, models in _sides(tree, leaves, labels):
@@ -94,7 +94,7 @@ def explain(
             column = np.asarray(column, dtype=_COLUMNS[name])
             parts[name].append(np.broadcast_to(column, values.size))
     is_outside = np.less(X, training.lowest) | np.greater(X, training.highest)
-    predicted = values[:, 0] if classes is None else classes[labels]
+    predicted = tree.predict_value(X)[:, 0] if classes is None else classes[labels]
     of_rows = {
         "prediction": predicted,
         "leaf": leaves,
