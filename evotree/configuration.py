@@ -17,10 +17,7 @@ from evotree._sklearn import Interval, validate_parameter_constraints
 
 _Kind = TypeVar("_Kind", bound=type)
 
-N_JOBS = (
-    Interval(Integral, None, -1, closed="right"),
-    Interval(Integral, 1, None, closed="left"),
-)
+N_JOBS = (Interval(Integral, None, -1, closed="right"), Interval(Integral, 1, None, closed="left"))
 """Constraints of a number of threads; below 0 it counts from all there are, as in joblib."""
 
 

@@ -246,9 +246,7 @@ def errors_text(r2: float, rmse: float) -> str:
 
 
 def save_model(
-    path: PathLike,
-    model: Model | TreeEstimator | ObliqueForest,
-    target: str = "target",
+    path: PathLike, model: Model | TreeEstimator | ObliqueForest, target: str = "target"
 ) -> None:
     """Write a model to a file.
 

@@ -188,11 +188,7 @@ def _record(
     kinds = diversity(run.population)
     clock.set()
     run.logbook.record(
-        gen=run.generation,
-        nevals=n_evaluations,
-        diversity=kinds,
-        seconds=run.seconds,
-        **record,
+        gen=run.generation, nevals=n_evaluations, diversity=kinds, seconds=run.seconds, **record
     )
 
 

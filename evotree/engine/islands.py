@@ -27,12 +27,7 @@ from deap import base, tools
 
 from evotree.engine.evolution import Run, advance, start
 from evotree.engine.generation import best_first
-from evotree.engine.history import (
-    append_logbook,
-    join_logbooks,
-    make_logbook,
-    make_statistics,
-)
+from evotree.engine.history import append_logbook, join_logbooks, make_logbook, make_statistics
 from evotree.engine.parallel import n_at_once, run_tasks
 from evotree.individual import Individual
 from evotree.operators.refinement.policy import Spent

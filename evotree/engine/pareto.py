@@ -22,11 +22,7 @@ import pandas as pd
 from deap import tools
 
 from evotree.fitness.penalties import FitnessQualityComplexity, PenalizedAccuracy
-from evotree.operators.pruning.held_out import (
-    choose_tree,
-    critical_alphas,
-    node_losses,
-)
+from evotree.operators.pruning.held_out import choose_tree, critical_alphas, node_losses
 from evotree.operators.pruning.penalized import (
     kept_nodes,
     prune_marked,
@@ -43,12 +39,7 @@ if TYPE_CHECKING:
 HELD_OUT_RULES = ("validation", "1se")
 """Names of the rules that look at held-out rows."""
 
-BOUNDS = {
-    "complexity": "complexity",
-    "terms": "n_terms",
-    "leaves": "n_leaves",
-    "size": "n_nodes",
-}
+BOUNDS = {"complexity": "complexity", "terms": "n_terms", "leaves": "n_leaves", "size": "n_nodes"}
 """What rules may bound, and the attribute of a tree that is meant."""
 
 MAX_MEMBERS = 100
