@@ -110,7 +110,8 @@ class CountedTree(NamedTuple):
 class ObliqueTree:
     """A binary tree with a hyperplane in each internal node and a vector of values in each node.
 
-    Its leaves may also hold linear models. The arrays are never written after construction, so trees may share them.
+    Its leaves may also hold linear models. The arrays are never written after construction, so
+    trees may share them.
 
     Parameters
     ----------
@@ -319,9 +320,8 @@ class ObliqueTree:
         if getattr(X, "dtype", None) not in (np.float64, np.float32):
             X = np.asarray(X, dtype=np.float64)
         if X.ndim != 2 or X.shape[1] != self.n_features:
-            raise ValueError(
-                f"X has shape {X.shape}: allowed are rows of {self.n_features} features."
-            )
+            allowed = f"rows of {self.n_features} features"
+            raise ValueError(f"X has shape {X.shape}: allowed are {allowed}.")
         return X
 
     def apply(self, X: np.ndarray) -> np.ndarray:
@@ -380,15 +380,15 @@ class ObliqueTree:
         return self.models.predict(X, leaves).reshape(len(leaves), self.values.shape[1])
 
     def validate(self) -> ObliqueTree:
-        """Check that the arrays form one tree, and return it; errors name the array that is wrong."""
+        """Check that the arrays form one tree, and return it; an error names what is wrong."""
         if self.subtree_size.ndim != 1 or not len(self.subtree_size):
             shape = self.subtree_size.shape
             raise ValueError(f"subtree_size has shape {shape}: allowed is one size of each node.")
-        for name, others in (("weights", ", n_features"), ("thresholds", ","), ("values", ", n")):
+        for name, ndim in (("weights", 2), ("thresholds", 1), ("values", 2)):
             array = getattr(self, name)
-            if array.ndim != 1 + (others != ",") or array.shape[0] != self.n_nodes:
-                allowed = f"({self.n_nodes}{others})"
-                raise ValueError(f"{name} has shape {array.shape}: allowed is {allowed}.")
+            if array.ndim != ndim or array.shape[0] != self.n_nodes:
+                allowed = f"{ndim} dimensions, the first of {self.n_nodes} nodes"
+                raise ValueError(f"{name} has shape {array.shape}: allowed are {allowed}.")
             if not np.isfinite(array).all():
                 raise ValueError(f"{name} has values that are not finite.")
         _check_sizes(self.subtree_size)
