@@ -177,11 +177,10 @@ def _record(
         **refinement_record(refined, refiner_names(toolbox)),
         **stats.compile(run.population),
     }
-    kinds = diversity(run.population)
+    record |= {"gen": run.generation, "nevals": n_evaluations}
+    record["diversity"] = diversity(run.population)
     clock.set()
-    run.logbook.record(
-        gen=run.generation, nevals=n_evaluations, diversity=kinds, seconds=run.seconds, **record
-    )
+    run.logbook.record(seconds=run.seconds, **record)
 
 
 def evolve(

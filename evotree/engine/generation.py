@@ -71,10 +71,12 @@ def _refine(toolbox: base.Toolbox, end: float, individual: Individual) -> Indivi
 
 def evaluate_invalid(individuals: Iterable[Individual], toolbox: base.Toolbox) -> int:
     """Evaluate the individuals whose fitness is not valid; return how many there were."""
-    invalid = [individual for individual in individuals if not individual.fitness.wvalues]
-    for individual in invalid:
-        set_fitness(individual, toolbox.evaluate(individual))
-    return len(invalid)
+    n_evaluations = 0
+    for individual in individuals:
+        if not individual.fitness.wvalues:
+            set_fitness(individual, toolbox.evaluate(individual))
+            n_evaluations += 1
+    return n_evaluations
 
 
 def next_generation(
