@@ -74,6 +74,9 @@ class Outcome(NamedTuple):
     seconds: float  # compilation of kernels apart
 
 
+_STATE = ("fitness", "stream", "origin", "outcome", "objective")  # of an individual but its arrays
+
+
 class Individual(ObliqueTree):
     """A tree over a data set with its partition and its fitness.
 
@@ -102,8 +105,7 @@ class Individual(ObliqueTree):
         error.
     """
 
-    __slots__ = ("order", "start", "end", "counts", "fitness", "objective", "_quality", "_n_terms")
-    __slots__ += ("origin", "outcome", "stream")
+    __slots__ = ("order", "start", "end", "counts", "_quality", "_n_terms", *_STATE)
 
     _plain_quality = staticmethod(leaf_accuracy)
 

@@ -90,8 +90,8 @@ class TreeArrays:
 
 
 _GROUPS = ("population", "hall_of_fame", "pareto_front", "larger")
-_PLAIN = ("spent", "generation", "seconds", "compile_seconds", "best_fitness", "last_improvement")
-_PLAIN += ("origins",)
+_TIMES = ("generation", "seconds", "compile_seconds", "last_improvement")
+_PLAIN = ("spent", "best_fitness", "origins", *_TIMES)
 
 
 def describe_run(run: Run, arrays: TreeArrays) -> dict[str, Any]:

@@ -244,7 +244,7 @@ def evolve(
     passed = population.seconds if isinstance(population, Run) else 0.0
     end = math.inf if time_limit is None else time.perf_counter() + time_limit - passed
     states = generations(population, toolbox, crossover_probability, stats, hall_of_fame, end)
-    limits = {"max_generations": max_generations, "patience": patience, "end": end}
+    limits: dict[str, Any] = {"max_generations": max_generations, "patience": patience, "end": end}
     return watch(states, callbacks, is_new=is_new, keep_on_interrupt=keep_on_interrupt, **limits)
 
 

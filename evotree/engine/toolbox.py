@@ -274,7 +274,7 @@ def make_toolbox(
     max_features = feature_bound(max_split_terms, n_features, constraints)
     penalties = {"size_penalty": size_penalty, "term_penalty": term_penalty}
     bounds: dict[str, Any] = {"term_penalty": term_penalty, "max_features": max_features}
-    split = {"min_rows": min_samples_split}
+    split: dict[str, Any] = {"min_rows": min_samples_split}
     split["max_width"] = dipole_width(max_features, variation, n_features)
     seeds = {"C": C, "penalty": linear.penalty, "max_depth": max_depth, **bounds}
     rows, least = (dataset, size_penalty), {"min_rows": min_samples_split}

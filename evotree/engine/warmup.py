@@ -80,8 +80,8 @@ def compile_variation(task: str) -> Iterator[None]:
     yield
     cx_trees(tree.clone(), tree.clone(), dataset)
     yield
-    for size, individual in enumerate((first, tree)):
-        individual.fitness.values = (float(size),)
+    for rank, individual in enumerate((first, tree)):
+        individual.fitness.values = (float(rank),)
     sel_proportional([first, tree], 2)
     yield
     init_dipolar(dataset, 0.01, stream)
