@@ -11,11 +11,7 @@ from numba import njit, set_num_threads, types
 from numba.core.event import Event, Listener, register
 
 # No C callback is ever made of a kernel; its wrapper would only take time to compile.
-_OPTIONS: dict[str, Any] = {
-    "nogil": True,
-    "error_model": "numpy",
-    "no_cfunc_wrapper": True,
-}
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 _ANY_ORDER = {"reassoc", "contract"}  # of additions
 
 

@@ -17,10 +17,7 @@ from evotree._sklearn import Interval, validate_parameter_constraints
 
 _Kind = TypeVar("_Kind", bound=type)
 
-N_JOBS = (
-    Interval(Integral, None, -1, closed="right"),
-    Interval(Integral, 1, None, closed="left"),
-)
+N_JOBS = (Interval(Integral, None, -1, closed="right"), Interval(Integral, 1, None, closed="left"))
 """Constraints of a number of threads; below 0 it counts from all there are, as in joblib."""
 
 
@@ -86,11 +83,7 @@ def check_parameters(owner: Any) -> None:
 
 @dataclass(frozen=True, repr=False)
 class Configuration(Constrained):
-    """A group of parameters.
-
-    It is never changed, so that copies and clones may share it. Its ``repr`` can be pasted, and
-    names only what differs from the defaults.
-    """
+    """A group of parameters, never changed; its ``repr`` names what differs from the defaults."""
 
     def __post_init__(self) -> None:
         check_parameters(self)
@@ -102,12 +95,10 @@ class Configuration(Constrained):
 
     def set_params(self, **params: Any) -> Self:
         """Return a configuration with some other parameters; this one stays as it is."""
-        known = [one.name for one in fields(self)]
+        kind, known = type(self).__name__, [one.name for one in fields(self)]
         for name in params:
             if name.partition("__")[0] not in known:
-                raise ValueError(
-                    f"{type(self).__name__} has no parameter {name!r}: allowed are {known}."
-                )
+                raise ValueError(f"{kind} has no parameter {name!r}: allowed are {known}.")
         own, of_groups = split_params(params)
         changed = replace(self, **own)
         groups = {name: group_with(changed, name, values) for name, values in of_groups.items()}
@@ -148,19 +139,14 @@ def split_params(params: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, d
 
 
 def group_with(owner: Any, name: str, values: Mapping[str, Any]) -> Any:
-    """Return a group of an object's parameters with some other values.
-
-    A plain value, or None, is the group that it stands for; the value is returned as it is, where
-    nothing of it changes.
-    """
+    """Return a group of an object's parameters, or what stands for it, with some other values."""
     value: Any = getattr(owner, name, None)
     group = value
     if not isinstance(value, Configuration):
         kind: Any = type(owner)
         allowed: list[Any] = constraints_of(kind).get(name, [])
-        kinds: list[Any] = [
-            one for one in allowed if isinstance(one, type) and issubclass(one, Configuration)
-        ]
+        types = (one for one in allowed if isinstance(one, type))
+        kinds: list[Any] = [one for one in types if issubclass(one, Configuration)]
         if not kinds:
             raise ValueError(f"{type(owner).__name__} has no group of parameters {name!r}.")
         group = kinds[0]() if value is None else kinds[0](value)

@@ -46,11 +46,10 @@ def check_writable(path: PathLike) -> Path:
 
 
 def write_whole(path: PathLike, write: Callable[[BinaryIO], object]) -> None:
-    """Write a file beside its place, then move it there.
+    """Write a file beside its place, then move it there: a crash leaves the old one or the new one.
 
-    A crash leaves either the old file or the new one, never half of it. What a process that was
-    killed has left beside it is removed by the next that writes the file. Threads and processes may
-    write it at once: the last one's stays.
+    What a process that was killed has left beside it is removed by the next that writes the file.
+    Threads and processes may write it at once: the last one's stays.
     """
     real = check_writable(path)
     temporary = None

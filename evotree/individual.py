@@ -58,10 +58,10 @@ def set_fitness(individual: Any, values: Any) -> None:
     except (TypeError, ValueError):
         is_sound = False
     if not is_sound:
+        allowed = f"{n_objectives} finite number{'s' if n_objectives > 1 else ''}"
         raise ValueError(
-            f"evaluate returned {values!r}: allowed is a tuple of {n_objectives} finite "
-            f"number{'s' if n_objectives > 1 else ''}, of magnitudes up to {_LARGEST:g}, since "
-            f"{type(individual.fitness).__name__} has as many objectives."
+            f"evaluate returned {values!r}: allowed is a tuple of {allowed}, of magnitudes up to "
+            f"{_LARGEST:g}, as many as {type(individual.fitness).__name__} has objectives."
         )
     individual.fitness.values = values
 
@@ -72,6 +72,9 @@ class Outcome(NamedTuple):
     operator: str  # name of the refiner
     gain: float  # rise of the fitness; 0 where the individual stayed as it was
     seconds: float  # compilation of kernels apart
+
+
+_STATE = ("fitness", "stream", "origin", "outcome", "objective")  # of an individual but its arrays
 
 
 class Individual(ObliqueTree):
@@ -102,19 +105,9 @@ class Individual(ObliqueTree):
         error.
     """
 
-    __slots__ = (
-        "_n_terms",
-        "_quality",
-        "counts",
-        "end",
-        "fitness",
-        "objective",
-        "order",
-        "origin",
-        "outcome",
-        "start",
-        "stream",
-    )
+    __slots__ = ("order", "start", "end", "counts", "_quality", "_n_terms", *_STATE)
+
+    _plain_quality = staticmethod(leaf_accuracy)
 
     def __init__(self, nodes: Iterable[np.ndarray]) -> None:
         self.fitness: base.Fitness = FitnessMax()
@@ -134,18 +127,8 @@ class Individual(ObliqueTree):
     def replace(self, nodes: Iterable[np.ndarray]) -> None:
         """Put another tree with its partition in the place of the present one.
 
-        For what a kernel returns, which has routed the rows. Where the arrays of the tree alone are
-        new, `evotree.with_tree` routes them.
-
-        Parameters
-        ----------
-        nodes : iterable of ndarray
-            As `nodes` returns them. The fitness is deleted.
-
-        Raises
-        ------
-        ValueError
-            If the partition is the present one, and so not that of another tree.
+        For what a kernel returns, which has routed the rows; it is refused with the present
+        partition. Where the arrays of the tree alone are new, `evotree.with_tree` routes them.
         """
         nodes = tuple(nodes)
         if any(new is old for new, old in zip(nodes[3:], self.nodes()[3:], strict=True)):
@@ -157,13 +140,7 @@ class Individual(ObliqueTree):
         self._take(nodes)
 
     def move_thresholds(self, thresholds: np.ndarray) -> None:
-        """Replace the thresholds by others across which no training row changes sides.
-
-        Parameters
-        ----------
-        thresholds : ndarray of shape (n_nodes,)
-            Others within the margins of the hyperplanes. The fitness is deleted.
-        """
+        """Replace the thresholds by others across which no training row changes sides."""
         self._take((self.weights, thresholds, *self.nodes()[2:]))
 
     def evolve_for(self, objective: Any) -> None:
@@ -184,8 +161,7 @@ class Individual(ObliqueTree):
 
     def nodes(self) -> tuple[np.ndarray, ...]:
         """Return the arrays of the tree and its partition, as `replace` and kernels take them."""
-        tree = self.weights, self.thresholds, self.subtree_size
-        return *tree, self.order, self.start, self.end, self.counts
+        return *self.splits, self.order, self.start, self.end, self.counts
 
     @property
     def values(self) -> np.ndarray:  # type: ignore[override]
@@ -194,21 +170,22 @@ class Individual(ObliqueTree):
 
     @property
     def quality(self) -> float:
-        """Share of the training weight that is classified right, or what the objective says."""
+        """Share of the training weight that is classified right, or what the objective says.
+
+        Of targets the share of their variance that is explained.
+        """
         if self._quality is None and self.objective is not None:
             self._quality = self.objective.quality(self)
         if self._quality is None:
-            self._quality = leaf_accuracy(self.counts, self.subtree_size)
+            self._quality = self._plain_quality(self.counts, self.subtree_size)
         return self._quality
 
     @property
     def labels(self) -> np.ndarray:
         """Position of the class that each node predicts, of shape (n_nodes,)."""
-        labels: np.ndarray
-        if self.objective is not None:
-            labels = self.objective.labels(self)
-        else:
-            labels = self.counts.argmax(axis=1)
+        if self.objective is None:
+            return self.counts.argmax(axis=1)
+        labels: np.ndarray = self.objective.labels(self)
         return labels
 
     @property
@@ -220,26 +197,9 @@ class Individual(ObliqueTree):
                 self._n_terms += self.objective.n_leaf_terms(self)
         return self._n_terms
 
-    @property
-    def given_labels(self) -> None:  # type: ignore[override]
-        """Labels follow from the counts and the objective."""
-
-    @property
-    def models(self) -> None:
-        """Models of leaves follow from the rows and the objective."""
-
-    @property
-    def output_names(self) -> tuple[str, ...] | None:  # type: ignore[override]
-        """None: values are class shares."""
-        return None
-
-    @property
-    def spread(self) -> None:  # type: ignore[override]
-        """Known to the data set alone."""
-
-    @property
-    def row_counts(self) -> None:  # type: ignore[override]
-        """Known to the data set alone."""
+    # What follows from the counts, the rows and the objective, or is known to the data set alone.
+    given_labels = models = spread = row_counts = None
+    output_names: Any = None
 
     @property
     def weighted_n_node_samples(self) -> np.ndarray:  # type: ignore[override]
@@ -248,8 +208,8 @@ class Individual(ObliqueTree):
 
     def to_tree(self) -> ObliqueTree:
         """Return the tree alone."""
-        tree = self.weights, self.thresholds, self.subtree_size, self.values
-        return ObliqueTree(*tree, weighted_n_node_samples=self.weighted_n_node_samples)
+        samples = self.weighted_n_node_samples
+        return ObliqueTree(*self.splits, self.values, weighted_n_node_samples=samples)
 
     def clone(self) -> Individual:
         """Return an individual that shares the arrays and has a fitness of its own."""
@@ -269,13 +229,11 @@ class Individual(ObliqueTree):
         return self.clone()
 
     def __getstate__(self) -> tuple[Any, ...]:
-        state = self.fitness, self.stream, self.origin, self.outcome
-        return *self.nodes(), *state, self.objective
+        return self.nodes(), self.fitness, self.stream, self.origin, self.outcome, self.objective
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.__init__(state[:7])  # type: ignore[misc]
-        self.fitness, self.stream, self.origin, self.outcome = state[7:11]
-        (self.objective,) = state[11:]
+        self.__init__(state[0])  # type: ignore[misc]
+        self.fitness, self.stream, self.origin, self.outcome, self.objective = state[1:]
 
 
 class RegressionIndividual(Individual):
@@ -284,6 +242,7 @@ class RegressionIndividual(Individual):
     # Its ``counts (n_nodes, 3)`` are the sums of w, w y and w y**2 of the nodes' rows, in the units
     # of the data set, in which the targets have mean 0.
     __slots__ = ()
+    _plain_quality = staticmethod(explained_variance)
 
     @property
     def values(self) -> np.ndarray:  # type: ignore[override]
@@ -303,12 +262,3 @@ class RegressionIndividual(Individual):
     def weighted_n_node_samples(self) -> np.ndarray:  # type: ignore[override]
         """Weights of the rows of the nodes, of shape (n_nodes,)."""
         return self.counts[:, 0].copy()
-
-    @property
-    def quality(self) -> float:
-        """Share of the targets' variance that is explained, or what the objective says."""
-        if self._quality is None and self.objective is not None:
-            self._quality = self.objective.quality(self)
-        if self._quality is None:
-            self._quality = explained_variance(self.counts, self.subtree_size)
-        return self._quality

@@ -14,21 +14,12 @@ class LeafModels(NamedTuple):
     A row x that reaches leaf k is predicted as ``intercepts[k] + coefficients[k] @ x``, but never
     below ``lowest[k]`` or above ``highest[k]``. Internal nodes have no coefficients: their
     intercepts and bounds are what they would predict as leaves, their mean targets.
-
-    Attributes
-    ----------
-    intercepts : ndarray of shape (n_nodes,), float64
-        What a row of zeros would get.
-    coefficients : ndarray of shape (n_nodes, n_features), float64
-        Most of them are 0.
-    lowest, highest : ndarray of shape (n_nodes,), float64
-        Bounds of the predictions.
     """
 
-    intercepts: np.ndarray
-    coefficients: np.ndarray
-    lowest: np.ndarray
-    highest: np.ndarray
+    intercepts: np.ndarray  # (n_nodes,)
+    coefficients: np.ndarray  # (n_nodes, n_features)
+    lowest: np.ndarray  # (n_nodes,)
+    highest: np.ndarray  # (n_nodes,)
 
     @property
     def n_terms(self) -> int:
@@ -72,13 +63,7 @@ class LeafModels(NamedTuple):
 
 
 class OutputModels(NamedTuple):
-    """Linear models of the leaves for several outputs.
-
-    Attributes
-    ----------
-    each : tuple of LeafModels
-        Those of each output.
-    """
+    """Linear models of the leaves for several outputs, as `LeafModels` of each."""
 
     each: tuple[LeafModels, ...]
 

@@ -59,11 +59,10 @@ class Model:
 
     The mean of several trees predicts. Classes are all strings, all whole numbers, all truth values
     or all floats; without classes numbers are predicted. What is known of the training is for
-    `summary`, each entry optional: ``rows`` and ``accuracy``, ``base_rate`` (the accuracy of the
-    most frequent class), ``balanced_accuracy``, ``recall`` of each class, ``confusion``; of numbers
-    ``r2``, ``rmse`` and ``others``, both of simpler predictions by their names; the same of test
-    rows with ``test_`` before it; ``hyperparameters`` by name, ``generations``, ``stop_reason`` and
-    ``seconds`` by phase.
+    `summary`, each entry optional: ``rows``, ``accuracy``, ``base_rate`` (the accuracy of the most
+    frequent class), ``balanced_accuracy``, ``recall`` of each class, ``confusion``; of numbers
+    ``r2``, ``rmse`` and ``others``, both of simpler predictions; the same of test rows with
+    ``test_`` before it; ``hyperparameters``, ``generations``, ``stop_reason`` and ``seconds``.
     """
 
     target: str
@@ -83,10 +82,8 @@ class Model:
     ) -> Model:
         """Return the model of a fitted estimator."""
         if getattr(estimator, "shares_rows_", False):
-            raise ValueError(
-                f"model is a {type(estimator).__name__} whose rows with missing values go both "
-                "ways: allowed are estimators whose rows go one way."
-            )
+            kind = type(estimator).__name__
+            raise ValueError(f"model is a {kind} whose rows with missing values go both ways.")
         known = (getattr(estimator, name, None) for name in ("probabilities_", "training_rows_"))
         labels = getattr(estimator, "classes_", None)
         classes = None if labels is None else _classes_from(labels.tolist())
@@ -106,17 +103,16 @@ class Model:
     def _check(self, tree: ObliqueTree) -> None:
         """Refuse a tree that does not fit classes and columns."""
         n, values = len(self.feature_names), tree.values
+        width = values.shape[1]
         if tree.n_features != n:
             raise ValueError(f"the tree has {tree.n_features} features, the columns make {n}.")
         if self.classes is None:
-            if values.shape[1] != 1:
+            if width != 1:
                 raise ValueError("a model without classes has one value in a node.")
         elif tree.models is not None and not isinstance(tree.models, ClassModels):
             raise ValueError("the tree has linear models in its leaves, which predict no classes.")
-        elif values.shape[1] != len(self.classes):
-            raise ValueError(
-                f"the tree has {values.shape[1]} values in a node for {len(self.classes)} classes."
-            )
+        elif width != len(self.classes):
+            raise ValueError(f"the tree has {width} values for {len(self.classes)} classes.")
         elif values.min() < 0.0 or not np.allclose(values.sum(axis=1), 1.0):
             raise ValueError("the values of the tree are not class shares: they must add up to 1.")
 
@@ -178,10 +174,8 @@ class Model:
         nodes, leaves, terms = map(sum, zip(*sizes, strict=True))
         size = f"forest     {len(sizes)} trees, {nodes} nodes, {leaves} leaves, {terms} terms"
         if len(sizes) == 1:
-            size = (
-                f"tree       {nodes} nodes, {leaves} leaves, depth {self.tree.depth}, {terms} "
-                f"terms, complexity {self.tree.complexity}"
-            )
+            size = f"tree       {nodes} nodes, {leaves} leaves, depth {self.tree.depth}, "
+            size += f"{terms} terms, complexity {self.tree.complexity}"
         lines = [
             f"target     {self.target}: {', '.join(self.labels or ['a number'])}",
             f"columns    {len(self.columns)}, as {self.tree.n_features} features",
@@ -194,32 +188,28 @@ def _training_lines(known: Mapping[str, Any], labels: list[str] | None) -> list[
     """Return what is known of a training."""
     lines = []
     for name, of in (("training", ""), ("test", "test_")):
-        if f"{of}{'r2' if labels is None else 'accuracy'}" in known:
-            figures = (
-                errors_text(known[f"{of}r2"], known[f"{of}rmse"])
-                if labels is None
-                else f"accuracy {known[f'{of}accuracy']:.4f}"
-            )
-            lines.append(f"{name:10} {figures} on {known[f'{of}rows']} rows")
+        if labels is None and f"{of}r2" in known:
+            figures = errors_text(known[f"{of}r2"], known[f"{of}rmse"])
+        elif labels is not None and f"{of}accuracy" in known:
+            figures = f"accuracy {known[f'{of}accuracy']:.4f}"
+        else:
+            continue
+        lines.append(f"{name:10} {figures} on {known[f'{of}rows']} rows")
     if labels is None:
         others = known.get("others", {}).items()
         lines += [f"           {name}: {errors_text(*two)}" for name, two in others]
     elif "base_rate" in known and lines:
         lines[-1] += f" (always the most frequent class: {known['base_rate']:.4f})"
     if labels is not None and "balanced_accuracy" in known:
-        recalls = ", ".join(
-            f"{label} {'-' if recall is None else format(recall, '.4f')}"
-            for label, recall in zip(labels, known["recall"], strict=True)
-        )
+        recalls = ("-" if recall is None else f"{recall:.4f}" for recall in known["recall"])
+        words = ", ".join(map(" ".join, zip(labels, recalls, strict=True)))
         lines.append(f"           balanced accuracy {known['balanced_accuracy']:.4f}")
-        lines.append(f"           recall: {recalls}")
+        lines.append(f"           recall: {words}")
     if labels is not None and "confusion" in known and len(labels) <= _MOST_CONFUSED:
         lines += _confusion_lines(labels, known["confusion"])
     if "hyperparameters" in known:
-        chosen = (
-            f"{name} {one:.4g}" if isinstance(one, float) else f"{name} {one}"
-            for name, one in known["hyperparameters"].items()
-        )
+        values = known["hyperparameters"].items()
+        chosen = (f"{name} {v:{'.4g' if isinstance(v, float) else ''}}" for name, v in values)
         lines.append(f"chosen     {', '.join(chosen)}")
     if "generations" in known:
         reason = STOP_REASONS.get(known["stop_reason"], known["stop_reason"])
@@ -246,14 +236,9 @@ def errors_text(r2: float, rmse: float) -> str:
 
 
 def save_model(
-    path: PathLike,
-    model: Model | TreeEstimator | ObliqueForest,
-    target: str = "target",
+    path: PathLike, model: Model | TreeEstimator | ObliqueForest, target: str = "target"
 ) -> None:
-    """Write a model to a file.
-
-    A crash leaves either the old file or the new one, never half of it. `load_model` reads it, and
-    so does the command line.
+    """Write a model to a file, whole or not at all; `load_model` and the command line read it.
 
     Parameters
     ----------
@@ -270,8 +255,7 @@ def save_model(
     OSError
         Naming the path and why it cannot be written.
     ValueError
-        If a tree is larger than `load_model` reads, has several outputs, or rows go both ways at
-        its splits.
+        If a tree is too large, has several outputs, or rows go both ways at its splits.
 
     Examples
     --------
@@ -288,9 +272,8 @@ def save_model(
     if not isinstance(model, Model):
         check_is_fitted(model)
         if not hasattr(model, "columns_"):
-            raise ValueError(
-                f"model is a {type(model).__name__}: allowed are fitted estimators of this package."
-            )
+            kind = type(model).__name__
+            raise ValueError(f"model is a {kind}: allowed are fitted estimators of this package.")
         model = Model.of(model, target)
     data: dict[str, Any] = {
         "format": FORMAT,
@@ -339,8 +322,6 @@ def load_model(path: PathLike) -> Model:
 
     Raises
     ------
-    FileNotFoundError
-        If there is no such file.
     ValueError
         If the file cannot be read, is damaged, of another format or made by another version; the
         message names the file and what is wrong.
@@ -352,12 +333,10 @@ def load_model(path: PathLike) -> Model:
             raise ValueError(f"it is not JSON, or was cut off: {error}") from error
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise ValueError(f'it is not a model, without "format": "{FORMAT}"')
-        if data.get("version") not in READABLE:
-            raise ValueError(
-                f"version {str(data.get('version'))[:40]} of the format is none of those that "
-                f"evotree {__version__} reads, {' and '.join(map(str, READABLE))}; fit the model "
-                "again, or use the evotree that made it"
-            )
+        if (version := data.get("version")) not in READABLE:
+            readable = f"those that evotree {__version__} reads, {', '.join(map(str, READABLE))}"
+            advice = "fit the model again, or use the evotree that made it"
+            raise ValueError(f"version {str(version)[:40]} is none of {readable}; {advice}")
         needed = ("target", "classes", "columns", "trees" if "trees" in data else "tree")
         if missing := [name for name in needed if name not in data]:
             raise ValueError(f"there is no {', no '.join(missing)}")

@@ -1,9 +1,8 @@
 """Probabilities of classes by the distances of a row to the hyperplanes of a tree.
 
-The shares of a leaf are the same for a row beside a hyperplane and for one far from it. Soft sides
-make the sides of each split a matter of degree: a row goes right with a probability that is a
-logistic function of its distance to the hyperplane, and its probabilities of the classes are the
-mean of those of all leaves, weighted by the probabilities that it reaches them.
+Soft sides make the sides of each split a matter of degree: a row goes right with a probability that
+is a logistic function of its distance to the hyperplane, and its probabilities of the classes are
+the mean of those of all leaves, weighted by the probabilities that it reaches them.
 
 References
 ----------
@@ -38,9 +37,7 @@ class SoftSides:
     with the weights and thresholds of the tree. Its probability of a leaf is the product of those
     of the sides on the path, and its probabilities of the classes are the sum over the leaves of
     that times `shares`. Last, the class of the highest share in the leaf that the row reaches is
-    raised to the highest of them, where it is not, and all are divided by their sum. Where leaves
-    predict that class, what ``predict`` returns is so the most probable one; a label that is chosen
-    for another objective, such as costs, bends no probability.
+    raised to the highest of them, where it is not, and all are divided by their sum.
 
     Attributes
     ----------

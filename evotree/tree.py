@@ -23,18 +23,9 @@ if TYPE_CHECKING:
 _BLOCK = 1024  # rows that are routed together
 _PRINTED_LEAVES, _PRINTED_TERMS = 32, 10  # of a tree that prints itself
 # What a tree is made of, in the order of its state.
-_ATTRIBUTES = (
-    "weights",
-    "thresholds",
-    "subtree_size",
-    "values",
-    "spread",
-    "weighted_n_node_samples",
-    "given_labels",
-    "models",
-    "output_names",
-    "row_counts",
-)
+_SPLITS = ("weights", "thresholds", "subtree_size")
+_KNOWN = ("values", "spread", "weighted_n_node_samples", "given_labels", "models", "output_names")
+_ATTRIBUTES = (*_SPLITS, *_KNOWN, "row_counts")
 _state_of = attrgetter(*_ATTRIBUTES)
 
 
@@ -119,9 +110,8 @@ class CountedTree(NamedTuple):
 class ObliqueTree:
     """A binary tree with a hyperplane in each internal node and a vector of values in each node.
 
-    Its leaves may also hold linear models.
-
-    The arrays are never written after construction, so trees may share them.
+    Its leaves may also hold linear models. The arrays are never written after construction, so
+    trees may share them.
 
     Parameters
     ----------
@@ -134,14 +124,13 @@ class ObliqueTree:
     values : ndarray of shape (n_nodes, n_outputs), float64
         What a node predicts: class shares for classification, a target for each output.
     spread : ndarray of shape (n_features,), float64, optional
-        Standard deviation of each feature over the training rows, in the units of the hyperplanes.
-        The influence of a term is its absolute weight times the spread of its feature.
+        Standard deviation of each feature over the training rows: the influence of a term is its
+        absolute weight times the spread of its feature.
     weighted_n_node_samples : ndarray of shape (n_nodes,), float64, optional
         Weights of the training rows that reach each node, in the unit of `Dataset.sample_weight`:
         where all weights are equal, the number of rows.
     labels : ndarray of shape (n_nodes,), int64, optional
-        Position of the class that each node predicts, where it need not be the one with the highest
-        share.
+        Position of the class that each node predicts, where that need not have the highest share.
     models : LeafModels or OutputModels, optional
         Linear models of the leaves, those of several outputs as `OutputModels`; then `values` are
         the means of the nodes' targets.
@@ -208,10 +197,7 @@ class ObliqueTree:
         )
 
     def __str__(self) -> str:
-        """Return the rules of a small tree, with features by position.
-
-        A tree knows no names: ``evotree.export.export_text(model)`` writes those of the columns.
-        """
+        """Return the rules of a small tree, with features by position: a tree knows no names."""
         from evotree.description.text import export_text  # needs pandas, which a tree does not
 
         if self.n_leaves > _PRINTED_LEAVES:
@@ -286,10 +272,7 @@ class ObliqueTree:
 
     @property
     def coefficients_(self) -> pd.DataFrame:
-        """The linear models of the leaves as a table, `evotree.export.coefficient_table`.
-
-        A tree whose leaves are constant has no such attribute.
-        """
+        """The linear models of the leaves, if any, as `evotree.export.coefficient_table`."""
         from evotree.description.coefficients import coefficient_table
 
         if self.models is None:
@@ -306,10 +289,7 @@ class ObliqueTree:
         return self.replaced(labels=labels)
 
     def predicting(self, values: np.ndarray) -> ObliqueTree:
-        """Return the same tree whose nodes predict other values, of shape (n_nodes, n_outputs).
-
-        It has no linear models, which would predict in their place.
-        """
+        """Return the same tree whose nodes predict other values, and no linear models."""
         return self.replaced(values=values, labels=None, models=None)
 
     def with_models(self, models: LeafModels | OutputModels | None) -> ObliqueTree:
@@ -340,26 +320,13 @@ class ObliqueTree:
         return k + 1 + int(self.subtree_size[k + 1])
 
     def check_rows(self, X: np.ndarray) -> np.ndarray:
-        """Return rows as an array of floats, and refuse those of another number of features.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows in the units of the hyperplanes, without NaN.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features), float64 or float32
-            The same array, if it is of floats.
-        """
+        """Return rows as an array of floats, and refuse those of another number of features."""
         # The router checks nothing: of narrower rows it would read what lies behind them.
         if getattr(X, "dtype", None) not in (np.float64, np.float32):
             X = np.asarray(X, dtype=np.float64)
         if X.ndim != 2 or X.shape[1] != self.n_features:
-            raise ValueError(
-                f"X has shape {X.shape}: allowed are rows of {self.n_features} features, as the "
-                "tree has."
-            )
+            allowed = f"rows of {self.n_features} features"
+            raise ValueError(f"X has shape {X.shape}: allowed are {allowed}.")
         return X
 
     def apply(self, X: np.ndarray) -> np.ndarray:
@@ -374,11 +341,6 @@ class ObliqueTree:
         -------
         ndarray of shape (n_samples,), int32
             Positions of leaves in the arrays of the tree.
-
-        Raises
-        ------
-        ValueError
-            If the rows have not as many features as the tree.
         """
         X = self.check_rows(X)
         leaves = np.empty(X.shape[0], dtype=np.int32)
@@ -430,25 +392,15 @@ class ObliqueTree:
         return self.labels[self.apply(X)]
 
     def validate(self) -> ObliqueTree:
-        """Check that the arrays form one tree, and return the tree.
-
-        Raises
-        ------
-        ValueError
-            Naming the array that is wrong, what it holds and what is allowed.
-        """
+        """Check that the arrays form one tree, and return it; an error names what is wrong."""
         if self.subtree_size.ndim != 1 or not len(self.subtree_size):
-            raise ValueError(
-                f"subtree_size has shape {self.subtree_size.shape}: allowed is (n_nodes,) with "
-                "n_nodes >= 1."
-            )
+            shape = self.subtree_size.shape
+            raise ValueError(f"subtree_size has shape {shape}: allowed is one size of each node.")
         for name, ndim in (("weights", 2), ("thresholds", 1), ("values", 2)):
             array = getattr(self, name)
             if array.ndim != ndim or array.shape[0] != self.n_nodes:
-                raise ValueError(
-                    f"{name} has shape {array.shape}: allowed are {ndim} dimensions, the first "
-                    f"being the number of nodes, {self.n_nodes}."
-                )
+                allowed = f"{ndim} dimensions, the first of {self.n_nodes} nodes"
+                raise ValueError(f"{name} has shape {array.shape}: allowed are {allowed}.")
             if not np.isfinite(array).all():
                 raise ValueError(f"{name} has values that are not finite.")
         _check_sizes(self.subtree_size)
@@ -471,25 +423,20 @@ class ObliqueTree:
             wrong = labels.shape != (self.n_nodes,) or labels.dtype.kind not in "iu"
             if wrong or labels.min() < 0 or labels.max() >= n_outputs:
                 raise ValueError(f"labels: allowed are {self.n_nodes} integers below {n_outputs}.")
-        if self.output_names is not None and len(self.output_names) != n_outputs:
-            raise ValueError(
-                f"output_names has {len(self.output_names)} entries: allowed are {n_outputs}."
-            )
+        names = self.output_names
+        if names is not None and len(names) != n_outputs:
+            raise ValueError(f"output_names has {len(names)} entries: allowed are {n_outputs}.")
         if self.models is not None:
             n_models = len(self.models.each) if isinstance(self.models, OutputModels) else 1
             if n_outputs != n_models:
-                raise ValueError(
-                    f"values has {n_outputs} columns: allowed is {n_models}, one for each linear "
-                    "model of a leaf."
-                )
+                raise ValueError(f"values has {n_outputs} columns for {n_models} models of a leaf.")
             self.models.validate(self.n_nodes, self.n_features)
             if self.models.coefficients[~self.is_leaf].any():
                 raise ValueError("coefficients has rows of internal nodes that are not 0.")
         return self
 
-    def __getstate__(self) -> tuple[Any, ...]:
-        state: tuple[Any, ...] = _state_of(self)
-        return state
+    def __getstate__(self) -> Any:
+        return _state_of(self)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         ObliqueTree.__init__(self, *state)
@@ -510,8 +457,8 @@ def sizes_of_kept(kept: np.ndarray, subtree_size: np.ndarray) -> np.ndarray:
     """Return the sizes of the subtrees of nodes that stay, where the others are taken out."""
     before = np.append(0, np.cumsum(kept))
     sizes = before[np.arange(len(kept)) + subtree_size] - before[:-1]
-    found: np.ndarray = sizes[kept].astype(np.int32)
-    return found
+    of_kept: np.ndarray = sizes[kept].astype(np.int32)
+    return of_kept
 
 
 def mean_of_trees(trees: Sequence[ObliqueTree], rows: np.ndarray) -> np.ndarray:
@@ -525,20 +472,15 @@ def mean_of_trees(trees: Sequence[ObliqueTree], rows: np.ndarray) -> np.ndarray:
 def _check_sizes(subtree_size: np.ndarray) -> None:
     """Refuse sizes of subtrees that do not form one tree in prefix order."""
     n_nodes = len(subtree_size)
-    if subtree_size[0] != n_nodes:
-        raise ValueError(
-            f"subtree_size[0]={subtree_size[0]}: the root's subtree is the tree, {n_nodes} nodes."
-        )
+    if (size := subtree_size[0]) != n_nodes:
+        raise ValueError(f"subtree_size[0]={size}: the root's subtree has all {n_nodes} nodes.")
     for k in np.flatnonzero(subtree_size != 1).tolist():
         size = int(subtree_size[k])
         children_fit = (
-            size >= 3
-            and k + size <= n_nodes
+            3 <= size <= n_nodes - k
             and 1 <= subtree_size[k + 1] <= size - 2
             and subtree_size[k + 1] + subtree_size[k + 1 + subtree_size[k + 1]] + 1 == size
         )
         if not children_fit:
-            raise ValueError(
-                f"subtree_size[{k}]={size}: allowed is 1 for a leaf, else one more than the sum "
-                "of the sizes of its two children, which follow in prefix order."
-            )
+            allowed = "1 for a leaf, else one more than the sum of those of its two children"
+            raise ValueError(f"subtree_size[{k}]={size}: allowed is {allowed}.")

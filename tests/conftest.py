@@ -69,6 +69,16 @@ settings.register_profile("ci", deadline=None, derandomize=True, suppress_health
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
+@pytest.fixture(scope="session")
+def iris():
+    """The iris data as the engine sees it."""
+    from sklearn.datasets import load_iris
+
+    from evotree import Dataset
+
+    return Dataset.from_arrays(*load_iris(return_X_y=True))
+
+
 @pytest.fixture(autouse=True)
 def no_figure_stays_open() -> Iterator[None]:
     """Close what a test has drawn; the next one counts its own figures."""

@@ -21,15 +21,9 @@ seeds = st.integers(0, 2**32)
 def assert_sound(individual, dataset):
     """Check that the tree is valid and its partition and quality are those made from scratch."""
     individual.to_tree().validate()
-    scratch = make_individual(
-        dataset, individual.weights, individual.thresholds, individual.subtree_size
-    )
-    for name, ours, theirs in zip(
-        ("weights", "thresholds", "subtree_size", "order", "start", "end", "counts"),
-        individual.nodes(),
-        scratch.nodes(),
-        strict=True,
-    ):
+    scratch = make_individual(dataset, *individual.splits)
+    for name in ("weights", "thresholds", "subtree_size", "order", "start", "end", "counts"):
+        ours, theirs = getattr(individual, name), getattr(scratch, name)
         np.testing.assert_array_equal(ours, theirs, err_msg=name)
     assert individual.quality == scratch.quality
 
@@ -54,6 +48,10 @@ def datasets(draw, max_rows=60, task="classification"):
     return Dataset.from_arrays(X, y, weight, scaling=scaling, task=task)
 
 
+TASKS = st.sampled_from(("classification", "regression"))
+any_datasets = TASKS.flatmap(lambda task: datasets(task=task))
+
+
 @st.composite
 def populations(draw, size=3, task="classification"):
     """Draw a data set and individuals of its first population."""
@@ -70,9 +68,7 @@ def with_random_zeros(individual, dataset, seed):
     return make_individual(dataset, weights, individual.thresholds, individual.subtree_size)
 
 
-any_populations = st.sampled_from(("classification", "regression")).flatmap(
-    lambda task: populations(task=task)
-)
+any_populations = TASKS.flatmap(lambda task: populations(task=task))
 
 
 def apply_operator(name, first, second, dataset, stream, max_features=None):

@@ -17,7 +17,6 @@ PACKAGE = ROOT / "evotree"
 FUNCTION_LINES = 80
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-Definition = Function | ast.ClassDef
 
 COMPILERS = {"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "jitclass"}
 
@@ -40,25 +39,19 @@ PACKAGE_FILES = python_files("evotree")
 ALL_FILES = python_files("evotree", "experiments", "tests", "benchmarks", "docs")
 
 
-def name_of(path):
-    """Return a path as the repository's readers write it."""
-    return path.relative_to(ROOT).as_posix()
-
-
 def for_each(paths):
-    """Make one test of a check of single files, which names the faults of all of them."""
+    """Make one test of a function that yields the faults of a file, each as a node and words."""
 
-    def decorate(check):
+    def decorate(faults_of):
         def test():
-            faults = []
-            for path in paths:
-                try:
-                    check(path)
-                except AssertionError as error:
-                    faults.append(str(error))
+            faults = [
+                f"{path.relative_to(ROOT).as_posix()}:{node.lineno}: {fault}"
+                for path in paths
+                for node, fault in faults_of(path)
+            ]
             assert paths and not faults, "\n".join(faults)
 
-        test.__doc__ = check.__doc__
+        test.__doc__ = faults_of.__doc__
         return test
 
     return decorate
@@ -68,11 +61,6 @@ def for_each(paths):
 def parse(path):
     """Parse a file once for all tests."""
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-
-
-def at(path, node, fault):
-    """Name a fault and its place."""
-    return f"{name_of(path)}:{getattr(node, 'lineno', 0)}: {fault}"
 
 
 def imported_names(tree):
@@ -110,7 +98,7 @@ def library_names(path):
 def definitions(body, owner=None):
     """Yield the classes, functions and methods of a module, with the class they stand in."""
     for node in body:
-        if isinstance(node, Definition):
+        if isinstance(node, Function | ast.ClassDef):
             yield node, owner
         if isinstance(node, ast.ClassDef):
             yield from definitions(node.body, node)
@@ -118,13 +106,13 @@ def definitions(body, owner=None):
             yield from definitions(node.body + node.orelse, owner)
 
 
+def n_lines(node):
+    return node.end_lineno - node.lineno + 1
+
+
 def lines_without_docstring(node):
     """Count the lines of a function from `def` to its end, less those of its docstring."""
-    lines = (node.end_lineno or node.lineno) - node.lineno + 1
-    if ast.get_docstring(node) is not None:
-        text = node.body[0]
-        lines -= (text.end_lineno or text.lineno) - text.lineno + 1
-    return lines
+    return n_lines(node) - (n_lines(node.body[0]) if ast.get_docstring(node) is not None else 0)
 
 
 def has_mark(node, *marks):
@@ -171,21 +159,16 @@ def documented_parameters(docstring):
 @for_each(PACKAGE_FILES)
 def test_numba_compiles_in_one_file_only(path):
     """The flags of compilation are chosen in `_jit` alone; everyone else uses its decorators."""
-    if path == PACKAGE / "_jit.py":
-        return
-    faults = [
-        at(path, node, f"{name}: use evotree._jit.kernel")
-        for node, name in library_names(path)
-        if name.startswith("numba.") and name.rpartition(".")[2] in COMPILERS
-    ]
-    assert not faults, "\n".join(faults)
+    for node, name in library_names(path):
+        compiles = name.startswith("numba.") and name.rpartition(".")[2] in COMPILERS
+        if compiles and path != PACKAGE / "_jit.py":
+            yield node, f"{name}: use evotree._jit.kernel"
 
 
 @for_each(PACKAGE_FILES)
 def test_all_but_kernels_is_annotated(path):
     """A kernel's types are inferred by numba; every other function states its own."""
     names = imported_names(parse(path))
-    faults = []
     for node, owner in definitions(parse(path).body):
         if isinstance(node, ast.ClassDef) or is_kernel(node, names):
             continue
@@ -198,42 +181,34 @@ def test_all_but_kernels_is_annotated(path):
         if node.returns is None and not (node.name == "__init__" and arguments):
             bare.append("the result")
         if bare:
-            faults.append(at(path, node, f"{node.name}: no type for {', '.join(bare)}"))
-    assert not faults, "\n".join(faults)
+            yield node, f"{node.name}: no type for {', '.join(bare)}"
 
 
 @for_each(PACKAGE_FILES)
 def test_no_global_random_state(path):
     """A run is a function of its seed alone: nothing draws from a state that all share."""
-    faults = []
     for node, name in library_names(path):
         owner, _, last = name.rpartition(".")
-        if owner in {"random", "numpy.random"} and last not in STATED:
-            faults.append(at(path, node, f"{name} draws from the global state"))
-        if DEAP_DRAWS.match(name) and name not in DEAP_DRAWS_NOT:
-            faults.append(at(path, node, f"{name} draws from the global state"))
+        is_global = owner in {"random", "numpy.random"} and last not in STATED
+        if is_global or (DEAP_DRAWS.match(name) and name not in DEAP_DRAWS_NOT):
+            yield node, f"{name} draws from the global state"
     names = imported_names(parse(path))
     for node in ast.walk(parse(path)):
         if isinstance(node, ast.Call) and dotted(node.func, names) == "numpy.random.RandomState":
-            faults.append(at(path, node, "RandomState: make a Generator"))
-    assert not faults, "\n".join(faults)
+            yield node, "RandomState: make a Generator"
 
 
 @for_each(ALL_FILES)
 def test_functions_are_short(path):
     """A function has at most 80 lines without its docstring."""
-    faults = [
-        at(path, node, f"{node.name} has {lines_without_docstring(node)} lines")
-        for node in ast.walk(parse(path))
-        if isinstance(node, Function) and lines_without_docstring(node) > FUNCTION_LINES
-    ]
-    assert not faults, "\n".join(faults)
+    for node in ast.walk(parse(path)):
+        if isinstance(node, Function) and lines_without_docstring(node) > FUNCTION_LINES:
+            yield node, f"{node.name} has {lines_without_docstring(node)} lines"
 
 
 @for_each(PACKAGE_FILES)
 def test_documented_parameters_are_those_of_the_signature(path):
     """A "Parameters" section names the parameters, all of them, in their order."""
-    faults = []
     for node, owner in definitions(parse(path).body):
         function = node
         if isinstance(node, ast.ClassDef):
@@ -244,8 +219,7 @@ def test_documented_parameters_are_those_of_the_signature(path):
             continue
         expected = parameters(function, is_method=function is not node or owner is not None)
         if documented != expected:
-            faults.append(at(path, node, f"{node.name}: {documented} is not {expected}"))
-    assert not faults, "\n".join(faults)
+            yield node, f"{node.name}: {documented} is not {expected}"
 
 
 def test_no_absolute_paths():
@@ -257,16 +231,13 @@ def test_no_absolute_paths():
         pytest.skip("not a git checkout")
     absolute = re.compile(r"(?<![\w.:/~<>*)}\]-])/(?:home|root|tmp|work|Users|mnt)\b")
     faults = []
-    for path in (ROOT / name for name in listed.split("\0") if name):
+    for name in filter(None, listed.split("\0")):
+        path = ROOT / name
         if path.is_symlink() or not path.is_file():
             continue
-        try:
-            text = path.read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            continue
-        for number, line in enumerate(text.splitlines(), start=1):
-            if absolute.search(line):
-                faults.append(f"{name_of(path)}:{number}: {line.strip()[:80]}")
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        found = ((k, line) for k, line in enumerate(lines, start=1) if absolute.search(line))
+        faults += [f"{name}:{k}: {line.strip()[:80]}" for k, line in found]
     assert not faults, "\n".join(faults)
 
 

@@ -20,6 +20,19 @@ from evotree.rng import make_streams
 from tests.strategies import datasets, populations, seeds
 
 
+def stream(seed=0):
+    return make_streams(seed, 0, 1)[0]
+
+
+def raw_tree(dataset):
+    return dataset.to_raw(init_dipolar(dataset, 0.0, stream()).to_tree())
+
+
+def assert_same(one, other, names):
+    for name in names:
+        assert getattr(one, name).tobytes() == getattr(other, name).tobytes(), name
+
+
 @given(seeds)
 def test_weights_are_repetitions_in_any_order(seed):
     rng = np.random.default_rng(seed)
@@ -29,8 +42,7 @@ def test_weights_are_repetitions_in_any_order(seed):
     repeated = rng.permutation(np.repeat(np.arange(20), times))
     weighted = Dataset.from_arrays(X, y, times)
     other = Dataset.from_arrays(X[repeated], y[repeated])
-    for name in ("X", "y", "classes", "raw"):
-        np.testing.assert_array_equal(getattr(weighted, name), getattr(other, name), err_msg=name)
+    assert_same(weighted, other, ("X", "y", "classes", "raw"))
     for name in ("mean", "scale", "spread"):
         np.testing.assert_allclose(getattr(weighted, name), getattr(other, name), atol=1e-12)
     # One factor lies between the weights, exactly: no tie is broken by rounding.
@@ -40,15 +52,10 @@ def test_weights_are_repetitions_in_any_order(seed):
     assert other.total_weight == other.n_samples == times.sum()
 
 
-weights = st.lists(st.floats(0.0, 1e6, allow_subnormal=False), min_size=2, max_size=30).filter(
-    lambda given: max(given) > 1e-3
-)
-
-
-@given(weights)
+@given(st.lists(st.just(0.0) | st.floats(1e-3, 1e6), max_size=30))
 def test_the_sum_of_weights_is_the_number_of_rows_that_tell_as_much(weight):
     """Kish (1965): (sum w)^2 / sum w^2."""
-    weight = np.array(weight)
+    weight = np.array([*weight, 0.7, np.pi])  # no multiples of the least
     dataset = Dataset.from_arrays(np.arange(float(len(weight)))[:, None], [0] * len(weight), weight)
     assert dataset.total_weight == pytest.approx(weight.sum() ** 2 / (weight @ weight), rel=1e-5)
     found = dataset.sample_weight * dataset.weight_unit
@@ -63,13 +70,10 @@ def test_a_factor_of_all_weights_changes_nothing(seed, factor):
     weight = rng.choice([rng.exponential(size=30), np.ones(30), rng.integers(0, 4, 30) + 0.0])
     weight[0] = 1.0
     one, other = (Dataset.from_arrays(X, y, w) for w in (weight, factor * weight))
-    for name in ("X", "y", "sample_weight", "raw", "mean", "scale", "multiplicity"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
-
-
-def test_rows_of_equal_weight_have_a_weight_of_one():
+    names = ("X", "y", "sample_weight", "raw", "mean", "scale", "multiplicity")
+    assert_same(one, other, names)
     dataset = Dataset.from_arrays(np.arange(6.0)[:, None], [0, 1] * 3, [1 / 6, 0.0] + [1 / 6] * 4)
-    np.testing.assert_array_equal(dataset.sample_weight, np.ones(5))
+    np.testing.assert_array_equal(dataset.sample_weight, np.ones(5))  # equal ones are 1
 
 
 @given(datasets(), seeds)
@@ -94,8 +98,7 @@ def test_the_order_of_rows_of_any_weights_does_not_matter(seed, task):
     one = Dataset.from_arrays(X, y, weight, task=task)
     order = rng.permutation(60)
     other = Dataset.from_arrays(X[order], y[order], weight[order], task=task)
-    for name in ("X", "y", "sample_weight", "mean", "scale", "spread", "raw"):
-        assert getattr(one, name).tobytes() == getattr(other, name).tobytes(), name
+    assert_same(one, other, ("X", "y", "sample_weight", "mean", "scale", "spread", "raw"))
 
 
 @given(seeds)
@@ -107,8 +110,8 @@ def test_extra_columns_stay_with_their_rows(seed):
     weight[0] = 1
     dataset = Dataset.from_arrays(X, y, weight, extras={"group": group})
     given_rows = Counter()
-    for row in zip(X.tolist(), y, group, weight, strict=True):
-        given_rows[(*row[0], row[1], row[2])] += row[3]
+    for x, label, name, w in zip(X.tolist(), y, group, weight, strict=True):
+        given_rows[*x, label, name] += w
     classes, groups = dataset.classes, dataset.extras["group"]
     for part in (dataset, dataset.take(np.arange(0, len(dataset.y), 2))):
         found = zip(part.raw.tolist(), classes[part.y], part.extras["group"], strict=True)
@@ -119,7 +122,7 @@ def test_extra_columns_stay_with_their_rows(seed):
     assert set(kept) <= set(given_rows) and not groups.flags.writeable
     total = dataset.total_weight * dataset.weight_unit
     assert sum(given_rows.values()) == pytest.approx(total)
-    blurred = blur(dataset, 0.1, 2, make_streams(0, 0, 1)[0])
+    blurred = blur(dataset, 0.1, 2, stream())
     of_copies = np.tile(groups[dataset.kept_as], 2)
     np.testing.assert_array_equal(blurred.extras["group"], [*groups, *of_copies])
     assert pickle.loads(pickle.dumps(dataset)).extras["group"].tolist() == groups.tolist()
@@ -135,9 +138,8 @@ def test_columns_of_a_table_give_the_names():
 def test_rows_begin_with_lines_of_the_cache():
     rng = np.random.default_rng(0)
     dataset = Dataset.from_arrays(rng.normal(size=(50, 8)), np.arange(50) % 2)
-    parts = [dataset, dataset.take(np.arange(3, 20)), dataset.take(dataset.y == 1)]
-    parts.append(blur(dataset, 0.1, 2, make_streams(0, 0, 1)[0]))
-    for part in parts:
+    parts = [dataset.take(np.arange(3, 20)), dataset.take(dataset.y == 1)]
+    for part in (dataset, *parts, blur(dataset, 0.1, 2, stream())):
         assert part.X.ctypes.data % 128 == 0 and part.X.flags.c_contiguous
         np.testing.assert_allclose(part.X * part.scale + part.mean, part.raw, atol=1e-12)
 
@@ -184,8 +186,7 @@ def test_targets_are_standardized_and_merged(seed):
 def test_values_of_raw_regression_trees_are_means_of_targets():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), rng.normal(1e6, 5.0, 60)
-    dataset = Dataset.from_arrays(X, y, task="regression")
-    tree = dataset.to_raw(init_dipolar(dataset, 0.0, make_streams(0, 0, 1)[0]).to_tree())
+    tree = raw_tree(Dataset.from_arrays(X, y, task="regression"))
     leaves = tree.apply(X)
     for leaf in np.unique(leaves):
         assert tree.values[leaf, 0] == pytest.approx(y[leaves == leaf].mean(), rel=1e-12)
@@ -203,42 +204,29 @@ def test_take_keeps_units_and_classes(dataset, seed):
 
 
 @given(populations(size=3))
-def test_raw_trees_leave_the_training_rows_where_they_are(drawn):
+def test_trees_go_to_raw_units_and_back_and_training_rows_stay_where_they_are(drawn):
     dataset, individuals = drawn
     for individual in individuals:
-        tree = dataset.to_raw(individual.to_tree()).validate()
-        ours, theirs = tree.apply(dataset.raw), np.empty(len(dataset.y), dtype=np.int32)
+        tree, leaves = dataset.to_raw(individual.to_tree()).validate(), individual.apply(dataset.X)
+        np.testing.assert_array_equal(tree.apply(dataset.raw), leaves)
+        np.testing.assert_array_equal(dataset.from_raw(tree).validate().apply(dataset.X), leaves)
         for k in np.flatnonzero(individual.is_leaf):
-            theirs[individual.order[individual.start[k] : individual.end[k]]] = k
-        np.testing.assert_array_equal(ours, theirs)
+            assert (leaves[individual.order[individual.start[k] : individual.end[k]]] == k).all()
 
 
 def test_raw_trees_survive_large_offsets():
     rng = np.random.default_rng(3)
     X = rng.integers(0, 50, (200, 3)) + 1e14
     dataset = Dataset.from_arrays(X, rng.integers(0, 2, 200))
-    for stream in make_streams(1, 0, 20):
-        individual = init_dipolar(dataset, 0.0, stream)
+    for each in make_streams(1, 0, 20):
+        individual = init_dipolar(dataset, 0.0, each)
         assert len(individual) > 10
-        tree = dataset.to_raw(individual.to_tree())
-        np.testing.assert_array_equal(
-            tree.apply(dataset.raw)[individual.order],
-            np.repeat(
-                np.flatnonzero(individual.is_leaf),
-                (individual.end - individual.start)[individual.is_leaf],
-            ),
-        )
-
-
-@given(populations(size=2))
-def test_trees_go_to_raw_units_and_back(drawn):
-    dataset, individuals = drawn
-    for individual in individuals:
-        back = dataset.from_raw(dataset.to_raw(individual.to_tree())).validate()
-        np.testing.assert_array_equal(back.apply(dataset.X), individual.apply(dataset.X))
+        leaves = dataset.to_raw(individual.to_tree()).apply(dataset.raw)
+        np.testing.assert_array_equal(leaves, individual.apply(dataset.X))
 
 
 def test_arrays_are_read_only_also_in_other_processes():
+    """Kernels are compiled once for rows from elsewhere."""
     dataset = Dataset.from_arrays(np.eye(3), [0, 1, 1], extras={"cost": [1.0, 2.0, 3.0]})
     for one in (dataset, pickle.loads(pickle.dumps(dataset)), copy.deepcopy(dataset)):
         arrays = [*vars(one).values(), *one.extras.values()]
@@ -246,15 +234,10 @@ def test_arrays_are_read_only_also_in_other_processes():
         assert len(arrays) == 10 and not any(array.flags.writeable for array in arrays)
         with pytest.raises(ValueError, match="read-only"):
             one.X[0, 0] = 1.0
-
-
-def test_kernels_are_compiled_once_for_rows_from_elsewhere():
-    dataset = Dataset.from_arrays(np.eye(3), [0, 1, 1])
-    individual = init_dipolar(dataset, 0.0, make_streams(0, 0, 1)[0])
-    arrays = individual.weights, individual.thresholds, individual.subtree_size
-    make_individual(dataset, *arrays)
+    splits = init_dipolar(dataset, 0.0, stream()).splits
+    make_individual(dataset, *splits)
     n_compiled = len(partition_tree.signatures)
-    make_individual(pickle.loads(pickle.dumps(dataset)), *arrays)
+    make_individual(pickle.loads(pickle.dumps(dataset)), *splits)
     assert len(partition_tree.signatures) == n_compiled
 
 
@@ -268,9 +251,8 @@ def test_units_far_from_one_change_nothing(unit, scaling, task):
     plain = Dataset.from_arrays(X, y, scaling=scaling, task=task)
     targets = y * unit if task == "regression" else y
     other = Dataset.from_arrays(X * unit, targets, np.full(30, unit), scaling=scaling, task=task)
-    np.testing.assert_array_equal(other.X, plain.X)
-    np.testing.assert_array_equal(other.y, plain.y)
-    tree = other.to_raw(init_dipolar(other, 0.0, make_streams(0, 0, 1)[0]).to_tree()).validate()
+    assert_same(other, plain, ("X", "y"))
+    tree = raw_tree(other).validate()
     assert len(np.unique(tree.apply(other.raw))) == tree.n_leaves > 3
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,7 @@ def test_what_a_killed_process_leaves_is_removed_by_the_next(tmp_path, name):
         assert path.read_bytes() == b"whole" and left.read_bytes() == b"half"
     write_whole(path, lambda file: file.write(b"again"))
     assert path.read_bytes() == b"again"
+    assert path.stat().st_mode == (tmp_path / other).stat().st_mode  # that of a new file
     assert {one.name for one in tmp_path.iterdir()} == others | {name}
 
 
@@ -75,18 +77,15 @@ def test_threads_write_the_same_file(tmp_path):
     """Whole, each of them, and the last one stays."""
     path, barrier = tmp_path / "run.npz", threading.Barrier(4, timeout=20.0)
 
-    def write(content):
-        def half_by_half(file):
-            file.write(content[:1000])
-            barrier.wait()
-            file.write(content[1000:])
+    def half_by_half(file, content):
+        file.write(content)
+        barrier.wait()
+        file.write(content)
 
-        write_whole(path, half_by_half)
-
-    contents = [bytes([k]) * 2000 for k in range(4)]
+    contents = [bytes([k]) * 1000 for k in range(4)]
     with ThreadPoolExecutor(4) as threads:
-        list(threads.map(write, contents))
-    assert path.read_bytes() in contents
+        list(threads.map(lambda c: write_whole(path, partial(half_by_half, content=c)), contents))
+    assert path.read_bytes() in [content * 2 for content in contents]
     assert [one.name for one in tmp_path.iterdir()] == ["run.npz"]
 
 
@@ -107,20 +106,20 @@ def test_a_check_is_in_no_other_writers_way(tmp_path, monkeypatch):
     assert [one.name for one in tmp_path.iterdir()] == ["run.npz"]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="rights of Unix")
-def test_rights_are_those_of_a_new_file(tmp_path):
-    (tmp_path / "plain").touch()
-    write_whole(tmp_path / "whole", lambda file: file.write(b"whole"))
-    assert (tmp_path / "whole").stat().st_mode == (tmp_path / "plain").stat().st_mode
-
-
 def test_a_file_that_cannot_be_written_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no folder"):
-        check_writable(tmp_path / "missing" / "file")
-    with pytest.raises(FileNotFoundError, match="cannot write ''"):
-        check_writable("")
-    with pytest.raises(IsADirectoryError, match="it is a folder"):
-        check_writable(tmp_path)
+    for path, error, message in (
+        (tmp_path / "missing" / "file", FileNotFoundError, "no folder"),
+        ("", FileNotFoundError, "cannot write ''"),
+        (tmp_path, IsADirectoryError, "it is a folder"),
+        (os.devnull, OSError, "not a regular file"),
+    ):
+        with pytest.raises(error, match=message):
+            check_writable(path)
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    write_whole(tmp_path / "link", lambda file: file.write(b"whole"))
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "target").read_bytes() == b"whole"
+    for name in ("link", "target"):
+        (tmp_path / name).unlink()
 
     def fail(_):
         raise OSError(28, "No space left on device")

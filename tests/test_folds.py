@@ -7,11 +7,7 @@ from hypothesis import strategies as st
 from evotree.dataset import Dataset
 from evotree.folds import make_folds, split_folds
 from evotree.rng import make_streams
-from tests.strategies import datasets, seeds
-
-any_datasets = st.sampled_from(("classification", "regression")).flatmap(
-    lambda task: datasets(task=task)
-)
+from tests.strategies import any_datasets, seeds
 
 
 def stream(seed=0):
@@ -19,7 +15,7 @@ def stream(seed=0):
 
 
 @given(any_datasets, st.integers(2, 12), seeds)
-def test_folds_are_balanced(dataset, n_folds, seed):
+def test_folds_are_balanced_and_part_all_rows(dataset, n_folds, seed):
     folds = make_folds(dataset, n_folds, stream(seed))
     assert len(folds) == dataset.multiplicity.sum()
     assert np.ptp(np.bincount(folds, minlength=n_folds)) <= 1
@@ -27,6 +23,14 @@ def test_folds_are_balanced(dataset, n_folds, seed):
     for c in range(dataset.n_classes):
         assert np.ptp(np.bincount(folds[y == c], minlength=n_folds)) <= 1
     np.testing.assert_array_equal(folds, make_folds(dataset, n_folds, stream(seed)))
+    parts = [split_folds(dataset, folds, fold) for fold in range(n_folds)]
+    for others, inside in parts:
+        assert others.n_samples + inside.n_samples == dataset.n_samples
+        total = others.total_weight + inside.total_weight
+        np.testing.assert_allclose(total, dataset.total_weight, rtol=1e-12)
+    rows = np.concatenate([inside.unmerged().X for _, inside in parts])
+    whole = dataset.unmerged().X
+    np.testing.assert_array_equal(rows[np.lexsort(rows.T)], whole[np.lexsort(whole.T)])
 
 
 def test_folds_are_drawn():
@@ -44,20 +48,6 @@ def test_equal_rows_are_dealt_out_one_by_one():
     folds = make_folds(dataset, 5, stream())
     for fold in range(5):
         others, inside = split_folds(dataset, folds, fold)
-        np.testing.assert_array_equal(inside.multiplicity, [140, 60])
-        np.testing.assert_array_equal(inside.sample_weight, [140.0, 60.0])
-        np.testing.assert_array_equal(others.multiplicity, [560, 240])
-
-
-@given(any_datasets, st.integers(2, 5), seeds)
-def test_the_parts_of_a_fold_are_all_rows(dataset, n_folds, seed):
-    folds = make_folds(dataset, n_folds, stream(seed))
-    parts = [split_folds(dataset, folds, fold) for fold in range(n_folds)]
-    for others, inside in parts:
-        assert others.n_samples + inside.n_samples == dataset.n_samples
-        np.testing.assert_allclose(
-            others.total_weight + inside.total_weight, dataset.total_weight, rtol=1e-12
-        )
-    rows = np.concatenate([inside.unmerged().X for _, inside in parts])
-    whole = dataset.unmerged().X
-    np.testing.assert_array_equal(rows[np.lexsort(rows.T)], whole[np.lexsort(whole.T)])
+        for part, counts in ((inside, [140, 60]), (others, [560, 240])):
+            np.testing.assert_array_equal(part.multiplicity, counts)
+            np.testing.assert_array_equal(part.sample_weight, counts)

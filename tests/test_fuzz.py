@@ -57,22 +57,21 @@ def model_texts(folder):
     return texts
 
 
-@fuzz
-@given(data=st.data())
-def test_model_files_as_text(folder, model_texts, data):
-    path = folder / "model.json"
-    path.write_bytes(data.draw(damaged(model_texts)))
-    sound_or_refused(path, lambda: load_model(path), use_model)
+@st.composite
+def mutated(draw, texts):
+    """Draw one of some texts in JSON with one to three faults of its data."""
+    plain = json.loads(draw(st.sampled_from(texts)))
+    for _ in range(draw(st.integers(1, 3))):
+        mutate(draw, plain)
+    return json.dumps(plain).encode()
 
 
+@pytest.mark.parametrize("fault", [damaged, mutated])
 @fuzz
 @given(data=st.data())
-def test_model_files_as_json(folder, model_texts, data):
-    plain = json.loads(data.draw(st.sampled_from(model_texts)))
-    for _ in range(data.draw(st.integers(1, 3))):
-        mutate(data.draw, plain)
+def test_model_files(folder, model_texts, fault, data):
     path = folder / "model.json"
-    path.write_text(json.dumps(plain), "utf-8")
+    path.write_bytes(data.draw(fault(model_texts)))
     sound_or_refused(path, lambda: load_model(path), use_model)
 
 
@@ -155,14 +154,10 @@ name = "small"
 datasets = ["sklearn:iris", "wine"]
 seeds = [0, 1]
 metrics = ["accuracy", "train_accuracy"]
-
-[protocol]
-n_folds = 2
-
+protocol.n_folds = 2
 [methods.CART]
 estimator = "sklearn.tree.DecisionTreeClassifier"
 max_depth = 3
-
 [methods.EvoTree]
 preset = "gea_odt"
 max_generations = 3

@@ -29,7 +29,7 @@ from evotree.folds import make_folds
 from evotree.operators.initialization.growth import grow
 from evotree.operators.splitters.axis import Axis
 from evotree.rng import make_streams
-from tests.quick_models import brief, evolved
+from tests.quick_models import brief
 from tests.strategies import any_populations, seeds
 
 SIZE_PENALTIES = (0.005, 0.002, 0.001, 0.0005)
@@ -39,11 +39,33 @@ def stream(seed=0):
     return make_streams(seed, 0, 1)[0]
 
 
-def choose(dataset, search, candidates, stream, size_penalties=SIZE_PENALTIES, **parameters):
+def choose(dataset, search, candidates, seed=0, size_penalties=SIZE_PENALTIES, **parameters):
     """Cross-validate with the same penalties for any number of rows."""
-    told = {"penalties": lambda n_rows: size_penalties, **parameters}
-    trials = list(cross_validate(dataset, search, candidates, stream, **told))
+    options = {"penalties": lambda n_rows: size_penalties, **parameters}
+    trials = list(cross_validate(dataset, search, candidates, stream(seed), **options))
     return found_by(trials, candidates, size_penalties, 1.0)
+
+
+def chessboard(n_rows, fields, noise=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0.0, fields, (n_rows, 2))
+    y = np.floor(X).sum(axis=1).astype(int) % 2
+    flipped = rng.random(n_rows) < noise
+    return Dataset.from_arrays(X, np.where(flipped, rng.integers(0, 2, n_rows), y))
+
+
+class Search:
+    """Prunings of a greedy tree of a depth; notes what it was called with and what it made."""
+
+    def __init__(self):
+        self.calls, self.settings, self.made = [], [], []
+
+    def __call__(self, rows, depth, size_penalties):
+        tree = grow(rows, Axis(), max_depth=depth, stream=stream())
+        self.calls.append((rows.X, depth, size_penalties))
+        self.settings.append(depth)
+        self.made.append([best_prunings([tree], rows, charge) for charge in size_penalties])
+        return self.made[-1]
 
 
 @given(any_populations, seeds)
@@ -91,16 +113,12 @@ def test_the_choice_agrees_with_its_naive_twin(n_candidates, n_rows, standard_er
 
 def test_losses_of_several_trees_are_averaged():
     """One right and one wrong tree lose as much as two that are right on half of the rows."""
-    dataset = chessboard(400, 2)
 
-    def search(rows, setting, size_penalties):
-        trees = {
-            "leaf": [grow(rows, Axis(), max_depth=0, stream=stream())],
-            "both": [grow(rows, Axis(), max_depth=depth, stream=stream()) for depth in (0, 8)],
-        }
-        return [trees[setting]] * len(size_penalties)
+    def search(rows, depths, size_penalties):
+        trees = [grow(rows, Axis(), max_depth=depth, stream=stream()) for depth in depths]
+        return [trees] * len(size_penalties)
 
-    assert choose(dataset, search, ["leaf", "both"], stream())[0] == "both"
+    assert choose(chessboard(400, 2), search, [(0,), (0, 8)])[0] == (0, 8)
 
 
 @given(st.integers(2, 10**6))
@@ -115,26 +133,21 @@ def test_penalties_fall_and_are_relative_to_the_rows(n_rows):
     assert min(min(one) for one in found) >= LEAST_PENALTY
     expected = max(LEAST_PENALTY, SIZE_MULTIPLES[0] * np.log(n_rows + 1) / n_rows)
     assert found[0].size == pytest.approx(expected)
-    fewer = penalties_to_try(config, 2 * n_rows)
-    assert all(
-        there.size < here.size or there.size == LEAST_PENALTY
-        for here, there in zip(found, fewer, strict=True)
-    )
+    for here, there in zip(found, penalties_to_try(config, 2 * n_rows), strict=True):
+        assert there.size < here.size or there.size == LEAST_PENALTY
 
 
 @pytest.mark.parametrize(
-    ("given_", "expected"),
+    ("size", "term", "expected"),
     [
-        ({"size_penalty": 0.01, "term_penalty": 0.5}, [(0.01, 0.5)]),
-        (
-            {"size_penalty": 0.01, "term_penalty": "auto"},
-            [(0.01, multiple * 0.01) for multiple in TERM_MULTIPLES],
-        ),
-        ({"size_penalty": 0.0, "term_penalty": "auto"}, [(0.0, 0.0)]),
+        (0.01, 0.5, [(0.01, 0.5)]),
+        (0.01, "auto", [(0.01, multiple * 0.01) for multiple in TERM_MULTIPLES]),
+        (0.0, "auto", [(0.0, 0.0)]),
     ],
 )
-def test_penalties_that_are_given_are_kept(given_, expected):
-    assert penalties_to_try(evolved(SearchConfig, **given_), 100) == expected
+def test_penalties_that_are_given_are_kept(size, term, expected):
+    config = SearchConfig(size_penalty=size, term_penalty=term)
+    assert penalties_to_try(config, 100) == expected
     free = penalties_to_try(SearchConfig(term_penalty=0.125), 100)
     assert {one.term for one in free} == {0.125} and len(free) == len(SIZE_MULTIPLES)
 
@@ -148,118 +161,73 @@ def test_the_least_complex_trees_within_a_standard_error_are_chosen():
     oblique = with_tree(axis, dataset, weights, axis.thresholds, axis.subtree_size)
     assert oblique.complexity > axis.complexity and oblique.quality == axis.quality
 
+    tried = [Penalties(0.1, 0.1), Penalties(0.1, 0.0)]
     for trees in ([axis, oblique], [oblique, axis]):
-
-        def search(rows, candidate, tried, trees=trees):
-            return [[one] for one in trees]
-
-        tried = [Penalties(0.1, 0.1), Penalties(0.1, 0.0)]
-        _, found, *_ = choose(dataset, search, [0], stream(), size_penalties=tried)
-        assert trees[tried.index(found)] is axis
+        made = [[one] for one in trees]
+        found = choose(dataset, lambda *_, made=made: made, [0], size_penalties=tried)
+        assert trees[tried.index(found.penalties)] is axis
 
 
-def chessboard(n_rows, fields, noise=0.0, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(0.0, fields, (n_rows, 2))
-    y = np.floor(X).sum(axis=1).astype(int) % 2
-    flipped = rng.random(n_rows) < noise
-    return Dataset.from_arrays(X, np.where(flipped, rng.integers(0, 2, n_rows), y))
-
-
-def prune_greedy(rows, setting, size_penalties):
-    """Return the prunings of a greedy tree; the setting is its depth."""
-    tree = grow(rows, Axis(), max_depth=setting, stream=stream())
-    return [best_prunings([tree], rows, charge) for charge in size_penalties]
-
-
-def test_large_trees_are_charged_little_where_they_are_better():
+def test_large_trees_are_charged_little_where_they_are_better_and_dear_where_labels_are_noise():
     """A board of 144 fields needs hundreds of nodes, each worth less than 0.005 of the rows."""
-    _, penalty, *_ = choose(chessboard(6000, 12), prune_greedy, [20], stream())
-    assert penalty < 0.002
-
-
-def test_nodes_are_dear_where_labels_are_noise():
-    """Of five smaller charges one is a standard error better by chance, now and then."""
-    chosen = [
-        choose(chessboard(600, 2, noise=1.0, seed=seed), prune_greedy, [20], stream(seed))[1]
-        for seed in range(12)
-    ]
+    assert choose(chessboard(6000, 12), Search(), [20]).penalties < 0.002
+    # Of five smaller charges one is a standard error better by chance, now and then.
+    boards = [chessboard(600, 2, noise=1.0, seed=seed) for seed in range(12)]
+    chosen = [choose(board, Search(), [20], seed).penalties for seed, board in enumerate(boards)]
     assert chosen.count(SIZE_PENALTIES[0]) >= 7
     assert np.median(chosen) == SIZE_PENALTIES[0]
 
 
 def test_the_setting_of_the_least_loss_is_chosen():
     dataset = chessboard(600, 2)
-    setting, *_ = choose(dataset, prune_greedy, [1, 8, 0, 9], stream())
-    assert setting == 8  # as good as 9, and before it
-    setting, penalty, *_ = choose(dataset, prune_greedy, [1, 8], stream(), size_penalties=[0.25])
-    assert (setting, penalty) == (1, 0.25)  # a tree that small is a leaf in either
+    assert choose(dataset, Search(), [1, 8, 0, 9])[0] == 8  # as good as 9, and before it
+    found = choose(dataset, Search(), [1, 8], size_penalties=[0.25])
+    assert found[:2] == (1, 0.25)  # a tree that small is a leaf in either
 
 
 def test_searches_see_the_other_folds_and_all_charges():
-    dataset = chessboard(100, 2)
-    seen = []
-
-    def search(rows, setting, size_penalties):
-        seen.append((rows.X, setting, size_penalties))
-        return prune_greedy(rows, setting, size_penalties)
-
-    choose(dataset, search, [7, 8], stream(), n_folds=4, max_folds=3)  # all compete
-    assert [call[1:] for call in seen] == [(7, SIZE_PENALTIES), (8, SIZE_PENALTIES)] * 3
+    dataset, search = chessboard(100, 2), Search()
+    choose(dataset, search, [7, 8], n_folds=4, max_folds=3)  # all compete
+    assert [call[1:] for call in search.calls] == [(7, SIZE_PENALTIES), (8, SIZE_PENALTIES)] * 3
     folds = make_folds(dataset, 4, stream())
     for fold in range(3):
-        for X, *_ in seen[2 * fold : 2 * fold + 2]:
+        for X, *_ in search.calls[2 * fold : 2 * fold + 2]:
             np.testing.assert_array_equal(X, dataset.X[folds != fold])
 
 
 def test_the_winner_alone_is_searched_once_400_rows_were_held_out():
-    dataset = chessboard(1000, 2)
-    seen = []
-
-    def search(rows, setting, size_penalties):
-        seen.append(setting)
-        return prune_greedy(rows, setting, size_penalties)
-
-    assert choose(dataset, search, [0, 8, 1], stream())[0] == 8
-    assert seen == [0, 8, 1, 0, 8, 1, 8, 8, 8]
-    seen.clear()
-    choose(dataset, search, [0, 8, 1], stream(), size_penalties=[0.001])
-    assert seen == [0, 8, 1, 0, 8, 1]  # nothing is left to choose
+    search, only = Search(), Search()
+    assert choose(chessboard(1000, 2), search, [0, 8, 1])[0] == 8
+    assert search.settings == [0, 8, 1, 0, 8, 1, 8, 8, 8]
+    choose(chessboard(1000, 2), only, [0, 8, 1], size_penalties=[0.001])
+    assert only.settings == [0, 8, 1, 0, 8, 1]  # nothing is left to choose
 
 
 def test_the_trees_of_all_folds_are_those_of_what_is_chosen():
-    dataset = chessboard(600, 2, noise=0.3)
-    made = {}
-
-    def search(rows, setting, size_penalties):
-        trees = prune_greedy(rows, setting, size_penalties)
-        made.setdefault(setting, []).append(trees)
-        return trees
-
-    setting, penalty, trees, larger, _ = choose(dataset, search, [1, 8], stream())
+    search = Search()
+    setting, penalty, trees, larger, _ = choose(chessboard(600, 2, noise=0.3), search, [1, 8])
+    made = [
+        fold for fold, depth in zip(search.made, search.settings, strict=True) if depth == setting
+    ]
     at = SIZE_PENALTIES.index(penalty)
-    expected = [tree for fold in made[setting] for tree in fold[at]]
-    assert [id(one) for one in trees] == [id(one) for one in expected]
-    assert len(made[setting]) == 5
-    others = [best for fold in made[setting] for best, *_ in fold[at + 1 :]]
+    expected = [tree for fold in made for tree in fold[at]]
+    others = [best for fold in made for best, *_ in fold[at + 1 :]]
+    assert [id(one) for one in trees] == [id(one) for one in expected] and len(made) == 5
     assert [id(one) for one in larger] == [id(one) for one in others]
 
 
 def test_threads_choose_the_same():
     dataset = chessboard(800, 4, noise=0.2)
-    alone = choose(dataset, prune_greedy, [3, 20], stream(5))
+    alone = choose(dataset, Search(), [3, 20], 5)
     with ThreadPoolExecutor(3) as threads:
-        together = choose(dataset, prune_greedy, [3, 20], stream(5), map=threads.map)
+        together = choose(dataset, Search(), [3, 20], 5, map=threads.map)
     assert together[:4] == alone[:4] and len(alone.trees) >= 5
 
 
 def test_nothing_is_searched_where_nothing_is_to_choose():
-    def search(rows, setting, size_penalties):
-        raise AssertionError("searched")
-
     one = Dataset.from_arrays([[1.0]], [0])
-    assert choose(one, search, ["a", "b"], stream()) == ("a", SIZE_PENALTIES[0], (), (), {})
-    only = choose(chessboard(50, 2), search, ["a"], stream(), size_penalties=[0.5])
+    assert choose(one, divmod, ["a", "b"]) == ("a", SIZE_PENALTIES[0], (), (), {})
+    only = choose(chessboard(50, 2), divmod, ["a"], size_penalties=[0.5])
     assert only == ("a", 0.5, (), (), {})
 
 
@@ -269,23 +237,20 @@ def test_nothing_is_searched_where_nothing_is_to_choose():
 )
 def test_no_search_begins_when_the_time_is_up(monkeypatch, time_limit, n_searches, chosen):
     """A search takes a second here; three settings compete for two folds, one goes on for three."""
-    now = [0.0]
-    seen = []
+    now, search = [0.0], Search()
 
-    def search(rows, setting, size_penalties):
+    def slow(*arguments):
         now[0] += 1.0
-        seen.append(setting)
-        return prune_greedy(rows, setting, size_penalties)
+        return search(*arguments)
 
     monkeypatch.setattr(tuning.time, "perf_counter", lambda: now[0])
-    dataset = chessboard(1000, 2)
-    found = choose(dataset, search, [0, 8, 9], stream(), end=time_limit)
-    assert (found[0], len(seen)) == (chosen, n_searches)
+    found = choose(chessboard(1000, 2), slow, [0, 8, 9], end=time_limit)
+    assert (found[0], len(search.calls)) == (chosen, n_searches)
 
 
 def test_trials_are_kept_as_arrays():
     dataset, n = chessboard(1000, 2, noise=0.1), len(SIZE_PENALTIES)
-    found = choose(dataset, prune_greedy, [0, 8, 1], stream())
+    found = choose(dataset, Search(), [0, 8, 1])
     table = found.cv_results
     assert {column.shape for column in table.values()} == {(3 * n,)}
     (row,) = np.flatnonzero(table["chosen"])
@@ -295,7 +260,8 @@ def test_trials_are_kept_as_arrays():
     np.testing.assert_allclose(table["mean_loss"], np.nanmean(splits, axis=0))  # 200 rows each
     p = table["mean_loss"][row]
     assert table["standard_error"][row] == pytest.approx(np.sqrt(p * (1.0 - p) / 1000))
-    model = brief(size_penalty="auto").fit(*load_iris(return_X_y=True))
+    rows = load_iris(return_X_y=True)
+    model = brief(size_penalty="auto").fit(*rows)
     (chosen,) = np.flatnonzero(model.cv_results_["chosen"])
     assert model.cv_results_["size_penalty"][chosen] == model.size_penalty_
-    assert brief().fit(*load_iris(return_X_y=True)).cv_results_ == {}
+    assert brief().fit(*rows).cv_results_ == {}

@@ -12,14 +12,8 @@ from tests.quick_models import evolved
 
 def test_lineage_fills_the_picture():
     """The areas are the shares of the history, the survivor's at the bottom, and add up to 1."""
-    frame = pd.DataFrame(
-        {
-            "gen": [0, 1, 2],
-            "nevals": [10, 9, 8],
-            "origin_dipole": [0.8, 0.5, 0.1],
-            "origin_wodt": [0.2, 0.5, 0.9],
-        }
-    )
+    shares = {"origin_dipole": [0.8, 0.5, 0.1], "origin_wodt": [0.2, 0.5, 0.9]}
+    frame = pd.DataFrame({"gen": [0, 1, 2], "nevals": [10, 9, 8]} | shares)
     ax = plt.subplots()[1]
     assert plot_lineage(frame, ax=ax) is ax
     assert [area.get_label() for area in ax.collections] == ["wodt", "dipole"]
@@ -31,15 +25,12 @@ def test_lineage_fills_the_picture():
         plot_lineage(frame[["gen", "nevals"]])
 
 
-@pytest.mark.parametrize(
-    ("kind", "rows"),
-    [
-        (EvoTreeClassifier, load_iris(return_X_y=True)),
-        (EvoTreeRegressor, make_friedman1(80, 5, random_state=0)),
-    ],
-)
-def test_every_tree_of_a_default_fit_descends_from_a_named_one(kind, rows):
+@pytest.mark.parametrize("kind", [EvoTreeClassifier, EvoTreeRegressor])
+def test_every_tree_of_a_default_fit_descends_from_a_named_one(kind):
     """Also the trees that the choice of hyperparameters leaves to the first population."""
+    rows = make_friedman1(80, 5, random_state=0)
+    if kind is EvoTreeClassifier:
+        rows = load_iris(return_X_y=True)
     model = evolved(kind, population_size=20, max_generations=3, random_state=0).fit(*rows)
     told = {name for name in to_frame(model.history_) if name.startswith("origin_")}
     assert told == {"origin_widths", "origin_dipole"}

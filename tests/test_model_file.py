@@ -4,6 +4,7 @@ import json
 import os
 import tracemalloc
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from evotree import ObliqueTreeClassifier
 from evotree.export import data as data_of_trees
 from evotree.export import tree_to_dict
+from evotree.export.data import training_rows_to_dict
 from evotree.inspection.training_rows import summarize
 from evotree.model_file import VERSION, Model, load_model, save_model
 from evotree.soft_sides import SoftSides
@@ -29,24 +31,15 @@ def make_model(classes=None):
         classes=np.array(classes or ["ja", "nö"], dtype=None if classes else object),
         columns=(NumericColumn("size", 0.1 + 0.2, True), CategoricalColumn("b", ("x",))),
         trees=(stump([1.0 / 3.0, 0.0, -2.0]),),
-        training={
-            "rows": 10,
-            "accuracy": 0.9,
-            "base_rate": 0.5,
-            "hyperparameters": {"C": "(0.3, 3.0)", "noise": 0.0},
-            "generations": 3,
-            "seconds": {"evolving": 1.5},
-            "stop_reason": "patience",
-        },
+        training={"rows": 10, "accuracy": 0.9, "base_rate": 0.5, "generations": 3}
+        | {"hyperparameters": {"C": "(0.3, 3.0)", "noise": 0.0}}
+        | {"seconds": {"evolving": 1.5}, "stop_reason": "patience"},
     )
 
 
 def make_soft_model():
-    sides = SoftSides(
-        np.array([1.0 / 3.0, 0.0, 0.0]),
-        np.array([-0.1, 0.0, 0.0]),
-        np.array([[0.0, 0.0], [0.9, 0.1], [0.3, 0.7]]),
-    )
+    shares = np.array([[0.0, 0.0], [0.9, 0.1], [0.3, 0.7]])
+    sides = SoftSides(np.array([1.0 / 3.0, 0.0, 0.0]), np.array([-0.1, 0.0, 0.0]), shares)
     return replace(make_model(), sides=sides)
 
 
@@ -66,6 +59,7 @@ def make_forest():
     return replace(model, trees=(model.tree, stump([0.0, 1.0, 1.0], 0.5), model.tree), training={})
 
 
+C45 = partial(ObliqueTreeClassifier.from_preset, "C4.5")
 KINDS = [make_model, make_soft_model, make_explained_model, make_model_of_numbers, make_forest]
 
 
@@ -110,39 +104,16 @@ def test_models_say_what_they_know(tmp_path):
     assert make_forest().rules().startswith("tree 1 of 3\n")
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "named"),
-    [
-        ("means", [[0.0]], "means has shape"),
-        ("spreads", [1.0, 1.0, 0.0], "above 0"),
-        ("lowest", "x", "lowest is a string"),
-        ("highest", [1e999, 0.0, 0.0], "not finite"),
-    ],
-)
-def test_training_rows_that_do_not_fit_are_refused(tmp_path, name, value, named):
-    path = tmp_path / "m.json"
-    save_model(path, make_explained_model())
-    rows = json.loads(path.read_text("utf-8"))["training_rows"]
-    write_plain(path, make_explained_model(), training_rows={**rows, name: value})
-    with pytest.raises(ValueError, match=named):
-        load_model(path)
-
-
 @pytest.mark.parametrize("version", [3, 4])
-def test_files_of_older_versions_are_read(tmp_path, version):
-    levels = [
-        {"name": "size", "fill": 0.5, "indicator": True},
-        {"name": "b", "levels": ["missing"]},
-    ]
-    write_plain(tmp_path / "m.json", make_model(), version=version, columns=levels)
-    model = load_model(tmp_path / "m.json")
+def test_levels_called_missing_are_kept_and_those_of_older_versions_read(tmp_path, version):
+    path, columns = tmp_path / "m.json", [{"name": "b", "levels": ["missing"]}]
+    columns.insert(0, {"name": "size", "fill": 0.5, "indicator": True})
+    write_plain(path, make_model(), version=version, columns=columns)
+    model = load_model(path)
     assert model.sides is None and model.columns[1] == CategoricalColumn("b", (None,))
-
-
-def test_levels_called_missing_and_both_of_two_are_kept(tmp_path):
     columns = (CategoricalColumn("b", ("missing", None), "x"), NumericColumn("size", 0.0))
-    save_model(tmp_path / "m.json", replace(make_model(), columns=columns))
-    assert load_model(tmp_path / "m.json").columns == columns
+    save_model(path, replace(make_model(), columns=columns))
+    assert load_model(path).columns == columns
 
 
 def test_a_fitted_estimator_is_kept(tmp_path):
@@ -157,10 +128,7 @@ def test_a_fitted_estimator_is_kept(tmp_path):
 
 @pytest.mark.parametrize(
     ("model", "named"),
-    [
-        (DummyClassifier(), "model is a DummyClassifier"),
-        (ObliqueTreeClassifier.from_preset("C4.5"), "go both ways"),
-    ],
+    [(DummyClassifier(), "is a DummyClassifier"), (C45(), "go both ways")],
     ids=["other", "C4.5"],
 )
 def test_what_no_file_can_keep_is_named(tmp_path, model, named):
@@ -173,19 +141,20 @@ def test_what_no_file_can_keep_is_named(tmp_path, model, named):
 
 @pytest.mark.parametrize(("limit", "most"), [("MAX_NODES", 2), ("MAX_NUMBERS", 8)])
 def test_what_is_too_large_to_read_is_not_written(tmp_path, limit, most, monkeypatch):
-    model = make_model()  # 3 nodes of 3 features
+    path, model = tmp_path / "m.json", make_model()  # 3 nodes of 3 features
     monkeypatch.setattr(data_of_trees, limit, most)
     with pytest.raises(ValueError, match="the tree has 3 nodes of up to 3 numbers: allowed are"):
-        save_model(tmp_path / "m.json", model)
-    assert not [*tmp_path.iterdir()]
+        save_model(path, model)
+    assert not path.exists()
     monkeypatch.setattr(data_of_trees, limit, most + 1)
-    save_model(tmp_path / "m.json", model)
-    assert load_model(tmp_path / "m.json").tree == model.tree
+    save_model(path, model)
+    assert load_model(path).tree == model.tree
 
 
-@pytest.mark.parametrize(
-    "classes", [["a", "b"], [1, 2], [-(2**63), 2**63 - 1], [False, True], [0.5, 1.0]]
-)
+CLASSES = [["a", "b"], [1, 2], [-(2**63), 2**63 - 1], [False, True], [0.5, 1.0]]
+
+
+@pytest.mark.parametrize("classes", CLASSES)
 def test_a_model_file_keeps_the_type_of_the_classes(tmp_path, classes):
     save_model(tmp_path / "m.json", make_model(classes))
     labels = load_model(tmp_path / "m.json").classes
@@ -195,16 +164,13 @@ def test_a_model_file_keeps_the_type_of_the_classes(tmp_path, classes):
 
 def test_a_deep_tree_is_read_and_predicts(tmp_path):
     """Nothing on the way takes a stack, or memory that grows with the square of the depth."""
-    n_splits = 4_000
-    columns = (NumericColumn("size", 0.0),)
+    n_splits, columns = 4_000, (NumericColumn("size", 0.0),)
     model = Model("kind", np.array(["a", "b"]), columns, (chain(2 * n_splits + 1),))
     save_model(tmp_path / "m.json", model)
     tracemalloc.start()
-    try:
-        again = load_model(tmp_path / "m.json")
-        n_bytes = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    again = load_model(tmp_path / "m.json")
+    n_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
     assert again.tree.depth == n_splits and f"depth {n_splits}" in again.summary()
     assert n_bytes < 100 * (tmp_path / "m.json").stat().st_size
     frame = pd.DataFrame({"size": [-1.0, n_splits + 1.0]})
@@ -215,35 +181,22 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "m.json"
     save_model(path, make_model())
     before = path.read_bytes()
-
-    def fail(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OSError, match=r"cannot write .*m\.json: No space left"):
+    monkeypatch.setattr(os, "fsync", lambda _: os.close(-1))  # fails
+    with pytest.raises(OSError, match=r"cannot write .*m\.json: Bad file descriptor"):
         save_model(path, replace(make_model(), target="other"))
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_link_stays_a_link(tmp_path):
-    (tmp_path / "link.json").symlink_to(tmp_path / "m.json")
-    save_model(tmp_path / "link.json", make_model())
-    assert (tmp_path / "link.json").is_symlink()
-    assert load_model(tmp_path / "m.json").target == "species"
+CONSTANT = tree_to_dict(stump([1.0, 2.0, 3.0]))
 
 
-def test_devices_and_folders_are_not_replaced(tmp_path):
-    with pytest.raises(OSError, match="not a regular file"):
-        save_model(os.devnull, make_model())
-    with pytest.raises(OSError, match="is a folder"):
-        save_model(tmp_path, make_model())
-    with pytest.raises(OSError, match="no folder"):
-        save_model(tmp_path / "no" / "m.json", make_model())
+def constant(values):
+    return {**CONSTANT, "values": [values] * 3}
 
 
-CONSTANT = stump([1.0, 2.0, 3.0])
 SIDES = {"slopes": [1.0] * 3, "intercepts": [0.0] * 3, "shares": [[0.5, 0.5]] * 3}
+ROWS = training_rows_to_dict(make_explained_model().training_rows)
 SIZE = {"name": "size", "fill": 0.0, "indicator": False}
 
 
@@ -280,15 +233,15 @@ SIZE = {"name": "size", "fill": 0.0, "indicator": False}
         ("training", {"accuracy": "all"}, "training"),
         ("training", [], "training"),
         ("tree", [], "the tree is a list"),
-        (
-            "tree",
-            tree_to_dict(CONSTANT.predicting(np.array([[2.0, -1.0]] * 3))),
-            "not class shares",
-        ),
-        ("tree", tree_to_dict(CONSTANT.predicting(np.array([[0.5, 0.4]] * 3))), "not class shares"),
+        ("tree", constant([2.0, -1.0]), "not class shares"),
+        ("tree", constant([0.5, 0.4]), "not class shares"),
         ("trees", {}, "trees is not a list"),
         ("trees", [], "there is no tree"),
-        ("trees", [tree_to_dict(CONSTANT)] * 2 + [tree_to_dict(stump([1.0]))], "1 features"),
+        ("trees", [CONSTANT] * 2 + [tree_to_dict(stump([1.0]))], "1 features"),
+        ("training_rows", {**ROWS, "means": [[0.0]]}, "means has shape"),
+        ("training_rows", {**ROWS, "spreads": [1.0, 1.0, 0.0]}, "above 0"),
+        ("training_rows", {**ROWS, "lowest": "x"}, "lowest is a string"),
+        ("training_rows", {**ROWS, "highest": [1e999, 0.0, 0.0]}, "not finite"),
     ],
 )
 def test_a_bad_model_file_is_named(tmp_path, entry, value, named):
@@ -298,19 +251,9 @@ def test_a_bad_model_file_is_named(tmp_path, entry, value, named):
         load_model(path)
 
 
-HOSTILE = {
-    "nested": b"[" * 200_000,
-    "binary": b"\xff\xfe\x00",
-    "long number": b'{"format": ' + b"9" * 10_000 + b"}",
-    "empty": b"",
-    "list": b"[]",
-    "not a number": b"NaN",
-}
-
-
-@pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE.keys())
-def test_hostile_files_are_refused(tmp_path, content):
-    path = tmp_path / "m.json"
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"m\.json"):
-        load_model(path)
+def test_hostile_files_are_refused(tmp_path):
+    path, long_number = tmp_path / "m.json", b'{"format": ' + b"9" * 10_000 + b"}"
+    for content in (b"[" * 200_000, b"\xff\xfe\x00", long_number, b"", b"[]", b"NaN"):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"m\.json"):
+            load_model(path)

@@ -57,6 +57,7 @@ X, _ = load_iris(return_X_y=True)
 EvoTreeRegressor(random_state=0).fit(X[:, :3], X[:, 3])
 """,
 }
+COMPILING_STARTS = Event("numba:compile", EventStatus.START, data={})
 MOST_KERNELS = {"classification": 131, "regression": 138}  # lines in leaves have their own
 
 
@@ -80,16 +81,10 @@ def test_a_first_fit_compiles_little_and_nothing_twice(task, tmp_path):
         compiled.append(json.loads(python(code, NUMBA_CACHE_DIR=str(tmp_path)).stdout))
     first, then = compiled
     # The process beside knows the types that a fit calls with: that compiles other functions.
-    assert {name for name, *_ in first} >= {
-        f"evotree.operators.{path}"
-        for path in (
-            "structure.splice.partition_tree",
-            "variation.mutation.mutate_nodes",
-            "variation.crossover.graft",
-            "pruning.penalized.collapse",
-            "splitters.dipole.dipole_split",
-        )
-    }
+    names = {name.removeprefix("evotree.operators.") for name, *_ in first}
+    assert names >= {"structure.splice.partition_tree", "variation.mutation.mutate_nodes"}
+    assert names >= {"variation.crossover.graft", "pruning.penalized.collapse"}
+    assert "splitters.dipole.dipole_split" in names
     of_kernels = Counter((n, k) for n, k, _ in first + then if n.startswith("evotree."))
     assert {key: n for key, n in of_kernels.items() if n > 1} == {}
     assert of_kernels.total() <= MOST_KERNELS[task]
@@ -110,21 +105,12 @@ print(ObliqueTree(np.zeros((3, 1)), np.zeros(3), size, np.ones((3, 1))).depth)
     assert "NUMBA_CACHE_DIR" in done.stderr
 
 
-def compile_something():
-    broadcast(Event("numba:compile", EventStatus.START, data={}))
-
-
 @pytest.fixture
 def started(monkeypatch):
     """Let two processors be free, and record what would be started."""
     started = []
-
-    def start(statement, **options):
-        process = SimpleNamespace(kill=lambda: started.append("kill"), wait=lambda: None)
-        started.append(statement)
-        return process
-
-    monkeypatch.setattr(warmup, "start_python", start)
+    process = SimpleNamespace(kill=lambda: started.append("kill"), wait=lambda: None)
+    monkeypatch.setattr(warmup, "start_python", lambda code, **_: started.append(code) or process)
     monkeypatch.setattr(warmup, "cpu_count", lambda: 2)
     monkeypatch.setattr(warmup, "parent_process", lambda: None)
     monkeypatch.setattr(config, "DISABLE_JIT", False)
@@ -135,38 +121,34 @@ def started(monkeypatch):
 def test_one_process_starts_when_something_compiles_and_ends_with_the_block(started):
     with warmup.compiling_beside("regression"):
         assert not started
-        compile_something()
-        compile_something()
+        broadcast(COMPILING_STARTS)
+        broadcast(COMPILING_STARTS)
         assert len(started) == 1 and "'regression'" in started[0]
     assert started[1:] == ["kill"]
-    compile_something()
+    broadcast(COMPILING_STARTS)
     assert len(started) == 2
 
 
+def fail(statement, **options):
+    raise FileNotFoundError("no interpreter")
+
+
 @pytest.mark.parametrize(
-    "prepare",
+    ("owner", "name", "value"),
     [
-        lambda patch: patch.setenv("EVOTREE_NO_WARMUP", "1"),
-        lambda patch: patch.setattr(warmup, "cpu_count", lambda: 1),
-        lambda patch: patch.setattr(config, "DISABLE_JIT", True),
-        lambda patch: patch.setattr(warmup, "parent_process", lambda: "a process"),
-        lambda patch: patch.setattr(warmup, "is_cached", lambda: False),
-        lambda patch: patch.setattr(sys, "executable", "/usr/bin/blender"),
-        lambda patch: patch.setattr(sys, "executable", None),
+        (os, "environ", os.environ | {"EVOTREE_NO_WARMUP": "1"}),
+        (warmup, "cpu_count", lambda: 1),
+        (config, "DISABLE_JIT", True),
+        (warmup, "parent_process", lambda: "a process"),
+        (warmup, "is_cached", lambda: False),
+        (sys, "executable", "/usr/bin/blender"),
+        (sys, "executable", None),
+        (warmup, "start_python", fail),
     ],
 )
-def test_no_process_starts_where_none_helps(started, monkeypatch, prepare):
-    prepare(monkeypatch)
+def test_no_process_starts_where_none_helps(started, monkeypatch, owner, name, value):
+    """Nor is one missed that cannot start."""
+    monkeypatch.setattr(owner, name, value)
     with warmup.compiling_beside("classification"):
-        compile_something()
-    assert not started
-
-
-def test_a_process_that_cannot_start_is_not_missed(monkeypatch, started):
-    def fail(statement, **options):
-        raise FileNotFoundError("no interpreter")
-
-    monkeypatch.setattr(warmup, "start_python", fail)
-    with warmup.compiling_beside("classification"):
-        compile_something()
+        broadcast(COMPILING_STARTS)
     assert not started

@@ -43,54 +43,46 @@ def test_apply_agrees_with_naive_routing(tree, seed, n_rows):
     np.testing.assert_array_equal(tree.apply(X), [naive.leaf_of(x, tree) for x in X])
 
 
-def test_rows_on_a_hyperplane_go_left():
-    tree = small_tree()
-    X = np.array([[1.0, 2.0], [1.0, 2.5], [np.nextafter(1.0, 2.0), 0.0]])
-    np.testing.assert_array_equal(tree.apply(X), [2, 3, 4])
-
-
 def test_figures_of_a_small_tree():
     tree = small_tree()
     assert (tree.n_nodes, tree.n_leaves, tree.depth, len(tree)) == (5, 3, 2, 5)
     assert (tree.left(0), tree.right(0), tree.right(1)) == (1, 4, 3)
     np.testing.assert_array_equal(node_depths(tree.subtree_size), [0, 1, 2, 2, 1])
     np.testing.assert_array_equal(tree.is_leaf, [False, False, True, True, True])
-    assert "n_leaves=3" in repr(tree)
-
-
-@given(trees())
-def test_validate_accepts_every_grown_tree(tree):
-    assert tree.validate() is tree
+    X = np.array([[1.0, 2.0], [1.0, 2.5], [np.nextafter(1.0, 2.0), 0.0]])
+    np.testing.assert_array_equal(tree.apply(X), [2, 3, 4])  # rows on a hyperplane go left
 
 
 @given(trees(), st.data())
 def test_validate_refuses_a_changed_size(tree, data):
+    assert tree.validate() is tree
     k = data.draw(st.integers(0, tree.n_nodes - 1))
     size = tree.subtree_size.copy()
     size[k] += data.draw(st.sampled_from((-7, -2, -1, 1, 2, 7)))
     with pytest.raises(ValueError, match="subtree_size"):
-        ObliqueTree(tree.weights, tree.thresholds, size, tree.values).validate()
+        tree.replaced(subtree_size=size).validate()
+    with pytest.raises(ValueError, match="subtree_size"):
+        ObliqueTree(*(array[:0] for array in (*tree.splits, tree.values))).validate()
 
 
-@pytest.mark.parametrize("name", ["weights", "thresholds", "values"])
-def test_validate_names_the_array_that_is_wrong(name):
-    for damage in (lambda a: a[:-1], lambda a: np.where(a == a.flat[0], np.nan, a), np.atleast_3d):
-        tree = small_tree()
-        setattr(tree, name, damage(getattr(tree, name)))
-        with pytest.raises(ValueError, match=name):
-            tree.validate()
+def damages(array):
+    return array[:-1], np.where(array == array.flat[0], np.nan, array), np.atleast_3d(array)
 
 
 @pytest.mark.parametrize(
-    ("name", "array"),
-    [("spread", [1.0]), ("spread", [1.0, -1.0]), ("weighted_n_node_samples", [1.0] * 4)]
+    ("name", "wrong"),
+    [
+        (name, a)
+        for name in ("weights", "thresholds", "values")
+        for a in damages(getattr(small_tree(), name))
+    ]
+    + [("spread", [1.0]), ("spread", [1.0, -1.0]), ("weights", np.ones((5, 2)))]
+    + [("weighted_n_node_samples", [1.0] * 4)]
     + [("weighted_n_node_samples", [1.0, 1.0, np.inf, 1.0, 1.0])],
 )
-def test_validate_refuses_a_spread_or_rows_that_cannot_be(name, array):
-    tree = small_tree()
-    setattr(tree, name, np.array(array))
+def test_validate_names_the_array_that_is_wrong(name, wrong):
     with pytest.raises(ValueError, match=name):
-        tree.validate()
+        small_tree().replaced(**{name: np.array(wrong)}).validate()
 
 
 @given(trees())
@@ -102,39 +94,22 @@ def test_terms_and_complexity_are_counted(tree):
         assert tree.complexity == len(tree)
 
 
-def test_validate_refuses_weights_of_leaves():
-    tree = small_tree()
-    tree.weights = tree.weights.copy()
-    tree.weights[2, 0] = 1.0
-    with pytest.raises(ValueError, match="weights has rows of leaves"):
-        tree.validate()
-
-
-def test_validate_refuses_no_nodes():
-    empty = np.empty(0, dtype=np.int32)
-    with pytest.raises(ValueError, match="subtree_size"):
-        ObliqueTree(np.empty((0, 2)), np.empty(0), empty, np.empty((0, 2))).validate()
-
-
 @given(trees() | exported.trees())
 def test_copies_are_equal(tree):
     for twin in (pickle.loads(pickle.dumps(tree)), copy.deepcopy(tree)):
         assert twin == tree
         exported.assert_same(twin, tree)
-    moved = ObliqueTree(tree.weights, tree.thresholds + 1.0, tree.subtree_size, tree.values)
-    assert moved != tree
-    assert tree != "a tree"
+    assert tree.replaced(thresholds=tree.thresholds + 1.0) != tree != "a tree"
 
 
 @given(trees(), seeds, st.sampled_from((0, 1, 20)))
 def test_a_path_leads_from_the_root_to_the_leaf(tree, seed, n_rows):
     X = np.random.default_rng(seed).standard_normal((n_rows, tree.n_features))
-    path, leaves = tree.decision_path(X), tree.apply(X)
+    path = tree.decision_path(X)
     assert path.shape == (n_rows, tree.n_nodes) and set(path.data) <= {1}
-    depths = node_depths(tree.subtree_size)
-    for i, leaf in enumerate(leaves):
+    for i, leaf in enumerate(tree.apply(X)):
         nodes = path[i].indices
-        assert nodes[0] == 0 and nodes[-1] == leaf and len(nodes) == depths[leaf] + 1
+        assert nodes[0] == 0 and nodes[-1] == leaf
         for above, below in zip(nodes[:-1], nodes[1:], strict=True):
             assert below in (tree.left(above), tree.right(above))
 
@@ -217,17 +192,13 @@ def test_pruning_keeps_the_spread_and_the_rows_of_the_nodes_left(tree, data):
 
 
 def test_a_small_tree_prints_its_rules_and_a_large_one_its_sizes():
-    tree = small_tree()
-    assert str(tree) == export_text(tree).rstrip("\n")
-    assert tree._repr_html_() == export_html(tree)
-    large = exported.chain(101)
-    assert str(large) == repr(large)
-    html = large._repr_html_()
-    assert html == export_html(large)
-    # Of its fifty splits those of the first three levels are open.
-    assert (html.count("<details open>"), html.count("<details>")) == (3, 47)
-    assert tree._repr_html_().count("<details>") == 0
-    deep = exported.chain(301)
-    assert repr(deep) in deep._repr_html_()
+    tree, large, deep = small_tree(), exported.chain(101), exported.chain(301)
+    assert str(tree) == export_text(tree).rstrip("\n") and str(large) == repr(large)
+    assert "n_leaves=3" in repr(tree) and repr(deep) in deep._repr_html_()
+    # Of the fifty splits of the large one those of the first three levels are open.
+    for one, n_open, n_closed in ((tree, 2, 0), (large, 3, 47)):
+        html = one._repr_html_()
+        assert html == export_html(one)
+        assert (html.count("<details open>"), html.count("<details>")) == (n_open, n_closed)
     wide = exported.stump([1.0] * 30)
     assert "(+20 more)" in str(wide) and "(+20 more)" in wide._repr_html_()

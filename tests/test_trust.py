@@ -16,34 +16,12 @@ from tests.experiments.test_store import COLUMNS, DEFINITION, row
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def run_python(code, *arguments, **environment):
-    """Run code in a process of its own and return what it prints."""
-    done = subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def test_the_interpreter_runs_nothing_that_an_experiment_names(tmp_path):
     """Functions are not called, and commands and the standard library are not imported."""
     path = tmp_path / "experiment.toml"
-    for address in (
-        "os.abort",
-        "antigravity.fly",
-        "pytest.__main__.x",
-        "sklearn.datasets.load_iris",
-        "numpy.show_config",
-        "sklearn.tree.export_text",
-        "pandas.DataFrame",
-        "..tree",
-        "a/b.c",
-    ):
+    modules = "os.abort antigravity.fly pytest.__main__.x numpy.show_config ..tree a/b.c"
+    others = "sklearn.datasets.load_iris sklearn.tree.export_text pandas.DataFrame"
+    for address in f"{modules} {others}".split():
         path.write_text(f'name = "a"\ndatasets = ["b"]\nmethods.c.estimator = "{address}"\n')
         with pytest.raises(ValueError, match=r"experiment\.toml: \[methods\.c\]: estimator="):
             read_experiment(path)
@@ -126,17 +104,17 @@ def test_nothing_is_written_outside_the_paths_that_were_given(tmp_path):
     (work / "mine.txt").write_text("not to be touched")
     before = {folder: contents(folder) for folder in (work, home, data, temporary)}
     allowed = (out, matplotlib, temporary, os.environ["NUMBA_CACHE_DIR"], "/dev", "/proc")
-    code = f"import os; os.chdir({str(work)!r})\n{COMMANDS}"
-    run_python(
-        code,
-        os.pathsep.join(map(str, allowed)),
-        data,
-        out,
-        HOME=str(home),
-        TMPDIR=str(temporary),
-        MPLCONFIGDIR=str(matplotlib),
-        PYTHONDONTWRITEBYTECODE="1",
+    environment = {"HOME": home, "TMPDIR": temporary, "MPLCONFIGDIR": matplotlib}
+    environment |= {"PYTHONPATH": ROOT, "PYTHONDONTWRITEBYTECODE": 1}
+    done = subprocess.run(
+        [sys.executable, "-c", COMMANDS, os.pathsep.join(map(str, allowed)), data, out],
+        env=os.environ | {name: str(value) for name, value in environment.items()},
+        cwd=work,
+        capture_output=True,
+        text=True,
+        timeout=100,
     )
+    assert done.returncode == 0, done.stderr
     for folder, was in before.items():
         assert contents(folder) == was, folder
     written = {path.relative_to(out).parts[0] for path in out.rglob("*")}

@@ -61,9 +61,8 @@ def save_checkpoint(
         "settings": dict(settings),
         "runs": [describe_run(one, arrays) for one in islands_of(run)],
     }
-    content: dict[str, Any] = arrays.flat()
-    text = json.dumps(state, default=_plain)
-    content["state"] = np.frombuffer(text.encode(), dtype=np.uint8)
+    text = json.dumps(state, default=np.generic.item)  # NumPy's numbers as Python's
+    content = arrays.flat() | {"state": np.frombuffer(text.encode(), dtype=np.uint8)}
     write_whole(path, lambda file: np.savez(file, **content))
 
 
@@ -76,54 +75,45 @@ class TreeArrays:
 
     def add(self, name: str, array: np.ndarray) -> int:
         """Return the place of an array."""
-        key = name, id(array)
-        if key not in self.place:
-            self.place[key] = len(self.held[name])
+        place = self.place.setdefault((name, id(array)), len(self.held[name]))
+        if place == len(self.held[name]):
             self.held[name].append(array)
-        return self.place[key]
+        return place
 
-    def flat(self) -> dict[str, np.ndarray]:
+    def flat(self) -> dict[str, Any]:
         """Return the arrays one after the other, and where each begins."""
-        found = {}
-        for name, arrays in self.held.items():
-            found[name] = np.concatenate(arrays)
-            found[f"{name}_start"] = np.cumsum([0, *map(len, arrays)], dtype=np.int64)
-        return found
+        starts = {
+            f"{name}_start": np.cumsum([0, *map(len, arrays)], dtype=np.int64)
+            for name, arrays in self.held.items()
+        }
+        return {name: np.concatenate(arrays) for name, arrays in self.held.items()} | starts
+
+
+_GROUPS = ("population", "hall_of_fame", "pareto_front", "larger")
+_TIMES = ("generation", "seconds", "compile_seconds", "last_improvement")
+_PLAIN = ("spent", "best_fitness", "origins", *_TIMES)
 
 
 def describe_run(run: Run, arrays: TreeArrays) -> dict[str, Any]:
     """Return a run as plain data; the arrays of its trees are added to `arrays`."""
-
-    def all_of(members: Sequence[Individual]) -> list[dict[str, Any]]:
-        return [_describe(one, arrays) for one in members]
-
+    groups = {name: getattr(run, name) for name in _GROUPS}
+    groups["best_trees_of"] = run.best_trees.values()
     return {
-        "population": all_of(run.population),
-        "hall_of_fame": all_of(run.hall_of_fame.items),
+        **{name: [_describe(one, arrays) for one in group] for name, group in groups.items()},
+        **{name: getattr(run, name) for name in _PLAIN},
         "hall_of_fame_size": run.hall_of_fame.maxsize,
-        "pareto_front": all_of(run.pareto_front.items),
         "best_trees": list(run.best_trees),
-        "best_trees_of": all_of([*run.best_trees.values()]),
-        "larger": all_of(run.larger),
         "logbook": list(run.logbook),
-        "chapters": {
-            name: list(chapter) for name, chapter in run.logbook.chapters.items() if chapter
-        },
-        "spent": list(run.spent),
-        "generation": run.generation,
-        "seconds": run.seconds,
-        "compile_seconds": run.compile_seconds,
-        "best_fitness": list(run.best_fitness),
-        "last_improvement": run.last_improvement,
-        "origins": run.origins,
+        "chapters": {name: list(book) for name, book in run.logbook.chapters.items() if book},
     }
 
 
 def _describe(individual: Individual, arrays: TreeArrays) -> dict[str, Any]:
     kind = type(individual.fitness)
     if KINDS.get(kind.__name__) is not kind:
+        known = ", ".join(KINDS)
         raise ValueError(
-            f"a fitness of the kind {kind.__name__} cannot be kept: known are {', '.join(KINDS)}."
+            f"a fitness of the kind {kind.__name__} cannot be kept: known are {known}."
         )
     stream = individual.stream
     return {
@@ -137,13 +127,6 @@ def _describe(individual: Individual, arrays: TreeArrays) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
-    """Return NumPy's numbers as Python's."""
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{value!r} cannot be kept in a checkpoint")
-
-
 # ---- reading -------------------------------------------------------------------------------------
 
 
@@ -154,10 +137,9 @@ def read_settings(path: PathLike) -> dict[str, Any]:
 
 
 def load_checkpoint(path: PathLike, dataset: Dataset) -> list[Run]:
-    """Read a run, or its islands, from a file.
+    """Read a run, or its islands, from a file, in memory for no more than its bytes and partitions.
 
-    Nothing in the file is executed, and no more memory is taken than the file is long and the
-    partitions of its trees need.
+    Nothing in the file is executed.
     """
     with _telling(path):
         arrays, state = _read(path)
@@ -183,19 +165,7 @@ def _telling(path: PathLike) -> Iterator[None]:
         yield
     except _Refused as refused:
         raise ValueError(f"{path} {_shortened(str(refused))}.") from None
-    except (
-        ArithmeticError,
-        AttributeError,
-        EOFError,
-        LookupError,
-        MemoryError,
-        NotImplementedError,
-        OSError,
-        RecursionError,
-        TypeError,
-        ValueError,
-        zipfile.BadZipFile,
-    ) as error:
+    except Exception as error:
         reason = _shortened(repr(error))
         raise ValueError(f"{path} is not a checkpoint, or is torn: {reason}.") from error
 
@@ -254,6 +224,10 @@ class RunLoader:
             self.held.append([flat[a:b].copy() for a, b in parts])
         self.made: dict[tuple[int, ...], Individual] = {}
 
+    def individuals(self, group: Sequence[Mapping[str, Any]]) -> list[Individual]:
+        """Make some individuals."""
+        return [self.individual(data) for data in group]
+
     def individual(self, data: Mapping[str, Any]) -> Individual:
         """Make one individual; equal trees share their arrays as before."""
         places = tuple(data["nodes"])
@@ -285,20 +259,19 @@ class RunLoader:
 
     def run(self, data: Mapping[str, Any], of_island: bool) -> Run:
         """Make one run; the records of islands are those that `join` reads."""
-        population = [self.individual(one) for one in data["population"]]
+        population = self.individuals(data["population"])
         if len(population) < 2 or not all(one.fitness.wvalues for one in population):
             raise ValueError(f"a population of {len(population)} individuals")
         run = Run(population)
         if data["hall_of_fame_size"] < len(data["hall_of_fame"]):
             raise ValueError(f"a hall of fame of {data['hall_of_fame_size']}")
         run.hall_of_fame = tools.HallOfFame(int(data["hall_of_fame_size"]))
-        run.hall_of_fame.items[:] = [self.individual(one) for one in data["hall_of_fame"]]
+        run.hall_of_fame.items[:] = self.individuals(data["hall_of_fame"])
         run.hall_of_fame.keys[:] = [one.fitness for one in reversed(run.hall_of_fame.items)]
-        run.pareto_front.restore([self.individual(one) for one in data["pareto_front"]])
-        best_trees = [self.individual(one) for one in data["best_trees_of"]]
-        generations = map(int, data["best_trees"])
-        run.best_trees = dict(zip(generations, best_trees, strict=True))
-        run.larger = [self.individual(one) for one in data["larger"]]
+        run.pareto_front.restore(self.individuals(data["pareto_front"]))
+        best_trees = self.individuals(data["best_trees_of"])
+        run.best_trees = dict(zip(map(int, data["best_trees"]), best_trees, strict=True))
+        run.larger = self.individuals(data["larger"])
         run.logbook = _logbook(data["logbook"], data["chapters"], of_island)
         evaluations, seconds = data["spent"]
         run.spent = Spent(int(evaluations), _number(seconds))
@@ -352,12 +325,10 @@ def _logbook(
 class CheckpointWriter:
     """A callback that writes a run to a file every some generations."""
 
-    path: PathLike  # the file
+    path: PathLike
     dataset: Dataset  # the rows that the run evolves on
-    # what `save_checkpoint` keeps with the run; JSON
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    # generations between two writings; where islands evolve, at the end of an epoch
-    every: int = 10
+    settings: Mapping[str, Any] = field(default_factory=dict)  # JSON, kept with the run
+    every: int = 10  # generations between two writings; of islands, at the end of an epoch
 
     def __post_init__(self) -> None:
         if self.every < 1:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from deap import base, tools
@@ -50,10 +50,8 @@ class Run:
         What the refinements have taken so far.
     generation : int
         Number of the present generation; the first population is generation 0.
-    seconds : float
-        How long the run has taken so far, by the clock on the wall.
-    compile_seconds : float
-        For how long of these kernels were compiled or read from the cache.
+    seconds, compile_seconds : float
+        How long the run has taken so far, and for how long of this kernels were compiled.
     best_fitness : tuple of float
         Weighted values of the best fitness so far; empty before the first generation.
     last_improvement : int
@@ -95,13 +93,9 @@ Callback = Callable[[Run], object]
 
 
 def keep_best_trees(run: Run) -> None:
-    """Keep the best tree of a generation where it is another one than before; a callback.
+    """Keep the best tree of a generation in `best_trees` if it is a new one; a callback.
 
-    Parameters
-    ----------
-    run : Run
-        The run, whose `best_trees` gain it. Where several islands evolve, only the generations of
-        their migrations are seen.
+    Where several islands evolve, only the generations of their migrations are seen.
     """
     last = next(reversed(run.best_trees.values()), None)
     if run.best != last:
@@ -123,13 +117,11 @@ def start(
     hall_of_fame: tools.HallOfFame | None = None,
 ) -> Run:
     """Evaluate a first population and record it as generation 0."""
-    run = Run([])
+    run = Run([]) if hall_of_fame is None else Run([], hall_of_fame=hall_of_fame)
     clock = _Clock(run)
     run.population = list(population)
     if len(run.population) < 2:
         raise ValueError(f"population has {len(run.population)} individuals: at least 2 mate.")
-    if hall_of_fame is not None:
-        run.hall_of_fame = hall_of_fame
     run.origins = sorted(set(map(origin_of, run.population)))
     n_evaluations = evaluate_invalid(run.population, toolbox)
     best_first(run.population)
@@ -180,20 +172,15 @@ def _record(
         run.best_fitness, run.last_improvement = run.best.fitness.wvalues, run.generation
     run.hall_of_fame.update(run.population)
     run.pareto_front.update(run.population)
-    record = {
+    record: dict[str, Any] = {
         ORIGIN: origin_shares(run.population, run.origins),
         **refinement_record(refined, refiner_names(toolbox)),
         **stats.compile(run.population),
     }
-    kinds = diversity(run.population)
+    record |= {"gen": run.generation, "nevals": n_evaluations}
+    record["diversity"] = diversity(run.population)
     clock.set()
-    run.logbook.record(
-        gen=run.generation,
-        nevals=n_evaluations,
-        diversity=kinds,
-        seconds=run.seconds,
-        **record,
-    )
+    run.logbook.record(seconds=run.seconds, **record)
 
 
 def evolve(
@@ -217,11 +204,7 @@ def evolve(
         The first generation, for example ``toolbox.population(n=64)``; or a run that has stopped,
         which goes on as if it had not, its toolbox and its limits being those given here.
     toolbox : deap.base.Toolbox
-        From `make_toolbox`; with the entries ``streams``, ``select``, ``clone``, ``mate``,
-        ``mutate``, ``evaluate`` and ``map``, and perhaps ``choose`` and ``refine``, and
-        ``replace(parents, offspring) -> list``, which picks the next generation from both.
-        ``choose(offspring, generation, spent) -> list`` says which offspring are refined, `spent`
-        being what the refinements have taken so far.
+        From `make_toolbox`, which says what its entries are called with.
     crossover_probability : float in [0, 1], default=0.2
         Chance that two parents mate.
     max_generations : int, at least 0, default=1000
@@ -251,9 +234,6 @@ def evolve(
     ------
     CallbackError
         If a callback fails; it has the run.
-    ValueError
-        If the population has fewer than two individuals, a callback is not callable, or
-        ``evaluate`` returns anything but as many finite numbers as there are objectives.
 
     References
     ----------
@@ -264,15 +244,8 @@ def evolve(
     passed = population.seconds if isinstance(population, Run) else 0.0
     end = math.inf if time_limit is None else time.perf_counter() + time_limit - passed
     states = generations(population, toolbox, crossover_probability, stats, hall_of_fame, end)
-    return watch(
-        states,
-        callbacks,
-        is_new=is_new,
-        max_generations=max_generations,
-        patience=patience,
-        end=end,
-        keep_on_interrupt=keep_on_interrupt,
-    )
+    limits: dict[str, Any] = {"max_generations": max_generations, "patience": patience, "end": end}
+    return watch(states, callbacks, is_new=is_new, keep_on_interrupt=keep_on_interrupt, **limits)
 
 
 def generations(

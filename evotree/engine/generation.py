@@ -27,11 +27,9 @@ def breed(
 ) -> tuple[list[Individual], int]:
     """Make evaluated offspring of some parents."""
     parents, streams = slots
-    offspring = []
-    for parent, stream in zip(parents, streams, strict=True):
-        child = toolbox.clone(parent)
+    offspring = list(map(toolbox.clone, parents))
+    for child, stream in zip(offspring, streams, strict=True):
         child.stream = stream
-        offspring.append(child)
     for i in range(1, len(offspring), 2):
         if uniform(streams[i - 1]) < crossover_probability and time.perf_counter() < end:
             offspring[i - 1 : i + 1] = operate(toolbox, "mate", *offspring[i - 1 : i + 1])
@@ -57,16 +55,12 @@ def operate(toolbox: base.Toolbox, role: str, *parents: Individual) -> tuple[Ind
     name = f"{role} ({getattr(function, '__name__', repr(function))})"
     is_tuple = isinstance(children, tuple) and len(children) == len(parents)
     if not is_tuple or not all(isinstance(child, Individual) for child in children):
-        raise TypeError(
-            f"{name} returned {children!r}: allowed is a tuple of {len(parents)} individual"
-            f"{'s' if len(parents) > 1 else ''}."
-        )
+        allowed = f"a tuple of {len(parents)} individual{'s' if len(parents) > 1 else ''}"
+        raise TypeError(f"{name} returned {children!r}: allowed is {allowed}.")
     if before != [array.tobytes() for array in arrays]:
         # Read-only arrays would say so themselves, but kernels would be compiled for them again.
-        raise ValueError(
-            f"{name} wrote to arrays of an individual, which others share: allowed are new arrays, "
-            "of which evotree.with_tree makes an individual."
-        )
+        others = "which others share: evotree.with_tree makes an individual of new ones"
+        raise ValueError(f"{name} wrote to arrays of an individual, {others}.")
     return children
 
 

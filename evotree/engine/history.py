@@ -25,16 +25,10 @@ _OF_ALL = {"gen", "nevals", "diversity", "seconds"}
 
 
 def make_statistics() -> tools.MultiStatistics:
-    """Return the statistics of a population: best, mean, std and quartiles of each of `CHAPTERS`.
+    """Return the statistics of a population, to be extended by ``register``.
 
-    ``best`` is the value of the first individual; the loop keeps the best one first. The quartiles
-    are ``q1``, ``median`` and ``q3``.
-
-    Returns
-    -------
-    deap.tools.MultiStatistics
-        One chapter each for fitness, quality, size, terms and complexity, to be extended by
-        ``register``.
+    There is one chapter each for fitness, quality, size, terms and complexity, of best, mean, std,
+    q1, median and q3. ``best`` is the value of the first individual, which is the best one.
     """
     statistics = tools.MultiStatistics(
         fitness=tools.Statistics(lambda individual: individual.fitness.wvalues[0]),
@@ -93,8 +87,7 @@ def refinement_record(
     """Return what the refinements of a generation did."""
     if not operators:
         return {}
-    noted = (getattr(one, "outcome", None) for one in refined)
-    outcomes = [outcome for outcome in noted if outcome is not None]
+    outcomes = list(filter(None, (getattr(one, "outcome", None) for one in refined)))
     record: dict[str, float] = {}
     for name in operators:
         mine = [outcome for outcome in outcomes if outcome.operator == name]
@@ -106,10 +99,8 @@ def refinement_record(
 
 
 def diversity(population: Sequence[Individual]) -> float:
-    """Return the share of trees in a population that are no clone of another, in (0, 1].
-
-    Clones share their arrays, so this costs no comparison of trees.
-    """
+    """Return the share of trees in a population that are no clone of another, in (0, 1]."""
+    # Clones share their arrays, so this costs no comparison of trees.
     return len({id(individual.weights) for individual in population}) / len(population)
 
 
@@ -145,58 +136,51 @@ def append_logbook(logbook: tools.Logbook, later: tools.Logbook) -> None:
 def join_logbooks(
     logbooks: Sequence[tools.Logbook], sizes: Sequence[int], joint: tools.Logbook, first: int
 ) -> None:
-    """Write the records of several populations seen as one, from a generation on."""
-    for book in (joint, *joint.chapters.values()):
-        list.__delitem__(book, slice(first, None))
-    for gen in range(first, max(map(len, logbooks))):
-        joint.record(**join_records(logbooks, sizes, gen))
-
-
-def join_records(
-    logbooks: Sequence[tools.Logbook], sizes: Sequence[int], gen: int
-) -> dict[str, Any]:
-    """Return the record of a generation of several populations seen as one.
+    """Write the records of several populations seen as one, from a generation on.
 
     Numbers of evaluations and of refinements are sums, means and deviations those of all members,
     the best is that of the fittest population, seconds are those of the slowest. Several have no
     quartiles: those of all members do not follow from those of the populations.
     """
-    present = [k for k, logbook in enumerate(logbooks) if len(logbook) > gen]
-    weights = [sizes[k] for k in present]
-    rows = [logbooks[k][gen] for k in present]
-    return {
-        "gen": gen,
-        "nevals": sum(row["nevals"] for row in rows),
-        "diversity": _weighted_mean([row["diversity"] for row in rows], weights),
-        "seconds": max(row["seconds"] for row in rows),
-        **_join_chapters([logbooks[k].chapters for k in present], gen, weights, len(logbooks) == 1),
-    }
+    for book in (joint, *joint.chapters.values()):
+        list.__delitem__(book, slice(first, None))
+    for gen in range(first, max(map(len, logbooks))):
+        present = [k for k, logbook in enumerate(logbooks) if len(logbook) > gen]
+        weights, chapters = [sizes[k] for k in present], [logbooks[k].chapters for k in present]
+        rows = [logbooks[k][gen] for k in present]
+        joint.record(
+            gen=gen,
+            nevals=sum(row["nevals"] for row in rows),
+            diversity=_weighted_mean([row["diversity"] for row in rows], weights),
+            seconds=max(row["seconds"] for row in rows),
+            **_join_chapters(chapters, gen, weights, len(logbooks) == 1),
+        )
 
 
 def _join_chapters(
     chapters: Sequence[Mapping[str, tools.Logbook]], gen: int, sizes: Sequence[int], is_one: bool
 ) -> dict[str, dict[str, float]]:
     best = max(range(len(chapters)), key=lambda k: chapters[k]["fitness"][gen]["best"])
-    found: dict[str, dict[str, float]] = {}
+    joint: dict[str, dict[str, float]] = {}
     for name in CHAPTERS:
         rows = [of_one[name][gen] for of_one in chapters]
         mean = _weighted_mean([row["mean"] for row in rows], sizes)
         square = [row["std"] ** 2 + (row["mean"] - mean) ** 2 for row in rows]
         std = math.sqrt(_weighted_mean(square, sizes))
-        found[name] = {"best": rows[best]["best"], "mean": mean, "std": std}
+        joint[name] = {"best": rows[best]["best"], "mean": mean, "std": std}
         if is_one:
-            found[name] |= {quartile: rows[0][quartile] for quartile in QUARTILES}
-    for name, of_all in ((ORIGIN, _weighted_mean), (REFINEMENT, _sum)):
+            joint[name] |= {quartile: rows[0][quartile] for quartile in QUARTILES}
+    for name in (ORIGIN, REFINEMENT):
         rows = [of_one[name][gen] for of_one in chapters if name in of_one]
-        keys = sorted({key for row in rows for key in row} - _OF_ALL)
+        columns = {key: [row.get(key, 0) for row in rows] for key in sorted(set().union(*rows))}
         if rows:
-            found[name] = {key: of_all([row.get(key, 0) for row in rows], sizes) for key in keys}
-    return found
+            joint[name] = {
+                key: _weighted_mean(values, sizes) if name == ORIGIN else sum(values)
+                for key, values in columns.items()
+                if key not in _OF_ALL
+            }
+    return joint
 
 
 def _weighted_mean(values: Sequence[float], weights: Sequence[int]) -> float:
     return math.fsum(v * w for v, w in zip(values, weights, strict=True)) / sum(weights)
-
-
-def _sum(values: Sequence[float], _: Sequence[int]) -> float:
-    return sum(values)

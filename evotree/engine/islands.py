@@ -21,24 +21,21 @@ from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from deap import base, tools
 
 from evotree.engine.evolution import Run, advance, start
 from evotree.engine.generation import best_first
-from evotree.engine.history import (
-    append_logbook,
-    join_logbooks,
-    make_logbook,
-    make_statistics,
-)
+from evotree.engine.history import append_logbook, join_logbooks, make_logbook, make_statistics
 from evotree.engine.parallel import n_at_once, run_tasks
 from evotree.individual import Individual
 from evotree.operators.refinement.policy import Spent
 from evotree.operators.variation.selection import separate_duplicates
 from evotree.rng import make_streams
 
+_fitness = attrgetter("fitness.wvalues")
 TOPOLOGIES = ("ring", "complete")
 """Which islands send to which: each to the next one, or each to all others."""
 
@@ -64,9 +61,8 @@ class Archipelago(Run):
     Its population is that of all islands, the best first; its logbook has their joint records.
     """
 
-    islands: list[Run] = field(default_factory=list)  # the islands
-    # for how many generations all islands have records; their joint ones change no more
-    n_joint: int = 0
+    islands: list[Run] = field(default_factory=list)
+    n_joint: int = 0  # generations of which all islands have records; their joint ones are final
 
 
 # ---- one epoch -----------------------------------------------------------------------------------
@@ -117,20 +113,15 @@ def run_epochs(epochs: Sequence[Epoch], executor: Executor | None) -> list[Run]:
     epochs = [one._replace(seconds=one.seconds and one.seconds / n_turns) for one in epochs]
     try:
         return run_tasks(run_epoch, epochs, executor, "epochs")
-    except (AttributeError, TypeError, pickle.PicklingError) as error:
-        if not all(map(_pickles, epochs)):
+    except _PICKLING_ERRORS as error:
+        try:
+            pickle.dumps(epochs)
+        except _PICKLING_ERRORS:
             error.add_note(_UNPICKLED)
         raise
 
 
-def _pickles(epoch: Epoch) -> bool:
-    try:
-        pickle.dumps(epoch)
-    except (AttributeError, TypeError, pickle.PicklingError):  # Python raises all of them
-        return False
-    return True
-
-
+_PICKLING_ERRORS = (AttributeError, TypeError, pickle.PicklingError)  # Python raises all of them
 _UNPICKLED = (
     "Islands that evolve in other processes are pickled: register functions of a module in their "
     "toolboxes, not lambdas or functions inside of functions."
@@ -153,22 +144,16 @@ def migrate(islands: Sequence[Run], n: int, topology: str) -> None:
         return
     leaving = [emigrants(island.population, n) for island in islands]
     for i, island in enumerate(islands):
-        if topology == "ring":
-            arriving = leaving[i - 1]
-        else:
+        arriving = leaving[i - 1]
+        if topology != "ring":
             others = [one for j, group in enumerate(leaving) if j != i for one in group]
-            arriving = [one.clone() for one in emigrants(others, n)]
+            arriving = emigrants(others, n)
         population = island.population
         arriving = arriving[: len(population) - 1]
         by_fitness = sorted(range(1, len(population)), key=lambda k: _fitness(population[k]))
         for k, one in zip(by_fitness, arriving, strict=False):
             population[k] = one
         best_first(population)
-
-
-def _fitness(individual: Individual) -> tuple[float, ...]:
-    values: tuple[float, ...] = individual.fitness.wvalues
-    return values
 
 
 # ---- all islands seen as one ---------------------------------------------------------------------
@@ -200,15 +185,11 @@ def join(
     joint.best_trees = first.best_trees  # a run that goes on with its islands goes on with these
     join_logbooks(logbooks, sizes, joint.logbook, joint.n_joint)
     joint.n_joint = min(map(len, logbooks))
-    joint.spent = Spent(
-        sum(island.spent.evaluations for island in islands),
-        math.fsum(island.spent.seconds for island in islands),
-    )
-    joint.generation = max(island.generation for island in islands)
-    joint.seconds = max(island.seconds for island in islands)
-    joint.compile_seconds = max(island.compile_seconds for island in islands)
+    evaluations, seconds = zip(*(island.spent for island in islands), strict=True)
+    joint.spent = Spent(sum(evaluations), math.fsum(seconds))
+    for name in ("generation", "seconds", "compile_seconds", "best_fitness"):
+        setattr(joint, name, max(getattr(island, name) for island in islands))
     joint.origins = sorted({name for island in islands for name in island.origins})
-    joint.best_fitness = max(island.best_fitness for island in islands)
     joint.last_improvement = min(
         island.last_improvement for island in islands if island.best_fitness == joint.best_fitness
     )

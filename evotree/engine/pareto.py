@@ -1,8 +1,7 @@
 """The Pareto front of quality against complexity: the best trees that one run meets.
 
 The complexity of a tree is the number of its leaves and terms. The rules of `select` pick one tree
-of the front by held-out rows, by a bound on its complexity or size, or by penalties chosen
-afterwards. Where the fitness has several objectives of the user's own, the front holds the trees
+of the front. Where the fitness has several objectives of the user's own, the front holds the trees
 that are not dominated in these.
 """
 
@@ -22,11 +21,7 @@ import pandas as pd
 from deap import tools
 
 from evotree.fitness.penalties import FitnessQualityComplexity, PenalizedAccuracy
-from evotree.operators.pruning.held_out import (
-    choose_tree,
-    critical_alphas,
-    node_losses,
-)
+from evotree.operators.pruning.held_out import choose_tree, critical_alphas, node_losses
 from evotree.operators.pruning.penalized import (
     kept_nodes,
     prune_marked,
@@ -43,13 +38,11 @@ if TYPE_CHECKING:
 HELD_OUT_RULES = ("validation", "1se")
 """Names of the rules that look at held-out rows."""
 
-BOUNDS = {
-    "complexity": "complexity",
-    "terms": "n_terms",
-    "leaves": "n_leaves",
-    "size": "n_nodes",
-}
+_MEASURES = {"complexity": "complexity", "terms": "n_terms", "leaves": "n_leaves"}
+BOUNDS = {**_MEASURES, "size": "n_nodes"}
 """What rules may bound, and the attribute of a tree that is meant."""
+
+_COLUMNS = {**_MEASURES, "nodes": "n_nodes"} | {k: k for k in ("depth", "quality", "origin")}
 
 MAX_MEMBERS = 100
 """Most members of a front; each keeps a partition of the rows while a run lasts."""
@@ -67,9 +60,9 @@ class ParetoFront(tools.ParetoFront):
     Where the fitness has one value, or is `FitnessQualityComplexity`, the objectives are quality
     and complexity: there is at most one tree of each complexity, the first of equals, and more
     complex ones are better. Members are then clones with a fitness of these two values, by rising
-    complexity. There are at most `MAX_MEMBERS`: of more, the one is dropped whose quality is least
-    above that of the member before it, for what it adds to the complexity. The first and the last
-    always stay. What is kept depends on nothing but the order in which trees are met.
+    complexity. Of more than `MAX_MEMBERS` the one is dropped that gains least quality for what it
+    adds to the complexity, but neither the first nor the last. What is kept depends on nothing but
+    the order in which trees are met.
 
     A fitness of several values of another kind is followed as it is, by DEAP's own rules.
     """
@@ -80,13 +73,7 @@ class ParetoFront(tools.ParetoFront):
         self._qualities: list[float] = []
 
     def update(self, population: Iterable[Individual]) -> None:
-        """Let in the individuals that are better than all members of at most their complexity.
-
-        Parameters
-        ----------
-        population : iterable of Individual
-            Read only; they need not be evaluated.
-        """
+        """Let in the individuals that are better than all members of at most their complexity."""
         population = list(population)
         if any(_has_own_objectives(individual) for individual in population):
             super().update(population)
@@ -119,19 +106,12 @@ class ParetoFront(tools.ParetoFront):
         """Take the members of an earlier front, by rising complexity, as they are."""
         self.items[:] = list(members)
         self._index()
-        if len(self) > MAX_MEMBERS or any(
-            values != sorted(set(values)) for values in (self._complexities, self._qualities)
-        ):
-            raise ValueError(f"members of the complexities {self._complexities} are no front.")
+        both = self._complexities, self._qualities
+        if len(self) > MAX_MEMBERS or any(values != sorted(set(values)) for values in both):
+            raise ValueError(f"members of the complexities {both[0]} are no front.")
 
     def remove(self, index: int) -> None:
-        """Remove a member; a worse tree of its complexity may then take its place.
-
-        Parameters
-        ----------
-        index : int
-            Its position.
-        """
+        """Remove a member by its position; a worse tree may then take its place."""
         own = _has_own_objectives(self.items[index])
         super().remove(index)
         if not own:
@@ -149,11 +129,7 @@ class ParetoFront(tools.ParetoFront):
         self._qualities[:] = [member.quality for member in self.items]
 
     def add_prunings(self, dataset: Dataset, end: float = math.inf) -> None:
-        """Let the prunings of all members compete, down to a single leaf.
-
-        Minimal cost-complexity pruning has a best subtree for each of some complexities (Breiman et
-        al. 1984, chapter 3). Afterwards there is a member for every bound.
-        """
+        """Let the prunings of all members compete, down to a single leaf (Breiman et al. 1984)."""
         for member in list(self.items):
             if _has_own_objectives(member) or time.perf_counter() >= end:
                 continue
@@ -190,22 +166,19 @@ def own_scores(member: Any) -> tuple[float, ...]:
 class FrontTree(ObliqueTree):
     """A member of the front of a fitted estimator: a tree over raw features."""
 
-    # accuracy of the finished tree on the training rows, R², or what the objective says
-    quality: float
+    quality: float  # of the finished tree on the training rows
     origin: str  # what made the first individual that it descends from
     scores: tuple[float, ...]  # what a callable objective returned, where that is several numbers
 
     @classmethod
-    def of(
-        cls, tree: ObliqueTree, quality: float, origin: str, scores: tuple[float, ...] = ()
-    ) -> Self:
+    def of(cls, tree: ObliqueTree, quality: float, origin: str, scores: Any = ()) -> Self:
         """Return a tree as a member of a front; the arrays are shared."""
         member = cls.__new__(cls)
-        member.__setstate__((tree.__getstate__(), quality, origin, scores))
+        member.__setstate__((ObliqueTree.__getstate__(tree), quality, origin, scores))
         return member
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.of(super().__deepcopy__(memo), self.quality, self.origin, self.scores)
+        return self.of(self, self.quality, self.origin, self.scores)
 
     def __getstate__(self) -> Any:
         return super().__getstate__(), self.quality, self.origin, self.scores
@@ -216,11 +189,7 @@ class FrontTree(ObliqueTree):
 
 
 def undominated(candidates: Iterable[Any], most: int = MAX_MEMBERS) -> list[Any]:
-    """Return those of some trees that no other one dominates, the first of equals.
-
-    They come by rising complexity. Of more than `most`, the one is dropped that gains least quality
-    for what it adds to the complexity.
-    """
+    """Return trees that no other one dominates, by rising complexity, and at most so many."""
     ordered = sorted(candidates, key=lambda tree: (tree.complexity, -tree.quality))
     front: list[Any] = []
     for tree in ordered:
@@ -247,12 +216,8 @@ def with_larger(
 ) -> list[Any]:
     """Return a front with larger trees than its fittest one, which stays the fittest."""
     best = max(front, key=fitness)
-    further = [
-        tree
-        for tree in larger
-        if tree.complexity > best.complexity and fitness(tree) < fitness(best)
-    ]
-    return undominated([*front, *further])
+    further = (tree for tree in larger if tree.complexity > best.complexity)
+    return undominated([*front, *(tree for tree in further if fitness(tree) < fitness(best))])
 
 
 def _dominates(scores: Sequence[float], others: Sequence[float]) -> bool:
@@ -263,10 +228,7 @@ def _dominates(scores: Sequence[float], others: Sequence[float]) -> bool:
 
 
 class FittedFront(Sequence[FrontTree]):
-    """The front of a fitted estimator: trees over raw features, and no rows.
-
-    Printed, it is a table with an arrow at the tree of the estimator.
-    """
+    """The front of a fitted estimator; printed, it has an arrow at the estimator's tree."""
 
     def __init__(
         self, members: Iterable[FrontTree], is_regression: bool, chosen: int | None = None
@@ -307,17 +269,8 @@ class FittedFront(Sequence[FrontTree]):
 
 def front_table(members: Sequence[Any], held_out: Dataset | None = None) -> pd.DataFrame:
     """Return the members of a front as a table."""
-    table = pd.DataFrame(
-        {
-            "complexity": [member.complexity for member in members],
-            "terms": [member.n_terms for member in members],
-            "leaves": [member.n_leaves for member in members],
-            "nodes": [len(member) for member in members],
-            "depth": [member.depth for member in members],
-            "quality": [member.quality for member in members],
-            "origin": [member.origin for member in members],
-        }
-    )
+    columns = {name: map(attrgetter(attribute), members) for name, attribute in _COLUMNS.items()}
+    table = pd.DataFrame({name: list(values) for name, values in columns.items()})
     if held_out is not None:
         quality, standard_error = held_out_quality(members, held_out)
         at = table.columns.get_loc("origin")
@@ -334,9 +287,7 @@ def held_out_losses(front: Sequence[Any], held_out: Dataset) -> tuple[np.ndarray
         raise ValueError("held_out has no rows: at least one is needed.")
     sums = np.zeros((2, len(front)))
     for i, member in enumerate(front):
-        is_leaf = member.is_leaf
-        for j, losses in enumerate(node_losses(member, held_out)):
-            sums[j, i] = losses[is_leaf].sum()
+        sums[:, i] = [losses[member.is_leaf].sum() for losses in node_losses(member, held_out)]
     return sums[0], sums[1]
 
 
@@ -359,10 +310,10 @@ def check_rule(rule: str) -> tuple[str, int]:
     if rule in (*HELD_OUT_RULES, "fitness"):
         return rule, 0
     pattern = rf"\s*({'|'.join(BOUNDS)})\s*<=\s*(\d+)\s*"
-    found = re.fullmatch(pattern, rule) if isinstance(rule, str) else None
-    if found is None or int(found[2]) < (found[1] != "terms"):
+    match = re.fullmatch(pattern, rule) if isinstance(rule, str) else None
+    if match is None or int(match[2]) < (match[1] != "terms"):
         raise ValueError(f"rule={rule!r}: allowed are {_ALLOWED}, k being at least 1, of terms 0.")
-    return found[1], int(found[2])
+    return match[1], int(match[2])
 
 
 def select(
@@ -385,10 +336,8 @@ def select(
         measure = attrgetter(BOUNDS[kind])
         fitting = [member for member in front if measure(member) <= bound]
         if not fitting:
-            raise ValueError(
-                f"rule={rule!r}: the least {kind} of a member of the front is "
-                f"{min(map(measure, front))}; add_prunings makes smaller ones."
-            )
+            least = f"the least {kind} of a member of the front is {min(map(measure, front))}"
+            raise ValueError(f"rule={rule!r}: {least}; add_prunings makes smaller ones.")
         return min(fitting, key=lambda member: (-member.quality, member.complexity))
     if held_out is None:
         raise ValueError(f"held_out=None: rule={rule!r} needs a Dataset of held-out rows.")

@@ -1,10 +1,8 @@
 """Evolution on a sample of the rows that grows: where there are more rows than is comfortable.
 
 A run begins on a stratified sample. Samples are nested, each some times as large as the one before,
-and the last is all rows; the trees move from one to the next, over the same features in the
-same units. So most generations are cheap, and the last ones see everything. Sizes that grow by a
-factor cost no more than a constant times the best schedule there is (Provost, Jensen and Oates
-1999, "Efficient progressive sampling", KDD, section 2).
+and the last is all rows; the trees move from one to the next. So most generations are cheap, and
+the last ones see everything (Provost, Jensen and Oates 1999, "Efficient progressive sampling").
 """
 
 from __future__ import annotations
@@ -104,10 +102,9 @@ def stratified_order(strata: np.ndarray, stream: np.ndarray) -> np.ndarray:
 
 
 def move(run: Run, dataset: Dataset, toolbox: base.Toolbox, end: float = math.inf) -> None:
-    """Let a run go on with other rows; nothing happens where it has these already.
+    """Let a run go on with other rows, on which its trees are routed and evaluated again.
 
-    Its individuals, its hall of fame and its front are routed and evaluated again, without the
-    parts of their trees that no row reaches; what was best on other rows is no longer to be beaten.
+    Nothing happens where it has these rows already. What was best on others need not be beaten.
     """
     members, front = [*run.population, *run.hall_of_fame], list(run.pareto_front)
     different = {id(one.weights): one for one in (run.best, *run.hall_of_fame, *front, *members)}
@@ -148,8 +145,7 @@ def _remake(
     """Return a tree with its partition of other rows, as it is worth there; None out of time."""
     if time.perf_counter() >= end:
         return None
-    nodes = individual.weights, individual.thresholds, individual.subtree_size
-    remade = make_individual(dataset, *nodes)
+    remade = make_individual(dataset, *individual.splits)
     if repair is not None:
         remade = repair(remade)
     if math.isfinite(end):

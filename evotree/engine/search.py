@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 from deap import base
@@ -87,8 +86,7 @@ def search(
 ) -> Result:
     """Search for a tree.
 
-    Ctrl-C ends the search with what was found until then; `Result.run` has the stop reason
-    ``"interrupt"``. A second Ctrl-C raises KeyboardInterrupt at once.
+    Ctrl-C ends the search with what was found until then, a second one at once.
 
     Parameters
     ----------
@@ -113,16 +111,8 @@ def search(
 
     Raises
     ------
-    OSError
-        If the checkpoint cannot be written.
     ValueError
         If a parameter is not as described, or a checkpoint is of other rows or parameters.
-
-    Warns
-    -----
-    RuntimeWarning
-        If `time_limit` ends before any of the first trees is ready, or is too short for a teacher;
-        or if `continues` has other rows or parameters.
     """
     config = SearchConfig() if config is None else config
     check_parameters(config)
@@ -165,11 +155,9 @@ def earlier(problem: Problem, continues: Continuation | None) -> tuple[Choice, S
         sample = samples(problem, choice.seed)
         stage = min(stage, len(sample) - 1)  # of other rows, which are refused
         runs = load_checkpoint(path, fitness_rows(sample[stage], choice))
-        if config.max_generations < (bred := max(run.generation for run in runs)):
-            raise ValueError(
-                f"max_generations={config.max_generations}: the run in {path} has bred "
-                f"{bred} generations; allowed are as many, or more."
-            )
+        if (most := config.max_generations) < (bred := max(run.generation for run in runs)):
+            had = f"the run in {path} has bred {bred} generations"
+            raise ValueError(f"max_generations={most}: {had}; allowed are as many, or more.")
         return choice, State(stage, runs)
     if continues is None:
         return None
@@ -360,17 +348,15 @@ def first_population(
     """Return the first population, whose trees are shown as they come."""
     n, mapper = problem.evolution.population_size, toolbox.map
     seconds = None if end == math.inf else end - time.perf_counter()
+
+    def shown(*arguments: Any) -> Iterator[Any]:
+        for result in mapper(*arguments):
+            progress.step()
+            yield result
+
     phase = progress.phase("making first trees", total=n, unit="tree")
     with phase, interrupt_as_flag() as interrupted:
-        toolbox.map = partial(_shown, progress, mapper)
+        toolbox.map = shown
         first: list[Individual] = toolbox.population(n=n, seconds=seconds, hurry=interrupted)
     toolbox.map = mapper
     return first
-
-
-def _shown(
-    progress: Progress, mapper: Callable[..., Iterable[Any]], *arguments: Any
-) -> Iterator[Any]:
-    for result in mapper(*arguments):
-        progress.step()
-        yield result

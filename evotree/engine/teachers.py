@@ -38,25 +38,17 @@ def with_teacher_in_time(
     teacher = regularization.teacher
     if teacher is None or seconds is None:
         return config
-    needed = seconds_to_teach(dataset, teacher)
+    needed, message = seconds_to_teach(dataset, teacher), ""
     if needed > seconds:
-        warnings.warn(
-            f"time_limit={config.time_limit:g} is too short for the teacher {teacher!r}, "
-            f"which takes about {needed:.2g} seconds: trees are evolved without it.",
-            RuntimeWarning,
-            stacklevel=6,
-        )
+        message = f" is too short for the teacher {teacher!r}, which takes about {needed:.2g} "
+        message += "seconds: trees are evolved without it."
         config = copy(config)
         regularization = replace(regularization, teacher=None)
         config.evolution = replace(evolution, regularization=regularization)
-        return config
-    if not isinstance(teacher, str | FrozenEstimator):
-        warnings.warn(
-            f"time_limit={config.time_limit:g}: fits of the teacher {teacher!r} cannot be stopped, "
-            "and the search may take longer.",
-            RuntimeWarning,
-            stacklevel=6,
-        )
+    elif not isinstance(teacher, str | FrozenEstimator):
+        message = f": fits of the teacher {teacher!r} cannot be stopped, and may take longer."
+    if message:
+        warnings.warn(f"time_limit={config.time_limit:g}{message}", RuntimeWarning, stacklevel=6)
     return config
 
 

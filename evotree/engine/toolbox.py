@@ -71,22 +71,18 @@ def split_init(init: Any) -> tuple[dict[str, float], list[Any]]:
     if isinstance(init, ObliqueTree | BaseDecisionTree) or hasattr(init, "tree_"):
         return seeding_shares(None), [init]
     if not isinstance(init, Iterable):
-        raise ValueError(
-            f"init={init!r}: allowed are names, a mapping of names to shares, trees, fitted "
-            "estimators that have one, and lists of names and trees."
+        allowed = (
+            "names, a dict of names to shares, trees, fitted estimators of trees, lists of these"
         )
-    names = [one for one in init if isinstance(one, str)]
-    return seeding_shares(names or None), [one for one in init if not isinstance(one, str)]
+        raise ValueError(f"init={init!r}: allowed are {allowed}.")
+    names = [name for name in init if isinstance(name, str)]
+    return seeding_shares(names or None), [tree for tree in init if not isinstance(tree, str)]
 
 
 def best_of_paths(
     trees: Sequence[Individual], n: int, worth: Callable[[Individual], tuple[float]]
 ) -> list[Individual]:
-    """Return the trees of paths of widths that are to live.
-
-    Half of them are the fittest; the others are, as far as there are any, trees that no other one
-    dominates in quality and complexity.
-    """
+    """Return trees of paths of widths: half the fittest, half such as no other one dominates."""
     trees = separate_duplicates(trees)[0]
     trees.sort(key=worth, reverse=True)
 
@@ -116,8 +112,9 @@ def init_population(
     if len(initial) > n:
         raise ValueError(f"init holds {len(initial)} trees: at most {n}, the population.")
     begin = time.perf_counter()
-    end = math.inf if seconds is None else begin + 0.5 * seconds
-    end_of_random = math.inf if seconds is None else begin + 0.75 * seconds
+    end, end_of_random = (
+        math.inf if seconds is None else begin + share * seconds for share in (0.5, 0.75)
+    )
     random_trees: list[Individual] = []
 
     def is_late() -> bool:
@@ -190,7 +187,7 @@ def feature_bound(
     elif isinstance(max_features, Real) and not isinstance(max_features, Integral):
         max_features = max(1, int(max_features * n_features))
     widths = [one.max_width for one in constraints if one.max_width is not None]
-    bound = min(int(max_features), *widths) if widths else int(max_features)
+    bound = min([int(max_features), *widths])
     return bound if bound < n_features else None
 
 
@@ -269,33 +266,31 @@ def make_toolbox(
     -------
     deap.base.Toolbox
         For `evotree.evolve`, or a loop of your own.
-
-    Raises
-    ------
-    ValueError
-        If `init`, `refinement` or `random_state` is not as described.
     """
     variation = Variation() if variation is None else variation
     refinement = as_refinement(refinement)
-    shares, trees = split_init(init)
-    bounds: dict[str, Any] = {
-        "term_penalty": term_penalty,
-        "max_features": feature_bound(max_split_terms, dataset.X.shape[1], constraints),
-    }
-    given = {**bounds, "max_features": feature_bound(max_split_terms, dataset.X.shape[1])}
-    split: dict[str, Any] = {
-        "min_rows": min_samples_split,
-        "max_width": dipole_width(bounds["max_features"], variation, dataset.X.shape[1]),
-    }
     linear = refinement or Refinement()
+    n_features, C = dataset.X.shape[1], linear.bounds()
+    max_features = feature_bound(max_split_terms, n_features, constraints)
+    penalties = {"size_penalty": size_penalty, "term_penalty": term_penalty}
+    bounds: dict[str, Any] = {"term_penalty": term_penalty, "max_features": max_features}
+    split: dict[str, Any] = {"min_rows": min_samples_split}
+    split["max_width"] = dipole_width(max_features, variation, n_features)
+    seeds = {"C": C, "penalty": linear.penalty, "max_depth": max_depth, **bounds}
+    rows, least = (dataset, size_penalty), {"min_rows": min_samples_split}
     toolbox = base.Toolbox()
     toolbox.register("streams", make_streams, seed_from(random_state))
-    register_first_trees(toolbox, dataset, size_penalty, bounds, split, linear, max_depth)
-    initial = [init_from_tree(dataset, size_penalty, tree, **given) for tree in trees]
+    toolbox.register("individual", init_dipolar, *rows, term_penalty=term_penalty, **split)
+    toolbox.register("seed", init_seed, *rows, **least, **seeds)
+    toolbox.register("path", init_path, *rows, **least, **seeds)
+    toolbox.register("quick", init_quick, *rows, **least, term_penalty=term_penalty)
+    shares, trees = split_init(init)
+    given = {**bounds, "max_features": feature_bound(max_split_terms, n_features)}
+    initial = [init_from_tree(*rows, tree, **given) for tree in trees]
     adopted: list[Individual] = []
-    for one in found:
+    for individual in found:
         if not adopted or time.perf_counter() < end:
-            tree = adopt(one, dataset, size_penalty, term_penalty)
+            tree = adopt(individual, dataset, size_penalty, term_penalty)
             adopted.append(repair(tree, dataset, constraints))
     toolbox.register(
         "population",
@@ -308,13 +303,8 @@ def make_toolbox(
         worth=PenalizedAccuracy(size_penalty, term_penalty),
     )
     toolbox.register("clone", Individual.clone)
-    toolbox.register(
-        "mate",
-        cx_trees,
-        dataset=dataset,
-        test_probability=variation.split_crossover_probability,
-        max_features=bounds["max_features"],
-    )
+    by_split = {"test_probability": variation.split_crossover_probability}
+    toolbox.register("mate", cx_trees, dataset=dataset, max_features=max_features, **by_split)
     nodes = partial(
         mut_nodes,
         dataset=dataset,
@@ -322,46 +312,22 @@ def make_toolbox(
         dipolar_probability=variation.dipolar_probability,
         **split,
     )
-    terms = partial(mut_terms, dataset=dataset, size_penalty=size_penalty, **bounds)
-    toolbox.register(
-        "mutate",
-        mut_either,
-        first=nodes,
-        second=partial(terms, C=linear.bounds()),
-        probability=variation.term_mutation_probability,
-    )
-    register_survival(toolbox, dataset, variation, PenalizedAccuracy(size_penalty, term_penalty))
+    terms = partial(mut_terms, dataset=dataset, size_penalty=size_penalty, C=C, **bounds)
+    share = variation.term_mutation_probability
+    toolbox.register("mutate", mut_either, first=nodes, second=terms, probability=share)
+    register_survival(toolbox, dataset, variation, penalties)
     toolbox.register("map", map)
     if refinement is not None:
-        register_refinement(toolbox, dataset, refinement, size_penalty, **bounds)
+        toolbox.register("choose", choose_for_refinement, refinement=refinement)
+        refiners = make_refiners(refinement, size_penalty, **bounds)
+        toolbox.register(
+            "refine", refine, toolbox=toolbox, dataset=dataset, refiners=refiners, **penalties
+        )
     if constraints:
         register_constraints(toolbox, dataset, constraints)
-        for one in initial:
-            toolbox.repair(one)
+        for individual in initial:
+            toolbox.repair(individual)
     return toolbox
-
-
-def register_first_trees(
-    toolbox: base.Toolbox,
-    dataset: Dataset,
-    size_penalty: float,
-    bounds: Mapping[str, Any],
-    split: Mapping[str, Any],
-    linear: Refinement,
-    max_depth: int | None,
-) -> None:
-    """Let a population begin with random trees, with those of other algorithms, and with paths."""
-    min_rows, term_penalty = split["min_rows"], bounds["term_penalty"]
-    common = {"min_rows": min_rows, "C": linear.bounds(), "penalty": linear.penalty, **bounds}
-    common["max_depth"] = max_depth
-    toolbox.register(
-        "individual", init_dipolar, dataset, size_penalty, term_penalty=term_penalty, **split
-    )
-    toolbox.register("seed", init_seed, dataset, size_penalty, **common)
-    toolbox.register("path", init_path, dataset, size_penalty, **common)
-    toolbox.register(
-        "quick", init_quick, dataset, size_penalty, min_rows=min_rows, term_penalty=term_penalty
-    )
 
 
 def kind_of_fitness(dataset: Dataset, variation: Variation) -> type[base.Fitness] | None:
@@ -380,7 +346,7 @@ def kind_of_fitness(dataset: Dataset, variation: Variation) -> type[base.Fitness
 
 
 def register_survival(
-    toolbox: base.Toolbox, dataset: Dataset, variation: Variation, fitness: PenalizedAccuracy
+    toolbox: base.Toolbox, dataset: Dataset, variation: Variation, penalties: Mapping[str, float]
 ) -> None:
     """Say what individuals are worth, who breeds, and who lives on."""
     if variation.algorithm == "nsga2":
@@ -390,33 +356,11 @@ def register_survival(
         toolbox.register("evaluate", QualityAndComplexity() if is_plain else ScoresAndComplexity())
         return
     toolbox.register("select", sel_proportional, pressure=variation.selection_pressure)
-    toolbox.register("evaluate", fitness)
+    toolbox.register("evaluate", PenalizedAccuracy(**penalties))
     if variation.survival == "best":
-        penalties = {"size_penalty": fitness.size_penalty, "term_penalty": fitness.term_penalty}
         toolbox.register("replace", replace_best, **penalties)
     elif not variation.keep_duplicates:
         toolbox.register("replace", replace_duplicates)
-
-
-def register_refinement(
-    toolbox: base.Toolbox,
-    dataset: Dataset,
-    refinement: Refinement,
-    size_penalty: float,
-    term_penalty: float,
-    max_features: int | None,
-) -> None:
-    """Let some of the offspring be refined."""
-    toolbox.register("choose", choose_for_refinement, refinement=refinement)
-    toolbox.register(
-        "refine",
-        refine,
-        toolbox=toolbox,
-        dataset=dataset,
-        refiners=make_refiners(refinement, size_penalty, term_penalty, max_features),
-        size_penalty=size_penalty,
-        term_penalty=term_penalty,
-    )
 
 
 def register_constraints(

@@ -1,8 +1,7 @@
 """A second process that compiles while a first search does: both fill numba's cache.
 
 Numba compiles under one lock, so that a second thread would wait. What a default search needs last
-is compiled here first, by calling it; the search finds it in the cache when it comes to it. What
-both happen to need at one time both compile, which costs time and nothing else.
+is compiled here first, by calling it; the search finds it in the cache when it comes to it.
 """
 
 from __future__ import annotations
@@ -63,12 +62,8 @@ def compile_variation(task: str) -> Iterator[None]:
     y = X[:, 0] + X[:, 1] ** 2
     dataset = Dataset.from_arrays(X, y > 0.0 if task == "classification" else y, task=task)
     stream = make_streams(0, 0, 1)[0]
-    first = make_individual(
-        dataset,
-        np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]),
-        np.zeros(3),
-        np.array([3, 1, 1], dtype=np.int32),
-    )
+    weights, size = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]), np.array([3, 1, 1], np.int32)
+    first = make_individual(dataset, weights, np.zeros(3), size)
     first.stream = stream
     yield
     tao_sweep(first, dataset, lambda node, stream: Split(np.ones(2), 0.0, 0.0), monotone=False)
@@ -85,8 +80,8 @@ def compile_variation(task: str) -> Iterator[None]:
     yield
     cx_trees(tree.clone(), tree.clone(), dataset)
     yield
-    for size, individual in enumerate((first, tree)):
-        individual.fitness.values = (float(size),)
+    for rank, individual in enumerate((first, tree)):
+        individual.fitness.values = (float(rank),)
     sel_proportional([first, tree], 2)
     yield
     init_dipolar(dataset, 0.01, stream)
@@ -105,10 +100,9 @@ class _Starter(Listener):
         if not self._is_first.acquire(blocking=False) or not may_help():
             return
         nowhere = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+        code = f"from evotree.engine.warmup import main; main({self.task!r})"
         with suppress(OSError):
-            self.process = start_python(
-                f"from evotree.engine.warmup import main; main({self.task!r})", **nowhere
-            )
+            self.process = start_python(code, **nowhere)
 
     def on_end(self, event: Event) -> None:
         pass
@@ -134,11 +128,7 @@ def may_help() -> bool:
 
 @contextmanager
 def compiling_beside(task: str) -> Iterator[None]:
-    """Let a second process compile with this one, from the first function that is not cached.
-
-    It ends with the block. Without a second processor, in a process that another one started to
-    share work, or where the environment variable ``EVOTREE_NO_WARMUP`` is set, there is none.
-    """
+    """Let a second process compile with this one, from the first function that is not cached."""
     starter = _Starter(task)
     try:
         with install_listener("numba:compile", starter):

@@ -7,6 +7,7 @@ need only be as good.
 
 import json
 import platform
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -55,14 +56,10 @@ FIXED = {
     "random_state": 0,
     "regularization": Regularization(C=1.0, noise=0.1),
 }
+NSGA2 = Variation(algorithm="nsga2")
+greedy = partial(ObliqueTreeClassifier.from_preset, max_depth=4, random_state=0)
 RUNS = {
-    **{
-        f"preset {name}": (
-            ObliqueTreeClassifier.from_preset(name, max_depth=4, random_state=0),
-            load_iris,
-        )
-        for name in GREEDY_PRESETS
-    },
+    **{f"preset {name}": (greedy(name), load_iris) for name in GREEDY_PRESETS},
     "regression axis": (ObliqueTreeRegressor("axis", max_depth=3), load_diabetes),
     "TAO": (TAOClassifier(depth=3, random_state=0), load_wine),
     "TAO regression": (TAORegressor(depth=3, random_state=0), load_diabetes),
@@ -72,10 +69,7 @@ RUNS = {
     ),
     "evolution": (evolved(EvoTreeClassifier, **FIXED), load_wine),
     "evolution regression": (evolved(EvoTreeRegressor, leaves="constant", **FIXED), load_diabetes),
-    "nsga2": (
-        evolved(EvoTreeClassifier, variation=Variation(algorithm="nsga2"), **FIXED),
-        load_iris,
-    ),
+    "nsga2": (evolved(EvoTreeClassifier, variation=NSGA2, **FIXED), load_iris),
     "islands": (evolved(EvoTreeClassifier, islands=Islands(2, every=4), **FIXED), load_iris),
     # What a user gets who sets nothing.
     "default": (EvoTreeClassifier(random_state=0), load_wine),
@@ -100,10 +94,8 @@ def grow(name):
     X, y, *weight = load(return_X_y=True)
     model.fit(X, y, *weight)
     first = model.trees_[0] if hasattr(model, "trees_") else model.tree_
-    tree = {
-        part: getattr(first, part).tolist()
-        for part in ("weights", "thresholds", "subtree_size", "values")
-    }
+    parts = ("weights", "thresholds", "subtree_size", "values")
+    tree = {part: getattr(first, part).tolist() for part in parts}
     proba = getattr(model, "predict_proba", model.predict)(X[:5])
     return tree | {"score": model.score(X, y), "said": proba.tolist()}
 
@@ -111,17 +103,12 @@ def grow(name):
 @pytest.mark.parametrize("name", RUNS)
 def test_the_tree_is_the_one_that_was_written(name):
     written = json.loads(FILE.read_text(encoding="utf-8"))
-    tree = grow(name)
+    tree, expected = grow(name), written["trees"][name]
     if written["place"] == place():
-        assert tree == written["trees"][name]
+        assert tree == expected
     else:
-        assert tree["score"] == pytest.approx(written["trees"][name]["score"], abs=0.05)
-
-
-def test_every_preset_is_here():
-    written = json.loads(FILE.read_text(encoding="utf-8"))
-    assert set(written["trees"]) == set(RUNS)
-    assert all(np.isfinite(tree["thresholds"]).all() for tree in written["trees"].values())
+        assert tree["score"] == pytest.approx(expected["score"], abs=0.05)
+    assert np.isfinite(tree["thresholds"]).all() and set(written["trees"]) == set(RUNS)
 
 
 if __name__ == "__main__":
