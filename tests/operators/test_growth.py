@@ -86,7 +86,7 @@ def test_axis_grows_the_regressor_of_scikit_learn(limits, criterion):
 def test_limits_hold(dataset, max_depth, min_samples_split, min_samples_leaf):
     individual = grow(
         dataset, Axis(), max_depth=max_depth, min_samples_split=min_samples_split,
-        min_samples_leaf=min_samples_leaf, stream=stream_of(0),
+        min_samples_leaf=min_samples_leaf, stream=stream_of(0)
     )  # fmt: skip
     parts = zip(individual.start, individual.end, strict=True)
     n_rows = np.array([dataset.multiplicity[individual.order[i:j]].sum() for i, j in parts])

@@ -10,12 +10,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_wine
 from sklearn.linear_model import LogisticRegression
 
-from evotree.operators.splitters.linear_fit import (
-    LOSSES,
-    PENALTIES,
-    fit_linear,
-    start_at,
-)
+from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES, fit_linear, start_at
 from tests.reference import smooth
 from tests.reference.linear import objective, violation
 from tests.strategies import seeds

@@ -10,10 +10,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.operators.pruning.held_out import (
-    cost_complexity_path,
-    critical_alphas,
-)
+from evotree.operators.pruning.held_out import cost_complexity_path, critical_alphas
 from evotree.operators.pruning.penalized import (
     cheapest,
     kept_nodes,

@@ -156,7 +156,7 @@ def test_cross_validation_fold_by_fold(task, k):
         main = grow_on(dataset)
         marks = prune_cross_validated(
             main, dataset, grow_on, n_folds=4, standard_errors=k, criterion=criterion,
-            stream=stream_of(seed),
+            stream=stream_of(seed)
         )  # fmt: skip
         links = links_of(main, dataset.n_classes)
         alphas = critical_alphas(links, main.subtree_size)

@@ -7,10 +7,7 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
-from sklearn.ensemble import (
-    ExtraTreesRegressor,
-    IsolationForest,
-)
+from sklearn.ensemble import ExtraTreesRegressor, IsolationForest
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -206,10 +203,7 @@ def test_rows_are_repeated_where_a_teacher_takes_no_weights():
 
 @pytest.mark.parametrize(
     "teacher",
-    [
-        KNeighborsClassifier(3),
-        make_pipeline(StandardScaler(), DecisionTreeClassifier()),
-    ],
+    [KNeighborsClassifier(3), make_pipeline(StandardScaler(), DecisionTreeClassifier())],
     ids=lambda teacher: type(teacher).__name__,
 )
 def test_any_classifier_teaches_and_a_seed_repeats_it(teacher):

@@ -102,9 +102,7 @@ def test_a_generation_of_different_trees():
     dataset = Dataset.from_arrays(*load_iris(return_X_y=True))
     for keep_duplicates in (False, True):
         variation = Variation(
-            keep_duplicates=keep_duplicates,
-            survival="generational",
-            term_mutation_probability=0.0,
+            keep_duplicates=keep_duplicates, survival="generational", term_mutation_probability=0.0
         )
         toolbox = make_toolbox(dataset, variation=variation, random_state=0)
         run = evolve(toolbox.population(n=20), toolbox, max_generations=12)

@@ -12,12 +12,7 @@ from evotree.operators.initialization.growth import grow
 from evotree.operators.initialization.seeding import init_seed
 from evotree.operators.initialization.tao_seeds import init_tao, prune_weakest_links
 from evotree.operators.pruning.held_out import critical_alphas
-from evotree.operators.pruning.penalized import (
-    kept_nodes,
-    node_risk,
-    prune,
-    weakest_links,
-)
+from evotree.operators.pruning.penalized import kept_nodes, node_risk, prune, weakest_links
 from evotree.operators.splitters.registry import as_splitter
 from evotree.rng import make_streams
 from tests.strategies import assert_sound, datasets, seeds, with_random_zeros

@@ -13,13 +13,7 @@ from evotree.operators.initialization.seeding import ONE_BY_ONE, init_seed
 from evotree.operators.structure import splice
 from evotree.rng import make_streams
 from tests.reference import naive
-from tests.strategies import (
-    VARIATION,
-    apply_operator,
-    assert_sound,
-    seeds,
-    tasks,
-)
+from tests.strategies import VARIATION, apply_operator, assert_sound, seeds, tasks
 
 
 @given(tasks(max_size=8), seeds)

@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evotree.operators.splitters.von_mises_fisher import (
-    concentration,
-    fit,
-    sample,
-)
+from evotree.operators.splitters.von_mises_fisher import concentration, fit, sample
 from tests.reference import cross_entropy as naive
 
 

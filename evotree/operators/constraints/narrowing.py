@@ -9,11 +9,7 @@ import numpy as np
 from evotree.operators.refinement.refiners import SPARSE_ROWS
 from evotree.operators.refinement.tao import solve
 from evotree.operators.splitters.sparse import Sparse
-from evotree.operators.structure.reduced import (
-    leaf_table,
-    reduced_problem,
-    replace_tests,
-)
+from evotree.operators.structure.reduced import leaf_table, reduced_problem, replace_tests
 from evotree.rng import make_streams
 
 if TYPE_CHECKING:

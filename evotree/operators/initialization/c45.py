@@ -28,12 +28,7 @@ _BLOCK = 4096  # rows that are predicted together
 
 
 def induce_c45(
-    dataset: Dataset,
-    splitter: C45,
-    *,
-    confidence: float = 0.25,
-    stream: np.ndarray,
-    **limits: Any,
+    dataset: Dataset, splitter: C45, *, confidence: float = 0.25, stream: np.ndarray, **limits: Any
 ) -> ObliqueTree:
     """Grow a tree as C4.5 does, and prune it."""
     raw = dataset.unscaled()

@@ -43,9 +43,7 @@ PLAIN_SHARE = 0.2  # of the population, for each splitter of seeding's plain for
 PATH_SHARE = 0.8  # of the population, for paths of widths where they are named alone
 
 
-def seeding_shares(
-    seeding: str | Mapping[str, float] | Iterable[str] | None,
-) -> dict[str, float]:
+def seeding_shares(seeding: str | Mapping[str, float] | Iterable[str] | None) -> dict[str, float]:
     """Return which share of a population is grown in which way, by name."""
     if seeding is None:
         return {DIPOLE: 1.0}

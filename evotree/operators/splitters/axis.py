@@ -9,12 +9,7 @@ import numpy as np
 from evotree._jit import kernel, read_only
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.line_search import line_search
-from evotree.fitness.node import (
-    Node,
-    make_split_scratch,
-    score_hyperplane,
-    score_undivided,
-)
+from evotree.fitness.node import Node, make_split_scratch, score_hyperplane, score_undivided
 from evotree.operators.splitters.base import Split, axis_normal
 
 _ROUNDING = 1e-12  # of a gain, in bits

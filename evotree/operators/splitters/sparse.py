@@ -25,12 +25,7 @@ from evotree.fitness.line_search import apart, between
 from evotree.fitness.node import Node
 from evotree.fitness.sorting import SortScratch, make_sort_scratch, sort_order
 from evotree.operators.splitters.base import Split
-from evotree.operators.splitters.linear_fit import (
-    LOSSES,
-    fit_linear,
-    loss_derivatives,
-    start_at,
-)
+from evotree.operators.splitters.linear_fit import LOSSES, fit_linear, loss_derivatives, start_at
 
 WIDTHS = ("same", "fewer", "any")
 """Names of the ways to choose how many features a split has."""

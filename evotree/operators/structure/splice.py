@@ -13,12 +13,7 @@ import numpy as np
 
 from evotree._jit import inner_kernel, kernel
 from evotree.fitness.margin import centre_margin, middle_of_margin, update_nearest
-from evotree.fitness.partition import (
-    count_classes,
-    project_rows,
-    sort_rows,
-    split_rows,
-)
+from evotree.fitness.partition import count_classes, project_rows, sort_rows, split_rows
 from evotree.individual import Individual, RegressionIndividual
 from evotree.operators.structure.nodes import Nodes, Rows, copy_test, make_nodes, make_scratch, push
 

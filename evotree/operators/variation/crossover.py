@@ -53,7 +53,7 @@ def emit_crossed(rows, target, a, source, b, cut, max_width, out, m, scratch):
 @kernel
 def graft(
     X, y, sample_weight, weights, thresholds, subtree_size, order, start, end, counts,
-    weights_b, thresholds_b, subtree_size_b, a, b, cut, max_width,
+    weights_b, thresholds_b, subtree_size_b, a, b, cut, max_width
 ):  # fmt: skip
     """Return a copy of an individual whose node `a` has become what node `b` of a tree is."""
     # Arrays one by one: a call of a kernel takes longer for arrays in tuples.

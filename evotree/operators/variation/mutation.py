@@ -112,7 +112,7 @@ def emit_mutated(
 def mutate_nodes(
     X, y, sample_weight, times, spread,
     weights, thresholds, subtree_size, order, start, end, counts,
-    first, stream, probability, dipolar_probability, min_rows, max_width,
+    first, stream, probability, dipolar_probability, min_rows, max_width
 ):  # fmt: skip
     """Mutate node `first` and each later node with a probability."""
     # Arrays one by one: a call of a kernel takes longer for arrays in tuples.

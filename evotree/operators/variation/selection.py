@@ -43,9 +43,7 @@ def universal_sampling(share, k, stream):
 
 
 def sel_proportional(
-    individuals: Sequence[Individual],
-    k: int,
-    pressure: float = 2.0,
+    individuals: Sequence[Individual], k: int, pressure: float = 2.0
 ) -> list[Individual]:
     """Select parents in proportion to their linearly scaled fitness."""
     fitness = np.array([individual.fitness.wvalues[0] for individual in individuals])

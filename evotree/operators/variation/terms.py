@@ -10,11 +10,7 @@ import numpy as np
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.linear_fit import start_at
 from evotree.operators.splitters.sparse import fit_on
-from evotree.operators.structure.reduced import (
-    leaf_table,
-    reduced_problem,
-    replace_tests,
-)
+from evotree.operators.structure.reduced import leaf_table, reduced_problem, replace_tests
 from evotree.rng import as_generator, uniform
 
 if TYPE_CHECKING:
