@@ -37,7 +37,7 @@ def toolbox_for(dataset, algorithm="penalized", seed=1):
     return make_toolbox(
         dataset,
         init="tao",
-        refinement=("tao", "prune"),
+        refinement=("tao", "axis"),
         variation=Variation(algorithm=algorithm),
         random_state=seed,
     )

@@ -397,7 +397,7 @@ def test_every_part_of_the_toolbox_knows_the_penalty_for_terms(iris):
     axis = make_toolbox(iris, **options).quick(make_streams(0, 0, 1)[0])
     wide = iris.to_raw(axis.to_tree())
     wide.weights = np.where(wide.is_leaf[:, None], 0.0, wide.weights + 1e-9)
-    toolbox = make_toolbox(iris, init=[wide], refinement={"prune": 1.0}, **options)
+    toolbox = make_toolbox(iris, init=[wide], refinement={"axis": 1.0}, **options)
     made = [toolbox.individual(stream) for stream in make_streams(2, 0, 8)]
     made += [toolbox.seed("tao", stream) for stream in make_streams(3, 0, 4)]
     made += [toolbox.seed("linear", stream) for stream in make_streams(3, 0, 4)]

@@ -413,7 +413,7 @@ def register_refinement(
         refine,
         toolbox=toolbox,
         dataset=dataset,
-        refiners=make_refiners(refinement, size_penalty, term_penalty, max_features),
+        refiners=make_refiners(refinement, term_penalty, max_features),
         size_penalty=size_penalty,
         term_penalty=term_penalty,
     )

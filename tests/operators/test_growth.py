@@ -15,8 +15,8 @@ from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.operators.initialization.growth import grow, grow_on_sample
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Split, axis_normal
-from evotree.rng import make_streams, uniform
-from tests.strategies import datasets
+from evotree.rng import uniform
+from tests.strategies import datasets, stream_of
 
 LIMITS = (
     {},
@@ -27,10 +27,6 @@ LIMITS = (
     {"min_impurity_decrease": 0.004},
     {"max_depth": 6, "min_samples_leaf": 3, "min_samples_split": 9},
 )
-
-
-def stream_of(seed):
-    return make_streams(seed, 0, 1)[0]
 
 
 def problem(seed, n=150, d=3):
@@ -50,7 +46,7 @@ def test_axis_grows_the_classifier_of_scikit_learn(limits, criterion):
     rng, X, slope, weight = problem(0)
     y = slope + (rng.random(len(slope)) < 0.15) * rng.integers(0, 3, len(slope))
     dataset = Dataset.from_arrays(X, y, weight)
-    individual = grow(dataset, Axis(), criterion, **limits, stream=stream_of(0))
+    individual = grow(dataset, Axis(), criterion, **limits, stream=stream_of())
     model = DecisionTreeClassifier(criterion=criterion, random_state=0, **limits)
     model.fit(X, y, weight)
     assert individual.n_leaves == model.get_n_leaves()
@@ -72,7 +68,7 @@ def test_axis_grows_the_regressor_of_scikit_learn(limits, criterion):
     model.fit(X, y, weight)
     if "min_impurity_decrease" in limits:  # of targets in units of their standard deviation
         limits["min_impurity_decrease"] /= unit
-    individual = grow(dataset, Axis(), criterion, **limits, stream=stream_of(0))
+    individual = grow(dataset, Axis(), criterion, **limits, stream=stream_of())
     assert individual.n_leaves == model.get_n_leaves()
     # Predictions are means; the leaves of absolute error predict medians there.
     leaves, theirs = individual.apply(dataset.X), model.apply(dataset.raw)
@@ -86,7 +82,7 @@ def test_axis_grows_the_regressor_of_scikit_learn(limits, criterion):
 def test_limits_hold(dataset, max_depth, min_samples_split, min_samples_leaf):
     individual = grow(
         dataset, Axis(), max_depth=max_depth, min_samples_split=min_samples_split,
-        min_samples_leaf=min_samples_leaf, stream=stream_of(0)
+        min_samples_leaf=min_samples_leaf, stream=stream_of()
     )  # fmt: skip
     parts = zip(individual.start, individual.end, strict=True)
     n_rows = np.array([dataset.multiplicity[individual.order[i:j]].sum() for i, j in parts])
@@ -113,7 +109,7 @@ def test_no_split_or_one_that_leaves_too_few_rows_makes_a_leaf(threshold):
     def stubborn(node, stream):
         return None if threshold is None else Split(np.ones(1), threshold, 0.0)
 
-    assert is_one_leaf(grow(dataset, stubborn, min_samples_leaf=3, stream=stream_of(0)), dataset)
+    assert is_one_leaf(grow(dataset, stubborn, min_samples_leaf=3, stream=stream_of()), dataset)
 
 
 def test_rows_stay_in_order_where_a_split_is_refused_below_another():
@@ -125,21 +121,9 @@ def test_rows_stay_in_order_where_a_split_is_refused_below_another():
             return Split(np.ones(1), 0.0, 0.0)
         return Split(-np.ones(1), -np.sort(node.X[:, 0])[-1], 0.0)
 
-    individual = grow(dataset, first_then_backwards, min_samples_leaf=2, stream=stream_of(0))
+    individual = grow(dataset, first_then_backwards, min_samples_leaf=2, stream=stream_of())
     assert len(individual) == 3
     np.testing.assert_array_equal(individual.order, np.arange(12))
-
-
-@pytest.mark.parametrize("y", (np.zeros(9, dtype=int), np.full(9, 2.5)))
-def test_pure_nodes_are_not_given_to_the_splitter(y):
-    task = "classification" if y.dtype == int else "regression"
-    dataset = Dataset.from_arrays(np.arange(9.0).reshape(9, 1), y, task=task)
-
-    def never(node, stream):
-        raise AssertionError("the node is pure")
-
-    criterion = "gini" if task == "classification" else "squared_error"
-    assert len(grow(dataset, never, criterion, stream=stream_of(0))) == 1
 
 
 def test_nodes_hold_their_rows_and_come_in_prefix_order():
@@ -180,7 +164,7 @@ def test_chains_as_deep_as_there_are_rows():
     def first_row(node, stream):
         return Split(axis_normal(1, 0), float(node.X[:, 0].min()), 0.0)
 
-    individual = grow(dataset, first_row, stream=stream_of(0))
+    individual = grow(dataset, first_row, stream=stream_of())
     assert individual.n_leaves == n and individual.depth == n - 1
 
 
@@ -188,7 +172,7 @@ def test_chains_as_deep_as_there_are_rows():
 def test_sides_have_the_least_share_of_the_weight(fraction):
     rng, X, slope, weight = problem(0)
     dataset = Dataset.from_arrays(X, slope ^ (rng.random(len(slope)) < 0.2), weight)
-    tree = grow(dataset, Axis(), min_weight_fraction_leaf=fraction, stream=stream_of(0))
+    tree = grow(dataset, Axis(), min_weight_fraction_leaf=fraction, stream=stream_of())
     assert len(tree) > 1
     assert tree.counts[tree.is_leaf].sum(axis=1).min() >= fraction * dataset.total_weight
 
@@ -203,7 +187,7 @@ def test_the_rows_of_a_sample_are_freed_at_once():
     alive = weakref.ref(sample)
     gc.disable()
     try:
-        tree = grow_on_sample(sample, dataset, Axis(), make_streams(0, 0, 1)[0])
+        tree = grow_on_sample(sample, dataset, Axis(), stream_of())
         del sample
         assert alive() is None and tree.quality > 0.0
     finally:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evotree.operators.refinement.refiners import SPARSE_ROWS
+from evotree.operators.refinement.policy import SPARSE_ROWS
 from evotree.operators.refinement.tao import solve
 from evotree.operators.splitters.sparse import Sparse
 from evotree.operators.structure.reduced import leaf_table, reduced_problem, replace_tests

@@ -24,7 +24,7 @@ from evotree.operators.pruning.penalized import (
     split_prices,
     weakest_links,
 )
-from evotree.operators.refinement.refiners import NODE_ROWS, draw_linear
+from evotree.operators.refinement.policy import NODE_ROWS, draw_linear
 from evotree.operators.refinement.tao import tao_sweep
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.linear import Linear

@@ -18,7 +18,7 @@ import numpy as np
 
 from evotree.operators.initialization.growth import grow, grow_on_sample
 from evotree.operators.initialization.tao_seeds import TAO_DEPTH, init_tao, prune_weakest_links
-from evotree.operators.refinement.refiners import SPARSE_ROWS, draw_sparse
+from evotree.operators.refinement.policy import SPARSE_ROWS, draw_sparse
 from evotree.operators.refinement.tao import tao_sweep
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.linear import Linear
