@@ -20,8 +20,8 @@ from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.initialization.resampling import blur
 from evotree.operators.initialization.seeding import ONE_BY_ONE, init_path, init_seed
 from evotree.operators.pruning.penalized import kept_nodes, node_risk, optimal_pruning
-from evotree.operators.splitters.bounded import Bounded
 from evotree.operators.splitters.linear import Linear
+from evotree.operators.splitters.registry import Bounded
 from evotree.rng import make_streams
 from tests.quick_models import evolved
 from tests.strategies import (

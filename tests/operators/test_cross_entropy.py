@@ -13,19 +13,19 @@ from evotree.fitness.line_search import choose_threshold
 from evotree.fitness.node import score_hyperplane
 from evotree.operators.splitters.base import Split
 from evotree.operators.splitters.cross_entropy import (
-    CrossEntropy,
-    denormalize,
-    normalize,
-    with_better_threshold,
-)
-from evotree.operators.splitters.cross_entropy_node import (
     NORMALIZATIONS,
+    CrossEntropy,
     column_frame,
+    concentration,
+    denormalize,
+    fit_directions,
     independent_columns,
+    normalize,
+    sample_directions,
     score_directions,
     sort_rows,
+    with_better_threshold,
 )
-from evotree.operators.splitters.von_mises_fisher import concentration, fit, sample
 from tests.reference import cross_entropy as naive
 from tests.reference import smooth
 from tests.strategies import seeds, stream_of
@@ -37,7 +37,7 @@ def direction(p, seed=0):
 
 
 def draw(n, mu, kappa, seed=0):
-    return sample(np.random.default_rng([seed, 1]), mu, float(kappa), n)
+    return sample_directions(np.random.default_rng([seed, 1]), mu, float(kappa), n)
 
 
 @pytest.mark.parametrize("kappa", [0.0, 0.5, 600.0, 1e11])
@@ -87,17 +87,17 @@ def test_concentration_is_finite_at_the_ends(p):
 @pytest.mark.parametrize(("p", "kappa"), [(2, 2.0), (3, 40.0), (10, 7.0), (30, 300.0)])
 def test_fit_is_that_of_scipy(p, kappa):
     drawn = draw(500, direction(p), kappa)
-    mu, estimate = fit(drawn)
+    mu, estimate = fit_directions(drawn)
     their_mu, theirs = stats.vonmises_fisher.fit(drawn)
     np.testing.assert_allclose(mu, their_mu, atol=1e-12)
     assert estimate == pytest.approx(theirs, rel=1e-6)
 
 
 def test_fit_of_directions_that_cancel_out_and_of_one():
-    mu, kappa = fit(np.array([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]]))
+    mu, kappa = fit_directions(np.array([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]]))
     assert not mu.any()
     assert kappa == 0.0
-    mu, kappa = fit(np.array([[0.0, 1.0, 0.0]]))
+    mu, kappa = fit_directions(np.array([[0.0, 1.0, 0.0]]))
     np.testing.assert_array_equal(mu, [0.0, 1.0, 0.0])
     assert 1e8 < kappa < np.inf
 

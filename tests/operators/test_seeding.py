@@ -25,7 +25,7 @@ from evotree.operators.initialization.seeding import (
     seeding_shares,
     slot_origins,
 )
-from evotree.operators.initialization.tao_seeds import init_tao, prune_weakest_links
+from evotree.operators.initialization.width_paths import init_tao, prune_weakest_links
 from evotree.operators.pruning.held_out import critical_alphas
 from evotree.operators.pruning.penalized import kept_nodes, node_risk, prune, weakest_links
 from evotree.operators.splitters.linear import Linear

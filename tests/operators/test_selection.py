@@ -19,12 +19,15 @@ from evotree.fitness.penalties import (
     QualityAndComplexity,
 )
 from evotree.fitness.scaling import linear_scaling
-from evotree.operators.variation.nsga import replace_nsga2, sel_crowded, sel_nsga2, standing_of
 from evotree.operators.variation.selection import (
     distinct,
     replace_best,
     replace_duplicates,
+    replace_nsga2,
+    sel_crowded,
+    sel_nsga2,
     sel_proportional,
+    standing_of,
     universal_sampling,
 )
 from evotree.rng import make_streams

@@ -8,8 +8,8 @@ from scipy.optimize import approx_fprime, minimize
 
 from evotree.fitness.node import score_undivided
 from evotree.operators.splitters import wodt
+from evotree.operators.splitters.base import make_problem
 from evotree.operators.splitters.co2 import bound_gradient, lower_bound
-from evotree.operators.splitters.standardize import make_problem
 from evotree.rng import below
 from tests.reference import smooth
 from tests.strategies import seeds, stream_of

@@ -15,9 +15,7 @@ from evotree.fitness.node import Node
 from evotree.operators.initialization.dipolar import RandomHalves
 from evotree.operators.initialization.growth import grow
 from evotree.operators.splitters.annealing import Annealing
-from evotree.operators.splitters.axis import Axis
-from evotree.operators.splitters.bounded import Bounded
-from evotree.operators.splitters.c45 import C45
+from evotree.operators.splitters.axis import C45, Axis
 from evotree.operators.splitters.cart_lc import CartLC
 from evotree.operators.splitters.co2 import CO2
 from evotree.operators.splitters.cross_entropy import CrossEntropy
@@ -31,7 +29,7 @@ from evotree.operators.splitters.linear_machine import (
     train_machine,
 )
 from evotree.operators.splitters.oc1 import OC1
-from evotree.operators.splitters.registry import SPLITTERS
+from evotree.operators.splitters.registry import SPLITTERS, Bounded
 from evotree.operators.splitters.sparse import Sparse
 from evotree.operators.splitters.wodt import WODT
 from tests.reference import linear_machine as naive

@@ -16,8 +16,13 @@ from evotree.operators.structure import splice
 from evotree.operators.structure.reduced import leaf_table, reduced_problem
 from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation.crossover import cx_trees, draw_exchange
-from evotree.operators.variation.mutation import mut_nodes, mutate_nodes
-from evotree.operators.variation.terms import changed_support, mut_either, mut_terms
+from evotree.operators.variation.mutation import (
+    changed_support,
+    mut_either,
+    mut_nodes,
+    mut_terms,
+    mutate_nodes,
+)
 from evotree.rng import as_generator, make_streams
 from tests.reference import naive, sparse
 from tests.strategies import (

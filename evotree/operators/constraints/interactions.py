@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evotree.operators.constraints.narrowing import influences, narrow
+from evotree.operators.constraints.base import influences, narrow
 from evotree.tables.columns import columns_asked
 
 if TYPE_CHECKING:

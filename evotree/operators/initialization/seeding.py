@@ -11,11 +11,9 @@ import numpy as np
 
 from evotree.operators.initialization.growth import grow_on_sample
 from evotree.operators.initialization.resampling import bootstrap
-from evotree.operators.initialization.tao_seeds import TAO_DEPTH, init_tao
-from evotree.operators.initialization.width_paths import path_trees, width_path
+from evotree.operators.initialization.width_paths import TAO_DEPTH, init_tao, path_trees, width_path
 from evotree.operators.pruning.penalized import prune
-from evotree.operators.splitters.bounded import bounded
-from evotree.operators.splitters.registry import SPLITTERS, as_splitter
+from evotree.operators.splitters.registry import SPLITTERS, as_splitter, bounded
 from evotree.operators.structure.rebuild import checked_arrays
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import as_generator

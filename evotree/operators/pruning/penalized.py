@@ -26,8 +26,14 @@ from evotree.fitness.criteria import (
     weighted_impurity,
 )
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.operators.structure.nodes import Nodes, Rows, copy_nodes, make_nodes
-from evotree.operators.structure.splice import emit_collapsed, finish
+from evotree.operators.structure.splice import (
+    Nodes,
+    Rows,
+    copy_nodes,
+    emit_collapsed,
+    finish,
+    make_nodes,
+)
 from evotree.tree import ObliqueTree
 
 if TYPE_CHECKING:

@@ -25,10 +25,9 @@ from evotree.configuration import Configuration, RisingPair
 from evotree.individual import Outcome, set_fitness
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.tao import solve, tao_sweep
-from evotree.operators.splitters.bounded import bounded
 from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES
-from evotree.operators.splitters.registry import SPLITTERS, as_splitter
+from evotree.operators.splitters.registry import SPLITTERS, as_splitter, bounded
 from evotree.operators.splitters.sparse import Sparse
 from evotree.operators.structure.reduced import (
     leaf_table,

@@ -26,9 +26,9 @@ from evotree._sklearn import Interval, StrOptions
 from evotree.configuration import Configuration
 from evotree.fitness.node import Node, score_hyperplane
 from evotree.operators.splitters.axis import Axis
-from evotree.operators.splitters.base import Split
-from evotree.operators.splitters.standardize import (
+from evotree.operators.splitters.base import (
     Problem,
+    Split,
     inner,
     make_problem,
     needs_classes,

@@ -33,9 +33,10 @@ from evotree._sklearn import Interval, StrOptions
 from evotree.configuration import Configuration
 from evotree.fitness.node import Node, score_hyperplane
 from evotree.operators.splitters.axis import Axis
-from evotree.operators.splitters.base import Split, best_split_along
-from evotree.operators.splitters.standardize import (
+from evotree.operators.splitters.base import (
     Problem,
+    Split,
+    best_split_along,
     inner,
     make_problem,
     needs_classes,

@@ -9,15 +9,17 @@ import numpy as np
 from evotree._jit import kernel, part_kernel
 from evotree.fitness.partition import sort_rows
 from evotree.operators.splitters.dipole import n_used
-from evotree.operators.structure.nodes import (
+from evotree.operators.structure.splice import (
     Nodes,
     Rows,
     copy_nodes,
     copy_test,
+    emit,
+    emit_below,
+    finish,
     make_nodes,
     make_scratch,
 )
-from evotree.operators.structure.splice import emit, emit_below, finish
 from evotree.rng import below, uniform
 
 if TYPE_CHECKING:
