@@ -9,15 +9,12 @@ from sklearn.metrics import r2_score
 
 from evotree.dataset import Dataset
 from evotree.fitness.linear_leaves import LinearLeafObjective
-from evotree.fitness.several_outputs import (
-    LinesOfOutputs,
-    MeansOfOutputs,
-)
+from evotree.fitness.several_outputs import LinesOfOutputs, MeansOfOutputs
 from evotree.operators.pruning.held_out import node_losses
 from evotree.operators.structure.reduced import care_rows, leaf_table, loss_of_targets, row_losses
 from evotree.operators.structure.splice import make_individual
 from evotree.outputs import leading_component
-from tests.reference import several_outputs as naive
+from tests.reference import tao as naive
 from tests.reference.pruning import random_sizes
 
 

@@ -17,7 +17,6 @@ from evotree.operators.constraints.base import keeps_all, repair
 from evotree.operators.constraints.interactions import Interactions, as_interactions
 from evotree.operators.constraints.limits import Limits
 from evotree.operators.initialization.dipolar import init_dipolar
-from evotree.operators.initialization.resampling import blur
 from evotree.operators.initialization.seeding import ONE_BY_ONE, init_path, init_seed
 from evotree.operators.pruning.penalized import kept_nodes, node_risk, optimal_pruning
 from evotree.operators.splitters.linear import Linear
@@ -111,19 +110,6 @@ def test_small_leaves_are_taken_out_by_the_number_of_rows(drawn, share):
         assert len(tree) == 1 or counts.min() >= math.ceil(share * len(leaves) - 1e-9)
 
 
-def test_copies_with_noise_are_no_training_rows():
-    X, y = load_iris(return_X_y=True)
-    dataset = Dataset.from_arrays(X, y)
-    blurred = blur(dataset, 0.1, 3, stream_of())
-    assert blurred.multiplicity.sum() == len(X)
-    assert not blurred.multiplicity[len(dataset.X) :].any()
-    for stream in make_streams(0, 0, 5):
-        tree = init_dipolar(blurred, 0.0, stream)
-        repair(tree, blurred, [Limits(min_leaf_share=20 / 150)])
-        counts = np.bincount(tree.apply(dataset.X), dataset.multiplicity, len(tree))
-        assert counts[tree.is_leaf].min() >= 20 or len(tree) == 1
-
-
 def test_features_of_a_column_go_together():
     X, y = load_iris(return_X_y=True)
     dataset = Dataset.from_arrays(X, y, columns=(("a", 1), ("none", 0), ("b", 2), ("c", 1)))
@@ -171,23 +157,17 @@ def bounded_tasks(draw, names):
 
 
 @settings(max_examples=40)
-@given(bounded_tasks(OPERATORS), seeds)
-def test_every_operator_keeps_the_bound(drawn, seed):
+@given(bounded_tasks(OPERATORS) | bounded_tasks(ONE_BY_ONE), seeds, st.booleans())
+def test_every_operator_and_every_seed_keeps_the_bound(drawn, seed, is_seed):
     dataset, bound, parents, name = drawn
     stream = make_streams(seed, 1, 1)[0]
-    for child in apply_operator(name, *parents, dataset, stream, max_features=bound):
+    if is_seed and name in ONE_BY_ONE or name not in OPERATORS:
+        children = [init_seed(dataset, 0.001, name, stream, max_features=bound)]
+    else:
+        children = apply_operator(name, *parents, dataset, stream, max_features=bound)
+    for child in children:
         assert_sound(child, dataset)
         assert widths(child).max() <= bound
-
-
-@settings(max_examples=40)
-@given(bounded_tasks(ONE_BY_ONE), seeds)
-def test_every_seed_keeps_the_bound(drawn, seed):
-    dataset, bound, _, name = drawn
-    stream = stream_of(seed)
-    child = init_seed(dataset, 0.001, name, stream, max_features=bound)
-    assert_sound(child, dataset)
-    assert widths(child).max() <= bound
 
 
 @settings(max_examples=20)

@@ -146,20 +146,16 @@ def test_leaves_that_only_touch_are_not_joined():
     assert violations(corner_tree(1.9), signs)[0].row is not None
 
 
-def test_a_step_of_0_joins_no_leaves():
+def test_a_step_of_0_and_a_split_that_parts_nothing_join_no_leaves():
     weights = np.zeros((7, 2))
     weights[0], weights[1, 0], weights[4, 0] = 1.0, -1.0, 1.0
     size = np.array([7, 3, 1, 1, 3, 1, 1], dtype=np.int32)
     values = np.array([[0.5], [0.5], [1.0], [0.0], [0.5], [0.0], [1.0]])
     # From x0 >= 0 a raised row cannot come to x0 <= 0, but the two closed leaves meet at 0.
     assert violations(ObliqueTree(weights, np.zeros(7), size, values), np.array([1, 0])) == []
-
-
-def test_a_split_that_parts_nothing_joins_no_leaves():
-    weights = np.array([[1.0], [0.0], [0.0], [0.0], [0.0]])
-    size = np.array([5, 1, 3, 1, 1], dtype=np.int32)
+    weights, size = np.eye(5, 1), np.array([5, 1, 3, 1, 1], dtype=np.int32)
     values = np.array([[0.0], [0.5], [0.0], [0.0], [1.0]])
-    for threshold, is_kept in ((0.0, False), (-1.0, True)):
+    for threshold, is_kept in ((0.0, False), (-1.0, True)):  # of a split that parts nothing
         tree = ObliqueTree(weights, np.array([0.0, 0.0, threshold, 0.0, 0.0]), size, values)
         assert is_monotonic(tree, np.array([1])) == is_kept
 

@@ -1,6 +1,5 @@
 """Refinement: what refiners do to a tree; who is refined, when and how often, and the records."""
 
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -148,10 +147,8 @@ def offspring(iris):
     return population
 
 
-def run(dataset, refinement, n=20, max_generations=30, threads=None, **options):
+def run(dataset, refinement, n=20, max_generations=30, **options):
     toolbox = make_toolbox(dataset, refinement=refinement, random_state=1, **options)
-    if threads is not None:
-        toolbox.register("map", threads.map)
     return evolve(toolbox.population(n=n), toolbox, max_generations=max_generations)
 
 
@@ -378,17 +375,6 @@ def test_the_chapter_adds_up(iris, algorithm):
         assert ((gain > 0.0) == (improved > 0)).all()
     assert table["refinement_tao_improved"].sum() > 5
     assert "refinement" not in run(iris, None, max_generations=2).logbook.chapters
-
-
-@pytest.mark.parametrize("algorithm", ["penalized", "nsga2"])
-def test_the_same_run_for_any_number_of_threads(iris, algorithm):
-    refinement = Refinement(("tao", "oc1"), probability=0.3)
-    options = {"variation": Variation(algorithm=algorithm), "max_generations": 8}
-    serial = run(iris, refinement, **options)
-    with ThreadPoolExecutor(3) as executor:
-        threaded = run(iris, refinement, threads=executor, **options)
-    assert all(a == b for a, b in zip(serial.population, threaded.population, strict=True))
-    assert serial.spent.evaluations == threaded.spent.evaluations > 10
 
 
 def test_users_own_refinement_needs_no_record(iris):

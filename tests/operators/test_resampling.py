@@ -107,6 +107,7 @@ def test_blurred_copies_share_weights_and_targets(dataset, n_copies, noise, seed
     if noise == 0.0:
         np.testing.assert_array_equal(blurred.X[n:], copies)
     assert_same_rows(blurred, blur(dataset, noise, n_copies, stream_of(seed)))
+    assert blurred.multiplicity.sum() == dataset.multiplicity.sum()
     if n_copies == 0:
         first_copy = blur(dataset, noise, 1, stream_of(seed)).X[len(dataset.y) :]
         np.testing.assert_array_equal(blurred.X, first_copy)
@@ -217,6 +218,17 @@ def test_predictions_of_a_teacher_are_checked(labels, message, task):
         teach(dataset, Says(labels), 5, 0.0, stream_of())
 
 
+@pytest.mark.parametrize(
+    ("share", "shape", "message"),
+    [(np.nan, (0, 2), "outside"), (-0.5, (0, 2), "outside"), (7.0, (0, 3), "outside"),
+     (0.5, (-1, 2), "shape"), (0.5, (0,), "shape"), (0.5, (0, 0), "shape")]
+)  # fmt: skip
+def test_probabilities_of_a_teacher_are_checked(share, shape, message):
+    says = Says(shares=lambda X: np.full((len(X) + shape[0], *shape[1:]), share))
+    with pytest.raises(ValueError, match=f"teacher=Says.*{message}"):
+        teach(iris(), says, 5, 0.0, stream_of())
+
+
 def test_a_row_counts_as_much_as_the_teacher_is_sure_of_it():
     """Accuracies then differ as those do that the teacher expects, by one factor for all."""
     X, y = load_breast_cancer(return_X_y=True)
@@ -236,22 +248,6 @@ def test_a_row_counts_as_much_as_the_teacher_is_sure_of_it():
         expected = p[np.arange(len(p)), one] - p[np.arange(len(p)), other]
         ratios.append((taught.sample_weight @ difference) / (weight @ expected))
     np.testing.assert_allclose(ratios, ratios[0], rtol=0.01)
-
-
-@pytest.mark.parametrize(
-    ("shares", "message"),
-    [
-        (lambda X: np.full((len(X), 2), np.nan), "outside"),
-        (lambda X: np.full((len(X), 2), -0.5), "outside"),
-        (lambda X: np.full((len(X), 3), 7.0), "outside"),
-        (lambda X: np.full((len(X) - 1, 2), 0.5), "shape"),
-        (lambda X: np.full(len(X), 0.5), "shape"),
-        (lambda X: np.zeros((len(X), 0)), "shape"),
-    ],
-)
-def test_probabilities_of_a_teacher_are_checked(shares, message):
-    with pytest.raises(ValueError, match=f"teacher=Says.*{message}"):
-        teach(iris(), Says(shares=shares), 5, 0.0, stream_of())
 
 
 def test_where_a_teacher_is_undecided_everywhere_all_rows_count():

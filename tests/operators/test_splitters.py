@@ -314,12 +314,3 @@ def test_features_are_eliminated_while_the_machine_stays_as_accurate():
     few = fit_machine(node_of(X, y, 2), 0.02, stream_of())
     used = np.flatnonzero((few.weights != 0.0).any(axis=0))
     assert {2, 5} <= set(used) and len(used) < 5
-
-
-def test_lmdt_is_accurate():
-    X, y = load_wine(return_X_y=True)
-    full = ObliqueTreeClassifier.from_preset("LMDT", pruning=None, random_state=0).fit(X, y)
-    assert full.score(X, y) == 1.0
-    pruned = ObliqueTreeClassifier.from_preset("LMDT", random_state=0).fit(X, y)
-    assert pruned.score(X, y) > 0.93
-    assert pruned.get_n_leaves() <= 2 * len(np.unique(y)) + 4
