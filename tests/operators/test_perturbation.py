@@ -11,7 +11,7 @@ from evotree.fitness.node import Node, score_hyperplane
 from evotree.operators.splitters.annealing import Annealing
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.cart_lc import search_cart_lc
-from evotree.operators.splitters.oc1 import OC1, ORDERS, search_oc1
+from evotree.operators.splitters.oc1 import OC1, ORDERS, columns_of, lowest_score, search_oc1
 from tests.reference.perturbation import (
     allowed_score,
     axis_search,
@@ -93,6 +93,12 @@ def make_node(rng, name, n, d, n_classes=3, min_rows=1):
 # OC1
 
 
+def search(node, *parameters):
+    """Search for an oblique split as `OC1` does; the last parameter becomes the hyperplane."""
+    searched, *columns = columns_of(node)
+    search_oc1(searched, *columns, lowest_score(searched), *parameters)
+
+
 def test_a_perturbation_takes_the_best_value_of_a_coefficient():
     """One move changes one coefficient, and none of its values is better."""
     rng = np.random.default_rng(0)
@@ -105,7 +111,7 @@ def test_a_perturbation_takes_the_best_value_of_a_coefficient():
             start[3] = -np.median(node.X @ start[:3])
             X = np.column_stack([node.X, np.ones(30)])
             goal, end = allowed_score(node, name, X @ start <= 0), np.zeros(4)
-            search_oc1(node, 1, moves, 1.0, start, goal, stream_of(seed), end)
+            search(node, 1, moves, 1.0, start, goal, stream_of(seed), end)
             if not end.any():
                 continue
             (m,) = np.flatnonzero(end != start)
@@ -126,7 +132,7 @@ def test_a_local_minimum_is_one():
             X = np.column_stack([node.X, np.ones(60)])
             goal = allowed_score(node, name, X @ start <= 0)
             moves = 0, ORDERS.index(order), 1
-            search_oc1(node, 1, moves, 1.0, start, goal, stream_of(), end)
+            search(node, 1, moves, 1.0, start, goal, stream_of(), end)
             reached = allowed_score(node, name, X @ end <= 0)
             assert reached < goal
             for m in range(4):

@@ -117,6 +117,7 @@ def init_greedy(
     stream: np.ndarray,
     criterion: str | None = None,
     max_rows: int = MAX_ROWS,
+    least_depth: int = 1,
     max_depth: int = MAX_DEPTH,
     min_rows: int = 5,
     seconds: float | None = None,
@@ -131,7 +132,7 @@ def init_greedy(
         as_splitter(splitter),
         stream,
         criterion,
-        max_depth=int(rng.integers(1, max_depth + 1)),
+        max_depth=int(rng.integers(least_depth, max_depth + 1)),
         min_samples_split=min_rows,
         seconds=seconds,
     )
@@ -165,11 +166,14 @@ def init_quick(
     term_penalty: float = 0.0,
 ) -> Individual:
     """Make one individual in no time: a pruned axis-parallel tree, grown on a sample."""
-    sample = bootstrap(dataset, as_generator(stream), _QUICK_ROWS)
-    limits: dict[str, Any] = {"max_depth": MAX_DEPTH, "min_samples_split": min_rows}
-    individual = grow_on_sample(sample, dataset, as_splitter(QUICK), stream, **limits)
+    limits: dict[str, Any] = {
+        "max_rows": _QUICK_ROWS,
+        "min_rows": min_rows,
+        "term_penalty": term_penalty,
+    }
+    individual = init_greedy(dataset, size_penalty, QUICK, stream, least_depth=MAX_DEPTH, **limits)
     individual.origin = QUICK
-    return prune(individual, dataset, size_penalty, term_penalty)[0]
+    return individual
 
 
 def init_from_tree(

@@ -18,9 +18,8 @@ import numpy as np
 
 from evotree.operators.initialization.growth import grow, grow_on_sample
 from evotree.operators.initialization.resampling import bootstrap
-from evotree.operators.pruning.held_out import critical_alphas
+from evotree.operators.pruning.held_out import critical_alphas, sequence_sums
 from evotree.operators.pruning.penalized import (
-    kept_nodes,
     prune,
     prune_marked,
     risk_of_leaves,
@@ -56,13 +55,14 @@ def prune_weakest_links(
     first = 2.0 * size_penalty or _NEXT_TO_NOTHING * term_penalty
     prices = split_prices(individual, 1.0, term_penalty / (first or 1.0))
     collapse_at = weakest_links(risk, individual.subtree_size, prices)
-    limit = first * unit
+    alphas = critical_alphas(collapse_at, individual.subtree_size)
+    ones = np.ones((len(individual), 1))
+    n_leaves = sequence_sums(ones, collapse_at, individual.subtree_size, alphas)[:, 0]
     chosen = -1.0
-    for alpha in critical_alphas(collapse_at, individual.subtree_size):
-        kept = kept_nodes(individual.subtree_size, collapse_at <= alpha)[0].size
-        if alpha > limit or (chosen >= 0.0 and kept < _KEPT * len(individual)):
+    for alpha, n_nodes in zip(alphas, 2.0 * n_leaves - 1.0, strict=True):
+        if alpha > first * unit or (chosen >= 0.0 and n_nodes < _KEPT * len(individual)):
             break
-        if kept < len(individual):
+        if n_nodes < len(individual):
             chosen = alpha
     if chosen >= 0.0:
         prune_marked(individual, dataset, collapse_at <= chosen)

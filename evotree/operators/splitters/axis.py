@@ -1,4 +1,4 @@
-"""Splits on one feature: the exact best one (Breiman et al. 1984), and C4.5's (Quinlan 1993; 1996)."""
+"""Splits on one feature: the best one (Breiman et al. 1984), and C4.5's (Quinlan 1993; 1996)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evotree.fitness.criteria import Criterion, weight_of, xlog2x
 from evotree.fitness.line_search import apart, line_search
 from evotree.fitness.node import Node, make_split_scratch, score_hyperplane, score_undivided
 from evotree.fitness.sorting import make_sort_scratch, sort_order
-from evotree.operators.splitters.base import Split, axis_normal
+from evotree.operators.splitters.base import Split, axis_normal, needs_classes
 
 _ROUNDING = 1e-12  # of a gain, in bits
 
@@ -178,8 +178,7 @@ class C45(Configuration):
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split; draws nothing (see `evotree.operators.splitters.base.Splitter`)."""
-        if node.n_classes == 0:
-            raise ValueError("splitter=C45(...): it is for classes, not for targets.")
+        needs_classes(node, "c45")
         d = node.X.shape[1]
         indicators = np.array(self.indicators or (-1,) * d, dtype=np.int64)
         gains, informations, cuts = np.empty(d), np.empty(d), np.empty(d)

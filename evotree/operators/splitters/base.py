@@ -43,6 +43,16 @@ def axis_normal(n_features: int, feature: int) -> np.ndarray:
     return weights
 
 
+def better_split(
+    best: Split | None, node: Node, hyperplane: tuple[np.ndarray, float] | None
+) -> Split | None:
+    """Return the better one of a split and a hyperplane; None where neither parts the rows."""
+    if hyperplane is None:
+        return best
+    split = Split(*hyperplane, float(score_hyperplane(node, *hyperplane)))
+    return split if split.score < (np.inf if best is None else best.score) else best
+
+
 def best_split_along(node: Node, weights: np.ndarray) -> Split | None:
     """Return the best split with a given normal vector; None where there is none."""
     score, threshold = choose_threshold(node, weights)
@@ -119,6 +129,13 @@ def to_node_units(theta, mean, scale, weights):
     if not abs(threshold) < np.inf:
         return 0.0, 0.0
     return threshold, length
+
+
+def node_hyperplane(problem: Problem, theta: np.ndarray) -> tuple[np.ndarray, float] | None:
+    """Return a hyperplane of a problem in the units of its node; None where numbers are too far."""
+    weights = np.empty(len(theta) - 1)
+    threshold, length = to_node_units(theta, problem.mean, problem.scale, weights)
+    return (weights, threshold) if length > 0.0 else None
 
 
 def needs_classes(node: Node, splitter: str) -> None:

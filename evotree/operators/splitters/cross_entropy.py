@@ -216,20 +216,6 @@ def column_frame(X, sample_weight, kind, location, scale):
 
 
 @kernel
-def normalized_columns(X, rows, features, location, scale):
-    """Return the normalized features of rows, and ones: shape (n_searched + 1, n_rows)."""
-    d, n = features.shape[0], rows.shape[0]
-    Z = np.empty((d + 1, n))
-    for k in range(d):
-        j = features[k]
-        for i in range(n):
-            Z[k, i] = (X[rows[i], j] - location[k]) / scale[k]
-    for i in range(n):
-        Z[d, i] = 1.0
-    return Z
-
-
-@kernel
 def independent_columns(Z, ranking):
     """Return the columns that are independent of the ones and of those before them in a ranking."""
     # Gaussian elimination with exchange of rows, one column after the other.
@@ -449,9 +435,8 @@ class CrossEntropy(Configuration):
     Parameters
     ----------
     smoothing : float in [0, 1), default=0.2
-        Weight alpha of the distribution before beside that fitted to the elite, for its mean
-        direction and its concentration; 0 is no smoothing. At 0.8 the first levels differ by less
-        than their sampling error, and the search often stops at once, near a random hyperplane.
+        Weight alpha of the distribution before beside that fitted to the elite; 0 is no smoothing.
+        At 0.8 the search often stops at once, near a random hyperplane.
     elite_share : float in (0, 1], default=0.1
         Share rho of the candidates that forms the elite, with those of an equal score.
     patience : int, at least 1, default=3
@@ -463,8 +448,8 @@ class CrossEntropy(Configuration):
     max_samples : int, at least 1, or None, default=500
         Bound of that number; None means none, as the paper has it.
     normalization : {"robust", "minmax", "standard"}, default="robust"
-        Location and scale of a feature: median and interquartile range (where that is 0, median and
-        standard deviation); mean and range; mean and standard deviation.
+        Location and scale of a feature: median and interquartile range, mean and range, or mean and
+        standard deviation.
     max_rows : int, at least 2, or None, default=2000
         In larger nodes the search runs on so many rows drawn at random, or on twice as many as
         there are features if that is more, and the last incumbents are scored on all rows. None
@@ -474,11 +459,6 @@ class CrossEntropy(Configuration):
     refine_threshold : bool, default=True
         Whether the threshold moves to the best one for the weights found: a better or equal score,
         in the middle between two rows. The paper keeps the threshold drawn.
-
-    References
-    ----------
-    Bollwein F., Westphal S. (2022) Oblique decision tree induction by cross-entropy optimization
-    based on the von Mises-Fisher distribution. Computational Statistics 37.
     """
 
     smoothing: Annotated[float, Interval(Real, 0.0, 1.0, closed="left")] = 0.2
@@ -605,7 +585,8 @@ def normalize(node: Node, normalization: str) -> tuple[np.ndarray, SortedRows, F
     features = np.flatnonzero(scale)
     frame = Frame(features, location[features], scale[features])
     rows, order = sort_rows(node)
-    Z = normalized_columns(node.X, order, *frame)
+    Z = np.ones((len(features) + 1, n))
+    Z[:-1] = ((node.X[order][:, features] - frame.location) / frame.scale).T
     if n > features.shape[0]:
         return Z, rows, frame
     scores = np.empty(d)

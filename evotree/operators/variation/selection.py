@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from deap import tools
 
-from evotree._jit import kernel
 from evotree.fitness.scaling import linear_scaling
 from evotree.rng import below, uniform
 
@@ -28,23 +27,13 @@ if TYPE_CHECKING:
 _PARSIMONY = ((1.0, 0.5), (3.0, 0.2), (10.0, 0.15), (30.0, 0.15))
 
 
-@kernel
-def universal_sampling(share, k, stream):
+def universal_sampling(share: np.ndarray, k: int, stream: np.ndarray) -> np.ndarray:
     """Draw `k` positions with chances proportional to `share`, in random order."""
     # Stochastic universal sampling (Baker 1987): one turn of a wheel with k equidistant pointers,
     # so that each position is drawn its expected number of times, rounded up or down.
-    drawn = np.empty(k, dtype=np.int64)
-    total = 0.0
-    for value in share:
-        total += value
-    offset = uniform(stream)
-    position, passed = 0, share[0]
-    for i in range(k):
-        pointer = (i + offset) * total / k
-        while passed <= pointer and position < share.shape[0] - 1:
-            position += 1
-            passed += share[position]
-        drawn[i] = position
+    passed = np.cumsum(share)
+    pointers = (np.arange(k) + uniform(stream)) * passed[-1] / k
+    drawn = np.minimum(np.searchsorted(passed, pointers, side="right"), len(share) - 1)
     for i in range(k - 1, 0, -1):
         j = below(stream, i + 1)
         drawn[i], drawn[j] = drawn[j], drawn[i]
