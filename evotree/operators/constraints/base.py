@@ -7,6 +7,7 @@ an offspring is repaired: most of it may be worth keeping.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from evotree.operators.pruning.penalized import prune_marked
 from evotree.operators.refinement.policy import SPARSE_ROWS
 from evotree.operators.refinement.tao import solve
 from evotree.operators.splitters.sparse import Sparse
-from evotree.operators.structure.reduced import leaf_table, reduced_problem, replace_tests
+from evotree.operators.structure.reduced import refit_nodes, replace_tests
 from evotree.rng import make_streams
 
 if TYPE_CHECKING:
@@ -93,16 +94,8 @@ def narrow(individual: Individual, dataset: Dataset, kept: np.ndarray) -> None:
     """
     lost = (individual.weights != 0.0) & ~kept
     weights, thresholds = np.where(kept, individual.weights, 0.0), individual.thresholds.copy()
-    table = leaf_table(individual, dataset.n_classes)
-    (stream,) = make_streams(0, 0, 1)
-    splitter = Sparse(widths="same")
-    for k in np.flatnonzero(lost.any(axis=1) & weights.any(axis=1))[::-1]:
-        node = reduced_problem(
-            individual, dataset, k, weights, thresholds, table, stream, SPARSE_ROWS
-        )
-        if node is None:
-            continue
-        found = solve(node, (weights[k].copy(), float(thresholds[k])), splitter, stream)
-        if found is not None:
-            weights[k], thresholds[k] = found
+    stream, splitter = make_streams(0, 0, 1)[0], Sparse(widths="same")
+    nodes = np.flatnonzero(lost.any(axis=1) & weights.any(axis=1))[::-1]
+    fit = partial(solve, splitter=splitter, stream=stream)
+    refit_nodes(individual, dataset, nodes, (weights, thresholds), fit, stream, SPARSE_ROWS)
     replace_tests(individual, dataset, weights, thresholds)

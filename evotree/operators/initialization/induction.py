@@ -68,14 +68,8 @@ def induce(
         return make_individual(dataset, tree.weights, tree.thresholds, tree.subtree_size)
     individual = grow_on(dataset)
     if pruning == "cross_validation":
-        marks = prune_cross_validated(
-            individual,
-            dataset,
-            grow_on,
-            n_folds=n_folds,
-            standard_errors=standard_errors,
-            stream=stream,
-        )
+        rule: dict[str, Any] = {"n_folds": n_folds, "standard_errors": standard_errors}
+        marks = prune_cross_validated(individual, dataset, grow_on, stream=stream, **rule)
         return prune_marked(individual, dataset, marks)[0]
     if pruning == PESSIMISTIC:
         grown = Splits(individual.weights, individual.thresholds, individual.subtree_size)

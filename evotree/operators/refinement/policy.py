@@ -14,6 +14,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -29,12 +30,7 @@ from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter, bounded
 from evotree.operators.splitters.sparse import Sparse
-from evotree.operators.structure.reduced import (
-    leaf_table,
-    loss_unit,
-    reduced_problem,
-    replace_tests,
-)
+from evotree.operators.structure.reduced import loss_unit, refit_nodes, replace_tests
 from evotree.rng import below, uniform
 
 if TYPE_CHECKING:
@@ -146,18 +142,11 @@ class Resplit:
         if internal.size == 0:
             return (individual,)
         stream: Any = individual.stream
-        k = int(internal[below(stream, internal.size)])
-        table = leaf_table(individual, dataset.n_classes)
-        arrays = individual.weights, individual.thresholds, table
-        node = reduced_problem(individual, dataset, k, *arrays, stream, NODE_ROWS)
-        if node is None:
-            return (individual,)
-        present = individual.weights[k], float(individual.thresholds[k])
-        test = solve(node, present, self.splitter, stream)
-        if test is not None:
-            weights, thresholds = individual.weights.copy(), individual.thresholds.copy()
-            weights[k], thresholds[k] = test
-            replace_tests(individual, dataset, weights, thresholds)
+        nodes = internal[[below(stream, internal.size)]]
+        tests = individual.weights.copy(), individual.thresholds.copy()
+        fit = partial(solve, splitter=self.splitter, stream=stream)
+        if refit_nodes(individual, dataset, nodes, tests, fit, stream, NODE_ROWS):
+            replace_tests(individual, dataset, *tests)
         return (individual,)
 
 
@@ -272,10 +261,8 @@ class Refinement(Configuration):
             operators = dict.fromkeys(operators, 1.0)
         total = math.fsum(operators.values())
         if not 0.0 < total < math.inf or min(operators.values()) < 0.0:
-            raise ValueError(
-                f"refinement has the shares {dict(operators)!r}: allowed are numbers of at least "
-                "0, some above."
-            )
+            shares = dict(operators)
+            raise ValueError(f"refinement has the shares {shares!r}: allowed are numbers above 0.")
         return {name: share / total for name, share in operators.items()}
 
 

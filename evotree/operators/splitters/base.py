@@ -11,8 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from evotree._jit import dot_kernel, kernel
-from evotree.fitness.criteria import CLASSIFICATION, Criterion
+from evotree._jit import dot_kernel
 from evotree.fitness.line_search import choose_threshold
 from evotree.fitness.node import Node, score_hyperplane
 
@@ -107,41 +106,22 @@ def make_problem(node: Node, rescale: bool) -> Problem:
     return Problem(rows, codes, shares, totals, mean, scale)
 
 
-@kernel
-def to_node_units(theta, mean, scale, weights):
-    """Write the unit normal vector in the node's units of a hyperplane ``theta @ (x, 1) = 0``."""
-    d = weights.shape[0]
-    largest = 0.0
-    for j in range(d):
-        weights[j] = theta[j] / scale[j] if scale[j] > 0.0 else 0.0
-        largest = max(largest, abs(weights[j]))
-    if not 0.0 < largest < np.inf:
-        return 0.0, 0.0
-    square = 0.0
-    for j in range(d):
-        weights[j] /= largest  # squares neither overflow nor vanish
-        square += weights[j] * weights[j]
-    length = largest * math.sqrt(square)
-    threshold = -theta[d] / length
-    for j in range(d):
-        weights[j] /= math.sqrt(square)
-        threshold += weights[j] * mean[j]
-    if not abs(threshold) < np.inf:
-        return 0.0, 0.0
-    return threshold, length
-
-
 def node_hyperplane(problem: Problem, theta: np.ndarray) -> tuple[np.ndarray, float] | None:
     """Return a hyperplane of a problem in the units of its node; None where numbers are too far."""
-    weights = np.empty(len(theta) - 1)
-    threshold, length = to_node_units(theta, problem.mean, problem.scale, weights)
-    return (weights, threshold) if length > 0.0 else None
+    _, _, _, _, mean, scale = problem
+    weights = np.divide(theta[:-1], scale, out=np.zeros(len(scale)), where=scale > 0.0)
+    largest = np.abs(weights).max()
+    if not 0.0 < largest < np.inf:
+        return None
+    weights /= largest  # squares neither overflow nor vanish
+    length = math.sqrt(np.cumsum(weights * weights)[-1])
+    weights /= length
+    # Added up one after the other, as everywhere: sums of other orders are rounded otherwise.
+    threshold = np.cumsum(np.append(-theta[-1] / (largest * length), weights * mean))[-1]
+    return (weights, float(threshold)) if np.isfinite(threshold) else None
 
 
 def needs_classes(node: Node, splitter: str) -> None:
     """Raise an error at a node of targets."""
     if node.n_classes == 0:
-        raise ValueError(
-            f"splitter {splitter!r} is for classification: criterion="
-            f"{Criterion(node.criterion).name.lower()!r}: allowed are {', '.join(CLASSIFICATION)}."
-        )
+        raise ValueError(f"splitter {splitter!r} is for classes, not for targets.")

@@ -192,7 +192,7 @@ class CO2(Configuration):
             values = getattr(self, name)
             if not values or not all(0.0 < value < np.inf for value in values):
                 raise ValueError(
-                    f"{name}={values!r}: allowed are tuples of finite numbers above 0, not empty."
+                    f"{name}={values!r}: allowed are tuples of finite numbers above 0."
                 )
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:

@@ -43,10 +43,7 @@ def as_splitter(splitter: str | Splitter) -> Splitter:
             raise ValueError(f"splitter={splitter!r}: allowed are {sorted(SPLITTERS)}.")
         return SPLITTERS[splitter]()
     if not callable(splitter) or isinstance(splitter, type):
-        raise ValueError(
-            f"splitter={splitter!r}: allowed are {sorted(SPLITTERS)}, or an object that is called "
-            "with a node and a random stream."
-        )
+        raise ValueError(f"splitter={splitter!r}: allowed are {sorted(SPLITTERS)} and callables.")
     return splitter
 
 

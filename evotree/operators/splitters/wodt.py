@@ -124,49 +124,38 @@ def blas_threads() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-@inner_kernel
-def draw_groups(stream, n_present):
+def draw_groups(stream: np.ndarray, n_present: int) -> np.ndarray:
     """Draw one of the partitions of the classes into two groups; return the side of each class."""
-    group = np.empty(n_present, dtype=np.int32)
     while True:
-        n_second = 0
-        for k in range(n_present):
-            group[k] = below(stream, 2)
-            n_second += group[k]
-        if 0 < n_second < n_present:
+        group = np.array([below(stream, 2) for _ in range(n_present)])
+        if 0 < group.sum() < n_present:
             return group
 
 
 @kernel
-def start_from_groups(problem, stream, theta):
-    """Write the hyperplane midway between the means of two random groups of classes."""
-    rows, codes, shares = problem.rows, problem.codes, problem.shares
-    n, p = rows.shape
-    group = draw_groups(stream, problem.totals.shape[0])
-    mean = np.zeros((2, p))
-    weight = np.zeros(2)
-    for i in range(n):
-        g = group[codes[i]]
-        weight[g] += shares[i]
-        for j in range(p):
-            mean[g, j] += shares[i] * rows[i, j]
-    for j in range(p):
-        mean[0, j] /= weight[0]
-        mean[1, j] /= weight[1]
-        theta[j] = mean[1, j] - mean[0, j]
-    theta[p - 1] = 0.0
-    if not inner(theta, theta) > 1e-20:  # two groups of one mean
-        for j in range(p - 1):
-            theta[j] = normal(stream)
-    centre = 0.5 * (inner(theta, mean[0]) + inner(theta, mean[1]))
-    theta[p - 1] = -centre
-    variance = 0.0
-    for i in range(n):
+def mean_square(theta, rows, shares):
+    """Return the mean square of the rows' projections."""
+    total = 0.0
+    for i in range(rows.shape[0]):
         z = project(theta, rows, i)
-        variance += shares[i] * z * z
-    if variance > 0.0:
-        for j in range(p):
-            theta[j] *= _SPREAD / math.sqrt(variance)
+        total += shares[i] * z * z
+    return total
+
+
+def start_from_groups(problem: Problem, stream: np.ndarray) -> np.ndarray:
+    """Return the hyperplane midway between the means of two random groups of classes."""
+    rows, shares, means = problem.rows, problem.shares, []
+    group = draw_groups(stream, problem.totals.shape[0])[problem.codes]
+    for side in (group == 0, group == 1):
+        total = np.cumsum(shares[side, np.newaxis] * rows[side], axis=0)[-1]
+        means.append(total / np.cumsum(shares[side])[-1])
+    theta = means[1] - means[0]
+    theta[-1] = 0.0
+    if not inner(theta, theta) > 1e-20:  # two groups of one mean
+        theta[:-1] = [normal(stream) for _ in theta[:-1]]
+    theta[-1] = -0.5 * (inner(theta, means[0]) + inner(theta, means[1]))
+    variance = mean_square(theta, rows, shares)
+    return theta * (_SPREAD / math.sqrt(variance)) if variance > 0.0 else theta
 
 
 @dataclass(frozen=True, repr=False)
@@ -213,11 +202,10 @@ class WODT(Configuration):
         problem = make_problem(node, self.rescale)
         best: Split | None = None
         for trial in range(self.n_starts + _RETRIES):
-            theta = np.empty(node.X.shape[1] + 1)
             if self.start == "groups" and (trial == 0 or problem.totals.size > 2):
-                start_from_groups(problem, stream, theta)
+                theta = start_from_groups(problem, stream)
             else:
-                theta[:] = [2.0 * uniform(stream) - 1.0 for _ in theta]
+                theta = np.array([2.0 * uniform(stream) - 1.0 for _ in range(node.X.shape[1] + 1)])
             theta = minimize_entropy(problem, theta, self.max_iter, self.tol)
             hyperplane = node_hyperplane(problem, theta)
             best = better_split(best, node, hyperplane)

@@ -84,9 +84,7 @@ def with_tree(
     arrays = checked_arrays(weights, thresholds, subtree_size)
     n_features = dataset.X.shape[1]
     if arrays[0].shape[1] != n_features:
-        raise ValueError(
-            f"weights has {arrays[0].shape[1]} features: the data set has {n_features}."
-        )
+        raise ValueError(f"weights has {arrays[0].shape[1]} features, the data set {n_features}.")
     return in_place_of(individual, make_individual(dataset, *arrays))
 
 

@@ -130,8 +130,7 @@ def standing_of(individuals: Sequence[Individual]) -> Standing:
     n_objectives = min(map(len, places))
     if n_objectives < 2:
         raise ValueError(
-            f"the fitness of {n} individuals has {n_objectives} values: NSGA-II takes two "
-            "objectives or more; evaluate with QualityAndComplexity into FitnessQualityComplexity."
+            "NSGA-II takes two objectives or more: evaluate with QualityAndComplexity."
         )
     standing = Standing(np.empty(n, dtype=np.int64), np.empty(n))
     points = [individuals[same[0]] for same in places.values()]
