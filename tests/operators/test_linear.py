@@ -99,14 +99,6 @@ def test_hostile_rows_are_fitted(node, model, C):
     assert np.isfinite(again).all() and np.isfinite(tiny).all()
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_rows_of_one_group_lie_on_its_side(model):
-    X, costs = wine(4)[0], np.full(178, 0.7)
-    theta, value, _ = fit(X, np.ones(178), costs, *model, tol=1e-4, max_iter=100)
-    assert value < 0.01 * objective(np.zeros(5), X, np.ones(len(X)), costs, *model)
-    assert (X @ theta[:-1] + theta[-1] > 0.0).all()
-
-
 def test_a_start_far_on_the_wrong_side_is_no_trap():
     """There the curvature is next to nothing, and the model promises far too much."""
     X, signs, costs = np.zeros((2, 1)), np.array([1.0, -1.0]), np.array([0.1, 0.8])

@@ -205,19 +205,6 @@ def test_a_weight_of_two_is_a_row_given_twice_and_order_does_not_matter(splitter
         np.testing.assert_allclose(first, weights, atol=atol)
 
 
-def test_more_effort_finds_no_worse_split():
-    X, y = load_wine(return_X_y=True)
-    node = smooth.make_node(X[:, :3], y)
-    efforts = (
-        [WODT(n_starts=k) for k in (1, 2, 5, 10)],
-        [CO2("random", nus=nus, rates=(0.01, 0.03)) for nus in ((4.0,), (4.0, 43.0))],
-        [OC1(n_restarts=k) for k in (0, 1, 2, 5, 12)],
-    )
-    for splitters in efforts:
-        scores = [splitter(node, stream_of(4)).score for splitter in splitters]
-        assert scores == sorted(scores, reverse=True)
-
-
 @of(SEARCHES)
 def test_trees_of_wine_are_accurate(splitter):
     """The published accuracy of WODT on wine is 0.967, that of STree 0.978."""

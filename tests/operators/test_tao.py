@@ -13,7 +13,8 @@ from evotree.fitness.criteria import Criterion
 from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.operators.initialization.dipolar import RandomHalves, init_complete
 from evotree.operators.initialization.growth import grow
-from evotree.operators.refinement.tao import solve, tao, tao_sweep
+from evotree.operators.pruning.penalized import prune
+from evotree.operators.refinement.tao import solve, tao_sweep, tao_sweeps
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.oc1 import OC1
@@ -46,6 +47,12 @@ def grown(X, y, *, max_depth=6, splitter=None, task="classification", seed=0):
     individual = grow(dataset, splitter or Axis(), criterion, max_depth=max_depth, stream=state)
     individual.stream = state
     return dataset, individual
+
+
+def optimize(individual, dataset, splitter, **parameters):
+    """Sweep over a tree until its loss falls no further, and prune it."""
+    list(tao_sweeps(individual, dataset, splitter, **parameters))
+    prune(individual, dataset, 0.0)
 
 
 def rows_of(individual, k):
@@ -117,7 +124,7 @@ def test_the_same_stream_gives_the_same_tree_and_threads_change_nothing(name, ta
     with ThreadPoolExecutor(3) as pool:
         for mapper in (map, pool.map):
             dataset, individual = grown(X, y, task=task, max_depth=4, splitter=RandomHalves())
-            tao(individual, dataset, SPLITTERS[name], max_sweeps=3, map=mapper)
+            optimize(individual, dataset, SPLITTERS[name], max_sweeps=3, map=mapper)
             trees.append(individual.to_tree())
     assert trees[0] == trees[1]
 
@@ -199,7 +206,7 @@ def test_nodes_without_weights_lose_a_child():
     assert individual.n_leaves < n_leaves
     individual = make_individual(dataset, *three_node_tree([[1.0, 0.0], [0.0, 1.0]], [0.1, 0.0]))
     individual.stream = stream_of()
-    tao(individual, dataset, Linear("logistic", "l1", C=1e3))
+    optimize(individual, dataset, Linear("logistic", "l1", C=1e3))
     assert individual.n_leaves == 2
     assert individual.quality == 1.0
 
@@ -213,11 +220,11 @@ def test_tao_stops_where_the_loss_stops_to_fall():
         return map(function, nodes)
 
     dataset, individual = grown(X, y, max_depth=1)
-    tao(individual, dataset, Axis(), max_sweeps=50, map=counting)
+    optimize(individual, dataset, Axis(), max_sweeps=50, map=counting)
     assert len(calls) == 2  # the second sweep changes nothing
     calls.clear()
     dataset, individual = grown(X, y, max_depth=1)
-    tao(individual, dataset, Axis(), max_sweeps=1, map=counting)
+    optimize(individual, dataset, Axis(), max_sweeps=1, map=counting)
     assert len(calls) == 1
 
 

@@ -233,16 +233,6 @@ def test_all_changes_happen(wine):
     assert seen == {(1, 0), (0, 1), (1, 1), (2, 0)}
 
 
-def test_terms_that_do_not_pay_are_cut_with_their_split(wine):
-    """At a price above any gain the tree becomes a leaf."""
-    parent = init_dipolar(wine, 0.0, stream_of())
-    for seed in range(20):
-        child = parent.clone()
-        child.stream = make_streams(seed, 1, 1)[0]
-        (child,) = mut_terms(child, wine, size_penalty=1.0)
-        assert len(child) == 1 or child == parent
-
-
 def test_a_leaf_stays_and_either_operator_is_called(wine):
     leaf = make_individual(wine, np.zeros((1, 13)), np.zeros(1), np.ones(1, dtype=np.int32))
     leaf.stream = stream_of()
