@@ -231,7 +231,7 @@ def test_a_trace_tells_of_the_search_that_finds_the_split(node, seed, max_rows, 
     # It ends where the level has not fallen for as many iterations as there is patience for.
     levels = [step.scores[step.is_elite].max(initial=-np.inf) for step in trace]
     falls = [i for i in range(len(levels)) if levels[i] < min(levels[:i], default=np.inf)]
-    if all(step.is_elite.any() for step in trace) and trace[-1].scores.min() > 0.0:
+    if all(step.is_elite.sum() >= 3 for step in trace) and trace[-1].scores.min() > 0.0:
         assert len(trace) == min(falls[-1] + 1 + patience, splitter.max_iter)
     # The split is the best candidate of an iteration, to the last bit.
     best = [step.directions[step.scores.argmin()] for step in trace]

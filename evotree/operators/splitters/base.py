@@ -108,7 +108,7 @@ def make_problem(node: Node, rescale: bool) -> Problem:
 
 def node_hyperplane(problem: Problem, theta: np.ndarray) -> tuple[np.ndarray, float] | None:
     """Return a hyperplane of a problem in the units of its node; None where numbers are too far."""
-    _, _, _, _, mean, scale = problem
+    mean, scale = problem.mean, problem.scale
     weights = np.divide(theta[:-1], scale, out=np.zeros(len(scale)), where=scale > 0.0)
     largest = np.abs(weights).max()
     if not 0.0 < largest < np.inf:
