@@ -178,7 +178,7 @@ class C45(Configuration):
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split; draws nothing (see `evotree.operators.splitters.base.Splitter`)."""
-        needs_classes(node, "c45")
+        needs_classes(node, "C45")
         d = node.X.shape[1]
         indicators = np.array(self.indicators or (-1,) * d, dtype=np.int64)
         gains, informations, cuts = np.empty(d), np.empty(d), np.empty(d)

@@ -113,7 +113,7 @@ class LinearMachine(Configuration):
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Train a machine and find its first comparison (see `Splitter`)."""
-        needs_classes(node, "linear_machine")
+        needs_classes(node, "LinearMachine")
         machine = fit_machine(node, self.tolerance, stream)
         if np.unique(machine.values(node.X).argmax(axis=1)).size == 1:
             return Axis()(node, stream)
